@@ -15,8 +15,8 @@ import numpy as np
 
 from benchmarks.measure import cpu_seconds
 from dialeval import sample
-from dialeval.metrics.learned.adem import SHIPPED, Encoded, Judge, load, open_vectors
-from dialeval.resources.sentence_vectors import SentenceVectors
+from dialeval.judges.adem import SHIPPED, Encoded, Judge, load, open_vectors
+from dialeval.metrics.encoder import SentenceVectors
 
 REPLIES = 300
 ROWS = 200_000

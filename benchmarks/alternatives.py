@@ -75,7 +75,7 @@ def plain_twin(here: list[str], there: list[str]) -> float:
     from benchmarks.plain import Plain
     from benchmarks.responses import inputs
     from benchmarks.responses import read as read_packed
-    from dialeval.resources.embeddings import load_embeddings
+    from dialeval.io.vectors import load_embeddings
 
     _, given = inputs()
     vectors: Any = load_embeddings(given["embeddings"])

@@ -21,13 +21,12 @@ from benchmarks.measure import cpu_seconds
 from benchmarks.responses import inputs, read
 from benchmarks.texts import lines, written_lines
 from benchmarks.tokenising import with_empty_memory
-from dialeval.core.batch import Batch
+from dialeval.core.batch import Batch, Need
 from dialeval.core.columns import RaggedColumn, TextColumn
-from dialeval.core.needs import Need
-from dialeval.metrics.overlap.bleu import Bleu
-from dialeval.metrics.overlap.chrf import Chrf
-from dialeval.metrics.overlap.rouge import RougeL
-from dialeval.text.tokenise import tokens
+from dialeval.metrics.bleu import Bleu
+from dialeval.metrics.chrf import Chrf
+from dialeval.metrics.rouge import RougeL
+from dialeval.text.tokenizers import tokens
 from dialeval.text.vocabulary import Vocabulary
 
 PAIRS, NLTK_PAIRS, SACRE_PAIRS = 200_000, 3_000, 5_000

@@ -23,9 +23,9 @@ import numpy as np
 from benchmarks.measure import cpu_seconds
 from dialeval import sample
 from dialeval.core.arrays import Floats
-from dialeval.metrics.learned.cross_encoder import HEADS, CrossEncoder, rated_pairs
-from dialeval.metrics.learned.judge import SHIPPED, load_judge, split_heads
-from dialeval.resources.encoder_files import find_encoder
+from dialeval.judges.cross_encoder import HEADS, CrossEncoder, rated_pairs
+from dialeval.judges.judge import SHIPPED, load_judge, split_heads
+from dialeval.metrics.encoder_files import find_encoder
 
 REPLIES = 256
 TURNS = 3

@@ -8,9 +8,9 @@ import numpy as np
 import onnx
 from onnx import TensorProto, helper, numpy_helper
 
-from dialeval.metrics.learned.cross_encoder import encoder_weights, merged
-from dialeval.metrics.learned.judge import SHIPPED, load_judge
-from dialeval.resources.encoder_files import find_encoder
+from dialeval.judges.cross_encoder import encoder_weights, merged
+from dialeval.judges.judge import SHIPPED, load_judge
+from dialeval.metrics.encoder_files import find_encoder
 
 
 class _Graph:

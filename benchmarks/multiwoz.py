@@ -24,11 +24,11 @@ from sacremoses import MosesDetokenizer, MosesTokenizer
 from benchmarks.measure import command, cpu_seconds
 from benchmarks.startup import MAIN, shown
 from dialeval import sample
-from dialeval.metrics.task.richness import words_of
-from dialeval.metrics.task.turns import estimated_domains
 from dialeval.multiwoz import Evaluator
-from dialeval.resources.task import TaskData, load_task
-from dialeval.text.delexicalised import PLACEHOLDER
+from dialeval.suites.multiwoz.data import TaskData, load_task
+from dialeval.suites.multiwoz.richness import words_of
+from dialeval.suites.multiwoz.states import PLACEHOLDER
+from dialeval.suites.multiwoz.turns import estimated_domains
 from dialeval.text.similarity import partial_ratio
 
 SHARED = Path(__file__).parent.parent.parent / "shared" / "data" / "multiwoz"

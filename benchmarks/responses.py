@@ -19,8 +19,8 @@ from benchmarks.measure import command, cpu_seconds
 from benchmarks.plain import Plain
 from benchmarks.startup import MAIN, shown
 from dialeval import sample
+from dialeval.io.vectors import load_embeddings
 from dialeval.reports.tables import METRICS_TXT
-from dialeval.resources.embeddings import load_embeddings
 
 SHARED = Path(__file__).parent.parent.parent / "shared" / "data" / "dialog-eval"
 ORIGINAL = 390

@@ -12,9 +12,9 @@ from benchmarks.measure import cpu_seconds
 from benchmarks.texts import WORDS_PER_LINE, chinese_lines, lines, written_lines
 from dialeval.core.arrays import Ids
 from dialeval.core.columns import TextColumn
-from dialeval.data.formats.lines import split
 from dialeval.engine.folding import BATCH_ROWS
-from dialeval.text.tokenise import Tokeniser, tokenise
+from dialeval.io.delimited import split
+from dialeval.text.tokenizers import Tokeniser, tokenise
 from dialeval.text.vocabulary import Vocabulary
 
 ROWS = 1_000_000

@@ -13,7 +13,7 @@ import pytest
 from dialeval import sample
 from dialeval.core.errors import DataError, NeedError, SettingError
 from dialeval.multiwoz import Evaluator, add_slot_domains, evaluate
-from dialeval.resources.task import TaskData, load_task
+from dialeval.suites.multiwoz.data import TaskData, load_task
 
 TOWN = sample.folder() / "town"
 

@@ -24,7 +24,7 @@ from typing import Any
 import numpy as np
 
 from dialeval.core.arrays import Floats
-from dialeval.metrics.learned.judge import DialogueJudge, Verdicts, is_outside
+from dialeval.judges.judge import DialogueJudge, Verdicts, is_outside
 
 PAIRS = ("llm_pairs", "pandalm_pairs")
 CHALLENGE = ("en-IRIS_50", "en-CIC_50-revised", "en-YI_50-revised")

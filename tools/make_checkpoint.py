@@ -111,9 +111,9 @@ def _make(ratings: Path, output: Path) -> None:
 
 
 def _make_judge(arguments: Sequence[str]) -> None:
-    from dialeval.analysis.dialogue_judges import make_dialogue_judge
-    from dialeval.metrics.learned import judge
-    from dialeval.reports.judge_card import card_text
+    from dialeval.judges import judge
+    from dialeval.judges.card import card_text
+    from dialeval.judges.dialogue_training import make_dialogue_judge
 
     places = [argument for argument in arguments if "=" not in argument]
     named = [argument.split("=") for argument in arguments if "=" in argument]

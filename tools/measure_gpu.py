@@ -19,11 +19,11 @@ from pathlib import Path
 import numpy as np
 import torch
 
-from dialeval.metrics.learned import adem, judge
-from dialeval.metrics.learned.cross_encoder import PairTokeniser, rated_pairs
-from dialeval.metrics.learned.training.candidates import Corpus
-from dialeval.metrics.learned.training.cross_training import CrossModel, predict_heads
-from dialeval.resources.encoder_files import find_encoder
+from dialeval.judges import adem, judge
+from dialeval.judges.candidates import Corpus
+from dialeval.judges.cross_encoder import PairTokeniser, rated_pairs
+from dialeval.judges.cross_training import CrossModel, predict_heads
+from dialeval.metrics.encoder_files import find_encoder
 
 
 def read_rows(corpora: Path) -> Iterator[list[str]]:

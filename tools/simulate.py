@@ -47,18 +47,17 @@ import pyarrow as pa
 import dialeval
 from dialeval.analysis.comparison import best_systems
 from dialeval.analysis.difference import Test
-from dialeval.analysis.independent import ClusterSums
-from dialeval.analysis.sequences import sequence
 from dialeval.analysis.values import Method
 from dialeval.core.arrays import Floats, Ints
-from dialeval.core.batch import Batch
+from dialeval.core.batch import Batch, Need
 from dialeval.core.fold import RowMetric
-from dialeval.core.needs import Need
-from dialeval.core.student import two_sided_t
-from dialeval.metrics.breakdown.detection import BreakdownDetection
 from dialeval.metrics.counting import Flags
-from dialeval.metrics.overlap.nlg_bleu import NlgBleu
+from dialeval.metrics.nlg_bleu import NlgBleu
 from dialeval.metrics.registry import registry
+from dialeval.stats.independent import ClusterSums
+from dialeval.stats.intervals import two_sided_t
+from dialeval.stats.sequences import sequence
+from dialeval.suites.breakdown.metrics import BreakdownDetection
 
 RESAMPLES = 600
 """Enough for what is asked here: a share of data sets."""

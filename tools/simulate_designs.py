@@ -18,9 +18,8 @@ import numpy as np
 
 from dialeval.analysis.difference import Difference, Settings
 from dialeval.analysis.unpaired import unpaired_differences
-from dialeval.core.arrays import Floats, Ints
+from dialeval.core.arrays import Floats, Ints, offsets_of
 from dialeval.core.fold import Estimate
-from dialeval.core.ragged import offsets_of
 from dialeval.core.result import Result
 from dialeval.core.rowtable import RowTable
 from dialeval.core.signature import Signature

@@ -33,30 +33,22 @@ from typing import Any, Literal
 import numpy as np
 
 from dialeval.analysis.agreement import Agreement, agree
-from dialeval.analysis.correlation import NAMES, Points
-from dialeval.analysis.independent import ClusterSums
 from dialeval.analysis.matching import RatedRows
-from dialeval.analysis.people import FEWEST_RATERS
-from dialeval.analysis.people import estimate as estimate_people
-from dialeval.analysis.prediction_powered import RatedSystem, RatingScale, Target, estimate_mean
-from dialeval.analysis.ranking import Ranking, rank_pairs
-from dialeval.analysis.sampling import (
-    Sample,
-    allocate,
-    draw,
-    inclusion_probabilities,
-    sample_systematically,
-    uncertainty,
-)
-from dialeval.analysis.sequences import FIRST, sequence
 from dialeval.core.arrays import Floats, Ints
 from dialeval.core.columns import TextColumn
 from dialeval.core.errors import SettingError
 from dialeval.core.fold import Estimate, Level
 from dialeval.core.result import Result, Run
 from dialeval.core.rowtable import RowTable
-from dialeval.data.rows.pairs import Pairs
-from dialeval.data.rows.ratings import OVERALL, Ratings, read_ratings
+from dialeval.human.estimate import FEWEST_RATERS
+from dialeval.human.estimate import estimate as estimate_people
+from dialeval.human.rank import Ranking, rank_pairs
+from dialeval.human.sample import Sample, allocate, draw, inclusion_probabilities, sample_systematically, uncertainty
+from dialeval.io.ratings import OVERALL, Pairs, Ratings, read_ratings
+from dialeval.stats.correlation import NAMES, Points
+from dialeval.stats.independent import ClusterSums
+from dialeval.stats.prediction_powered import RatedSystem, RatingScale, Target, estimate_mean
+from dialeval.stats.sequences import FIRST, sequence
 
 SETS = {
     "coverage": 500,

@@ -8,16 +8,12 @@ from __future__ import annotations
 from importlib import import_module
 from typing import TYPE_CHECKING
 
-from dialeval.core import display
 from dialeval.core.version import __version__
 
 if TYPE_CHECKING:
     from dialeval.analysis.agreement import Agreement, agreement
     from dialeval.analysis.comparison import compare
     from dialeval.analysis.gates import assert_no_worse
-    from dialeval.analysis.people import estimate
-    from dialeval.analysis.ranking import rank
-    from dialeval.analysis.sampling import draw
     from dialeval.analysis.sequential import trend, watch
     from dialeval.analysis.slices import slices
     from dialeval.analysis.values import with_intervals
@@ -25,7 +21,10 @@ if TYPE_CHECKING:
     from dialeval.core.result import Result, Run, load
     from dialeval.engine.evaluate import evaluate
     from dialeval.engine.tally import Tally, metric
-    from dialeval.metrics.row_functions import metric_of_rows
+    from dialeval.human.estimate import estimate
+    from dialeval.human.rank import rank
+    from dialeval.human.sample import draw
+    from dialeval.metrics.registry import metric_of_rows
     from dialeval.reports.html import report
 
 _HOMES = {
@@ -40,21 +39,19 @@ _HOMES = {
     "Run": "dialeval.core.result",
     "load": "dialeval.core.result",
     "compare": "dialeval.analysis.comparison",
-    "draw": "dialeval.analysis.sampling",
-    "estimate": "dialeval.analysis.people",
+    "draw": "dialeval.human.sample",
+    "estimate": "dialeval.human.estimate",
     "evaluate": "dialeval.engine.evaluate",
     "Tally": "dialeval.engine.tally",
     "metric": "dialeval.engine.tally",
-    "metric_of_rows": "dialeval.metrics.row_functions",
-    "rank": "dialeval.analysis.ranking",
+    "metric_of_rows": "dialeval.metrics.registry",
+    "rank": "dialeval.human.rank",
     "report": "dialeval.reports.html",
     "slices": "dialeval.analysis.slices",
     "trend": "dialeval.analysis.sequential",
     "watch": "dialeval.analysis.sequential",
     "with_intervals": "dialeval.analysis.values",
 }
-
-display.home = "dialeval.reports.notebook"
 
 __all__ = [
     "Agreement",

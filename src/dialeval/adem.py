@@ -17,16 +17,16 @@ from collections.abc import Sequence
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
-from dialeval.analysis.judges import make_judge
 from dialeval.core.errors import SettingError
-from dialeval.data.formats.opening import PathSource
-from dialeval.metrics.learned.adem import Judge, open_judge
-from dialeval.metrics.learned.attack import attack
-from dialeval.reports.judge_card import JudgeCard
+from dialeval.io.opening import PathSource
+from dialeval.judges.adem import Judge, open_judge
+from dialeval.judges.attack import attack
+from dialeval.judges.card import JudgeCard
+from dialeval.judges.validation import make_judge
 
 if TYPE_CHECKING:
-    from dialeval.metrics.learned.training.hierarchical import ADEMWithEncoder, EncoderSettings
-    from dialeval.metrics.learned.training.trainer import ADEM
+    from dialeval.judges.hierarchical import ADEMWithEncoder, EncoderSettings
+    from dialeval.judges.trainer import ADEM
 
 __all__ = ["ADEM", "ADEMWithEncoder", "EncoderSettings", "Judge", "attack", "open_judge", "train"]
 
@@ -36,7 +36,7 @@ _MODELS = {"ADEM": "trainer", "ADEMWithEncoder": "hierarchical", "EncoderSetting
 def train(ratings: Sequence[PathSource], tests: Sequence[PathSource] = (), **settings: Any) -> JudgeCard:
     """Train a judge on files of rated rows; `tests` are files to validate on only.
 
-    The settings are those of `dialeval.analysis.judges.make_judge`. What is returned has `save`, `tables` and `text`,
+    The settings are those of `dialeval.judges.validation.make_judge`. What is returned has `save`, `tables` and `text`,
     and the judge as `judge`.
     """
     return JudgeCard(make_judge(ratings, tests, **settings))

@@ -6,13 +6,13 @@
     run["labels"]["f1-x"].mean
     run.tables["labels"][0.5].confusion
 
-Nothing is computed here; see `dialeval.engine.breakdown`.
+Nothing is computed here; see `dialeval.suites.breakdown.evaluation`.
 """
 
-from dialeval.core.krippendorff import krippendorff_alpha
-from dialeval.engine.breakdown import BreakdownRun, evaluate_breakdown
-from dialeval.metrics.breakdown.detection import Tables
-from dialeval.reports.breakdown import original, tables_text, turns_csv
+from dialeval.stats.correlation import krippendorff_alpha
+from dialeval.suites.breakdown.evaluation import BreakdownRun, evaluate_breakdown
+from dialeval.suites.breakdown.metrics import Tables
+from dialeval.suites.breakdown.report import original, tables_text, turns_csv
 
 __all__ = [
     "BreakdownRun",

@@ -23,10 +23,9 @@ import numpy as np
 from dialeval.core.arguments import checked
 from dialeval.core.errors import DataError, Fault
 from dialeval.core.exact import Moments
-from dialeval.data.formats.opening import PathSource
-from dialeval.data.lsdscc import data
-from dialeval.data.lsdscc.data import HypothesisSet, each_of
-from dialeval.metrics.coverage.alignment import (
+from dialeval.io.opening import PathSource
+from dialeval.suites.lsdscc import data
+from dialeval.suites.lsdscc.alignment import (
     Aligner,
     Alignment,
     BleuAligner,
@@ -39,6 +38,7 @@ from dialeval.metrics.coverage.alignment import (
     align,
     as_aligner,
 )
+from dialeval.suites.lsdscc.data import HypothesisSet, each_of
 
 __all__ = [
     "BleuAligner",
@@ -66,7 +66,7 @@ class ReferenceSet(data.ReferenceSet):
     def load_json_corpus(cls, filename: PathSource | None = None) -> list[ReferenceSet]:
         """The reference groups of every query of a file; without one, those of the installed data pack `lsdscc`."""
         if filename is None:
-            from dialeval.resources import lsdscc_pack
+            from dialeval.suites.lsdscc import data as lsdscc_pack
 
             filename = lsdscc_pack.reference_groups()
         return super().load_json_corpus(filename)

@@ -18,24 +18,18 @@ from typing import TYPE_CHECKING, Any
 
 from dialeval.core.arguments import checked
 from dialeval.core.errors import SettingError
-from dialeval.data.task.predictions import Predictions, checked_document, read_predictions
 from dialeval.engine.folding import Options
-from dialeval.engine.task_dialogues import (
-    Choices,
-    dialogue_rows,
-    evaluate_task,
-    explanations,
-    original_output,
-)
-from dialeval.engine.transcripts import with_transcripts
-from dialeval.resources.ontology import MULTIWOZ, load_ontology
-from dialeval.resources.task import TaskData, load_task
-from dialeval.text.delexicalised import slot_domains
+from dialeval.suites.multiwoz.data import TaskData, load_task
+from dialeval.suites.multiwoz.evaluation import Choices, dialogue_rows, evaluate_task, explanations, original_output
+from dialeval.suites.multiwoz.ontology import MULTIWOZ, load_ontology
+from dialeval.suites.multiwoz.predictions import Predictions, checked_document, read_predictions
+from dialeval.suites.multiwoz.states import slot_domains
+from dialeval.suites.multiwoz.transcripts import with_transcripts
 
 if TYPE_CHECKING:
     from dialeval.core.result import Run
-    from dialeval.metrics.task.explain import Explanation
-    from dialeval.metrics.task.turns import Fallback
+    from dialeval.suites.multiwoz.explain import Explanation
+    from dialeval.suites.multiwoz.turns import Fallback
     from dialeval.text.similarity import Ratio
 
 __all__ = ["Evaluator", "add_slot_domains", "dialogue_rows", "evaluate", "load_task"]

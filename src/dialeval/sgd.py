@@ -6,9 +6,9 @@
     run["predictions"]["joint-goal-accuracy"].mean
     original_output(run["predictions"])["#UNSEEN_SERVICES"]["joint_goal_accuracy"]
 
-Nothing is computed here; see `dialeval.engine.schema_guided`.
+Nothing is computed here; see `dialeval.suites.sgd.evaluation`.
 """
 
-from dialeval.engine.schema_guided import evaluate_sgd, original_output
+from dialeval.suites.sgd.evaluation import evaluate_sgd, original_output
 
 __all__ = ["evaluate_sgd", "original_output"]

@@ -8,10 +8,10 @@ from typing import Any
 import numpy as np
 
 import dialeval
-from dialeval.analysis.sampling import Sample
 from dialeval.core.arrays import Floats
 from dialeval.core.fold import Estimate, Level
 from dialeval.core.result import Result, Run
+from dialeval.human.sample import Sample
 
 
 def run_of(

@@ -14,10 +14,10 @@ from scipy import stats
 
 import dialeval
 from dialeval.analysis.agreement import agree
-from dialeval.analysis.correlation import NAMES
 from dialeval.analysis.matching import RatedRows
-from dialeval.analysis.resampling import draws
 from dialeval.core.errors import SettingError
+from dialeval.stats.correlation import NAMES
+from dialeval.stats.resampling import draws
 
 WORDS = ["one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten"]
 

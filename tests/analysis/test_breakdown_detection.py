@@ -9,9 +9,9 @@ from typing import Any
 import pytest
 
 from dialeval import sample
-from dialeval.analysis.breakdown_detection import detect, save_labels
 from dialeval.breakdown import evaluate_breakdown
 from dialeval.core.errors import DataError, SettingError
+from dialeval.suites.breakdown.judge import detect, save_labels
 from metrics.learned.judges import tiny_dialogue_judge
 
 DATA = sample.folder() / "breakdown" / "data"

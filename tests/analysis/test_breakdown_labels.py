@@ -5,12 +5,12 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from dialeval.analysis.breakdown_detection import figures, fitted, labelled, left_out
 from dialeval.breakdown import evaluate_breakdown
 from dialeval.core.arrays import Floats, Ints
-from dialeval.metrics.breakdown.detection import LABELS
-from dialeval.metrics.learned.judge import shrunk
-from dialeval.resources.judge_settings import BreakdownScale
+from dialeval.io.judge_settings import BreakdownScale
+from dialeval.judges.judge import shrunk
+from dialeval.suites.breakdown.judge import figures, fitted, labelled, left_out
+from dialeval.suites.breakdown.metrics import LABELS
 
 
 def test_shares_go_towards_the_mean() -> None:

@@ -14,12 +14,12 @@ import dialeval
 from dialeval import sample
 from dialeval.analysis.comparison import compare, enough_trials
 from dialeval.analysis.pairing import labels_of
-from dialeval.analysis.significance import holm
 from dialeval.core.errors import SettingError
 from dialeval.core.fold import Estimate
 from dialeval.core.result import Result, Run
 from dialeval.core.rowtable import RowTable
 from dialeval.core.signature import Signature
+from dialeval.stats.significance import holm
 
 QUICK: dict[str, Any] = {"resamples": 200, "trials": 300}
 WORDS = ["the", "a", "cat", "dog", "sat", "ran", "on", "by", "old", "new", "mat", "hat"]

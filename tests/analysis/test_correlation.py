@@ -12,7 +12,8 @@ from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 from scipy import stats
 
-from dialeval.analysis.correlation import (
+from dialeval.core.arrays import Floats, Ints
+from dialeval.stats.correlation import (
     MeanPoints,
     Points,
     ceiling,
@@ -23,8 +24,7 @@ from dialeval.analysis.correlation import (
     spearman_matrix,
     within_one,
 )
-from dialeval.analysis.resampling import draws
-from dialeval.core.arrays import Floats, Ints
+from dialeval.stats.resampling import draws
 
 pairs = st.lists(
     st.tuples(st.sampled_from([0.0, 1.0, 1.5, 2.0, -3.0, 7.25]), st.sampled_from([1.0, 2.0, 3.0, 5.0])),

@@ -10,8 +10,8 @@ import numpy as np
 import pytest
 
 from dialeval.core.errors import SettingError
-from dialeval.metrics.learned.judge import DialogueJudge, load_judge, scores
-from dialeval.resources.judge_settings import BreakdownScale
+from dialeval.io.judge_settings import BreakdownScale
+from dialeval.judges.judge import DialogueJudge, load_judge, scores
 from tiny_encoder import WORDS, write_encoder
 
 
@@ -61,7 +61,7 @@ def write_data(folder: Path) -> dict[str, Any]:
 
 def test_from_dialogues_and_ratings_to_a_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     torch = pytest.importorskip("torch")
-    from dialeval.analysis.dialogue_judges import make_dialogue_judge
+    from dialeval.judges.dialogue_training import make_dialogue_judge
 
     torch.set_num_threads(1)
     monkeypatch.setenv("DIALEVAL_CACHE", str(tmp_path / "cache"))
@@ -108,7 +108,7 @@ def test_from_dialogues_and_ratings_to_a_folder(tmp_path: Path, monkeypatch: pyt
 
 def test_what_cannot_be_learned_from_is_refused(tmp_path: Path) -> None:
     pytest.importorskip("torch")
-    from dialeval.analysis.dialogue_judges import make_dialogue_judge
+    from dialeval.judges.dialogue_training import make_dialogue_judge
 
     asked = write_data(tmp_path)
     (tmp_path / "chats.jsonl").write_text('{"turns": ["hello"]}\n')
@@ -120,7 +120,7 @@ def test_what_cannot_be_learned_from_is_refused(tmp_path: Path) -> None:
 
 def test_the_scale_says_what_people_said() -> None:
     pytest.importorskip("torch")
-    from dialeval.analysis.dialogue_judges import fitted_scale
+    from dialeval.judges.dialogue_training import fitted_scale
 
     dice = np.random.default_rng(0)
     rating, rank, closest = dice.normal(size=(3, 4000))

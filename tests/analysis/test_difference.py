@@ -11,15 +11,15 @@ from msgspec.structs import replace
 from scipy import stats
 
 import dialeval
-from dialeval.analysis import significance
 from dialeval.analysis.difference import Baseline, Difference, Settings, Test
-from dialeval.analysis.resampling import draws, swaps
 from dialeval.core.arrays import Floats, Ints
 from dialeval.core.errors import SettingError
 from dialeval.core.fold import Estimate
 from dialeval.core.result import Result
 from dialeval.core.rowtable import RowTable
 from dialeval.core.signature import Signature
+from dialeval.stats import significance
+from dialeval.stats.resampling import draws, swaps
 
 SETTINGS = Settings(resamples=200, trials=400)
 

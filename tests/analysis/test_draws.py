@@ -7,9 +7,9 @@ from itertools import product
 import numpy as np
 import pytest
 
-from dialeval.analysis import resampling as module
-from dialeval.analysis.resampling import all_swaps, check_resampling, draws, percentiles, swaps
 from dialeval.core.errors import SettingError
+from dialeval.stats import resampling as module
+from dialeval.stats.resampling import all_swaps, check_resampling, draws, percentiles, swaps
 
 
 def test_every_resample_takes_as_many_clusters_as_there_are() -> None:

@@ -9,11 +9,11 @@ import pytest
 import scipy.stats
 
 import dialeval
-from dialeval.analysis import resampling as module
-from dialeval.analysis.resampling import Influence, draws, leaving_out, studentised
 from dialeval.analysis.values import Values
 from dialeval.core.arrays import Floats, Ints
 from dialeval.core.contributions import ClusteredRows
+from dialeval.stats import resampling as module
+from dialeval.stats.resampling import Influence, draws, leaving_out, studentised
 
 
 def ratio_influence(sums: Floats, sizes: Floats) -> Influence:

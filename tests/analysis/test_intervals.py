@@ -11,13 +11,13 @@ import pytest
 import scipy.stats
 
 import dialeval
-from dialeval.analysis.resampling import Influence, draws, interval, largest_of
 from dialeval.analysis.values import Method, Values, with_intervals
 from dialeval.core.arrays import Floats, Ints
 from dialeval.core.errors import SettingError
 from dialeval.core.fold import Estimate, Resampling
 from dialeval.core.result import Result, Run
 from dialeval.core.rowtable import RowTable
+from dialeval.stats.resampling import Influence, draws, interval, largest_of
 
 
 def run_of(items: Floats, offsets: Ints | None = None) -> Run:

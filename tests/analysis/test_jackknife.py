@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from dialeval.analysis.resampling import FISHER, LOG_ODDS, PLAIN, Scale, jackknife
 from dialeval.core.arrays import Floats
+from dialeval.stats.resampling import FISHER, LOG_ODDS, PLAIN, Scale, jackknife
 
 
 def without_each(values: Floats) -> Floats:

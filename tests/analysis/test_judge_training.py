@@ -11,13 +11,13 @@ import pytest
 
 from analysis.test_dialogue_judges import rated, write_data
 from dialeval.core.errors import SettingError
-from dialeval.data.rows.ratings import read_ratings
-from dialeval.resources.encoder_files import find_encoder
+from dialeval.io.ratings import read_ratings
+from dialeval.metrics.encoder_files import find_encoder
 
 torch = pytest.importorskip("torch")
 
-from dialeval.analysis.dialogue_judges import JudgeTraining, SharedTurns, corpus_name, left_out_rows  # noqa: E402
-from dialeval.metrics.learned.training.cross_training import JudgeRecipe, RatedRows  # noqa: E402
+from dialeval.judges.cross_training import JudgeRecipe, RatedRows  # noqa: E402
+from dialeval.judges.dialogue_training import JudgeTraining, SharedTurns, corpus_name, left_out_rows  # noqa: E402
 
 LONG = "one two three four five six seven eight"
 SIZES: dict[str, Any] = {"steps": 2, "batch_size": 4, "rating_steps": 2, "rating_rows": 8, "beside": 2, "rank": 2}

@@ -8,7 +8,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from dialeval.analysis.judges import (
+from dialeval.io.packs import Progress
+from dialeval.judges.fitting import AdemSettings, Examples, examples_of, fit_adem
+from dialeval.judges.validation import (
     FOLDS,
     Agreed,
     Validation,
@@ -18,9 +20,7 @@ from dialeval.analysis.judges import (
     agreed,
     compare_columns,
 )
-from dialeval.analysis.resampling import DEFAULT_RESAMPLES
-from dialeval.metrics.learned.training.fitting import AdemSettings, Examples, examples_of, fit_adem
-from dialeval.resources.progress import Progress
+from dialeval.stats.resampling import DEFAULT_RESAMPLES
 from metrics.learned.judges import invented_ratings, tiny_vectors
 
 

@@ -9,12 +9,12 @@ from pathlib import Path
 import pytest
 
 from cli.test_adem import written
-from dialeval.analysis import judges
-from dialeval.analysis.judges import attack_files, make_judge, plain, some_rows
 from dialeval.core.errors import SettingError
-from dialeval.data.rows.ratings import read_ratings, row_digests
-from dialeval.metrics.learned.adem import load, open_judge
-from dialeval.resources.encoder_files import find_encoder
+from dialeval.io.ratings import read_ratings, row_digests
+from dialeval.judges import validation
+from dialeval.judges.adem import load, open_judge
+from dialeval.judges.validation import attack_files, make_judge, plain, some_rows
+from dialeval.metrics.encoder_files import find_encoder
 from metrics.learned.judges import invented_ratings
 from tiny_encoder import write_encoder
 
@@ -76,7 +76,7 @@ def test_attacked_are_some_rows_with_a_context_and_a_reference(monkeypatch: pyte
     changed = replace(ratings, contexts=contexts, references=references)
     assert some_rows(changed).responses == ratings.responses[2:10]
     assert some_rows(replace(changed, contexts=[[]] * 12)).responses == ratings.responses, "no row has both"
-    monkeypatch.setattr(judges, "ATTACKED_ROWS", 5)
+    monkeypatch.setattr(validation, "ATTACKED_ROWS", 5)
     places = [ratings.responses.index(text) for text in some_rows(changed).responses]
     assert len(places) == 5
     assert places == sorted(set(places))

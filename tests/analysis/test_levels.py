@@ -10,10 +10,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
-from dialeval.analysis.correlation import MeanPoints, Points
-from dialeval.analysis.levels import NoPointsError, on_common_rows, points_of, points_over, used_rows
 from dialeval.analysis.matching import RatedRows
+from dialeval.analysis.metric_ranking import NoPointsError, on_common_rows, points_of, points_over, used_rows
 from dialeval.core.arrays import Floats
+from dialeval.stats.correlation import MeanPoints, Points
 
 NAN = float("nan")
 ROWS = RatedRows(

@@ -15,8 +15,8 @@ from dialeval.core.errors import DataError, SettingError
 from dialeval.core.fold import Estimate, Level
 from dialeval.core.result import Result, Run
 from dialeval.core.rowtable import RowTable
-from dialeval.data.rows.ratings import read_ratings
 from dialeval.engine.resources import Resources
+from dialeval.io.ratings import read_ratings
 
 
 def matched(run: Run, ratings: list[dict[str, Any]]) -> RatedRows:

@@ -12,12 +12,10 @@ import krippendorff
 import numpy as np
 import pytest
 
-from dialeval.analysis.merged_ratings import MergedRatings, merge_ratings, rated_rows
-from dialeval.core.errors import DataError, SettingError
-from dialeval.core.notes import noted
-from dialeval.data.rows.pairs import read_pairs
-from dialeval.data.rows.ratings import read_ratings
-from dialeval.reports.rating_page import score_check
+from dialeval.core.errors import DataError, SettingError, noted
+from dialeval.human.merge import MergedRatings, merge_ratings, rated_rows
+from dialeval.human.page import score_check
+from dialeval.io.ratings import read_pairs, read_ratings
 from reports.rated_samples import sample_of
 
 

@@ -13,12 +13,7 @@ import dialeval
 from analysis.test_agreement import rated
 from dialeval.analysis.agreement import agree
 from dialeval.analysis.matching import RatedRows
-from dialeval.analysis.metric_differences import (
-    Pair,
-    metric_differences,
-    permutation_ps,
-    williams,
-)
+from dialeval.analysis.metric_ranking import Pair, metric_differences, permutation_ps, williams
 
 
 def test_williams_by_hand() -> None:

@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.optimize import minimize
 
-from dialeval.analysis.paired_comparison import MOST, Cells, connected, fit
+from dialeval.stats.bradley_terry import MOST, Cells, connected, fit
 
 
 def pairs_of(systems: int, seed: int, ties: float = 0.0, rounds: int = 40) -> tuple[np.ndarray, np.ndarray]:

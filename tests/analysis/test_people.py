@@ -14,12 +14,12 @@ from scipy import stats
 
 import dialeval
 from analysis.rated_runs import ratings_of, run_of
-from dialeval.analysis.people import People, plan_from_pilot, plan_ratings
-from dialeval.analysis.sampling import Sample
 from dialeval.core.errors import DataError, SettingError
 from dialeval.core.result import Run
 from dialeval.core.signature import Signature
-from dialeval.data.rows.ratings import read_ratings, row_digests
+from dialeval.human.estimate import People, plan_from_pilot, plan_ratings
+from dialeval.human.sample import Sample
+from dialeval.io.ratings import read_ratings, row_digests
 
 RUN, OPINIONS = run_of()
 

@@ -8,9 +8,9 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from dialeval.analysis.prediction_powered import RatedSystem, combine_judges, estimate_mean
 from dialeval.core.errors import SettingError
-from dialeval.core.student import t_factor
+from dialeval.stats.intervals import t_factor
+from dialeval.stats.prediction_powered import RatedSystem, combine_judges, estimate_mean
 
 
 def drawn(

@@ -10,9 +10,9 @@ import pytest
 
 import dialeval
 from analysis.rated_runs import run_of
-from dialeval.analysis.ranking import pairs_of_run
 from dialeval.core.errors import SettingError
 from dialeval.core.result import Run
+from dialeval.human.rank import pairs_of_run
 
 
 def compared(number: int = 600, seed: int = 1, length: float = 0.0) -> list[dict[str, object]]:

@@ -11,9 +11,9 @@ from pathlib import Path
 
 import pytest
 
-from dialeval.analysis.merged_ratings import merge_ratings
-from dialeval.analysis.rating_store import Rating, RatingStore, stored_lines
 from dialeval.core.errors import DataError, SettingError
+from dialeval.human.merge import merge_ratings
+from dialeval.human.store import Rating, RatingStore, stored_lines
 
 IDS = [f"r{n}" for n in range(31)]
 

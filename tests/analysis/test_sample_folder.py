@@ -11,9 +11,9 @@ import pytest
 
 import dialeval
 from analysis.rated_runs import run_of, with_judge
-from dialeval.analysis.sampling import check_same_run, find_sample, read_sample
 from dialeval.core.errors import DataError, SettingError
 from dialeval.core.result import Run
+from dialeval.human.sample import check_same_run, find_sample, read_sample
 
 RUN, _ = run_of(dialogues=10)
 

@@ -12,10 +12,10 @@ import pytest
 
 import dialeval
 from analysis.rated_runs import run_of, with_judge
-from dialeval.analysis import sampling
-from dialeval.analysis.sampling import inclusion_probabilities, read_sample, sample_systematically, strata_of_rows
 from dialeval.core.errors import DataError, SettingError
 from dialeval.core.result import Run
+from dialeval.human import sample as sampling
+from dialeval.human.sample import inclusion_probabilities, read_sample, sample_systematically, strata_of_rows
 
 RUN, _ = run_of()
 

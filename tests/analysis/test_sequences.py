@@ -11,19 +11,10 @@ import scipy.stats
 
 import dialeval
 from analysis.rated_runs import run_of
-from dialeval.analysis.independent import ClusterSums
-from dialeval.analysis.sequences import (
-    BEST,
-    FIRST,
-    SKEWED,
-    asymptotic,
-    betting,
-    has_enough,
-    sequence,
-    unpaired_sequence,
-)
 from dialeval.core.errors import SettingError
 from dialeval.core.result import Run
+from dialeval.stats.independent import ClusterSums
+from dialeval.stats.sequences import BEST, FIRST, SKEWED, asymptotic, betting, has_enough, sequence, unpaired_sequence
 
 
 def single(values: Any) -> ClusterSums:

@@ -12,11 +12,11 @@ from hypothesis import strategies as st
 from sacrebleu.metrics import BLEU
 from sacrebleu.significance import PairedTest
 
-from dialeval.analysis import significance
 from dialeval.analysis.values import Values
 from dialeval.core.arrays import Floats, Ints
 from dialeval.core.contributions import ClusteredRows, RowSums
-from dialeval.metrics.task.bleu import TaskBleu
+from dialeval.stats import significance
+from dialeval.suites.multiwoz.bleu import TaskBleu
 
 ps = st.lists(st.floats(0, 1) | st.just(math.nan), max_size=12)
 

@@ -14,7 +14,6 @@ import dialeval
 from dialeval import sample
 from dialeval.analysis.comparison import compare
 from dialeval.analysis.pairing import main_keys
-from dialeval.analysis.significance import holm
 from dialeval.analysis.slices import LEAST_DIALOGUES, kept_fields, slices
 from dialeval.core.columns import RaggedColumn
 from dialeval.core.errors import SettingError
@@ -24,6 +23,7 @@ from dialeval.core.result import Result, Run
 from dialeval.core.rowtable import RowTable
 from dialeval.metrics.registry import registry
 from dialeval.multiwoz import evaluate
+from dialeval.stats.significance import holm
 
 QUICK: dict[str, Any] = {"resamples": 100, "trials": 500}
 TOPICS = ("taxi", "train", "hotel")

@@ -12,13 +12,13 @@ from scipy import stats
 import dialeval
 from dialeval.analysis.comparison import compare
 from dialeval.analysis.difference import Settings
-from dialeval.analysis.independent import ClusterSums, Spread, reassign, welch
 from dialeval.analysis.unpaired import unpaired_differences
 from dialeval.core.arrays import Floats
 from dialeval.core.fold import Estimate
 from dialeval.core.result import Result
 from dialeval.core.rowtable import RowTable
 from dialeval.core.signature import Signature
+from dialeval.stats.independent import ClusterSums, Spread, reassign, welch
 
 
 def result(values: Floats, sizes: list[int] | None = None, key: str = "length") -> Result:

@@ -12,7 +12,7 @@ import pytest
 from browser.conftest import Opened
 from browser.test_hostile import SHORT, shown
 from browser.test_kinds import violations
-from dialeval.reports.rating_page import Form, Quality, rating_page
+from dialeval.human.page import Form, Quality, rating_page
 from reports.rated_samples import sample_of
 
 if TYPE_CHECKING:

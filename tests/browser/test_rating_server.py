@@ -57,7 +57,7 @@ class Team:
             self.process.communicate()
 
     def ratings(self) -> list[dict[str, Any]]:
-        from dialeval.analysis.rating_store import stored_lines
+        from dialeval.human.store import stored_lines
 
         return [line for _, line in stored_lines(self.folder / "ratings.sqlite")]
 

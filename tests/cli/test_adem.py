@@ -11,7 +11,7 @@ from click.testing import CliRunner, Result
 
 from dialeval.cli.main import dialeval_command
 from dialeval.core.errors import DataError, NeedError, SettingError
-from dialeval.data.rows.ratings import Ratings
+from dialeval.io.ratings import Ratings
 from metrics.learned.judges import invented_ratings
 from tiny_encoder import write_encoder
 
@@ -161,9 +161,9 @@ def test_a_set_of_equal_ratings_and_one_of_two_contexts_do_not_end_the_training(
 
 def test_what_is_not_installed_is_named(place: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     given = ["--encoder", place / "encoder", "--tokens", 32, "--no-validate", "--kind", "paper"]
-    monkeypatch.setitem(sys.modules, "dialeval.metrics.learned.training.trainer", None)
+    monkeypatch.setitem(sys.modules, "dialeval.judges.trainer", None)
     with pytest.raises(SettingError, match="needs PyTorch; run: pip install"):
         run("adem", "train", "--ratings", place / "other.jsonl", *given, "-o", place / "x")
-    monkeypatch.setattr("dialeval.resources.encoder_files.find_spec", lambda _: None)
+    monkeypatch.setattr("dialeval.metrics.encoder_files.find_spec", lambda _: None)
     with pytest.raises(SettingError, match="needs tokenizers and safetensors; run: pip install"):
         run("adem", "attack")

@@ -9,7 +9,7 @@ import pytest
 
 from analysis.rated_runs import ratings_of, run_of
 from cli.conftest import Dialeval
-from dialeval.analysis.sampling import draw
+from dialeval.human.sample import draw
 
 SAME = ["estimate", "run", "--human", "ratings.jsonl", "--sample", "to-rate", "--by", "judge"]
 BESIDE = ["estimate", "run", "--human", "ratings.jsonl", "--by", "judge"]

@@ -16,7 +16,7 @@ import pytest
 import dialeval as package
 from cli.conftest import Dialeval
 from dialeval.cli.main import _COMMANDS, DEBUG, STATUSES
-from dialeval.core.plain_text import plain
+from dialeval.core.errors import plain
 
 COMPLETED = [sys.executable, "-c", "from dialeval.cli.main import main; main()"]
 HARMLESS = re.compile("[\n\t -~\u00a0-\u2027\u202f-\u2065\u206a-\ud7ff\ue000-\U0010ffff]*")

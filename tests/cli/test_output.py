@@ -19,8 +19,7 @@ from cli.conftest import Dialeval
 from dialeval import sample
 from dialeval.analysis.gates import Gate
 from dialeval.cli import output
-from dialeval.core.errors import DataError, Fault
-from dialeval.core.plain_text import plain
+from dialeval.core.errors import DataError, Fault, plain
 
 HARMLESS = re.compile("[\n\t -~\u00a0-\u2027\u202f-\u2065\u206a-\ud7ff\ue000-\U0010ffff]*")
 

@@ -10,8 +10,8 @@ import pytest
 from analysis.rated_runs import run_of
 from analysis.test_ranking import compared
 from cli.conftest import Dialeval
-from dialeval.analysis.sampling import read_sample
-from dialeval.reports.rating_page import read_form, things_to_rate
+from dialeval.human.page import read_form, things_to_rate
+from dialeval.human.sample import read_sample
 
 
 @pytest.fixture(autouse=True)

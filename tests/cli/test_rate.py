@@ -21,9 +21,9 @@ import pytest
 
 from analysis.rated_runs import run_of
 from cli.conftest import Dialeval
-from dialeval.analysis import rating_store
-from dialeval.analysis.rating_store import RatingStore, stored_lines
-from dialeval.reports.rating_server import RatingServer
+from dialeval.human import store
+from dialeval.human.server import RatingServer
+from dialeval.human.store import RatingStore, stored_lines
 
 
 @pytest.fixture(autouse=True)
@@ -292,7 +292,7 @@ def test_a_database_of_others_is_not_touched(dialeval: Dialeval, tmp_path: Path)
 
 def test_a_locked_database_is_named(dialeval: Dialeval, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     RatingStore(tmp_path / "r.sqlite", "d").close()
-    monkeypatch.setattr(rating_store, "PATIENCE", 0.05)
+    monkeypatch.setattr(store, "PATIENCE", 0.05)
     with closing(sqlite3.connect(tmp_path / "r.sqlite", isolation_level=None)) as other:
         other.execute("BEGIN EXCLUSIVE")
         for arguments in (["serve", "to-rate", "--db", "r.sqlite", "--raters", "a"], ["export", "r.sqlite"]):
@@ -346,7 +346,7 @@ def test_a_server_that_others_reach_is_warned_of(dialeval: Dialeval, monkeypatch
     arguments = ["rate", "serve", "to-rate", "--db", "r.sqlite", "--raters", "ann"]
     alone = dialeval(*arguments)
     assert (alone.returncode, "warning" in alone.stderr) == (0, False)
-    monkeypatch.setattr("dialeval.reports.rating_server.is_loopback", lambda _: False)
+    monkeypatch.setattr("dialeval.human.server.is_loopback", lambda _: False)
     reached = dialeval(*arguments)
     assert reached.returncode == 0
     assert "warning: whoever reaches this address and has a link can rate; nothing is encrypted" in reached.stderr

@@ -9,7 +9,7 @@ import pytest
 
 from analysis.rated_runs import ratings_of, run_of
 from cli.conftest import Dialeval
-from dialeval.analysis.sampling import read_sample
+from dialeval.human.sample import read_sample
 
 
 def test_saved_runs_become_one_page(dialeval: Dialeval, tmp_path: Path) -> None:

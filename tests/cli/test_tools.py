@@ -9,7 +9,7 @@ from click.testing import CliRunner
 
 from cli.conftest import Dialeval
 from dialeval.cli.tools import formats, schema
-from dialeval.data.formats.row_shapes import OWN, SHAPES
+from dialeval.io.row_shapes import OWN, SHAPES
 from dialeval.reports import schemas
 
 

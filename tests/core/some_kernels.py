@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from dialeval.core import kernel_files
+from dialeval.core import kernels
 
 SOURCE = """
 from dialeval.core.kernels import kernel
@@ -48,7 +48,7 @@ CACHES = ("_file_of", "_own_folder", "_is_safe", "_is_writable")
 def some_kernels(folder: Path, monkeypatch: pytest.MonkeyPatch, source: str = SOURCE) -> Any:
     """The kernels of a module in a folder, as a new process would find them."""
     for name in CACHES:
-        getattr(kernel_files, name).cache_clear()
+        getattr(kernels, name).cache_clear()
     sys.modules.pop("some_kernel", None)
     folder.mkdir(exist_ok=True)
     file = folder / "some_kernel.py"

@@ -7,10 +7,9 @@ from typing import Any
 import numpy as np
 import pytest
 
-from dialeval.core.batch import Batch
+from dialeval.core.batch import Batch, Need
 from dialeval.core.columns import NumberColumn, ObjectColumn, RaggedColumn, TextColumn
 from dialeval.core.errors import NeedError
-from dialeval.core.needs import Need
 from dialeval.text.vocabulary import Vocabulary
 
 COLUMNS: dict[Need, Any] = {

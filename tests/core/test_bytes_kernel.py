@@ -6,7 +6,7 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dialeval.core.bytes_kernel import count_ones, load8, trailing_zeros
+from dialeval.core.kernels import count_ones, load8, trailing_zeros
 
 
 @given(st.binary(min_size=16, max_size=40), st.integers(0, 8))

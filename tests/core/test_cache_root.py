@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from dialeval.core.cache_root import cache_root
 from dialeval.core.errors import SettingError
+from dialeval.core.files import cache_root
 
 
 def test_own_variable_comes_first_and_nothing_is_made(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

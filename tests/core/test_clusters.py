@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from dialeval.core.arrays import Floats
-from dialeval.core.clusters import BySize, added_by_size, by_size, formula_error, mean_error, merged
+from dialeval.core.exact import BySize, added_by_size, by_size, formula_error, mean_error, merged
 
 numbers = st.integers(-(10**6), 10**6)
 clusters = st.lists(st.tuples(st.integers(0, 4), numbers, numbers), max_size=12)

@@ -8,10 +8,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dialeval.core.batch import Batch
+from dialeval.core.batch import Batch, Need
 from dialeval.core.columns import Column, RaggedColumn, SharedColumn, TextColumn
 from dialeval.core.errors import DataError, NeedError
-from dialeval.core.needs import Need
 from dialeval.text.vocabulary import Vocabulary
 
 texts = st.lists(st.text(max_size=12), max_size=12)

@@ -11,9 +11,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from dialeval.core.arrays import offsets_of
 from dialeval.core.errors import DialevalError
 from dialeval.core.exact import UNIT_EXPONENT, Moments, exact_sums
-from dialeval.core.ragged import offsets_of
 
 floats = st.floats(min_value=-1e100, max_value=1e100, allow_nan=False)
 columns = st.lists(st.one_of(floats, st.just(math.nan)), max_size=50)

@@ -11,10 +11,9 @@ import pytest
 
 import dialeval
 from dialeval.core.arrays import Floats
-from dialeval.core.batch import Batch
+from dialeval.core.batch import Batch, Need
 from dialeval.core.errors import SettingError
 from dialeval.core.fold import Estimate, RowMetric, check_column
-from dialeval.core.needs import Need
 from dialeval.metrics.registry import registry
 
 if TYPE_CHECKING:

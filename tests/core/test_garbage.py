@@ -4,7 +4,7 @@ import gc
 
 import pytest
 
-from dialeval.core.garbage import without_garbage_collection
+from dialeval.core.arrays import without_garbage_collection
 
 
 def test_it_is_as_before_behind_it() -> None:

@@ -11,13 +11,11 @@ import scipy.stats
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dialeval.core.arrays import Floats, Ints
-from dialeval.core.clusters import ClusterError
+from dialeval.core.arrays import Floats, Ints, offsets_of
 from dialeval.core.errors import SettingError
-from dialeval.core.exact import Moments
+from dialeval.core.exact import ClusterError, Moments
 from dialeval.core.fold import ANY_NUMBER, Analytic, Bounds, Estimate, Level
-from dialeval.core.intervals import IntervalChoice, clustered, gaffke, student, wilson
-from dialeval.core.ragged import offsets_of
+from dialeval.stats.intervals import IntervalChoice, clustered, gaffke, student, wilson
 
 UNIT = (0.0, 1.0)
 

@@ -15,7 +15,7 @@ import pytest
 
 import dialeval
 from core.some_kernels import SOURCE, some_kernels
-from dialeval.core import kernel_files
+from dialeval.core import kernels
 
 NOWHERE = "/dev/null/nowhere"
 DAMAGES: dict[str, Callable[[bytes], bytes]] = {
@@ -52,12 +52,12 @@ def test_a_kernel_is_compiled_once(tmp_path: Path, monkeypatch: pytest.MonkeyPat
 
 @pytest.mark.parametrize("variable", ["NUMBA_CPU_NAME", "NUMBA_CPU_FEATURES", "NUMBA_OPT", "NUMBA_SLP_VECTORIZE"])
 def test_what_changes_the_code_is_in_its_name(monkeypatch: pytest.MonkeyPatch, variable: str) -> None:
-    before = kernel_files.digest_of("source", "refill", ("int64",))
+    before = kernels.digest_of("source", "refill", ("int64",))
     monkeypatch.setenv(variable, "1")
-    assert kernel_files.digest_of("source", "refill", ("int64",)) != before
+    assert kernels.digest_of("source", "refill", ("int64",)) != before
     monkeypatch.delenv(variable)
     monkeypatch.setenv("NUMBA_NUM_THREADS", "1")
-    assert kernel_files.digest_of("source", "refill", ("int64",)) == before
+    assert kernels.digest_of("source", "refill", ("int64",)) == before
 
 
 def test_called_kernels_and_constants_are_part_of_the_source() -> None:
@@ -100,7 +100,7 @@ def test_code_that_others_can_write_is_not_loaded(
     chosen, own = tmp_path / "parent" / "chosen", tmp_path / "own"
     monkeypatch.setenv("NUMBA_CACHE_DIR", str(chosen))
     monkeypatch.setenv("DIALEVAL_CACHE", str(own))
-    monkeypatch.setattr(kernel_files, "_is_private_group", lambda _group: False)
+    monkeypatch.setattr(kernels, "_is_private_group", lambda _group: False)
     assert compiled(tmp_path / "package", monkeypatch) == 1
     (file,) = kept(chosen)
     loosened = {"folder": chosen, "parent": chosen.parent, "file": file, "group": chosen}[place]
@@ -121,7 +121,7 @@ def test_code_of_another_user_is_not_loaded(tmp_path: Path, monkeypatch: pytest.
     assert compiled(tmp_path, monkeypatch) == 1
     user = os.geteuid()
     monkeypatch.setattr(os, "geteuid", lambda: user + 1)
-    monkeypatch.setattr(kernel_files, "_ROOT", user + 1)
+    monkeypatch.setattr(kernels, "_ROOT", user + 1)
     monkeypatch.setenv("DIALEVAL_CACHE", str(tmp_path / "cache"))
     assert compiled(tmp_path, monkeypatch) == 1
 
@@ -150,7 +150,7 @@ def test_a_group_is_private_if_it_is_the_users_alone(monkeypatch: pytest.MonkeyP
     known = {1: ("ann", []), 2: ("ann", ["ann"]), 3: ("ann", ["bob"]), 4: ("users", [])}
     groups = {group: SimpleNamespace(gr_name=name, gr_mem=members) for group, (name, members) in known.items()}
     monkeypatch.setattr(grp, "getgrgid", groups.__getitem__)
-    asked = kernel_files._is_private_group.__wrapped__
+    asked = kernels._is_private_group.__wrapped__
     assert [asked(group) for group in (1, 2, 3, 4, 5)] == [True, True, False, False, False]
 
 
@@ -175,7 +175,7 @@ def test_a_package_that_may_only_be_read(tmp_path: Path, monkeypatch: pytest.Mon
 def test_what_was_compiled_before_a_package_was_closed_is_used(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     compiled(tmp_path, monkeypatch)
     kernel = some_kernels(tmp_path, monkeypatch).times_three
-    monkeypatch.setattr(kernel_files, "_is_writable", lambda _folder: False)
+    monkeypatch.setattr(kernels, "_is_writable", lambda _folder: False)
     assert kernel(2) == 6
     assert kernel.compiled == 0
 
@@ -184,7 +184,7 @@ def test_a_full_disk_is_no_error(tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     def full(*_: object) -> None:
         raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr(kernel_files, "replacing", full)
+    monkeypatch.setattr(kernels, "replacing", full)
     monkeypatch.setenv("DIALEVAL_CACHE", str(tmp_path / "cache"))
     assert compiled(tmp_path / "package", monkeypatch) == 1
     assert kept(tmp_path) == []

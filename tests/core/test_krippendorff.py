@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from dialeval.core.errors import SettingError
-from dialeval.core.krippendorff import Distance, krippendorff_alpha
+from dialeval.stats.correlation import Distance, krippendorff_alpha
 
 
 @given(

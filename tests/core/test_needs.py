@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from dialeval.core.needs import Need
+from dialeval.core.batch import Need
 
 
 @pytest.mark.parametrize("need", Need)

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from dialeval.core.notes import note, noted
+from dialeval.core.errors import note, noted
 
 
 def test_what_is_noted_is_told_to_the_innermost_who_asks_once() -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from dialeval.core.plain_text import plain, plain_lines, whole_characters
+from dialeval.core.errors import plain, plain_lines, whole_characters
 
 HOSTILE = [
     ("a\x1b[31mred", r"a\x1b[31mred"),

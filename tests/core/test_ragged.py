@@ -6,7 +6,7 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dialeval.core.ragged import cut, offsets_of, ranges, row_numbers
+from dialeval.core.arrays import cut, offsets_of, ranges, row_numbers
 
 rows = st.lists(st.tuples(st.integers(0, 50), st.integers(0, 4)))
 

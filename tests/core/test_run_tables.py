@@ -14,8 +14,8 @@ from hypothesis import strategies as st
 import dialeval
 from core.test_result import make_run
 from dialeval import sample
+from dialeval.core.display import flat_figures
 from dialeval.core.fold import Estimate, Level
-from dialeval.core.run_tables import flat_figures
 from dialeval.multiwoz import Evaluator
 
 ROWS = [{"dialog_id": f"d{n // 2}", "turn": n % 2, "response": "one two three"[: 3 + n]} for n in range(6)]

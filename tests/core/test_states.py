@@ -16,10 +16,10 @@ from hypothesis import strategies as st
 from dialeval.core.columns import TextColumn
 from dialeval.core.errors import SettingError
 from dialeval.core.exact import Moments
-from dialeval.core.states import DamagedStateError, from_bytes, to_bytes, translated
-from dialeval.text.ngram_values import NgramValues
+from dialeval.core.fold import DamagedStateError, from_bytes, to_bytes, translated
 from dialeval.text.ngrams import NgramColumn, NgramCounts
-from dialeval.text.tokenise import tokenise
+from dialeval.text.resampled import NgramValues
+from dialeval.text.tokenizers import tokenise
 from dialeval.text.vocabulary import Vocabulary
 
 plain = st.recursive(

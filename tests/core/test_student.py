@@ -7,7 +7,7 @@ import math
 import pytest
 import scipy.stats
 
-from dialeval.core.student import t_factor, two_sided_p, two_sided_t
+from dialeval.stats.intervals import t_factor, two_sided_p, two_sided_t
 
 
 @pytest.mark.parametrize(

@@ -10,8 +10,8 @@ import polars as pl
 import pyarrow as pa
 import pytest
 
+from dialeval.core.display import Tabular
 from dialeval.core.errors import NeedError
-from dialeval.core.tabular import Tabular
 
 
 @dataclass

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from dialeval.core.errors import DataError
-from dialeval.core.targets import check_file, check_files, check_writable, refuse_inputs
+from dialeval.core.files import check_file, check_files, check_writable, refuse_inputs
 
 
 def test_a_folder_is_tried_without_a_trace(tmp_path: Path) -> None:

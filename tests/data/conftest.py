@@ -10,7 +10,7 @@ from typing import Any, TypeAlias
 import pytest
 
 from dialeval.core.errors import DataError, Fault
-from dialeval.data.rows.system import Rows
+from dialeval.io.rows import Rows
 
 Plain: TypeAlias = dict[str, Any]
 Write: TypeAlias = Callable[[str, "bytes | str"], Path]

@@ -11,10 +11,10 @@ from typing import Any
 import numpy as np
 import pytest
 
+from dialeval.core.batch import Need
 from dialeval.core.errors import DataError
-from dialeval.core.needs import Need
-from dialeval.data.rows.reading import read_responses
-from dialeval.data.rows.system import Rows
+from dialeval.io.reading import read_responses
+from dialeval.io.rows import Rows
 
 ASKED, SAID = "When does the ferry leave?", "It leaves at nine."
 USER, BOT = {"role": "user", "content": ASKED}, {"role": "assistant", "content": SAID}
@@ -398,10 +398,9 @@ def test_every_script_and_length_survives(tmp_path: Path, suffix: str) -> None:
 
 
 def streamed(path: Path, size: int) -> list[Rows]:
-    from dialeval.data.formats.records import FieldNames
-    from dialeval.data.shards.blocks import row_blocks
-    from dialeval.data.shards.chunks import cut_sources
-    from dialeval.data.shards.sources import find_sources
+    from dialeval.io.chunks import cut_sources, row_blocks
+    from dialeval.io.rows import FieldNames
+    from dialeval.io.sources import find_sources
 
     chunks = cut_sources(find_sources(str(path)), 100, chunk_bytes=size)
     blocks = [block for chunk in chunks for block in row_blocks(chunk, FieldNames(), 2)]

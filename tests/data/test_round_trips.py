@@ -16,8 +16,8 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from dialeval.data.rows.reading import read_responses
-from dialeval.data.rows.system import Rows
+from dialeval.io.reading import read_responses
+from dialeval.io.rows import Rows
 
 AsPlain = Callable[[list[Rows]], list[dict[str, Any]]]
 FIELDS = ("dialog_id", "turn", "system", "context", "response", "reference", "response_is_reference")

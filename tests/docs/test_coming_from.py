@@ -13,7 +13,7 @@ import pytest
 
 import dialeval
 from dialeval import sample
-from dialeval.cli.from_ import from_
+from dialeval.cli.compat import from_
 from dialeval.cli.main import main
 from docs.folders import other_programs
 

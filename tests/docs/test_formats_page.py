@@ -2,7 +2,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from dialeval.data.formats.row_shapes import OWN, SHAPES
+from dialeval.io.row_shapes import OWN, SHAPES
 
 PAGE = Path(__file__).parents[2] / "docs" / "formats.md"
 START, END = "<!-- shapes -->\n", "<!-- end of shapes -->"

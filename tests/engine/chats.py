@@ -16,15 +16,13 @@ import numpy as np
 import pytest
 
 from dialeval.core.arrays import Floats
-from dialeval.core.batch import Batch
+from dialeval.core.batch import Batch, Need
 from dialeval.core.errors import DataError
 from dialeval.core.fold import RowMetric
-from dialeval.core.needs import Need
 from dialeval.core.result import Result, Run
 from dialeval.engine.evaluate import evaluate
 from dialeval.engine.folding import Done
-from dialeval.engine.job import Engine
-from dialeval.engine.worker import Threads
+from dialeval.engine.worker import Engine, Threads
 
 
 def texts(rows: int, seed: int = 7) -> list[str]:

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 import dialeval
-from dialeval.metrics.coverage.alignment import align
+from dialeval.suites.lsdscc.alignment import align
 
 GROUPS = {"one?": {"1": ["a b c d", "a b"], "2": ["x y z w"]}, "two?": {"1": ["k l m n"]}}
 HYPOTHESES = [["a b c d ", "q"], ["k l m n"]]
@@ -36,7 +36,7 @@ def test_the_metrics_and_the_table_share_one_alignment(monkeypatch: pytest.Monke
         calls += 1
         return align(*given)
 
-    monkeypatch.setattr("dialeval.metrics.coverage.coverage.align", counted)
+    monkeypatch.setattr("dialeval.suites.lsdscc.metrics.align", counted)
     evaluate()
     assert calls == 1
 

@@ -8,7 +8,7 @@ import pytest
 
 from dialeval import sample
 from dialeval.core.errors import SettingError
-from dialeval.engine.breakdown import BreakdownRun, evaluate_breakdown
+from dialeval.suites.breakdown.evaluation import BreakdownRun, evaluate_breakdown
 
 HERE = sample.folder() / "breakdown"
 

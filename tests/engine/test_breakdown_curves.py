@@ -9,7 +9,7 @@ import pytest
 
 from dialeval import sample
 from dialeval.core.result import Run
-from dialeval.engine.breakdown import DIGITS, BreakdownRun, evaluate_breakdown, with_curves
+from dialeval.suites.breakdown.evaluation import DIGITS, BreakdownRun, evaluate_breakdown, with_curves
 
 HERE = sample.folder() / "breakdown"
 

@@ -9,13 +9,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from dialeval.core.batch import Batch
+from dialeval.core.batch import Batch, Need
 from dialeval.core.columns import TextColumn
 from dialeval.core.fold import Reduction
 from dialeval.core.gate import UnfitError
-from dialeval.core.needs import Need
-from dialeval.data.rows.system import Rows
 from dialeval.engine.checks import DialogueIds, SeenIds
+from dialeval.io.rows import Rows
 from dialeval.text.vocabulary import Vocabulary
 
 FOLD = DialogueIds()

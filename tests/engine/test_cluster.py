@@ -20,10 +20,9 @@ import pytest
 
 import dialeval
 from dialeval.core.arrays import Floats
-from dialeval.core.batch import Batch
+from dialeval.core.batch import Batch, Need
 from dialeval.core.errors import DataError, SettingError
 from dialeval.core.fold import RowMetric
-from dialeval.core.needs import Need
 from dialeval.engine.cluster import Cluster
 from engine.chats import CHANGES, Delicate, bare, changed_in_between, estimates, in_chunks, write_shards
 from engine.planted import run_among_planted_modules

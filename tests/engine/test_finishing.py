@@ -9,15 +9,14 @@ from typing import Any
 import pytest
 
 import dialeval
-from dialeval.core.batch import Batch
+from dialeval.core.batch import Batch, Need
 from dialeval.core.columns import RaggedColumn
 from dialeval.core.errors import DataError
 from dialeval.core.fold import Fact
-from dialeval.core.needs import Need
-from dialeval.data.rows.reading import read_responses
-from dialeval.data.shards.sources import memory_sources
 from dialeval.engine.folding import Options, run_sources, signed
 from dialeval.engine.plan import make_plan
+from dialeval.io.reading import read_responses
+from dialeval.io.sources import memory_sources
 from dialeval.metrics.registry import registry
 from engine.chats import in_chunks
 

@@ -15,16 +15,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import dialeval
-from dialeval.core.batch import Batch
+from dialeval.core.batch import Batch, Need
 from dialeval.core.columns import TextColumn
 from dialeval.core.errors import DataError, SettingError
 from dialeval.core.fold import Estimate, Level, Metric, Partial, Reduction
-from dialeval.core.needs import Need
-from dialeval.data.rows.system import Rows
-from dialeval.data.shards.sources import memory_sources
 from dialeval.engine.folding import Done, Options, run_sources
 from dialeval.engine.plan import Plan
 from dialeval.engine.worker import Threads
+from dialeval.io.rows import Rows
+from dialeval.io.sources import memory_sources
 from engine.chats import CHANGES, changed_in_between, in_chunks
 
 

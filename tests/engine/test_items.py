@@ -10,15 +10,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from dialeval.core.batch import Need
 from dialeval.core.columns import TextColumn
-from dialeval.core.needs import Need
 from dialeval.core.rowtable import ItemPart
-from dialeval.data.rows.system import Rows
-from dialeval.data.shards.chunks import cut_sources
-from dialeval.data.shards.sources import memory_sources
 from dialeval.engine import stores as items
-from dialeval.engine.job import ChunkItems, SystemItems
 from dialeval.engine.stores import ItemStore, MemoryItems, PartItems
+from dialeval.engine.worker import ChunkItems, SystemItems
+from dialeval.io.chunks import cut_sources
+from dialeval.io.rows import Rows
+from dialeval.io.sources import memory_sources
 
 
 def rows_of(sizes: list[int]) -> Rows:

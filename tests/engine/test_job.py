@@ -7,15 +7,14 @@ from typing import Any
 
 import pytest
 
-from dialeval.core.needs import Need
-from dialeval.data.rows.fields import FieldNames
-from dialeval.data.rows.reading import read_responses
-from dialeval.data.shards.chunks import Chunk, cut_sources
-from dialeval.data.shards.sources import memory_sources
-from dialeval.engine.job import Job, StateSums, SystemState
+from dialeval.core.batch import Need
 from dialeval.engine.plan import Plan, make_plan
 from dialeval.engine.resources import Resources
-from dialeval.engine.worker import Worker
+from dialeval.engine.worker import Job, StateSums, SystemState, Worker
+from dialeval.io.chunks import Chunk, cut_sources
+from dialeval.io.fields import FieldNames
+from dialeval.io.reading import read_responses
+from dialeval.io.sources import memory_sources
 from dialeval.text.vocabulary import Vocabulary
 from engine.chats import texts
 
@@ -56,7 +55,7 @@ def test_a_system_that_is_expected_has_states_of_no_rows() -> None:
 
 
 def test_details_are_folded_beside_metrics() -> None:
-    from dialeval.metrics.task.turns import WhatIsGiven
+    from dialeval.suites.multiwoz.turns import WhatIsGiven
 
     fact = WhatIsGiven()
     job = job_of(Plan({"length": make_plan("length", RESPONSES).metrics["length"]}, details={"given": fact}))

@@ -10,18 +10,16 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from dialeval.core.fold import Metric
-from dialeval.core.needs import Need
-from dialeval.core.states import from_bytes, to_bytes
-from dialeval.data.rows.fields import FieldNames
-from dialeval.data.rows.reading import read_responses
-from dialeval.data.shards.chunks import cut_sources
-from dialeval.data.shards.sources import memory_sources
-from dialeval.engine.job import Job, Stage, StateSums, SystemStates, cut_states, merge_states
+from dialeval.core.batch import Need
+from dialeval.core.fold import Metric, from_bytes, to_bytes
 from dialeval.engine.plan import make_plan
 from dialeval.engine.resources import Resources
-from dialeval.engine.worker import Worker
-from dialeval.metrics.diversity.distinct import Distinct
+from dialeval.engine.worker import Job, Stage, StateSums, SystemStates, Worker, cut_states, merge_states
+from dialeval.io.chunks import cut_sources
+from dialeval.io.fields import FieldNames
+from dialeval.io.reading import read_responses
+from dialeval.io.sources import memory_sources
+from dialeval.metrics.distinct import Distinct
 from dialeval.text.vocabulary import Vocabulary
 
 COLUMNS = frozenset({Need.RESPONSE, Need.REFERENCE})

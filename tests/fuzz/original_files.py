@@ -13,14 +13,14 @@ from click import ClickException
 import dialeval
 from dialeval import sample
 from dialeval.breakdown import evaluate_breakdown
-from dialeval.cli.from_ import from_
+from dialeval.cli.compat import from_
 from dialeval.core.errors import DialevalError
-from dialeval.data.breakdown.reading import read_chats
-from dialeval.data.rows.reading import read_responses
+from dialeval.io.reading import read_responses
 from dialeval.lsdscc import HypothesisSet, ReferenceSet, compute_score_on_corpus
 from dialeval.multiwoz import Evaluator
-from dialeval.resources.ontology import load_ontology
 from dialeval.sgd import evaluate_sgd, original_output
+from dialeval.suites.breakdown.reading import read_chats
+from dialeval.suites.multiwoz.ontology import load_ontology
 from fuzz.harness import Files, target
 
 SAMPLE = sample.folder()

@@ -321,8 +321,8 @@ def _encoders() -> list[Files]:
 @target("encoder", seeds=_encoders, mutators={".safetensors": [changed_tensors]}, seconds=10)
 def encoder(folder: Path) -> None:
     """A folder of a sentence encoder, and vectors by it."""
-    from dialeval.resources.encoder import Encoder
-    from dialeval.resources.encoder_files import find_encoder
+    from dialeval.metrics.encoder import Encoder
+    from dialeval.metrics.encoder_files import find_encoder
 
     made = Encoder(find_encoder(folder))
     assert made.digest
@@ -331,7 +331,7 @@ def encoder(folder: Path) -> None:
 
 
 def _judges() -> list[Files]:
-    from dialeval.metrics.learned.adem import SHIPPED, Weights
+    from dialeval.judges.adem import SHIPPED, Weights
 
     dice = np.random.default_rng(1)
     sides: dict[str, Any] = {name: dice.normal(size=(8, 2)) for name in _SIDES}
@@ -349,7 +349,7 @@ _SIDES = ("context_left", "context_right", "reference_left", "reference_right")
 @target("judge", seeds=_judges, mutators={".safetensors": [changed_tensors]})
 def judge(folder: Path) -> None:
     """A folder of a judge, and scores by it."""
-    from dialeval.metrics.learned.adem import Encoded, load
+    from dialeval.judges.adem import Encoded, load
 
     with copied(folder) as copy:
         _seal_judge(copy)
@@ -378,7 +378,7 @@ def _dialogue_judges() -> list[Files]:
 @target("dialogue-judge", seeds=_dialogue_judges, mutators={".safetensors": [changed_tensors]})
 def dialogue_judge(folder: Path) -> None:
     """A folder of a judge that reads context and response together, and scores by it."""
-    from dialeval.metrics.learned.judge import DialogueJudge
+    from dialeval.judges.judge import DialogueJudge
 
     with copied(folder) as copy, tempfile.TemporaryDirectory() as place:
         _seal_judge(copy)
@@ -403,7 +403,7 @@ def _packs() -> list[Files]:
 @target("pack", seeds=_packs)
 def pack(folder: Path) -> None:
     """The data packs in a cache folder."""
-    from dialeval.resources import packs
+    from dialeval.io import packs
 
     with copied(folder) as copy, cache_at(copy):
         place = copy / "packs" / "lsdscc" / "test"
@@ -468,7 +468,7 @@ def _matrices() -> list[Files]:
 @target("npy", seeds=_matrices, mutators={".npy": [changed_header] * 3})
 def npy(folder: Path) -> None:
     """Word vectors in a NumPy file, read and kept in a cache."""
-    from dialeval.resources.embeddings import load_embeddings
+    from dialeval.io.vectors import load_embeddings
 
     with tempfile.TemporaryDirectory() as cache, cache_at(Path(cache)):
         vectors, known = load_embeddings(folder / "vectors.npy").vectors_for(["one", "four"])
@@ -481,7 +481,7 @@ _TEXT = b"one 1 2\ntwo 3 4\nthree 5 6\n"
 
 
 def _loaded(cache: Path, source: Path) -> Any:
-    from dialeval.resources.embeddings import load_embeddings
+    from dialeval.io.vectors import load_embeddings
 
     with cache_at(cache):
         return load_embeddings(source).vectors_for(["one", "three", "four"])
@@ -498,7 +498,7 @@ def _vector_caches() -> list[Files]:
 @target("vector-cache", seeds=_vector_caches, mutators={".npy": [changed_header]}, seconds=10)
 def vector_cache(folder: Path) -> None:
     """A cache of word vectors: what is in it is right, or made anew."""
-    from dialeval.resources import vectorstore
+    from dialeval.io import vectors as vectorstore
 
     with copied(folder) as copy:
         for entry in copy.rglob("entry.json"):
@@ -521,7 +521,7 @@ def vector_cache(folder: Path) -> None:
 
 
 def _sentence_caches() -> list[Files]:
-    from dialeval.resources.sentence_vectors import Store
+    from dialeval.metrics.encoder import Store
 
     with tempfile.TemporaryDirectory() as place:
         for number in range(2):
@@ -532,7 +532,7 @@ def _sentence_caches() -> list[Files]:
 @target("sentence-cache", seeds=_sentence_caches, mutators={".npy": [changed_header]})
 def sentence_cache(folder: Path) -> None:
     """A cache of sentence vectors: what it says that it knows is right."""
-    from dialeval.resources.sentence_vectors import Store
+    from dialeval.metrics.encoder import Store
 
     with copied(folder) as copy:
         vectors = np.full((2, 3), -1.0, np.float32)
@@ -590,7 +590,7 @@ def rows_to_rate(folder: Path) -> None:
 
 def _rated_folders() -> list[Files]:
     """A folder of rows to rate with a form, lines of raters, and the database of a server."""
-    from dialeval.analysis.rating_store import Rating, RatingStore
+    from dialeval.human.store import Rating, RatingStore
 
     form = b'title = "t"\nrepeat = 0.2\n[[quality]]\nname = "overall"\nlow = 0\nhigh = 9\n'
     seeds: list[Files] = []
@@ -611,10 +611,10 @@ def _rated_folders() -> list[Files]:
 @target("rated", seeds=_rated_folders)
 def rated_folders(folder: Path) -> None:
     """What raters sent back, put together, and a page for what they differ on."""
-    from dialeval.analysis.merged_ratings import merge_ratings, rated_rows
-    from dialeval.analysis.sampling import read_sample
-    from dialeval.reports import people
-    from dialeval.reports.rating_page import rating_page, read_form, score_check
+    from dialeval.human import report
+    from dialeval.human.merge import merge_ratings, rated_rows
+    from dialeval.human.page import rating_page, read_form, score_check
+    from dialeval.human.sample import read_sample
 
     with copied(folder) as copy:
         document = parsed(copy / "sample.json")
@@ -625,6 +625,6 @@ def rated_folders(folder: Path) -> None:
         check = score_check(form, sample)
         merged = merge_ratings([copy / "ratings.jsonl", copy / "ratings.sqlite"], sample, check=check)
         rated_rows(merged, sample, "overall")
-        people.FORMATS["md"](merged)
-        people.FORMATS["json"](merged)
+        report.FORMATS["md"](merged)
+        report.FORMATS["json"](merged)
         rating_page(sample, form, [each.id for each in merged.disputed]).encode()

@@ -10,7 +10,7 @@ import dialeval
 from dialeval import sample
 from dialeval.breakdown import evaluate_breakdown
 from dialeval.core.errors import DataError, Fault
-from dialeval.data.rows.ratings import read_ratings
+from dialeval.io.ratings import read_ratings
 from dialeval.lsdscc import compute_score_on_corpus
 from dialeval.multiwoz import Evaluator
 from fuzz.harness import Files, checked_in, target

@@ -14,10 +14,10 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from dialeval.analysis.rating_store import Rating, RatingStore, stored_lines
 from dialeval.core.errors import DataError, Fault
-from dialeval.reports.rating_page import Form
-from dialeval.reports.rating_server import RatingServer
+from dialeval.human.page import Form
+from dialeval.human.server import RatingServer
+from dialeval.human.store import Rating, RatingStore, stored_lines
 from fuzz.harness import Files, target
 from fuzz.mutation import NUMBERS, TOKENS, VALUES, Unfit, changed_document, json_structure
 from fuzz.own_formats import copied

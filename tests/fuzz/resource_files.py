@@ -14,8 +14,8 @@ import numpy as np
 
 import dialeval
 from dialeval import sample
-from dialeval.resources.archives import unpack
-from dialeval.resources.embeddings import load_embeddings
+from dialeval.io.download import unpack
+from dialeval.io.vectors import load_embeddings
 from fuzz.harness import Files, target
 
 LINES = (sample.folder() / "vectors.txt").read_bytes().splitlines()[:12]
@@ -114,8 +114,8 @@ def _addresses() -> list[Files]:
 @target("addresses", seeds=_addresses)
 def addresses(folder: Path) -> None:
     """An address as commands take it; nothing is asked for over a network."""
-    from dialeval.data.formats.streams import is_pattern, local_path
-    from dialeval.resources.download import check_address, shown
+    from dialeval.io.download import check_address, shown
+    from dialeval.io.opening import is_pattern, local_path
 
     text = (folder / "address.txt").read_bytes().decode("utf-8", "surrogateescape")
     shown(text)

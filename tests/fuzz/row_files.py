@@ -9,9 +9,9 @@ from typing import Any
 
 import dialeval
 from dialeval.core.errors import DataError
-from dialeval.data.formats.row_shapes import SHAPES
-from dialeval.data.rows.ratings import read_ratings
-from dialeval.data.rows.reading import read_responses
+from dialeval.io.ratings import read_ratings
+from dialeval.io.reading import read_responses
+from dialeval.io.row_shapes import SHAPES
 from fuzz.harness import Files, checked_in, target
 
 
@@ -202,7 +202,7 @@ def _pairs() -> list[Files]:
 @target("pairs", seeds=_pairs)
 def pairs(folder: Path) -> None:
     """Pairs of responses, and a ranking by them."""
-    from dialeval.data.rows.pairs import read_pairs
+    from dialeval.io.ratings import read_pairs
 
     dialeval.rank(read_pairs(only(folder)))
 

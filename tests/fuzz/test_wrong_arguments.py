@@ -15,9 +15,9 @@ import dialeval
 from dialeval import multiwoz, sample
 from dialeval.breakdown import evaluate_breakdown
 from dialeval.core.errors import DialevalError
-from dialeval.data.rows.ratings import read_ratings
+from dialeval.io.ratings import read_ratings
+from dialeval.io.vectors import load_embeddings
 from dialeval.lsdscc import HypothesisSet, ReferenceSet, align_corpus, compute_score_on_corpus
-from dialeval.resources.embeddings import load_embeddings
 from dialeval.sgd import evaluate_sgd
 
 SAMPLE = sample.folder()

@@ -16,12 +16,11 @@ import numpy as np
 import pytest
 
 from dialeval.core.arrays import Floats
-from dialeval.core.batch import Batch
+from dialeval.core.batch import Batch, Need
 from dialeval.core.columns import Column, RaggedColumn, TextColumn
 from dialeval.core.exact import Moments
-from dialeval.core.needs import Need
-from dialeval.data.formats.lines import read_lines
-from dialeval.metrics.overlap.bleu import Bleu
+from dialeval.io.delimited import read_lines
+from dialeval.metrics.bleu import Bleu
 from dialeval.text.vocabulary import Vocabulary
 
 pytestmark = pytest.mark.golden

@@ -30,13 +30,12 @@ from nltk.translate.bleu_score import SmoothingFunction, sentence_bleu
 import dialeval
 from data.breakdown.challenge import Row, by_the_original, write
 from dialeval.breakdown import evaluate_breakdown, original
-from dialeval.cli.from_ import from_
+from dialeval.cli.compat import from_
 from dialeval.core.errors import DataError
-from dialeval.data.task.corpus import TrueStates
 from dialeval.multiwoz import Evaluator
 from dialeval.originals.lsdscc import HypothesisSet, ReferenceSet, compute_score_on_corpus
-from dialeval.resources.task import load_task
-from dialeval.text.slot_values import clock, minutes
+from dialeval.suites.multiwoz.data import TrueStates, load_task
+from dialeval.suites.multiwoz.states import clock, minutes
 from golden import mutations
 from golden.dialog_eval import inputs, per_response
 from metrics.breakdown.naive import GROUPS, distance, references

@@ -22,7 +22,7 @@ from dialeval.lsdscc import (
     compute_score_on_corpus,
     compute_score_on_hypothesis_set,
 )
-from dialeval.metrics.coverage.alignment import PairAligner
+from dialeval.suites.lsdscc.alignment import PairAligner
 
 pytestmark = pytest.mark.golden
 

@@ -16,7 +16,7 @@ from dialeval.analysis.difference import Difference
 from dialeval.analysis.slices import Slice, slices
 from dialeval.core.result import Run
 from dialeval.multiwoz import Evaluator, add_slot_domains, dialogue_rows
-from dialeval.resources.task import TaskData, load_task
+from dialeval.suites.multiwoz.data import TaskData, load_task
 
 pytestmark = pytest.mark.golden
 

@@ -16,7 +16,7 @@ import pytest
 
 from dialeval.core.errors import NeedError
 from dialeval.multiwoz import Evaluator
-from dialeval.resources.task import TaskData, load_task
+from dialeval.suites.multiwoz.data import TaskData, load_task
 
 pytestmark = pytest.mark.golden
 

@@ -19,9 +19,9 @@ from dialeval import sample
 from dialeval.analysis.comparison import compare
 from dialeval.breakdown import evaluate_breakdown
 from dialeval.core.result import Run, load
-from dialeval.engine.breakdown import with_curves
 from dialeval.metrics.registry import GROUPS
 from dialeval.multiwoz import Evaluator
+from dialeval.suites.breakdown.evaluation import with_curves
 
 SAVED = Path(__file__).parent.resolve() / "saved_runs"
 

@@ -8,8 +8,8 @@ from dataclasses import dataclass
 import numpy as np
 from hypothesis import strategies as st
 
+from dialeval.core.batch import Need
 from dialeval.core.columns import Column, NumberColumn
-from dialeval.core.needs import Need
 from laws.worlds import World
 
 NAN = float("nan")

@@ -8,9 +8,9 @@ from typing import Any
 
 from hypothesis import strategies as st
 
+from dialeval.core.batch import Need
 from dialeval.core.columns import Column, ObjectColumn
-from dialeval.core.needs import Need
-from dialeval.data.task.schema import Schema
+from dialeval.suites.sgd.data import Schema
 from laws.worlds import World
 
 SCHEMA = Schema(

@@ -14,12 +14,12 @@ import numpy.typing as npt
 from hypothesis import strategies as st
 
 from dialeval.core.arrays import Floats
+from dialeval.core.batch import Need
 from dialeval.core.columns import Column, RaggedColumn, TextColumn
-from dialeval.core.needs import Need
-from dialeval.metrics.learned.adem import Judge
-from dialeval.metrics.learned.judge import DialogueJudge
-from dialeval.resources.encoder import ShippedEncoder
-from dialeval.resources.words import KnownWords, TrainText, VectorTable, listed_words
+from dialeval.judges.adem import Judge
+from dialeval.judges.judge import DialogueJudge
+from dialeval.metrics.encoder import ShippedEncoder
+from dialeval.metrics.word_resources import KnownWords, TrainText, VectorTable, listed_words
 from dialeval.text.vocabulary import Vocabulary
 from laws.worlds import World
 from metrics.embedding.test_greedy_match import tiny_shipped_encoder

@@ -8,12 +8,12 @@ from typing import Any
 
 from hypothesis import strategies as st
 
+from dialeval.core.batch import Need
 from dialeval.core.columns import Column, ObjectColumn
-from dialeval.core.needs import Need
-from dialeval.data.task.corpus import Goals, ReferenceSets, TrueStates
-from dialeval.resources.ontology import Domain, Ontology
-from dialeval.resources.venues import Table, Venues
-from dialeval.text.slot_values import Spelling
+from dialeval.suites.multiwoz.data import Goals, ReferenceSets, TrueStates
+from dialeval.suites.multiwoz.ontology import Domain, Ontology
+from dialeval.suites.multiwoz.states import Spelling
+from dialeval.suites.multiwoz.venues import Table, Venues
 from dialeval.text.vocabulary import Vocabulary
 from laws.worlds import World
 

@@ -16,21 +16,20 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from dialeval.core.arrays import Floats, Ints
+from dialeval.core.arrays import Floats, Ints, offsets_of
+from dialeval.core.batch import Need
 from dialeval.core.columns import ObjectColumn, RaggedColumn, SharedColumn
 from dialeval.core.contributions import ClusteredRows, Resamples, gathered
 from dialeval.core.errors import NeedError, SettingError
 from dialeval.core.fold import Estimate, Level, Metric
-from dialeval.core.needs import Need
-from dialeval.core.ragged import offsets_of
 from dialeval.core.result import Result
 from dialeval.core.signature import Signature
-from dialeval.data.rows.system import Rows
-from dialeval.data.shards.sources import memory_sources
 from dialeval.engine.folding import Options, run_sources
 from dialeval.engine.plan import planner
 from dialeval.engine.resources import Resources
 from dialeval.engine.tally import Tally
+from dialeval.io.rows import Rows
+from dialeval.io.sources import memory_sources
 from dialeval.metrics.registry import registry
 from dialeval.text.vocabulary import Vocabulary
 from laws import breakdown, coverage, frames, responses, task, trials

@@ -12,10 +12,9 @@ from typing import Any
 import numpy as np
 from hypothesis import strategies as st
 
-from dialeval.core.batch import Batch
+from dialeval.core.batch import Batch, Need
 from dialeval.core.columns import Column
 from dialeval.core.fold import Fact, Metric, Partial
-from dialeval.core.needs import Need
 from dialeval.text.vocabulary import Vocabulary
 
 

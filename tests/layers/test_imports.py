@@ -116,7 +116,7 @@ def test_a_warm_evaluation_does_not_import_numba() -> None:
 
 
 def test_only_learned_metrics_import_torch() -> None:
-    learned = PACKAGE / "metrics" / "learned"
+    learned = PACKAGE / "judges"
     for path in PACKAGE.rglob("*.py"):
         text = path.read_text(encoding="utf-8")
         if "import torch" in text or "from torch" in text or "safetensors.torch" in text:
@@ -126,7 +126,7 @@ def test_only_learned_metrics_import_torch() -> None:
 def test_a_judge_is_used_without_torch() -> None:
     program = (
         "from dialeval.adem import open_judge, train\n"
-        "from dialeval.metrics.learned import attack\nfrom dialeval.metrics.learned.training import fitting\n"
+        "from dialeval.judges import attack\nfrom dialeval.judges import fitting\n"
         "from dialeval.engine.evaluate import evaluate"
     )
     assert not loaded_by(program) & {"torch", "tokenizers", "safetensors", "numba"}

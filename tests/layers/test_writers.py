@@ -12,19 +12,18 @@ IN_A_FOLDER_THAT_IS_RENAMED = "into a folder that `core.files.building` renames 
 BESIDE = "to the path that `core.files.replacing` hands out"
 ALLOWED = {
     "core/files.py": "the writer itself",
-    "analysis/rating_store.py": "an empty database; SQLite changes it in place and loses nothing",
+    "human/store.py": "an empty database; SQLite changes it in place and loses nothing",
     "cli/main.py": "the null device takes the place of a closed stream",
     "cli/output.py": "the null device takes the place of a closed pipe",
-    "core/kernel_files.py": BESIDE,
+    "core/kernels.py": BESIDE,
     "engine/stores.py": BESIDE,
-    "resources/archives.py": IN_A_FOLDER_THAT_IS_RENAMED,
-    "resources/download.py": "a part of a download, which is gone on with; and its lock",
-    "resources/lsdscc_pack.py": IN_A_FOLDER_THAT_IS_RENAMED,
-    "resources/multiwoz_pack.py": IN_A_FOLDER_THAT_IS_RENAMED,
-    "resources/packs.py": IN_A_FOLDER_THAT_IS_RENAMED,
-    "resources/sentence_vectors.py": BESIDE,
-    "resources/vectorstore.py": IN_A_FOLDER_THAT_IS_RENAMED,
-    "core/states.py": "to memory",
+    "io/download.py": "a part of a download, which is gone on with; and its lock",
+    "suites/lsdscc/data.py": IN_A_FOLDER_THAT_IS_RENAMED,
+    "suites/multiwoz/pack.py": IN_A_FOLDER_THAT_IS_RENAMED,
+    "io/packs.py": IN_A_FOLDER_THAT_IS_RENAMED,
+    "metrics/encoder.py": BESIDE,
+    "io/vectors.py": IN_A_FOLDER_THAT_IS_RENAMED,
+    "core/fold.py": "to memory",
 }
 WRITERS = {"write_bytes", "write_text", "rename", "tofile", "save_file", "copyfile", "copytree", "copy2", "move"}
 NUMPY_WRITERS = {"save", "savez", "savez_compressed", "savetxt"}

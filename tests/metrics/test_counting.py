@@ -11,11 +11,10 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from dialeval.core.arrays import Floats, Ints
-from dialeval.core.batch import Batch
+from dialeval.core.batch import Batch, Need
 from dialeval.core.columns import NumberColumn
 from dialeval.core.contributions import ClusteredRows, Resamples, RowSums
 from dialeval.core.errors import NeedError
-from dialeval.core.needs import Need
 from dialeval.metrics.counting import CountMetric, Flags, Per, cluster_counts
 from dialeval.text.vocabulary import Vocabulary
 

@@ -15,8 +15,7 @@ import pytest
 import dialeval
 from dialeval.core.errors import DataError, NeedError, SettingError
 from dialeval.core.signature import Signature
-from dialeval.metrics.registry import Registry, registry
-from dialeval.metrics.row_functions import METRIC_MARK, class_of
+from dialeval.metrics.registry import METRIC_MARK, Registry, class_of, registry
 
 
 @dialeval.metric_of_rows(name="polite-words", better="higher", bounds=(0, 1))

@@ -6,9 +6,9 @@ from typing import Any
 
 import dialeval
 from dialeval.core.result import Run
-from dialeval.reports.alignments import landed
 from dialeval.reports.explorer import explorer
 from dialeval.reports.html import render, together
+from dialeval.suites.lsdscc.report import landed
 from reports.test_html import HOSTILE, Page
 
 GROUPS = {"what is it?": {"letters": ["a b c d", "a b"], "end": ["x y"]}, "and?": {"letters": ["a b"], "end": ["x y"]}}

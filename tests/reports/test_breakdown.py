@@ -8,9 +8,9 @@ import io
 import pytest
 
 from dialeval.breakdown import evaluate_breakdown
-from dialeval.engine.breakdown import BreakdownRun
-from dialeval.reports.breakdown import original, tables_text, turns_csv
 from dialeval.sample import folder
+from dialeval.suites.breakdown.evaluation import BreakdownRun
+from dialeval.suites.breakdown.report import original, tables_text, turns_csv
 
 
 @pytest.fixture(scope="module")

@@ -10,9 +10,9 @@ import dialeval
 from dialeval import sample
 from dialeval.breakdown import BreakdownRun, evaluate_breakdown
 from dialeval.core.result import Run
-from dialeval.engine.breakdown import with_curves
-from dialeval.reports.breakdown import SHOWN, curves
 from dialeval.reports.html import render, together
+from dialeval.suites.breakdown.evaluation import with_curves
+from dialeval.suites.breakdown.report import SHOWN, curves
 from reports.test_html import HOSTILE, Page
 
 if TYPE_CHECKING:

@@ -9,7 +9,7 @@ import numpy as np
 
 from dialeval.core.fold import Estimate
 from dialeval.core.result import Result, Run
-from dialeval.reports.correlations import MOST_SYSTEMS, correlations
+from dialeval.reports.sections import MOST_SYSTEMS, correlations
 from reports.test_html import Page
 
 

@@ -6,8 +6,8 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from dialeval.metrics.learned.judge import SHIPPED, load_judge
-from dialeval.reports.judge_card import card_tables, card_text
+from dialeval.judges.card import card_tables, card_text
+from dialeval.judges.judge import SHIPPED, load_judge
 from metrics.learned.judges import tiny_dialogue_judge
 
 

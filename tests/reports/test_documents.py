@@ -5,8 +5,7 @@ from __future__ import annotations
 import json
 from dataclasses import dataclass
 
-from dialeval.reports.documents import Document, laid_out, text_formats, to_html, to_latex, to_markdown
-from dialeval.reports.formats import Table
+from dialeval.reports.documents import Document, Table, laid_out, text_formats, to_html, to_latex, to_markdown
 from reports.test_people import printed
 
 HOSTILE = "<b>&_\x1b[2J"

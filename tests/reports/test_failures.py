@@ -8,7 +8,7 @@ import json
 from types import SimpleNamespace
 from typing import Any
 
-from dialeval.reports.failures import FIELDS, failure_rows, failures_csv, failures_json, failures_table
+from dialeval.suites.multiwoz.report import FIELDS, failure_rows, failures_csv, failures_json, failures_table
 
 
 def lost(dialogue: str, *causes: str) -> Any:

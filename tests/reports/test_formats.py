@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from rich.console import Console
 from rich.table import Table as RichTable
 
-from dialeval.reports.formats import (
+from dialeval.reports.documents import (
     LaidOut,
     Table,
     csv_text,

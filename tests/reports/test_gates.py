@@ -11,7 +11,7 @@ from analysis.test_comparison import QUICK, texts
 from dialeval.analysis.comparison import Comparison, compare
 from dialeval.analysis.gates import Gate, baseline_gates, limit_gates
 from dialeval.core.result import Run
-from dialeval.reports.gates import to_github, to_junit
+from dialeval.reports.comparisons import to_github, to_junit
 
 HOSTILE = 'a<b>&"c"\x1b|*x*'
 

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from dialeval.analysis.judges import Agreed, Validation
-from dialeval.metrics.learned.attack import ATTACKS, Attack
-from dialeval.reports import judge_card
-from dialeval.reports.judge_card import attack_rows, pearson_rows, validation_rows, weaknesses
+from dialeval.judges import card
+from dialeval.judges.attack import ATTACKS, Attack
+from dialeval.judges.card import attack_rows, pearson_rows, validation_rows, weaknesses
+from dialeval.judges.validation import Agreed, Validation
 
 NAN = float("nan")
 GOOD = Agreed(40, 0.5, 0.456, (0.1, 0.9), (-0.05, 0.96))
@@ -31,11 +31,11 @@ def test_tables() -> None:
 
 def test_no_name_in_a_card_is_markup() -> None:
     hostile = "a|b <img src=x>\n# c"
-    table = judge_card.card_table([["data set", hostile], [hostile, ".46 [-.05, .96]"]])
+    table = card.card_table([["data set", hostile], [hostile, ".46 [-.05, .96]"]])
     escaped = r"a\|b &lt;img src=x&gt;\\n# c"
     assert table == f"| data set | {escaped} |\n| --- | --- |\n| {escaped} | .46 [-.05, .96] |"
-    assert judge_card._code("train x") == "`train x`"
-    assert judge_card._code("train `` <b>\n") == "``` train `` <b>\\n ```"
+    assert card._code("train x") == "`train x`"
+    assert card._code("train `` <b>\n") == "``` train `` <b>\\n ```"
 
 
 def test_weaknesses_in_plain_words() -> None:

@@ -10,8 +10,8 @@ import pytest
 
 from dialeval.core.fold import Estimate, Level
 from dialeval.core.result import Result, Run
-from dialeval.reports import metric_drawings as module
-from dialeval.reports.metric_drawings import Scale, Spread, drawings, estimates_of, scale_of_means
+from dialeval.reports import drawings as module
+from dialeval.reports.drawings import Scale, Spread, drawings, estimates_of, scale_of_means
 from reports.test_html import Page, estimate
 
 CORPUS = Estimate(0.25, 0.0, 3, 3, corpus=True)

@@ -10,7 +10,7 @@ from huggingface_hub.repocard_data import model_index_to_eval_results
 
 import dialeval
 from dialeval.core.result import Run
-from dialeval.reports.model_index import to_model_index
+from dialeval.reports.tables import to_model_index
 
 NAME = 'my "bot": #1\n- x\u2028é'
 

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+from dialeval.reports.html import asset, page, script
 from dialeval.reports.markup import Section
-from dialeval.reports.page import asset, page, script
 from reports.test_html import HOSTILE, Page, policy_of
 
 SECTIONS = [Section("one", "First", "<p>a</p>"), Section("two", "Second", "<p>b</p>")]

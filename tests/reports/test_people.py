@@ -14,10 +14,10 @@ from rich.console import Console
 import dialeval
 from analysis.rated_runs import ratings_of, run_of
 from analysis.test_merged_ratings import line, written
-from dialeval.analysis.merged_ratings import MergedRatings, merge_ratings
-from dialeval.analysis.people import People, plan_ratings
-from dialeval.reports import people
-from dialeval.reports.people import FORMATS, people_section, table
+from dialeval.human import report
+from dialeval.human.estimate import People, plan_ratings
+from dialeval.human.merge import MergedRatings, merge_ratings
+from dialeval.human.report import FORMATS, people_section, table
 from reports.test_html import HOSTILE, Page
 
 RUN, OPINIONS = run_of(systems={"a": 3.0, "b": 3.6, "[c]": 3.0})
@@ -36,7 +36,7 @@ def printed(content: object, width: int = 120) -> str:
 
 
 def test_the_terminal() -> None:
-    text = printed(people.table(found()))
+    text = printed(report.table(found()))
     assert text.startswith("People would rate b higher than a; people do not tell [c] from a (overall, 5% level")
     assert "ratings alone" in text
     assert "worth" in text
@@ -49,11 +49,11 @@ def test_a_name_is_a_name_whatever_it_holds() -> None:
     run, opinions = run_of(dialogues=20, systems={TEMPLATE: 3.0, "b": 3.0})
     sample = dialeval.draw(run, 40)
     made = dialeval.estimate(run, ratings_of(sample, opinions), by="judge", sample=sample)
-    assert TEMPLATE in people.verdict(made)[0]
+    assert TEMPLATE in report.verdict(made)[0]
 
 
 def test_ratings_alone_have_no_columns_of_a_judge() -> None:
-    text = printed(people.table(found("")))
+    text = printed(report.table(found("")))
     assert "worth" not in text
     assert "estimate" not in text
     assert "ratings alone" in text
@@ -65,26 +65,26 @@ def test_what_was_not_drawn_is_marked_in_every_format_for_people() -> None:
         for row in range(0, 180, 4)
     ]
     marked = dialeval.estimate(RUN, rated, by="judge", as_if_random=True)
-    for text in (printed(people.table(marked)), people.FORMATS["md"](marked), people.FORMATS["latex"](marked)):
+    for text in (printed(report.table(marked)), report.FORMATS["md"](marked), report.FORMATS["latex"](marked)):
         assert "NOT DRAWN AT RANDOM" in text
-    assert json.loads(people.FORMATS["json"](marked))["at_random"] is False
+    assert json.loads(report.FORMATS["json"](marked))["at_random"] is False
 
 
 def test_every_digit_and_every_format() -> None:
     made = found()
-    lines = list(csv.DictReader(io.StringIO(people.to_csv(made))))
+    lines = list(csv.DictReader(io.StringIO(report.to_csv(made))))
     assert [line["baseline"] for line in lines] == ["", "", "", "a", "a"]
     assert float(lines[1]["value"]) == made["b"].value
     assert float(lines[3]["high"]) == made.differences[0].interval[1]
     assert [float(lines[3][name]) for name in ("factor", "baseline_factor")] == list(made.differences[0].factors)
     assert lines[0]["baseline_factor"] == ""
-    assert r"\[c\]" in people.FORMATS["md"](made)
-    assert r"\toprule" in people.FORMATS["latex"](made)
-    assert json.loads(people.FORMATS["json"](made)) == made.to_dict()
+    assert r"\[c\]" in report.FORMATS["md"](made)
+    assert r"\toprule" in report.FORMATS["latex"](made)
+    assert json.loads(report.FORMATS["json"](made)) == made.to_dict()
 
 
 def test_the_plan() -> None:
-    text = printed(people.plan_table(plan_ratings({"a": 100, "b": 10_000}, 0.1)))
+    text = printed(report.plan_table(plan_ratings({"a": 100, "b": 10_000}, 0.1)))
     assert "more dialogues" in text
     assert "1,199" in text
     assert "standard deviation of 1" in text
@@ -95,10 +95,10 @@ def opinions() -> tuple[Any, Any, Any, Any]:
     sample = dialeval.draw(run, 80)
     lines = [*ratings_of(sample, said), *({**line, "rater": "bob"} for line in ratings_of(sample, said))]
     ratings = [{**row, **line} for row, line in zip([*sample.by_id().values()] * 2, lines, strict=True)]
-    people = dialeval.estimate(run, lines, by="judge", sample=sample)
+    report = dialeval.estimate(run, lines, by="judge", sample=sample)
     agreement = dialeval.agreement(run, ratings, metrics="judge", resamples=20)
     pairs = [{"a": "a", "b": HOSTILE.replace("\udc80", ""), "better": ("a", "b", "tie")[n % 3]} for n in range(12)]
-    return run, people, agreement, dialeval.rank(pairs)
+    return run, report, agreement, dialeval.rank(pairs)
 
 
 def test_nobody_was_asked() -> None:
@@ -106,8 +106,8 @@ def test_nobody_was_asked() -> None:
 
 
 def test_everything_that_people_said_is_shown(tmp_path: Path) -> None:
-    run, people, agreement, ranking = opinions()
-    path = dialeval.report(run, tmp_path / "r.html", people=people, agreement=agreement, ranking=ranking)
+    run, report, agreement, ranking = opinions()
+    path = dialeval.report(run, tmp_path / "r.html", people=report, agreement=agreement, ranking=ranking)
     page = Page(path.read_text(encoding="utf-8"))
     (section,) = (attrs for attrs in page.of("section") if attrs["id"] == "people")
     assert section["aria-labelledby"] == "people-title"
@@ -128,11 +128,11 @@ def test_everything_that_people_said_is_shown(tmp_path: Path) -> None:
 
 
 def test_parts_stand_alone() -> None:
-    _, people, _, ranking = opinions()
+    _, report, _, ranking = opinions()
     only = people_section(None, None, ranking)
     assert only is not None
     assert "What people would say" not in only.content
-    alone = people_section(people, None, None)
+    alone = people_section(report, None, None)
     assert alone is not None
     assert "preferred" not in alone.content
 

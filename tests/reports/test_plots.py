@@ -11,8 +11,8 @@ from dialeval.cli.report import PLOT_FORMATS
 from dialeval.core.errors import NeedError, SettingError
 from dialeval.core.fold import Estimate
 from dialeval.core.result import Result, Run
-from dialeval.reports import plots
-from dialeval.reports.plots import PlotFormat, write_plots
+from dialeval.reports import drawings
+from dialeval.reports.drawings import PlotFormat, write_plots
 from reports.test_html import HOSTILE, estimate, result
 
 if TYPE_CHECKING:
@@ -58,6 +58,6 @@ def test_other_forms_are_refused(tmp_path: Path) -> None:
 
 
 def test_without_the_extra_there_is_a_remedy(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    monkeypatch.setattr(plots, "can_convert", lambda: False)
+    monkeypatch.setattr(drawings, "can_convert", lambda: False)
     with pytest.raises(NeedError, match=r"dialeval\[report\]"):
         write_plots(Run({"a": result()}, "0"), tmp_path, "pdf")

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from dialeval.core.result import Result, Run
-from dialeval.reports import provenance
+from dialeval.reports import sections
 from dialeval.reports.html import render
 from reports.test_html import Page, estimate
 
 
 def part(run: Run, name: str, command: str | None = None) -> str:
     """The markup of a part of the section, empty if it has none of that name."""
-    content = provenance.provenance(run, command).content
+    content = sections.provenance(run, command).content
     return content.partition(f'<section id="{name}" ')[2].partition(">")[2].partition("</section>")[0]
 
 
@@ -25,10 +25,10 @@ def test_skipped_metrics_are_named_once_with_their_systems() -> None:
 
 
 def test_warnings_keep_their_lines() -> None:
-    section = provenance.warnings(Run({}, "0", ("one\ntwo", "three")))
+    section = sections.warnings(Run({}, "0", ("one\ntwo", "three")))
     assert section is not None
     assert Page(section.content).text == "one\ntwothree"
-    assert provenance.warnings(Run({}, "0")) is None
+    assert sections.warnings(Run({}, "0")) is None
 
 
 def test_equal_signatures_are_shown_once() -> None:
@@ -38,7 +38,7 @@ def test_equal_signatures_are_shown_once() -> None:
 
 
 def test_commands_come_before_that_of_the_page() -> None:
-    run = Run({}, "1.2", details={provenance.COMMANDS: ["made it"]})
+    run = Run({}, "1.2", details={sections.COMMANDS: ["made it"]})
     shown = text(run, "again", "wrote it")
     assert shown.index("made it") < shown.index("wrote it")
     assert "dialeval 1.2" in shown

@@ -8,7 +8,7 @@ import json
 
 import dialeval
 from analysis.test_ranking import compared
-from dialeval.reports import people as rankings
+from dialeval.human import report as rankings
 from reports.test_people import printed
 
 FOUND = dialeval.rank(compared())

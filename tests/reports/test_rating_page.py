@@ -9,7 +9,7 @@ import msgspec
 import pytest
 
 from dialeval.core.errors import DataError, SettingError
-from dialeval.reports.rating_page import (
+from dialeval.human.page import (
     Form,
     Quality,
     digest_of,

@@ -15,11 +15,11 @@ from typing import Any
 
 import pytest
 
-from dialeval.analysis.rating_store import Rating, RatingStore
 from dialeval.core.errors import SettingError
-from dialeval.reports import rating_server
-from dialeval.reports.rating_page import Form, digest_of, things_to_rate
-from dialeval.reports.rating_server import LARGEST, LARGEST_HEADERS, RatingServer, _in_address, is_loopback
+from dialeval.human import server as rating_server
+from dialeval.human.page import Form, digest_of, things_to_rate
+from dialeval.human.server import LARGEST, LARGEST_HEADERS, RatingServer, _in_address, is_loopback
+from dialeval.human.store import Rating, RatingStore
 from reports.rated_samples import sample_of
 from reports.test_rating_page import data_of
 

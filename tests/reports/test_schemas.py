@@ -14,13 +14,13 @@ import pytest
 
 import dialeval
 from dialeval import sample
-from dialeval.analysis.breakdown_detection import detect, save_labels
 from dialeval.breakdown import evaluate_breakdown
 from dialeval.core.errors import SettingError
-from dialeval.engine.breakdown import with_curves
-from dialeval.metrics.learned import adem
+from dialeval.judges import adem
 from dialeval.multiwoz import Evaluator
 from dialeval.reports.schemas import WRITTEN, schema
+from dialeval.suites.breakdown.evaluation import with_curves
+from dialeval.suites.breakdown.judge import detect, save_labels
 from metrics.learned.judges import tiny_dialogue_judge
 
 HERE = sample.folder()
@@ -110,8 +110,8 @@ def rated(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def test_what_people_say(rated: Path) -> None:
-    from dialeval.analysis.merged_ratings import merge_ratings, rated_rows
-    from dialeval.analysis.sampling import read_sample
+    from dialeval.human.merge import merge_ratings, rated_rows
+    from dialeval.human.sample import read_sample
 
     fits("sample", read(rated / "to-rate" / "sample.json"))
     for row in lines(rated / "to-rate" / "rows.jsonl"):
@@ -130,7 +130,7 @@ def test_what_people_say(rated: Path) -> None:
 
 
 def test_task_verdicts_labels_and_journals(tmp_path: Path) -> None:
-    from dialeval.engine.task_dialogues import dialogue_rows
+    from dialeval.suites.multiwoz.evaluation import dialogue_rows
 
     evaluator = Evaluator(data="town")
     for row in dialogue_rows(evaluator.run(HERE / "town" / "predictions"), evaluator.task):
@@ -154,8 +154,8 @@ def test_judges() -> None:
 
 
 def test_packs_and_caches(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    from dialeval.resources.packs import add_pack
-    from dialeval.resources.schemas import PartialDownload
+    from dialeval.io.packs import add_pack
+    from dialeval.io.schemas import PartialDownload
 
     monkeypatch.setenv("DIALEVAL_CACHE", str(tmp_path))
     add_pack("lsdscc", from_folder=HERE / "lsdscc" / "groups.json")

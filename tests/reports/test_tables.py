@@ -17,8 +17,8 @@ from dialeval.cli.options import RUN_FORMATS
 from dialeval.core.fold import Estimate
 from dialeval.core.result import Result, Run
 from dialeval.core.signature import Signature
+from dialeval.reports.documents import to_json
 from dialeval.reports.figures import BAR_WIDTH
-from dialeval.reports.formats import to_json
 from dialeval.reports.tables import (
     FORMATS,
     METRICS_TXT,

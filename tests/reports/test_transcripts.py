@@ -9,11 +9,11 @@ import pytest
 
 import dialeval
 from dialeval import sample
-from dialeval.engine.transcripts import with_transcripts
-from dialeval.metrics.task.explain import by_cause
 from dialeval.multiwoz import Evaluator
 from dialeval.reports.html import render, together
-from dialeval.reports.transcripts import transcripts
+from dialeval.suites.multiwoz.explain import by_cause
+from dialeval.suites.multiwoz.report import transcripts
+from dialeval.suites.multiwoz.transcripts import with_transcripts
 from reports.test_html import HOSTILE, Page
 
 if TYPE_CHECKING:

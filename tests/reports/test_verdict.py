@@ -19,8 +19,6 @@ from dialeval.analysis import difference as difference_module
 from dialeval.analysis.alignment import Design
 from dialeval.analysis.comparison import Comparison, compare
 from dialeval.analysis.difference import Difference, Settings
-from dialeval.analysis.resampling import swaps
-from dialeval.analysis.significance import needed_clusters
 from dialeval.core.arrays import Ints
 from dialeval.core.fold import Better
 from dialeval.core.result import Run
@@ -28,6 +26,8 @@ from dialeval.reports import comparisons as verdict_module
 from dialeval.reports import summary as summary_module
 from dialeval.reports.comparisons import Verdict, judge_run, mark_of, standing, verdict
 from dialeval.reports.summary import summary
+from dialeval.stats.resampling import swaps
+from dialeval.stats.significance import needed_clusters
 
 DIRECTIONS: list[Better | None] = ["higher", "lower", None]
 

@@ -11,7 +11,7 @@ import dialeval
 from dialeval.core.result import Run
 from dialeval.reports.explorer import explorer
 from dialeval.reports.html import render
-from dialeval.reports.weak_turns import section, weak_turns, weak_turns_table
+from dialeval.reports.sections import section, weak_turns, weak_turns_table
 from metrics.learned.judges import tiny_dialogue_judge
 
 CHAT = ["hello there", "how are you ?", "<b>i</b> am fine", "the cat sat", "the cat sat", "not the dog", "a dog sat"]

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from dialeval.core.errors import DataError
-from dialeval.resources.archives import unpack
+from dialeval.io.download import unpack
 
 GIB = 1 << 30
 

@@ -12,8 +12,8 @@ import pytest
 from filelock import FileLock
 
 from dialeval.core.errors import DataError, SettingError
-from dialeval.resources import download as module
-from dialeval.resources.download import check_address, download
+from dialeval.io import download as module
+from dialeval.io.download import check_address, download
 from resources.server import Site, serving
 
 CONTENT = bytes(range(256)) * 2000

@@ -17,11 +17,11 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from dialeval.core.errors import DataError, SettingError
-from dialeval.resources import cache as caching
-from dialeval.resources import packs, vectorstore
-from dialeval.resources.embeddings import WordVectors, load_embeddings
-from dialeval.resources.vector_files import Findings, WordRows, read_vectors
-from dialeval.resources.vectorstore import Embeddings
+from dialeval.io import packs
+from dialeval.io import packs as caching
+from dialeval.io import vectors as vectorstore
+from dialeval.io.vector_files import Findings, WordRows, read_vectors
+from dialeval.io.vectors import Embeddings, WordVectors, load_embeddings
 
 TEXT = "the 0.1 0.2\nof 3 4\nthe 0.5 0.6\nzero 0 0\n"
 
@@ -408,7 +408,7 @@ def test_start_up_stays_fast() -> None:
     import subprocess
 
     slow = ("pyarrow", "numba", "scipy", "tokenizers", "urllib.request", "tarfile")
-    code = f"import sys, dialeval.resources.embeddings; print([name for name in {slow} if name in sys.modules])"
+    code = f"import sys, dialeval.io.vectors; print([name for name in {slow} if name in sys.modules])"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout.strip() == "[]"
 

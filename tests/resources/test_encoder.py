@@ -15,8 +15,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from dialeval.core.errors import SettingError
-from dialeval.resources.encoder import TILE, TOGETHER, Encoder, Transformer, groups, step_of_products
-from dialeval.resources.encoder_files import find_encoder
+from dialeval.metrics.encoder import TILE, TOGETHER, Encoder, Transformer, groups, step_of_products
+from dialeval.metrics.encoder_files import find_encoder
 from tiny_encoder import WORDS, write_encoder
 
 TEXTS = ["the cat sat on a mat", "", "hello there", "how are you ?", "dogs do not know .", "cat " * 40]
@@ -46,8 +46,8 @@ def test_neighbours_change_nothing(folder: Path, some: list[str], dice: object) 
 
 _ALONE_AND_TOGETHER = """
 import sys
-from dialeval.resources.encoder import Encoder
-from dialeval.resources.encoder_files import find_encoder
+from dialeval.metrics.encoder import Encoder
+from dialeval.metrics.encoder_files import find_encoder
 
 encoder = Encoder(find_encoder(sys.argv[1]), 32)
 texts = [" ".join(["cat sat on", "hello", "how are you ?"][: n % 4] + ["dog"] * (n % 7)) for n in range(40)]

@@ -10,9 +10,9 @@ import pytest
 from safetensors.numpy import load_file, save_file
 
 from dialeval.core.errors import DataError, SettingError
-from dialeval.resources import encoder_files
-from dialeval.resources.encoder import Encoder
-from dialeval.resources.encoder_files import EncoderFiles, find_encoder, lacking
+from dialeval.metrics import encoder_files
+from dialeval.metrics.encoder import Encoder
+from dialeval.metrics.encoder_files import EncoderFiles, find_encoder, lacking
 from tiny_encoder import HIDDEN, write_encoder
 
 

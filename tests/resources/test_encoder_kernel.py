@@ -6,7 +6,7 @@ import math
 
 import numpy as np
 
-from dialeval.resources import encoder_kernel as kernels
+from dialeval.metrics import encoder as kernels
 
 
 def test_erf_is_exact_to_float32() -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from dialeval.resources.judge_settings import BreakdownScale, PairShape
+from dialeval.io.judge_settings import BreakdownScale, PairShape
 
 
 def test_a_pair_is_cut_to_what_an_encoder_takes() -> None:

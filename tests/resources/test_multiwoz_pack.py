@@ -15,12 +15,12 @@ from typing import Any
 import pytest
 
 from dialeval.core.errors import DataError, NeedError, SettingError
+from dialeval.io import download as downloads
+from dialeval.io.packs import add_pack, list_packs, remove_pack, verify_pack
 from dialeval.multiwoz import Evaluator
-from dialeval.resources import download as downloads
-from dialeval.resources.multiwoz_pack import ACTS, GOALS_ZIP, SPLITS, booked_of, delexicalised, dialogue_files, goal_of
-from dialeval.resources.ontology import MULTIWOZ, load_ontology
-from dialeval.resources.packs import add_pack, list_packs, remove_pack, verify_pack
-from dialeval.resources.task import load_task
+from dialeval.suites.multiwoz.data import load_task
+from dialeval.suites.multiwoz.ontology import MULTIWOZ, load_ontology
+from dialeval.suites.multiwoz.pack import ACTS, GOALS_ZIP, SPLITS, booked_of, delexicalised, dialogue_files, goal_of
 
 GOAL = {
     "hotel": {

@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 
 from dialeval.core.errors import DataError
-from dialeval.resources.ontology import MULTIWOZ, Domain, load_ontology
-from dialeval.text.slot_values import Spelling
+from dialeval.suites.multiwoz.ontology import MULTIWOZ, Domain, load_ontology
+from dialeval.suites.multiwoz.states import Spelling
 
 SMALL = """
 references = "normalised"

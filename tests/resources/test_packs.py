@@ -11,10 +11,10 @@ from pathlib import Path
 import pytest
 
 from dialeval.core.errors import DataError, SettingError
-from dialeval.resources import download as downloads
-from dialeval.resources import packs
-from dialeval.resources.embeddings import load_embeddings
-from dialeval.resources.packs import PACK_SOURCES, add_pack, find_pack, list_packs, remove_pack, verify_pack
+from dialeval.io import download as downloads
+from dialeval.io import packs
+from dialeval.io.packs import PACK_SOURCES, add_pack, find_pack, list_packs, remove_pack, verify_pack
+from dialeval.io.vectors import load_embeddings
 from resources.server import Site, serving
 
 VECTORS = "2 3\nthe 1 2 3\nof 4 5 6\n"

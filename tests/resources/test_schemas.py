@@ -14,12 +14,12 @@ import pytest
 from safetensors.numpy import load_file, save_file
 
 from dialeval.core.errors import DataError, DialevalError, SettingError
-from dialeval.metrics.learned import adem
-from dialeval.metrics.learned.adem import Weights
-from dialeval.resources.encoder import Encoder
-from dialeval.resources.encoder_files import find_encoder
-from dialeval.resources.packs import list_packs
-from dialeval.resources.schemas import check_inside
+from dialeval.io.packs import list_packs
+from dialeval.io.schemas import check_inside
+from dialeval.judges import adem
+from dialeval.judges.adem import Weights
+from dialeval.metrics.encoder import Encoder
+from dialeval.metrics.encoder_files import find_encoder
 from tiny_encoder import write_encoder
 
 

@@ -8,8 +8,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from dialeval.resources.encoder_files import Singles
-from dialeval.resources.sentence_vectors import SentenceVectors, Store
+from dialeval.metrics.encoder import SentenceVectors, Store
+from dialeval.metrics.encoder_files import Singles
 
 
 class Counting:
@@ -97,7 +97,7 @@ def test_segments_are_merged_and_bounded(tmp_path: Path, monkeypatch: pytest.Mon
     assert len(again.fill(keys, found)) == 0
     np.testing.assert_array_equal(found, vectors)
     assert len(list(tmp_path.glob("*.npy"))) == 1, "many segments become one"
-    monkeypatch.setattr("dialeval.resources.sentence_vectors.LIMIT_BYTES", 100)
+    monkeypatch.setattr("dialeval.metrics.encoder.LIMIT_BYTES", 100)
     assert len(Store(tmp_path, 2).fill(keys, found)) == 40, "what is too much goes"
 
 

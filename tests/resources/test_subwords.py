@@ -8,8 +8,8 @@ import pytest
 
 from dialeval.core.arrays import Floats
 from dialeval.core.errors import SettingError
-from dialeval.resources import embeddings
-from dialeval.resources.embeddings import Subwords, WordVectors, load_embeddings
+from dialeval.io import vectors as embeddings
+from dialeval.io.vectors import Subwords, WordVectors, load_embeddings
 
 
 def test_missing_package_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:

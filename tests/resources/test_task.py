@@ -9,9 +9,9 @@ from pathlib import Path
 import pytest
 
 from dialeval import sample
+from dialeval.core.batch import Need
 from dialeval.core.errors import DataError
-from dialeval.core.needs import Need
-from dialeval.resources.task import load_task
+from dialeval.suites.multiwoz.data import load_task
 
 
 def test_the_town_has_everything() -> None:

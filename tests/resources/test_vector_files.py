@@ -13,10 +13,9 @@ from hypothesis import strategies as st
 
 from dialeval.core.arrays import Floats
 from dialeval.core.errors import DataError, Fault
-from dialeval.resources import vector_files
-from dialeval.resources.embeddings import load_embeddings
-from dialeval.resources.vector_files import Findings, Oddity, find_layout, parse_block, parse_plain, read_vectors
-from dialeval.resources.vectorstore import Embeddings
+from dialeval.io import vector_files
+from dialeval.io.vector_files import Findings, Oddity, find_layout, parse_block, parse_plain, read_vectors
+from dialeval.io.vectors import Embeddings, load_embeddings
 
 BOTH = pytest.mark.parametrize("fast", [False, True], ids=["by line", "by Arrow"])
 

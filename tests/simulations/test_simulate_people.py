@@ -42,8 +42,8 @@ from tools.simulate_people import (
     starred,
 )
 
-from dialeval.analysis.prediction_powered import Target
-from dialeval.data.rows.ratings import read_ratings
+from dialeval.io.ratings import read_ratings
+from dialeval.stats.prediction_powered import Target
 from simulations.test_simulations import chance
 
 PAGE = (Path(__file__).parents[2] / "docs" / "people.md").read_text(encoding="utf-8")

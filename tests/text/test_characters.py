@@ -6,10 +6,9 @@ import numpy as np
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from dialeval.core.batch import Batch
+from dialeval.core.batch import Batch, Need
 from dialeval.core.columns import TextColumn
-from dialeval.core.needs import Need
-from dialeval.text.characters import characters, characters_of
+from dialeval.text.tokenizers import characters, characters_of
 from dialeval.text.vocabulary import Vocabulary
 
 

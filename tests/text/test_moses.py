@@ -5,8 +5,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from sacremoses import MosesDetokenizer, MosesTokenizer
 
-from dialeval.text import moses
-from dialeval.text.moses import tidied
+from dialeval.text import tokenizers
+from dialeval.text.tokenizers import tidied
 
 SPLIT, JOIN = MosesTokenizer(lang="en"), MosesDetokenizer(lang="en")
 
@@ -70,7 +70,7 @@ def test_the_same_on_texts_of_latin_letters_and_signs(text: str) -> None:
 
 @pytest.mark.parametrize("form", ["{}", "a{}b", "a {} b", "a'{} b", "{}'a", "1,{}", "{},1", "a. {}", "'{}.", "a.{}. X"])
 def test_every_character_that_is_known_is_taken_as_sacremoses_takes_it(form: str) -> None:
-    known = [chr(code) for code in range(0x2100) if moses._KNOWN.fullmatch(chr(code))]
+    known = [chr(code) for code in range(0x2100) if tokenizers._KNOWN.fullmatch(chr(code))]
     assert {"e", "é", "$", "£", "\x00", "\x85", "\xa0", "½", "“", "€"} <= set(known)
     texts = [form.format(character) for character in known]
     assert [tidied(text) for text in texts] == [by_sacremoses(text) for text in texts]
@@ -98,5 +98,5 @@ def test_the_list_of_abbreviations_makes_no_difference(form: str) -> None:
     ],
 )
 def test_texts_of_latin_letters_need_no_sacremoses(text: str, expected: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(moses, "_by_sacremoses", None)
+    monkeypatch.setattr(tokenizers, "_by_sacremoses", None)
     assert tidied(text) == expected

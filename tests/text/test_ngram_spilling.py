@@ -15,7 +15,7 @@ from dialeval.core import arrays
 from dialeval.core.columns import TextColumn
 from dialeval.text import ngrams
 from dialeval.text.ngrams import NgramColumn, NgramCounts
-from dialeval.text.tokenise import tokenise
+from dialeval.text.tokenizers import tokenise
 from dialeval.text.vocabulary import Vocabulary
 
 texts = st.lists(st.text("abcd ", max_size=30), max_size=8)

@@ -9,9 +9,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dialeval.core.ragged import offsets_of
-from dialeval.text import ngram_values
-from dialeval.text.ngram_values import NgramValues, row_sums
+from dialeval.core.arrays import offsets_of
+from dialeval.text import resampled
+from dialeval.text.resampled import NgramValues, row_sums
 from dialeval.text.vocabulary import Vocabulary
 
 
@@ -26,7 +26,7 @@ def test_values_are_found_by_key(table: dict[int, float], others: list[int], man
     asked = [*others, *list(table)[::-1], *others]
     with pytest.MonkeyPatch.context() as patch:
         if many:
-            patch.setattr(ngram_values, "_CACHED_KEYS", 0)
+            patch.setattr(resampled, "_CACHED_KEYS", 0)
         found = values.of_keys(np.array(asked, np.int64))
     np.testing.assert_array_equal(found, [table.get(key, np.nan) for key in asked])
 

@@ -9,10 +9,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dialeval.core.batch import Batch
+from dialeval.core.batch import Batch, Need
 from dialeval.core.columns import TextColumn
-from dialeval.core.needs import Need
-from dialeval.text.scripts import ScriptCounts, UnsplitTexts, added, chosen, counts_of, suggested
+from dialeval.text.tokenizers import ScriptCounts, UnsplitTexts, added, chosen, counts_of, suggested
 from dialeval.text.vocabulary import Vocabulary
 from text.scripts_of_the_world import texts
 

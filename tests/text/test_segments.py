@@ -12,8 +12,8 @@ from sacrebleu.metrics import BLEU
 
 from dialeval.core.columns import TextColumn
 from dialeval.core.errors import SettingError
-from dialeval.text import segments
-from dialeval.text.tokenise import Tokeniser, tokenise
+from dialeval.text import tokenizers
+from dialeval.text.tokenizers import Tokeniser, tokenise
 from dialeval.text.vocabulary import Vocabulary
 from text.scripts_of_the_world import texts
 
@@ -68,7 +68,7 @@ def test_nothing_but_white_space_is_lost(text: str) -> None:
 @pytest.mark.parametrize(("name", "module"), [("ja", "MeCab"), ("unicode", "unicode_segmentation_rs")])
 def test_a_library_that_is_not_there_is_named(name: Tokeniser, module: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, module, None)
-    segments._bounds.cache_clear()
-    monkeypatch.delattr(segments._taggers, "tagger", raising=False)
+    tokenizers._bounds.cache_clear()
+    monkeypatch.delattr(tokenizers._taggers, "tagger", raising=False)
     with pytest.raises(SettingError, match=rf"pip install 'dialeval\[{name}\]'"):
         ours(["a"], name)

@@ -14,7 +14,7 @@ from sacrebleu.metrics import BLEU
 
 from dialeval.core.columns import TextColumn
 from dialeval.text.separation import CODE_POINTS
-from dialeval.text.tokenise import Tokeniser, tokenise
+from dialeval.text.tokenizers import Tokeniser, tokenise
 from dialeval.text.vocabulary import Vocabulary
 from text.scripts_of_the_world import texts
 

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from dialeval.text.slot_values import Spelling, StateNormaliser, clock, minutes, name
+from dialeval.suites.multiwoz.states import Spelling, StateNormaliser, clock, minutes, name
 
 
 @pytest.mark.parametrize(

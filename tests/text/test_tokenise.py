@@ -12,8 +12,8 @@ from sacrebleu.metrics import BLEU
 from dialeval.cli.options import TOKENISERS
 from dialeval.core.columns import TextColumn
 from dialeval.core.errors import DataError, SettingError
-from dialeval.metrics.words.length import Length
-from dialeval.text.tokenise import AUTO, Tokeniser, tokenise
+from dialeval.metrics.length import Length
+from dialeval.text.tokenizers import AUTO, Tokeniser, tokenise
 from dialeval.text.vocabulary import Vocabulary
 from text.scripts_of_the_world import texts
 

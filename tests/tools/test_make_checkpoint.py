@@ -15,8 +15,8 @@ import pytest
 from tools.make_checkpoint import ATTACKED, CORPORA, JUDGE_TESTED, JUDGE_TRAINED, _choices
 
 from dialeval import sample
-from dialeval.metrics.learned.judge import load_judge
-from dialeval.resources.encoder_files import lacking
+from dialeval.judges.judge import load_judge
+from dialeval.metrics.encoder_files import lacking
 
 ROOT = Path(__file__).parents[2]
 SIZES = ["steps=2", "batch_size=2", "rating_steps=1", "rating_rows=4", "beside=2", "rank=2"]

@@ -17,23 +17,25 @@ from typing import Any, Literal, get_args, get_origin, get_type_hints
 
 from tools.site.tables import Table, quoted, table, tables
 
+from dialeval.core.batch import Need
 from dialeval.core.errors import SettingError
 from dialeval.core.fold import Metric
-from dialeval.core.needs import Need
 from dialeval.metrics.registry import registry
 
 DOCS = Path(__file__).parents[2] / "docs"
 GROUPS = {
-    "words": "Words and entropy",
-    "diversity": "Diversity",
-    "overlap": "Overlap with references",
-    "embedding": "Vectors",
-    "learned": "Learned judges",
-    "coverage": "Sampled answers",
-    "task": "Task dialogues",
-    "breakdown": "Breakdown detection",
+    "Words and entropy": ("metrics.length", "metrics.entropy", "metrics.divergence"),
+    "Diversity": ("metrics.distinct",),
+    "Overlap with references": (
+        *("metrics.bleu", "metrics.nlg_bleu", "metrics.rouge", "metrics.rouge_score", "metrics.chrf"),
+    ),
+    "Vectors": ("metrics.embedding", "metrics.coherence", "metrics.greedy_match"),
+    "Learned judges": ("judges.",),
+    "Sampled answers": ("suites.lsdscc.",),
+    "Task dialogues": ("suites.multiwoz.", "suites.sgd.", "metrics.trials"),
+    "Breakdown detection": ("suites.breakdown.",),
 }
-"""Titles of the folders of `dialeval.metrics`."""
+"""Titles of the groups of pages, with the modules or folders of their metrics."""
 ARROWS = {"higher": "higher", "lower": "lower", None: "neither"}
 GIVEN = {
     Need.REFERENCE: "-r sample/references.txt",
@@ -69,9 +71,9 @@ def page_of(family: str) -> str:
 
 def navigation() -> list[dict[str, list[str]]]:
     """The pages of all families by group."""
-    groups: dict[str, list[str]] = {title: [] for title in GROUPS.values()}
+    groups: dict[str, list[str]] = {title: [] for title in GROUPS}
     for family, metric in registry().families.items():
-        groups[GROUPS[_folder(metric)]].append(page_of(family))
+        groups[_group_of(metric)].append(page_of(family))
     return [{title: pages} for title, pages in groups.items()]
 
 
@@ -143,8 +145,10 @@ def _family(name: str) -> MetricClass | None:
         return None
 
 
-def _folder(metric: MetricClass) -> str:
-    return metric.__module__.split(".")[2]
+def _group_of(metric: MetricClass) -> str:
+    module = metric.__module__.removeprefix("dialeval.")
+    homes = ((title, home) for title, names in GROUPS.items() for home in names)
+    return next(title for title, home in homes if module == home or (home.endswith(".") and module.startswith(home)))
 
 
 def _of_family(metric: MetricClass, some: Sequence[Table], column: str) -> Iterator[tuple[Table, list[str]]]:

@@ -1,1 +1,1 @@
-"""What results mean: how sure a figure is, whether a difference is one, and whether people would agree."""
+"""From runs to typed results: comparisons, slices, gates, sequential tests, agreement with human ratings."""

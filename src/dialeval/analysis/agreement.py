@@ -33,13 +33,35 @@ import msgspec
 import numpy as np
 from msgspec import Struct
 
-from dialeval.analysis.correlation import NAMES, Ceiling, MeanPoints, Points, ceiling, kurtosis
-from dialeval.analysis.levels import LEVELS, NoPointsError, on_common_rows, points_of
 from dialeval.analysis.matching import RatedRows, match_ratings, on_one_scale, score_ratings
-from dialeval.analysis.metric_differences import CONTROL, MetricDifference, metric_differences
-from dialeval.analysis.metric_ranking import RANKED_BY, MetricRanking, not_above, rank
+from dialeval.analysis.metric_ranking import (
+    CONTROL,
+    LEVELS,
+    RANKED_BY,
+    MetricDifference,
+    MetricRanking,
+    NoPointsError,
+    metric_differences,
+    not_above,
+    on_common_rows,
+    points_of,
+    rank,
+)
 from dialeval.analysis.pairing import keys_meant
-from dialeval.analysis.resampling import (
+from dialeval.core.arguments import checked
+from dialeval.core.arrays import Floats
+from dialeval.core.display import Shown, Tabular, listed
+from dialeval.core.errors import SettingError, plain
+from dialeval.core.result import RUN_FILE, Run, load
+from dialeval.core.run_schema import Record
+from dialeval.core.version import __version__
+from dialeval.engine.resources import Resources
+from dialeval.human.sample import read_sample
+from dialeval.io.ratings import OVERALL, Ratings, read_ratings
+from dialeval.metrics.registry import split_names
+from dialeval.stats.correlation import NAMES, Ceiling, MeanPoints, Points, ceiling, kurtosis
+from dialeval.stats.intervals import two_sided_p
+from dialeval.stats.resampling import (
     DEFAULT_LEVEL,
     DEFAULT_RESAMPLES,
     DEFAULT_SEED,
@@ -50,22 +72,8 @@ from dialeval.analysis.resampling import (
     jackknife,
     leaving_out,
 )
-from dialeval.analysis.sampling import read_sample
-from dialeval.analysis.significance import holm, least_p
-from dialeval.core.arguments import checked
-from dialeval.core.arrays import Floats
-from dialeval.core.display import Shown, listed
-from dialeval.core.errors import SettingError
-from dialeval.core.plain_text import plain
-from dialeval.core.result import RUN_FILE, Run, load
-from dialeval.core.run_schema import Record
-from dialeval.core.student import two_sided_p
-from dialeval.core.tabular import Tabular
-from dialeval.core.version import __version__
-from dialeval.data.rows.ratings import OVERALL, Ratings, read_ratings
-from dialeval.engine.resources import Resources
-from dialeval.metrics.registry import split_names
-from dialeval.text.tokenise import Tokeniser
+from dialeval.stats.significance import holm, least_p
+from dialeval.text.tokenizers import Tokeniser
 
 if TYPE_CHECKING:
     import pyarrow as pa

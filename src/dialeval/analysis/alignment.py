@@ -37,9 +37,8 @@ import numpy as np
 from msgspec.structs import replace
 
 from dialeval.analysis.values import NO_DIALOGUES, cut, table_of
-from dialeval.core.arrays import Ints
+from dialeval.core.arrays import Ints, offsets_of, ranges
 from dialeval.core.errors import SettingError
-from dialeval.core.ragged import offsets_of, ranges
 from dialeval.core.result import Result
 from dialeval.core.rowtable import PROMPT, REFERENCE, TRIALS, RowTable
 from dialeval.core.run_schema import Record

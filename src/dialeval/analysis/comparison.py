@@ -26,19 +26,17 @@ from msgspec.structs import asdict, replace
 from dialeval.analysis.alignment import Design, DesignName
 from dialeval.analysis.difference import DEFAULT_ALPHA, LEAST_TRIALS, Baseline, Difference, Settings, Test, untested
 from dialeval.analysis.pairing import Runs, Selection, Weight, select
-from dialeval.analysis.resampling import DEFAULT_LEVEL, DEFAULT_RESAMPLES, DEFAULT_SEED
-from dialeval.analysis.significance import holm
 from dialeval.analysis.unpaired import check_adjusted, compare_mixes, list_strata, unpaired_differences
 from dialeval.analysis.values import better_of
 from dialeval.core.arguments import checked
-from dialeval.core.display import Shown, listed
-from dialeval.core.errors import SettingError
+from dialeval.core.display import Shown, Tabular, listed
+from dialeval.core.errors import SettingError, plain
 from dialeval.core.fold import Better
-from dialeval.core.plain_text import plain
 from dialeval.core.result import Result, Run
 from dialeval.core.run_schema import Record
-from dialeval.core.tabular import Tabular
 from dialeval.core.version import __version__
+from dialeval.stats.resampling import DEFAULT_LEVEL, DEFAULT_RESAMPLES, DEFAULT_SEED
+from dialeval.stats.significance import holm
 
 if TYPE_CHECKING:
     import pyarrow as pa

@@ -27,9 +27,16 @@ import numpy as np
 from msgspec import Struct
 from msgspec.structs import replace
 
-from dialeval.analysis import significance
-from dialeval.analysis.independent import is_rough
-from dialeval.analysis.resampling import (
+from dialeval.analysis.values import Values, metric_of
+from dialeval.core.arrays import Floats, Ints, Mask, row_numbers
+from dialeval.core.errors import SettingError
+from dialeval.core.fold import Better, Estimate
+from dialeval.core.result import Result
+from dialeval.core.run_schema import Record
+from dialeval.stats import significance
+from dialeval.stats.independent import is_rough
+from dialeval.stats.intervals import two_sided_t
+from dialeval.stats.resampling import (
     DEFAULT_LEVEL,
     DEFAULT_RESAMPLES,
     DEFAULT_SEED,
@@ -42,14 +49,6 @@ from dialeval.analysis.resampling import (
     studentised,
     swaps,
 )
-from dialeval.analysis.values import Values, metric_of
-from dialeval.core.arrays import Floats, Ints, Mask
-from dialeval.core.errors import SettingError
-from dialeval.core.fold import Better, Estimate
-from dialeval.core.ragged import row_numbers
-from dialeval.core.result import Result
-from dialeval.core.run_schema import Record
-from dialeval.core.student import two_sided_t
 
 Test = Literal["randomisation", "bootstrap"]
 DEFAULT_ALPHA = 0.05

@@ -35,13 +35,13 @@ from dialeval.analysis.alignment import Alignment, DesignName, align
 from dialeval.analysis.comparison import Comparison, compare
 from dialeval.analysis.difference import DEFAULT_ALPHA, Difference, Test
 from dialeval.analysis.pairing import systems_of
-from dialeval.analysis.resampling import DEFAULT_SEED
 from dialeval.core.arguments import checked
 from dialeval.core.errors import SettingError
 from dialeval.core.fold import Level
 from dialeval.core.result import Result, Run, load
 from dialeval.core.rowtable import NO_TURN
 from dialeval.metrics.registry import split_names
+from dialeval.stats.resampling import DEFAULT_SEED
 
 Saved = Run | str | os.PathLike[str]
 """A run, or the folder that it is saved in."""

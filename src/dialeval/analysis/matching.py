@@ -19,20 +19,20 @@ import numpy as np
 import numpy.typing as npt
 
 from dialeval.core.arrays import Floats, Ints
+from dialeval.core.batch import Need
 from dialeval.core.columns import RaggedColumn, SharedColumn, TextColumn
 from dialeval.core.errors import DataError, Fault, SettingError
 from dialeval.core.fold import Estimate, Level
-from dialeval.core.needs import Need
 from dialeval.core.result import Result, Run
 from dialeval.core.rowtable import RowTable
-from dialeval.data.rows.ratings import DIALOGUE, OVERALL, Ratings
-from dialeval.data.rows.reading import UNNAMED
-from dialeval.data.rows.system import Rows, by_system
-from dialeval.data.shards.sources import memory_sources
 from dialeval.engine.folding import run_sources
 from dialeval.engine.plan import Asked, Settings, planner
 from dialeval.engine.resources import Resources
-from dialeval.text.tokenise import Tokeniser
+from dialeval.io.ratings import DIALOGUE, OVERALL, Ratings
+from dialeval.io.reading import UNNAMED
+from dialeval.io.rows import Rows, by_system
+from dialeval.io.sources import memory_sources
+from dialeval.text.tokenizers import Tokeniser
 
 _SHOWN = 60
 

@@ -16,17 +16,21 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Iterator, Mapping, Sequence, Set
+from dataclasses import dataclass, replace
 from itertools import combinations, combinations_with_replacement, count
 from string import ascii_lowercase
 
 import numpy as np
 from msgspec import Struct
 
-from dialeval.analysis.significance import holm
-from dialeval.core.arrays import Floats
-from dialeval.core.errors import SettingError
-from dialeval.core.student import two_sided_p
+from dialeval.analysis.matching import RatedRows
+from dialeval.core.arrays import Floats, Ints
+from dialeval.core.errors import DialevalError, SettingError
 from dialeval.metrics.registry import registry
+from dialeval.stats.correlation import FEWEST_POINTS, MeanPoints, Points, pearson, standardised, within_one
+from dialeval.stats.intervals import two_sided_p
+from dialeval.stats.resampling import swaps
+from dialeval.stats.significance import holm
 
 RANKED_BY = "spearman"
 SIGNIFICANT = 0.05
@@ -132,3 +136,242 @@ def _p(difference: float, samples: Floats, clusters: int) -> float:
     if error <= _ROUNDING or abs(difference) <= _ROUNDING:
         return 1.0
     return two_sided_p(difference / error, clusters - 1)
+
+
+# The points that a metric is correlated over: rated turns, dialogues, or systems, each with the metric's value.
+
+LEVELS = ("turn", "dialogue", "system")
+
+LEAST_SHARE = 0.25
+"""Of the rated rows that metrics score, the share that they must have in common."""
+MOST_NAMED = 3
+
+
+class NoPointsError(DialevalError):
+    """A metric cannot be correlated over the `n` points of a level; the message is the reason that people read."""
+
+    def __init__(self, reason: str, n: int = 0) -> None:
+        super().__init__(reason)
+        self.n = n
+
+
+def on_common_rows(rows: RatedRows) -> tuple[RatedRows, dict[str, str], list[str]]:
+    """Return the rows with values only where all metrics have one, so that all are compared on the same.
+
+    Metrics are taken in from the one that scores most rated rows down. One that would leave fewer than `LEAST_SHARE` of
+    them is left out. Also return what was left out: metrics by their reasons, and sentences about rows.
+    """
+    scored = {key: ~np.isnan(rows.human) & ~np.isnan(values) for key, values in rows.metrics.items()}
+    rated = np.any(list(scored.values()), axis=0)
+    common, left_out = rated, {}
+    for key in sorted(scored, key=lambda key: -int(scored[key].sum())):
+        shared, own = common & scored[key], int(scored[key].sum())
+        if shared.sum() >= LEAST_SHARE * rated.sum():
+            common = shared
+        elif own:
+            left_out[key] = (
+                f"is left out, since it scores {own} of {int(rated.sum())} rated rows, and only {int(shared.sum())} of "
+                "those that the other metrics score"
+            )
+    kept = {key: np.where(common & (key not in left_out), values, np.nan) for key, values in rows.metrics.items()}
+    missing = {key: int((rated & ~scored[key]).sum()) for key in kept if key not in left_out and scored[key].any()}
+    short = sorted((key for key, count in missing.items() if count), key=lambda key: -missing[key])
+    sentences: list[str] = []
+    if short:
+        more = f" and {len(short) - MOST_NAMED} more" if len(short) > MOST_NAMED else ""
+        why = ", ".join(f"{key} cannot score {missing[key]}" for key in short[:MOST_NAMED]) + more
+        count = f"{int(rated.sum() - common.sum())} of {int(rated.sum())} rated rows"
+        sentences = [f"{count} are left out, so that all metrics have the same: {why}"]
+    return replace(rows, metrics=kept), left_out, [*sentences, *(f"{key} {reason}" for key, reason in left_out.items())]
+
+
+def used_rows(rows: RatedRows, key: str, level: str) -> Ints:
+    """Return the rows with both values that count at a level."""
+    known = ~np.isnan(rows.human) & ~np.isnan(rows.metrics[key])
+    if level == "turn":
+        known &= ~rows.whole
+    if level == "system":
+        known &= rows.system >= 0
+    return np.flatnonzero(known)
+
+
+def points_of(rows: RatedRows, key: str, level: str) -> Points:
+    """Return the points of a metric at a level; `NoPointsError` says why there are none."""
+    if level == "turn" and key in rows.of_dialogues:
+        raise NoPointsError("scores whole dialogues and not turns")
+    used = used_rows(rows, key, level)
+    if not len(used):
+        raise NoPointsError(_why_unused(rows, key, level))
+    points = points_over(rows, key, used, level)
+    if level == "system":
+        systems, codes = np.unique(rows.system[used], return_inverse=True)
+        points = MeanPoints(points.first, points.second, points.clusters, codes.ravel(), len(systems))
+    if len(points) < FEWEST_POINTS:
+        number = f"{len(points)} {level}{'' if len(points) == 1 else 's'}"
+        raise NoPointsError(f"{number} cannot be correlated; {FEWEST_POINTS} can", len(points))
+    if np.isnan(points.values()[0]):
+        raise NoPointsError(_constant_side(points), len(points))
+    return points
+
+
+def points_over(rows: RatedRows, key: str, used: Ints, level: str) -> Points:
+    """Return a metric and the human scores of some rows; of dialogues the means over each system's rows.
+
+    Both are divided by a power of two (`within_one`), which no correlation depends on.
+    """
+    metric, human = within_one(rows.metrics[key][used]), within_one(rows.human[used])
+    if level != "dialogue":
+        return Points(metric, human, rows.dialogue[used])
+    pairs = np.column_stack((rows.system[used], rows.dialogue[used]))
+    distinct, codes = np.unique(pairs, axis=0, return_inverse=True)
+    codes = codes.ravel()
+    sizes = np.bincount(codes)
+    first, second = (np.bincount(codes, column) / sizes for column in (metric, human))
+    return Points(first, second, distinct[:, 1].astype(np.int64))
+
+
+def _why_unused(rows: RatedRows, key: str, level: str) -> str:
+    if np.isnan(rows.metrics[key]).all():
+        return "no rated row could be scored"
+    if level == "turn":
+        return "whole dialogues were rated and not turns"
+    return "no rated row names its system" if level == "system" else "no row has both values"
+
+
+def _constant_side(points: Points) -> str:
+    if np.ptp(points.first) == 0:
+        return "the metric gives the same value to every row"
+    if np.ptp(points.second) == 0:
+        return "all human scores are the same"
+    return "one side is the same everywhere, or but for rounding"
+
+
+# Whether one metric agrees better with people than another, and than the length of the response as the control.
+#
+# The two correlations share a variable, the human scores. Williams' test, for Pearson's r of two metrics with the
+# scores (r1, r2), of the metrics with each other (r12), and n points:
+#
+#     t = (r1 - r2) * sqrt((n - 1) * (1 + r12)) / sqrt(2 * K * (n - 1) / (n - 3) + (r1 + r2)^2 / 4 * (1 - r12)^3)
+#     K = 1 - r1^2 - r2^2 - r12^2 + 2 * r1 * r2 * r12
+#
+# with n - 3 degrees of freedom, two-sided. It takes points for independent. The permutation test does not: it
+# standardises both metrics, exchanges them in random dialogues (all points of a dialogue together), and counts how
+# often the correlations then differ at least as much; its p-value is (1 + that number) / (1 + permutations). With few
+# dialogues every exchange is made once.
+#
+# A metric is turned so that higher is better: times -1 where lower values are; one without a direction, and length
+# itself, whichever way it correlates.
+#
+# Papers: Williams 1959, "The comparison of regression variables", JRSS B; Steiger 1980, "Tests for comparing elements
+# of a correlation matrix", Psychological Bulletin; Graham and Baldwin 2014, "Testing for significance of increased
+# correlation with human judgment", EMNLP.
+
+CONTROL = "length"
+"""The metric that every other is compared with."""
+
+
+@dataclass(frozen=True, slots=True)
+class MetricDifference:
+    """Two metrics against the same human scores, over the points that both score."""
+
+    first: str
+    second: str
+    level: str
+    n: int
+    pearson: tuple[float, float]
+    williams_t: float
+    williams_p: float
+    permutation_p: float
+
+
+def metric_differences(
+    rows: RatedRows, keys: Sequence[str], level: str, permutations: int, seed: int
+) -> list[MetricDifference]:
+    """Every two metrics over the rows that both score, each turned so that higher is better."""
+    pairs: dict[tuple[str, str], Pair] = {}
+    for first, second in combinations(keys, 2):
+        both = np.intersect1d(used_rows(rows, first, level), used_rows(rows, second, level))
+        one, other = (points_over(rows, key, both, level) for key in (first, second))
+        if len(one) > FEWEST_POINTS:
+            pairs[first, second] = Pair(_upwards(first, one), _upwards(second, other), one.second, one.clusters)
+    ps = permutation_ps([*pairs.values()], int(rows.dialogue.max(initial=-1)) + 1, permutations, seed)
+    differences = []
+    for ((first, second), pair), permutation_p in zip(pairs.items(), ps, strict=True):
+        n, r = len(pair.human), pair.correlations
+        t, p = williams(*r, pearson(pair.first, pair.second), n)
+        differences.append(MetricDifference(first, second, level, n, r, t, p, permutation_p))
+    return differences
+
+
+def _upwards(key: str, points: Points) -> Floats:
+    """The metric's values times 1 or -1, such that higher is better."""
+    turned: Floats = direction(key, pearson(points.first, points.second)) * points.first
+    return turned
+
+
+def williams(first: float, second: float, between: float, n: int) -> tuple[float, float]:
+    """Williams' t and its two-sided p-value; NaN below four points."""
+    if n < 4 or any(map(math.isnan, (first, second, between))):
+        return math.nan, math.nan
+    determinant = 1 - first**2 - second**2 - between**2 + 2 * first * second * between
+    spread = 2 * max(determinant, 0.0) * (n - 1) / (n - 3) + (first + second) ** 2 / 4 * (1 - between) ** 3
+    if abs(first - second) <= _ROUNDING or spread <= 0:  # no spread: both metrics are one
+        return 0.0, 1.0
+    t = (first - second) * math.sqrt((n - 1) * (1 + between)) / math.sqrt(spread)
+    return t, two_sided_p(t, n - 3)
+
+
+@dataclass(frozen=True, eq=False)
+class Pair:
+    """Two metrics and the human scores over the same points, with the cluster (dialogue) of each point."""
+
+    first: Floats
+    second: Floats
+    human: Floats
+    clusters: Ints
+
+    @property
+    def correlations(self) -> tuple[float, float]:
+        """Pearson's r of either metric with the scores."""
+        return pearson(self.first, self.human), pearson(self.second, self.human)
+
+
+def permutation_ps(pairs: Sequence[Pair], clusters: int, permutations: int, seed: int) -> list[float]:
+    """The p-values of exchanging two metrics in random clusters; NaN where a column is constant.
+
+    All pairs see the same exchanges, and each exchange needs three sums per cluster of a pair.
+    """
+    observed = np.array([abs(one - other) for one, other in (pair.correlations for pair in pairs)], np.float64)
+    known = np.flatnonzero(~np.isnan(observed))
+    moved, totals, sizes = _exchanges([pairs[number] for number in known.tolist()], clusters)
+    reached, trials = np.zeros(len(known), np.int64), 0
+    for chunk in swaps(clusters, permutations, seed):
+        trials += len(chunk)
+        swapped = (chunk.astype(np.float64) @ moved).reshape(len(chunk), 3, len(known))
+        one, other = _r(totals[0] + swapped, sizes), _r(totals[1] - swapped, sizes)
+        reached += (np.abs(one - other) >= observed[known] - _ROUNDING).sum(axis=0)
+    ps = np.full(len(pairs), np.nan)
+    ps[known] = (1 + reached) / (1 + trials)
+    return [float(p) for p in ps]
+
+
+def _exchanges(pairs: Sequence[Pair], clusters: int) -> tuple[Floats, Floats, Floats]:
+    """What an exchange in each cluster adds to the sums of the first metric, the sums of both, and n of each pair.
+
+    The sums are of products with the scores, of values, and of their squares, each for all pairs.
+    """
+    moved = np.zeros((clusters, 3, len(pairs)))
+    totals = np.zeros((2, 3, len(pairs)))
+    for number, pair in enumerate(pairs):
+        x, z, y = (standardised(column) for column in (pair.first, pair.second, pair.human))
+        for term, (a, b) in enumerate(((x * y, z * y), (x, z), (x * x, z * z))):
+            moved[:, term, number] = np.bincount(pair.clusters, b - a, minlength=clusters)
+            totals[:, term, number] = a.sum(), b.sum()
+    return moved.reshape(clusters, -1), totals, np.array([float(len(pair.first)) for pair in pairs])
+
+
+def _r(sums: Floats, n: Floats) -> Floats:
+    """r with standardised scores, from the sums of resamples by term and pair."""
+    products, values, squares = sums[:, 0], sums[:, 1], sums[:, 2]
+    r: Floats = products / np.sqrt(n * (squares - values * values / n))
+    return r

@@ -36,22 +36,21 @@ from msgspec.structs import replace
 
 from dialeval.analysis.alignment import Alignment, Design, DesignName
 from dialeval.analysis.difference import DEFAULT_ALPHA, paired_values
-from dialeval.analysis.independent import Spread, welch
 from dialeval.analysis.pairing import Runs, Selection, Weight, select
-from dialeval.analysis.resampling import DEFAULT_LEVEL, Influence, leaving_out
-from dialeval.analysis.sequences import FIRST, Kind, sequence, unpaired_sequence
-from dialeval.analysis.significance import ROUNDING, holm
 from dialeval.analysis.values import Values, metric_of
 from dialeval.core.arguments import checked
 from dialeval.core.arrays import Floats
 from dialeval.core.display import Shown, listed
-from dialeval.core.errors import SettingError
+from dialeval.core.errors import SettingError, plain
 from dialeval.core.fold import Better, Estimate
-from dialeval.core.plain_text import plain
 from dialeval.core.result import Result
 from dialeval.core.run_schema import Record
-from dialeval.core.student import t_factor, two_sided_p
 from dialeval.core.version import __version__
+from dialeval.stats.independent import Spread, welch
+from dialeval.stats.intervals import t_factor, two_sided_p
+from dialeval.stats.resampling import DEFAULT_LEVEL, Influence, leaving_out
+from dialeval.stats.sequences import FIRST, Kind, sequence, unpaired_sequence
+from dialeval.stats.significance import ROUNDING, holm
 
 
 class Watched(Record, frozen=True):

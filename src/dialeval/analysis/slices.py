@@ -45,7 +45,7 @@ from dialeval.core.fold import Estimate
 from dialeval.core.result import Run
 from dialeval.core.rowtable import NO_TURN, RowTable, Texts
 from dialeval.core.version import __version__
-from dialeval.data.formats.records import split_fields
+from dialeval.io.rows import split_fields
 
 LEAST_DIALOGUES = 10
 """A slice of fewer is not tested: few can be significant, and each makes all other tests harder to pass."""

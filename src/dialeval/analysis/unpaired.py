@@ -29,10 +29,18 @@ from dataclasses import replace as with_fields
 import numpy as np
 from msgspec.structs import replace
 
-from dialeval.analysis import significance
 from dialeval.analysis.alignment import Alignment
 from dialeval.analysis.difference import Difference, Settings, untested
-from dialeval.analysis.independent import (
+from dialeval.analysis.values import Values, metric_of, table_of
+from dialeval.core.arrays import Floats, Ints, row_numbers
+from dialeval.core.errors import SettingError
+from dialeval.core.exact import Moments
+from dialeval.core.fold import ANY_NUMBER, Bounds, Estimate
+from dialeval.core.result import Result
+from dialeval.core.rowtable import RowTable
+from dialeval.io.rows import split_fields
+from dialeval.stats import significance
+from dialeval.stats.independent import (
     Resampled,
     Spread,
     join_changes,
@@ -43,18 +51,8 @@ from dialeval.analysis.independent import (
     sum_by_stratum,
     welch,
 )
-from dialeval.analysis.resampling import Influence, draws, interval_of_changes, largest_of, leaving_out, studentised
-from dialeval.analysis.values import Values, metric_of, table_of
-from dialeval.core.arrays import Floats, Ints
-from dialeval.core.errors import SettingError
-from dialeval.core.exact import Moments
-from dialeval.core.fold import ANY_NUMBER, Bounds, Estimate
-from dialeval.core.intervals import clustered
-from dialeval.core.ragged import row_numbers
-from dialeval.core.result import Result
-from dialeval.core.rowtable import RowTable
-from dialeval.core.student import t_factor, two_sided_p
-from dialeval.data.formats.records import split_fields
+from dialeval.stats.intervals import clustered, t_factor, two_sided_p
+from dialeval.stats.resampling import Influence, draws, interval_of_changes, largest_of, leaving_out, studentised
 
 THINNINGS = 50
 MOST_PERMUTED = 20_000

@@ -58,8 +58,18 @@ from typing import Any, Literal, TypeVar, get_args
 
 import numpy as np
 
-from dialeval.analysis.independent import ClusterSums
-from dialeval.analysis.resampling import (
+from dialeval.core.arguments import checked
+from dialeval.core.arrays import Floats, Ints
+from dialeval.core.contributions import KEPT_ROWS, ClusteredRows, Resamples, by_cluster, joined, taken
+from dialeval.core.errors import DialevalError, NeedError, SettingError
+from dialeval.core.exact import Moments
+from dialeval.core.fold import ANY_NUMBER, Analytic, Better, Estimate, Level, Metric, Resampling
+from dialeval.core.result import Result, Run
+from dialeval.core.rowtable import RowTable
+from dialeval.metrics.registry import registry
+from dialeval.stats.independent import ClusterSums
+from dialeval.stats.intervals import DEFAULT_LEVEL, IntervalChoice, clustered
+from dialeval.stats.resampling import (
     DEFAULT_RESAMPLES,
     DEFAULT_SEED,
     Influence,
@@ -70,16 +80,6 @@ from dialeval.analysis.resampling import (
     leaving_out,
     studentised,
 )
-from dialeval.core.arguments import checked
-from dialeval.core.arrays import Floats, Ints
-from dialeval.core.contributions import KEPT_ROWS, ClusteredRows, Resamples, by_cluster, joined, taken
-from dialeval.core.errors import DialevalError, NeedError, SettingError
-from dialeval.core.exact import Moments
-from dialeval.core.fold import ANY_NUMBER, Analytic, Better, Estimate, Level, Metric, Resampling
-from dialeval.core.intervals import DEFAULT_LEVEL, IntervalChoice, clustered
-from dialeval.core.result import Result, Run
-from dialeval.core.rowtable import RowTable
-from dialeval.metrics.registry import registry
 
 Method = Literal["studentised", "percentile", "bca"]
 AnyRun = TypeVar("AnyRun", bound=Run)

@@ -21,8 +21,7 @@ from keyword import iskeyword
 import click
 
 from dialeval.cli.output import UNSAVED, command_line, drop_output, print_warnings, say
-from dialeval.core.errors import DialevalError
-from dialeval.core.notes import noted
+from dialeval.core.errors import DialevalError, noted
 from dialeval.core.version import __version__
 
 _COMMANDS = {
@@ -49,8 +48,15 @@ _COMMANDS = {
     "from": "Take the flags of an original program: dialog-eval, mwzeval, sgd, lsdscc, dbdc.",
 }
 """The one-line help of each command, which is the function of its name (`from_` for `from`) in its module."""
-_MODULES = dict.fromkeys(("metrics", "formats", "schema", "validate"), "tools") | {"adem": "judge"}
-"""The modules of commands that do not have one of their own name."""
+_MODULES = {
+    **dict.fromkeys(("demo", "data", "metrics", "formats", "schema", "validate"), "cli.tools"),
+    **dict.fromkeys(("judge", "adem"), "judges.commands"),
+    **dict.fromkeys(("sample", "rate", "estimate", "rank"), "human.commands"),
+    **{suite: f"suites.{suite}.commands" for suite in ("lsdscc", "multiwoz", "sgd", "breakdown")},
+    "from_": "cli.compat",
+    "meta": "cli.agreement",
+}
+"""The modules of commands that do not have one of their own name in `cli/`."""
 STATUSES = {
     0: "done",
     1: "a gate failed: --fail-under, --fail-over, --no-worse-than",
@@ -85,7 +91,7 @@ class LazyGroup(click.Group):
         if cmd_name not in _COMMANDS:
             return None
         name = f"{cmd_name}_" if iskeyword(cmd_name) else cmd_name
-        command: click.Command = getattr(import_module(f"dialeval.cli.{_MODULES.get(name, name)}"), name)
+        command: click.Command = getattr(import_module(f"dialeval.{_MODULES.get(name, f'cli.{name}')}"), name)
         return command
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:

@@ -55,7 +55,7 @@ def read_numbers(context: click.Context, parameter: click.Parameter, values: Seq
 
 def read_systems(_context: click.Context, _parameter: click.Parameter, given: Sequence[str]) -> str | dict[str, str]:
     """Read FILE or NAME=FILE: the path of a single file without a name, else a mapping of systems to paths."""
-    from dialeval.data.shards.sources import system_name
+    from dialeval.io.sources import system_name
 
     if len(given) == 1 and not _has_name(given[0]):
         return given[0]
@@ -220,7 +220,7 @@ def format_(formats: Sequence[str] = FORMATS) -> Decorator:
 
 def read_by(_context: click.Context, parameter: click.Parameter, value: str | None) -> list[str]:
     """Read fields that rows are cut into slices by, with commas between them."""
-    from dialeval.data.formats.records import split_fields
+    from dialeval.io.rows import split_fields
 
     fields = split_fields(value or "")
     if value is not None and not fields:

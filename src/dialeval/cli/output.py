@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
-from dialeval.core.plain_text import plain_lines
+from dialeval.core.errors import plain_lines
 
 if TYPE_CHECKING:
     from pathlib import Path  # importing it takes a tenth of the time of `--help`
@@ -93,7 +93,7 @@ def print_run(run: Run, format_: str, transpose: bool = False, by: Sequence[str]
         show("\n")
         show(write_as(format_, standing))
     if format_ == "table":
-        from dialeval.reports.weak_turns import weak_turns_table
+        from dialeval.reports.sections import weak_turns_table
 
         if weak := weak_turns_table(run):
             print_tables([("Where dialogues most probably break, worst first", weak)])
@@ -227,7 +227,7 @@ def check_places(
 
     `sources`: the files that responses come from, where a run of others must not be replaced.
     """
-    from dialeval.core.targets import check_file
+    from dialeval.core.files import check_file
 
     if folder is not None:
         from dialeval.core.result import check_folder
@@ -300,7 +300,7 @@ def print_gates(
     output: Path | None = None,
 ) -> None:
     """Print gates in one of `options.GATE_FORMATS`, as test results or as Markdown with a run or comparison."""
-    from dialeval.reports.gates import to_github, to_junit
+    from dialeval.reports.comparisons import to_github, to_junit
 
     if format_ == "junit" and not gates:
         flags = "--fail-under, --fail-over, or --no-worse-than of `dialeval compare`"

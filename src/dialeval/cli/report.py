@@ -15,7 +15,7 @@ from dialeval.cli.output import check_places, command_line, say
 
 if TYPE_CHECKING:
     from dialeval.core.result import Run
-    from dialeval.reports.plots import PlotFormat
+    from dialeval.reports.drawings import PlotFormat
 
 PLOT_FORMATS = ("svg", "png", "pdf")
 """As in `reports.plots`, which is not imported to print help."""
@@ -34,8 +34,8 @@ class Opinions:
     def found(self, runs: Sequence[Run]) -> dict[str, Any]:
         """What the report shows of it."""
         from dialeval.analysis.agreement import agreement
-        from dialeval.analysis.people import estimate
-        from dialeval.analysis.ranking import rank
+        from dialeval.human.estimate import estimate
+        from dialeval.human.rank import rank
 
         shown: dict[str, Any] = {"ranking": rank(list(self.pairs))} if self.pairs else {}
         if not self.human:
@@ -95,9 +95,9 @@ def report(
     from time import strftime
 
     from dialeval.core.result import files_of, load
+    from dialeval.reports.drawings import write_plots
     from dialeval.reports.html import report as write_report
     from dialeval.reports.html import together
-    from dialeval.reports.plots import write_plots
 
     if plots_dir is not None and plots is None:
         raise click.UsageError("--plots-dir is for --plots: say png, svg or pdf")
@@ -119,7 +119,7 @@ def _refuse_foreign(output: Path) -> None:
     """DataError where a file that is no page of dialeval would be overwritten."""
     from dialeval.core.errors import DataError, Fault
     from dialeval.core.files import is_device
-    from dialeval.reports.page import MARK
+    from dialeval.reports.html import MARK
 
     if is_device(output) or not output.is_file():
         return

@@ -26,7 +26,7 @@ from dialeval.cli.progress import MODES, Meter, metered
 
 if TYPE_CHECKING:
     from dialeval.core.result import Run
-    from dialeval.engine.job import Engine
+    from dialeval.engine.worker import Engine
 
 
 _FILES = ("responses", "contexts", "train", "vocabulary", "embeddings")
@@ -133,7 +133,7 @@ def score(
     in many files, which are read in chunks.
     """
     from dialeval.core.arrays import return_freed_arrays
-    from dialeval.data.shards.sources import file_names
+    from dialeval.io.sources import file_names
 
     if by and format_ in ("metrics-txt", "model-index", *options.GATE_FORMATS):
         raise click.UsageError(f"{format_} has no slices; choose another format, or leave --by out")
@@ -225,8 +225,8 @@ def _judge(scaling: Scaling, folder: str | None) -> Any:
     """Return the judge for adem; on a GPU where its workers have one."""
     if not scaling.gpus_per_task:
         return folder
-    from dialeval.metrics.learned.adem import Judge
-    from dialeval.metrics.learned.judge import is_dialogue_judge
+    from dialeval.judges.adem import Judge
+    from dialeval.judges.judge import is_dialogue_judge
 
     if folder is not None and is_dialogue_judge(folder):
         return folder

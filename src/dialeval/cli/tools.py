@@ -6,16 +6,20 @@ import inspect
 import json
 import sys
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
 from dialeval.cli import options
-from dialeval.cli.output import json_bytes, show, tell
+from dialeval.cli.output import json_bytes, say, show, tell
+from dialeval.cli.progress import download_bar, metered
 
 if TYPE_CHECKING:
     from dialeval.core.fold import Metric
-    from dialeval.data.rows.system import Rows
+    from dialeval.core.result import Run
+    from dialeval.io.rows import Rows
 
 
 @options.examples("dialeval metrics", "dialeval metrics distinct-2")
@@ -84,7 +88,7 @@ def formats(name: str | None) -> None:
     Any of them may be in .jsonl, .json, .parquet, .arrow or, as far as cells hold it, .csv and .tsv; also in .gz and
     .zst. For others, `--field response=NAME` maps names, and `--field response=output.text` leads into objects.
     """
-    from dialeval.data.formats.row_shapes import OWN, SHAPES
+    from dialeval.io.row_shapes import OWN, SHAPES
 
     shapes = {shape.name: shape for shape in (OWN, *SHAPES)}
     if name is not None and name not in shapes:
@@ -120,7 +124,7 @@ def schema(name: str | None) -> None:
 @options.reading
 def validate(files: tuple[str, ...], fields: Mapping[str, str], **reading: Any) -> int:
     """List every problem of every file, or what each good file holds. Exit status 2 if there is a problem."""
-    from dialeval.data.rows.reading import check
+    from dialeval.io.reading import check
 
     status = 0
     for file in files:
@@ -133,8 +137,8 @@ def validate(files: tuple[str, ...], fields: Mapping[str, str], **reading: Any) 
 
 def _describe(file: str, systems: Sequence[Rows]) -> str:
     """Return one line about what a file, or a folder of files, holds."""
-    from dialeval.data.formats.opening import format_of
-    from dialeval.data.rows.reading import is_folder
+    from dialeval.io.opening import format_of
+    from dialeval.io.reading import is_folder
 
     columns = [str(need) for need in dict.fromkeys(need for rows in systems for need in rows.columns)]
     columns += ["dialog_id"] * any(rows.dialogues is not None for rows in systems)
@@ -143,3 +147,143 @@ def _describe(file: str, systems: Sequence[Rows]) -> str:
     rows = "1 row" if number == 1 else f"{number} rows"
     named = "system" if len(systems) == 1 else f"{len(systems)} systems:"
     return f"{file}: {kind}, {rows}, {named} {', '.join(each.system for each in systems)}; {', '.join(columns)}"
+
+
+# `dialeval data`: data packs, large public data in the user's cache.
+
+
+@options.examples(
+    "dialeval data list",
+    "dialeval data add glove-6b",
+    "dialeval score outputs/ -r references.txt --train train.txt --vectors glove-6b",
+)
+@click.group()
+def data() -> None:
+    """Data packs: large public data such as word vectors, kept in the cache with the digests of its files."""
+
+
+@options.examples(
+    "dialeval data add glove-6b",
+    "dialeval data add fasttext-en --from downloads/",
+    "dialeval data add lsdscc --from LSDSCC/lsdscc/data/test.group.json",
+)
+@data.command()
+@click.argument("name")
+@click.option(
+    "--from", "from_folder", type=click.Path(), help="Take the files from this folder or file, not from the network."
+)
+@click.option("--address", help="Download from this address instead of the official one.")
+def add(name: str, from_folder: str | None, address: str | None) -> None:
+    """Build a pack from its official source over HTTP, or from a local copy. A download that broke off is resumed."""
+    from dialeval.io.packs import add_pack
+
+    with download_bar(name) as progress:
+        pack = add_pack(name, address=address, from_folder=from_folder, progress=progress)
+    show(f"{pack.path}\n")
+
+
+@data.command(name="list", epilog="Example: dialeval data list")
+def list_() -> None:
+    """List the packs that are installed and those that could be."""
+    from dialeval.io.packs import PACK_SOURCES, find_pack
+
+    for name, source in PACK_SOURCES.items():
+        pack = find_pack(name)
+        state = "not installed" if pack is None else f"installed, {pack.size / 1e6:,.0f} MB, {pack.digest}"
+        tell(f"{name:<14}{state:<48}{source.title}")
+
+
+@data.command(epilog="Example: dialeval data verify glove-6b")
+@click.argument("name")
+def verify(name: str) -> int:
+    """Compare every file of a pack with its digest. Exit status 2 if one differs."""
+    from dialeval.io.packs import verify_pack
+
+    faults = verify_pack(name)
+    for fault in faults:
+        tell(str(fault))
+    if not faults:
+        tell(f"{name}: every file is as it was when the pack was added")
+    return 2 if faults else 0
+
+
+@data.command(epilog="Example: dialeval data remove glove-6b")
+@click.argument("name")
+def remove(name: str) -> None:
+    """Delete a pack from the cache."""
+    from dialeval.io.packs import remove_pack
+
+    remove_pack(name)
+    say(f"{name}: removed")
+
+
+# `dialeval demo`: every family of metrics, on the sample that ships in the package.
+
+RESPONSES = ("bleu-4", "rouge-l", "embedding-average", "distinct-2", "adem")
+SAMPLED = ("mds", "pds", "max-bleu")
+TASKS = ("inform", "success", "bleu/town", "combined")
+BREAKDOWN = ("accuracy", "f1-x", "jsd-o-t-x")
+"""The metrics that are printed: all tables together fit on two screens of 80 by 24. The report has the others."""
+
+
+@options.examples("dialeval demo", "dialeval demo -o dialeval-demo --open")
+@click.command()
+@click.option(
+    "-o", "--output", type=options.FOLDER, default=Path("dialeval-demo"), help="Folder for the runs and the report."
+)
+@options.open_page
+def demo(output: Path, opened: bool) -> None:
+    """Evaluate the shipped sample of invented chats, print the main figures, write a report and print its path last."""
+    from dialeval import sample
+    from dialeval.breakdown import evaluate_breakdown
+    from dialeval.core.batch import Need
+    from dialeval.engine.evaluate import evaluate
+    from dialeval.engine.resources import lacking
+    from dialeval.multiwoz import Evaluator
+    from dialeval.reports.html import report
+    from dialeval.suites.breakdown.evaluation import with_curves
+
+    here = sample.folder()
+    with metered() as meter:
+        run = evaluate(
+            here / "responses",
+            here / "references.txt",
+            here / "contexts.txt",
+            train=here / "train.txt",
+            embeddings=here / "vectors.txt",
+            metrics="all" if lacking(Need.JUDGE) else "all,adem",
+            progress=meter.run,
+        )
+    _shown("Responses", run, output, RESPONSES, first=True)
+    sampled = evaluate(
+        {name: here / "lsdscc" / f"{name}.txt" for name in ("varied", "safe")},
+        reference_groups=here / "lsdscc" / "groups.json",
+    )
+    _shown("Sampled answers", sampled, output / "lsdscc", SAMPLED)
+    evaluator, predictions = Evaluator(data="town", dst=True), here / "town" / "predictions"
+    town = evaluator.with_transcripts(evaluator.run(predictions), predictions)
+    _shown("Task dialogues", town, output / "town", TASKS)
+    talks = here / "breakdown"
+    detected = with_curves(evaluate_breakdown(talks / "data", [talks / "keywords", talks / "cautious"]))
+    _shown("Breakdown detection", detected, output / "breakdown", BREAKDOWN)
+    path = report([run, sampled, town, detected], output / "report.html", command="dialeval demo").resolve()
+    tell("The report has every metric, test and row. Open it in a browser; it is one file:")
+    show(f"{path}\n")
+    if opened:
+        click.launch(path.as_uri())
+
+
+def _shown(title: str, run: Run, folder: Path, keys: Sequence[str], first: bool = False) -> None:
+    """Save a run and print its main figures; with the `first` one comes the verdict, and what the tables mean."""
+    from dialeval.reports.comparisons import judge_run
+    from dialeval.reports.tables import table
+
+    run.save(folder)
+    tell(title)
+    main = {
+        name: replace(result, estimates={key: result[key] for key in keys if key in result})
+        for name, result in run.items()
+        if result.role == "system"
+    }
+    show(table(replace(run, systems=main), judge_run(run) if first else None, notes=first))
+    tell("")

@@ -1,4 +1,1 @@
-"""What everything else stands on: errors, needs, columns, the fold, exact sums, signatures, results.
-
-Nothing here reads a file format, splits a text or knows a metric.
-"""
+"""What a measurement is: errors, columns, batches, metrics as folds, exact sums, signatures, runs and their files."""

@@ -20,10 +20,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
-from dialeval.core.arrays import Ints, Mask
+from dialeval.core.arrays import Ints, Mask, offsets_of, ranges
 from dialeval.core.columns import TextColumn
 from dialeval.core.gate import UnfitError, explained, read_bytes
-from dialeval.core.ragged import offsets_of, ranges
 
 if TYPE_CHECKING:
     import pyarrow as pa

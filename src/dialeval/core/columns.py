@@ -23,10 +23,9 @@ from typing import TYPE_CHECKING, Any, Protocol, TypeAlias, TypeVar, cast
 import numpy as np
 import orjson
 
-from dialeval.core.arrays import Bytes, Floats, Ids, Ints, Mask, release
+from dialeval.core.arrays import Bytes, Floats, Ids, Ints, Mask, offsets_of, ranges, release
 from dialeval.core.errors import DataError, Fault
 from dialeval.core.fingerprint import DIGEST_LENGTH, Fingerprint, short_digest
-from dialeval.core.ragged import offsets_of, ranges
 
 if TYPE_CHECKING:
     import pyarrow as pa

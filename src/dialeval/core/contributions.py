@@ -18,16 +18,36 @@ from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar, cast
 
 import numpy as np
 
-from dialeval.core import contributions_kernel as _kernel
-from dialeval.core.arrays import Floats, Ids, Ints
+from dialeval.core.arrays import Floats, Ids, Ints, offsets_of, ranges, row_numbers
 from dialeval.core.arrow import list_array, number_array, numbers_of, repeated_text, text_array
 from dialeval.core.columns import TokenColumn
 from dialeval.core.errors import NeedError
 from dialeval.core.gate import UnfitError
-from dialeval.core.ragged import offsets_of, ranges, row_numbers
+from dialeval.core.kernels import kernel
 
 if TYPE_CHECKING:
     import pyarrow as pa
+
+
+# Kernel over resamples: the contributions of clusters added up.
+#
+# A loop and not a matrix product: most contributions are 0, and the threads of a linear algebra library would compete
+# with those that share the resamples.
+
+
+@kernel
+def add_up(counts, offsets, kinds, times, totals):  # type: ignore[no-untyped-def]
+    """Add the contributions of every cluster to `totals` (zeros before), as often as each resample takes it.
+
+    Cluster `k` adds `times[i]` to the kind `kinds[i]`, for i from `offsets[k]` to `offsets[k + 1]`. `counts` has a line
+    per cluster and `totals` one per kind, so that the inner loop runs over all resamples.
+    """
+    for k in range(counts.shape[0]):
+        taken = counts[k]
+        for i in range(offsets[k], offsets[k + 1]):
+            total, often = totals[kinds[i]], times[i]
+            for r in range(taken.shape[0]):
+                total[r] += taken[r] * often
 
 
 KEPT_ROWS = 200_000
@@ -209,7 +229,7 @@ class Resamples(_Cache):
         clusters, width = by_cluster.shape
         kinds, offsets = np.tile(np.arange(width, dtype=np.int32), clusters), np.arange(clusters + 1) * width
         totals = np.zeros((width, len(self)))
-        _kernel.add_up(self.taken, offsets, kinds, np.ascontiguousarray(by_cluster).ravel(), totals)
+        add_up(self.taken, offsets, kinds, np.ascontiguousarray(by_cluster).ravel(), totals)
         return np.transpose(totals)
 
     def totals(self, name: str) -> Floats:

@@ -1,27 +1,43 @@
 """How results show themselves: in one line (`repr`), and in a notebook as the report shows them.
 
-Pages and drawings are made in a layer above, which core does not know. The package `dialeval`, which knows where its
-public names live, says where that is when it is imported (`home`); that module is loaded when something is shown.
+Pages and figures are made in `reports`, above this layer; that module is imported when something is shown (`HOME`).
 """
 
 from __future__ import annotations
 
-from collections.abc import Collection
+import re
+from collections.abc import Collection, Iterator, Mapping
+from dataclasses import dataclass
+from hashlib import sha256
 from importlib import import_module
 from itertools import islice
-from typing import Any
+from math import isfinite, nan
+from typing import TYPE_CHECKING, Any
 
-from dialeval.core.plain_text import plain
+import numpy as np
 
-home = ""
-"""The module that has `html` and `plot`."""
+from dialeval.core.arrays import Floats
+from dialeval.core.columns import TextColumn
+from dialeval.core.errors import NeedError, plain
+from dialeval.core.fold import Estimate, Level
+from dialeval.core.rowtable import NO_TURN
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+    from dialeval.core.result import Result, Run
+    from dialeval.core.rowtable import RowTable
+
+
+HOME = "dialeval.reports.notebook"
+"""The module that has `html` and `plot`; it is imported when something is shown."""
 
 MOST_NAMED = 3
 
 
 def maker() -> Any:
     """Return the module that shows results."""
-    return import_module(home)
+    return import_module(HOME)
 
 
 class Shown:
@@ -38,3 +54,166 @@ def listed(names: Collection[str], noun: str) -> str:
     more = len(names) - MOST_NAMED
     first = ", ".join(map(plain, islice(names, MOST_NAMED))) + (f" and {more:,} more" if more > 0 else "")
     return f"{many} ({first})" if names else many
+
+
+# Figures as a table for other programs: an Arrow table, and from it a data frame of pandas or polars.
+#
+# pandas and polars are not among what dialeval needs; they are imported when a data frame is asked for.
+
+
+class Tabular:
+    """What can be given as a table; a class says what its lines are in `to_arrow`."""
+
+    def to_arrow(self) -> pa.Table:
+        """Return the table, for Arrow."""
+        raise NotImplementedError
+
+    def to_pandas(self) -> Any:
+        """Return the table as a data frame of pandas."""
+        _installed("pandas")
+        return self.to_arrow().to_pandas()
+
+    def to_polars(self) -> Any:
+        """Return the table as a data frame of polars."""
+        return _installed("polars").from_arrow(self.to_arrow())
+
+
+def _installed(library: str) -> Any:
+    try:
+        return import_module(library)
+    except ModuleNotFoundError:
+        raise NeedError(f"a data frame of {library} needs {library}; install it: pip install {library}") from None
+
+
+# A run for other programs: its estimates as a table or as flat figures, and its items, a line per row.
+#
+# What is not there is null; NaN is a value that could not be computed.
+
+
+def estimate_table(systems: Mapping[str, Result]) -> pa.Table:
+    """Return one line per system and key.
+
+    `low` and `high` are the ends of the interval and `half_width` is half of its width, NaN where there is none. `std`
+    is that of the per-row scores, NaN for a corpus value, which has none. `of` is `rows` or `corpus`.
+    """
+    import pyarrow as pa
+
+    types = {str: pa.string(), int: pa.int64(), float: pa.float64()}
+    schema = pa.schema((name, types[kind]) for name, kind in _COLUMNS.items())
+    lines = [
+        dict(zip(_COLUMNS, _line(system, result.role, key, estimate), strict=True))
+        for system, result in systems.items()
+        for key, estimate in result.items()
+    ]
+    return pa.Table.from_pylist(lines, schema)
+
+
+_COLUMNS = {
+    **dict.fromkeys(("system", "role", "metric"), str),
+    **dict.fromkeys(("mean", "std", "low", "high", "half_width"), float),
+    **dict.fromkeys(("interval_by",), str),
+    **dict.fromkeys(("rows", "scored"), int),
+    **dict.fromkeys(("of", "level", "signature"), str),
+}
+
+
+def _line(system: str, role: str, key: str, estimate: Estimate) -> tuple[Any, ...]:
+    low, high = estimate.interval or (None, None)
+    half = nan if low is None or high is None else (high - low) / 2
+    method = None if estimate.interval_by is None or low is None else estimate.interval_by.method
+    signature = None if estimate.signature is None else str(estimate.signature)
+    return (
+        *(system, role, key),
+        *(estimate.mean, nan if estimate.corpus else estimate.std, low, high, half),
+        *(method, estimate.rows, estimate.scored),
+        *("corpus" if estimate.corpus else "rows", estimate.level.value, signature),
+    )
+
+
+_UNSAFE_NAME = re.compile(r"[^A-Za-z0-9_.\-]+")
+_FIGURES = ("mean", "low", "high")
+_COUNTS = ("rows", "scored")
+_LONGEST_NAME = 200
+"""Characters of a flat name; MLflow takes 250."""
+
+
+def flat_figures(systems: Mapping[str | None, Mapping[str, Estimate]]) -> dict[str, float]:
+    """Return values by plain names, `SYSTEM/KEY/mean` and so on (no system where it is None); see `Run.flat`."""
+    flat: dict[str, float] = {}
+    met_systems: set[str] = set()
+    met: set[str] = set()
+    for system, result in systems.items():
+        before = "" if system is None else f"{_flat_name(system, met_systems)}/"
+        for key, estimate in result.items():
+            stem = _flat_name(f"{before}{key}", met)
+            figures = dict(zip(_FIGURES, (estimate.mean, *(estimate.interval or (nan, nan))), strict=True))
+            flat |= {f"{stem}/{name}": float(value) for name, value in figures.items() if isfinite(value)}
+            flat |= {f"{stem}/{name}": getattr(estimate, name) for name in _COUNTS}
+    return flat
+
+
+def _flat_name(given: str, met: set[str]) -> str:
+    """Return a new name that every logger takes; names differ in more than upper and lower case."""
+    parts = [_UNSAFE_NAME.sub("_", part).strip("_.") or "_" for part in given.split("/")]
+    # Loggers that keep figures in files: a figure is not the folder of another.
+    safe = "/".join(f"{part}_" if part.lower() in (*_FIGURES, *_COUNTS) else part for part in parts)
+    if len(safe) > _LONGEST_NAME:
+        safe = f"{safe[:_LONGEST_NAME]}-{sha256(safe.encode()).hexdigest()[:8]}"
+    name, number = safe, 1
+    while name.lower() in met:
+        number += 1
+        name = f"{safe}-{number}"
+    met.add(name.lower())
+    return name
+
+
+def item_blocks(run: Mapping[str, Result]) -> Iterator[tuple[str, Level, dict[str, Floats]]]:
+    """Yield the items in the estimates of a run, one block for each system and level."""
+    for system, result in run.items():
+        for level in Level:
+            items = {key: est.items for key, est in result.items() if est.items is not None and est.level is level}
+            if items:
+                yield system, level, items
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class ItemTable(Tabular):
+    """The items of a run: a line per turn or dialogue of each system, a column per key.
+
+    Before the keys are `system`, `level`, `row` (counted from 1, as in all output) and, where the run knows them,
+    `dialog_id`, `turn` and the texts of the row that are single ones, such as `response`.
+    """
+
+    run: Run
+
+    def __repr__(self) -> str:
+        return f"<items of {self.run!r}>"
+
+    def to_arrow(self) -> pa.Table:
+        import pyarrow as pa
+
+        tables = []
+        for system, level, items in item_blocks(self.run):
+            size, rows = len(next(iter(items.values()))), self.run[system].rows
+            places = {"system": pa.repeat(system, size), "level": pa.repeat(level.value, size)}
+            known = {} if rows is None else _places(rows, level)
+            tables.append(pa.table({**places, "row": np.arange(1, size + 1), **known, **items}))
+        if not tables:
+            return pa.table({"system": pa.array([], pa.string()), "level": pa.array([], pa.string()), "row": []})
+        whole = pa.concat_tables(tables, promote_options="default")
+        keys = [key for key in self.run.keys_in_order if key in whole.column_names]
+        return whole.select([*(name for name in whole.column_names if name not in keys), *keys])
+
+
+def _places(rows: RowTable, level: Level) -> dict[str, Any]:
+    """Return the columns that say which row or dialogue a line is."""
+    import pyarrow as pa
+
+    names = None if rows.dialogues is None else pa.array([name or None for name in rows.dialogues], pa.string())
+    if level is Level.DIALOGUE:
+        return {} if names is None else {"dialog_id": names}
+    columns: dict[str, Any] = {} if names is None else {"dialog_id": names.take(pa.array(rows.clusters))}
+    if rows.turns is not None:
+        columns["turn"] = pa.array(rows.turns, mask=rows.turns == NO_TURN)
+    single = {name: column for name, column in rows.texts.items() if isinstance(column, TextColumn)}
+    return columns | {name: pa.array(list(column), pa.string()) for name, column in single.items()}

@@ -5,10 +5,73 @@ Library code raises these and nothing else for anything a user can cause. Only t
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+import re
+import warnings
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from contextvars import ContextVar
 from dataclasses import dataclass
 
-from dialeval.core.plain_text import plain
+# Notes: what was guessed while something was read, told to whoever asked for it.
+#
+# A reader does not print, and what it gives back (a column, ratings, pairs) has no room for remarks. So it calls
+# `note`, and whoever can tell people collects what was noted: an evaluation puts it into the warnings of its run, a
+# worker into the states that it sends back, the command line on stderr. Where nobody collects, it is a warning of
+# Python.
+
+_COLLECTING: ContextVar[dict[str, None] | None] = ContextVar("notes", default=None)
+
+
+def note(line: str) -> None:
+    """Tell something that was guessed."""
+    notes = _COLLECTING.get()
+    if notes is None:
+        warnings.warn(line, UserWarning, stacklevel=2)
+    else:
+        notes[line] = None
+
+
+@contextmanager
+def noted() -> Iterator[dict[str, None]]:
+    """Collect the warnings of the block, each line once and in order; nobody outside gets them."""
+    notes: dict[str, None] = {}
+    before = _COLLECTING.set(notes)
+    try:
+        yield notes
+    finally:
+        _COLLECTING.reset(before)
+
+
+# Text from outside, written so that it stays in its place: in a message, in a table, on a terminal.
+#
+# A file may be called `a\x1b]8;;http://...`, and a system, a field or a word may hold anything. A terminal obeys
+# escapes and control characters, a direction override turns the line around it, and half a character cannot be
+# written at all.
+
+_UNSAFE = re.compile("[\x00-\x1f\x7f-\x9f\u2028-\u202e\u2066-\u2069\ud800-\udfff]")
+"""Control characters, direction overrides and halves of characters: they would change the text around them."""
+_UNSAFE_IN_LINES = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u2028-\u202e\u2066-\u2069\ud800-\udfff]")
+_HALVES = re.compile("[\ud800-\udfff]")
+
+
+def plain(text: str) -> str:
+    """Escape control characters in a text (`\\x1b`)."""
+    return _UNSAFE.sub(_written_out, text)
+
+
+def plain_lines(text: str) -> str:
+    """Escape control characters in a text of several lines: line feeds and tabs stay."""
+    return _UNSAFE_IN_LINES.sub(_written_out, text)
+
+
+def whole_characters(text: str) -> str:
+    """Escape lone surrogates, as in file names that are not UTF-8."""
+    return text if text.isascii() else _HALVES.sub(_written_out, text)
+
+
+def _written_out(match: re.Match[str]) -> str:
+    return match[0].encode("unicode_escape").decode()
+
 
 SHOWN_FAULTS = 5
 """A message lists this many faults and counts the rest; `dialeval validate` lists up to `MOST_FAULTS` of a file."""

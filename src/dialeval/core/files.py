@@ -20,16 +20,19 @@ writes there.
 
 from __future__ import annotations
 
+import glob
 import hashlib
 import os
 import re
 import shutil
+import tempfile
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from functools import cache
 from pathlib import Path
-from typing import TypeVar
+from typing import Any, TypeVar
+from urllib.parse import unquote
 
 from dialeval.core.errors import DataError, Fault, SettingError
 
@@ -358,3 +361,103 @@ def refusals_explained(target: Path) -> Iterator[None]:
         remedy = "choose a folder that may be written to and has space left"
         what = f"cannot be written ({error.strerror or error})"
         raise DataError(Fault(str(target), None, what, remedy)) from error
+
+
+# Preflight checks of output paths.
+#
+# A folder may be reached by a link that leads to a folder; a file is never written through one.
+
+
+def check_writable(folder: str | os.PathLike[str]) -> None:
+    """Raise DataError unless a folder is there, or can be made, and may be written to."""
+    folder = Path(folder)
+    with refusals_explained(folder):
+        there = next(path for path in (folder, *folder.absolute().parents) if os.path.lexists(path))
+        if not there.exists():
+            refuse_link(there)
+        tempfile.TemporaryFile(dir=there).close()
+
+
+def check_file(target: Path | None, *inputs: Any) -> None:
+    """Raise DataError unless a file may be written: it is no input, and its folder is writable; None is no file."""
+    if target is None:
+        return
+    refuse_inputs([target], *inputs)
+    if not is_device(target):
+        with refusals_explained(target):
+            refuse_link(target)
+            if target.is_dir():
+                raise IsADirectoryError(0, "is a folder")
+        check_writable(target.parent)
+
+
+def check_files(
+    folder: str | os.PathLike[str], names: Iterable[str], own: Callable[[Path], Collection[str]], *inputs: Any
+) -> None:
+    """Raise DataError unless files of these names may be written to a folder.
+
+    Refused are folders that cannot be written to, files that are `inputs` (see `refuse_inputs`), and files of the same
+    names that are somebody else's: all but those that `own` gives for the folder.
+    """
+    folder = Path(folder)
+    check_writable(folder)
+    there = [name for name in names if os.path.lexists(folder / name)]
+    refuse_inputs([folder / name for name in there], *inputs)
+    mine = own(folder) if there else ()
+    what, remedy = "would be overwritten, but dialeval did not write it", "choose another folder, or move it away"
+    strange = [folder / name for name in there if name not in mine or (folder / name).is_dir()]
+    if strange:
+        raise DataError(Fault(str(file), None, what, remedy) for file in strange)
+
+
+def refuse_inputs(targets: Iterable[Path], *inputs: Any) -> None:
+    """Raise DataError where a file that would be written is an input.
+
+    An input is a path, a pattern, a folder of which all files count, or several of these in a mapping or a tuple;
+    anything else (texts, tables) is no file.
+    """
+    there = [target for target in targets if target.exists()]
+    places = {_identity(place): place for place in _places(inputs)} if there else {}
+    for target in there:
+        place = places.get(_identity(target)) or places.get(_identity(target.absolute().parent))
+        if place is not None:
+            what = f"would be overwritten, but it is an input ({place})"
+            raise DataError(Fault(str(target), None, what, "write to another place"))
+
+
+def _identity(path: Path) -> tuple[int, int]:
+    """Return what is equal for two paths of the same file or folder."""
+    known = path.stat()
+    return known.st_dev, known.st_ino
+
+
+def _places(given: Any) -> Iterator[Path]:
+    """Yield the local files and folders among inputs."""
+    if isinstance(given, Mapping):
+        given = tuple(given.values())
+    if isinstance(given, tuple):
+        for each in given:
+            yield from _places(each)
+    elif isinstance(given, str | os.PathLike):
+        path = os.fspath(given)
+        path = unquote(path.removeprefix("file://")) if path.startswith("file://") else path
+        with suppress(OSError, ValueError):  # a name too long, or with a null byte, is no file
+            yield from map(Path, [path] if Path(path).exists() else glob.glob(path, recursive=True))  # noqa: PTH207
+
+
+# Where the user's cache folder is: `DIALEVAL_CACHE`, else the platform's usual place.
+
+
+def cache_root() -> Path:
+    """Return the folder, whether it exists or not; SettingError where there is no home folder to keep it in."""
+    if own := os.environ.get("DIALEVAL_CACHE"):
+        try:
+            return Path(own).expanduser().absolute()
+        except RuntimeError:
+            raise SettingError(f"DIALEVAL_CACHE={own!r} names the home folder of a user who is not there") from None
+    from platformdirs import user_cache_path
+
+    usual = user_cache_path("dialeval", appauthor=False)
+    if not usual.is_absolute():
+        raise SettingError("there is no home folder to keep the cache in; set DIALEVAL_CACHE to a folder")
+    return usual

@@ -16,28 +16,31 @@ first, in a pass of their own.
 
 from __future__ import annotations
 
+import io
 import sys
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import MISSING, dataclass, field, fields, replace
+from dataclasses import MISSING, dataclass, field, fields, is_dataclass, replace
 from enum import Enum
 from fractions import Fraction
 from functools import cache
 from inspect import get_annotations
 from math import inf, isfinite, nan, sqrt
 from types import SimpleNamespace
-from typing import Any, ClassVar, Generic, Literal, TypeAlias, TypeVar, get_args, get_origin, get_type_hints
+from typing import Any, ClassVar, Generic, Literal, TypeAlias, TypeVar, cast, get_args, get_origin, get_type_hints
 
 import numpy as np
+import numpy.typing as npt
+import orjson
 
 from dialeval.core.arrays import Floats, Ints
-from dialeval.core.batch import Batch
-from dialeval.core.clusters import ClusterError, mean_error
+from dialeval.core.batch import Batch, Need
+from dialeval.core.columns import Words
 from dialeval.core.contributions import BatchContributions, Resamples
 from dialeval.core.errors import NeedError, SettingError
-from dialeval.core.exact import UNIT_EXPONENT, Moments
-from dialeval.core.needs import Need
+from dialeval.core.exact import UNIT_EXPONENT, ClusterError, Moments, mean_error
+from dialeval.core.gate import UnfitError, check_array
 from dialeval.core.signature import Signature
 from dialeval.core.version import __version__
 
@@ -420,3 +423,149 @@ def _choices(metric: type[Metric[Any]]) -> Mapping[str, tuple[object, ...]]:
 
 def _show_setting(value: object) -> str:
     return str(value).lower() if isinstance(value, bool) else str(value)
+
+
+# Moving states: into the vocabulary of another process, and into bytes that are safe to read back.
+#
+# A state is a tree of numbers, texts, arrays, lists, tuples, dicts and dataclasses. A class that cannot be written
+# field by field (one that refers to a vocabulary) has `to_plain` and `from_plain`.
+#
+# `to_bytes` writes such a tree as JSON with its arrays beside it, in NumPy's own archive. Nothing in it is executed:
+# `from_bytes` makes only objects of the classes that a state of no rows contains, and refuses everything else. A
+# class whose parts must fit together has a `from_plain` that raises UnfitError where they do not; `check_like`
+# compares with a state of no rows.
+
+T = TypeVar("T")
+
+_TREE_NAME = "tree"
+_EXACT_IN_JSON = 1 << 53
+
+
+class DamagedStateError(ValueError):
+    """Bytes that are not what `to_bytes` wrote."""
+
+
+def translated(state: T, vocabulary: Words) -> T:
+    """Translate a state to another vocabulary, wherever it refers to one."""
+    moved: Any = state
+    if hasattr(state, "translated"):
+        moved = state.translated(vocabulary)
+    elif is_dataclass(state) and not isinstance(state, type):
+        parts = {field.name: translated(getattr(state, field.name), vocabulary) for field in fields(state)}
+        moved = type(state)(**parts)
+    elif isinstance(state, list | tuple):
+        moved = type(state)([translated(part, vocabulary) for part in state])
+    elif isinstance(state, dict):
+        moved = type(state)({key: translated(part, vocabulary) for key, part in state.items()})  # a Counter stays one
+    return cast(T, moved)
+
+
+def to_bytes(state: object) -> bytes:
+    """Write a state as bytes; SettingError for one that holds something else than plain data."""
+    arrays: dict[str, Any] = {}
+    arrays[_TREE_NAME] = np.frombuffer(orjson.dumps(_to_tree(state, arrays)), np.uint8)
+    target = io.BytesIO()
+    np.savez(target, **arrays)
+    return target.getvalue()
+
+
+def from_bytes(content: bytes, like: object) -> Any:
+    """Read a state that `to_bytes` wrote; `like` holds an object of every class that may occur in it."""
+    try:
+        with np.load(io.BytesIO(content), allow_pickle=False) as archive:
+            arrays = {name: archive[name] for name in archive.files}
+        return _from_tree(orjson.loads(arrays.pop(_TREE_NAME).tobytes()), arrays, _classes(like))
+    except Exception as error:  # an archive, a header, a tree or a state may be broken in any way
+        raise DamagedStateError(f"{type(error).__name__}: {error}") from error
+
+
+def check_like(value: Any, example: Any, where: str = "state") -> None:
+    """Raise UnfitError where a value has another form than an example of no rows: types, sizes, array types.
+
+    An empty list, dict or array in the example stands for one of any size, None for anything.
+    """
+    if example is None:
+        return
+    if isinstance(value, np.ndarray) and isinstance(example, np.ndarray):
+        sizes = example.shape if example.size else (None, *example.shape[1:])
+        if value.dtype.kind != example.dtype.kind:
+            raise UnfitError(f"{where} holds {value.dtype}, not {example.dtype}")
+        check_array(value, value.dtype, sizes)
+    elif type(value) is not type(example):
+        raise UnfitError(f"{where} is a {type(value).__name__}, not a {type(example).__name__}")
+    elif isinstance(example, list | tuple) and example:
+        if len(value) != len(example):
+            raise UnfitError(f"{where} has {len(value)} parts, not {len(example)}")
+        for number, (part, one) in enumerate(zip(value, example, strict=True)):
+            check_like(part, one, f"{where}[{number}]")
+    elif is_dataclass(example):
+        for each in fields(example):
+            check_like(getattr(value, each.name), getattr(example, each.name), f"{where}.{each.name}")
+
+
+def _name(kind: type) -> str:
+    return f"{kind.__module__}:{kind.__qualname__}"
+
+
+def _to_tree(value: Any, arrays: dict[str, npt.NDArray[Any]]) -> Any:
+    if value is None or isinstance(value, bool | str):
+        return value
+    if type(value) is int:
+        return value if abs(value) < _EXACT_IN_JSON else {"int": hex(value)}
+    if type(value) is float:
+        return {"float": value.hex()}
+    if isinstance(value, bytes | np.ndarray):
+        if isinstance(value, np.ndarray) and value.dtype.hasobject:
+            raise SettingError("a state with an array of Python objects cannot be saved")
+        name = f"a{len(arrays)}"
+        arrays[name] = np.frombuffer(value, np.uint8) if isinstance(value, bytes) else value
+        return {"bytes" if isinstance(value, bytes) else "array": name}
+    if type(value) in (list, tuple):
+        return {type(value).__name__: [_to_tree(part, arrays) for part in value]}
+    if type(value) is dict:
+        pairs = [[_to_tree(key, arrays), _to_tree(part, arrays)] for key, part in value.items()]
+        return {"dict": pairs}
+    return {"class": _name(type(value)), "parts": [_to_tree(part, arrays) for part in _parts(value)]}
+
+
+def _parts(value: Any) -> tuple[Any, ...]:
+    if hasattr(value, "to_plain"):
+        return tuple(value.to_plain())
+    if is_dataclass(value) and not isinstance(value, type):
+        return tuple(getattr(value, field.name) for field in fields(value))
+    raise SettingError(f"a state that holds a {type(value).__name__} cannot be saved; give it to_plain and from_plain")
+
+
+def _classes(value: Any) -> dict[str, type]:
+    """Return the classes of all objects in a tree, by name."""
+    if isinstance(value, list | tuple):
+        return {name: kind for part in value for name, kind in _classes(part).items()}
+    if isinstance(value, dict):
+        return _classes([*value.keys(), *value.values()])
+    if hasattr(value, "to_plain") or (is_dataclass(value) and not isinstance(value, type)):
+        return {_name(type(value)): type(value)} | _classes(_parts(value))
+    return {}
+
+
+def _from_tree(tree: Any, arrays: Mapping[str, npt.NDArray[Any]], classes: Mapping[str, type]) -> Any:
+    if not isinstance(tree, dict):
+        if tree is None or isinstance(tree, bool | str | int):
+            return tree
+        raise ValueError(f"{type(tree).__name__} where a value is expected")
+    if "class" in tree:
+        kind: Any = classes[tree["class"]]
+        make: Callable[..., Any] = kind.from_plain if hasattr(kind, "from_plain") else kind
+        return make(*[_from_tree(part, arrays, classes) for part in tree["parts"]])
+    ((form, inside),) = tree.items()
+    readers: dict[str, Callable[[Any], Any]] = {
+        "int": lambda text: int(text, 16),
+        "float": float.fromhex,
+        "bytes": lambda name: arrays[name].tobytes(),
+        "array": lambda name: arrays[name],
+        "list": lambda parts: [_from_tree(part, arrays, classes) for part in parts],
+        "tuple": lambda parts: tuple(_from_tree(part, arrays, classes) for part in parts),
+        "dict": lambda pairs: {
+            _from_tree(key, arrays, classes): _from_tree(part, arrays, classes) for key, part in pairs
+        },
+    }
+    return readers[form](inside)

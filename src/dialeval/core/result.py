@@ -41,11 +41,11 @@ from dialeval.core.arguments import checked
 from dialeval.core.arrays import Floats
 from dialeval.core.arrow import read_table, text_array, write_tables
 from dialeval.core.contributions import Contributions, from_arrow, to_arrow
-from dialeval.core.display import Shown, listed, maker
+from dialeval.core.display import ItemTable, Shown, Tabular, estimate_table, flat_figures, item_blocks, listed, maker
 from dialeval.core.errors import DataError, Fault
-from dialeval.core.files import place_of, reading_together, replacing_together
+from dialeval.core.files import check_files, place_of, reading_together, replacing_together
 from dialeval.core.fold import Estimate, Level
-from dialeval.core.jsondata import null_for_nan
+from dialeval.core.gate import null_for_nan
 from dialeval.core.rowtable import (
     ItemPart,
     RowTable,
@@ -56,10 +56,7 @@ from dialeval.core.rowtable import (
     rows_schema,
 )
 from dialeval.core.run_schema import FORMAT, Role, SavedEstimate, SavedFile, SavedResult, SavedRun
-from dialeval.core.run_tables import ItemTable, estimate_table, flat_figures, item_blocks
 from dialeval.core.signature import Signature
-from dialeval.core.tabular import Tabular
-from dialeval.core.targets import check_files
 
 if TYPE_CHECKING:
     import pyarrow as pa

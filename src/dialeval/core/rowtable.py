@@ -29,7 +29,7 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
-from dialeval.core.arrays import Floats, Ints
+from dialeval.core.arrays import Floats, Ints, offsets_of, row_numbers
 from dialeval.core.arrow import (
     list_array,
     no_text,
@@ -43,7 +43,6 @@ from dialeval.core.columns import RaggedColumn, SharedColumn, TextColumn
 from dialeval.core.files import write_scratch
 from dialeval.core.fold import Level
 from dialeval.core.gate import UnfitError
-from dialeval.core.ragged import offsets_of, row_numbers
 
 if TYPE_CHECKING:
     import pyarrow as pa

@@ -12,8 +12,7 @@ from msgspec import UNSET, Meta, Struct, UnsetType, convert, to_builtins
 
 from dialeval.core.errors import SettingError
 from dialeval.core.fold import Analytic, Level, Resampling
-from dialeval.core.gate import FILE_NAME, SHA256
-from dialeval.core.jsondata import null_for_nan
+from dialeval.core.gate import FILE_NAME, SHA256, null_for_nan
 from dialeval.core.signature import Signature
 
 FORMAT = 2

@@ -29,19 +29,18 @@ from typing import Any
 
 import numpy as np
 
-from dialeval.core.arrays import Ints
+from dialeval.core.arrays import Ints, offsets_of, ranges
+from dialeval.core.batch import Need
 from dialeval.core.columns import RaggedColumn, TextColumn
 from dialeval.core.errors import SettingError
 from dialeval.core.fold import Metric
-from dialeval.core.needs import Need
-from dialeval.core.ragged import offsets_of, ranges
 from dialeval.core.result import Run
 from dialeval.core.run_schema import Role
-from dialeval.data.rows.system import Rows
-from dialeval.data.shards.sources import memory_sources
 from dialeval.engine.folding import Options, run_sources
 from dialeval.engine.plan import Planner
 from dialeval.engine.resources import Resources, train_texts
+from dialeval.io.rows import Rows
+from dialeval.io.sources import memory_sources
 
 GOLD, SHUFFLED, CONSTANT, TRAIN = "ceiling/gold", "floor/shuffled-gold", "floor/constant", "floor/random-train"
 CONSTANT_RESPONSE = "i do not know ."

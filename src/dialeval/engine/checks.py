@@ -15,15 +15,13 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from dialeval.core.batch import Batch
+from dialeval.core.batch import Batch, Need
 from dialeval.core.columns import TextColumn
 from dialeval.core.fold import Fact
 from dialeval.core.gate import UnfitError, check_array
-from dialeval.core.needs import Need
 from dialeval.engine.plan import Plan, tokeniser_of
 from dialeval.text.ngrams import Hashes, word_hashes
-from dialeval.text.scripts import BY_BLANKS, UnsplitTexts, suggested
-from dialeval.text.tokenise import Tokeniser
+from dialeval.text.tokenizers import BY_BLANKS, Tokeniser, UnsplitTexts, suggested
 
 _MEASURED = (Need.RESPONSE, Need.HYPOTHESES)
 """Columns whose texts are checked: those that are measured."""

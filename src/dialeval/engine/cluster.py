@@ -36,18 +36,18 @@ from pathlib import Path
 from typing import Any, cast
 
 from dialeval.core.errors import DialevalError, SettingError
-from dialeval.data.shards.chunks import Chunk
-from dialeval.engine.job import (
+from dialeval.engine.worker import (
     ChunkResult,
     Engine,
     FactValues,
     Job,
     Stage,
     SystemStates,
+    Worker,
     cut_states,
     merge_states,
 )
-from dialeval.engine.worker import Worker
+from dialeval.io.chunks import Chunk
 
 RETRIES = 3
 """How often a chunk is folded again after its worker or node was lost."""

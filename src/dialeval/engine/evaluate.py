@@ -9,25 +9,22 @@ from pathlib import Path
 from typing import Any
 
 from dialeval.core.arguments import checked
-from dialeval.core.errors import SettingError
-from dialeval.core.intervals import Kind
-from dialeval.core.needs import Need
-from dialeval.core.notes import noted
+from dialeval.core.batch import Need
+from dialeval.core.errors import SettingError, noted
 from dialeval.core.result import Run, check_folder
-from dialeval.data.formats.opening import LINES, format_of
-from dialeval.data.formats.records import split_fields
-from dialeval.data.formats.streams import is_pattern, is_remote
-from dialeval.data.lsdscc.data import EOS, Groups, attach_groups, holds_hypotheses, read_groups, read_hypotheses
-from dialeval.data.rows.fields import FieldNames
-from dialeval.data.rows.reading import attach, read_responses, read_texts
-from dialeval.data.rows.system import Rows
-from dialeval.data.shards.sources import Source, file_names, find_sources, memory_sources
 from dialeval.engine.anchors import evaluate_with_anchors
 from dialeval.engine.folding import BATCH_ROWS, Options, Progress, run_sources
-from dialeval.engine.job import Engine
 from dialeval.engine.plan import Asked, Settings, planner
 from dialeval.engine.resources import Resources, WordChoice
-from dialeval.text.tokenise import Tokeniser
+from dialeval.engine.worker import Engine
+from dialeval.io.fields import FieldNames
+from dialeval.io.opening import LINES, format_of, is_pattern, is_remote
+from dialeval.io.reading import attach, read_responses, read_texts
+from dialeval.io.rows import Rows, split_fields
+from dialeval.io.sources import Source, file_names, find_sources, memory_sources
+from dialeval.stats.intervals import Kind
+from dialeval.suites.lsdscc.data import EOS, Groups, attach_groups, holds_hypotheses, read_groups, read_hypotheses
+from dialeval.text.tokenizers import Tokeniser
 
 LARGE_BYTES = 1 << 28
 """Files of this size have so many rows that nobody keeps what single rows add to a corpus value, nor their texts."""
@@ -220,7 +217,7 @@ def evaluate(
     if anchors:
         run = evaluate_with_anchors(systems, plans, resources, options)
     elif groups is not None:
-        from dialeval.engine.alignments import evaluate_groups  # slow to import, and not needed to score responses
+        from dialeval.suites.lsdscc.report import evaluate_groups  # slow to import, and not needed to score responses
 
         run = evaluate_groups(systems, groups, plans, resources, options, table=alignments)
     else:

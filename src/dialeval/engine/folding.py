@@ -19,31 +19,38 @@ from dataclasses import dataclass, replace
 from functools import cache, cached_property
 from typing import Any, NamedTuple, cast
 
-from dialeval.core.errors import DataError, Fault, SettingError, UnsavedRunError
+from dialeval.core.batch import Need
+from dialeval.core.errors import DataError, Fault, SettingError, UnsavedRunError, noted
 from dialeval.core.files import workplace
 from dialeval.core.fold import Estimate, Fact, Metric
-from dialeval.core.intervals import IntervalChoice, Kind
-from dialeval.core.needs import Need
-from dialeval.core.notes import noted
 from dialeval.core.result import TRAINED_ON, Result, Run
 from dialeval.core.rowtable import ItemPart, RowTable
 from dialeval.core.version import __version__
-from dialeval.data.rows.fields import FieldNames
-from dialeval.data.rows.gathering import no_rows
-from dialeval.data.rows.reading import check_number_of_systems
-from dialeval.data.rows.system import Rows
-from dialeval.data.shards.blocks import row_blocks
-from dialeval.data.shards.chunks import Chunk, cut_sources
-from dialeval.data.shards.sources import Source
-from dialeval.data.shards.versions import Versions
 from dialeval.engine.checks import split_dialogue_warnings, unsplit_warnings, with_checks
-from dialeval.engine.job import ChunkResult, Engine, FactValues, Job, Opened, Stage, StateSums, System, SystemState
 from dialeval.engine.plan import SCRIPT_COUNTS, Plan, Planner, asks_for_choice, with_tokeniser
 from dialeval.engine.resources import Resources, resource_warnings
 from dialeval.engine.stores import ItemStore, Journal, MemoryItems, PartItems
-from dialeval.engine.worker import Threads
+from dialeval.engine.worker import (
+    ChunkResult,
+    Engine,
+    FactValues,
+    Job,
+    Opened,
+    Stage,
+    StateSums,
+    System,
+    SystemState,
+    Threads,
+)
+from dialeval.io.chunks import Chunk, cut_sources, row_blocks
+from dialeval.io.fields import FieldNames
+from dialeval.io.gathering import no_rows
+from dialeval.io.reading import check_number_of_systems
+from dialeval.io.rows import Rows
+from dialeval.io.sources import Source, Versions
+from dialeval.stats.intervals import IntervalChoice, Kind
 from dialeval.text.row_digests import digest_rows
-from dialeval.text.scripts import added, chosen
+from dialeval.text.tokenizers import added, chosen
 from dialeval.text.vocabulary import Vocabulary
 
 BATCH_ROWS = 1 << 15

@@ -18,12 +18,11 @@ from dataclasses import dataclass, field, replace
 from functools import cache
 from typing import Any, TypeAlias
 
+from dialeval.core.batch import Need
 from dialeval.core.errors import NeedError, SettingError
 from dialeval.core.fold import Fact, Metric
-from dialeval.core.needs import Need
 from dialeval.engine.resources import lacking
-from dialeval.text.scripts import ScriptCounts
-from dialeval.text.tokenise import AUTO, Tokeniser
+from dialeval.text.tokenizers import AUTO, ScriptCounts, Tokeniser
 
 Asked: TypeAlias = str | Metric[Any] | Callable[..., Any] | Iterable[str | Metric[Any] | Callable[..., Any]] | None
 """Metrics by names, families, objects, and functions of `metric_of_rows`; None: all that the inputs allow."""

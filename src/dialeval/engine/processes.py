@@ -35,9 +35,8 @@ from typing import Any
 
 from dialeval.core.errors import DialevalError
 from dialeval.core.files import write_scratch
-from dialeval.core.states import from_bytes, to_bytes
-from dialeval.data.shards.chunks import Chunk
-from dialeval.engine.job import (
+from dialeval.core.fold import from_bytes, to_bytes
+from dialeval.engine.worker import (
     ChunkItems,
     ChunkResult,
     Engine,
@@ -46,10 +45,12 @@ from dialeval.engine.job import (
     Stage,
     StateSums,
     SystemStates,
+    Worker,
     cut_states,
+    in_order,
     merge_states,
 )
-from dialeval.engine.worker import Worker, in_order
+from dialeval.io.chunks import Chunk
 
 TRIES = 3
 """How often a chunk may kill its worker, and how often a worker may die before it is ready."""

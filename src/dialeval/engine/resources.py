@@ -12,15 +12,15 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias, cast, get_args
 
+from dialeval.core.batch import Need
 from dialeval.core.columns import TextColumn
 from dialeval.core.errors import DataError, Fault, SettingError
-from dialeval.core.needs import Need
-from dialeval.data.rows.fields import kind_of
-from dialeval.data.rows.reading import read_texts
+from dialeval.io.fields import kind_of
+from dialeval.io.reading import read_texts
 from dialeval.text.vocabulary import Vocabulary
 
 if TYPE_CHECKING:
-    from dialeval.resources.vectorstore import Embeddings
+    from dialeval.io.vectors import Embeddings
 
 WordChoice: TypeAlias = Literal["listed", "vectors"]
 """Whether words with a vector that are not listed are unknown, or known too."""
@@ -64,7 +64,7 @@ class Resources:
         if self.judge is not None or has_shipped:
             opened |= _find_judges(self.judge)
         if has_shipped:
-            from dialeval.resources.encoder import ShippedEncoder
+            from dialeval.metrics.encoder import ShippedEncoder
 
             opened[Need.ENCODER] = ShippedEncoder()
         for need, digest in self.digests.items():
@@ -76,8 +76,8 @@ class Resources:
 
     def _open_words(self, shared: Vocabulary) -> dict[Need, Any]:
         """Open the resources that determine which words are known, and what is known of them."""
-        from dialeval.resources.embeddings import load_embeddings
-        from dialeval.resources.words import KnownWords, TrainText, VectorTable
+        from dialeval.io.vectors import load_embeddings
+        from dialeval.metrics.word_resources import KnownWords, TrainText, VectorTable
 
         opened: dict[Need, Any] = {}
         texts = train_texts(self.train)
@@ -115,8 +115,8 @@ class Resources:
 
 def _find_judges(given: Any) -> dict[Need, Any]:
     """Return the judges by need: the shipped ones, or just the given one, an object or a folder, whatever its kind."""
-    from dialeval.metrics.learned.adem import Judge
-    from dialeval.metrics.learned.judge import DialogueJudge, is_dialogue_judge
+    from dialeval.judges.adem import Judge
+    from dialeval.judges.judge import DialogueJudge, is_dialogue_judge
 
     if given is None:
         return {Need.JUDGE: Judge(), Need.DIALOGUE_JUDGE: DialogueJudge()}
@@ -137,8 +137,8 @@ def resource_warnings(opened: Mapping[Need, Any]) -> tuple[str, ...]:
 
 def _read_vocabulary(source: Any) -> Vocabulary:
     """Read the words of a list; of a vector file such as the `vocab.npy` of dialog-eval, those that have a vector."""
-    from dialeval.resources.embeddings import load_embeddings
-    from dialeval.resources.words import listed_words
+    from dialeval.io.vectors import load_embeddings
+    from dialeval.metrics.word_resources import listed_words
 
     if isinstance(source, str | os.PathLike) and os.fspath(source).lower().endswith((".npy", ".npy.gz", ".npy.zst")):
         return Vocabulary(cast("Embeddings", load_embeddings(Path(source))).words())
@@ -154,7 +154,7 @@ def lacking(need: Need) -> str | None:
     """Return what must be installed for a need, with the command that installs it; None where nothing is missing."""
     if need not in (Need.JUDGE, Need.DIALOGUE_JUDGE, Need.ENCODER):
         return None
-    from dialeval.resources import encoder_files
+    from dialeval.metrics import encoder_files
 
     command = encoder_files.lacking()
     return None if command is None else f"needs the sentence encoder of the shipped judges; run: {command}"

@@ -34,15 +34,14 @@ from dialeval.core.contributions import ContributionCollector, Contributions
 from dialeval.core.errors import DataError, Fault, SettingError
 from dialeval.core.files import force, is_unfinished, replacing, workplace, write_bytes
 from dialeval.core.fingerprint import Fingerprint
-from dialeval.core.fold import Level
+from dialeval.core.fold import Level, check_like, from_bytes, to_bytes
 from dialeval.core.gate import UnfitError
 from dialeval.core.rowtable import ItemPart, PartKind
-from dialeval.core.states import check_like, from_bytes, to_bytes
 from dialeval.core.version import __version__
-from dialeval.data.formats.streams import changed_at, size_of, stored, touched_at
-from dialeval.data.shards.chunks import Chunk, FileChunk, MemoryChunk
-from dialeval.data.shards.sources import Source
-from dialeval.engine.job import ChunkItems, Job, Stage, System, SystemState, SystemStates
+from dialeval.engine.worker import ChunkItems, Job, Stage, System, SystemState, SystemStates
+from dialeval.io.chunks import Chunk, FileChunk, MemoryChunk
+from dialeval.io.opening import changed_at, size_of, stored, touched_at
+from dialeval.io.sources import Source
 
 if TYPE_CHECKING:
     from concurrent.futures import ThreadPoolExecutor

@@ -18,20 +18,19 @@ from functools import cached_property
 from typing import Any
 
 from dialeval.core.arguments import checked
-from dialeval.core.errors import SettingError
-from dialeval.core.intervals import Kind
-from dialeval.core.needs import Need
-from dialeval.core.notes import noted
+from dialeval.core.batch import Need
+from dialeval.core.errors import SettingError, noted
 from dialeval.core.result import Result, Run
-from dialeval.data.rows.fields import FieldNames
-from dialeval.data.rows.system import Rows
-from dialeval.data.shards.sources import memory_sources
 from dialeval.engine.evaluate import Inputs
 from dialeval.engine.folding import Options, make_job, open_over_no_words, run_sources
-from dialeval.engine.job import Job, Opened
 from dialeval.engine.plan import Asked, Planner, Settings, names_of, planner
 from dialeval.engine.resources import Resources, WordChoice
-from dialeval.text.tokenise import Tokeniser
+from dialeval.engine.worker import Job, Opened
+from dialeval.io.fields import FieldNames
+from dialeval.io.rows import Rows
+from dialeval.io.sources import memory_sources
+from dialeval.stats.intervals import Kind
+from dialeval.text.tokenizers import Tokeniser
 
 
 class Tally:

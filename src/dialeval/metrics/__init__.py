@@ -1,1 +1,1 @@
-"""Metrics: one module per measure, and the registry that finds them by name."""
+"""Metrics of responses, one module each, and the registry of all metrics."""

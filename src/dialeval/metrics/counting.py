@@ -20,9 +20,8 @@ import numpy.typing as npt
 
 from dialeval.core.arrays import Floats, Ints
 from dialeval.core.batch import Batch
-from dialeval.core.clusters import BySize, ClusterError, by_size, check_clusters, formula_error, merged
 from dialeval.core.contributions import Resamples, RowSums
-from dialeval.core.exact import Moments
+from dialeval.core.exact import BySize, ClusterError, Moments, by_size, check_clusters, formula_error, merged
 from dialeval.core.fold import Estimate, Metric, Partial
 from dialeval.core.gate import UnfitError
 

@@ -8,8 +8,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from dialeval import lsdscc
-from dialeval.data.formats.opening import PathSource
-from dialeval.data.lsdscc.data import EOS, read_hypothesis_lines
+from dialeval.io.opening import PathSource
 from dialeval.lsdscc import (
     BleuAligner,
     LSDSCCScore,
@@ -18,6 +17,7 @@ from dialeval.lsdscc import (
     compute_score_on_corpus,
     compute_score_on_hypothesis_set,
 )
+from dialeval.suites.lsdscc.data import EOS, read_hypothesis_lines
 
 __all__ = [
     "BleuAligner",

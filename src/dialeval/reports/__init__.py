@@ -1,4 +1,1 @@
-"""What people read: tables for the terminal, papers and other programs, and one offline HTML page.
-
-Nothing is measured here. Numbers are rounded here and nowhere else.
-"""
+"""Results as text, tables, files and one HTML page; `report` is taken by the function `dialeval.report`."""

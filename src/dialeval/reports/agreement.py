@@ -15,13 +15,10 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING
 
-from dialeval.analysis.correlation import NAMES
-from dialeval.analysis.levels import LEVELS
-from dialeval.analysis.metric_differences import CONTROL
-from dialeval.analysis.metric_ranking import RANKED_BY, SIGNIFICANT
-from dialeval.reports.documents import Document, text_formats
+from dialeval.analysis.metric_ranking import CONTROL, LEVELS, RANKED_BY, SIGNIFICANT
+from dialeval.reports.documents import Document, Table, csv_text, latex_float, paragraphs, rich_table, text_formats
 from dialeval.reports.figures import MISSING, plain, shorten, show_fixed
-from dialeval.reports.formats import Table, csv_text, latex_float, paragraphs, rich_table
+from dialeval.stats.correlation import NAMES
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -81,7 +78,7 @@ def to_latex(agreement: Agreement) -> str:
 def to_html(agreement: Agreement) -> str:
     """Return a page like those of runs, that opens from disk."""
     from dialeval.reports import markup
-    from dialeval.reports.page import page, script
+    from dialeval.reports.html import page, script
 
     levels = dict(_tables(agreement))
     said = "".join(f"<li>{markup.text(note)}</li>" for note in (*notes(agreement), *agreement.warnings))

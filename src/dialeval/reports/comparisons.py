@@ -23,20 +23,22 @@ its edge.
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from math import comb
+from typing import TYPE_CHECKING
+from xml.sax.saxutils import escape, quoteattr
 
 from dialeval.analysis.alignment import Design
 from dialeval.analysis.comparison import STRONG, Best, Comparison, compare
 from dialeval.analysis.difference import Difference
 from dialeval.analysis.pairing import main_keys
-from dialeval.analysis.resampling import all_swaps
-from dialeval.analysis.significance import POWER, least_p, needed_clusters
 from dialeval.core.errors import SettingError
 from dialeval.core.result import Run
-from dialeval.reports import formats
-from dialeval.reports.documents import Document, laid_out, text_formats
+from dialeval.reports import documents, tables
+from dialeval.reports.documents import Document, LaidOut, Table, laid_out, markdown, text_formats, to_markdown
+from dialeval.reports.drawings import HEIGHT, MARGIN, Scale, grid, svg
 from dialeval.reports.figures import (
     BETTER,
     DIFFERENT,
@@ -51,9 +53,14 @@ from dialeval.reports.figures import (
     show_rounded,
     show_signed,
 )
-from dialeval.reports.formats import LaidOut, Table
-from dialeval.reports.metric_drawings import HEIGHT, MARGIN, Scale, grid, svg
 from dialeval.reports.tables import ARROWS, best_words, significant_decimals
+from dialeval.stats.resampling import all_swaps
+from dialeval.stats.significance import POWER, least_p, needed_clusters
+
+if TYPE_CHECKING:
+    from dialeval.analysis.gates import Gate
+    from dialeval.core.result import Result
+
 
 MOST_TESTS = 300
 """Tests that are made without being asked for; `dialeval compare` makes any number."""
@@ -281,7 +288,7 @@ def table(comparison: Comparison, bars: bool = False) -> LaidOut:
 def to_csv(comparison: Comparison) -> str:
     """Return a line per system and key."""
     lines = comparison.lines()
-    return formats.csv_text(lines[0], (line.values() for line in lines))
+    return documents.csv_text(lines[0], (line.values() for line in lines))
 
 
 def to_latex(comparison: Comparison, best: Best | None = None, transpose: bool = False) -> str:
@@ -300,7 +307,7 @@ def to_latex(comparison: Comparison, best: Best | None = None, transpose: bool =
     notes = [line for line in legend(comparison) if not line.startswith(("detectable: ", "needed: ", "~: "))]
     table = Table(["metric", *names], lines)
     caption = [*describe_designs(comparison), *best_words(best), *notes]
-    return formats.latex_float([table.transposed("system") if transpose else table], caption)
+    return documents.latex_float([table.transposed("system") if transpose else table], caption)
 
 
 FORMATS: Mapping[str, Callable[..., str]] = {**text_formats(document, to_csv), "latex": to_latex}
@@ -479,3 +486,80 @@ def stretched(row: Difference) -> tuple[float, float, float] | None:
     factor = abs(row.effect / row.difference) * (-1 if row.better == "lower" else 1)
     low, high = sorted(factor * end for end in row.interval)
     return low, factor * row.difference, high
+
+
+# Gates for those who read them: test results for CI, and Markdown for a pull request.
+#
+#     to_junit(gates, results)             JUnit XML: a test case for each gate, with its failure and signature
+#     to_github(gates, subject, results)   Markdown: which gates failed, the verdict, the table, and how it was made
+#
+# Neither format has a time or a place in it: the same values give the same text.
+
+_NOT_XML = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
+"""Characters that no XML document may hold."""
+
+
+def to_junit(gates: Sequence[Gate], results: Mapping[str, Result]) -> str:
+    """Return test results that CI servers read; characters that XML cannot hold are written out."""
+    failed = sum(gate.failure is not None for gate in gates)
+    counts = f'tests="{len(gates)}" failures="{failed}" errors="0"'
+    lines = ['<?xml version="1.0" encoding="UTF-8"?>', f"<testsuites {counts}>"]
+    lines.append(f'  <testsuite name="dialeval" {counts} skipped="0">')
+    for gate in gates:
+        lines.append(
+            f"    <testcase classname={_attribute(gate.system)} name={_attribute(f'{gate.key} {gate.asked}')}>"
+        )
+        if gate.failure is not None:
+            lines.append(f"      <failure message={_attribute(gate.failure)}>{_text(gate.failure)}</failure>")
+        if signature := _signature(results[gate.system], gate.key):
+            lines.append(f"      <system-out>{_text(signature)}</system-out>")
+        lines.append("    </testcase>")
+    return "\n".join([*lines, "  </testsuite>", "</testsuites>", ""])
+
+
+def to_github(gates: Sequence[Gate], subject: Run | Comparison, results: Mapping[str, Result]) -> str:
+    """Return Markdown as GitHub renders it, for a comment on a pull request or the summary of a job."""
+    shown_document = document(subject) if isinstance(subject, Comparison) else _describe_run(subject)
+    failures = "".join(f"- {markdown(gate.failure)}\n" for gate in gates if gate.failure is not None)
+    shown = to_markdown(Document(shown_document.said, shown_document.tables, []))
+    signatures = (_signature(result, key) for result in results.values() for key in result)
+    details = [*shown_document.notes, *dict.fromkeys(filter(None, signatures))]
+    folded = [
+        "<details><summary>How these figures were made</summary>\n",
+        *(f"- {markdown(line)}" for line in details),
+        "\n</details>\n",
+    ]
+    return "\n".join([f"### {_heading(gates)}\n", *([failures] if failures else []), shown, *folded])
+
+
+def _describe_run(run: Run) -> Document:
+    shown = tables.document(run)
+    notes = [*shown.notes, *(f"skipped {key}: {reason}" for key, reason in run.skipped.items()), *run.warnings]
+    return Document(judge_run(run).sentences, shown.tables, notes)
+
+
+def _heading(gates: Sequence[Gate]) -> str:
+    failed = sum(gate.failure is not None for gate in gates)
+    if not gates:
+        return "dialeval"
+    if failed:
+        return f"dialeval: {failed} of {len(gates)} gate{'s' * (len(gates) > 1)} failed"
+    return "dialeval: the gate holds" if len(gates) == 1 else f"dialeval: all {len(gates)} gates hold"
+
+
+def _signature(result: Result, key: str) -> str:
+    estimate = result.get(key)
+    return "" if estimate is None or estimate.signature is None else str(estimate.signature)
+
+
+def _attribute(text: str) -> str:
+    return quoteattr(_valid(text))
+
+
+def _text(text: str) -> str:
+    return escape(_valid(text))
+
+
+def _valid(text: str) -> str:
+    """Write out what a terminal obeys, and replace characters that XML does not allow."""
+    return _NOT_XML.sub("\ufffd", plain(text))

@@ -9,17 +9,230 @@ A report module makes the document of its result; `text_formats` makes the forma
 
 from __future__ import annotations
 
+import math
+import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
-from typing import TYPE_CHECKING, Generic, TypeVar
+from typing import TYPE_CHECKING, Any, Generic, NamedTuple, TypeVar
 
-from dialeval.core.plain_text import plain
-from dialeval.reports import formats
-from dialeval.reports.formats import LaidOut, Table
+from dialeval.core import gate
+from dialeval.core.errors import plain
+from dialeval.reports.figures import BETTER, DIFFERENT, MISSING, WORSE
 
 if TYPE_CHECKING:
-    from rich.console import RenderableType
+    from rich.console import Console, ConsoleOptions, RenderableType, RenderResult
+    from rich.table import Table as RichTable
+
+
+# A table in every format that reports are written in: CSV, Markdown, LaTeX, HTML, and the terminal.
+#
+# Tables for people are a `Table` of texts, whose first column holds names; CSV and JSON take values and keep every
+# digit. Names are escaped for their format here; the other cells are figures that were written for that format,
+# unless `figure` says how to write them.
+
+GAP = 3
+"""Blanks between two columns in the terminal."""
+
+_COLOURS = {BETTER: "green", WORSE: "red"}
+
+
+class Table(NamedTuple):
+    """A head and rows of equally many cells, names first."""
+
+    head: Sequence[str]
+    rows: Sequence[Sequence[str]]
+
+    @property
+    def columns(self) -> tuple[Sequence[str], Sequence[Sequence[str]]]:
+        """The column of names and the other columns, each with its head."""
+        names, *others = zip(self.head, *self.rows, strict=True)
+        return names, others
+
+    def transposed(self, corner: str) -> Table:
+        """Swap rows and columns; `corner` is the head of the names."""
+        head, *rows = zip(self.head, *self.rows, strict=True)
+        return Table([corner, *head[1:]], rows)
+
+
+def to_json(subject: Any) -> str:
+    """What the `to_dict` of a run, a comparison or an agreement gives, as indented JSON with every digit."""
+    return gate.dump(subject.to_dict()).decode()
+
+
+_QUOTED = re.compile('[",\r\n]')
+
+
+def csv_text(fields: Iterable[str], rows: Iterable[Iterable[object]]) -> str:
+    """A line of fields and a line per row, all digits; what is None or NaN is empty.
+
+    A text that begins like a formula has an apostrophe before it; numbers, the negative ones too, stay as they are.
+    """
+    return "".join(f"{','.join(map(_csv_cell, row))}\n" for row in (fields, *rows))
+
+
+_FORMULA = ("=", "+", "-", "@", "\t", "\r", "\n")
+"""What a spreadsheet may take for the start of a formula (OWASP, CSV injection)."""
+
+
+def _csv_cell(value: object) -> str:
+    """A number with all digits, or a text that no spreadsheet computes: it gets an apostrophe where it might be one."""
+    if isinstance(value, float):
+        return "" if math.isnan(value) else repr(float(value))
+    if not isinstance(value, str):
+        return "" if value is None else str(value)
+    cell = f"'{value}" if value.startswith(_FORMULA) else value
+    # The csv module of some Pythons leaves a lone carriage return bare, which ends a row for most readers.
+    return '"{}"'.format(cell.replace('"', '""')) if _QUOTED.search(cell) else cell
+
+
+def markdown(text: str) -> str:
+    """A text in which nothing is markup."""
+    # Entities rather than backslashes for what could open a tag: some renderers of tables ignore backslashes there.
+    text = plain(text).replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
+    return re.sub(r"([\\`*_\[\]|~$!])", r"\\\1", text)
+
+
+def markdown_table(table: Table, figure: Callable[[str], str] = str) -> str:
+    """A table as GitHub renders it, figures at the right."""
+    lines = [[markdown(cell) for cell in table.head], ["---", *("---:" for _ in table.head[1:])]]
+    lines += [[markdown(name), *map(figure, cells)] for name, *cells in table.rows]
+    return "".join(f"| {' | '.join(cells)} |\n" for cells in lines)
+
+
+_LATEX = str.maketrans(
+    {char: f"\\{char}" for char in "&%$#_{}"}
+    | {"\\": r"\textbackslash{}", "~": r"\textasciitilde{}", "^": r"\textasciicircum{}", "–": "--"}
+    | {"<": r"\textless{}", ">": r"\textgreater{}", "|": r"\textbar{}", "↑": r"$\uparrow$", "↓": r"$\downarrow$"}
+    | {BETTER: "$^{+}$", WORSE: "$^{-}$", DIFFERENT: r"$^{\ast}$", MISSING: "--"}
+    | {"±": r"$\pm$", "·": r"$\cdot$", "√": r"$\surd$", "∞": r"$\infty$"}
+)
+
+
+def latex(text: str) -> str:
+    """A text in which nothing is a command."""
+    return plain(text).translate(_LATEX)
+
+
+def latex_lines(columns: int, *tables: Table, figure: Callable[[str], str] = str) -> list[str]:
+    """The lines of one tabular with booktabs rules and so many columns, tables one below the other."""
+    lines = [r"\begin{tabular}{l" + "r" * (columns - 1) + "}", r"\toprule"]
+    for number, table in enumerate(tables):
+        lines += [r"\midrule"] if number else []
+        rows = [[latex(name), *map(figure, cells)] for name, *cells in table.rows]
+        head, *rest = (_latex_row(cells) for cells in ([latex(cell) for cell in table.head], *rows))
+        lines += [head, r"\midrule", *rest]
+    return [*lines, r"\bottomrule", r"\end{tabular}"]
+
+
+def _latex_row(cells: Sequence[str]) -> str:
+    r"""Return a row of a tabular; a bracket or a star at its start would be taken for an option of the `\\` before."""
+    guard = "{}" if cells and cells[0].lstrip().startswith(("[", "*")) else ""
+    return guard + " & ".join(cells) + r" \\"
+
+
+def latex_float(
+    tables: Sequence[Table],
+    caption: Iterable[str],
+    label: str = "tab:results",
+    figure: Callable[[str], str] = str,
+) -> str:
+    """Tables of equally many columns in one that floats, with its caption above it and a label to be referred to."""
+    lines = [
+        r"% \usepackage{booktabs}",
+        r"\begin{table}",
+        r"\centering",
+        rf"\caption{{{' '.join(map(latex, caption))}}}",
+    ]
+    lines += [
+        rf"\label{{{label}}}",
+        *latex_lines(max((len(each.head) for each in tables), default=1), *tables, figure=figure),
+        r"\end{table}",
+        "",
+    ]
+    return "\n".join(lines)
+
+
+def html_table(table: Table, figure: Callable[[str], str] | None = None) -> str:
+    """A table without style, as a notebook shows its own; cells are escaped, unless `figure` writes them."""
+    from html import escape
+
+    figure = figure or escape
+    head = "".join(f"<th>{escape(plain(cell))}</th>" for cell in table.head)
+    rows = (
+        f"<th>{escape(plain(name))}</th>" + "".join(f"<td>{figure(c)}</td>" for c in cells)
+        for name, *cells in table.rows
+    )
+    body = "".join(f"<tr>{row}</tr>" for row in rows)
+    return f"<table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>"
+
+
+def rich_table(columns: Iterable[Sequence[str]]) -> RichTable:
+    """A table for a rich console from its columns, each with its head."""
+    from rich import box
+    from rich.table import Table as RichTable
+    from rich.text import Text
+
+    heads, *lines = zip(*columns, strict=True)
+    # Text, not str: a name such as [bold] is a name, not markup.
+    drawn = RichTable(box=box.SIMPLE_HEAD, show_edge=False, pad_edge=False, padding=(0, 1))
+    for head in heads:
+        drawn.add_column(Text(plain(head)), overflow="fold")
+    for name, *figures in lines:
+        drawn.add_row(Text(plain(name)), *(Text(plain(cell), style=_colour(cell)) for cell in figures))
+    return drawn
+
+
+def _colour(cell: str) -> str:
+    return next((colour for mark, colour in _COLOURS.items() if mark in cell), "")
+
+
+@dataclass(frozen=True)
+class LaidOut:
+    """A rich renderable whose parts depend on the width of the console that it is printed to."""
+
+    parts: Callable[[int], Iterable[RenderableType]]
+
+    def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
+        yield from self.parts(options.max_width)
+
+
+def paragraphs(sentences: Iterable[str]) -> Iterator[RenderableType]:
+    """Texts for a rich console, an empty line behind each."""
+    from rich.text import Text
+
+    for sentence in sentences:
+        yield Text(sentence)
+        yield Text()
+
+
+def needed_width(names: Sequence[str], columns: Sequence[Sequence[str]]) -> int:
+    """How wide a console must be for one table to hold all columns beside their names."""
+    from rich.cells import cell_len
+
+    return sum(max(map(cell_len, column)) + GAP for column in columns) + max(map(cell_len, names))
+
+
+def fitting_tables(names: Sequence[str], columns: Sequence[Sequence[str]], width: int) -> Iterator[RichTable]:
+    """Columns of figures, aligned right, beside their names; those that do not fit the width stand in a table below."""
+    from rich.cells import cell_len
+
+    widths = [max(map(cell_len, column)) for column in columns]
+    padded = [[" " * (w - cell_len(cell)) + cell for cell in column] for w, column in zip(widths, columns, strict=True)]
+    for start, end in _fit(widths, width - max(map(cell_len, names))):
+        yield rich_table([names, *padded[start:end]])
+
+
+def _fit(widths: Sequence[int], available: int) -> Iterator[tuple[int, int]]:
+    """Cut columns into stretches that fit; a column wider than what is available stands alone."""
+    start, used = 0, 0
+    for number, width in enumerate(widths):
+        if number > start and used + width + GAP > available:
+            yield start, number
+            start, used = number, 0
+        used += width + GAP
+    yield start, len(widths)
+
 
 T = TypeVar("T")
 
@@ -49,7 +262,7 @@ class Printer(Generic[T]):
 def text_formats(document: Callable[[T], Document], csv: Callable[[T], str]) -> dict[str, Callable[[T], str]]:
     """Return every format that is a text, by its name on the command line."""
     return {
-        "json": formats.to_json,
+        "json": to_json,
         "csv": csv,
         "md": lambda value: to_markdown(document(value)),
         "latex": lambda value: to_latex(document(value)),
@@ -70,15 +283,15 @@ def laid_out(*layouts: Document) -> LaidOut:
 
 def to_markdown(document: Document) -> str:
     """Return paragraphs, and tables as GitHub renders them."""
-    said, notes = ([f"{formats.markdown(line)}\n" for line in lines] for lines in (document.said, document.notes))
-    return "\n".join([*said, *(formats.markdown_table(each, formats.markdown) for each in document.tables), *notes])
+    said, notes = ([f"{markdown(line)}\n" for line in lines] for lines in (document.said, document.notes))
+    return "\n".join([*said, *(markdown_table(each, markdown) for each in document.tables), *notes])
 
 
 def to_latex(document: Document) -> str:
     """Return one tabular with booktabs rules, tables one below the other; all sentences are comments."""
     columns = max((len(each.head) for each in document.tables), default=1)
-    lines = formats.latex_lines(columns, *document.tables, figure=formats.latex)
-    return "\n".join([*lines, *(f"% {formats.latex(line)}" for line in (*document.said, *document.notes)), ""])
+    lines = latex_lines(columns, *document.tables, figure=latex)
+    return "\n".join([*lines, *(f"% {latex(line)}" for line in (*document.said, *document.notes)), ""])
 
 
 def to_html(document: Document) -> str:
@@ -86,7 +299,7 @@ def to_html(document: Document) -> str:
     from html import escape
 
     said = "".join(f"<p>{escape(plain(line))}</p>" for line in document.said)
-    tables = "".join(map(formats.html_table, document.tables))
+    tables = "".join(map(html_table, document.tables))
     return said + tables + small(document.notes)
 
 
@@ -102,8 +315,8 @@ def _parts(layouts: Sequence[Document], width: int) -> Iterator[RenderableType]:
     from rich.text import Text
 
     document = next((each for each in layouts if _fits(each, width)), layouts[-1])
-    yield from formats.paragraphs(map(plain, document.said))
-    parts = [part for table in document.tables for part in formats.fitting_tables(*table.columns, width)]
+    yield from paragraphs(map(plain, document.said))
+    parts = [part for table in document.tables for part in fitting_tables(*table.columns, width)]
     for number, part in enumerate(parts):
         yield from [Text()] if number else []
         yield part
@@ -112,4 +325,4 @@ def _parts(layouts: Sequence[Document], width: int) -> Iterator[RenderableType]:
 
 
 def _fits(document: Document, width: int) -> bool:
-    return all(formats.needed_width(*table.columns) <= width for table in document.tables)
+    return all(needed_width(*table.columns) <= width for table in document.tables)

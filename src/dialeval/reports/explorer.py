@@ -20,12 +20,12 @@ from dialeval.core.arrays import Floats, Ints
 from dialeval.core.columns import TextColumn
 from dialeval.core.fold import Level
 from dialeval.core.rowtable import NO_TURN, PROMPT, REFERENCE, RowTable
-from dialeval.metrics.learned.judge import reasons
+from dialeval.judges.judge import reasons
 from dialeval.reports import markup
-from dialeval.reports.alignments import landed, reached
 from dialeval.reports.figures import plain
 from dialeval.reports.markup import Section
-from dialeval.reports.weak_turns import judged_parts
+from dialeval.reports.sections import judged_parts
+from dialeval.suites.lsdscc.report import landed, reached
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence

@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING
 
-from dialeval.core import plain_text
+from dialeval.core import errors
 from dialeval.core.fold import Analytic
 
 if TYPE_CHECKING:
@@ -32,7 +32,7 @@ NAME_WIDTH = 36
 """A longer name is shortened in its middle, because the names of one experiment differ at their ends."""
 
 
-plain = plain_text.plain
+plain = errors.plain
 """A name from outside, with what is not text in it written out."""
 
 

@@ -13,6 +13,10 @@ Equal runs give equal bytes: there is no date in the page unless `date` says one
 
 from __future__ import annotations
 
+import base64
+import hashlib
+import re
+from html import escape
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -21,26 +25,99 @@ from dialeval.core.arguments import checked
 from dialeval.core.errors import SettingError
 from dialeval.core.files import write_bytes
 from dialeval.core.result import Run
-from dialeval.reports import markup, provenance, weak_turns
-from dialeval.reports.breakdown import curves
-from dialeval.reports.correlations import correlations
+from dialeval.human.report import people_section
+from dialeval.reports import markup, sections
+from dialeval.reports.drawings import drawings
 from dialeval.reports.explorer import explorer
-from dialeval.reports.figures import shorten
-from dialeval.reports.metric_drawings import drawings
-from dialeval.reports.page import page, script
-from dialeval.reports.people import people_section
+from dialeval.reports.figures import plain, shorten
+from dialeval.reports.sections import correlations
 from dialeval.reports.slices import MOST_TESTS, losses, section
 from dialeval.reports.summary import blocks, standing, summary
-from dialeval.reports.transcripts import transcripts
+from dialeval.suites.breakdown.report import curves
+from dialeval.suites.multiwoz.report import transcripts
 
 if TYPE_CHECKING:
     import os
     from collections.abc import Iterable, Mapping, Sequence
 
     from dialeval.analysis.agreement import Agreement
-    from dialeval.analysis.people import People
-    from dialeval.analysis.ranking import Ranking
+    from dialeval.human.estimate import People
+    from dialeval.human.rank import Ranking
     from dialeval.reports.markup import Section
+
+
+# The frame of the page: head, policy, contents, sections, scripts.
+#
+# A content security policy forbids every request. It allows the page's own style and scripts by their hashes and
+# nothing else: no handler in an attribute, no `eval`, no style attribute. What the scripts show comes from JSON in
+# the page.
+
+ASSETS = Path(__file__).with_name("assets")
+_THEME = (
+    '<button type="button" id="theme" hidden aria-label="Colours"><span aria-hidden="true">◐</span> '
+    '<span id="theme-now">Auto</span></button>'
+)
+
+
+def asset(*files: str) -> str:
+    """Files of the package that become part of the page, one after the other."""
+    return "".join((ASSETS / file).read_text(encoding="utf-8") for file in files)
+
+
+def script(*files: str) -> str:
+    """Scripts of the package as one, with names of their own."""
+    return f'(() => {{\n"use strict";\n{asset(*files)}}})();\n'
+
+
+MARK = '<meta name="generator" content="dialeval">'
+"""The line by which a page of ours is told from a file of somebody else."""
+
+
+def page(title: str, lead: str, sections: Sequence[Section], data: str, scripts: Sequence[str]) -> str:
+    """The page; `lead` and `data` are markup, `scripts` run in this order, the first before anything is shown."""
+    contents = "".join(f'<li><a href="#{each.name}">{each.title}</a></li>' for each in sections)
+    body = "".join(
+        f'<section id="{each.name}" aria-labelledby="{each.name}-title">'
+        f'<h2 id="{each.name}-title">{each.title}</h2>{each.content}</section>\n'
+        for each in sections
+    )
+    return document(
+        title,
+        '<a class="skip" href="#main">Skip to the results</a>\n'
+        f"{heading(title, lead)}"
+        f'<nav aria-label="Contents"><ul>{contents}</ul></nav>\n'
+        f'<main id="main" tabindex="-1">\n{body}</main>\n{data}',
+        asset("report.css"),
+        scripts,
+    )
+
+
+def heading(title: str, lead: str) -> str:
+    """The head of a page: its title, the choice of colours, and some markup."""
+    shown = escape(plain(title))
+    return f'<header><div class="top"><h1><bdi dir="auto">{shown}</bdi></h1>{_THEME}</div>{lead}</header>\n'
+
+
+def document(title: str, body: str, style: str, scripts: Sequence[str], more_policy: str = "") -> str:
+    """A whole document from its body, which is markup; the first script runs before anything is shown."""
+    scripts = [re.sub("</(?=script)", r"<\\/", each, flags=re.IGNORECASE) for each in scripts]
+    allowed = " ".join(map(_hash, scripts))
+    policy = f"default-src 'none'; script-src {allowed}; style-src {_hash(style)}; base-uri 'none'; form-action 'none'"
+    first, *rest = (f"<script>{each}</script>\n" for each in scripts)
+    return (
+        '<!DOCTYPE html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n'
+        f'<meta http-equiv="Content-Security-Policy" content="{policy}{more_policy}">\n'
+        '<meta name="viewport" content="width=device-width, initial-scale=1">\n'
+        '<meta name="referrer" content="no-referrer">\n'
+        f"{MARK}\n"
+        f"<title>{escape(plain(title))}</title>\n<style>{style}</style>\n{first}</head>\n<body>\n"
+        f"{body}{''.join(rest)}</body>\n</html>\n"
+    )
+
+
+def _hash(content: str) -> str:
+    return f"'sha256-{base64.b64encode(hashlib.sha256(content.encode()).digest()).decode()}'"
+
 
 _MOST_NAMED = 3
 """Systems that the title names before the rest is counted."""
@@ -93,15 +170,15 @@ def render(
     rows = explorer(run, cut)
     found = [
         summary(run, compared, [sentence for each in cut for sentence in losses(each)]),
-        provenance.warnings(run),
+        sections.warnings(run),
         people,
         section(cut) if cut else None,
         drawings(run),
         correlations(run),
         rows and rows[0],
-        weak_turns.section(run),
+        sections.section(run),
         *(make(run) for make in (standing, transcripts, curves)),
-        provenance.provenance(run, command),
+        sections.provenance(run, command),
     ]
     scripts, data = [script("page.js")], ""
     if rows is not None:
@@ -134,7 +211,7 @@ def together(runs: Iterable[Run]) -> Run:
             by_system = _details_by_system(run, kind).items()
             details.setdefault(kind, {}).update({names[name]: entry for name, entry in by_system if name in names})
         if "command" in run.details:
-            details.setdefault(provenance.COMMANDS, []).append(str(run.details["command"]))
+            details.setdefault(sections.COMMANDS, []).append(str(run.details["command"]))
     versions = dict.fromkeys(run.version for run in runs)
     warnings = tuple(dict.fromkeys(text for run in runs for text in run.warnings))
     return Run(systems, ", ".join(versions), warnings, {name: value for name, value in details.items() if value})
@@ -149,7 +226,7 @@ def _details_by_system(run: Run, kind: str) -> Mapping[str, Any]:
 
 def _with_curves(run: Run) -> Run:
     """A run of detectors that was not saved still holds its turns, and the curves are made from them."""
-    from dialeval.engine.breakdown import CURVES, BreakdownRun, with_curves
+    from dialeval.suites.breakdown.evaluation import CURVES, BreakdownRun, with_curves
 
     return with_curves(run) if isinstance(run, BreakdownRun) and CURVES not in run.details else run
 

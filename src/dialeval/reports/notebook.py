@@ -17,20 +17,20 @@ from weakref import ref
 
 from dialeval.analysis.agreement import Agreement
 from dialeval.analysis.comparison import Comparison, best_of
-from dialeval.analysis.merged_ratings import MergedRatings
-from dialeval.analysis.people import People
-from dialeval.analysis.ranking import Ranking
 from dialeval.analysis.sequential import Watch
 from dialeval.analysis.values import better_of
 from dialeval.core.result import Result, Run
 from dialeval.core.version import __version__
+from dialeval.human import report
+from dialeval.human.estimate import People
+from dialeval.human.merge import MergedRatings
+from dialeval.human.rank import Ranking
 from dialeval.reports import agreement as agreements
-from dialeval.reports import comparisons, people, sequential
+from dialeval.reports import comparisons, sequential
 from dialeval.reports.comparisons import Verdict, judge_run, mark_of
-from dialeval.reports.documents import small, to_html
+from dialeval.reports.documents import Table, html_table, small, to_html
+from dialeval.reports.drawings import plot
 from dialeval.reports.figures import MISSING, plain, shorten, show, show_spread
-from dialeval.reports.formats import Table, html_table
-from dialeval.reports.plots import plot
 from dialeval.reports.summary import has_best
 from dialeval.reports.tables import ARROWS, footnotes, row_decimals
 
@@ -72,7 +72,7 @@ def _(agreement: Agreement) -> str:
 @html.register(Ranking)
 @html.register(MergedRatings)
 def _(found: Any) -> str:
-    return to_html(people.document(found))
+    return to_html(report.document(found))
 
 
 @html.register

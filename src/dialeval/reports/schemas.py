@@ -13,7 +13,10 @@ from collections.abc import Mapping
 from importlib import import_module
 from typing import Any, NamedTuple
 
+from msgspec import Struct
+
 from dialeval.core.errors import SettingError
+from dialeval.human.sample import SampledRow
 
 DRAFT = "https://json-schema.org/draft/2020-12/schema"
 _SAVED_ONLY = ("format", "digest", "items", "rows", "contributions", "statistics")
@@ -32,19 +35,19 @@ class Written(NamedTuple):
 
 
 _RUN = "dialeval.core.run_schema:SavedRun"
-_PRINTED = "dialeval.reports.printed_schemas"
-_RESOURCES = "dialeval.resources.schemas"
-_SAMPLE = "dialeval.analysis.sampling"
+_PRINTED = "dialeval.reports.schemas"
+_RESOURCES = "dialeval.io.schemas"
+_SAMPLE = "dialeval.human.sample"
 WRITTEN: Mapping[str, Written] = {
     "run": Written("run.json", "every command that saves a run (-o)", _RUN),
     "printed-run": Written("-f json", "score, lsdscc, multiwoz, sgd, breakdown", _RUN, True),
     "comparison": Written("-f json", "compare", "dialeval.analysis.comparison:Comparison", True),
     "agreement": Written("-f json", "meta", "dialeval.analysis.agreement:Agreement", True),
-    "estimate": Written("-f json", "estimate", "dialeval.analysis.people:People", True),
-    "ranking": Written("-f json", "rank", "dialeval.analysis.ranking:Ranking", True),
+    "estimate": Written("-f json", "estimate", "dialeval.human.estimate:People", True),
+    "ranking": Written("-f json", "rank", "dialeval.human.rank:Ranking", True),
     "sample": Written("sample.json", "sample -o", f"{_SAMPLE}:SavedSample"),
     "sample-row": Written("rows.jsonl, a line", "sample -o", f"{_SAMPLE}:SampledRow"),
-    "rating": Written("ratings-NAME.jsonl, a line", "the page of rate page", "dialeval.analysis.rating_store:Rating"),
+    "rating": Written("ratings-NAME.jsonl, a line", "the page of rate page", "dialeval.human.store:Rating"),
     "rated-row": Written("a line", "rate merge --sample -o", f"{_PRINTED}:RatedRow"),
     "task-verdict": Written("a line", "multiwoz --dialogues", f"{_PRINTED}:TaskVerdict"),
     "breakdown-labels": Written("*.labels.json", "breakdown detect -o", f"{_PRINTED}:BreakdownLabels"),
@@ -91,3 +94,61 @@ def _plain(part: Any, printed: bool) -> Any:
 def _without(definition: dict[str, Any], names: tuple[str, ...]) -> None:
     definition["properties"] = {key: value for key, value in definition["properties"].items() if key not in names}
     definition["required"] = [name for name in definition["required"] if name not in names]
+
+
+# The schemas of what is printed as JSON, where it is not a saved file with a schema of its own.
+#
+# They say what the `to_dict` of each result gives. A number that could not be computed is null there.
+
+Interval = tuple[float, float]
+
+
+class RatedRow(SampledRow, kw_only=True):
+    """A line of `dialeval rate merge -o`, with --sample: a response that was drawn, and what one rater said of it."""
+
+    rater: str
+    scores: dict[str, float]
+
+
+class TaskVerdict(Struct):
+    """A line of `dialeval multiwoz --dialogues`."""
+
+    system: str
+    dialog_id: str
+    inform: dict[str, bool]
+    success: dict[str, bool]
+
+
+class BreakdownLabel(Struct, rename={"o": "prob-O", "t": "prob-T", "x": "prob-X"}):
+    """What a detector says of a turn."""
+
+    breakdown: str
+    o: float
+    t: float
+    x: float
+
+
+class BreakdownTurn(Struct, rename={"index": "turn-index"}):
+    """The labels of a turn."""
+
+    index: int
+    labels: list[BreakdownLabel]
+
+
+class BreakdownLabels(Struct, rename={"dialogue": "dialogue-id"}):
+    """A file, or a line, of `dialeval breakdown detect -o`."""
+
+    dialogue: str
+    turns: list[BreakdownTurn]
+
+
+class JournalManifest(Struct):
+    """`manifest.json` in the folder of `--resume`: what the run is about."""
+
+    dialeval: str
+    metrics: dict[str, str]
+    resources: dict[str, str]
+    fields: dict[str, Any]
+    systems: dict[str, str | None]
+    inputs: dict[str, dict[str, Any]]
+    chunks: list[list[str]]

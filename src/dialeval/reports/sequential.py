@@ -5,10 +5,9 @@ from __future__ import annotations
 import math
 
 from dialeval.analysis.sequential import MetricTrend, Trend, Watch, Watched
-from dialeval.reports import formats
-from dialeval.reports.documents import Document, Printer
+from dialeval.reports import documents
+from dialeval.reports.documents import Document, Printer, Table
 from dialeval.reports.figures import BETTER, DIFFERENT, MISSING, WORSE, plain, shorten, show_p, show_rounded
-from dialeval.reports.formats import Table
 from dialeval.reports.tables import ARROWS
 
 _NO_INTERVAL = (None, None)
@@ -52,7 +51,7 @@ def _watch_csv(watch: Watch) -> str:
     for row in watch.rows:
         found = (row.difference, *(row.interval or _NO_INTERVAL), row.by, row.decided, row.better, row.reason)
         rows.append((row.system, row.key, row.dialogues, *found))
-    return formats.csv_text(head, rows)
+    return documents.csv_text(head, rows)
 
 
 def trend_document(trend: Trend) -> Document:
@@ -97,7 +96,7 @@ def _trend_csv(trend: Trend) -> str:
         slope = (row.slope, *(row.interval or _NO_INTERVAL), row.p, row.adjusted_p, row.reason)
         for name, value, interval in zip(trend.systems, row.values, row.intervals, strict=True):
             lines.append((row.key, name, value, *(interval or _NO_INTERVAL), *slope))
-    return formats.csv_text(head, lines)
+    return documents.csv_text(head, lines)
 
 
 WATCH = Printer(watch_document, _watch_csv)

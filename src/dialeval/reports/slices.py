@@ -17,11 +17,10 @@ from dialeval.analysis.difference import Difference
 from dialeval.analysis.slices import Slices
 from dialeval.analysis.values import better_of, metric_of
 from dialeval.core.fold import Estimate, Level
-from dialeval.reports import formats, markup
+from dialeval.reports import documents, markup
 from dialeval.reports.comparisons import WIDTH, mark_of, scale_of
-from dialeval.reports.documents import Document, laid_out, text_formats
+from dialeval.reports.documents import Document, LaidOut, Table, laid_out, text_formats
 from dialeval.reports.figures import BETTER, DIFFERENT, MISSING, WORSE, plain, shorten, show, show_rounded, show_spread
-from dialeval.reports.formats import LaidOut, Table
 from dialeval.reports.markup import Section
 from dialeval.reports.summary import NARROW, axes_row, cell, has_room, heads
 from dialeval.reports.tables import ARROWS, row_decimals
@@ -62,7 +61,7 @@ def to_csv(slices: Slices) -> str:
                 figures = (est.mean, est.std, *(est.interval or (None, None)), est.scored)
                 place = (each.field, each.label, each.rows, each.dialogues, system, key)
                 lines.append((*place, *figures, *_difference_cells(row), each.reason))
-    return formats.csv_text(CSV_FIELDS, lines)
+    return documents.csv_text(CSV_FIELDS, lines)
 
 
 def _difference_cells(row: Difference | None) -> tuple[object, ...]:

@@ -34,6 +34,7 @@ from dialeval.reports.comparisons import (
     strip,
     verdict,
 )
+from dialeval.reports.drawings import Scale, axis
 from dialeval.reports.figures import (
     BETTER,
     DIFFERENT,
@@ -49,7 +50,6 @@ from dialeval.reports.figures import (
     show_spread,
 )
 from dialeval.reports.markup import Section
-from dialeval.reports.metric_drawings import Scale, axis
 from dialeval.reports.tables import row_decimals, show_share, standing_shares, unscored
 
 ROOM, BASELINE, COMPARED, ANCHOR = 1220, 290, 320, 150

@@ -25,15 +25,13 @@ import numpy as np
 import numpy.typing as npt
 from numpy import uint64
 
-from dialeval.core.arrays import Bytes, Floats, Ids, Ints, empty_array, release
-from dialeval.core.batch import Batch
+from dialeval.core.arrays import Bytes, Floats, Ids, Ints, empty_array, offsets_of, ranges, release
+from dialeval.core.batch import Batch, Need
 from dialeval.core.columns import TextColumn, TokenColumn
 from dialeval.core.fold import Reduction
 from dialeval.core.gate import UnfitError, check_array
 from dialeval.core.kernels import kernel
-from dialeval.core.needs import Need
-from dialeval.core.ragged import offsets_of, ranges
-from dialeval.text.tokenise import Oov, Tokeniser, tokenise, tokens
+from dialeval.text.tokenizers import Oov, Tokeniser, tokenise, tokens
 from dialeval.text.vocabulary import Vocabulary
 
 _ODD = np.uint64(0x9E3779B97F4A7C15)

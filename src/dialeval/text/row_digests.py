@@ -18,8 +18,8 @@ from collections.abc import Mapping
 import numpy as np
 
 from dialeval.core.arrays import Ints, Mask
+from dialeval.core.batch import Need
 from dialeval.core.columns import Column, NumberColumn, RaggedColumn, SharedColumn, TextColumn
-from dialeval.core.needs import Need
 from dialeval.core.rowtable import PROMPT, REFERENCE, TRIALS, Digests
 from dialeval.text.ngrams import word_hashes
 

@@ -28,9 +28,8 @@ import numpy.typing as npt
 from numpy import int64, uint64
 
 from dialeval.core.arrays import Bytes, Ids, Ints
-from dialeval.core.bytes_kernel import load8, trailing_zeros
 from dialeval.core.columns import TextColumn, TokenColumn
-from dialeval.core.kernels import kernel
+from dialeval.core.kernels import kernel, load8, trailing_zeros
 
 _ODD = np.uint64(0x9E3779B97F4A7C15)
 """2**64 divided by the golden ratio: spreads keys over the top bits (Fibonacci hashing)."""

@@ -9,9 +9,9 @@ from typing import Any
 import pytest
 
 from dialeval import sample
+from dialeval.core.batch import Need
 from dialeval.core.errors import DataError
-from dialeval.core.needs import Need
-from dialeval.data.breakdown.reading import BreakdownData, read
+from dialeval.suites.breakdown.reading import BreakdownData, read
 
 SAMPLE = sample.folder() / "breakdown"
 

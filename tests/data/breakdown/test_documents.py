@@ -14,19 +14,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from data.breakdown.challenge import SAMPLE, faults, labelled, log, write
+from dialeval.core.batch import Need
 from dialeval.core.errors import DataError, Fault
-from dialeval.core.needs import Need
 from dialeval.core.rowtable import NO_TURN
-from dialeval.data.breakdown.documents import (
-    LOGS,
-    Document,
-    Findings,
-    Problem,
-    name_turns,
-    open_stores,
-    parse,
-)
-from dialeval.data.breakdown.reading import read, read_logs
+from dialeval.suites.breakdown.documents import LOGS, Document, Findings, Problem, name_turns, open_stores, parse
+from dialeval.suites.breakdown.reading import read, read_logs
 
 Counted = tuple[str, list[int], list[list[int]], int]
 """Dialogue, annotated turns, how often each was judged as O, T and X, and all other judgments."""

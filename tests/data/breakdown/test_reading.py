@@ -15,11 +15,11 @@ from hypothesis import event, given, settings
 from hypothesis import strategies as st
 
 from data.breakdown.challenge import SAMPLE, by_the_original, faults, labelled, log, matrix, write
+from dialeval.core.batch import Need
 from dialeval.core.errors import DataError, SettingError
-from dialeval.core.needs import Need
 from dialeval.core.rowtable import NO_TURN
-from dialeval.data.breakdown.documents import Findings
-from dialeval.data.breakdown.reading import Utterance, read, read_chats, read_logs
+from dialeval.suites.breakdown.documents import Findings
+from dialeval.suites.breakdown.reading import Utterance, read, read_chats, read_logs
 from golden import mutations
 
 

@@ -8,8 +8,8 @@ import tracemalloc
 import pytest
 
 from dialeval.core.errors import DataError
-from dialeval.data.formats import archives
-from dialeval.data.formats.archives import UntrustedArchive, unpacked_limit
+from dialeval.io import download
+from dialeval.io.download import UntrustedArchive, unpacked_limit
 
 ARCHIVE = UntrustedArchive("a.tar.gz", "pack it again")
 
@@ -53,8 +53,8 @@ def test_what_is_refused(stream: io.BytesIO, what: str) -> None:
 
 
 def test_a_trap_is_left_after_little_of_it(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(archives, "_STRETCH", 1 << 22)
-    monkeypatch.setattr(archives, "_READ_AHEAD", 1 << 10)
+    monkeypatch.setattr(download, "_STRETCH", 1 << 22)
+    monkeypatch.setattr(download, "_READ_AHEAD", 1 << 10)
     stream = packed(("a", random.Random(1).randbytes(300_000)), ("b", bytes(40_000_000)))
     limit = unpacked_limit(len(stream.getvalue()), 1 << 30)
     assert limit > 41_000_000, "the archive as a whole is large enough for what it unpacks to"

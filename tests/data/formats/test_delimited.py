@@ -9,10 +9,9 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from dialeval.core.errors import DataError, Fault, SettingError
-from dialeval.core.needs import Need
-from dialeval.core.notes import noted
-from dialeval.data.rows.reading import read_responses, read_texts
+from dialeval.core.batch import Need
+from dialeval.core.errors import DataError, Fault, SettingError, noted
+from dialeval.io.reading import read_responses, read_texts
 
 Caught = Callable[[Callable[[], object]], list[Fault]]
 Write = Callable[[str, "bytes | str"], Path]

@@ -6,10 +6,10 @@ from pathlib import Path
 
 import pytest
 
+from dialeval.core.batch import Need
 from dialeval.core.errors import DataError, Fault
-from dialeval.core.needs import Need
-from dialeval.data.formats.json_document import load
-from dialeval.data.rows.reading import read_responses, read_texts
+from dialeval.io.json import load
+from dialeval.io.reading import read_responses, read_texts
 
 Caught = Callable[[Callable[[], object]], list[Fault]]
 Write = Callable[[str, "bytes | str"], Path]

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from dialeval.core.errors import Fault
-from dialeval.data.rows.reading import read_responses
+from dialeval.io.reading import read_responses
 
 Caught = Callable[[Callable[[], object]], list[Fault]]
 Write = Callable[[str, "bytes | str"], Path]

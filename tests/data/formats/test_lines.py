@@ -10,8 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from dialeval.core.errors import Fault
-from dialeval.data.formats import lines
-from dialeval.data.formats.lines import encoding_faults, read_lines, split
+from dialeval.io import delimited
+from dialeval.io.delimited import encoding_faults, read_lines, split
 
 Caught = Callable[[Callable[[], object]], list[Fault]]
 
@@ -77,13 +77,13 @@ def test_what_ends_a_line(tmp_path: Path, content: bytes, expected: list[str]) -
 
 
 def test_line_feeds_are_found_across_the_parts_of_a_large_file(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(lines, "_SEARCHED_BYTES", 3)
+    monkeypatch.setattr(delimited, "_SEARCHED_BYTES", 3)
     data = b"ab\ncd\r\n\nefghij\n\nk"
     assert found(data) == naive(data)
 
 
 def test_bad_lines_are_found_across_blocks(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, faults_of: Caught) -> None:
-    monkeypatch.setattr(lines, "_CHECKED_LINES", 2)
+    monkeypatch.setattr(delimited, "_CHECKED_LINES", 2)
     path = tmp_path / "a.txt"
     path.write_bytes(b"ok\nb\xe9d\nok\nok\n\xff\n")
     first, second = faults_of(lambda: read_lines(path))
@@ -107,8 +107,8 @@ def test_a_file_without_a_line_is_a_fault(tmp_path: Path, faults_of: Caught, con
 
 
 def test_problems_are_listed_up_to_a_limit(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, faults_of: Caught) -> None:
-    monkeypatch.setattr(lines, "MOST_FAULTS", 10)
-    monkeypatch.setattr(lines, "_CHECKED_LINES", 4)
+    monkeypatch.setattr(delimited, "MOST_FAULTS", 10)
+    monkeypatch.setattr(delimited, "_CHECKED_LINES", 4)
     path = tmp_path / "bad.txt"
     path.write_bytes(b"\xff\n" * 100)
     found = faults_of(lambda: read_lines(path))

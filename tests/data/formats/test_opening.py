@@ -10,9 +10,8 @@ import pyarrow as pa
 import pytest
 
 from dialeval.core.errors import DataError, Fault
-from dialeval.data.formats import opening
-from dialeval.data.formats.opening import format_of, read_bytes, stem_of
-from dialeval.data.formats.streams import unpacked
+from dialeval.io import opening
+from dialeval.io.opening import format_of, read_bytes, stem_of, unpacked
 
 
 def zstd(data: bytes) -> bytes:

@@ -10,10 +10,10 @@ import pyarrow.feather
 import pyarrow.parquet
 import pytest
 
+from dialeval.core.batch import Need
 from dialeval.core.errors import Fault
-from dialeval.core.needs import Need
-from dialeval.data.rows.ratings import read_ratings
-from dialeval.data.rows.reading import read_responses, read_texts
+from dialeval.io.ratings import read_ratings
+from dialeval.io.reading import read_responses, read_texts
 
 Caught = Callable[[Callable[[], object]], list[Fault]]
 Write = Callable[[str, "bytes | str"], Path]

@@ -2,9 +2,9 @@ from __future__ import annotations
 
 import pytest
 
+from dialeval.core.batch import Need
 from dialeval.core.errors import DataError, Fault, SettingError
-from dialeval.core.needs import Need
-from dialeval.data.formats.records import FieldNames, Records, all_of, kind_of, listed, split_fields
+from dialeval.io.rows import FieldNames, Records, all_of, kind_of, listed, split_fields
 
 
 def test_columns_that_can_matter() -> None:

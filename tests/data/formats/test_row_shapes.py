@@ -9,11 +9,10 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from dialeval.core.errors import Fault
-from dialeval.core.needs import Need
-from dialeval.core.notes import noted
-from dialeval.data.formats.records import FieldNames
-from dialeval.data.formats.row_shapes import (
+from dialeval.core.batch import Need
+from dialeval.core.errors import Fault, noted
+from dialeval.io.reading import read_responses
+from dialeval.io.row_shapes import (
     OWN,
     SHAPES,
     RowShape,
@@ -26,7 +25,7 @@ from dialeval.data.formats.row_shapes import (
     unknown,
     value_at,
 )
-from dialeval.data.rows.reading import read_responses
+from dialeval.io.rows import FieldNames
 
 Caught = Callable[[Callable[[], object]], list[Fault]]
 READ = [OWN, *(shape for shape in SHAPES if not shape.refused)]

@@ -9,10 +9,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dialeval.core.errors import DataError
-from dialeval.core.notes import noted
-from dialeval.data.formats import streams
-from dialeval.data.formats.streams import LineStream, count_lines, is_pattern, local_path, matching, size_of, unpacked
+from dialeval.core.errors import DataError, noted
+from dialeval.io import opening
+from dialeval.io.opening import LineStream, count_lines, is_pattern, local_path, matching, size_of, unpacked
 
 Write = Callable[[str, "bytes | str"], Path]
 
@@ -44,7 +43,7 @@ def test_files_and_patterns(write: Write, monkeypatch: pytest.MonkeyPatch) -> No
     assert matching(pattern) == [str(second), str(first)]
     with unpacked(str(first)) as stream:
         assert stream.read() == b"x\ny\n"
-    monkeypatch.setattr(streams, "_CHUNK", 2)
+    monkeypatch.setattr(opening, "_CHUNK", 2)
     assert (count_lines(str(second), 4), size_of(f"file://{second}"), local_path("file:///a%20b")) == (2, 5, "/a b")
 
 
@@ -67,8 +66,8 @@ def test_a_device_is_no_stream(tmp_path: Path) -> None:
 
 
 def test_a_line_without_an_end_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(streams, "LONGEST_LINE", 100)
-    monkeypatch.setattr(streams, "_CHUNK", 10)
+    monkeypatch.setattr(opening, "LONGEST_LINE", 100)
+    monkeypatch.setattr(opening, "_CHUNK", 10)
     assert LineStream(io.BytesIO(b"x" * 90 + b"\n")).take(1) == [b"x" * 90 + b"\n"]
     with pytest.raises(DataError, match="here: has a line of more than 100 bytes; write one row per line"):
         LineStream(io.BytesIO(b"x" * 200), where="here").take(1)

@@ -9,9 +9,9 @@ import polars as pl
 import pyarrow as pa
 import pytest
 
+from dialeval.core.batch import Need
 from dialeval.core.errors import Fault
-from dialeval.core.needs import Need
-from dialeval.data.rows.reading import read_responses, read_texts
+from dialeval.io.reading import read_responses, read_texts
 
 Caught = Callable[[Callable[[], object]], list[Fault]]
 

@@ -10,11 +10,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from dialeval.core.batch import Need
 from dialeval.core.columns import TextColumn
 from dialeval.core.errors import DataError, SettingError
-from dialeval.core.needs import Need
-from dialeval.data.formats.lines import split
-from dialeval.data.lsdscc.data import HypothesisSet, holds_hypotheses, read_hypotheses, separated
+from dialeval.io.delimited import split
+from dialeval.suites.lsdscc.data import HypothesisSet, holds_hypotheses, read_hypotheses, separated
 
 
 def test_the_documented_ways_to_make_a_hypothesis_set(tmp_path: Path) -> None:

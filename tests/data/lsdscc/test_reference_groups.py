@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from dialeval.core.errors import DataError
-from dialeval.data.lsdscc.data import ReferenceSet, attach_groups, order_of, read_groups, read_hypotheses
+from dialeval.suites.lsdscc.data import ReferenceSet, attach_groups, order_of, read_groups, read_hypotheses
 
 
 def test_the_documented_ways_to_make_a_reference_set(tmp_path: Path) -> None:

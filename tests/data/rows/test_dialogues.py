@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from dialeval.core.errors import DataError, Fault
-from dialeval.data.rows.dialogues import read_dialogues, read_replies
+from dialeval.io.reading import read_dialogues, read_replies
 
 
 def test_texts_and_chats_of_several_files(write: Callable[[str, str], Path]) -> None:

@@ -6,11 +6,10 @@ from typing import Any
 import numpy as np
 import pytest
 
+from dialeval.core.batch import Need
 from dialeval.core.errors import Fault, SettingError
-from dialeval.core.needs import Need
-from dialeval.data.formats.records import FieldNames, Records
-from dialeval.data.rows.gathering import gather_rows
-from dialeval.data.rows.system import Rows
+from dialeval.io.gathering import gather_rows
+from dialeval.io.rows import FieldNames, Records, Rows
 
 Caught = Callable[[Callable[[], object]], list[Fault]]
 

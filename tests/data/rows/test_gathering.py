@@ -3,11 +3,10 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+from dialeval.core.batch import Need
 from dialeval.core.errors import Fault
-from dialeval.core.needs import Need
-from dialeval.data.formats.records import FieldNames, Records
-from dialeval.data.rows.gathering import gather_rows, gather_texts
-from dialeval.data.rows.system import Rows
+from dialeval.io.gathering import gather_rows, gather_texts
+from dialeval.io.rows import FieldNames, Records, Rows
 
 Caught = Callable[[Callable[[], object]], list[Fault]]
 

@@ -5,8 +5,8 @@ from typing import Any
 import pytest
 
 from dialeval.core.errors import Fault
-from dialeval.data.formats.records import FieldNames
-from dialeval.data.rows.fields import PARTS, ROLES, FieldReader, Message, content, read_message, role_of
+from dialeval.io.fields import PARTS, ROLES, FieldReader, Message, content, read_message, role_of
+from dialeval.io.rows import FieldNames
 
 
 def reader() -> tuple[FieldReader, list[Fault]]:

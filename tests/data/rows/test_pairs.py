@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from dialeval.core.errors import DataError, SettingError
-from dialeval.data.rows.pairs import length_ratio, read_pairs
+from dialeval.io.ratings import length_ratio, read_pairs
 
 ROW: dict[str, object] = {
     "dialog_id": "d1",

@@ -8,10 +8,9 @@ import numpy as np
 import pytest
 
 from dialeval.core.errors import DataError
-from dialeval.data.formats.records import FieldNames, Records
-from dialeval.data.rows import gathering
-from dialeval.data.rows.gathering import PlainRows, Texts, gather_rows
-from dialeval.data.rows.system import Rows
+from dialeval.io import gathering
+from dialeval.io.gathering import PlainRows, Texts, gather_rows
+from dialeval.io.rows import FieldNames, Records, Rows
 
 NAMES = FieldNames()
 PLAIN: dict[str, list[Any]] = {
@@ -110,8 +109,8 @@ def test_what_is_not_plain_is_left_to_the_reader_of_single_rows(name: str, value
 
 
 def test_faults_stand_in_the_order_of_the_lines(faults_of: Callable[[Callable[[], object]], list[Any]]) -> None:
-    from dialeval.data.formats.jsonl import records_of
-    from dialeval.data.formats.lines import split
+    from dialeval.io.delimited import split
+    from dialeval.io.json import records_of
 
     lines = split(np.frombuffer(b'{"response": 3}\n{"response"\n{"response": null}\n{"response": "a"}\n[', np.uint8))
     faults = faults_of(lambda: gather_rows(records_of(lines, "rows.jsonl"), NAMES, "file"))

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from dialeval.core.errors import DataError
-from dialeval.data.rows.rating_lines import RatingLine, read_rating_lines
+from dialeval.io.ratings import RatingLine, read_rating_lines
 
 
 def test_lines_are_read(tmp_path: Path) -> None:

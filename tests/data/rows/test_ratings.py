@@ -11,9 +11,8 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from dialeval.core.errors import DataError, SettingError
-from dialeval.core.notes import noted
-from dialeval.data.rows.ratings import read_ratings
+from dialeval.core.errors import DataError, SettingError, noted
+from dialeval.io.ratings import read_ratings
 
 FOLDER = Path(__file__).parents[4] / "shared" / "data" / "ratings"
 FILES = sorted(FOLDER.glob("*.jsonl.gz"))

@@ -10,12 +10,12 @@ from typing import Any
 
 import pytest
 
+from dialeval.core.batch import Need
 from dialeval.core.columns import RaggedColumn
 from dialeval.core.errors import DataError, Fault, SettingError
-from dialeval.core.needs import Need
-from dialeval.data.formats.parquet import as_table
-from dialeval.data.rows import reading
-from dialeval.data.rows.reading import attach, check, read_files, read_responses, read_texts
+from dialeval.io import reading
+from dialeval.io.parquet import as_table
+from dialeval.io.reading import attach, check, read_files, read_responses, read_texts
 
 Caught = Callable[[Callable[[], object]], list[Fault]]
 Write = Callable[[str, "bytes | str"], Path]
@@ -166,7 +166,7 @@ def test_a_column_that_only_happens_to_be_known_is_not_taken_for_texts(
 
 
 def test_only_tables_are_tables() -> None:
-    from dialeval.data.formats.records import FieldNames
+    from dialeval.io.rows import FieldNames
 
     assert as_table(object(), "x", FieldNames(), Need.RESPONSE) is None
 
@@ -282,7 +282,7 @@ def test_a_folder_without_files_is_a_fault(tmp_path: Path) -> None:
 
 
 def test_importing_the_readers_loads_no_heavy_library() -> None:
-    heavy = ("pyarrow", "pandas", "polars", "orjson", "datasets", "numba")
-    code = f"import sys, dialeval.data; print([name for name in {heavy!r} if name in sys.modules])"
+    heavy = ("pyarrow", "pandas", "polars", "datasets", "numba")
+    code = f"import sys, dialeval.io.reading; print([name for name in {heavy!r} if name in sys.modules])"
     run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert run.stdout.strip() == "[]"

@@ -5,9 +5,9 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from dialeval.core.batch import Need
 from dialeval.core.columns import Column, RaggedColumn, TextColumn
-from dialeval.core.needs import Need
-from dialeval.data.rows.system import NO_TURN, Rows, by_system
+from dialeval.io.rows import NO_TURN, Rows, by_system
 
 
 def make(dialogues: list[str] | None) -> Rows:

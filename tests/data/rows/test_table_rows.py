@@ -8,14 +8,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from dialeval.core.batch import Need
 from dialeval.core.columns import RaggedColumn
 from dialeval.core.errors import DataError, Fault
-from dialeval.core.needs import Need
-from dialeval.data.formats import parquet
-from dialeval.data.formats.records import FieldNames, Records
-from dialeval.data.rows.gathering import gather_rows, gather_texts
-from dialeval.data.rows.reading import read_responses, read_texts
-from dialeval.data.rows.system import Rows
+from dialeval.io import parquet
+from dialeval.io.gathering import gather_rows, gather_texts
+from dialeval.io.reading import read_responses, read_texts
+from dialeval.io.rows import FieldNames, Records, Rows
 
 Caught = Callable[[Callable[[], object]], list[Fault]]
 AsPlain = Callable[[list[Rows]], list[dict[str, Any]]]

@@ -5,11 +5,10 @@ from typing import Any
 
 import pytest
 
+from dialeval.core.batch import Need
 from dialeval.core.columns import NumberColumn
-from dialeval.core.errors import Fault
-from dialeval.core.needs import Need
-from dialeval.core.notes import noted
-from dialeval.data.rows.reading import read_responses
+from dialeval.core.errors import Fault, noted
+from dialeval.io.reading import read_responses
 
 Caught = Callable[[Callable[[], object]], list[Fault]]
 

@@ -16,15 +16,14 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from dialeval.core.batch import Need
 from dialeval.core.columns import RaggedColumn
 from dialeval.core.errors import DataError
-from dialeval.core.needs import Need
-from dialeval.data.rows.fields import FieldNames
-from dialeval.data.rows.reading import read_responses
-from dialeval.data.rows.system import Rows
-from dialeval.data.shards.blocks import row_blocks
-from dialeval.data.shards.chunks import Chunk, cut_sources
-from dialeval.data.shards.sources import Source, find_sources, memory_sources
+from dialeval.io.chunks import Chunk, cut_sources, row_blocks
+from dialeval.io.fields import FieldNames
+from dialeval.io.reading import read_responses
+from dialeval.io.rows import Rows
+from dialeval.io.sources import Source, find_sources, memory_sources
 
 NAMES = FieldNames()
 in_files = settings(max_examples=60, suppress_health_check=[HealthCheck.function_scoped_fixture])

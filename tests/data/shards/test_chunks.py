@@ -13,11 +13,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dialeval.core.needs import Need
-from dialeval.data.rows.fields import FieldNames
-from dialeval.data.rows.reading import read_responses
-from dialeval.data.shards import chunks as chunks_module
-from dialeval.data.shards.chunks import (
+from dialeval.core.batch import Need
+from dialeval.io import chunks as chunks_module
+from dialeval.io.chunks import (
     SMALLEST_BYTES,
     FileChunk,
     MemoryChunk,
@@ -27,7 +25,9 @@ from dialeval.data.shards.chunks import (
     row_boundary,
     row_range,
 )
-from dialeval.data.shards.sources import find_sources, memory_sources
+from dialeval.io.fields import FieldNames
+from dialeval.io.reading import read_responses
+from dialeval.io.sources import find_sources, memory_sources
 
 NAMES = FieldNames()
 

@@ -10,9 +10,8 @@ import pyarrow.parquet as pq
 import pytest
 
 from dialeval.core.errors import DataError
-from dialeval.data.rows.fields import FieldNames
-from dialeval.data.shards.blocks import read_row_groups
-from dialeval.data.shards.chunks import Span
+from dialeval.io.chunks import Span, read_row_groups
+from dialeval.io.fields import FieldNames
 
 NAMES = FieldNames()
 

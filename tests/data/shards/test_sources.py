@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
+from dialeval.core.batch import Need
 from dialeval.core.errors import DataError, SettingError
-from dialeval.core.needs import Need
-from dialeval.data.shards.sources import file_names, find_sources, system_name
+from dialeval.io.sources import file_names, find_sources, system_name
 
 
 @pytest.fixture

@@ -8,10 +8,9 @@ from pathlib import Path
 
 import pytest
 
+from dialeval.core.batch import Need
 from dialeval.core.errors import DataError
-from dialeval.core.needs import Need
-from dialeval.data.shards.sources import Shard, Source, find_sources
-from dialeval.data.shards.versions import Versions
+from dialeval.io.sources import Shard, Source, Versions, find_sources
 from engine.chats import CHANGES
 
 

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from dialeval.core.errors import DataError, SettingError
-from dialeval.data.task.corpus import read_task
+from dialeval.suites.multiwoz.data import read_task
 
 
 def test_the_files_of_a_task(tmp_path: Path) -> None:

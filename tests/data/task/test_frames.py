@@ -7,10 +7,10 @@ from typing import Any
 import pytest
 
 from dialeval import sample
+from dialeval.core.batch import Need
 from dialeval.core.errors import DataError
-from dialeval.core.needs import Need
-from dialeval.data.task.frames import Predictions, read_predictions, read_references
-from dialeval.data.task.schema import read_schema
+from dialeval.suites.sgd.data import read_schema
+from dialeval.suites.sgd.frames import Predictions, read_predictions, read_references
 
 FRAMES = sample.folder() / "frames"
 SCHEMA = read_schema(FRAMES / "references" / "schema.json")

@@ -9,7 +9,7 @@ import pytest
 
 from dialeval import sample
 from dialeval.core.errors import DataError
-from dialeval.data.task.guided_dialogues import read_dialogues, turn_faults
+from dialeval.suites.sgd.data import read_dialogues, turn_faults
 
 FRAMES = sample.folder() / "frames"
 

@@ -7,7 +7,7 @@ import pytest
 
 from dialeval import sample
 from dialeval.core.errors import DataError
-from dialeval.data.task.schema import read_schema
+from dialeval.suites.sgd.data import read_schema
 
 SAMPLE = sample.folder() / "frames" / "references" / "schema.json"
 

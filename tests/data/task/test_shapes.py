@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dialeval.data.task import shapes
-from dialeval.data.task.shapes import OBJECT, Shape, shape_faults
+from dialeval.io import json
+from dialeval.io.json import OBJECT, Shape, shape_faults
 
 TEXT = Shape((str,), "a text", "write one")
 NAME = Shape((str,), "a name", "name it", required=True)
@@ -48,5 +48,5 @@ documents = st.dictionaries(st.sampled_from("ab"), st.one_of(st.lists(places, ma
 @given(documents)
 def test_what_fits_at_once_has_no_fault_and_the_other_way_round(document: Any) -> None:
     faults: list[Any] = []
-    shapes._check(document, PLACES, (), "FILE", faults)
-    assert shapes._fit([document], PLACES) == (not faults)
+    json._check(document, PLACES, (), "FILE", faults)
+    assert json._fit([document], PLACES) == (not faults)

@@ -28,10 +28,10 @@ from dialeval.lsdscc import (
     align_corpus,
     compute_score_on_hypothesis_set,
 )
-from dialeval.metrics.coverage import alignment
-from dialeval.metrics.coverage.alignment import Comparison, align, as_aligner, cluster
-from dialeval.metrics.embedding.vectors import WordValues
-from dialeval.resources.words import VectorTable
+from dialeval.metrics.embedding import WordValues
+from dialeval.metrics.word_resources import VectorTable
+from dialeval.suites.lsdscc import alignment
+from dialeval.suites.lsdscc.alignment import Comparison, align, as_aligner, cluster
 from dialeval.text.vocabulary import Vocabulary
 from laws.responses import FewVectors
 from metrics.coverage.twins import Group, Query, Words, add_one_bleu, figures, queries, words

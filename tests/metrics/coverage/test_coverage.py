@@ -13,8 +13,8 @@ from hypothesis import strategies as st
 import dialeval
 from dialeval.core.errors import DataError, NeedError, SettingError
 from dialeval.core.fold import RowMetric
-from dialeval.metrics.coverage.coverage import Coverage, bleu_floors, warn_of_short
 from dialeval.metrics.registry import registry
+from dialeval.suites.lsdscc.metrics import Coverage, bleu_floors, warn_of_short
 from laws.coverage import WORLD, Row
 from laws.responses import FewVectors
 from laws.worlds import Place

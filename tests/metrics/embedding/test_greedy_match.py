@@ -10,12 +10,11 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from dialeval.core.batch import Batch
+from dialeval.core.batch import Batch, Need
 from dialeval.core.columns import Column, RaggedColumn, TextColumn
-from dialeval.core.needs import Need
-from dialeval.metrics.embedding.greedy_match import GreedyMatch, matched
-from dialeval.resources.encoder import Encoder, ShippedEncoder
-from dialeval.resources.encoder_files import Singles, find_encoder
+from dialeval.metrics.encoder import Encoder, ShippedEncoder
+from dialeval.metrics.encoder_files import Singles, find_encoder
+from dialeval.metrics.greedy_match import GreedyMatch, matched
 from dialeval.text.vocabulary import Vocabulary
 from tiny_encoder import WORDS, write_encoder
 
@@ -111,7 +110,7 @@ def test_a_text_is_encoded_once_while_it_is_kept(
         found = GreedyMatch().score(batch_of(rows, fresh))
         assert found.tolist() == GreedyMatch().score(batch_of(rows, encoder)).tolist()
     assert sorted(met) == ["a dog", "hello", "the cat"]
-    monkeypatch.setattr("dialeval.resources.encoder.KEPT_TOKENS", 4)
+    monkeypatch.setattr("dialeval.metrics.encoder.KEPT_TOKENS", 4)
     for text in ("the cat sat", "hello", "the cat sat"):
         np.testing.assert_array_equal(fresh.token_vectors([text])[0], encode([text])[0])
     assert met.count("the cat sat") == 2

@@ -7,9 +7,9 @@ import pytest
 
 import dialeval
 from dialeval.core.columns import TextColumn
-from dialeval.metrics.embedding.vectors import WordValues
-from dialeval.resources.words import VectorTable
-from dialeval.text.tokenise import tokenise
+from dialeval.metrics.embedding import WordValues
+from dialeval.metrics.word_resources import VectorTable
+from dialeval.text.tokenizers import tokenise
 from dialeval.text.vocabulary import Vocabulary
 from metrics.evaluated import VECTORS, Vectors
 

@@ -7,14 +7,13 @@ from typing import Any
 
 import numpy as np
 
-from dialeval.data.rows.ratings import Ratings
-from dialeval.metrics.learned.adem import Judge, Weights
-from dialeval.metrics.learned.cross_encoder import HEADS, encoder_weights, in_eight_bits, trained_names
-from dialeval.metrics.learned.judge import DialogueJudge, JudgeWeights
-from dialeval.resources.encoder import Encoder
-from dialeval.resources.encoder_files import find_encoder
-from dialeval.resources.judge_settings import PairShape, Scale
-from dialeval.resources.sentence_vectors import SentenceVectors
+from dialeval.io.judge_settings import PairShape, Scale
+from dialeval.io.ratings import Ratings
+from dialeval.judges.adem import Judge, Weights
+from dialeval.judges.cross_encoder import HEADS, encoder_weights, in_eight_bits, trained_names
+from dialeval.judges.judge import DialogueJudge, JudgeWeights
+from dialeval.metrics.encoder import Encoder, SentenceVectors
+from dialeval.metrics.encoder_files import find_encoder
 from tiny_encoder import HIDDEN, WORDS, write_encoder
 
 CONSTANTS = {"both": (-2.0, 1.1), "context": (-1.0, 0.9), "reference": (-1.5, 0.7)}

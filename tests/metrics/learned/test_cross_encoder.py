@@ -10,8 +10,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from dialeval.metrics.learned.cross_encoder import CrossEncoder, PairTokeniser, rated_pairs
-from dialeval.resources.encoder_files import EncoderFiles, find_encoder
+from dialeval.judges.cross_encoder import CrossEncoder, PairTokeniser, rated_pairs
+from dialeval.metrics.encoder_files import EncoderFiles, find_encoder
 from metrics.learned.judges import SHAPE, tiny_changes
 from tiny_encoder import WORDS, write_encoder
 
@@ -26,8 +26,8 @@ def files(tmp_path: Path) -> EncoderFiles:
 
 def test_it_says_what_pytorch_says(files: EncoderFiles) -> None:
     pytest.importorskip("torch")
-    from dialeval.metrics.learned.training.candidates import Corpus
-    from dialeval.metrics.learned.training.cross_training import CrossModel, predict_heads
+    from dialeval.judges.candidates import Corpus
+    from dialeval.judges.cross_training import CrossModel, predict_heads
 
     changes, tokeniser = tiny_changes(files.folder), PairTokeniser(files)
     model = CrossModel(files)

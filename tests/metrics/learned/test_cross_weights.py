@@ -6,8 +6,8 @@ from pathlib import Path
 
 import numpy as np
 
-from dialeval.metrics.learned.cross_encoder import encoder_weights, factors, in_eight_bits, merged, trained_names
-from dialeval.resources.encoder_files import find_encoder
+from dialeval.judges.cross_encoder import encoder_weights, factors, in_eight_bits, merged, trained_names
+from dialeval.metrics.encoder_files import find_encoder
 from metrics.learned.judges import tiny_changes
 from tiny_encoder import LAYERS, write_encoder
 

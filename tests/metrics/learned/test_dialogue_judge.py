@@ -10,19 +10,11 @@ import numpy as np
 import pytest
 
 from dialeval.core.errors import DataError, SettingError
-from dialeval.metrics.learned.adem import SHIPPED as ADEM
-from dialeval.metrics.learned.adem import open_vectors
-from dialeval.metrics.learned.judge import (
-    SHIPPED,
-    DialogueJudge,
-    is_dialogue_judge,
-    load_judge,
-    scores,
-    softmax,
-    split_heads,
-)
-from dialeval.resources.encoder_files import lacking
-from dialeval.resources.judge_settings import Scale
+from dialeval.io.judge_settings import Scale
+from dialeval.judges.adem import SHIPPED as ADEM
+from dialeval.judges.adem import open_vectors
+from dialeval.judges.judge import SHIPPED, DialogueJudge, is_dialogue_judge, load_judge, scores, softmax, split_heads
+from dialeval.metrics.encoder_files import lacking
 from metrics.learned.judges import tiny_dialogue_judge
 from sealing import write_sealed
 from tiny_encoder import write_encoder

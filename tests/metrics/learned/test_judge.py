@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from dialeval.core.errors import SettingError
-from dialeval.metrics.learned.adem import Judge, encode_rows, open_judge, open_vectors
+from dialeval.judges.adem import Judge, encode_rows, open_judge, open_vectors
 from metrics.learned.judges import tiny_judge, tiny_vectors, tiny_weights
 from tiny_encoder import write_encoder
 

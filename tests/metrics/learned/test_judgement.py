@@ -10,12 +10,12 @@ import numpy as np
 import pytest
 
 import dialeval
+from dialeval.core.batch import Need
 from dialeval.core.errors import NeedError
-from dialeval.core.needs import Need
 from dialeval.engine.resources import Resources
 from dialeval.engine.worker import Threads
-from dialeval.metrics.learned.adem import Judge
-from dialeval.metrics.learned.judge import DialogueJudge, Verdicts, is_outside, reasons
+from dialeval.judges.adem import Judge
+from dialeval.judges.judge import DialogueJudge, Verdicts, is_outside, reasons
 from dialeval.text.vocabulary import Vocabulary
 from metrics.learned.judges import tiny_dialogue_judge, tiny_judge
 

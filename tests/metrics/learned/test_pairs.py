@@ -5,9 +5,9 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from dialeval.metrics.learned.cross_encoder import Pairs, PairTokeniser, dialogue_pairs, rated_pairs, together
-from dialeval.resources.encoder_files import find_encoder
-from dialeval.resources.judge_settings import PairShape
+from dialeval.io.judge_settings import PairShape
+from dialeval.judges.cross_encoder import Pairs, PairTokeniser, dialogue_pairs, rated_pairs, together
+from dialeval.metrics.encoder_files import find_encoder
 from tiny_encoder import WORDS, write_encoder
 
 

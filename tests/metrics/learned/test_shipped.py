@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 
 import dialeval
-from dialeval.metrics.learned.adem import SHIPPED, load, open_judge
-from dialeval.resources.encoder_files import lacking
+from dialeval.judges.adem import SHIPPED, load, open_judge
+from dialeval.metrics.encoder_files import lacking
 
 ROOT = Path(__file__).parents[3]
 RATINGS = ROOT.parent / "shared" / "data" / "ratings"

@@ -8,14 +8,14 @@ import numpy as np
 import pytest
 
 from dialeval.core.errors import SettingError
-from dialeval.resources.encoder import Encoder
-from dialeval.resources.encoder_files import find_encoder, lacking
+from dialeval.metrics.encoder import Encoder
+from dialeval.metrics.encoder_files import find_encoder, lacking
 from tiny_encoder import write_encoder
 
 torch = pytest.importorskip("torch")
 
-from dialeval.metrics.learned import torch_encoder  # noqa: E402
-from dialeval.metrics.learned.torch_encoder import TorchEncoder, _batches  # noqa: E402
+from dialeval.judges import torch_encoder  # noqa: E402
+from dialeval.judges.torch_encoder import TorchEncoder, _batches  # noqa: E402
 
 TEXTS = ["the cat sat on a mat", "", "hello there", "how are you ?", "dogs do not know .", "cat " * 40, "i am fine"]
 KINDS = {

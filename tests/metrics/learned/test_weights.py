@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from dialeval.core.errors import DataError
-from dialeval.metrics.learned.adem import Encoded, load
+from dialeval.judges.adem import Encoded, load
 from metrics.learned.judges import CONSTANTS, tiny_weights
 
 

@@ -14,12 +14,11 @@ from hypothesis import strategies as st
 from nltk.translate.bleu_score import SmoothingFunction, sentence_bleu
 from sacrebleu.metrics import BLEU
 
-from dialeval.core.batch import Batch
+from dialeval.core.batch import Batch, Need
 from dialeval.core.columns import Column, RaggedColumn, TextColumn
 from dialeval.core.errors import SettingError
-from dialeval.core.needs import Need
-from dialeval.metrics.overlap.bleu import Bleu
-from dialeval.metrics.overlap.bleu_counts import BleuCounts
+from dialeval.metrics.bleu import Bleu
+from dialeval.metrics.bleu_counts import BleuCounts
 from dialeval.metrics.registry import Registry
 from dialeval.text.vocabulary import Vocabulary
 from text.scripts_of_the_world import texts

@@ -12,18 +12,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from nltk.translate.bleu_score import closest_ref_length, modified_precision
 
-from dialeval.core.batch import Batch
+from dialeval.core.batch import Batch, Need
 from dialeval.core.columns import Column, RaggedColumn, TextColumn
 from dialeval.core.errors import NeedError
-from dialeval.core.needs import Need
-from dialeval.metrics.overlap import bleu_counts as kernel
-from dialeval.metrics.overlap.bleu_counts import (
-    NO_REFERENCE,
-    BleuCounts,
-    bleu_counts,
-    match_long,
-)
-from dialeval.text.tokenise import DEFAULT, tokens
+from dialeval.metrics import bleu_counts as kernel
+from dialeval.metrics.bleu_counts import NO_REFERENCE, BleuCounts, bleu_counts, match_long
+from dialeval.text.tokenizers import DEFAULT, tokens
 from dialeval.text.vocabulary import Vocabulary
 
 Row = tuple[list[str], list[list[str]]]

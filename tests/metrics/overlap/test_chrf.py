@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from sacrebleu.metrics import CHRF
 
 from dialeval.core.errors import SettingError
-from dialeval.metrics.overlap.chrf import BLOCKS, Chrf, match_pairs
+from dialeval.metrics.chrf import BLOCKS, Chrf, match_pairs
 from dialeval.metrics.registry import registry
 from metrics.overlap.test_bleu import batch_of
 

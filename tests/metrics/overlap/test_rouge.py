@@ -9,9 +9,9 @@ from hypothesis import strategies as st
 from rapidfuzz.distance import LCSseq
 
 from dialeval.core.errors import SettingError
-from dialeval.metrics.overlap.rouge import RougeL, longest_common
 from dialeval.metrics.registry import registry
-from dialeval.text.tokenise import tokenise
+from dialeval.metrics.rouge import RougeL, longest_common
+from dialeval.text.tokenizers import tokenise
 from dialeval.text.vocabulary import Vocabulary
 from metrics.overlap.test_bleu import batch_of
 

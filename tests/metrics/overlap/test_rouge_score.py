@@ -10,9 +10,9 @@ from rouge_score.rouge_scorer import RougeScorer
 from rouge_score.tokenizers import Tokenizer
 
 from dialeval.core.errors import SettingError
-from dialeval.metrics.overlap.rouge import RougeL
-from dialeval.metrics.overlap.rouge_score import RougeScore
 from dialeval.metrics.registry import registry
+from dialeval.metrics.rouge import RougeL
+from dialeval.metrics.rouge_score import RougeScore
 from metrics.overlap.test_bleu import batch_of
 from text.scripts_of_the_world import texts
 

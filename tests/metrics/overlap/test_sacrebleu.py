@@ -9,9 +9,9 @@ import sacrebleu
 from sacrebleu.metrics import BLEU, CHRF
 
 from dialeval.core.signature import SACREBLEU, Signature
-from dialeval.metrics.overlap.bleu import Bleu
-from dialeval.metrics.overlap.chrf import Chrf
-from dialeval.metrics.overlap.sacrebleu import VERSION, bleu_signature, number_of_references
+from dialeval.metrics.bleu import Bleu
+from dialeval.metrics.bleu_counts import VERSION, bleu_signature, number_of_references
+from dialeval.metrics.chrf import Chrf
 from metrics.overlap.test_bleu import batch_of
 
 

@@ -14,9 +14,8 @@ from hypothesis import strategies as st
 from nltk.translate.bleu_score import SmoothingFunction, sentence_bleu
 
 from dialeval.core.columns import RaggedColumn, TextColumn
-from dialeval.metrics.overlap.bleu_counts import BleuCounts
-from dialeval.metrics.overlap.smoothing import NIST, Method, log_precisions, sacre_bleu, weighted_bleu
-from dialeval.text.tokenise import tokenise
+from dialeval.metrics.bleu_counts import NIST, BleuCounts, Method, log_precisions, sacre_bleu, weighted_bleu
+from dialeval.text.tokenizers import tokenise
 from dialeval.text.vocabulary import Vocabulary
 
 Row = tuple[list[str], list[list[str]]]

@@ -10,10 +10,10 @@ import sacrebleu
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from dialeval.core.needs import Need
-from dialeval.data.task.corpus import ReferenceSets
-from dialeval.metrics.task.bleu import TaskBleu
-from dialeval.text.moses import tidied
+from dialeval.core.batch import Need
+from dialeval.suites.multiwoz.bleu import TaskBleu
+from dialeval.suites.multiwoz.data import ReferenceSets
+from dialeval.text.tokenizers import tidied
 from laws.task import WORLD, Row
 from laws.worlds import Place
 

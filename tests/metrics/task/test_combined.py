@@ -8,11 +8,11 @@ from typing import Any
 import pytest
 
 from dialeval.core.fold import Estimate, Metric
-from dialeval.metrics.task.bleu import TaskBleu
-from dialeval.metrics.task.combined import Combined, combined_score
-from dialeval.metrics.task.inform import Inform
-from dialeval.metrics.task.success import Success
-from dialeval.metrics.task.turns import Missing
+from dialeval.suites.multiwoz.bleu import TaskBleu
+from dialeval.suites.multiwoz.combined import Combined, combined_score
+from dialeval.suites.multiwoz.inform import Inform
+from dialeval.suites.multiwoz.success import Success
+from dialeval.suites.multiwoz.turns import Missing
 from laws.task import WORLD, Row
 from laws.worlds import Place
 

@@ -10,9 +10,9 @@ import pytest
 
 from dialeval import sample
 from dialeval.core.errors import SettingError
-from dialeval.metrics.task.explain import by_cause
 from dialeval.multiwoz import Evaluator
-from dialeval.resources.task import TaskData, load_task
+from dialeval.suites.multiwoz.data import TaskData, load_task
+from dialeval.suites.multiwoz.explain import by_cause
 
 
 @pytest.fixture(scope="module")

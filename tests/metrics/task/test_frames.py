@@ -10,11 +10,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dialeval.core.batch import Batch
+from dialeval.core.batch import Batch, Need
 from dialeval.core.columns import ObjectColumn
-from dialeval.core.needs import Need
-from dialeval.data.task.schema import read_schema
 from dialeval.metrics.registry import registry
+from dialeval.suites.sgd.data import read_schema
 from dialeval.text.vocabulary import Vocabulary
 
 SCHEMA: list[dict[str, Any]] = [

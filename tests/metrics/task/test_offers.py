@@ -8,10 +8,9 @@ from typing import Any
 
 import pytest
 
-from dialeval.core.needs import Need
-from dialeval.metrics.task.offers import Criteria, Step, last_offers, matches, steps, verdict
-from dialeval.metrics.task.turns import Turn
-from dialeval.resources.venues import NONE
+from dialeval.core.batch import Need
+from dialeval.suites.multiwoz.turns import Criteria, Step, Turn, last_offers, matches, steps, verdict
+from dialeval.suites.multiwoz.venues import NONE
 from dialeval.text.vocabulary import Vocabulary
 from laws.task import ONTOLOGY, WORLD
 

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import math
 
-from dialeval.metrics.task.inform import Inform
-from dialeval.metrics.task.rates import Rate
-from dialeval.metrics.task.success import Success
+from dialeval.suites.multiwoz.inform import Inform, Rate
+from dialeval.suites.multiwoz.success import Success
 from laws.task import WORLD, Row
 from laws.worlds import Place
 

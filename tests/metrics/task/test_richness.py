@@ -10,12 +10,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dialeval.analysis.resampling import Influence
+from dialeval.core.arrays import offsets_of
 from dialeval.core.columns import TextColumn
 from dialeval.core.contributions import ClusteredRows, Resamples, RowSums, RowWords, gathered
 from dialeval.core.fold import Estimate
-from dialeval.core.ragged import offsets_of
-from dialeval.metrics.task.richness import (
+from dialeval.stats.resampling import Influence
+from dialeval.suites.multiwoz.richness import (
     PLACES,
     WORDS,
     Of,
@@ -26,7 +26,7 @@ from dialeval.metrics.task.richness import (
     words_of,
 )
 from dialeval.text.ngrams import NgramColumn, NgramCounts
-from dialeval.text.tokenise import tokenise
+from dialeval.text.tokenizers import tokenise
 from dialeval.text.vocabulary import Vocabulary
 from laws.task import WORLD, Row
 from laws.worlds import Place

@@ -15,8 +15,8 @@ from dialeval.analysis.values import cut
 from dialeval.core.errors import SettingError
 from dialeval.core.fold import Analytic
 from dialeval.core.gate import UnfitError
-from dialeval.core.intervals import IntervalChoice
-from dialeval.metrics.task.trials import Flips, PassHat, TaskValues
+from dialeval.metrics.trials import Flips, PassHat, TaskValues
+from dialeval.stats.intervals import IntervalChoice
 
 verdicts = st.lists(st.booleans(), min_size=1, max_size=8)
 

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
+from dialeval.core.batch import Need
 from dialeval.core.errors import NeedError
-from dialeval.core.needs import Need
-from dialeval.metrics.task.turns import Fallback, Given, estimated_domains, prepared
+from dialeval.suites.multiwoz.turns import Fallback, Given, estimated_domains, prepared
 from dialeval.text.vocabulary import Vocabulary
 from laws.task import ONTOLOGY, STATES, WORLD
 

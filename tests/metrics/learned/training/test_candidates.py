@@ -8,15 +8,15 @@ from itertools import pairwise
 import numpy as np
 import pytest
 
-from dialeval.metrics.learned.cross_encoder import Pairs
-from dialeval.resources.judge_settings import PairShape
+from dialeval.io.judge_settings import PairShape
+from dialeval.judges.cross_encoder import Pairs
 
 pytest.importorskip("torch")
 
 import torch
 
-from dialeval.metrics.learned.torch_encoder import Batch
-from dialeval.metrics.learned.training.candidates import NEAR, RANDOM, Corpus
+from dialeval.judges.candidates import NEAR, RANDOM, Corpus
+from dialeval.judges.torch_encoder import Batch
 
 FIRST, END = 1, 2
 SHAPE = PairShape(3, 10, 8)

@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 
 from dialeval.core.errors import SettingError
-from dialeval.metrics.learned.cross_encoder import Pairs, merged
-from dialeval.resources.encoder_files import Singles, find_encoder
+from dialeval.judges.cross_encoder import Pairs, merged
+from dialeval.metrics.encoder_files import Singles, find_encoder
 from metrics.learned.judges import SHAPE, tiny_changes
 from metrics.learned.training.test_candidates import corpus as turns_as_pairs
 from tiny_encoder import WORDS, write_encoder
@@ -19,9 +19,9 @@ pytest.importorskip("torch")
 
 import torch
 
-from dialeval.metrics.learned.training import cross_training
-from dialeval.metrics.learned.training.candidates import Corpus
-from dialeval.metrics.learned.training.cross_training import (
+from dialeval.judges import cross_training
+from dialeval.judges.candidates import Corpus
+from dialeval.judges.cross_training import (
     CrossModel,
     JudgeRecipe,
     RatedRows,

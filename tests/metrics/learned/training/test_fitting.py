@@ -9,9 +9,9 @@ import numpy as np
 import pytest
 
 from dialeval.core.errors import SettingError
-from dialeval.metrics.learned.adem import Weights, load
-from dialeval.metrics.learned.training import fitting
-from dialeval.metrics.learned.training.fitting import (
+from dialeval.judges import fitting
+from dialeval.judges.adem import Weights, load
+from dialeval.judges.fitting import (
     SET_WEIGHT,
     AdemSettings,
     _calibrate,

@@ -17,7 +17,7 @@ from sealing import write_sealed
 
 torch = pytest.importorskip("torch")
 
-from dialeval.metrics.learned.training.trainer import ADEM, as_tensor, batches  # noqa: E402
+from dialeval.judges.trainer import ADEM, as_tensor, batches  # noqa: E402
 
 DIMENSIONS = (4, 3, 5)
 

@@ -1,0 +1,200 @@
+"""`dialeval from PROGRAM`: the flags of an original program in, what it prints and writes out.
+
+Each command only hands its flags to the functions behind our own commands; docs/coming-from.md has the tables.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import click
+
+from dialeval.cli import options
+from dialeval.cli.output import check_places, json_bytes, print_warnings, printing_all_faults, say, show, write
+
+WRITTEN = ("metrics.txt", "vocab.txt", "vocab.npy")
+"""Files that dialog-eval writes next to the responses; in a folder they are not responses."""
+FLAGS = {"train": "-tns", "contexts": "-tts", "references": "-ttt", "embeddings": "-vv"}
+"""The inputs without which dialog-eval leaves metrics out."""
+_IN = click.Path()
+
+
+@options.examples(
+    "dialeval from dialog-eval -tns train.txt -tts contexts.txt -ttt references.txt -r responses/",
+    "dialeval from mwzeval --bleu --success --input predictions.json --output scores.json",
+    "dialeval from sgd --prediction_dir mine/ --dstc8_data_dir dstc8/ --eval_set test --output_metric_file scores.json",
+    "dialeval from lsdscc hypotheses.txt -r groups.json",
+    "dialeval from dbdc -p data/ -o labels/ -t 0.5",
+)
+@click.group("from")
+def from_() -> None:
+    """Take the flags of an original program, and print and write what it does.
+
+    Name the program, then its flags as they are. Our own commands do more: score, multiwoz, sgd, lsdscc, breakdown.
+    """
+
+
+@options.examples(
+    "dialeval from dialog-eval -tns train.txt -tts contexts.txt -ttt references.txt -r responses/ -vv vectors.txt"
+)
+@from_.command("dialog-eval")
+@click.option("-tns", "--train_source", "train", type=_IN, help="Training text (source side), one text a line.")
+@click.option("-tts", "--test_source", "contexts", type=_IN, help="What each response answers.")
+@click.option("-ttt", "--test_target", "references", type=_IN, help="One reference per response.")
+@click.option("-r", "--test_responses", "responses", required=True, type=_IN, help="A response file, or a folder.")
+@click.option("-tv", "--text_vocab", "vocabulary", type=_IN, help="Known words, one a line.")
+@click.option("-vv", "--vector_vocab", "embeddings", type=_IN, help="A word and its numbers a line.")
+@click.option("-s", "--bleu_smoothing", "smoothing", type=click.IntRange(0, 7), default=4, help="Method for BLEU.")
+@click.option("-t", "--t", "t", type=float, default=1.97, help="Factor of the confidence t*std/sqrt(n).")
+def dialog_eval(responses: str, smoothing: int, t: float, **inputs: Any) -> None:
+    """Run code/main.py of dialog-eval: 17 metrics in metrics.txt.
+
+    The table is written beside the responses. Every file is read as text, whatever its suffix is (.gz and .zst are
+    unpacked); of a folder not what dialog-eval wrote there (metrics.txt, vocab.txt, vocab.npy) and not hidden files. A
+    file that is not given switches off the metrics that need it, and a line says which.
+    """
+    from dialeval.engine.evaluate import evaluate
+    from dialeval.io.delimited import read_lines
+    from dialeval.io.reading import read_any_lines
+    from dialeval.reports.tables import METRICS_TXT, to_metrics_txt
+
+    if not math.isfinite(t):
+        raise click.BadParameter(f"{t} is not a number to multiply with", param_hint="'-t'")
+    table = (Path(responses) if Path(responses).is_dir() else Path(responses).parent) / "metrics.txt"
+    # Of a folder of responses metrics.txt is not read.
+    read = (None if Path(responses).is_dir() else responses, *(inputs[name] for name in (*FLAGS, "vocabulary")))
+    check_places(None, read, files=(table,))
+    lines, passed_over = read_any_lines(responses, WRITTEN)
+    texts: dict[str, Any] = {
+        name: {inputs[name]: read_lines(inputs[name])} if _is_text(inputs[name]) else inputs[name]
+        for name in ("train", "contexts", "references", "vocabulary")
+    }
+    run = evaluate(
+        lines,
+        **texts,
+        embeddings=inputs["embeddings"],
+        metrics="dialog-eval",
+        settings={"bleu": {"smooth": smoothing}},
+        intervals="rows",
+    )
+    # Any factor, as in the original; `evaluate` takes positive ones only.
+    systems = {
+        name: replace(result, estimates={key: estimate.with_confidence(t) for key, estimate in result.items()})
+        for name, result in run.items()
+    }
+    write(table, to_metrics_txt(replace(run, systems=systems), verbatim=True).encode())
+    if others := [name for name in passed_over if name != str(table)]:
+        say(f"not read as responses: {', '.join(others)}")
+    if skipped := [key for key in METRICS_TXT if key in run.skipped]:
+        missing = ", ".join(flag for name, flag in FLAGS.items() if inputs[name] is None)
+        say(f"not computed without {missing}: {', '.join(skipped)}")
+    print_warnings(run.warnings)
+
+
+def _is_text(path: str | None) -> bool:
+    """Tell whether an input is a file of lines; `vocab.npy` of dialog-eval is a file of vectors."""
+    return path is not None and not path.lower().endswith((".npy", ".npy.gz", ".npy.zst"))
+
+
+@options.examples(
+    "dialeval from mwzeval --bleu --success --richness --input predictions.json --output scores.json",
+    "dialeval multiwoz domains -i predictions.json -o with-domains.json",
+)
+@from_.command()
+@click.option("-b", "--bleu", is_flag=True, help="BLEU.")
+@click.option("-s", "--success", is_flag=True, help="Inform and Success.")
+@click.option("-r", "--richness", is_flag=True, help="Lexical richness.")
+@click.option("-d", "--dst", is_flag=True, help="State tracking.")
+@click.option("-i", "--input", "predictions", required=True, type=_IN, help="Predictions.")
+@click.option("-o", "--output", type=options.FILE, default="evaluation_results.json", help="Where to write the scores.")
+@click.option("--data", help="Folder with the data, or `town`.  [default: the pack multiwoz]")
+@printing_all_faults
+def mwzeval(
+    predictions: str, output: Path, data: str | None, bleu: bool, success: bool, richness: bool, dst: bool
+) -> None:
+    """Run evaluate.py of the MultiWOZ evaluation.
+
+    Its output is printed, and written as JSON. add_slot_domains.py is `dialeval multiwoz domains`, with the same flags.
+    """
+    from dialeval.multiwoz import Evaluator
+
+    if not (bleu or success or richness or dst):
+        raise click.UsageError("say what to evaluate: --bleu, --success, --richness, --dst")
+    check_places(None, predictions, files=(output,))
+    evaluator = Evaluator(bleu, success, richness, dst, data=data)
+    scores = evaluator.evaluate(predictions)
+    write(output, json_bytes(scores))
+    for name, values in scores.items():
+        if values is not None:
+            lines = [f"====== {name.upper()} ======", *(f"{key:<15}{value}" for key, value in values.items()), "", ""]
+            show("\n".join(lines))
+    print_warnings(evaluator.warnings)
+
+
+@options.examples(
+    "dialeval from sgd --prediction_dir mine/ --dstc8_data_dir dstc8/ --eval_set test --output_metric_file scores.json"
+)
+@from_.command()
+@click.option("--prediction_dir", required=True, type=_IN, help="Folder of *.json with the predictions.")
+@click.option("--dstc8_data_dir", required=True, type=_IN, help="Folder with train/, dev/ and test/.")
+@click.option("--eval_set", required=True, type=click.Choice(["train", "dev", "test"]), help="What was predicted.")
+@click.option("--output_metric_file", "output", required=True, type=options.FILE, help="Where to write the scores.")
+@click.option("--use_fuzzy_match/--nouse_fuzzy_match", "fuzzy", default=True, help="Compare free values by likeness.")
+@printing_all_faults
+def sgd(prediction_dir: str, dstc8_data_dir: str, eval_set: str, output: Path, fuzzy: bool) -> None:
+    """Run evaluate.py of schema_guided_dst: figures by group of services.
+
+    They are written as JSON. Predictions are left as they are: dialogues_and_metrics.json is not written.
+    """
+    from dialeval.suites.sgd.evaluation import SCHEMA_FILE, evaluate_sgd, original_output
+
+    references, train = Path(dstc8_data_dir, eval_set), Path(dstc8_data_dir, "train", SCHEMA_FILE)
+    check_places(None, (prediction_dir, str(references), str(train)), files=(output,))
+    match: Any = "blocks" if fuzzy else "exact"
+    run = evaluate_sgd(prediction_dir, references, None, train, metrics="all", match=match)
+    write(output, json_bytes(original_output(next(iter(run.values())))))
+    print_warnings(run.warnings)
+
+
+@options.examples("dialeval from lsdscc hypotheses.txt -r groups.json")
+@from_.command()
+@click.argument("hypothesis_file", type=_IN)
+@click.option(
+    "-r", "--reference_file", type=_IN, help="Reference groups, a JSON file.  [default: the data pack lsdscc]"
+)
+@click.option("-e", "--eos", default="</s>", help="What stands between two hypotheses of a line.")
+def lsdscc(hypothesis_file: str, reference_file: str | None, eos: str) -> None:
+    """Run lsdscc_metrics.py of LSDSCC: MaxBLEU, MDS and PDS.
+
+    The hypotheses are lines of text, and the references JSON, whatever the suffixes of their files are.
+    """
+    from dialeval.lsdscc import ReferenceSet, compute_score_on_corpus
+    from dialeval.suites.lsdscc.data import read_hypothesis_lines
+
+    hypotheses = list(read_hypothesis_lines(hypothesis_file, eos))
+    scores = compute_score_on_corpus(hypotheses, ReferenceSet.load_json_corpus(reference_file))
+    show(f"MaxBLEU: {scores.max_bleu:f}\nMDS: {scores.mds:f}\nPDS: {scores.pds:f}\n")
+
+
+@options.examples("dialeval from dbdc -p data/ -o labels/ -t 0.5")
+@from_.command()
+@click.option("-p", "data", required=True, type=_IN, help="Folder of *.log.json with the annotated dialogues.")
+@click.option("-o", "labels", required=True, type=_IN, help="Folder of *.labels.json with a detector's labels.")
+@click.option("-t", "threshold", type=float, default=0.0, help="Share from which on T or X is the reference.")
+@printing_all_faults
+def dbdc(data: str, labels: str, threshold: float) -> None:
+    """Run eval.py of the breakdown detection challenge.
+
+    Its lines are printed, byte for byte. What it evaluates is evaluated as it does, labels by position (`--match
+    position --lenient` of our own command), and what it passes over without a word is a warning.
+    """
+    from dialeval.suites.breakdown.commands import print_breakdown
+    from dialeval.suites.breakdown.evaluation import evaluate_breakdown
+
+    if not math.isfinite(threshold):  # every share is below NaN and infinity, none is below -infinity
+        threshold = -1.0 if threshold < 0 else 2.0
+    run = evaluate_breakdown(data, labels, threshold, match="position", lenient=True, anchors=False)
+    print_breakdown(run, "original")

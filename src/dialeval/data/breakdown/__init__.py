@@ -1,1 +1,0 @@
-"""Files of the dialogue breakdown detection challenge (DBDC)."""

@@ -1,1 +1,0 @@
-"""What a file holds, by format: bytes, lines, JSON, CSV, Parquet, Arrow."""

@@ -1,1 +1,0 @@
-"""Files of LSDSCC: several hypotheses per query, references in groups."""

@@ -1,1 +1,0 @@
-"""Files of task dialogues: predictions, goals, states and references."""

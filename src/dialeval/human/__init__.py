@@ -1,0 +1,1 @@
+"""Human evaluation: sample rows, collect ratings, merge them, estimate means, rank systems."""

@@ -1,0 +1,402 @@
+"""`dialeval sample`: which responses of a run people should rate, and how many."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from contextlib import suppress
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from dialeval.cli import options
+from dialeval.cli.output import check_places, print_as, print_warnings, say, show, tell, write
+
+if TYPE_CHECKING:
+    from dialeval.human.server import RatingServer
+
+
+_WIDTH = click.FloatRange(0, 1e9, min_open=True)
+
+
+@options.examples(
+    "dialeval sample results/ -n 200 -o to-rate/                  the same contexts for all systems",
+    "dialeval sample results/ -n 200 --by turn,judge:3 -o to-rate/",
+    "dialeval sample results/ -n 200 --unsure judge -o to-rate/   more of what the judge is unsure about",
+    "dialeval sample results/ --plan --width 0.2                  how many ratings that takes",
+    "dialeval sample results/ --plan --width 0.2 --pilot ratings.jsonl --sample to-rate/ --judge judge",
+)
+@click.command()
+@click.argument("run", type=click.Path(exists=True))
+@click.option("-n", "number", type=click.IntRange(min=1), help="Responses to rate, of all systems together.")
+@click.option("-o", "--output", type=options.FOLDER, help="Write sample.json and rows.jsonl into this folder.")
+@click.option("--systems", metavar="NAMES", help="Only these systems, by commas.  [default: all but floors, ceilings]")
+@click.option(
+    "--by", metavar="NAMES", help="Strata, by commas: system, turn, a field of the rows, a metric (KEY or KEY:3)."
+)
+@click.option("--unsure", metavar="KEY", help="Draw in proportion to how unsure this metric is.")
+@click.option("--dialogues", is_flag=True, help="Draw whole dialogues.")
+@click.option("--apart", is_flag=True, help="Draw from each system by itself, not the same contexts for all.")
+@click.option("--seed", type=options.SEED, default=12345, help="Of the draw.")
+@click.option("--plan", is_flag=True, help="Draw nothing; say how many ratings --width takes.")
+@click.option("--width", type=_WIDTH, help="Of the interval, from its lower to its upper end.")
+@click.option("--pilot", type=click.Path(), help="Ratings that there are already, of the rows in --sample.")
+@click.option("--sample", type=click.Path(), help="The folder that the rows of --pilot were drawn into.")
+@click.option("--judge", metavar="KEYS", default="", help="The judge of the estimate, with --pilot.")
+@click.option("--quality", default="overall", help="Which of the scores counts, with --pilot.")
+@click.option("--spread", type=float, help="Without --pilot: the standard deviation of ratings.  [default: 1]")
+@click.option("--agreement", type=float, help="Without --pilot: the judge's correlation with people.  [default: 0.5]")
+@click.option("--confidence", "level", type=float, default=0.95, metavar="LEVEL", help="Level of the interval.")
+def sample(
+    run: str, number: int | None, output: Path | None, systems: str | None, by: str | None, plan: bool, **more: Any
+) -> None:
+    """Draw responses of a saved RUN for people to rate, with known probabilities; or plan how many (--plan).
+
+    The rows to rate lie in rows.jsonl, with ids that do not tell the system; sample.json says how they were drawn. Both
+    are needed again by `dialeval estimate --sample`.
+    """
+    from dialeval.core.result import files_of, load
+    from dialeval.human.sample import check_sample_folder, draw
+
+    settings = {name: more.pop(name) for name in ("unsure", "dialogues", "apart", "seed")}
+    chosen = _split(systems)
+    if plan:
+        if number is not None or output is not None:
+            raise click.UsageError("--plan draws nothing; leave -n and -o out")
+        _plan(run, chosen, **more)
+        return
+    if number is None or output is None:
+        raise click.UsageError("name how many responses to rate (-n) and a folder for them (-o)")
+    check_sample_folder(output, files_of(run))
+    drawn = draw(load(run), number, systems=chosen, by=_split(by) or (), **settings)
+    drawn.save(output)
+    for name, stratum in drawn.design.strata.items():
+        if len(drawn.design.strata) > 1:
+            say(f"{name}: {stratum.drawn_responses} of {stratum.responses} responses")
+    say(f"{len(drawn.rows)} responses to rate ({drawn.design.unit}, seed {drawn.design.seed}) are in {output}")
+
+
+def _split(names: str | None) -> list[str] | None:
+    return None if names is None else [name.strip() for name in names.split(",")]
+
+
+def _plan(
+    run: str,
+    systems: list[str] | None,
+    width: float | None,
+    pilot: str | None,
+    spread: float | None,
+    agreement: float | None,
+    level: float,
+    judge: str,
+    **estimated: Any,
+) -> None:
+    """Print how many ratings a width takes."""
+    from dialeval.core.result import load
+    from dialeval.human.estimate import estimate, plan_from_pilot, plan_ratings
+    from dialeval.human.report import plan_table
+    from dialeval.human.sample import tables_of
+
+    if width is None:
+        raise click.UsageError("--plan asks for a --width")
+    known = load(run)
+    rows = {name: len(table) for name, table in tables_of(known, systems).items()}
+    assumed = {"spread": spread, "agreement": agreement}
+    given = {name: value for name, value in assumed.items() if value is not None}
+    if pilot is None:
+        show(plan_table(plan_ratings(rows, width, level, **given)))
+        return
+    if given:
+        raise click.UsageError("--spread and --agreement are assumptions; a --pilot has no need of them")
+    whole, drawn = (estimate(known, pilot, by=judge, of=of, level=level, **estimated) for of in ("dialogues", "run"))
+    show(plan_table(plan_from_pilot(whole, drawn, rows, width)))
+
+
+# `dialeval rate`: a page or a server on which people rate drawn rows, and what they said put together.
+
+_FORM = click.option("--form", type=options.FILE, help="What is asked, in TOML.  [default: overall, from 1 to 5]")
+
+
+@options.examples(
+    "dialeval rate page to-rate/ -o rate.html",
+    "dialeval rate serve to-rate/ --raters ann,bob,cy --per-row 2 --db ratings.sqlite",
+    "dialeval rate merge ann.jsonl bob.jsonl --sample to-rate/ -o ratings.jsonl",
+)
+@click.group()
+def rate() -> None:
+    """Have people rate the rows that `dialeval sample` drew."""
+
+
+@options.examples(
+    "dialeval rate page to-rate/ -o rate.html",
+    "dialeval rate page to-rate/ --form form.toml -o rate.html",
+)
+@rate.command()
+@click.argument("sample", type=click.Path(exists=True, file_okay=False))
+@click.option("-o", "--output", type=options.FILE, required=True, help="Write the page to this file.")
+@_FORM
+def page(sample: str, output: Path, form: Path | None) -> None:
+    """Write one HTML file on which people rate the rows of the folder SAMPLE, without a network.
+
+    Send it to every rater. It does not tell the systems; order and sides differ between raters. Ratings are kept in the
+    browser until the rater downloads them as a file and sends it back.
+    """
+    from dialeval.human.page import rating_page, read_form, things_to_rate
+    from dialeval.human.sample import read_sample
+
+    check_places(None, sample, form, files=(output,))
+    drawn, asked = read_sample(sample), read_form(form)
+    write(output, rating_page(drawn, asked).encode())
+    say(f"{len(things_to_rate(drawn, asked))} to rate; what comes back is put together by `dialeval rate merge`")
+
+
+@options.examples(
+    "dialeval rate merge ann.jsonl bob.jsonl --sample to-rate/ -o ratings.jsonl",
+    "dialeval rate merge ratings.sqlite --sample to-rate/ --adjudicate disputed.html",
+    "dialeval rate merge *.jsonl --sample to-rate/ --adjudicated eve.jsonl -o ratings.jsonl",
+)
+@rate.command()
+@click.argument("files", nargs=-1, required=True, type=click.Path())
+@click.option("-o", "--output", type=options.FILE, help="Write the ratings, or pairs for `rank`, to this file (JSONL).")
+@click.option("--sample", type=click.Path(), help="The folder that the rated rows were drawn into.")
+@click.option("--quality", default="overall", help="Of pairs, the question whose answers -o takes.")
+@click.option("--adjudicate", type=options.FILE, help="Write a page on which to rate the disputed rows once more.")
+@click.option("--adjudicated", multiple=True, type=click.Path(), help="Ratings from that page; they alone count then.")
+@click.option("--most", type=click.IntRange(min=1), default=20, help="Disputed rows.")
+@_FORM
+@click.option("--any-scores", is_flag=True, help="Ratings by another tool: accept any qualities and any numbers.")
+@options.format_(("table", "json", "md"))
+def merge(
+    files: tuple[str, ...],
+    output: Path | None,
+    sample: str | None,
+    quality: str,
+    adjudicate: Path | None,
+    adjudicated: tuple[str, ...],
+    most: int,
+    form: Path | None,
+    any_scores: bool,
+    format_: str,
+) -> None:
+    """Put the ratings of several raters together: FILES they sent back, or the database of `dialeval rate serve`.
+
+    Prints how far raters agree, with each other and with themselves, and the rows on which they differ most. With
+    --sample the written ratings have their texts and systems, and `meta`, `adem train` and `rank` read them alone.
+    Scores that are no answer to the form are refused, and so are rows and pairs that are not in the sample. A rater's
+    first answer to a row counts, and of several first answers the last one.
+    """
+    import orjson
+
+    from dialeval.human import report
+    from dialeval.human.merge import merge_ratings, rated_rows
+    from dialeval.human.page import rating_page, read_form, score_check
+    from dialeval.human.sample import read_sample
+
+    if any_scores and form is not None:
+        raise click.UsageError("--any-scores accepts what --form would refuse; give one of them")
+    if adjudicate is not None and sample is None:
+        raise click.UsageError("--adjudicate shows rows; name the folder that they were drawn into (--sample)")
+    check_places(None, files, adjudicated, sample, form, files=(output, adjudicate))
+    drawn = None if sample is None else read_sample(sample)
+    asked = read_form(form)
+    check = None if any_scores else score_check(None if form is None else asked, drawn)
+    merged = merge_ratings(files, drawn, adjudicated, most, check)
+    rows = rated_rows(merged, drawn, quality)
+    print_as(format_, report, merged)
+    print_warnings(merged.warnings)
+    if output is not None:
+        write(output, b"".join(orjson.dumps(row) + b"\n" for row in rows))
+    if adjudicate is not None and drawn is not None:
+        disputed = [each.id for each in merged.disputed]
+        if not disputed:
+            say("raters differ on no row; there is no page to write")
+            return
+        write(adjudicate, rating_page(drawn, asked, disputed).encode())
+
+
+@options.examples(
+    "dialeval rate serve to-rate/ --raters ann,bob,cy --per-row 2",
+    "dialeval rate serve to-rate/                      goes on where it stopped, with the same links",
+    "dialeval rate merge to-rate/ratings.sqlite --sample to-rate/ -o ratings.jsonl",
+)
+@rate.command()
+@click.argument("sample", type=click.Path(exists=True, file_okay=False))
+@click.option(
+    "--db", "database", type=options.FILE, help="Keep ratings in this file.  [default: ratings.sqlite in SAMPLE]"
+)
+@click.option("--raters", metavar="NAMES", default="", help="Who rates, by commas; others may be added later.")
+@click.option("--per-row", type=click.IntRange(min=1), help="Raters that each row gets.  [default: all]")
+@click.option("--host", default="127.0.0.1", help="The address of this machine that raters reach it by.")
+@click.option(
+    "--port", type=click.IntRange(0, 65535), help="0: any free port.  [default: that of the last time if it is free]"
+)
+@_FORM
+def serve(
+    sample: str, database: Path | None, raters: str, per_row: int | None, host: str, port: int | None, form: Path | None
+) -> None:
+    """Serve the page to a team, with a link of their own for each rater, until Ctrl-C.
+
+    A rating is on the disk before it is acknowledged; until then the page keeps it in the browser and sends it again.
+    Links stay the same when the server is started again. `dialeval rate export` writes the ratings at any time.
+    """
+    from dialeval.human.page import digest_of, read_form, things_to_rate
+    from dialeval.human.sample import ROWS_FILE, SAMPLE_FILE, read_sample
+    from dialeval.human.server import RatingServer, is_loopback
+    from dialeval.human.store import LONGEST_NAME, SUFFIXES, RatingStore
+
+    names = list(dict.fromkeys(name.strip() for name in raters.split(",") if name.strip()))
+    if any(len(name) > LONGEST_NAME for name in names):
+        raise click.UsageError(f"names of raters have at most {LONGEST_NAME} characters")
+    database = database or Path(sample) / "ratings.sqlite"
+    if database.suffix not in SUFFIXES:
+        raise click.UsageError(f"--db is a file that ends in {', '.join(SUFFIXES)}, so that `rate merge` knows it")
+    check_places(None, Path(sample) / SAMPLE_FILE, Path(sample) / ROWS_FILE, form, files=(database,))
+    local = is_loopback(host)
+    drawn, asked = read_sample(sample), read_form(form)
+    digest, things = digest_of(drawn, asked), things_to_rate(drawn, asked)
+    store = RatingStore(database, digest)
+    try:
+        store.add_raters(names)
+        if not store.raters():
+            raise click.UsageError("name who rates: --raters ann,bob")
+        store.deal([thing["id"] for thing in things], per_row, drawn.design.seed)
+        with _start(partial(RatingServer, store, asked, digest, things, host), port, store.port) as server:
+            store.port = server.port
+            if not local:
+                print_warnings(["whoever reaches this address and has a link can rate; nothing is encrypted"])
+            with suppress(KeyboardInterrupt):  # from the first link on, which is when somebody may press it
+                for name, link in server.links().items():
+                    tell(f"{name:<16} {link}")
+                say("each rater has a link; Ctrl-C ends")
+                server.serve_forever()
+        for name, (rated, dealt) in store.counts().items():
+            say(f"{name}: {rated} of {dealt} rated")
+    finally:
+        store.close()
+
+
+def _start(serve_at: Callable[[int], RatingServer], port: int | None, last: int) -> RatingServer:
+    """Listen on a port; where none was named on that of the last time, or on any free one."""
+    from dialeval.core.errors import SettingError
+
+    if port is not None:
+        return serve_at(port)
+    try:
+        return serve_at(last)
+    except SettingError:
+        if not last:
+            raise
+        server = serve_at(0)
+        print_warnings([f"port {last} is taken: links differ from those of the last time"])
+        return server
+
+
+@options.examples(
+    "dialeval rate export to-rate/ratings.sqlite -o ratings.jsonl",
+)
+@rate.command()
+@click.argument("database", type=click.Path())
+@options.output_file
+def export(database: str, output: Path | None) -> None:
+    """Write the ratings in the DATABASE of `dialeval rate serve` as JSON lines, also while the server runs.
+
+    Each line has the id of the row, the rater and the scores, as raters send them back from a page.
+    """
+    import orjson
+
+    from dialeval.human.store import stored_lines
+
+    check_places(None, database, files=(output,))
+    lines = [orjson.dumps(line).decode() + "\n" for _, line in stored_lines(database)]
+    show("".join(lines), output)
+    say(f"{len(lines)} ratings")
+
+
+# `dialeval estimate`: what people would say, from ratings of some rows and a judge on all.
+
+_FILE_WIDTH = 120
+"""Characters in a line of a table that is written to a file."""
+
+
+@options.examples(
+    "dialeval estimate results/ --human ratings.jsonl --by judge",
+    "dialeval estimate results/ --human ann.jsonl --human bob.jsonl --sample to-rate/ --by judge,rouge-l",
+    "dialeval estimate results/ --human ratings.jsonl --by judge --as-if-random -f md",
+)
+@click.command()
+@click.argument("run", type=click.Path(exists=True))
+@click.option("--human", required=True, multiple=True, type=click.Path(), help="Ratings; repeat for several files.")
+@click.option(
+    "--sample",
+    type=click.Path(),
+    help="The folder that the rated rows were drawn into.  [default: the one beside the ratings]",
+)
+@click.option("--by", metavar="KEYS", default="", help="The judge: a metric of the run, or several by commas.")
+@click.option("--quality", default="overall", help="Which of the scores counts.")
+@options.choice("--raters", ["fixed", "random"], "Intervals for these raters, or for others as well (from 5 on).")
+@options.choice("--of", ["dialogues", "run"], "Of other dialogues of the same kind, or of just the rows of the run.")
+@click.option("--baseline", metavar="NAME", help="The system that others are compared with.  [default: the first]")
+@click.option("--confidence", "level", type=float, default=0.95, metavar="LEVEL", help="Level of the intervals.")
+@click.option("--as-if-random", is_flag=True, help="Take ratings that were not drawn for a random sample, and say so.")
+@click.option("--seed", type=options.SEED, default=12345, help="Of the folds that judges are combined by.")
+@options.fields_in("rated rows")
+@options.output_file
+@options.format_()
+def estimate(run: str, human: tuple[str, ...], output: Path | None, format_: str, **settings: Any) -> None:
+    """Estimate what people would say of the systems of a saved RUN, on average and for each difference.
+
+    The judge's mean over all rows is corrected by what people say of the rated ones (prediction-powered inference),
+    with the probabilities that rows were drawn with, and over whole dialogues. The interval from ratings alone stands
+    beside it. Ratings are lines with an id of rows.jsonl, a rater and scores.
+    """
+    from dialeval.core.result import files_of
+    from dialeval.human import report
+    from dialeval.human.estimate import estimate as estimated
+
+    check_places(None, (files_of(run), *human), files=(output,))
+    found = estimated(run, human[0] if len(human) == 1 else list(human), **settings)
+    print_as(format_, report, found, output, _FILE_WIDTH)
+    print_warnings(found.warnings)
+
+
+# `dialeval rank`: systems in order of which of two responses was preferred.
+
+
+@options.examples(
+    "dialeval rank pairs.jsonl",
+    "dialeval rank ann.csv bob.csv --field a=left --field b=right --field better=winner --length",
+    "dialeval rank results/ --by judge --tie 0.2",
+)
+@click.command()
+@click.argument("pairs", nargs=-1, required=True, type=click.Path(exists=True), metavar="PAIRS...|RUN")
+@click.option("--by", metavar="KEY", help="With a run: the metric whose values are compared row by row.")
+@click.option("--tie", type=float, default=0.0, help="With a run: a difference up to this is a tie.")
+@click.option("--length", is_flag=True, help="Hold the length of the responses equal.")
+@click.option("--systems", metavar="NAMES", help="Only these systems, by commas.  [default: all]")
+@click.option("--confidence", "level", type=float, default=0.95, metavar="LEVEL", help="Level of the intervals.")
+@options.fields_in("pairs")
+@options.output_file
+@options.format_()
+def rank(pairs: tuple[str, ...], output: Path | None, format_: str, systems: str | None, **settings: Any) -> None:
+    """Rank systems by PAIRS of responses of which one was preferred, or by a metric of a saved RUN.
+
+    A pair is a row with a, b (the systems) and better (a, b or tie), and where known dialog_id, response_a and
+    response_b (.jsonl, .json, .csv, .tsv, .parquet). Strengths are those of Bradley and Terry with ties; intervals are
+    Student's over dialogues (jackknife).
+    """
+    from dialeval.core.result import RUN_FILE, files_of, load
+    from dialeval.human import report
+    from dialeval.human.rank import rank as ranked
+
+    first = Path(pairs[0])
+    saved = first.is_dir() or first.name == RUN_FILE
+    if saved and len(pairs) > 1:
+        raise click.UsageError("give one run, or any number of files with pairs")
+    check_places(None, files_of(pairs[0]) if saved else pairs, files=(output,))
+    found = ranked(
+        load(first) if saved else list(pairs),
+        systems=None if systems is None else [name.strip() for name in systems.split(",")],
+        **settings,
+    )
+    print_as(format_, report, found, output, _FILE_WIDTH)

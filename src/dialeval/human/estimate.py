@@ -1,0 +1,559 @@
+"""Mean human ratings of every system, and their differences: ratings of a few rows, joined with a judge's of all.
+
+The formulas are in `prediction_powered`; here ratings are joined with the rows that were drawn (`sampling`) and with
+the run, and estimates are computed for each system and for each difference to the baseline. The p-values of the
+differences are adjusted as one family (Holm).
+
+Raters are taken as fixed: intervals are for what these raters would say of other dialogues. With few raters that is
+narrower than what any raters would say (in simulations with three to five raters a mean covers 59 to 75%; differences
+hold, since a strict rater is strict to both systems). `raters="random"` gives intervals for other raters as well, from
+`FEWEST_RATERS` raters on.
+
+A judge that learned from the ratings it is corrected by says of them what it learned, and intervals cover nothing. A
+run knows which rated rows its judges learned from (`core.result.TRAINED_ON`); ratings of which more than `MOST_KNOWN`
+are among them are refused.
+
+Ratings that were not drawn at random with known probabilities are refused: who chooses which rows to rate chooses the
+answer. `as_if_random` takes them for a simple random sample of each system's rows, and the result says so.
+
+Planning: how many ratings give an interval of a certain width: from a pilot, or from assumptions that are printed.
+
+The variance of an estimate (`prediction_powered`) of n of N responses has a part that falls with n and one that only
+more dialogues would make smaller:
+
+    V(n) = a (1 / n - 1 / N) + b
+
+From a pilot, a and b follow from its two variances: b is that over dialogues less that of the draw, and is taken from
+the estimate with the judge, which knows it best, for ratings alone as well. From assumptions, with a standard deviation
+s of ratings, a correlation r of judge and people, and rows that stand alone, a = s^2 (1 - r^2) and b = s^2 / N; then
+V(n) = s^2 / n (1 - r^2 (1 - n / N)). The width is that of the whole interval, from its lower to its upper end. A width
+that ratings of all rows would not give is said to need more dialogues.
+"""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from collections.abc import Hashable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from os import PathLike
+from statistics import NormalDist
+from typing import Any, Literal, get_args
+
+import msgspec
+import numpy as np
+from msgspec import Struct
+
+from dialeval.analysis.matching import on_one_scale, rows_of_ratings
+from dialeval.analysis.pairing import chosen
+from dialeval.core.arguments import checked
+from dialeval.core.arrays import Floats, Ints
+from dialeval.core.display import Shown, listed
+from dialeval.core.errors import SettingError
+from dialeval.core.errors import plain as shown
+from dialeval.core.result import TRAINED_ON, Run, load
+from dialeval.core.rowtable import RowTable
+from dialeval.core.run_schema import Record
+from dialeval.core.version import __version__
+from dialeval.human.sample import Sample, check_same_run, find_sample, read_sample, row_values, strata_of_rows
+from dialeval.io.ratings import DIALOGUE, OVERALL, Ratings, read_ratings, row_digests
+from dialeval.metrics.registry import split_names
+from dialeval.stats import significance
+from dialeval.stats.prediction_powered import (
+    RARE,
+    RatedSystem,
+    RatingEstimate,
+    RatingScale,
+    Target,
+    combine_judges,
+    estimate_mean,
+    over_raters,
+)
+from dialeval.stats.resampling import DEFAULT_LEVEL, DEFAULT_SEED, check_resampling
+
+ALPHA = 0.05
+FEW = 20
+"""Rated clusters below which a warning says that intervals rest on little."""
+FEWEST_RATERS = 5
+"""Raters without which nothing is said of other raters."""
+MOST_KNOWN = 0.05
+"""The fraction of rated rows that a judge may have learned from: some rows, such as greetings, are in every set."""
+ASSUMED_SPREAD = 1.0
+"""The standard deviation of ratings, as on a scale from 1 to 5."""
+ASSUMED_AGREEMENT = 0.5
+"""The correlation of a good judge with people."""
+
+Raters = Literal["fixed", "random"]
+_APART = 10**9
+"""Between the numbers of units that belong to different systems."""
+
+
+class PeopleFigure(RatingEstimate, frozen=True, kw_only=True):
+    """The mean human rating of a system, or by how much it is above that of the baseline."""
+
+    system: str
+    baseline: str | None
+    """None: the estimate is the system's own."""
+    agreement: float
+    """The correlation of judge and people over the rated rows; NaN for a difference, and where one does not vary."""
+    adjusted_p: float
+
+
+class People(
+    Shown,
+    Record,
+    frozen=True,
+    kw_only=True,
+    rename={"version": "dialeval", "target": "of", "figures": "systems"},
+):
+    """The result of `dialeval.estimate`, and its JSON: `people["damd"].interval`."""
+
+    version: str
+    quality: str
+    by: Sequence[str]
+    target: Target
+    """`dialogues`: of other dialogues of the same kind; `run`: of the rows of the run."""
+    level: float
+    unit: str
+    """What intervals are over: `dialogues`, or `rows` where each row is a dialogue."""
+    seed: int
+    at_random: bool
+    """Whether the rated rows were drawn with known probabilities; if not, they were taken for a random sample."""
+    raters: Raters
+    """Whether intervals are for these raters (`fixed`) or for others as well (`random`)."""
+    named_raters: int
+    """How many raters the ratings name."""
+    baseline: str
+    figures: Sequence[PeopleFigure]
+    differences: Sequence[PeopleFigure]
+    warnings: Sequence[str]
+
+    def __repr__(self) -> str:
+        names = listed([each.system for each in self.figures], "system")
+        ratings = sum(each.ratings for each in self.figures)
+        return f"<People: {shown(self.quality)} of {names}, {ratings:,} ratings, by {listed(self.by, 'judge')}>"
+
+    def __getitem__(self, system: str) -> PeopleFigure:
+        return next(figure for figure in self.figures if figure.system == system)
+
+
+@checked
+def estimate(
+    run: Run | str | PathLike[str],
+    human: Any,
+    *,
+    by: str | Sequence[str] = (),
+    sample: Sample | str | PathLike[str] | None = None,
+    quality: str = OVERALL,
+    of: Target = "dialogues",
+    level: float = DEFAULT_LEVEL,
+    baseline: str | None = None,
+    as_if_random: bool = False,
+    fields: Mapping[str, str] | None = None,
+    seed: int = DEFAULT_SEED,
+    raters: Raters = "fixed",
+) -> People:
+    """Estimate the mean human rating of the systems of a run, from ratings of some rows and a judge's of all.
+
+    Args:
+        run: The run, or the folder of a saved one.
+        human: The ratings, as in `dialeval.agreement`.
+        by: The judge, a metric of the run; several are combined; none gives the ratings alone.
+        sample: The folder that the rated rows were drawn into (`dialeval.draw`); it is found by itself next to the file
+            of ratings. Without it ratings are refused, unless `as_if_random`.
+        quality: Which of the scores counts.
+        of: `dialogues`, for other dialogues of the same kind, or `run`, for just the rows of the run.
+        level: The level of the intervals.
+        baseline: The system that others are compared with.
+        as_if_random: Take ratings of rows that were not drawn for a random sample.
+        fields: Names of fields in the ratings.
+        seed: Of the folds that several judges are combined by.
+        raters: `fixed`, for what these raters would say, or `random`, for other raters as well.
+
+    Returns:
+        An estimate for each system, and for each difference to the baseline.
+    """
+    if raters not in get_args(Raters):
+        raise SettingError(f"raters are {' or '.join(get_args(Raters))}, not {raters!r}")
+    if of not in get_args(Target):
+        raise SettingError(f"people's opinion is estimated of dialogues or of run, not of {of!r}")
+    check_resampling(level, 1)
+    known = run if isinstance(run, Run) else load(run)
+    keys = split_names(by) if isinstance(by, str) else list(by)
+    drawn, ratings = _read_inputs(human, sample, as_if_random, fields)
+    if quality not in ratings.values:
+        raise SettingError(f"nobody rated {quality!r}; there is {', '.join(ratings.values)}")
+    if on_one_scale(ratings, quality)[1] is not None:
+        raise SettingError("ratings on different scales have no mean; estimate those of each scale for themselves")
+    overlap = _check_unseen(known, keys, ratings, quality)
+    if drawn is None and DIALOGUE in ratings.levels:
+        raise SettingError("whole dialogues were rated and not responses; give ratings of single responses")
+    strata, places = ({}, rows_of_ratings(known, ratings)) if drawn is None else (_stratum_codes(known, drawn), {})
+    study = _Study(known, drawn, strata, places, ratings, quality, keys, seed)
+    values = ratings.values[quality]
+    systems, scale = study.systems(values), _scale(ratings, quality)
+    first, others = _order(known, systems, baseline)
+    targets = [*((name, None) for name in (first, *others)), *((name, first) for name in others)]
+    single = 1 + len(others)
+
+    def estimate_all(rated: Mapping[str, RatedSystem]) -> list[RatingEstimate]:
+        return [
+            estimate_mean(rated[name], None if base is None else rated[base], of, level, scale)
+            for name, base in targets
+        ]
+
+    found = estimate_all(systems)
+    names = list(dict.fromkeys(name for row in ratings.raters.get(quality, ()) for name in row))
+    if raters == "random":
+        without = [estimate_all(each) for each in study.without_each_rater(names, systems)]
+        alone = {}
+        for number, (name, each) in enumerate(systems.items()):
+            own = np.arange(len(each.people)) + number * _APART
+            alone[name] = replace(each, dialogue=own, unit=own)
+        a_row = float(np.mean([len(row) for row in ratings.annotations[quality] if len(row)]))
+        for at, ((_, base), rows) in enumerate(zip(targets, estimate_all(alone), strict=True)):
+            bounds = None if scale is None or base is not None else scale.bounds
+            found[at] = over_raters(found[at], [each[at] for each in without], rows, a_row, level, bounds)
+    adjusted = significance.holm([each.p for each in found[single:]])
+    figures = [
+        PeopleFigure(
+            **msgspec.structs.asdict(each),
+            system=name,
+            baseline=base,
+            agreement=_correlate_judge(systems[name]) if base is None else math.nan,
+            adjusted_p=p,
+        )
+        for each, (name, base), p in zip(found, targets, [math.nan] * single + adjusted, strict=True)
+    ]
+    figures, differences = figures[:single], figures[single:]
+    return People(
+        version=__version__,
+        quality=quality,
+        by=keys,
+        target=of,
+        level=level,
+        unit="rows" if all(len(study.table(n).offsets) - 1 == len(study.table(n)) for n in systems) else "dialogues",
+        seed=seed,
+        at_random=drawn is not None,
+        raters=raters,
+        named_raters=len(names),
+        baseline=first,
+        figures=figures,
+        differences=differences,
+        warnings=[*study.warnings(), *overlap, *_doubts(figures, keys, scale)],
+    )
+
+
+def _read_inputs(
+    human: Any, sample: Sample | str | PathLike[str] | None, as_if_random: bool, fields: Mapping[str, str] | None
+) -> tuple[Sample | None, Ratings]:
+    """Return the sample, None if ratings are taken as if they were random, and the ratings."""
+    drawn = read_sample(sample) if isinstance(sample, str | PathLike) else sample
+    if drawn is None and not as_if_random:
+        given = human if isinstance(human, list | tuple) else [human]
+        found = find_sample(given, fields) if all(isinstance(each, str | PathLike) for each in given) else None
+        if found is None:
+            raise SettingError(
+                "ratings of rows that were not drawn at random say nothing about the others; name the folder that they "
+                "were drawn into (--sample), or take them for a random sample and have it said (--as-if-random)"
+            )
+        return found
+    if isinstance(human, Ratings):
+        return drawn, human
+    return drawn, read_ratings(human, fields, None if drawn is None else drawn.by_id())
+
+
+def _stratum_codes(run: Run, sample: Sample) -> dict[str, Ints]:
+    """Return the number of the stratum of every row of the run, by system; refuse a run that was not drawn from."""
+    check_same_run(sample, run)
+    codes = {name: code for code, name in enumerate(sample.design.strata)}
+    names = strata_of_rows(run, sample)
+    other = next((row for row in sample.rows if names[row.system][row.place] != row.stratum), None)
+    if other is not None or any(name not in codes for own in names.values() for name in own):
+        raise SettingError(
+            "the strata of the run are not those that the rows were drawn by; give the run that they were drawn from, "
+            "with the same values of its metrics"
+        )
+    return {system: np.array([codes[name] for name in own], np.int64) for system, own in names.items()}
+
+
+@dataclass(frozen=True, eq=False)
+class _Study:
+    """The ratings of a quality, with the run and the sample that they are of."""
+
+    run: Run
+    sample: Sample | None
+    """None: the rated rows are taken for a simple random sample of each system's rows."""
+    strata: Mapping[str, Ints]
+    """By system: the stratum of each row, of a sample."""
+    places: Mapping[str, tuple[Ints, Ints]]
+    """By system: which ratings are of its rows, and of which; without a sample."""
+    ratings: Ratings
+    quality: str
+    keys: Sequence[str]
+    """The judges."""
+    seed: int
+
+    def table(self, name: str) -> RowTable:
+        """Return the rows of a system."""
+        rows = self.run[name].rows
+        if rows is None:
+            raise SettingError("the run does not say what its rows are; score again and save it with items")
+        return rows
+
+    def systems(self, values: Floats) -> dict[str, RatedSystem]:
+        """Return the rows of every system with ratings and judges; `values`: a mean rating for each rated row."""
+        found = self._take_as_random(values) if self.sample is None else self._take_sample(self.sample, values)
+        if not self.keys:
+            return found
+        for name, system in found.items():
+            columns = [row_values(self.run[name], self.table(name), key, name) for key in self.keys]
+            found[name] = replace(system, judges=np.column_stack(columns))
+        if len(self.keys) == 1:
+            return found
+        judges = combine_judges(list(found.values()), self.seed)
+        return {name: replace(each, judges=own) for (name, each), own in zip(found.items(), judges, strict=True)}
+
+    def _take_sample(self, sample: Sample, values: Floats) -> dict[str, RatedSystem]:
+        """Return the rows of every system that was drawn from, with their ratings."""
+        design = sample.design
+        rating = dict(zip(self.ratings.ids, values.tolist(), strict=True))
+        rated = Counter(row.stratum for row in sample.rows if not math.isnan(rating.get(row.id, math.nan)))
+        answered = {
+            code: rated[name] / max(stratum.drawn_responses, 1)
+            for code, (name, stratum) in enumerate(design.strata.items())
+        }
+        tables = {name: self.table(name) for name in design.systems}
+        dialogues = _number_dialogues(tables)
+        found, before = {}, 0
+        for name, table in tables.items():
+            own = [row for row in sample.rows if row.system == name]
+            places = np.array([row.place for row in own], np.int64)
+            people, probability = np.full(len(table), np.nan), np.ones(len(table))
+            people[places] = [rating.get(row.id, math.nan) for row in own]
+            probability[places] = [row.probability for row in own]
+            unit = table.clusters if design.unit == "dialogues" else np.arange(len(table))
+            unit = unit + before if design.apart else unit
+            judges = np.zeros((len(table), 0))
+            found[name] = RatedSystem(people, judges, probability, self.strata[name], unit, dialogues[name], answered)
+            before += len(table)
+        return found
+
+    def _take_as_random(self, values: Floats) -> dict[str, RatedSystem]:
+        """Return the rows of every system with ratings, these taken for a simple random sample of its rows."""
+        tables = {name: self.table(name) for name in self.places}
+        dialogues = _number_dialogues(tables)
+        found = {}
+        for name, (rated, rows) in self.places.items():
+            size = len(tables[name])
+            people = np.full(size, np.nan)
+            people[rows] = values[rated]
+            if number := int((~np.isnan(people)).sum()):
+                probability, stratum = np.full(size, number / size), np.zeros(size, np.int64)
+                judges = np.zeros((size, 0))
+                found[name] = RatedSystem(people, judges, probability, stratum, np.arange(size), dialogues[name])
+        if not found:
+            raise SettingError(f"no row of the run has a rating of {self.quality}")
+        if len({tuple(each.rated.tolist()) for each in found.values()}) > 1:
+            for number, (name, each) in enumerate(found.items()):
+                found[name] = replace(each, unit=each.unit + number * _APART)
+        return found
+
+    def without_each_rater(
+        self, names: Sequence[str], systems: Mapping[str, RatedSystem]
+    ) -> list[dict[str, RatedSystem]]:
+        """Return the systems without the ratings of each rater in turn."""
+        annotations, raters = self.ratings.annotations[self.quality], self.ratings.raters.get(self.quality, ())
+        rows = list(zip(annotations, raters, strict=True))
+        if len(names) < FEWEST_RATERS or any(len(values) != len(who) for values, who in rows):
+            raise SettingError(
+                f"intervals for other raters need ratings of at least {FEWEST_RATERS} raters, each with a name; there "
+                f"are {len(names)}: take raters as fixed"
+            )
+        found = []
+        for name in names:
+            kept = [values[[other != name for other in who]] for values, who in rows]
+            made = self.systems(np.array([float(values.mean()) if len(values) else math.nan for values in kept]))
+            if made.keys() != systems.keys() or not all(len(each.rated) for each in made.values()):
+                raise SettingError(f"without {name!r} a system has no ratings; take raters as fixed")
+            found.append(made)
+        return found
+
+    def warnings(self) -> list[str]:
+        """Return what is doubtful about the choice of the rated rows."""
+        values = self.ratings.values[self.quality]
+        if self.sample is not None:
+            rated = {name for name, value in zip(self.ratings.ids, values, strict=True) if not math.isnan(value)}
+            missing, drawn = sum(row.id not in rated for row in self.sample.rows), len(self.sample.rows)
+            chance = f"have no rating of {self.quality}; they are taken for missing by chance"
+            return [f"{missing} of {drawn} drawn rows {chance}"] if missing else []
+        warnings = ["the rated rows were not drawn at random, as far as anybody knows: figures are as if they had been"]
+        used, given = sum(len(rows) for _, rows in self.places.values()), len(values)
+        if used < given:
+            warnings.append(f"{given - used} of {given} rated rows are not in the run and are left out")
+        return warnings
+
+
+def _number_dialogues(tables: Mapping[str, RowTable]) -> dict[str, Ints]:
+    """Return the number of each row's dialogue, the same for all systems: by its name, or by its place if it has none.
+
+    Where systems have the same dialogues in the same order, they are numbered by their places.
+    """
+    first = next(iter(tables.values()))
+    alike = all(np.array_equal(first.offsets, table.offsets) for table in tables.values())
+    numbers: dict[Hashable, int] = {}
+    found = {}
+    for name, table in tables.items():
+        keys: list[Hashable] = [("" if alike else name, cluster) for cluster in range(len(table.offsets) - 1)]
+        if not alike and table.dialogues is not None:
+            keys = [title or key for title, key in zip(table.dialogues, keys, strict=True)]
+        codes = np.array([numbers.setdefault(key, len(numbers)) for key in keys], np.int64)
+        found[name] = codes[table.clusters]
+    return found
+
+
+def _scale(ratings: Ratings, quality: str) -> RatingScale | None:
+    """Return the scale of the ratings: that of yes/no answers, or the one that all rows state."""
+    values = np.unique(np.concatenate([np.empty(0), *ratings.annotations[quality]]))
+    if np.isin(values, (0.0, 1.0)).all():
+        return RatingScale((0.0, 1.0), yes_no=True)
+    scales = np.unique(ratings.scales, axis=0)
+    if quality != OVERALL or len(scales) != 1 or np.isnan(scales).any():
+        return None
+    low, high = scales[0].tolist()
+    if values[0] < low or values[-1] > high:
+        return None
+    return RatingScale((low, high), yes_no=bool(np.isin(values, (low, high)).all()))
+
+
+def _check_unseen(run: Run, keys: Sequence[str], ratings: Ratings, quality: str) -> list[str]:
+    """Refuse ratings that a judge of the run learned from; return warnings about a few."""
+    known = run.details.get(TRAINED_ON)
+    if not isinstance(known, Mapping):
+        return []
+    rated = set(row_digests(ratings.take(~np.isnan(ratings.values[quality]))))
+    warnings = []
+    for key in keys:
+        signatures = [run[name][key].signature for name in run if key in run[name]]
+        judges = {value for signature in signatures if signature is not None for value in signature.values()}
+        seen = {row for judge in judges for row in known.get(judge, ())} & rated
+        learned = f"{key} learned from {len(seen)} of the {len(rated)} rated rows"
+        if len(seen) > MOST_KNOWN * len(rated):
+            raise SettingError(
+                f"{learned}, so that it says of them what people said and no interval would hold; estimate by a judge "
+                "that was trained on other ratings, or rate others"
+            )
+        warnings += [learned] if seen else []
+    return warnings
+
+
+def _order(run: Run, systems: Mapping[str, RatedSystem], baseline: str | None) -> tuple[str, list[str]]:
+    """Return the baseline and the others; a single system is its own."""
+    here = {name: run[name] for name in run if name in systems}
+    if len(here) == 1 and baseline in (None, *here):
+        return next(iter(here)), []
+    return chosen(here, baseline, here)
+
+
+def _correlate_judge(system: RatedSystem) -> float:
+    """Return the weighted correlation of judge and people over the rated rows."""
+    if not system.judges.shape[1]:
+        return math.nan
+    rated = system.rated[~np.isnan(system.judges[system.rated, 0])]
+    judge, people, weights = system.judges[rated, 0], system.people[rated], 1 / system.probability[rated]
+    if len(rated) < 2 or not np.ptp(judge) or not np.ptp(people):
+        return math.nan
+    judge, people = (each - np.average(each, weights=weights) for each in (judge, people))
+    squares = float((weights * judge * judge).sum()) * float((weights * people * people).sum())
+    return float((weights * judge * people).sum()) / math.sqrt(squares)
+
+
+def _doubts(figures: Sequence[PeopleFigure], keys: Sequence[str], scale: RatingScale | None) -> list[str]:
+    """Return warnings about few clusters, and about judges that were not used."""
+    warnings = []
+    if (least := min(each.clusters for each in figures)) < FEW:
+        warnings.append(
+            f"ratings of only {least} dialogues or contexts: intervals rest on little, and may be too narrow"
+        )
+    names = ", ".join(shown(each.system) for each in figures if not any(each.factors))
+    if keys and scale is not None and scale.yes_no and names:
+        few = f"fewer than {RARE} answers of the rarer kind for {names}"
+        warnings.append(f"{few}: estimates are those of ratings alone")
+    return warnings
+
+
+class Needed(Struct, frozen=True):
+    """How many ratings of a system, or of both systems of a difference; None: more dialogues are needed."""
+
+    what: str
+    of: int
+    """Responses that could be rated."""
+    with_judge: int | None
+    alone: int | None
+
+
+class RatingPlan(Record, frozen=True):
+    """How many ratings an interval of some width takes."""
+
+    width: float
+    level: float
+    needed: list[Needed]
+    assumptions: list[str]
+    """What the numbers rest on, in sentences."""
+
+
+def plan_ratings(
+    rows: dict[str, int],
+    width: float,
+    level: float = DEFAULT_LEVEL,
+    spread: float = ASSUMED_SPREAD,
+    agreement: float = ASSUMED_AGREEMENT,
+) -> RatingPlan:
+    """Plan ratings of each system for a width, from assumptions; `rows`: the responses of each."""
+    if not spread > 0 or not -1 <= agreement <= 1:
+        raise SettingError("a standard deviation is above 0, and a correlation between -1 and 1")
+    wanted = _variance(width, level)
+    needed = []
+    for name, number in rows.items():
+        floor = spread**2 / number
+        judged = _number(spread**2 * (1 - agreement**2), floor, number, wanted)
+        needed.append(Needed(name, number, judged, _number(spread**2, floor, number, wanted)))
+    assumptions = [
+        f"ratings have a standard deviation of {spread:g} (--spread)",
+        f"the judge's correlation with people is {agreement:g} (--agreement)",
+        "rows stand alone: ratings of one dialogue are as different as those of several",
+    ]
+    return RatingPlan(width, level, needed, assumptions)
+
+
+def plan_from_pilot(over_dialogues: People, of_run: People, rows: dict[str, int], width: float) -> RatingPlan:
+    """Plan ratings for a width, from a pilot that was estimated for both targets."""
+    wanted = _variance(width, over_dialogues.level)
+    needed = []
+    found, within = ([*each.figures, *each.differences] for each in (over_dialogues, of_run))
+    for whole, drawn in zip(found, within, strict=True):
+        names = [whole.system] if whole.baseline is None else [whole.system, whole.baseline]
+        number, rated = sum(rows[name] for name in names), whole.ratings
+        floor = max(whole.error**2 - drawn.error**2, 0.0)
+        share = 1 / rated - 1 / number if rated < number else math.inf
+        judged, alone = (_number(e**2 / share, floor, number, wanted) for e in (drawn.error, drawn.alone_error))
+        needed.append(Needed(" - ".join(names), number, judged, alone))
+    assumptions = [
+        f"ratings to come are like the {sum(each.ratings for each in over_dialogues.figures)} of the pilot",
+        "they are drawn in the same way",
+    ]
+    return RatingPlan(width, over_dialogues.level, needed, assumptions)
+
+
+def _variance(width: float, level: float) -> float:
+    """Return the variance that gives an interval of a width."""
+    if not (math.isfinite(width) and width > 0):
+        raise SettingError(f"the width of an interval is a number above 0, not {width}")
+    return (width / 2 / NormalDist().inv_cdf((1 + level) / 2)) ** 2
+
+
+def _number(falling: float, floor: float, rows: int, wanted: float) -> int | None:
+    """Return the least n with falling (1 / n - 1 / rows) + floor <= wanted; None if all rows do not give it."""
+    if math.isnan(falling) or math.isnan(floor) or floor > wanted:
+        return None
+    return min(rows, max(2, math.ceil(1 / ((wanted - floor) / falling + 1 / rows)))) if falling else 2

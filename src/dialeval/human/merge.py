@@ -1,0 +1,261 @@
+"""Merge the ratings of several raters: inter-annotator agreement, each rater, and the rows to adjudicate.
+
+- Per quality: Krippendorff's alpha and one rater against the others (`correlation.ceiling`).
+- Per rater and quality: with oneself (rows that came twice: how often the same answer, how far apart on average), and
+  with the others (the correlation with their mean, and by how much higher or lower on average).
+- To adjudicate: rows of two raters or more, by spread: the largest difference of two raters as a share of the range of
+  the quality, of the quality where it is largest.
+
+A rater's first answer counts; the second one is there for consistency only. Where files hold one answer twice, the one
+that comes last counts, and a warning says so. `estimate --human` has the same rule (`data.rows.ratings`). Adjudicated
+rows have the answers of the adjudicator and no others.
+"""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from os import PathLike, fspath
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from msgspec import Struct
+
+from dialeval.core.display import Shown, listed
+from dialeval.core.errors import SettingError
+from dialeval.core.run_schema import Record
+from dialeval.core.version import __version__
+from dialeval.human.store import SUFFIXES, stored_lines
+from dialeval.io.ratings import TIE, RatingLine, ScoreCheck, possible_outcomes, read_rating_lines
+from dialeval.io.rows import Records
+from dialeval.stats.correlation import Ceiling, ceiling
+
+if TYPE_CHECKING:
+    from dialeval.human.sample import Sample
+
+
+MOST = 20
+"""Rows to adjudicate."""
+_FEWEST = 3
+"""Rows without which a correlation says nothing."""
+
+
+class RaterQuality(Struct, frozen=True, kw_only=True):
+    """What is known of a rater's answers to a question; NaN where nothing is."""
+
+    rater: str
+    quality: str
+    rows: int
+    twice: int
+    """Rows that came twice."""
+    same: float
+    """The share of these with the same answer."""
+    apart: float
+    """The mean distance of the two answers."""
+    shared: int
+    """Rows that others rated, too."""
+    correlation: float
+    """Pearson's, with the mean of the others."""
+    higher: float
+    """Mean of the answers minus that of the others."""
+
+
+class Disputed(Struct, frozen=True):
+    """A row on which raters differ."""
+
+    id: str
+    quality: str
+    spread: float
+    answers: Mapping[str, float]
+    """By rater."""
+
+
+class MergedRatings(
+    Shown,
+    Record,
+    frozen=True,
+    kw_only=True,
+    rename={"version": "dialeval", "ceilings": "qualities", "disputed": "adjudicate"},
+):
+    """The ratings that count, and how far raters agree."""
+
+    version: str = __version__
+    lines: Sequence[RatingLine]
+    """One for each rater and row."""
+    ceilings: Mapping[str, Ceiling]
+    """By quality."""
+    raters: Sequence[RaterQuality]
+    seconds: Mapping[str, float]
+    """Median time of a rater for a row."""
+    disputed: Sequence[Disputed]
+    """Those with the largest spread first."""
+    warnings: Sequence[str]
+
+    def __repr__(self) -> str:
+        raters = sorted({line.rater for line in self.lines})
+        return f"<MergedRatings: {len(self.lines):,} ratings by {listed(raters, 'rater')}>"
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return plain data for JSON, with the numbers of ratings and rows instead of the ratings."""
+        plain = super().to_dict()
+        del plain["lines"]
+        return {**plain, "ratings": len(self.lines), "rows": len({line.id for line in self.lines})}
+
+
+_Lines = dict[tuple[str, str, bool], RatingLine]
+"""By row, rater and whether it is a second answer."""
+
+
+def merge_ratings(
+    files: Iterable[str | PathLike[str]],
+    sample: Sample | None = None,
+    adjudicated: Iterable[str | PathLike[str]] = (),
+    most: int = MOST,
+    check: ScoreCheck | None = None,
+) -> MergedRatings:
+    """Merge the ratings in files of raters and databases of servers.
+
+    With a `sample`, all of them are of its rows, or of the pairs that were shown; `check` is what their scores pass.
+    """
+    lines = _read(files, sample, check)
+    final = [line for line in _read(adjudicated, sample, check) if not line.again]
+    if not lines:
+        raise SettingError("no ratings were given; name at least one file that a rater sent back")
+    last, warnings = _keep_last(lines)
+    first = [line for line in last.values() if not line.again]
+    first += [line._replace(again=False) for (*key, again), line in last.items() if again and (*key, False) not in last]
+    answers: _Answers = {}
+    for line in first:
+        for quality, value in line.scores.items():
+            answers.setdefault(quality, {}).setdefault(line.id, {})[line.rater] = value
+    settled = {line.id for line in final}
+    times: dict[str, list[float]] = {line.rater: [] for line in lines}
+    for line in lines:
+        times[line.rater] += [] if line.seconds is None else [line.seconds]
+    return MergedRatings(
+        lines=[*(line for line in first if line.id not in settled), *final],
+        ceilings={
+            name: ceiling([np.array([*row.values()]) for row in rows.values()]) for name, rows in answers.items()
+        },
+        raters=[each for quality, rows in answers.items() for each in _raters(quality, rows, last)],
+        seconds={rater: float(np.median(own)) if own else math.nan for rater, own in times.items()},
+        disputed=[each for each in _disputed(answers) if each.id not in settled][:most],
+        warnings=warnings,
+    )
+
+
+def _keep_last(lines: Sequence[RatingLine]) -> tuple[_Lines, list[str]]:
+    """Return the last of equal answers, with the qualities that only an earlier one has, and warnings."""
+    last: _Lines = {}
+    changed: Counter[str] = Counter()
+    for line in lines:
+        key = (line.id, line.rater, line.again)
+        before = last[key].scores if key in last else {}
+        changed[line.rater] += any(before.get(quality, value) != value for quality, value in line.scores.items())
+        last[key] = line._replace(scores={**before, **line.scores})
+    warnings = [
+        f"{rater} has {number} rating{'s'[: number != 1]} with other scores in a later line; the last one counts"
+        for rater, number in changed.items()
+        if number
+    ]
+    return last, warnings
+
+
+def _read(files: Iterable[str | PathLike[str]], sample: Sample | None, check: ScoreCheck | None) -> list[RatingLine]:
+    sources: list[Any] = [
+        Records(fspath(file), stored_lines(file)) if Path(file).suffix in SUFFIXES else file for file in files
+    ]
+    known = None if sample is None else {row.id for row in sample.rows} | sample.pairs().keys()
+    return read_rating_lines(sources, known, check)
+
+
+_Answers = dict[str, dict[str, dict[str, float]]]
+"""By quality, row and rater."""
+
+
+def _raters(quality: str, rows: Mapping[str, Mapping[str, float]], lines: _Lines) -> Iterable[RaterQuality]:
+    """Yield what is known of each rater's answers to a question."""
+    for rater in dict.fromkeys(rater for row in rows.values() for rater in row):
+        own = {identity: row[rater] for identity, row in rows.items() if rater in row}
+        seconds = {row: lines[row, rater, True].scores for row in own if (row, rater, True) in lines}
+        again = np.array(
+            [
+                abs(own[row] - scores[quality])
+                for row, scores in seconds.items()
+                if quality in scores and (row, rater, False) in lines
+            ]
+        )
+        shared = [identity for identity in own if len(rows[identity]) > 1]
+        mine = np.array([own[identity] for identity in shared])
+        others = ([value for name, value in rows[identity].items() if name != rater] for identity in shared)
+        theirs = np.array([np.mean(values) for values in others])
+        varies = len(mine) >= _FEWEST and np.ptp(mine) > 0 and np.ptp(theirs) > 0
+        yield RaterQuality(
+            rater=rater,
+            quality=quality,
+            rows=len(own),
+            twice=len(again),
+            same=float(np.mean(again == 0)) if len(again) else math.nan,
+            apart=float(np.mean(again)) if len(again) else math.nan,
+            shared=len(shared),
+            correlation=float(np.corrcoef(mine, theirs)[0, 1]) if varies else math.nan,
+            higher=float((mine - theirs).mean()) if shared else math.nan,
+        )
+
+
+def _disputed(answers: _Answers) -> list[Disputed]:
+    """Return rows on which raters differ, those where they differ most first."""
+    found: dict[str, Disputed] = {}
+    for quality, rows in answers.items():
+        values = [value for row in rows.values() for value in row.values()]
+        whole = max(values) - min(values)
+        for identity, row in rows.items():
+            spread = (max(row.values()) - min(row.values())) / whole if whole else 0.0
+            if spread and (identity not in found or found[identity].spread < spread):
+                found[identity] = Disputed(identity, quality, spread, dict(row))
+    return sorted(found.values(), key=lambda each: -each.spread)
+
+
+def rated_rows(merged: MergedRatings, sample: Sample | None, quality: str) -> list[dict[str, Any]]:
+    """Return the ratings as rows that `meta`, `estimate` and `adem train` read, or, of pairs, as `rank` does.
+
+    With a `sample` a row has its texts and its system. Of pairs the answers to one question are taken, `quality`.
+    """
+    known, pairs = ({}, {}) if sample is None else (sample.by_id(), sample.pairs())
+    made = []
+    for line in merged.lines:
+        if sample is None or line.id in known:
+            made.append({**known.get(line.id, {"id": line.id}), "rater": line.rater, "scores": line.scores})
+            continue
+        if quality not in line.scores:
+            raise SettingError(f"{line.rater} did not compare {line.id} by {quality!r}; there is {list(line.scores)}")
+        left, right = (known[row.id] for row in pairs[line.id])
+        made.append(_pair_row(line, left, right, int(np.sign(line.scores[quality]))))
+    return made
+
+
+def _pair_row(line: RatingLine, left: Mapping[str, Any], right: Mapping[str, Any], outcome: int) -> dict[str, Any]:
+    """Return a compared pair as a row for `rank`, with the name of the better system.
+
+    A system that is called `a` or `b` is put on the side of its name, so that name and side mean the same.
+    """
+    if left["system"] in ("b", "B") or right["system"] in ("a", "A"):
+        left, right, outcome = right, left, -outcome
+    better = {1: left["system"], 0: TIE, -1: right["system"]}[outcome]
+    if possible_outcomes(better, left["system"], right["system"]) != {outcome}:
+        raise SettingError(
+            f"the systems {left['system']!r} and {right['system']!r} cannot be told from sides and ties in a file of "
+            "pairs; rename them and sample again"
+        )
+    return {
+        "id": line.id,
+        "dialog_id": left.get("dialog_id"),
+        "a": left["system"],
+        "b": right["system"],
+        "better": better,
+        "response_a": left["response"],
+        "response_b": right["response"],
+        "rater": line.rater,
+    }

@@ -1,0 +1,222 @@
+"""The page on which people rate: one file without a network, or what `rating_server` sends to a rater.
+
+It is blind: of a row it holds the id, the context with its roles and the response (with the form's `reference` also the
+references), and nothing that tells the system. Order and sides are drawn in the page, by the rater's name and a digest
+of sample and form, so that they differ between raters and stay the same when the page is opened again. Ratings are
+lines `{"id": ..., "rater": ..., "scores": {"overall": 4}, "seconds": 12.3}`, with `comment` where there is one and
+`again` where the row came for the second time.
+
+Two responses to be compared have the id `FIRST-SECOND` of the two rows; 1 says that FIRST is better, -1 that SECOND is.
+
+The form: what raters are asked about every response, from a small TOML file.
+
+    title = "How good are these replies?"
+    instructions = "Read the conversation, then rate the reply."
+    repeat = 0.1                 # share of rows that come twice; 0 to 0.3
+    comment = true               # whether there is room for one
+    reference = false            # whether the reference is shown
+    compare = false              # true: two replies to one context side by side, which is better?
+
+    [[quality]]
+    name = "overall"             # the key of its scores
+    question = "How good is the reply?"
+    low = 1                      # a scale of whole numbers, at most ten
+    high = 5
+    labels = ["very bad", "very good"]    # of the ends, or one for each number
+
+    [[quality]]
+    name = "polite"
+    question = "Is it polite?"
+    kind = "yes-no"              # scores 1 and 0
+
+Every entry may be left out; without a file there is one quality, `overall`, from 1 to 5. With `compare` a quality is
+answered by a side or by no difference, and scored 1 (the first response of the pair), 0 or -1.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Annotated, Any, Literal
+
+import msgspec
+from msgspec import Meta, Struct, field
+
+from dialeval.core import gate
+from dialeval.core.errors import SettingError
+from dialeval.human.sample import PAIR, Sample, SampledRow
+from dialeval.reports import markup
+from dialeval.reports.html import asset, document, heading, script
+
+if TYPE_CHECKING:
+    from dialeval.io.ratings import ScoreCheck
+
+
+SCRIPTS = ("text.js", "rate-order.js", "rate-store.js", "rate-files.js", "rate.js")
+_FROM_SERVER = "; connect-src 'self'"
+Text = Annotated[str, Meta(max_length=2_000)]
+_REMEDY = "docs/people.md explains every entry of a form"
+_MOST = 10
+"""Numbers of a scale: as many as there are digits to press."""
+
+
+class Choice(Struct):
+    """One of the answers to a question."""
+
+    value: int
+    label: str
+    keys: list[str]
+    """What one may press for it; the first is shown."""
+
+
+class Quality(Struct, forbid_unknown_fields=True):
+    """A question, and what it is called in ratings."""
+
+    name: Annotated[str, Meta(min_length=1, max_length=64)] = "overall"
+    question: Text = ""
+    kind: Literal["scale", "yes-no"] = "scale"
+    low: Annotated[int, Meta(ge=0, le=9)] = 1
+    high: Annotated[int, Meta(ge=1, le=10)] = 5
+    labels: list[Text] = []
+
+    def __post_init__(self) -> None:
+        numbers = self.high - self.low + 1
+        if not 2 <= numbers <= _MOST:
+            raise ValueError(f"a scale has 2 to {_MOST} numbers, from low to high")
+        if len(self.labels) not in (0, 2, 2 if self.kind == "yes-no" else numbers):
+            raise ValueError("labels are one for each number, or two for the ends")
+
+    def choices(self, compare: bool) -> list[Choice]:
+        """The answers in the order in which they are shown; of a comparison as if its first response were A."""
+        if compare:
+            sides = (1, "A is better"), (0, "No difference"), (-1, "B is better")
+            return [Choice(value, label, [str(at)]) for at, (value, label) in enumerate(sides, 1)]
+        if self.kind == "yes-no":
+            yes, no = self.labels or ("Yes", "No")
+            return [Choice(1, yes, ["y", "1"]), Choice(0, no, ["n", "0"])]
+        numbers = range(self.low, self.high + 1)
+        labels = self.labels if len(self.labels) == len(numbers) else [""] * len(numbers)
+        if len(self.labels) == 2:
+            labels = [self.labels[0], *[""] * (len(numbers) - 2), self.labels[1]]
+        return [Choice(number, label, [str(number % 10)]) for number, label in zip(numbers, labels, strict=True)]
+
+
+class Form(Struct, forbid_unknown_fields=True):
+    """What raters are asked."""
+
+    title: Annotated[str, Meta(min_length=1, max_length=200)] = "Rate the replies"
+    instructions: Text = ""
+    repeat: Annotated[float, Meta(ge=0, le=0.3)] = 0.1
+    comment: bool = True
+    reference: bool = False
+    compare: bool = False
+    quality: Annotated[list[Quality], Meta(min_length=1, max_length=20)] = field(default_factory=lambda: [Quality()])
+
+    def __post_init__(self) -> None:
+        if len({quality.name for quality in self.quality}) < len(self.quality):
+            raise ValueError("two qualities have the same name")
+
+    def to_page(self) -> dict[str, Any]:
+        """Plain data for the script of the page."""
+        asked = "Which reply is better?" if self.compare else "How good is the reply?"
+        told = "Read the conversation, then " + ("compare the two replies." if self.compare else "rate the reply.")
+        return {
+            "instructions": self.instructions or told,
+            "repeat": self.repeat,
+            "comment": self.comment,
+            "compare": self.compare,
+            "qualities": [
+                {
+                    "name": each.name,
+                    "question": each.question or (asked if each.name == "overall" else each.name),
+                    "choices": msgspec.to_builtins(each.choices(self.compare)),
+                }
+                for each in self.quality
+            ],
+        }
+
+    def faults(self, scores: Mapping[str, float]) -> Sequence[str]:
+        """What is wrong with the scores of a row; nothing if they answer the form."""
+        wrong = [f"{name!r:.70} is no quality of the form" for name in scores.keys() - {q.name for q in self.quality}]
+        for each in self.quality:
+            if each.name not in scores:
+                wrong.append(f"{each.name} has no answer")
+            elif scores[each.name] not in {choice.value for choice in each.choices(self.compare)}:
+                wrong.append(f"{each.name} is {scores[each.name]:g}, which is none of its answers")
+        return wrong
+
+
+def score_check(form: Form | None, sample: Sample | None) -> ScoreCheck:
+    """Return a check of the scores of a row or pair; without a form, for the built-in one."""
+    if form is not None:
+        return lambda _, scores: form.faults(scores)
+    single, compared = Form(), Form(compare=True)
+    pairs = None if sample is None else sample.pairs()
+
+    def check(identity: str, scores: Mapping[str, float]) -> Sequence[str]:
+        if pairs is not None:
+            return (compared if identity in pairs else single).faults(scores)
+        return single.faults(scores) if PAIR not in identity or compared.faults(scores) else ()
+
+    return check
+
+
+def read_form(path: str | os.PathLike[str] | None) -> Form:
+    """The form in a TOML file; the built-in one where there is none."""
+    if path is None:
+        return Form()
+    where = os.fspath(path)
+    return gate.fitting(gate.parse_toml(gate.read_bytes(where, _REMEDY), where, _REMEDY), Form, where, _REMEDY)
+
+
+def things_to_rate(sample: Sample, form: Form) -> list[dict[str, Any]]:
+    """What raters see, as plain data: single responses, or pairs of them."""
+    if not form.compare:
+        return [_thing(row.id, form, row) for row in sample.rows]
+    pairs = sample.pairs()
+    if not pairs:
+        raise SettingError("no context was answered by two of the drawn rows; draw without --apart to compare systems")
+    return [_thing(identity, form, *pair) for identity, pair in pairs.items()]
+
+
+def _thing(identity: str, form: Form, *rows: SampledRow) -> dict[str, Any]:
+    thing = {"id": identity, "context": rows[0].context, "responses": [row.response for row in rows]}
+    if rows[0].roles:
+        thing["roles"] = rows[0].roles
+    return {**thing, "references": rows[0].reference} if form.reference else thing
+
+
+def digest_of(sample: Sample, form: Form) -> str:
+    """What tells the ratings of a sample and form from those of others."""
+    parts = (str(sample.design.seed).encode(), sample.design.rows.sha256.encode(), msgspec.json.encode(form))
+    return hashlib.sha256(b"\n".join(parts)).hexdigest()[:16]
+
+
+def rating_page(sample: Sample, form: Form, only: Sequence[str] | None = None) -> str:
+    """The page for any number of raters, who keep ratings in their browsers; `only`: the ids of what to rate, once."""
+    things = things_to_rate(sample, form)
+    digest = digest_of(sample, form)
+    if only is not None:
+        things = [thing for thing in things if thing["id"] in set(only)]
+        digest = hashlib.sha256("\n".join([digest, *only]).encode()).hexdigest()[:16]
+        form = msgspec.structs.replace(form, repeat=0.0)
+    return _page(form, {"things": things, "digest": digest, "rater": None, "lines": [], "server": False})
+
+
+def served_page(
+    form: Form, digest: str, things: Sequence[Mapping[str, Any]], rater: str, lines: Sequence[Mapping[str, Any]]
+) -> str:
+    """The page for one rater, whose ratings go to the server that it came from."""
+    data = {"things": things, "digest": digest, "rater": rater, "lines": lines, "server": True}
+    return _page(form, data, _FROM_SERVER)
+
+
+def _page(form: Form, data: Mapping[str, Any], more_policy: str = "") -> str:
+    body = (
+        f"{heading(form.title, '')}"
+        '<main id="main" tabindex="-1"><noscript><p class="notice">This page needs JavaScript.</p></noscript></main>\n'
+        f"{markup.embedded('rate-data', {**data, 'form': form.to_page()})}"
+    )
+    style = asset("report.css", "rate.css")
+    return document(form.title, body, style, [script("page.js"), script(*SCRIPTS)], more_policy)

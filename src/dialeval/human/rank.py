@@ -1,0 +1,305 @@
+"""Ranking systems by which of two responses was preferred, by people or by a judge.
+
+Strengths are those of the model of Bradley and Terry with ties (`paired_comparison`). Their intervals, and those of
+scores and of the effect of length, are Student's over dialogues (`jackknife`). Two systems are told apart if the p of
+the difference of their strengths, of the same jackknife and adjusted by Holm for all pairs of systems, is below alpha.
+`groups` are systems that stand next to each other and of which none can be told from another; a system may be in
+several.
+
+`length`: longer responses are often preferred for their length. With the logarithm of the ratio of words as a control,
+strengths are what is left of the preference between responses of equal length; its effect has an interval of its own.
+
+Pairs of a judge: every row of a run, every two systems; the one with the better value wins, and values that differ by
+no more than `tie` are a tie.
+
+Edge cases: where a group of systems never loses to the others its strength is infinite (`paired_comparison`); there is
+no ranking then, and the error names the way out. Where that happens without one of the dialogues, the largest
+difference that is followed counts, and intervals are wide. Of one dialogue there are no intervals. Systems that nobody
+compared, directly or over others, cannot be ranked together.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from itertools import combinations
+from typing import Any, Literal
+
+import numpy as np
+import numpy.typing as npt
+from msgspec import Struct
+
+from dialeval.analysis.alignment import align
+from dialeval.analysis.pairing import describe_inputs
+from dialeval.analysis.values import metric_of
+from dialeval.core.arguments import checked
+from dialeval.core.arrays import Floats, Ints
+from dialeval.core.display import Shown, listed
+from dialeval.core.errors import SettingError
+from dialeval.core.errors import plain as shown
+from dialeval.core.result import Run
+from dialeval.core.run_schema import Record
+from dialeval.core.version import __version__
+from dialeval.human.sample import row_values, tables_of
+from dialeval.io.ratings import Pairs, length_ratio, read_pairs
+from dialeval.stats import significance
+from dialeval.stats.bradley_terry import Cells, Fits, connected, fit
+from dialeval.stats.resampling import DEFAULT_LEVEL, LOG_ODDS, check_resampling, jackknife, leaving_out
+
+ALPHA = 0.05
+_PART_CELLS = 1 << 20
+"""Cells that are fitted at once, which keeps memory small."""
+
+
+class Ranked(Struct, frozen=True, kw_only=True):
+    """A system in the ranking."""
+
+    system: str
+    strength: float
+    """On the logarithmic scale of odds; all strengths add up to 0."""
+    interval: tuple[float, float]
+    score: float
+    """The fraction of comparisons with the others that it would win, a tie counting half."""
+    score_interval: tuple[float, float]
+    wins: int
+    ties: int
+    losses: int
+
+
+class Intervals(Struct, frozen=True):
+    """How intervals over dialogues were computed."""
+
+    method: Literal["jackknife"]
+    level: float
+
+
+class Ranking(Shown, Record, frozen=True, kw_only=True, rename={"version": "dialeval"}):
+    """The result of `dialeval.rank`, and its JSON, best system first."""
+
+    version: str
+    source: str
+    """Whose preferences these are: `people`, or a judge."""
+    systems: Sequence[Ranked]
+    groups: Sequence[Sequence[str]]
+    """Systems that cannot be told apart."""
+    between: Mapping[str, Mapping[str, tuple[int, int, int]]]
+    """Wins, ties and losses of each system against each other."""
+    p: Mapping[str, Mapping[str, float]]
+    """Adjusted, for each two systems, the higher one first."""
+    tie: float
+    """nu of the model; 0 without ties."""
+    length: float
+    """The effect of the logarithm of the ratio of lengths on the odds; NaN where it is not held equal."""
+    length_interval: tuple[float, float]
+    pairs: int
+    left_out: int
+    """Pairs without texts, where length is held equal."""
+    dialogues: int
+    unit: str
+    """What intervals are over: `dialogues`, or `rows` where pairs name no dialogues."""
+    intervals: Intervals
+
+    def __repr__(self) -> str:
+        names = listed([each.system for each in self.systems], "system")
+        return f"<Ranking: {names}, {self.pairs:,} pairs by {shown(self.source)}>"
+
+
+@checked
+def rank(
+    pairs: Any,
+    *,
+    by: str | None = None,
+    tie: float = 0.0,
+    length: bool = False,
+    systems: Sequence[str] | None = None,
+    level: float = DEFAULT_LEVEL,
+    fields: Mapping[str, str] | None = None,
+) -> Ranking:
+    """Rank systems by pairs of responses of which one was preferred.
+
+    Args:
+        pairs: Files or a list of objects with `a`, `b`, `better` (`a`, `b` or `tie`) and, where known, `dialog_id`,
+            `response_a`, `response_b`. Or a run, of which a metric is compared row by row.
+        by: The metric of the run.
+        tie: Differences of the metric up to this are ties.
+        length: Hold the length of responses equal.
+        systems: Only these.
+        level: The level of the intervals.
+        fields: The names of fields in the pairs.
+
+    Returns:
+        The ranking, best system first.
+    """
+    check_resampling(level, 1)
+    if isinstance(pairs, Run):
+        if by is None:
+            raise SettingError("a run is ranked by one of its metrics; name it (by=, --by)")
+        return rank_pairs(pairs_of_run(pairs, by, tie, systems), by, length=length, level=level)
+    if by is not None or tie:
+        raise SettingError("pairs say themselves who was better; by and tie are for runs")
+    known = pairs if isinstance(pairs, Pairs) else read_pairs(pairs, fields)
+    if systems is not None:
+        unknown = [name for name in systems if name not in known.systems]
+        if unknown:
+            raise SettingError(f"no system is called {unknown[0]!r}; there are {', '.join(known.systems)}")
+        names = list(dict.fromkeys(systems))
+        code = np.array([names.index(name) if name in names else -1 for name in known.systems])
+        known = replace(known, systems=names, left=code[known.left], right=code[known.right])
+        known = _keep(known, (known.left >= 0) & (known.right >= 0))
+    return rank_pairs(known, length=length, level=level)
+
+
+def _keep(pairs: Pairs, kept: npt.NDArray[np.bool_]) -> Pairs:
+    """Return some of the pairs."""
+    columns = ("left", "right", "outcome", "dialogue", "length_ratio")
+    return replace(pairs, **{name: getattr(pairs, name)[kept] for name in columns})
+
+
+def pairs_of_run(run: Run, key: str, tie: float = 0.0, systems: Sequence[str] | None = None) -> Pairs:
+    """Compare every two systems of a run in every row that both have a value of."""
+    if not 0 <= tie < math.inf:
+        raise SettingError(f"a tie is a difference from 0 on, not {tie}")
+    wanted = [name for name in run if run[name].role == "system"] if systems is None else list(systems)
+    tables = tables_of(run, wanted)
+    names = list(tables)
+    if len(names) < 2:
+        raise SettingError(f"a ranking needs two systems; there is {', '.join(names) or 'none'}")
+    for name in names[1:]:
+        alignment = align(run[names[0]], run[name])
+        if alignment.changed or not alignment.by_row:
+            design = alignment.design.describe(names[0], name)
+            raise SettingError(f"a ranking by a metric needs systems with the same rows in the same order. {design}")
+        if key in run[name] and key in run[names[0]]:
+            reason = describe_inputs(run[names[0]][key], run[name][key], alignment)
+            if reason is not None:
+                raise SettingError(f"{name} and {names[0]} cannot be ranked by {key}: {reason}")
+    values = [row_values(run[name], table, key, name) for name, table in tables.items()]
+    metric = metric_of(run[names[0]][key])
+    sign = -1.0 if metric is not None and metric.better == "lower" else 1.0
+    clusters = tables[names[0]].clusters
+    texts = [[str(text) for text in table.texts["response"]] for table in tables.values()]
+    parts: list[tuple[Any, ...]] = []
+    for one, two in combinations(range(len(names)), 2):
+        difference = sign * (values[one] - values[two])
+        rows = np.flatnonzero(~np.isnan(difference))
+        outcome = np.where(np.abs(difference[rows]) <= tie, 0, np.sign(difference[rows])).astype(np.int64)
+        ratios = np.array([length_ratio(texts[one][row], texts[two][row]) for row in rows.tolist()], np.float64)
+        parts.append((np.full(len(rows), one), np.full(len(rows), two), outcome, clusters[rows], ratios))
+    alone = len(tables[names[0]].offsets) - 1 == len(tables[names[0]])
+    left, right, outcomes, dialogue, ratio = (np.concatenate(column) for column in zip(*parts, strict=True))
+    return Pairs(names, left, right, outcomes, dialogue, ratio, not alone)
+
+
+def rank_pairs(pairs: Pairs, source: str = "people", *, length: bool = False, level: float = DEFAULT_LEVEL) -> Ranking:
+    """Rank the systems of some pairs."""
+    known = ~np.isnan(pairs.length_ratio)
+    left_out = int((~known).sum()) if length else 0
+    if length and not known.any():
+        raise SettingError("no pair has the texts of both responses, so that length cannot be held equal")
+    if left_out:
+        pairs = _keep(pairs, known)
+    names = pairs.systems
+    if len(names) < 2 or not len(pairs):
+        raise SettingError(f"a ranking needs pairs of two systems; there is {', '.join(names) or 'none'}")
+    if not connected(len(names), pairs.left, pairs.right, pairs.outcome):
+        raise SettingError(
+            "some systems won against all others they met, or were never compared with them, so that nothing says how "
+            "much stronger they are; compare more responses, or rank fewer systems (--systems)"
+        )
+    cells, codes = _cells(pairs, length)
+    which, dialogue = np.unique(pairs.dialogue, return_inverse=True)
+    dialogue = dialogue.ravel()
+    sizes = np.bincount(dialogue).astype(np.float64)
+    whole = fit(cells, _count(codes, pairs.outcome, np.ones((1, len(pairs))), len(cells.left)))
+    without = _fit_without_each(cells, codes, pairs, dialogue, len(which))
+    order = np.argsort(-whole.strengths[0], kind="stable").tolist()
+    counts = np.zeros((len(names), len(names), 3), np.int64)
+    np.add.at(counts, (pairs.left, pairs.right, 1 - pairs.outcome), 1)
+    counts += counts.transpose(1, 0, 2)[..., ::-1]  # wins, ties and losses of each system against each other
+    p = _adjusted_ps(whole, without, order, sizes)
+    systems = []
+    for place in order:
+        strength, score = float(whole.strengths[0, place]), float(whole.scores[0, place])
+        wins, ties, losses = counts[place].sum(axis=0).tolist()
+        systems.append(
+            Ranked(
+                system=names[place],
+                strength=strength,
+                interval=jackknife(strength, without.strengths[:, place], sizes).interval(level),
+                score=score,
+                score_interval=jackknife(score, without.scores[:, place], sizes, LOG_ODDS).interval(level),
+                wins=wins,
+                ties=ties,
+                losses=losses,
+            )
+        )
+    effect = float(whole.control[0])
+    return Ranking(
+        version=__version__,
+        source=source,
+        systems=systems,
+        groups=[[names[place] for place in group] for group in _groups(order, p)],
+        between={
+            names[left]: {names[right]: tuple(counts[left, right].tolist()) for right in order if left != right}
+            for left in order
+        },
+        p={names[left]: {names[right]: p[left, right] for right in order if (left, right) in p} for left in order[:-1]},
+        tie=float(whole.tie[0]),
+        length=effect,
+        length_interval=jackknife(effect, without.control, sizes).interval(level),
+        pairs=len(pairs),
+        left_out=left_out,
+        dialogues=len(which),
+        unit="dialogues" if pairs.named else "rows",
+        intervals=Intervals("jackknife", level),
+    )
+
+
+def _cells(pairs: Pairs, length: bool) -> tuple[Cells, Ints]:
+    """Return the different kinds of comparisons, and the kind of each pair."""
+    columns = [pairs.left.astype(np.float64), pairs.right.astype(np.float64)]
+    if length:
+        columns.append(pairs.length_ratio)
+    kinds, codes = np.unique(np.column_stack(columns), axis=0, return_inverse=True)
+    control = kinds[:, 2] if length else None
+    return Cells(len(pairs.systems), kinds[:, 0].astype(np.int64), kinds[:, 1].astype(np.int64), control), codes.ravel()
+
+
+def _count(codes: Ints, outcome: Ints, weights: Floats, cells: int) -> Floats:
+    """Count wins, ties and losses of every cell, for each row of weights of pairs."""
+    places = codes * 3 + (1 - outcome)
+    return np.stack([np.bincount(places, row, cells * 3).reshape(cells, 3) for row in weights])
+
+
+def _fit_without_each(cells: Cells, codes: Ints, pairs: Pairs, dialogue: Ints, dialogues: int) -> Fits:
+    """Return the fits without one dialogue each, or one group of them each where there are many."""
+    step = max(1, _PART_CELLS // max(len(cells.left) * 3, len(pairs), 1))
+    fits = []
+    for counts in leaving_out(dialogues):
+        for start in range(0, len(counts), step):
+            weights = counts[start : start + step][:, dialogue].astype(np.float64)
+            fits.append(fit(cells, _count(codes, pairs.outcome, weights, len(cells.left))))
+    return Fits(*map(np.concatenate, zip(*fits, strict=True)))
+
+
+def _adjusted_ps(whole: Fits, without: Fits, order: Sequence[int], sizes: Floats) -> dict[tuple[int, int], float]:
+    """Return the adjusted p of each two systems, the higher one first; 1 where nothing is known of the difference."""
+    raw = {}
+    for left, right in combinations(order, 2):
+        difference = float(whole.strengths[0, left] - whole.strengths[0, right])
+        p = jackknife(difference, without.strengths[:, left] - without.strengths[:, right], sizes).p
+        raw[left, right] = 1.0 if math.isnan(p) else p
+    return dict(zip(raw, significance.holm(list(raw.values())), strict=True))
+
+
+def _groups(order: Sequence[int], p: Mapping[tuple[int, int], float]) -> list[Sequence[int]]:
+    """Return the longest stretches of the ranking in which no two systems can be told apart."""
+    groups: list[Sequence[int]] = []
+    for start in range(len(order)):
+        end = start + 1
+        while end < len(order) and all(p[each, order[end]] >= ALPHA for each in order[start:end]):
+            end += 1
+        if not groups or order[end - 1] not in groups[-1]:
+            groups.append(order[start:end])
+    return groups

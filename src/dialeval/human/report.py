@@ -1,0 +1,310 @@
+"""Results of human evaluation as tables: for the terminal, for papers and pages, for other programs.
+
+    FORMATS["md"](people)            json, csv, md, latex, each a str
+    console.print(table(people))     the terminal
+
+- `People`: a line per system and a line per difference: the estimate with its interval, the one from ratings alone, and
+  what the judge was worth in ratings. `plan_table` shows how many ratings a width takes.
+- `Ranking`: a line per system, best first, with the groups that cannot be told apart as letters; then wins, ties and
+  losses between all pairs.
+- `MergedRatings`: inter-annotator agreement, each rater, and the rows on which raters differ.
+
+JSON and CSV hold every digit. `people_section` is the section of the report on human evaluation: what
+`dialeval.estimate`, `dialeval.agreement` and `dialeval.rank` found, in the words and tables that these have in the
+terminal.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import replace
+from functools import singledispatch
+from string import ascii_lowercase
+from typing import TYPE_CHECKING, Any
+
+from dialeval.human.estimate import ALPHA, People, PeopleFigure, RatingPlan
+from dialeval.human.merge import MergedRatings
+from dialeval.human.rank import Ranking
+from dialeval.reports import agreement as agreements
+from dialeval.reports import documents, markup
+from dialeval.reports.documents import Document, LaidOut, Table, laid_out, text_formats
+from dialeval.reports.figures import MISSING, plain, shorten, show_fixed, show_interval, show_p, show_rounded
+from dialeval.reports.markup import Section
+
+if TYPE_CHECKING:
+    from dialeval.analysis.agreement import Agreement
+    from dialeval.stats.correlation import Ceiling
+
+
+_ESTIMATE_CSV = (
+    *("system", "baseline", "value", "low", "high", "error", "alone", "alone_low", "alone_high", "alone_error"),
+    *("ratings", "clusters", "freedom", "worth", "agreement", "factor", "baseline_factor", "p", "adjusted_p"),
+)
+_RANKING_CSV = (
+    *("rank", "system", "strength", "low", "high", "score", "score_low", "score_high"),
+    *("wins", "ties", "losses", "groups"),
+)
+_MERGED_NOTES = (
+    "alpha: Krippendorff's, of ordered values (ordinal); 1 is perfect, 0 is chance. r: one rater against the mean of "
+    "the others. same, apart: rows that came twice, with the same answer, and how far apart on average. higher: than "
+    "the others, on average."
+)
+
+
+@singledispatch
+def document(result: Any) -> Document:
+    """Return sentences, tables and notes about a result."""
+    raise TypeError(f"a {type(result).__name__} is no result of human evaluation")
+
+
+def table(result: Any) -> LaidOut:
+    """Lay a result out for a rich console."""
+    return laid_out(document(result))
+
+
+@singledispatch
+def to_csv(result: Any) -> str:
+    """Return a line per system, and per difference of systems."""
+    raise TypeError(f"a {type(result).__name__} has no lines")
+
+
+FORMATS = text_formats(document, to_csv)
+
+
+@document.register
+def _(people: People) -> Document:
+    head = ["system", "estimate", "ratings alone", "ratings", "worth", "r"]
+    if not people.by:
+        head = ["system", "ratings alone", "ratings"]
+    tables = [Table(head, [_estimate_cells(each, people) for each in people.figures])]
+    if people.differences:
+        head = ["difference", *head[1:-1], "p adjusted" if people.by else head[-1]]
+        tables.append(Table(head, [_estimate_cells(each, people) for each in people.differences]))
+    return Document(verdict(people), tables, _estimate_notes(people))
+
+
+@to_csv.register
+def _(people: People) -> str:
+    rows = [
+        [
+            *(each.system, each.baseline, each.value, *each.interval, each.error),
+            *(each.alone, *each.alone_interval, each.alone_error, each.ratings, each.clusters, each.freedom),
+            *(each.worth, each.agreement, *[*each.factors, None, None][:2], each.p, each.adjusted_p),
+        ]
+        for each in (*people.figures, *people.differences)
+    ]
+    return documents.csv_text(_ESTIMATE_CSV, rows)
+
+
+def verdict(people: People) -> list[str]:
+    """Return what the differences say, in a sentence; none where there are no differences."""
+    sentences = {
+        "higher": "people would rate {} higher than {}",
+        "lower": "people would rate {} lower than {}",
+        "equal": "people do not tell {} from {}",
+    }
+    names: dict[str, list[str]] = {way: [] for way in sentences}
+    for each in people.differences:
+        way = ("higher" if each.value > 0 else "lower") if each.adjusted_p < ALPHA else "equal"
+        names[way].append(plain(each.system))
+    baseline = plain(people.baseline)
+    parts = [sentences[way].format(", ".join(own), baseline) for way, own in names.items() if own]
+    tests = len(people.differences)
+    how = f"{plain(people.quality)}, 5% level" + (f", corrected for {tests} tests" if tests > 1 else "")
+    return [f"P{'; '.join(parts)[1:]} ({how})."] if parts else []
+
+
+def _estimate_notes(people: People) -> list[str]:
+    """Return what the estimates are, a line each."""
+    whom = f"other {people.unit} of the same kind" if people.target == "dialogues" else "just the rows of this run"
+    intervals = f"{100 * people.level:g}% intervals for what people would say of {whom}"
+    lines = [f"Quality {plain(people.quality)}; {intervals}."]
+    if people.by:
+        judge = " and ".join(plain(key) for key in people.by)
+        lines.append(
+            f"estimate: ratings, and {judge} on all rows (prediction-powered). worth: as many ratings alone would give "
+            "the same precision. r: correlation of judge and people."
+        )
+    if people.raters == "random":
+        lines.append(f"Intervals are for other raters as well, by {people.named_raters} raters taken as random.")
+    elif people.named_raters:
+        count = f"these {people.named_raters} raters" if people.named_raters > 1 else "this one rater"
+        lines.append(f"Raters are fixed: intervals are for what {count} would say, and not for other raters.")
+    if not people.at_random:
+        lines.append("NOT DRAWN AT RANDOM: figures are as if the rated rows were a random sample, which nobody knows.")
+    return lines
+
+
+def _estimate_cells(each: PeopleFigure, people: People) -> list[str]:
+    name, signed = _name(each.system), each.baseline is not None
+    cells = [name if each.baseline is None else f"{name} - {_name(each.baseline)}"]
+    if people.by:
+        cells.append(_show_estimate(each.value, each.interval, signed))
+    cells += [_show_estimate(each.alone, each.alone_interval, signed), str(each.ratings)]
+    if people.by:
+        last = show_p(each.adjusted_p) if signed else show_fixed(each.agreement, 2)
+        cells += [MISSING if math.isnan(each.worth) else f"{each.worth:.0f}", last]
+    return cells
+
+
+def _show_estimate(value: float, interval: tuple[float, float], signed: bool) -> str:
+    return show_rounded(value, interval if all(map(math.isfinite, interval)) else None, signed)
+
+
+def plan_table(plan: RatingPlan) -> LaidOut:
+    """Lay out for a rich console how many ratings a width takes."""
+    rows = [[_name(each.what), _count(each.with_judge), _count(each.alone), f"{each.of:,}"] for each in plan.needed]
+    notes = [f"This holds if {'; '.join(plan.assumptions)}."]
+    if any(each.with_judge is None for each in plan.needed):
+        notes.append("more dialogues: ratings of all rows would not give that width.")
+    title = f"Ratings for a {100 * plan.level:g}% interval of width {plan.width:g}:"
+    return laid_out(Document([title], [Table(["system", "with the judge", "ratings alone", "of"], rows)], notes))
+
+
+def _count(number: int | None) -> str:
+    return "more dialogues" if number is None else f"{number:,}"
+
+
+@document.register
+def _(ranking: Ranking) -> Document:
+    letters = _letters(ranking)
+    names = {each.system: _name(each.system) for each in ranking.systems}
+    systems = [
+        [
+            names[each.system],
+            letters[each.system],
+            show_rounded(each.strength, each.interval, signed=True),
+            show_rounded(each.score, each.score_interval),
+            f"{each.wins}/{each.ties}/{each.losses}",
+        ]
+        for each in ranking.systems
+    ]
+    between = [
+        [names[name], *("" if name == other else "/".join(map(str, ranking.between[name][other])) for other in names)]
+        for name in names
+    ]
+    tables = [
+        Table(["system", "group", "strength", "score", "won/tied/lost"], systems),
+        Table(["won/tied/lost against", *names.values()], between),
+    ]
+    return Document([], tables, _ranking_notes(ranking))
+
+
+@to_csv.register
+def _(ranking: Ranking) -> str:
+    letters = _letters(ranking)
+    rows = [
+        [
+            *(place, each.system, each.strength, *each.interval, each.score, *each.score_interval),
+            *(each.wins, each.ties, each.losses, letters[each.system]),
+        ]
+        for place, each in enumerate(ranking.systems, 1)
+    ]
+    return documents.csv_text(_RANKING_CSV, rows)
+
+
+def _ranking_notes(ranking: Ranking) -> list[str]:
+    """Return what the numbers are, a line each."""
+    tests = len(ranking.systems) * (len(ranking.systems) - 1) // 2
+    corrected = f", corrected by Holm for {tests} pairs of systems" if tests > 1 else ""
+    level, clusters = f"{100 * ranking.intervals.level:g}%", f"{ranking.dialogues:,} {ranking.unit}"
+    lines = [
+        f"{ranking.pairs:,} pairs by {plain(ranking.source)}; {level} intervals over {clusters} (jackknife, Student).",
+        "strength: logarithm of the odds (Bradley-Terry, ties after Davidson).",
+        "score: expected share of wins against the others, a tie counting half.",
+        f"group: systems with a letter in common cannot be told apart (5% level{corrected}).",
+    ]
+    if not math.isnan(ranking.length):
+        factor, low, high = (2**effect for effect in (ranking.length, *ranking.length_interval))
+        lines.append(
+            f"At equal length: twice as long changes the odds by a factor of {show_fixed(factor, 2)} "
+            f"{show_interval((low, high), 2)}, which is taken out of the strengths."
+        )
+    if ranking.left_out:
+        lines.append(f"{ranking.left_out} pairs without texts are left out.")
+    return lines
+
+
+def _letters(ranking: Ranking) -> dict[str, str]:
+    """Return the groups of each system, as letters."""
+    letters = {each.system: "" for each in ranking.systems}
+    for number, group in enumerate(ranking.groups):
+        letter = ascii_lowercase[number % 26] * (number // 26 + 1)
+        for name in group:
+            letters[name] += letter
+    return letters
+
+
+@document.register
+def _(merged: MergedRatings) -> Document:
+    names, rows = ({getattr(line, name) for line in merged.lines} for name in ("rater", "id"))
+    said = f"{len(merged.lines)} ratings of {len(rows)} rows by {len(names)} raters."
+    ceilings = [
+        [
+            _name(quality),
+            show_fixed(each.alpha.get("ordinal", math.nan), 2),
+            show_fixed(each.one_against_others.get("pearson", math.nan), 2),
+            str(each.n),
+            "-".join(map(str, dict.fromkeys(each.annotators))) if each.n else MISSING,
+        ]
+        for quality, each in merged.ceilings.items()
+    ]
+    tables = [Table(["quality", "alpha", "r", "rows with two or more", "raters a row"], ceilings)]
+    several = len(merged.ceilings) > 1
+    raters = [
+        [
+            _name(each.rater),
+            *([_name(each.quality)] if several else []),
+            str(each.rows),
+            str(each.twice),
+            MISSING if math.isnan(each.same) else f"{100 * each.same:.0f}%",
+            show_fixed(each.apart, 2),
+            show_fixed(each.correlation, 2),
+            MISSING if math.isnan(each.higher) else f"{each.higher:+.2f}",
+            show_fixed(merged.seconds.get(each.rater, math.nan), 0),
+        ]
+        for each in merged.raters
+    ]
+    columns = ["rows", "twice", "same", "apart", "r", "higher", "seconds"]
+    tables.append(Table(["rater", *(["quality"] if several else []), *columns], raters))
+    if merged.disputed:
+        disputed = [
+            [_name(each.id), _name(each.quality), ", ".join(f"{_name(r)} {v:g}" for r, v in each.answers.items())]
+            for each in merged.disputed
+        ]
+        tables.append(Table(["to adjudicate", "quality", "answers"], disputed))
+    return Document([said], tables, [_MERGED_NOTES])
+
+
+def _name(name: str) -> str:
+    return shorten(plain(name))
+
+
+def people_section(found: People | None, agreement: Agreement | None, ranking: Ranking | None) -> Section | None:
+    """Return the section; None where nobody was asked."""
+    parts: list[str] = []
+
+    def add(title: str, shown: Document, *captions: str) -> None:
+        parts.append(f"<h3>{title}</h3>{markup.document(shown, 'people', captions)}")
+
+    if found is not None:
+        shown = document(found)
+        shown = replace(shown, notes=[*shown.notes, *found.warnings])
+        mean = "Mean rating with its interval: ratings and judge together, and ratings alone."
+        add("What people would say", shown, mean, "Differences.")
+    if agreement is not None:
+        parts.append(f"<h3>How far raters agree</h3><p>{_agreement_of(agreement.ceiling)}</p>")
+        shown = replace(agreements.document(agreement), said=[])
+        add("How far metrics agree with them", shown, "Correlation with people, with its interval.")
+    if ranking is not None:
+        strengths = "Strengths, with their intervals."
+        add("Which one is preferred", document(ranking), strengths, "Wins between all pairs.")
+    return Section("people", "People", "".join(parts)) if parts else None
+
+
+def _agreement_of(ceiling: Ceiling) -> str:
+    if ceiling.reason is not None:
+        return markup.text(f"That cannot be said: {ceiling.reason}.")
+    alpha, one = ceiling.alpha["ordinal"], ceiling.one_against_others.get("pearson", math.nan)
+    others = "" if math.isnan(one) else f"; one rater against the mean of the others, r = {one:.2f}"
+    return f"Krippendorff's alpha is {alpha:.2f} over {ceiling.n:,} rows with two raters or more{others}."

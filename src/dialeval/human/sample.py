@@ -1,0 +1,640 @@
+"""Sampling: which responses people rate, drawn at random with known probabilities, and the folder that keeps them.
+
+What is drawn is a unit of the design:
+
+- a context with the responses of all systems to it (the usual: what is hard about it is then the same for all),
+- a single response (`apart`, where systems have different rows, and where strata are systems), or
+- a dialogue with all its rows and all systems (`dialogues`).
+
+Units may be split into strata (`by`): a system, a turn, a field that the run kept, or quantiles of a metric. Every
+stratum gives units in proportion to what it has, and at least two, so that its variance can be estimated.
+
+    equal    every unit of a stratum has the same probability, n_h / N_h
+    unsure   in proportion to the uncertainty of a judge: the standard deviation of a yes/no answer with its mean,
+             s = sqrt((x - low) (high - x)), at least a quarter of the mean s, so that no unit counts too much
+
+Both are drawn by one procedure, systematic sampling in random order: the units of a stratum are shuffled, their
+probabilities are laid end to end, and every unit is taken on which one of the points u, u + 1, u + 2 ... falls, with u
+uniform between 0 and 1. The number of units is fixed, and each has exactly its probability. With equal probabilities
+every set of n_h units is equally likely: that is simple random sampling without replacement. With unequal ones the
+random order makes the design nearly as random as it can be, which is what the variance estimator of
+`prediction_powered` (Hájek's, for designs of high entropy) assumes. Poisson sampling would have an exact variance too,
+but a random number of ratings, which costs precision and which nobody can plan.
+
+The folder of a sample has two files:
+
+- `sample.json`: how the rows were drawn (seed, unit, strata with their sizes), of which systems (rows, dialogues and a
+  digest of each, so that another run is not taken for it), and the SHA-256 of the other file.
+- `rows.jsonl`: a line per response to rate, see `SampledRow`. Its `id` says nothing about the system; its `probability`
+  is the one it was drawn with, which travels to the estimate.
+
+Ratings come back as lines that name the id, the rater and the scores, in the form that every rated row has
+(`data.rows.ratings`): `{"id": "k3fq8w2a", "rater": "ann", "scores": {"overall": 4}}`.
+
+Papers: Hartley and Rao 1962, "Sampling with Unequal Probabilities and without Replacement", Annals of Mathematical
+Statistics; Särndal, Swensson and Wretman 1992, "Model Assisted Survey Sampling"; Berger 1998, "Rate of Convergence to
+Normal Distribution for the Horvitz-Thompson Estimator", Journal of Statistical Planning and Inference.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import math
+import re
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from itertools import combinations
+from os import PathLike
+from pathlib import Path
+from typing import Annotated, Any, Literal
+
+import msgspec
+import numpy as np
+import numpy.typing as npt
+from msgspec import Meta, Struct
+
+from dialeval.analysis.values import metric_of
+from dialeval.core import gate
+from dialeval.core.arguments import checked
+from dialeval.core.arrays import Floats, Ints
+from dialeval.core.columns import RaggedColumn, SharedColumn
+from dialeval.core.errors import DataError, Fault, SettingError, whole_characters
+from dialeval.core.files import check_files, place_of, reading_together, replacing_together
+from dialeval.core.fold import Level
+from dialeval.core.gate import dump
+from dialeval.core.result import Result, Run
+from dialeval.core.rowtable import NO_TURN, RowTable
+from dialeval.core.version import __version__
+from dialeval.io.ratings import Ratings, read_ratings
+from dialeval.stats.resampling import DEFAULT_SEED
+
+LEAST_PER_STRATUM = 2
+QUANTILES = 4
+MOST_BYTES = 1 << 28
+"""Of the texts of a sample."""
+LEAST_UNSURE = 0.25
+"""Of the mean uncertainty: no response is drawn as if it had less."""
+SAMPLE_FILE = "sample.json"
+ROWS_FILE = "rows.jsonl"
+PAIR = "-"
+"""Between the ids of two rows that are compared."""
+FORMAT = 1
+"""Version of the layout; a folder of a later layout is refused with a clear message."""
+_FILES = (SAMPLE_FILE, ROWS_FILE)
+_REMEDY = "pass the folder that `dialeval sample -o` wrote, or draw again"
+_LETTERS = "abcdefghjkmnpqrstuvwxyz23456789"
+"""Of ids: those that nobody confuses."""
+_ID_LENGTH = 8
+_WHOLE = "all"
+"""The stratum where there are no others."""
+
+Bools = npt.NDArray[np.bool_]
+Count = Annotated[int, Meta(ge=0, le=1 << 53)]
+Sha256 = Annotated[str, Meta(pattern=gate.SHA256)]
+
+
+class SavedSystem(Struct):
+    """A system of the run that was drawn from."""
+
+    rows: Count
+    dialogues: Count
+    digest: Sha256
+
+
+class SavedStratum(Struct):
+    """How much a stratum has and how much of it was drawn: units of the design, and responses of all systems."""
+
+    units: Count
+    drawn_units: Count
+    responses: Count
+    drawn_responses: Count
+
+    def __post_init__(self) -> None:
+        if self.drawn_units > self.units or self.drawn_responses > self.responses:
+            raise ValueError("more was drawn from a stratum than it has")
+
+
+class SavedRows(Struct):
+    """The file of the rows."""
+
+    file: Annotated[str, Meta(pattern=gate.FILE_NAME)]
+    sha256: Sha256
+
+
+class SavedSample(Struct, kw_only=True):
+    """`sample.json`."""
+
+    dialeval: str
+    format: Annotated[int, Meta(ge=1)]
+    seed: Count
+    unit: Literal["contexts", "responses", "dialogues"]
+    apart: bool
+    """Whether systems were drawn from one by one."""
+    method: Literal["equal", "unsure"]
+    by: list[str]
+    unsure: str | None
+    systems: Annotated[dict[str, SavedSystem], Meta(min_length=1)]
+    strata: Annotated[dict[str, SavedStratum], Meta(min_length=1)]
+    rows: SavedRows
+
+
+class SampledRow(Struct, omit_defaults=True):
+    """A line of `rows.jsonl`: a response that people are to rate."""
+
+    id: Annotated[str, Meta(min_length=1, max_length=64)]
+    system: str
+    row: Annotated[int, Meta(ge=1, le=1 << 53)]
+    """The number of the row among those of its system, from 1 on."""
+    probability: Annotated[float, Meta(gt=0, le=1)]
+    """Of being drawn."""
+    stratum: str
+    response: str
+    context: list[str] = []
+    roles: list[str] = []
+    """Who said each turn of the context, where that is known."""
+    reference: list[str] = []
+    dialog_id: str | None = None
+    turn: Count | None = None
+
+    @property
+    def place(self) -> int:
+        """The place of the row in the items of its system, from 0 on."""
+        return self.row - 1
+
+
+@dataclass(frozen=True, eq=False)
+class Sample:
+    """Rows that were drawn to be rated, and how."""
+
+    design: SavedSample
+    rows: Sequence[SampledRow]
+
+    def by_id(self) -> dict[str, dict[str, Any]]:
+        """Return the rows as plain objects by id, as ratings that name only the id are completed from."""
+        return {row.id: msgspec.to_builtins(row) for row in self.rows}
+
+    def pairs(self) -> dict[str, tuple[SampledRow, SampledRow]]:
+        """Return the pairs that raters compare by `ID-ID`: two systems' responses to one context."""
+        same: dict[tuple[int, str | None, tuple[str, ...]], list[SampledRow]] = {}
+        for row in self.rows:
+            same.setdefault((row.row, row.dialog_id, tuple(row.context)), []).append(row)
+        # Ids are random letters: which of two is the first reveals nothing.
+        pairs = (sorted(pair, key=lambda row: row.id) for rows in same.values() for pair in combinations(rows, 2))
+        return {PAIR.join((first.id, second.id)): (first, second) for first, second in pairs}
+
+    def save(self, folder: str | PathLike[str]) -> Path:
+        """Write the folder; a sample that was saved there is replaced unless it has other files next to it."""
+        folder = Path(folder)
+        check_sample_folder(folder)
+        with replacing_together(folder, SAMPLE_FILE) as files:
+            digest = files.add_bytes(ROWS_FILE, b"".join(msgspec.json.encode(row) + b"\n" for row in self.rows))
+            design = msgspec.structs.replace(self.design, rows=SavedRows(ROWS_FILE, digest))
+            files.add_bytes(SAMPLE_FILE, dump(msgspec.to_builtins(design)))
+        return folder
+
+
+@dataclass(frozen=True, eq=False)
+class _Frame:
+    """The responses of all systems, in the units that are drawn together."""
+
+    run: Run
+    tables: Mapping[str, RowTable]
+    system: Ints
+    """The number of each response's system."""
+    row: Ints
+    """The number of its row there."""
+    unit: Ints
+    """The number of its unit, from 0 on."""
+
+    @property
+    def units(self) -> int:
+        return int(self.unit.max(initial=-1)) + 1
+
+    def items(self, key: str) -> Floats:
+        """Return the values that a metric gives the responses."""
+        return np.concatenate([row_values(self.run[name], table, key, name) for name, table in self.tables.items()])
+
+
+@checked
+def draw(
+    run: Run,
+    n: int,
+    *,
+    systems: Sequence[str] | None = None,
+    by: Sequence[str] = (),
+    unsure: str | None = None,
+    dialogues: bool = False,
+    apart: bool = False,
+    seed: int = DEFAULT_SEED,
+) -> Sample:
+    """Draw about `n` responses of a run for people to rate; `Sample.save` writes them into a folder.
+
+    Args:
+        run: The run.
+        n: Responses of all systems together; what is drawn together is not split.
+        systems: Only these (all, but floors and ceilings).
+        by: Strata: `system`, `turn`, a field of the rows that the run kept, a metric (its quarters; `metric:3` for
+            thirds).
+        unsure: A metric of the run; responses are drawn in proportion to its uncertainty.
+        dialogues: Draw whole dialogues.
+        apart: Draw from each system by itself, and not all systems' responses to the same contexts.
+        seed: Of the draw.
+
+    Returns:
+        The sample.
+    """
+    if n < 1 or seed < 0:
+        raise SettingError(f"at least one response is drawn, with a seed from 0 on, not {n} with {seed}")
+    apart = apart or "system" in by
+    frame = _build_frame(run, systems, dialogues, apart)
+    strata, names = _stratify(frame, by)
+    sizes = np.ones(frame.units) if unsure is None else _unit_uncertainty(frame, unsure)
+    rng = np.random.default_rng(seed)
+    probabilities, taken = _draw_units(frame, strata, sizes, n, rng)
+    return _build_sample(
+        frame,
+        taken,
+        probabilities,
+        [names[code] for code in strata.tolist()],
+        rng,
+        seed=seed,
+        by=list(by),
+        unsure=unsure,
+        unit="dialogues" if dialogues else "responses" if apart else "contexts",
+        apart=apart,
+        method="equal" if unsure is None else "unsure",
+    )
+
+
+def strata_of_rows(run: Run, sample: Sample) -> dict[str, list[str]]:
+    """Return, by system, the stratum of each row, computed as when the sample was drawn."""
+    design = sample.design
+    if not design.by:
+        return {name: [_WHOLE] * system.rows for name, system in design.systems.items()}
+    frame = _build_frame(run, list(design.systems), design.unit == "dialogues", design.apart)
+    strata, names = _stratify(frame, design.by)
+    return {
+        name: [names[code] for code in strata[frame.unit[frame.system == number]].tolist()]
+        for number, name in enumerate(frame.tables)
+    }
+
+
+def tables_of(run: Run, systems: Sequence[str] | None) -> dict[str, RowTable]:
+    """Return the rows of the systems that people may rate: those named, or all but floors and ceilings."""
+    wanted = [name for name in run if run[name].role == "system"] or list(run) if systems is None else list(systems)
+    tables = {}
+    for name in wanted:
+        if name not in run:
+            raise SettingError(f"no system is called {name!r}; there are {', '.join(run)}")
+        table = run[name].rows
+        if table is None or "response" not in table.texts:
+            raise SettingError(
+                f"the run holds no responses of {name}, so that nobody can rate them; score again with rows in memory, "
+                "or fewer of them, and save the run with items"
+            )
+        if name != whole_characters(name):
+            raise SettingError(f"the system {name!r} has half a character in its name, which no file holds; rename it")
+        tables[name] = table
+    if not tables:
+        raise SettingError("no system is named")
+    return tables
+
+
+def row_values(result: Result, table: RowTable, key: str, name: str) -> Floats:
+    """Return the values of a metric for the rows of a system; each row has the value of its dialogue, if it is one."""
+    if key not in result:
+        raise SettingError(f"the run has no {key!r} for {name}; it has {', '.join(result)}")
+    estimate = result[key]
+    if estimate.items is None:
+        raise SettingError(f"the run holds no values of single rows for {key}, which it takes here")
+    return estimate.items if estimate.level is Level.TURN else estimate.items[table.clusters]
+
+
+def _build_frame(run: Run, systems: Sequence[str] | None, dialogues: bool, apart: bool) -> _Frame:
+    tables = tables_of(run, systems)
+    first, *others = tables.values()
+    if not apart and not all(np.array_equal(first.offsets, other.offsets) for other in others):
+        raise SettingError("the systems do not have the same rows; draw from each by itself: --apart (apart=True)")
+    sizes = [len(table) for table in tables.values()]
+    system = np.repeat(np.arange(len(sizes)), sizes)
+    row = np.concatenate([np.arange(size) for size in sizes])
+    unit, before = row, np.cumsum([0, *sizes])
+    if dialogues:
+        unit = np.concatenate([table.clusters for table in tables.values()])
+        before = np.cumsum([0, *(len(table.offsets) - 1 for table in tables.values())])
+    return _Frame(run, tables, system, row, unit + before[system] if apart else unit)
+
+
+def _stratify(frame: _Frame, by: Sequence[str]) -> tuple[Ints, list[str]]:
+    """Return the number of each unit's stratum, and the names of the strata."""
+    labels = [_label_units(frame, name) for name in by]
+    texts = [", ".join(parts) for parts in zip(*labels, strict=True)] if labels else [_WHOLE] * frame.units
+    names = sorted(set(texts))
+    number = {name: code for code, name in enumerate(names)}
+    return np.array([number[text] for text in texts], np.int64), names
+
+
+def _label_units(frame: _Frame, name: str) -> list[str]:
+    """Return the label of each unit under one criterion; that of its first response, but for metrics."""
+    names, tables = list(frame.tables), list(frame.tables.values())
+    firsts = np.unique(frame.unit, return_index=True)[1]
+    places = list(zip(frame.system[firsts].tolist(), frame.row[firsts].tolist(), strict=True))
+    if name == "system":
+        return [f"system={names[system]}" for system, _ in places]
+    if name == "turn":
+        turns = [table.turns for table in tables if table.turns is not None]
+        if len(turns) < len(tables):
+            raise SettingError("the rows of the run do not say which turn they are, so that they are not drawn by turn")
+        numbers = [int(turns[system][row]) for system, row in places]
+        return [f"turn={'none' if number == NO_TURN else number}" for number in numbers]
+    if all(name in table.fields for table in tables):
+        return [f"{name}={' + '.join(tables[system].fields[name][row]) or 'none'}" for system, row in places]
+    return _label_quantiles(frame, name)
+
+
+def _label_quantiles(frame: _Frame, name: str) -> list[str]:
+    """Return which quantile of a metric each unit is in, by the mean over its responses."""
+    key, _, number = name.partition(":")
+    parts = int(number) if re.fullmatch("[0-9]{1,3}", number) else 0 if number else QUANTILES
+    if not 2 <= parts <= 100 or any(key not in frame.run[system] for system in frame.tables):
+        first, *others = frame.tables.values()
+        kept = [field for field in first.fields if all(field in table.fields for table in others)]
+        there = ["system", "turn", *kept, *frame.run[next(iter(frame.tables))]]
+        raise SettingError(f"rows cannot be drawn by {name!r}; there are {', '.join(there)} (a metric also as KEY:3)")
+    items = frame.items(key)
+    scored = ~np.isnan(items)
+    sums = np.bincount(frame.unit[scored], items[scored], frame.units)
+    counts = np.bincount(frame.unit[scored], minlength=frame.units)
+    known, values = counts > 0, sums / np.maximum(counts, 1)
+    ends = np.quantile(values[known], np.arange(1, parts) / parts) if known.any() else np.zeros(parts - 1)
+    which = np.searchsorted(ends, values, side="left") + 1
+    return [f"{key}={code}/{parts}" if there else f"{key}=none" for code, there in zip(which, known, strict=True)]
+
+
+def _unit_uncertainty(frame: _Frame, key: str) -> Floats:
+    """Return the uncertainty of a judge about each unit, the sum over its responses."""
+    values = frame.items(key)
+    if np.isnan(values).all():
+        raise SettingError(f"{key} has no value of any row")
+    metric = metric_of(frame.run[next(iter(frame.tables))][key])
+    spread = uncertainty(values, (-math.inf, math.inf) if metric is None else metric.bounds_of(key))
+    if not spread.any():
+        raise SettingError(f"{key} is equally sure of every row: all its values are at the ends of their range")
+    return np.bincount(frame.unit, spread, frame.units).astype(np.float64)
+
+
+def uncertainty(values: Floats, bounds: tuple[float, float] = (-math.inf, math.inf)) -> Floats:
+    """Return the uncertainty of a judge with these values; an infinite end of its range is that of the values."""
+    known = values[~np.isnan(values)]
+    low = bounds[0] if math.isfinite(bounds[0]) else float(known.min())
+    high = bounds[1] if math.isfinite(bounds[1]) else float(known.max())
+    spread = np.sqrt(np.clip((values - low) * (high - values), 0, None))
+    mean = float(spread[~np.isnan(spread)].mean())
+    return np.maximum(np.where(np.isnan(spread), mean, spread), LEAST_UNSURE * mean)
+
+
+def _draw_units(frame: _Frame, strata: Ints, sizes: Floats, n: int, rng: np.random.Generator) -> tuple[Floats, Bools]:
+    """Return the probability of each unit, and whether it was taken."""
+    responses = len(frame.unit)
+    if n > responses:
+        raise SettingError(f"the run has {responses} responses, fewer than the {n} that are to be rated")
+    wanted = max(1, round(n * frame.units / responses))
+    shares = allocate(np.bincount(strata, sizes).astype(np.float64), np.bincount(strata), wanted)
+    probabilities, taken = np.zeros(frame.units), np.zeros(frame.units, np.bool_)
+    for code, share in enumerate(shares.tolist()):
+        own = np.flatnonzero(strata == code)
+        probabilities[own] = inclusion_probabilities(sizes[own], share)
+        taken[own] = sample_systematically(probabilities[own], rng)
+    return probabilities, taken
+
+
+def allocate(weights: Floats, units: Ints, wanted: int) -> Ints:
+    """Return how many units each stratum gives: in proportion to its weight, at least two, at most what it has."""
+    least = np.minimum(units, LEAST_PER_STRATUM)
+    if wanted < least.sum():
+        raise SettingError(
+            f"{len(units)} strata give at least {least.sum()} units, more than the {wanted} that are to be drawn; "
+            "draw more, or by fewer strata"
+        )
+    given = least.astype(np.int64)
+    # One after the other to the stratum that is furthest behind its share (Jefferson's method, with the least given).
+    while given.sum() < wanted:
+        behind = np.where(given < units, weights / (given + 1), -1.0)
+        given[int(behind.argmax())] += 1
+    return given
+
+
+def inclusion_probabilities(sizes: Floats, n: int) -> Floats:
+    """Return probabilities in proportion to sizes that add up to n; what would be above 1 is certain."""
+    certain = np.zeros(len(sizes), np.bool_)
+    probabilities = np.ones(len(sizes))
+    while not certain.all():
+        probabilities[~certain] = (n - certain.sum()) * sizes[~certain] / sizes[~certain].sum()
+        more = ~certain & (probabilities >= 1)
+        if not more.any():
+            break
+        certain |= more
+        probabilities[certain] = 1
+    return probabilities
+
+
+def sample_systematically(probabilities: Floats, rng: np.random.Generator) -> Bools:
+    """Return which units are taken, in random order and with one random start; as many as probabilities add up to."""
+    order = rng.permutation(len(probabilities))
+    ends = np.cumsum(probabilities[order])
+    ends[-1:] = round(float(ends[-1])) if len(ends) else 0.0  # but for rounding it is that
+    points = np.ceil(ends - rng.random())
+    taken = np.zeros(len(probabilities), np.bool_)
+    taken[order] = np.diff(points, prepend=0.0) > 0
+    return taken
+
+
+def _build_sample(
+    frame: _Frame, taken: Bools, probabilities: Floats, strata: Sequence[str], rng: np.random.Generator, **design: Any
+) -> Sample:
+    chosen = rng.permutation(np.flatnonzero(taken[frame.unit]))
+    digests = {name: digest_of(table) for name, table in frame.tables.items()}
+    ids = _make_ids(len(chosen), f"{sorted(design.items())} {sorted(digests.items())} {chosen.tolist()}")
+    names, tables = list(frame.tables), list(frame.tables.values())
+    clusters = [table.clusters for table in tables]
+    rows, size = [], 0
+    for identifier, place in zip(ids, chosen.tolist(), strict=True):
+        system, row, unit = int(frame.system[place]), int(frame.row[place]), int(frame.unit[place])
+        table = tables[system]
+        turn = NO_TURN if table.turns is None else int(table.turns[row])
+        texts = {name: _texts(table, name, row) for name in ("response", "context", "roles", "reference")}
+        size += sum(len(text.encode("utf-8", "surrogatepass")) for column in texts.values() for text in column)
+        if size > MOST_BYTES:  # every row of a long chat repeats what was said before it
+            raise SettingError(
+                f"the sampled rows with their contexts have more than {MOST_BYTES >> 20} MiB of text; sample fewer "
+                "rows, or cut long chats into dialogues"
+            )
+        rows.append(
+            SampledRow(
+                id=identifier,
+                system=names[system],
+                row=row + 1,
+                probability=float(probabilities[unit]),
+                stratum=strata[unit],
+                response=texts["response"][0],
+                context=texts["context"],
+                roles=texts["roles"],
+                reference=texts["reference"],
+                dialog_id=None if table.dialogues is None else table.dialogues[int(clusters[system][row])] or None,
+                turn=None if turn == NO_TURN else turn,
+            )
+        )
+    units, drawn = Counter(strata), Counter(name for name, was in zip(strata, taken, strict=True) if was)
+    responses, rated = Counter(strata[unit] for unit in frame.unit.tolist()), Counter(row.stratum for row in rows)
+    return Sample(
+        SavedSample(
+            dialeval=__version__,
+            format=FORMAT,
+            systems={n: SavedSystem(len(t), len(t.offsets) - 1, digests[n]) for n, t in frame.tables.items()},
+            strata={n: SavedStratum(units[n], drawn[n], responses[n], rated[n]) for n in sorted(units)},
+            rows=SavedRows(ROWS_FILE, "0" * 64),
+            **design,
+        ),
+        rows,
+    )
+
+
+def _texts(table: RowTable, name: str, row: int) -> list[str]:
+    column = table.texts.get(name)
+    if column is None:
+        return []
+    return list(column[row]) if isinstance(column, RaggedColumn | SharedColumn) else [column[row]]
+
+
+def _make_ids(number: int, drawn: str) -> list[str]:
+    """Return different short random texts, seeded by what was drawn: two samples of a run have no id in common."""
+    rng = np.random.default_rng(int.from_bytes(hashlib.sha256(drawn.encode()).digest(), "big"))
+    ids: dict[str, None] = {}
+    while len(ids) < number:
+        ids["".join(_LETTERS[letter] for letter in rng.integers(len(_LETTERS), size=_ID_LENGTH))] = None
+    return list(ids)
+
+
+def check_sample_folder(folder: str | PathLike[str], *inputs: Any) -> None:
+    """Refuse a folder that a sample may not be written to.
+
+    A sample that has ratings is never replaced: they would belong to rows that nobody knows any more. Ratings come in
+    many files (databases, lines, pages that raters have open), so any file next to a sample is taken for one.
+    """
+    check_files(folder, _FILES, _own_files, *inputs)
+    folder = Path(folder)
+    if (folder / SAMPLE_FILE).exists():
+        others = sorted(path for path in folder.iterdir() if path.name not in _FILES and path.name[0] != ".")
+        if others:
+            what = "would lose its sample: it lies in the folder of a sample, and may hold ratings of it"
+            raise DataError(Fault(str(others[0]), None, what, "choose another folder, or move it away"))
+
+
+def _own_files(folder: Path) -> set[str]:
+    try:
+        document = gate.read_json(folder / SAMPLE_FILE, dict[str, Any], _REMEDY)
+    except DataError:
+        return set()
+    return set(_FILES) if isinstance(document.get("dialeval"), str) and "strata" in document else set()
+
+
+def read_sample(folder: str | PathLike[str]) -> Sample:
+    """Read the sample in a folder; DataError for what is none, or not a whole one."""
+    file = Path(folder) / SAMPLE_FILE
+    return reading_together(file, lambda: _read(file))
+
+
+def _read(file: Path) -> Sample:
+    document = gate.read_json(file, dict[str, Any], _REMEDY)
+    if isinstance(layout := document.get("format"), int) and layout > FORMAT:
+        what = f"layout {layout} is newer than this dialeval reads ({FORMAT})"
+        raise DataError(Fault(str(file), None, what, "upgrade dialeval"))
+    design = gate.fitting(document, SavedSample, str(file), _REMEDY)
+    path = place_of(file.with_name(design.rows.file), design.rows.sha256)
+    content = gate.read_bytes(path, _REMEDY, design.rows.sha256, SAMPLE_FILE)
+    rows = []
+    for number, line in enumerate(content.splitlines(), 1):
+        try:
+            rows.append(msgspec.json.decode(line, type=SampledRow))
+        except (msgspec.DecodeError, UnicodeDecodeError) as error:
+            raise DataError(Fault(str(path), number, gate.in_words(str(error)), _REMEDY)) from None
+    with gate.explained(path, _REMEDY):
+        _check_rows(design, rows)
+    return Sample(design, rows)
+
+
+def _check_rows(design: SavedSample, rows: Sequence[SampledRow]) -> None:
+    """Refuse rows that do not belong to the design (UnfitError)."""
+    if len({row.id for row in rows}) < len(rows) or len({(row.system, row.row) for row in rows}) < len(rows):
+        raise gate.UnfitError("holds a row or an id twice")
+    for row in rows:
+        if len(row.roles) not in (0, len(row.context)):
+            raise gate.UnfitError(f"{row.id} does not have a role for each turn of its context")
+        if row.stratum not in design.strata or row.system not in design.systems:
+            raise gate.UnfitError(f"{row.id} is of a stratum or system that {SAMPLE_FILE} does not name")
+        if row.row > design.systems[row.system].rows:
+            raise gate.UnfitError(f"{row.id} is row {row.row} of {row.system}, which has fewer")
+        _check_probability(design, row)
+    drawn = sum(stratum.drawn_responses for stratum in design.strata.values())
+    if drawn != len(rows):
+        raise gate.UnfitError(f"holds {len(rows)} rows, and {SAMPLE_FILE} says {drawn}")
+
+
+def _check_probability(design: SavedSample, row: SampledRow) -> None:
+    """Refuse a probability that the design cannot give: 1 / probability is the weight of a rating in an estimate.
+
+    With equal probabilities it is that of the stratum. Drawn by uncertainty, no unit has less than `LEAST_UNSURE` of
+    the mean, and all units together have at most 1 + `LEAST_UNSURE` times N means; one of them is drawn at least.
+    """
+    stratum = design.strata[row.stratum]
+    if design.method == "equal":
+        fits = math.isclose(row.probability, stratum.drawn_units / max(stratum.units, 1), rel_tol=1e-9)
+    else:
+        every = sum(each.responses for each in design.strata.values())
+        fits = row.probability * every * (1 + LEAST_UNSURE) >= LEAST_UNSURE * (1 - 1e-9)
+    if not fits:
+        raise gate.UnfitError(f"{row.id} has the probability {row.probability:g}, which the design does not give")
+
+
+def find_sample(
+    files: Iterable[str | PathLike[str]], fields: Mapping[str, str] | None = None
+) -> tuple[Sample, Ratings] | None:
+    """Find the sample that ratings are of, in the folder of their files or in a folder next to them.
+
+    Ids are random letters, so a sample that has all ids of the ratings is the one.
+
+    Returns:
+        The sample and the ratings of its rows; None where there is no such sample, or two.
+    """
+    paths = [Path(file) for file in files]
+    found = []
+    for folder in sorted({each for path in paths for each in (path.parent, *path.parent.iterdir())}):
+        if (folder / SAMPLE_FILE).is_file():
+            with suppress(DataError):  # a damaged sample, or ratings of other rows; who names it gets the message
+                sample = read_sample(folder)
+                found.append((sample, read_ratings(paths, fields, sample.by_id())))
+    return found[0] if len(found) == 1 else None
+
+
+def digest_of(table: RowTable) -> str:
+    """Return a digest of the rows of a system: dialogues, turns and responses."""
+    state = hashlib.sha256(np.ascontiguousarray(table.offsets, np.int64).tobytes())
+    state.update("\n".join(name or "" for name in table.dialogues or ()).encode("utf-8", "surrogatepass"))
+    state.update(b"" if table.turns is None else np.ascontiguousarray(table.turns, np.int64).tobytes())
+    for text in table.texts.get("response", ()):
+        content = str(text).encode("utf-8", "surrogatepass")
+        state.update(b"%d:%b" % (len(content), content))
+    return state.hexdigest()
+
+
+def check_same_run(sample: Sample, run: Run) -> None:
+    """Refuse a run that the sample was not drawn from (SettingError)."""
+    for name, system in sample.design.systems.items():
+        table = run[name].rows if name in run else None
+        if table is None or digest_of(table) != system.digest:
+            what = "has other rows now" if name in run else "is not in this run"
+            raise SettingError(
+                f"the rows to rate were drawn from another run: {name} {what}; give the run that they were drawn from"
+            )

@@ -1,0 +1,521 @@
+"""Chunks: sources cut into parts that one worker can read and fold by itself.
+
+- Lines on this machine: bytes between two ends of lines, found in one quick pass, with those of the references and
+  contexts beside them.
+- Rows in JSONL, also on shared storage: byte ranges of about equal size. The reader of a chunk finds the first row that
+  belongs to it: `row_boundary` gives the same answer to the reader of the chunk before.
+- Parquet: row groups.
+- Anything else (packed files, small ones, CSV, JSON, Arrow): the whole shard.
+- Rows in memory: as many as make a batch.
+
+No chunk cuts a dialogue in two, as long as the rows of a dialogue stand together. The cuts depend on the inputs alone
+and never on the number of workers.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass, replace
+from functools import partial
+from itertools import pairwise
+from typing import IO, TYPE_CHECKING, Any, ClassVar, Literal, TypeAlias
+
+import numpy as np
+
+from dialeval.core.arrays import cut, offsets_of
+from dialeval.core.arrow import check_decoded_size
+from dialeval.core.batch import Need
+from dialeval.core.columns import Column, RaggedColumn, TextColumn
+from dialeval.core.errors import DataError, Fault
+from dialeval.io import json, parquet
+from dialeval.io.delimited import encoding_faults, split
+from dialeval.io.fields import FieldNames
+from dialeval.io.gathering import gather_rows
+from dialeval.io.opening import (
+    BYTE_ORDER_MARK,
+    LineStream,
+    count_lines,
+    file_format,
+    is_remote,
+    local_path,
+    packing_of,
+    size_of,
+    stored,
+    unpacked,
+)
+from dialeval.io.parquet import damage_explained
+from dialeval.io.reading import file_responses, side_by_side
+from dialeval.io.row_shapes import ours
+from dialeval.io.rows import Rows
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+    from dialeval.io.sources import Shard, Source
+
+
+SMALLEST_BYTES = 1 << 21
+LARGEST_BYTES = 1 << 26
+CHUNKS = 256
+"""As many chunks as keep a cluster busy, unless they get too small or too large by that."""
+MOST_CHUNKS = 4096
+"""More are not made of large files, however large these are: each costs the first process the same."""
+
+_READ_BYTES = 1 << 22
+_BLANKS = b" \t\r\n"
+
+
+@dataclass(frozen=True, slots=True)
+class Span:
+    """A range of a file: bytes, or row groups of a Parquet file."""
+
+    path: str
+    start: int
+    stop: int
+    lines_before: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class FileChunk:
+    """A part of a shard."""
+
+    source: int
+    system: str
+    """The system of rows that name none."""
+    kind: Literal["lines", "rows", "groups", "whole"]
+    span: Span
+    size: int
+    """Its bytes: its share of the work."""
+    beside: tuple[tuple[Need, tuple[Span, ...]], ...] = ()
+
+    @property
+    def paths(self) -> list[str]:
+        """Return the files that it is read from."""
+        return [self.span.path, *(span.path for _, spans in self.beside for span in spans)]
+
+    def __str__(self) -> str:
+        unit = "row groups" if self.kind == "groups" else "bytes"
+        place = "" if self.kind == "whole" else f" ({unit} {self.span.start} to {self.span.stop})"
+        return f"{self.span.path}{place}"
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class MemoryChunk:
+    """Rows of one system that are in memory."""
+
+    source: int
+    rows: Rows
+    first_row: int
+    first_dialogue: int
+    """Rows and dialogues of the system that come before."""
+    only: bool
+    """Whether it is all rows of its source."""
+    paths: ClassVar[tuple[str, ...]] = ()
+
+    @property
+    def size(self) -> int:
+        """Its rows: its share of the work."""
+        return len(self.rows)
+
+
+Chunk: TypeAlias = FileChunk | MemoryChunk
+
+
+def cut_sources(sources: Sequence[Source], batch_rows: int, chunk_bytes: int | None = None) -> list[Chunk]:
+    """Split all sources into chunks, in order; rows in memory are split into batches."""
+    sizes = {shard.path: size_of(shard.path) for source in sources for shard in source.shards}
+    total = sum(sizes.values())
+    usual = min(max(total // CHUNKS, SMALLEST_BYTES), LARGEST_BYTES)
+    most = chunk_bytes or max(usual, total // MOST_CHUNKS)
+    chunks: list[Chunk] = []
+    for number, source in enumerate(sources):
+        if source.rows is not None:
+            chunks += _memory_chunks(number, source.rows, batch_rows)
+        for shard in source.shards:
+            parts = _cut_shard(shard, sizes[shard.path], most)
+            chunks += [replace(part, source=number, system=source.system) for part in parts]
+    return chunks
+
+
+def _memory_chunks(source: int, rows: Rows, batch_rows: int) -> list[MemoryChunk]:
+    offsets = rows.dialogue_offsets()
+    ranges = list(cut(offsets, batch_rows))
+    if len(ranges) < 2:
+        return [MemoryChunk(source, rows, 0, 0, only=True)]
+    starts = [(first, int(offsets[first]), int(offsets[last])) for first, last in ranges]
+    return [MemoryChunk(source, rows.slice(start, stop), start, first, only=False) for first, start, stop in starts]
+
+
+def _cut_shard(shard: Shard, size: int, most: int) -> Iterable[FileChunk]:
+    pieces = "whole" if any(packing_of(file) for file in shard.paths) else file_format(shard.path).pieces
+    if pieces == "groups":
+        return _row_groups(shard.path, most)
+    if pieces == "rows" and size > most:
+        edges = [*range(0, size - most // 2, most), size]
+        spans = [Span(shard.path, start, stop) for start, stop in pairwise(edges)]
+        return [FileChunk(0, "", "rows", span, span.stop - span.start) for span in spans]
+    if pieces == "lines" and size > most and not any(map(is_remote, shard.paths)):
+        return _line_chunks(shard, most)
+    return [_whole(shard, size)]
+
+
+def _whole(shard: Shard, size: int) -> FileChunk:
+    beside = tuple((need, tuple(Span(file, 0, size_of(file)) for file in files)) for need, files in shard.beside)
+    return FileChunk(0, "", "whole", Span(shard.path, 0, size), size, beside)
+
+
+def _row_groups(path: str, most: int) -> Iterator[FileChunk]:
+    import pyarrow.parquet as pq
+
+    with stored(path) as stream, damage_explained(path):
+        check_decoded_size(stream, size_of(path))
+        facts = pq.ParquetFile(stream).metadata
+        sizes = [facts.row_group(number).total_byte_size for number in range(facts.num_row_groups)]
+    first = held = 0
+    for number, size in enumerate(sizes):
+        held += size
+        if held >= most or number == len(sizes) - 1:
+            yield FileChunk(0, "", "groups", Span(path, first, number + 1), held)
+            first, held = number + 1, 0
+
+
+def _line_chunks(shard: Shard, most: int) -> list[FileChunk]:
+    """Chunks of equally many lines, of the responses and of what stands beside them."""
+    lines = _lines_in(shard.path, most)
+    edges, count = _line_edges(shard.path, lines)
+    chunks = [
+        FileChunk(0, "", "lines", Span(shard.path, start, stop, number * lines), stop - start)
+        for number, (start, stop) in enumerate(pairwise(edges))
+    ]
+    for need, files in shard.beside:
+        spans: list[list[Span]] = [[] for _ in chunks]
+        for file in files:
+            own, other = _line_edges(file, lines)
+            if other != count:
+                raise DataError(unequal(shard.path, count, file, other))
+            for number, (start, stop) in enumerate(pairwise(own)):
+                spans[number].append(Span(file, start, stop, number * lines))
+        chunks = [
+            replace(chunk, beside=(*chunk.beside, (need, tuple(here))))
+            for chunk, here in zip(chunks, spans, strict=True)
+        ]
+    return chunks
+
+
+def unequal(path: str, rows: int, other: str, others: int) -> Fault:
+    """Return the fault of two files that should have equally many lines."""
+    what = f"nothing belongs to this row: {other} has {others} rows, {path} has {rows}"
+    return Fault(path if rows > others else other, min(rows, others) + 1, what, "both must have one line per response")
+
+
+def _lines_in(path: str, size: int) -> int:
+    """Estimate how many lines fit into some bytes."""
+    with stored(path) as stream:
+        head = stream.read(_READ_BYTES)
+    return max(1, size * (head.count(b"\n") + 1) // len(head))
+
+
+def _line_edges(path: str, every: int) -> tuple[list[int], int]:
+    """Return where each `every`-th line of a file starts, its end, and the number of its lines."""
+    edges, feeds, place, last = [0], 0, 0, b"\n"
+    with stored(local_path(path)) as stream:
+        while content := stream.read(_READ_BYTES):
+            feeds_here = np.flatnonzero(np.frombuffer(content, np.uint8) == ord("\n"))
+            wanted = np.arange(every - feeds % every - 1, len(feeds_here), every)
+            edges += (feeds_here[wanted] + 1 + place).tolist()
+            feeds, place, last = feeds + len(feeds_here), place + len(content), content[-1:]
+    if edges[-1] != place:
+        edges.append(place)
+    return edges, feeds + (last != b"\n")
+
+
+def row_range(stream: IO[bytes], span: Span, size: int, names: FieldNames) -> tuple[int, int]:
+    """Return where the rows of a chunk begin and end.
+
+    Only the chunk in which a dialogue begins looks for its end, so that a dialogue over many chunks is read once.
+    """
+    start = row_boundary(stream, span.start, size, names, span.stop)
+    return start, size if start == size else row_boundary(stream, span.stop, size, names)
+
+
+def row_boundary(stream: IO[bytes], start: int, size: int, names: FieldNames, following: int | None = None) -> int:
+    """Return where the chunk that should begin at `start` begins: the first line after it whose dialogue is a new one.
+
+    The line before must itself begin at or after `start`, so that nobody has to look back. The end of the file where
+    that is also the first line of the chunk at `following`, so that no row lies between the two.
+    """
+    if start <= 0 or start >= size:
+        return min(max(start, 0), size)
+    stream.seek(start - 1)
+    place = start - 1 + len(stream.readline())
+    before: str | None = None
+    compared = False
+    while line := stream.readline():
+        if line.strip(_BLANKS):
+            dialogue = dialogue_of(line, names)
+            if compared and (dialogue is None or dialogue != before):
+                return place
+            if following is not None and place >= following:
+                break
+            before, compared = dialogue, True
+        place += len(line)
+    return size
+
+
+def dialogue_of(line: bytes, names: FieldNames) -> str | None:
+    """Return the dialogue that a row names, if it names one and can be read."""
+    import orjson
+
+    try:
+        row = orjson.loads(line.removeprefix(BYTE_ORDER_MARK))
+    except orjson.JSONDecodeError:
+        return None
+    known = ours(row, names) if isinstance(row, dict) else None
+    name = None if known is None else known.get(names.dialog_id)
+    return str(name) if isinstance(name, str | int) and name != "" else None
+
+
+# Row blocks: the rows of a chunk, some thousand at a time, and never part of a dialogue.
+#
+# A block knows where its rows stand, so that a fault names the line of the file; and any part of it can be read by
+# itself, which is how the row that a metric cannot score is found.
+
+_UNNAMED = (None, "")
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class RowBlock:
+    """Consecutive rows (lines) of a source; `read(start, stop)` gives some of them, by system."""
+
+    where: str
+    size: int
+    read: Callable[[int, int], list[Rows]]
+    lines_before: Callable[[], int]
+    """The lines of the file before the block. They are counted only if a fault has to be placed."""
+
+    def __len__(self) -> int:
+        return self.size
+
+    def rows(self, start: int = 0, stop: int | None = None) -> list[Rows]:
+        """Return the rows of each system in the block or in a part of it; faults name the lines of the file."""
+        try:
+            return self.read(start, self.size if stop is None else stop)
+        except DataError as error:
+            shift = self.line(start) - 1
+            raise DataError(
+                [fault if fault.line is None else replace(fault, line=fault.line + shift) for fault in error.faults]
+            ) from None
+
+    def line(self, row: int) -> int:
+        """Return the line (row) of the file on which a row of the block stands."""
+        return self.lines_before() + row + 1
+
+
+def row_blocks(chunk: Chunk, names: FieldNames, rows: int) -> Iterator[RowBlock]:
+    """Return the blocks of a chunk, with about `rows` rows each (more only where one dialogue has more)."""
+    if isinstance(chunk, MemoryChunk):
+        return iter([_read_block(chunk.rows, chunk.first_row)])
+    pieces = file_format(chunk.span.path).pieces
+    if pieces == "lines":
+        return _line_blocks(chunk, rows)
+    if pieces == "rows":
+        return _json_blocks(chunk, names, rows)
+    return (_table_blocks if chunk.kind == "groups" else _whole_file_blocks)(chunk, names, rows)
+
+
+def _read_block(rows: Rows, lines_before: int) -> RowBlock:
+    """Return a block of rows that are read already."""
+    return RowBlock(rows.where, len(rows), lambda start, stop: [rows.slice(start, stop)], lambda: lines_before)
+
+
+def _line_blocks(chunk: FileChunk, rows: int) -> Iterator[RowBlock]:
+    beside = [(need, span) for need, spans in chunk.beside for span in spans]
+    with ExitStack() as files:
+        spans = [chunk.span, *(span for _, span in beside)]
+        own, *others = [files.enter_context(_lines_of(span, chunk.kind)) for span in spans]
+        while True:
+            taken = own.lines
+            first = chunk.span.start == 0 and not taken
+            column = _split(own.take(rows), first)
+            sets: dict[Need, dict[str, TextColumn]] = {need: {} for need, _ in beside}
+            for (need, span), other in zip(beside, others, strict=True):
+                texts = _split(other.take(rows), first)
+                if len(texts) != len(column):
+                    _raise_unequal(chunk.span, own, rows, span, other)
+                sets[need][f"{len(sets[need])} {span.path}" if span.path in sets[need] else span.path] = texts
+            if not len(column):
+                return
+            read = partial(_read_lines, chunk, column, sets)
+            yield RowBlock(chunk.span.path, len(column), read, partial(int, chunk.span.lines_before + taken))
+
+
+def _read_lines(
+    chunk: FileChunk, responses: TextColumn, beside: Mapping[Need, Mapping[str, TextColumn]], start: int, stop: int
+) -> list[Rows]:
+    """Return lines of responses, with those of references and contexts next to them."""
+    where = chunk.span.path
+    columns: dict[Need, Column] = {Need.RESPONSE: responses.slice(start, stop)}
+    faults = encoding_faults(responses.slice(start, stop), where)
+    for need, sets in beside.items():
+        parts = {file: column.slice(start, stop) for file, column in sets.items()}
+        for file, part in parts.items():
+            faults += encoding_faults(part, file)
+        columns[need] = side_by_side({file: RaggedColumn.single(part) for file, part in parts.items()}, where)
+    if faults:
+        raise DataError(faults)
+    return [Rows(chunk.system, columns, where=where)] if stop > start else []
+
+
+def _raise_unequal(span: Span, own: LineStream, rows: int, other_span: Span, other: LineStream) -> None:
+    """Count both files to their ends for the message."""
+    for stream in (own, other):
+        while stream.take(rows):
+            pass
+    raise DataError(unequal(span.path, own.lines, other_span.path, other.lines))
+
+
+@contextmanager
+def _lines_of(span: Span, kind: str) -> Iterator[LineStream]:
+    if kind == "whole":
+        with unpacked(span.path) as stream:
+            yield LineStream(stream, where=span.path)
+    else:
+        with stored(span.path) as stream:
+            stream.seek(span.start)
+            yield LineStream(stream, span.stop - span.start, span.path)
+
+
+def _split(lines: Sequence[bytes], first: bool) -> TextColumn:
+    return split(np.frombuffer(b"".join(lines), np.uint8), marked=first)
+
+
+def _json_blocks(chunk: FileChunk, names: FieldNames, rows: int) -> Iterator[RowBlock]:
+    span, path = chunk.span, chunk.span.path
+
+    def read(lines: TextColumn, first: int, last: int) -> list[Rows]:
+        return gather_rows(json.records_of(lines.slice(first, last), path), names, chunk.system, part=True)
+
+    if chunk.kind == "rows":
+        with stored(path) as file:
+            start, stop = row_range(file, span, size_of(path), names)
+        span = replace(span, start=start, stop=stop)
+    with _lines_of(span, chunk.kind) as stream:
+        while True:
+            taken = stream.lines
+            if not (content := stream.take(rows)):
+                return
+            lines = _split([*content, *_rest_of_dialogue(content, stream, names)], not span.start and not taken)
+            yield RowBlock(path, len(lines), partial(read, lines), partial(_lines_before, path, span.start, taken))
+
+
+def _lines_before(path: str, start: int, taken: int) -> int:
+    """Count the lines in the first `start` bytes of a file, and those taken since."""
+    return taken + (count_lines(path, start) if start else 0)
+
+
+def _rest_of_dialogue(content: Sequence[bytes], stream: LineStream, names: FieldNames) -> Iterator[bytes]:
+    """Take the lines that go on with the dialogue of the last line."""
+    last = next((line for line in reversed(content) if line.strip()), b"")
+    dialogue = dialogue_of(last, names)
+    while dialogue is not None and (taken := stream.take(1)):
+        if taken[0].strip() and dialogue_of(taken[0], names) != dialogue:
+            stream.put_back(taken[0])
+            return
+        yield taken[0]
+
+
+def _whole_file_blocks(chunk: FileChunk, names: FieldNames, rows: int) -> Iterator[RowBlock]:
+    path = chunk.span.path
+    if is_remote(path):
+        what = "is read as a whole, and that only from this machine"
+        raise DataError(Fault(path, None, what, "give lines, JSONL or Parquet, or copy it here first"))
+    for system in file_responses(local_path(path), names, chunk.system):
+        offsets = system.dialogue_offsets()
+        for first, last in cut(offsets, rows):
+            start = int(offsets[first])
+            yield _read_block(system.slice(start, int(offsets[last])), start)
+
+
+def _table_blocks(chunk: FileChunk, names: FieldNames, rows: int) -> Iterator[RowBlock]:
+    path = chunk.span.path
+
+    def read(table: pa.Table, start: int, stop: int) -> list[Rows]:
+        records = parquet.records_of(table.slice(start, stop - start), path, names)
+        return gather_rows(records, names, chunk.system, part=True)
+
+    for before, table in read_row_groups(chunk.span, names, rows):
+        yield RowBlock(path, len(table), partial(read, table), partial(int, before))
+
+
+def read_row_groups(span: Span, names: FieldNames, rows: int) -> Iterator[tuple[int, pa.Table]]:
+    """Read row groups of a Parquet file as tables of whole dialogues, each with the number of rows before it.
+
+    A dialogue that a row group leaves open belongs to the chunk with its first row: that chunk reads on into the next
+    groups, and the next chunk skips those rows. Only the column of dialogues is read to find that out.
+    """
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    with stored(span.path) as stream, parquet.damage_explained(span.path):
+        file = pq.ParquetFile(stream)
+        number = file.metadata.num_row_groups
+        starts = offsets_of([file.metadata.row_group(group).num_rows for group in range(number)]).tolist()
+        columns = names.chosen(file.schema_arrow.names, Need.RESPONSE)
+        named = file.schema_arrow.names.count(names.dialog_id)
+        if named > 1:
+            raise DataError(parquet.several_columns(names.dialog_id, span.path))
+        first, last = starts[span.start], starts[span.stop]
+        if named:
+            first = _end_of_open_dialogue(file, span.start, span.stop, starts, names)
+            if first == last:  # all rows belong to a dialogue that began before
+                return
+            last = _end_of_open_dialogue(file, span.stop, number, starts, names)
+        groups = [group for group in range(span.start, number) if starts[group] < last]
+        held: list[pa.Table] = []
+        place, before, dialogue = starts[span.start], first, None
+        for batch in file.iter_batches(rows, row_groups=groups, columns=columns):
+            low, high = max(first - place, 0), min(last - place, len(batch))
+            place += len(batch)
+            if low >= high:
+                continue
+            table = pa.Table.from_batches([batch.slice(low, high - low)])
+            ids = table.column(names.dialog_id).to_pylist() if named else [None] * len(table)
+            edge = _start_of_last_dialogue(ids)  # what comes after it is held until the end of the dialogue is read
+            if edge or ids[0] != dialogue:
+                whole = pa.concat_tables([*held, table.slice(0, edge)])
+                if len(whole):
+                    yield before, whole
+                before, held = before + len(whole), []
+            if edge < len(ids):
+                held.append(table.slice(edge))
+                dialogue = ids[-1]
+        if held:
+            yield before, pa.concat_tables(held)
+
+
+def _end_of_open_dialogue(file: Any, group: int, stop: int, starts: Sequence[int], names: FieldNames) -> int:
+    """Return the row on which the dialogue ends that is open where a row group begins, or group `stop` begins."""
+
+    def read_ids(number: int) -> list[Any]:
+        ids: list[Any] = file.read_row_group(number, columns=[names.dialog_id]).column(0).to_pylist()
+        return ids
+
+    before = next((ids for number in range(group - 1, -1, -1) if (ids := read_ids(number))), [None])
+    if before[-1] in _UNNAMED:
+        return starts[group]
+    for number in range(group, stop):
+        for row, name in enumerate(read_ids(number), starts[number]):
+            if name != before[-1]:
+                return row
+    return starts[stop]
+
+
+def _start_of_last_dialogue(ids: Sequence[Any]) -> int:
+    """Return the row on which the last dialogue of some rows starts; their end where the last row is of none."""
+    if ids[-1] in _UNNAMED:
+        return len(ids)
+    start = len(ids) - 1
+    while start and ids[start - 1] == ids[-1]:
+        start -= 1
+    return start

@@ -1,0 +1,258 @@
+"""CSV and TSV: a header and one row per response, quoted as in RFC 4180.
+
+What stands between cells is found by the header: a comma, a semicolon, a tab or a bar, whichever gives most names of
+known fields, and else most columns; the one that belongs to the suffix where they are equal. A first line `sep=;`, as
+Excel knows it, says it outright, and `FieldNames.separator` above all. The text is UTF-8, or UTF-16 with a byte order
+mark. Where it is neither and no character is one of UTF-8, it is read as Windows-1252, and a note says so.
+
+The header names the fields. LF and CRLF end a row outside quotes; a lone CR is part of its cell. An empty cell means
+that the field is not given, except in the response column, where it is an empty response. Blank lines are skipped; in
+a table of one column, where such a line is an empty cell, it is a row. A row with more or fewer cells than the header
+is a fault, and every fault names the line of the file on which its row starts.
+"""
+
+from __future__ import annotations
+
+import csv
+import io
+import re
+import sys
+from collections import Counter
+from contextlib import contextmanager, suppress
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from dialeval.core.arrays import Bytes, Ints, release
+from dialeval.core.columns import TextColumn
+from dialeval.core.errors import MOST_FAULTS, DataError, Fault, FaultList, note
+from dialeval.io import row_shapes
+from dialeval.io.opening import PathSource, read_bytes, without_mark
+from dialeval.io.rows import FieldNames, Records, listed
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+
+# Lines of text: one response, reference or context per line, without building a single Python string.
+#
+# UTF-8 always; a byte order mark at the start is dropped. LF and CRLF end a line and nothing else does: a lone CR,
+# U+2028, U+0085, a form feed or a NUL is part of the text. The last line may go without its line feed. An empty line
+# is a row with an empty text; a file without a line is a fault, and so is every line that is not UTF-8.
+
+_SEARCHED_BYTES = 1 << 24
+"""Bytes searched at a time, so that a huge file does not need a mask of its own size."""
+
+_CHECKED_LINES = 1 << 14
+"""Lines that are decoded together: many, so that a good file costs one decoding; few, so that a bad line is near."""
+
+
+def read_lines(path: PathSource) -> TextColumn:
+    """Return the lines of a file."""
+    column = split(read_bytes(path))
+    where = str(path)
+    if not len(column):
+        raise DataError(Fault(where, None, "is empty", "give one line per row"))
+    faults = encoding_faults(column, where)
+    if faults:
+        raise DataError(faults)
+    return column
+
+
+def split(data: Bytes, marked: bool = True) -> TextColumn:
+    """Return the lines of some bytes, without their endings and, at the start of a file, a byte order mark."""
+    data = without_mark(data) if marked else data
+    ends = occurrences(data, b"\n")
+    if len(data) and (not len(ends) or ends[-1] != len(data) - 1):
+        ends = np.append(ends, len(data))
+    starts = np.zeros_like(ends)
+    starts[1:] = ends[:-1] + 1
+    # A carriage return belongs to the ending only before a line feed, never at the end of the file.
+    ended = np.flatnonzero((ends > starts) & (ends < len(data)))
+    returns = ended[data[ends[ended] - 1] == ord("\r")]
+    ends[returns] -= 1
+    return TextColumn(data, starts, ends)
+
+
+def encoding_faults(column: TextColumn, where: str) -> list[Fault]:
+    """Return a fault for each row of consecutive lines that is not UTF-8."""
+    view = column.data.data
+    faults: list[Fault] = []
+    for first in range(0, len(column), _CHECKED_LINES):
+        block = column.slice(first, first + _CHECKED_LINES)
+        if _decoding_error(view[block.starts[0] : block.ends[-1]]):
+            faults += _block_faults(view, block, where, first)
+        block.release()
+        if len(faults) >= MOST_FAULTS:
+            return [*faults[:MOST_FAULTS], Fault(where, None, "further problems are not listed", "correct these first")]
+    return faults
+
+
+def occurrences(data: Bytes, token: bytes) -> Ints:
+    """Return where a token stands in some bytes, overlapping ones included."""
+    parts = [np.zeros(0, np.int64)]
+    for start in range(0, len(data), _SEARCHED_BYTES):
+        part = data[start : start + _SEARCHED_BYTES + len(token) - 1]
+        places = np.flatnonzero(part[: max(len(part) - len(token) + 1, 0)] == token[0])
+        for at, byte in enumerate(token[1:], 1):
+            places = places[part[places + at] == byte]
+        parts.append(places + start)
+        release(part)
+    return np.concatenate(parts)
+
+
+def _decoding_error(view: memoryview) -> UnicodeDecodeError | None:
+    try:
+        str(view, "utf-8")
+    except UnicodeDecodeError as error:
+        return error
+    return None
+
+
+def _block_faults(view: memoryview, block: TextColumn, where: str, first: int) -> list[Fault]:
+    spans = zip(block.starts.tolist(), block.ends.tolist(), strict=True)
+    errors = ((line, _decoding_error(view[start:end])) for line, (start, end) in enumerate(spans, first + 1))
+    return [not_utf8(where, line, error) for line, error in errors if error]
+
+
+def not_utf8(where: str, line: int, error: UnicodeDecodeError) -> Fault:
+    """Return the fault of a line that cannot be decoded."""
+    what = f"byte 0x{error.object[error.start]:02x} at position {error.start + 1} of the line is not UTF-8"
+    return Fault(where, line, what, "save the file as UTF-8")
+
+
+MOST_COLUMNS = 10_000
+_SEPARATORS = ",;\t|"
+_SAID = re.compile(r"sep=(?P<separator>[^\r\n\0\"])\r?\n", re.IGNORECASE)
+"""The line before the header by which Excel is told what stands between cells."""
+_LOOKED_AT = 1 << 16
+"""Characters among which the header is looked for."""
+_UTF_16 = {b"\xff\xfe": "utf-16-le", b"\xfe\xff": "utf-16-be"}
+_UTF_8_CHARACTER = re.compile(rb"[\xc2-\xdf][\x80-\xbf]|[\xe0-\xef][\x80-\xbf]{2}|[\xf0-\xf4][\x80-\xbf]{3}")
+_FIRST_PRIVATE_CHARACTER = 0xE000
+_TROUBLE = re.compile("\0|\r(?!\n)")
+"""What the parser of the standard library stumbles over inside a cell: a NUL (before Python 3.11) and a lone CR."""
+
+
+def read(path: PathSource, names: FieldNames, delimiter: str) -> Records:
+    """Return the rows of a file, parsed when they are asked for; `delimiter` is what its suffix promises."""
+    where = str(path)
+    text = _decoded(read_bytes(path), where)
+    faults = FaultList()
+    said = _SAID.match(text)
+    if said:
+        text, delimiter = text[said.end() :], said["separator"]
+    if names.separator is not None:
+        delimiter = names.separator
+    elif not said:
+        delimiter = _separator(text, names, delimiter)
+    cells = _cells(text, delimiter, where, faults, 1 if said else 0)
+    line, header = next(cells, (1, []))
+    if not any(header):
+        raise DataError(faults or Fault(where, line, "has no header", "name the columns in the first row"))
+    if len(header) > MOST_COLUMNS:
+        what = f"the header names {len(header):,} columns, and at most {MOST_COLUMNS:,} are read"
+        raise DataError(Fault(where, line, what, "leave out columns, or check what separates cells"))
+    twice = sorted(name for name, count in Counter(header).items() if count > 1)
+    if twice:
+        what = f"the header names {listed(map(repr, twice))} more than once"
+        raise DataError(Fault(where, line, what, "give every column a name of its own"))
+    return Records(where, _rows(cells, header, names.response, where, faults), faults, tuple(header))
+
+
+def _decoded(data: Bytes, where: str) -> str:
+    """Return the text of a file; its encoding is noted where it was guessed."""
+    start = data[:2].tobytes()
+    if start in _UTF_16:
+        try:
+            return data[2:].tobytes().decode(_UTF_16[start])
+        except UnicodeDecodeError as error:
+            what = f"begins as UTF-16 and is not ({error.reason} at byte {error.start + 2})"
+            raise DataError(Fault(where, None, what, "save the file as UTF-8")) from None
+    if not (faults := encoding_faults(split(data), where)):
+        return str(without_mark(data).data, "utf-8")
+    content = data.tobytes()
+    if _UTF_8_CHARACTER.search(content):  # a damaged file of UTF-8, whose other characters would be spoilt
+        raise DataError(faults)
+    try:
+        text = content.decode("cp1252")
+    except UnicodeDecodeError:
+        raise DataError(faults) from None
+    note(f"{where} is not UTF-8 (line {faults[0].line}) and was read as Windows-1252; save it as UTF-8 to be sure")
+    return text
+
+
+def _separator(text: str, names: FieldNames, usual: str) -> str:
+    """Find the separator of the cells of a text."""
+    head = text[:_LOOKED_AT]
+    known = {*names.all, *row_shapes.columns()}
+    best, most = usual, (0, 0)
+    for candidate in dict.fromkeys((usual, *_SEPARATORS)):
+        reader = csv.reader(io.StringIO(_without_trouble(head)[0], newline="\n"), delimiter=candidate)
+        with _cells_of_any_length(), suppress(csv.Error):
+            header = next(reader, [])
+            found = (len(known.intersection(header)), len(header))
+            if found > most and (found[0] or len(header) > 1):
+                best, most = candidate, found
+    return best
+
+
+def _rows(
+    cells: Iterator[tuple[int, list[str]]], header: list[str], response: str, where: str, faults: list[Fault]
+) -> Iterator[tuple[int, object]]:
+    for line, row in cells:
+        if not row:
+            if len(header) > 1:
+                continue
+            row = [""]
+        if len(row) != len(header):
+            what = f"has {len(row)} cells where the header has {len(header)}"
+            faults.append(Fault(where, line, what, "put cells with delimiters or line ends into double quotes"))
+            continue
+        named = zip(header, row, strict=True)
+        yield line, {name: cell if cell or name == response else None for name, cell in named}
+
+
+def _cells(
+    text: str, delimiter: str, where: str, faults: list[Fault], before: int = 0
+) -> Iterator[tuple[int, list[str]]]:
+    """Yield the line on which each row starts, and its cells; a row that does not parse is noted as a problem.
+
+    `before`: lines of the file before the text.
+    """
+    text, back = _without_trouble(text)
+    reader = csv.reader(io.StringIO(text, newline="\n"), delimiter=delimiter, strict=True)
+    with _cells_of_any_length():
+        while True:
+            line = reader.line_num + 1 + before
+            try:
+                row = next(reader)
+            except StopIteration:
+                return
+            except csv.Error as error:
+                remedy = 'close every double quote, and write "" for one inside a quoted cell'
+                faults.append(Fault(where, line, f"is not quoted correctly ({error})", remedy))
+                continue
+            yield line, [cell.translate(back) for cell in row] if back else row
+
+
+def _without_trouble(text: str) -> tuple[str, dict[int, str]]:
+    """Return the text with stand-ins that do not occur in it for what cannot be parsed, and the way back."""
+    back: dict[int, str] = {}
+    code = _FIRST_PRIVATE_CHARACTER
+    for trouble in sorted(set(_TROUBLE.findall(text))):
+        while chr(code) in text:
+            code += 1
+        text = re.sub("\r(?!\n)" if trouble == "\r" else trouble, chr(code), text)
+        back[code] = trouble
+    return text, back
+
+
+@contextmanager
+def _cells_of_any_length() -> Iterator[None]:
+    """Lift the parser's limit of 128 KiB per cell, which holds for the whole process, while a file is read."""
+    before = csv.field_size_limit(sys.maxsize)
+    try:
+        yield
+    finally:
+        csv.field_size_limit(before)

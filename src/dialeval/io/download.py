@@ -1,0 +1,432 @@
+"""Downloads over HTTP(S) that survive a broken connection.
+
+The bytes go to a `.part` file, and what the server reported about them (`ETag`, `Last-Modified`, length) to a file
+next to it. After a break the rest is requested with `Range` and `If-Range`, so that a file that has changed meanwhile
+comes whole instead of half old and half new; a server without ranges sends it whole too. A few tries follow after short
+waits; then the error says that running the same command goes on where this one stopped.
+
+Only `http` and `https` are used, in redirections too, and never from `https` down to `http`.
+"""
+
+from __future__ import annotations
+
+import errno
+import gzip
+import http.client
+import io
+import lzma
+import re
+import stat
+import struct
+import tarfile
+import time
+import urllib.error
+import urllib.request
+import zipfile
+import zlib
+from collections.abc import Collection, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from http import HTTPStatus
+from pathlib import Path, PurePosixPath
+from typing import IO, Any, cast
+from urllib.parse import urlsplit, urlunsplit
+
+import msgspec
+
+from dialeval.core import gate
+from dialeval.core.errors import DataError, Fault, SettingError
+from dialeval.core.files import write_bytes
+from dialeval.io.packs import FULL, Progress, refusals_explained, sha256_of
+from dialeval.io.schemas import PartialDownload
+
+WAITS: tuple[float, ...] = (0.5, 1.0, 2.0, 4.0)
+"""Seconds before each further try."""
+TIMEOUT_SECONDS = 30.0
+MOST_BYTES = 1 << 34
+"""Of a download that nobody gives another limit."""
+
+_CHUNK = 1 << 16
+_PASSING = frozenset({HTTPStatus.REQUEST_TIMEOUT, HTTPStatus.TOO_MANY_REQUESTS})
+_CONTENT_RANGE = re.compile(r"bytes ([0-9]{1,15})-[0-9]{1,15}/([0-9]{1,15})")
+_LENGTH = re.compile("[0-9]{1,15}")
+
+
+class _UselessError(Exception):
+    """What was downloaded is not what it should be."""
+
+
+class _BrokenError(Exception):
+    """An attempt that failed for a reason that may be temporary."""
+
+
+def check_address(address: str) -> str:
+    """Return the address itself, or raise SettingError where nothing may be downloaded from it."""
+    try:
+        parts = urlsplit(address)
+        known = parts.scheme in ("http", "https") and bool(parts.hostname) and parts.port != 0
+    except ValueError:  # such as http://[::1, or a port of six digits
+        known = False
+    if not known:
+        raise SettingError(f"cannot download from {address!r}; give an address that starts with https:// or http://")
+    if parts.username or parts.password:
+        raise SettingError(f"the address at {parts.hostname} holds a user name or password; give one without")
+    return address
+
+
+def shown(address: str) -> str:
+    """Return an address for messages and records: without its query, which may hold a token."""
+    try:
+        parts = urlsplit(address)
+    except ValueError:
+        return address.partition("?")[0]
+    return urlunsplit((parts.scheme, parts.netloc, parts.path, "", ""))
+
+
+def download(
+    address: str,
+    target: Path,
+    sha256: str | None = None,
+    progress: Progress | None = None,
+    most_bytes: int = MOST_BYTES,
+) -> None:
+    """Download to `target`, going on from a part that an earlier call left; DataError where it cannot be downloaded.
+
+    What is longer than `most_bytes` is given up, and what came of it is removed.
+    """
+    from filelock import FileLock, Timeout  # imports logging, which most commands do not need
+
+    check_address(address)
+    target.parent.mkdir(parents=True, exist_ok=True)
+    part, record, lock = (target.with_name(f"{target.name}.{suffix}") for suffix in ("part", "json", "lock"))
+    for place in (part, record, target, lock):
+        if place.is_symlink() or (place.exists() and not place.is_file()):  # a pipe would never be open
+            place.unlink()
+    try:
+        with refusals_explained(FULL), FileLock(lock, timeout=0):
+            try:
+                _fetch(address, part, record, progress, most_bytes)
+                if sha256 is not None and (digest := sha256_of(part)) != sha256:
+                    raise _UselessError(f"the file has SHA-256 {digest}, but {sha256} is expected")
+                part.replace(target)
+            except _UselessError as error:
+                part.unlink(missing_ok=True)
+                remedy = "run again, or give another address; the file was thrown away"
+                raise _fault(address, str(error), remedy) from None
+            finally:
+                if not part.exists():
+                    record.unlink(missing_ok=True)
+    except Timeout:
+        what = "is being downloaded by another process"
+        raise _fault(address, what, "wait until it has finished, then run again") from None
+
+
+def _fetch(address: str, part: Path, record: Path, progress: Progress | None, most_bytes: int) -> None:
+    reason = ""
+    for wait in (0.0, *WAITS):
+        time.sleep(wait)
+        try:
+            return _attempt(address, part, record, progress, most_bytes)
+        except _BrokenError as error:
+            reason = str(error)
+    remedy = "run the same command again: it goes on where this one stopped"
+    raise _fault(address, f"failed {len(WAITS) + 1} times ({reason})", remedy)
+
+
+def _attempt(address: str, part: Path, record: Path, progress: Progress | None, most_bytes: int) -> None:
+    known = _read_record(record, address)
+    have = part.stat().st_size if part.exists() else 0
+    if known and known.total is not None and have == known.total:
+        return
+    headers = {"User-Agent": "dialeval", "Accept-Encoding": "identity"}
+    resume = have if known and known.validator else 0
+    if resume and known and known.validator:
+        headers |= {"Range": f"bytes={resume}-", "If-Range": known.validator}
+    with _open(address, headers, part) as response:
+        start, now = _read_headers(response, address, resume, known, part)
+        if (now.total or 0) > most_bytes:
+            raise _too_long(most_bytes)
+        write_bytes(record, msgspec.json.encode(now))
+        with part.open("r+b" if start else "wb") as out:
+            out.seek(start)
+            out.truncate()
+            done = _copy(response, out, start, now.total, progress, most_bytes)
+    if now.total is not None and done != now.total:
+        raise _BrokenError(f"{done} of {now.total} bytes came")
+
+
+def _open(address: str, headers: dict[str, str], part: Path) -> http.client.HTTPResponse:
+    """Return the server's answer; a failure that may be temporary is a _BrokenError, any other a DataError."""
+    request = urllib.request.Request(address, headers=headers)  # noqa: S310 (check_address lets only http(s) through)
+    try:
+        opener = urllib.request.build_opener(_Redirects)
+        return cast("http.client.HTTPResponse", opener.open(request, timeout=TIMEOUT_SECONDS))
+    except urllib.error.HTTPError as error:
+        error.close()
+        if error.code == HTTPStatus.REQUESTED_RANGE_NOT_SATISFIABLE:
+            part.unlink(missing_ok=True)  # longer than the file now is
+            raise _BrokenError("the file is another one now") from None
+        what = f"the server answers {error.code} {error.reason}"
+        if error.code >= HTTPStatus.INTERNAL_SERVER_ERROR or error.code in _PASSING:
+            raise _BrokenError(what) from None
+        raise _fault(address, what, "check the address, or give another one") from None
+    except (http.client.HTTPException, OSError) as error:
+        raise _BrokenError(str(getattr(error, "reason", error)) or type(error).__name__) from error
+    except ValueError:  # of a redirection
+        raise _fault(address, "leads to what is no address", "give another address") from None
+
+
+def _read_headers(
+    response: http.client.HTTPResponse, address: str, resume: int, known: PartialDownload | None, part: Path
+) -> tuple[int, PartialDownload]:
+    """Return where in the part this answer begins, and what it says about the file."""
+    length = response.headers.get("Content-Length")
+    if response.status == HTTPStatus.PARTIAL_CONTENT:
+        match = _CONTENT_RANGE.fullmatch(response.headers.get("Content-Range", ""))
+        if not known or not match or int(match[1]) != resume or known.total not in (None, int(match[2])):
+            part.unlink(missing_ok=True)
+            raise _BrokenError("the server sent another part than was asked for")
+        return resume, PartialDownload(address, known.validator, int(match[2]))
+    if length is not None and not _LENGTH.fullmatch(length):
+        raise _fault(address, f"the server states a length of {length[:40]!r}", "give another address")
+    validator = response.headers.get("ETag")
+    if not validator or validator.startswith("W/"):  # `If-Range` takes no weak tag
+        validator = response.headers.get("Last-Modified")
+    return 0, PartialDownload(address, validator, None if length is None else int(length))
+
+
+def _copy(
+    response: http.client.HTTPResponse,
+    out: IO[bytes],
+    done: int,
+    total: int | None,
+    progress: Progress | None,
+    most_bytes: int,
+) -> int:
+    while True:
+        try:
+            chunk = response.read(_CHUNK)
+        except (http.client.HTTPException, OSError) as error:
+            raise _BrokenError(str(error) or type(error).__name__) from error
+        if not chunk:
+            return done
+        done += len(chunk)
+        if done > most_bytes:
+            raise _too_long(most_bytes)
+        out.write(chunk)
+        if progress:
+            progress(done, total)
+
+
+def _read_record(record: Path, address: str) -> PartialDownload | None:
+    try:
+        known = gate.read_json(record, PartialDownload, "")
+    except DataError:
+        return None
+    return known if known.address == address else None
+
+
+class _Redirects(urllib.request.HTTPRedirectHandler):
+    """Follows redirections as far as `check_address` goes."""
+
+    def redirect_request(self, req: urllib.request.Request, *rest: Any) -> urllib.request.Request | None:
+        target = str(rest[-1])
+        check_address(target)
+        if req.type == "https" and urlsplit(target).scheme != "https":
+            raise SettingError(f"{shown(req.full_url)} leads to an address without encryption; give another address")
+        return super().redirect_request(req, *rest)
+
+
+def _too_long(most_bytes: int) -> _UselessError:
+    return _UselessError(f"is longer than the {most_bytes:,} bytes that it may have")
+
+
+def _fault(address: str, what: str, remedy: str) -> DataError:
+    return DataError(Fault(shown(address), None, what, remedy))
+
+
+# Reading tar archives from elsewhere without trusting them.
+#
+# What an archive states about itself is not believed: it is refused where a member is a link, a device or sparse, and
+# where it unpacks to more than it should: beyond a number of bytes, or so many times its own size. The last is looked
+# at while it is unpacked, a stretch at a time, so that a trap is left after little of it.
+
+MOST_TIMES = 200
+"""Text shrinks to a quarter or a twentieth; what unpacks to more than this many times its size is a trap."""
+_SMALL = 1 << 20
+"""Below this size the ratio says nothing."""
+_STRETCH = 1 << 26
+"""Bytes that are unpacked before their ratio is looked at."""
+_READ_AHEAD = 1 << 17
+"""Bytes that gzip may have read before, at most."""
+
+_DAMAGE = (tarfile.TarError, gzip.BadGzipFile, zlib.error, EOFError)
+
+
+@dataclass(frozen=True)
+class UntrustedArchive:
+    """An archive by its name in messages, and what to do where it is refused."""
+
+    where: str
+    remedy: str
+
+    def refusal(self, what: str) -> DataError:
+        """Return the error that says what is wrong with the archive."""
+        return DataError(Fault(self.where, None, f"the archive {what}", self.remedy))
+
+    @contextmanager
+    def damage_explained(self) -> Iterator[None]:
+        """Refuse the archive where it turns out to be damaged while its members are read."""
+        try:
+            yield
+        except _DAMAGE as error:
+            raise self.refusal(f"is damaged: {error}") from None
+
+    def tar_files(self, packed: IO[bytes], limit: int) -> Iterator[tuple[str, IO[bytes]]]:
+        """Name and content of each file in a tar or tar.gz, the content to be read before the next is asked for."""
+        unpacking = Unpacking(packed, limit, self)
+        # As a stream, so that what is skipped counts too: every byte has to be unpacked to get past it.
+        with tarfile.open(fileobj=unpacking, mode="r|") as opened:
+            for member in opened:
+                if member.issparse() or not (member.isreg() or member.isdir()):
+                    raise self.refusal(f"holds {member.name!r}, which is a link or a device, or sparse")
+                if member.size > unpacking.left:
+                    raise self.refusal("unpacks to far more than it should")
+                content = opened.extractfile(member) if member.isreg() else None
+                if content is not None:
+                    yield member.name, content
+
+
+def unpacked_limit(packed_bytes: int, most_bytes: int) -> int:
+    """Return how many bytes an archive of some size may unpack to."""
+    return min(most_bytes, max(_SMALL, MOST_TIMES * packed_bytes))
+
+
+class Unpacking(io.RawIOBase):
+    """The bytes of an archive, unpacked if it is packed by gzip; refused beyond `limit`, or where they are a trap."""
+
+    def __init__(self, packed: IO[bytes], limit: int, archive: UntrustedArchive) -> None:
+        super().__init__()
+        is_gzip = packed.read(len(_GZIP)) == _GZIP
+        packed.seek(0)
+        self._packed, self._archive = packed, archive
+        self._stream = gzip.GzipFile(fileobj=packed) if is_gzip else packed
+        self.left = limit
+        self._stretch_left, self._stretch_packed = limit, 0
+
+    def read(self, size: int | None = -1) -> bytes:
+        """Return the next bytes."""
+        most = min(self.left + 1, _STRETCH)
+        chunk = self._stream.read(most if size is None or size < 0 else min(most, size))
+        self.left -= len(chunk)
+        if self.left < 0 or self._is_trap():
+            raise self._archive.refusal("unpacks to far more than it should")
+        return chunk
+
+    def _is_trap(self) -> bool:
+        """Return whether the stretch that is unpacked last is too many times the size of what it was unpacked from."""
+        unpacked = self._stretch_left - self.left
+        if unpacked < _STRETCH:
+            return False
+        place = self._packed.tell()
+        packed = place - self._stretch_packed + _READ_AHEAD
+        self._stretch_left, self._stretch_packed = self.left, place
+        return unpacked > MOST_TIMES * packed
+
+
+# Unpacking archives from elsewhere without trusting them.
+#
+# Only the wanted files are taken out, by their last name. An archive is refused where any member could reach beyond
+# the folder (an absolute path, `..`, a drive, a backslash), where one is a link or a device, where two are the same
+# wanted file, or where it unpacks to more than it should: beyond a number of bytes, or so many times its own size, of
+# which the last is looked at while it is unpacked.
+
+_COPY_BYTES = 1 << 20
+_GZIP = b"\x1f\x8b"
+
+_DAMAGED = (
+    *(zipfile.BadZipFile, tarfile.TarError, gzip.BadGzipFile, zlib.error, lzma.LZMAError, EOFError),
+    *(NotImplementedError, ValueError, OverflowError, struct.error),  # sizes, places and names that cannot be
+)
+
+
+def unpack(archive: Path, wanted: Collection[str], folder: Path, most_bytes: int, where: str) -> None:
+    """Take the wanted files out of a zip or tar.gz; a file that came under the wanted name is taken as it is."""
+    untrusted = UntrustedArchive(where, "get it from the official address")
+    limit = unpacked_limit(archive.stat().st_size, most_bytes)
+    taken: set[str] = set()
+    with _damage_explained(untrusted):
+        for name, source in _wanted_files(archive, wanted, limit, untrusted):
+            if name in taken:
+                raise untrusted.refusal(f"holds {name!r} twice")
+            taken.add(name)
+            limit -= _copy_member(source, folder / name, limit)
+            if limit < 0:
+                (folder / name).unlink()
+                raise untrusted.refusal("unpacks to far more than it should")
+    if missing := sorted(set(wanted) - taken):
+        raise untrusted.refusal(f"does not hold {', '.join(missing)}")
+
+
+def _wanted_files(
+    archive: Path, wanted: Collection[str], limit: int, untrusted: UntrustedArchive
+) -> Iterator[tuple[str, IO[bytes]]]:
+    """Yield the last name and the content of each wanted file; each is to be read before the next is asked for."""
+    with archive.open("rb") as packed:
+        if zipfile.is_zipfile(packed):
+            with zipfile.ZipFile(packed) as opened:
+                for entry in opened.infolist():
+                    # `orig_filename`: `filename` has been cut at a null byte and had its separators changed.
+                    kind = stat.S_IFMT(entry.external_attr >> 16)
+                    _check(entry.orig_filename, kind in (0, stat.S_IFREG, stat.S_IFDIR), untrusted)
+                for entry in opened.infolist():
+                    if (name := PurePosixPath(entry.filename).name) in wanted and not entry.is_dir():
+                        with opened.open(entry) as source:
+                            yield name, source
+            return
+        packed.seek(0)
+        if packed.read(len(_GZIP)) == _GZIP:
+            packed.seek(0)
+            # Read as a stream, so that what is skipped counts too: every byte has to be unpacked to get past it.
+            with tarfile.open(fileobj=Unpacking(packed, limit, untrusted), mode="r|") as tar:
+                for member in tar:
+                    _check(member.name, (member.isreg() and not member.issparse()) or member.isdir(), untrusted)
+                    if (name := PurePosixPath(member.name).name) in wanted and (content := tar.extractfile(member)):
+                        yield name, content
+        elif (name := PurePosixPath(untrusted.where).name) in wanted:
+            packed.seek(0)
+            yield name, packed
+        else:
+            raise untrusted.refusal("is neither a zip nor a tar.gz archive")
+
+
+def _copy_member(source: IO[bytes], target: Path, limit: int) -> int:
+    """Copy a stream and count its bytes, few more than the limit; sizes that an archive states are not believed."""
+    done = 0
+    with target.open("xb") as out:
+        while done <= limit and (chunk := source.read(_COPY_BYTES)):
+            done += len(chunk)
+            out.write(chunk)
+    return done
+
+
+def _check(name: str, plain: bool, untrusted: UntrustedArchive) -> None:
+    path, first = PurePosixPath(name), name.partition("/")[0]
+    if path.is_absolute() or ".." in path.parts or ":" in first or "\\" in name or "\0" in name:
+        raise untrusted.refusal(f"holds {name!r}, which would be written outside its folder")
+    if not plain:
+        raise untrusted.refusal(f"holds {name!r}, which is a link or a device")
+
+
+@contextmanager
+def _damage_explained(untrusted: UntrustedArchive) -> Iterator[None]:
+    try:
+        yield
+    except _DAMAGED as error:
+        raise untrusted.refusal(f"is damaged: {error}") from error
+    except OSError as error:
+        if error.errno not in (None, errno.EINVAL):  # a full disk, a folder that may not be written to
+            raise
+        raise untrusted.refusal(f"is damaged: {error}") from error  # a place before its start; bzip2 that is none
+    except RuntimeError as error:  # how zipfile reports a password
+        raise untrusted.refusal(f"cannot be unpacked: {error}") from error

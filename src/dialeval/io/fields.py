@@ -1,0 +1,405 @@
+"""From a parsed row to its fields, with a fault for whatever is not as it should be.
+
+A row is an object with `response` and, where known, `dialog_id`, `turn`, `system`, `context`, `reference` and
+`response_is_reference`; `messages` makes it a chat (see `gathering`). Rows of other programs are brought to that by
+`row_shapes`. `FieldNames` says what these fields are called in the input. `FieldReader` takes them out of one row after
+the other: it notes every fault and goes on with an empty value, so that one pass over a file finds all of them;
+whoever uses it raises in the end if there are any.
+
+- `response`: a string; or a message, or a list of these, of which the assistant's last one counts.
+- `context`: a string (one turn), a list of strings, a list of `speaker`/`text` objects or of messages, or null. System
+  prompts (the role `system` at the start and nowhere else) are part of it only if asked for.
+- `reference`: a string, a list of strings, or null; none at all where `response_is_reference` is true.
+- `dialog_id`, `system`: a string or a whole number; an empty string and NaN count as not given.
+- further fields that are asked for: a text, a number, true or false, a list of these, or null.
+- `turn`: a whole number from 0 on; digits in a string will do, since a cell of a CSV file holds nothing else.
+
+A message of a chat is an object with a role (`role`, in ShareGPT `from`) and a content (`content`, else `value`, `text`
+or `parts`): a text, or a list of parts. `ROLES` brings the names that programs have for roles to four: system, user,
+assistant, tool. `PARTS` says what each type of part is: a text, a mark such as `[image]` for what is not text, a call
+of a tool, or a thought, which is not said. Calls are written as `[call search({"q":"ferry"})]`: they are shown to who
+reads the context, and are no response.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from itertools import takewhile
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from dialeval.core.errors import Fault
+from dialeval.io.row_shapes import unknown
+from dialeval.io.rows import LISTS, FieldNames, RowObject, kind_of, listed
+
+__all__ = ["FieldNames", "FieldReader", "kind_of", "missing_field"]
+
+LARGEST_TURN = 2**63 - 1
+_TRUE = {True, "true", "1"}
+_FALSE = {False, None, "false", "0", ""}
+_ONLY_TEXTS = frozenset({str})
+_USUAL = ["answer", "output", "prediction", "hypothesis", "generated_text", "generation", "completion", "reply", "text"]
+"""What responses are often called; for a remedy, and never taken without being asked."""
+
+SYSTEM, USER, ASSISTANT, TOOL = "system", "user", "assistant", "tool"
+
+ROLES = {
+    **dict.fromkeys(("system", "developer"), SYSTEM),
+    **dict.fromkeys(("user", "human", "prompter"), USER),
+    **dict.fromkeys(("assistant", "gpt", "model", "bot", "ai", "chatgpt", "bing", "bard", "claude"), ASSISTANT),
+    **dict.fromkeys(("tool", "function", "observation", "ipython", "function_response"), TOOL),
+    "function_call": ASSISTANT,
+}
+"""The role that each name stands for."""
+CALLER = "function_call"
+"""The role of a message whose whole text is a call."""
+
+_ROLE_KEYS = ("role", "from")
+_CONTENT_KEYS = ("content", "value", "text", "parts")
+
+PARTS: Mapping[str, str] = {
+    **dict.fromkeys(("text", "input_text", "output_text"), "text"),
+    "refusal": "refusal",
+    "tool_result": "content",
+    **dict.fromkeys(("image", "image_url", "input_image", "image_file"), "[image]"),
+    **dict.fromkeys(("audio", "input_audio", "audio_url"), "[audio]"),
+    **dict.fromkeys(("video", "video_url"), "[video]"),
+    **dict.fromkeys(("file", "input_file", "document", "inlineData", "inline_data", "fileData", "file_data"), "[file]"),
+    **dict.fromkeys(("tool_use", "tool_call", "functionCall", "function_call", "server_tool_use"), "call"),
+    **dict.fromkeys(("thinking", "redacted_thinking", "reasoning", "thought"), ""),
+}
+"""For each type of part: the field with its text, a mark, `call`, or nothing. Gemini's parts have such a key."""
+
+
+class Message(NamedTuple):
+    """One message: who speaks, what is said, and the calls of tools beside it."""
+
+    role: str
+    text: str
+    calls: tuple[str, ...] = ()
+
+    @property
+    def shown(self) -> str:
+        """Return what a reader of the context sees."""
+        return " ".join(filter(None, (self.text, *self.calls))) if self.calls else self.text
+
+    @property
+    def only_calls(self) -> bool:
+        """Return whether nothing is said."""
+        return bool(self.calls) and not self.text.strip()
+
+
+def missing_field(name: str, wanted: str, there: Iterable[object], kind: str = "field") -> tuple[str, str]:
+    """Return what is wrong with a row or a table without a field, and the remedy."""
+    names = [str(each) for each in there]
+    lowered = {each.lower().strip(): each for each in reversed(names)}
+    likely = next((lowered[each] for each in (wanted, *_USUAL) if each in lowered), None)
+    mapped = likely if likely is not None and wanted == "response" else "NAME"
+    given = "NAME" if mapped == "NAME" else repr(mapped)
+    both = f"--field {wanted}={mapped} (fields={{{wanted!r}: {given}}} in Python)"
+    remedy = f"name it {wanted}, or map the name it has: {both}"
+    return f"has no {kind} {name!r}, only {listed(names)}", remedy
+
+
+class FieldReader:
+    """Takes the fields out of rows; `line` is the line of the row at hand, `faults` collects what is wrong."""
+
+    __slots__ = ("faults", "line", "names", "where")
+
+    def __init__(self, where: str, names: FieldNames, faults: list[Fault]) -> None:
+        self.where, self.names, self.faults = where, names, faults
+        self.line = 0
+
+    def fault(self, what: str, remedy: str) -> None:
+        """Note that something is wrong with the row at hand."""
+        self.faults.append(Fault(self.where, self.line, what, remedy))
+
+    def text(self, value: object, what: str, index: int | None = None) -> str:
+        """Return a string of Unicode text; `what` and `index` name it if it is none."""
+        if isinstance(value, str) and (value.isascii() or _is_unicode(value)):
+            return value
+        what = what if index is None else f"{what}[{index}]"
+        if isinstance(value, str):
+            self.fault(f"{what} holds half of a surrogate pair", "decode the text with the right encoding first")
+        else:
+            self.fault(f"{what} is {kind_of(value)}", "make it a string")
+        return ""
+
+    def response(self, row: RowObject) -> str:
+        """Return the response, which every row has."""
+        name = self.names.response
+        value = row.get(name)
+        if type(value) is str:
+            return self.text(value, name)
+        if value is None or (isinstance(value, float) and value != value):
+            looks_like = unknown(row, self.names)
+            if looks_like is not None:
+                self.fault(*looks_like)
+            elif name not in row:
+                self.fault(*missing_field(name, "response", row))
+            else:
+                self.fault(
+                    f"{name} is null", "give the row a response (an empty string if nothing was said) or leave it out"
+                )
+            return ""
+        if isinstance(value, dict) and self.names.response == "response" and (known := unknown(row, self.names)):
+            self.fault(*known)
+            return ""
+        return self._answer(value, name)
+
+    def _answer(self, value: object, name: str) -> str:
+        """Return what a message says, or the last message of the assistant among several."""
+        given = list(value) if isinstance(value, LISTS) else [value]
+        said = [each for each in given if not isinstance(each, dict) or _spoken(each)]
+        if not isinstance(value, dict | list | tuple) or not said or not isinstance(said[-1], dict):
+            return self.text(value, name)
+        message = read_message(self, said[-1], name, ASSISTANT)
+        if message.only_calls:
+            self.fault(f"{name} only calls a tool", "give the row what was said in the end, or leave it out")
+        return message.text
+
+    def references(self, row: RowObject) -> list[str]:
+        """Return the references of a row."""
+        if self.names.response_is_reference in row and self._is_reference(row):
+            return []
+        return self.texts(row.get(self.names.reference), self.names.reference)
+
+    def context(self, row: RowObject) -> tuple[list[str], list[str]]:
+        """Return the turns of a row's context, and who said each; nobody where no turn says it."""
+        value = row.get(self.names.context)
+        if type(value) is str or (type(value) is list and _ONLY_TEXTS.issuperset(map(type, value))):
+            return self.texts(value, self.names.context), []
+        turns = self.turns(value, self.names.context)
+        roles = [turn.role for turn in turns]
+        return [turn.shown for turn in turns], roles if any(roles) else []
+
+    def texts(self, value: object, name: str) -> list[str]:
+        """Return the texts in the value of a field: none in null, one in a string, any number in a list."""
+        if type(value) is str:
+            return [self.text(value, name)]
+        items = enumerate(value) if type(value) is list else self._items(value, name)
+        return [self.text(item, name, index) for index, item in items]
+
+    def turns(self, value: object, name: str) -> list[Message]:
+        """Return the turns in the value of a field, as `texts`; items may be objects that also say who speaks."""
+        turns = [self._turn(item, name, index) for index, item in self._items(value, name)]
+        if self.names.system_prompts or not turns or turns[0].role != SYSTEM:
+            return turns
+        # Where the role comes back later it is that of the bot, as in many sets of task dialogues.
+        prompts = sum(1 for _ in takewhile(lambda turn: turn.role == SYSTEM, turns))
+        return turns if any(turn.role == SYSTEM for turn in turns[prompts:]) else turns[prompts:]
+
+    def _items(self, value: object, name: str) -> list[tuple[int | None, object]]:
+        if value is None or (isinstance(value, float) and value != value):
+            return []
+        if isinstance(value, str):
+            return [(None, value)]
+        if isinstance(value, np.ndarray):
+            value = value.tolist()
+        if isinstance(value, LISTS):
+            return list(enumerate(value))
+        self.fault(f"{name} is {kind_of(value)}", "make it a string or a list of strings, or null where there is none")
+        return []
+
+    def _turn(self, value: object, what: str, index: int | None) -> Message:
+        """One turn of a context: a string, or an object with `text` or `content`."""
+        if not isinstance(value, dict):
+            return Message("", self.text(value, what, index))
+        role = next((value[key] for key in ("role", "from") if isinstance(value.get(key), str)), "")
+        return read_message(self, value, f"{what}[{index}]", ROLES.get(role, ""))
+
+    def system(self, row: RowObject) -> str | None:
+        """Return the system's name, if the row gives one."""
+        return self.identifier(row, self.names.system)
+
+    def dialogue(self, row: RowObject) -> str | None:
+        """Return the dialogue's name, if the row gives one."""
+        return self.identifier(row, self.names.dialog_id)
+
+    def identifier(self, row: RowObject, name: str) -> str | None:
+        """Return a name or number of something."""
+        value = row.get(name)
+        if value is None or (isinstance(value, str) and not value):
+            return None
+        if isinstance(value, str):
+            return self.text(value, name)
+        if isinstance(value, int) and not isinstance(value, bool):
+            return str(value)
+        if isinstance(value, float) and (value != value or value.is_integer()):  # a table's numbers, some missing
+            return None if value != value else str(int(value))
+        self.fault(f"{name} is {kind_of(value)}", "make it a string or a whole number")
+        return None
+
+    def labels(self, value: object, name: str) -> list[str]:
+        """Return the values of a further field as texts: none for null and an empty text, several for a list."""
+        if isinstance(value, np.ndarray):
+            value = value.tolist()
+        return [label for each in (value if isinstance(value, LISTS) else [value]) for label in self._label(each, name)]
+
+    def _label(self, value: object, name: str) -> list[str]:
+        if value is None or value == "" or value != value:  # a table has NaN where a number is missing
+            return []
+        if isinstance(value, str):
+            return [self.text(value, name)]
+        if isinstance(value, bool | np.bool_):
+            return [str(value).lower()]
+        if isinstance(value, int | float | np.number):
+            return [str(int(value)) if float(value).is_integer() else repr(float(value))]
+        self.fault(f"{name} is {kind_of(value)}", "make it a text, a number, or a list of these")
+        return []
+
+    def turn(self, row: RowObject) -> int | None:
+        """Return the number of the turn, if the row gives one."""
+        value = row.get(self.names.turn)
+        if value is None or (isinstance(value, str) and not value) or (isinstance(value, float) and value != value):
+            return None
+        number = _whole_number(value)
+        if number is None or not 0 <= number <= LARGEST_TURN:
+            shown = f"{value!r:.40}" if isinstance(value, str | int | float) else kind_of(value)
+            self.fault(f"{self.names.turn} is {shown}", "make it a whole number from 0 on")
+            return None
+        return number
+
+    def _is_reference(self, row: RowObject) -> bool:
+        name = self.names.response_is_reference
+        value = row[name]
+        truth = value.lower() if isinstance(value, str) else value
+        if isinstance(truth, str | bool | None) and truth in _TRUE | _FALSE:
+            return truth in _TRUE
+        self.fault(f"{name} is {kind_of(value)}", "make it true or false")
+        return False
+
+
+def _spoken(message: Mapping[str, object]) -> bool:
+    """Return whether a message is the assistant's or nobody's; thoughts and calls of an API have no role."""
+    role = message.get("role", message.get("from"))
+    if role is None:
+        return message.get("type") is None
+    return isinstance(role, str) and ROLES.get(role) == ASSISTANT
+
+
+def _is_unicode(text: str) -> bool:
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return False
+    return True
+
+
+def _whole_number(value: object) -> int | None:
+    if isinstance(value, bool):
+        return None
+    if isinstance(value, str):
+        return int(value) if value.isascii() and value.isdigit() and len(value) < 20 else None
+    if isinstance(value, float):
+        return int(value) if value.is_integer() else None
+    return value if isinstance(value, int) else None
+
+
+def plain_message(message: object) -> tuple[str, str] | None:
+    """Role and text of a message that has nothing else, as most have; None for others, which take longer to read."""
+    if type(message) is not dict or len(message) != 2:
+        return None
+    name, text = message.get("role"), message.get("content")
+    if type(name) is not str or type(text) is not str or name == CALLER:
+        return None
+    role = ROLES.get(name)
+    return None if role is None else (role, text)
+
+
+def read_message(reader: FieldReader, message: RowObject, what: str, role: str) -> Message:
+    """Return the message of an object whose role is known."""
+    calls = [_call(each) for each in _calls(message)]
+    key = next((key for key in _CONTENT_KEYS if message.get(key) is not None), None)
+    if key is None:
+        if message.get("refusal") is not None:
+            return Message(role, reader.text(message["refusal"], what))
+        if not calls:
+            empty = any(key in message for key in _CONTENT_KEYS)
+            lacking = "is null" if empty else f"has neither text nor content, only {listed(message)}"
+            reader.fault(f"{what} {lacking}", "give each turn its text")
+        return Message(role, "", tuple(reader.text(call, what) for call in calls))
+    text, own = content(reader, message[key], what)
+    if any(isinstance(message.get(key), str) and message[key] == CALLER for key in _ROLE_KEYS):
+        text, own = "", [f"[call {text}]"]
+    return Message(role, text, tuple(reader.text(call, what) for call in (*calls, *own)))
+
+
+def role_of(reader: FieldReader, message: RowObject, what: str) -> str | None:
+    """Return the role of a message; None, and a fault, where it has none that is known."""
+    role = next((message[key] for key in _ROLE_KEYS if message.get(key) is not None), None)
+    if isinstance(role, str) and role in ROLES:
+        return ROLES[role]
+    shown = f"has no role, only {listed(message)}" if role is None else f"has the role {role!r:.40}"
+    reader.fault(f"{what} {shown}", f"use one of {', '.join(dict.fromkeys(ROLES.values()))}")
+    return None
+
+
+def content(reader: FieldReader, value: object, what: str, inner: bool = False) -> tuple[str, list[str]]:
+    """Return what a content says, and the calls in it.
+
+    It is a text, or parts such as `{"type": "text", "text": ...}`, which are joined with spaces.
+    """
+    if not isinstance(value, LISTS):
+        return reader.text(value, what), []
+    text = ""
+    calls: list[str] = []
+    for part in value:
+        kind, said = _part(reader, part, what, inner)
+        if kind == "call":
+            calls.append(said)
+        elif said:
+            text += " " * (bool(text) and not text[-1].isspace() and not said[0].isspace()) + said
+    return text, calls
+
+
+def _part(reader: FieldReader, part: object, what: str, inner: bool) -> tuple[str, str]:
+    """Return the kind of a part (text, mark, call) and what stands for it; `inner`: it is part of a tool's result."""
+    if not isinstance(part, dict):
+        return "text", reader.text(part, what)
+    kind = part.get("type")
+    if kind is None:
+        kind = next((key for key, given in part.items() if key in PARTS and given is not None), None)
+    field = PARTS.get(kind) if isinstance(kind, str) else None
+    if field is None and part.get("text") is not None:
+        field = "text"
+    if field is None or (field == "content" and inner):
+        reader.fault(f"{what} has a part of type {kind!r:.40} without text", "leave out what is not text")
+        return "text", ""
+    if field == "call":
+        return "call", _call(part)
+    if not field or field.startswith("["):
+        return "mark", field
+    if field == "content":
+        given = part.get(field)
+        return "mark", "" if given is None else content(reader, given, what, inner=True)[0]
+    return "text", reader.text(part.get(field), what)
+
+
+def _calls(message: RowObject) -> Iterator[object]:
+    for key in ("tool_calls", "function_call"):
+        given = message.get(key)
+        if given is not None:
+            yield from given if isinstance(given, LISTS) else [given]
+
+
+def _call(value: object) -> str:
+    """Return a call as it is shown: the tool's name and its arguments, wherever a program puts them."""
+    import orjson
+
+    if not isinstance(value, dict):
+        return f"[call {value if isinstance(value, str) else kind_of(value)}]"
+    inner = _first(value, ("function", "functionCall", "function_call"), value)
+    name, given = (inner.get("name"), inner) if isinstance(inner, dict) else (inner, value)
+    arguments = _first(given, ("arguments", "input", "args"), "")
+    if not isinstance(arguments, str):
+        try:
+            arguments = orjson.dumps(arguments).decode()
+        except TypeError:  # not plain data, or nested too deeply
+            arguments = kind_of(arguments)
+    return f"[call {name if isinstance(name, str) else kind_of(name)}({arguments})]"
+
+
+def _first(given: Mapping[str, Any], keys: Iterable[str], default: Any) -> Any:
+    return next((given[key] for key in keys if given.get(key) is not None), default)

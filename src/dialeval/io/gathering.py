@@ -1,0 +1,504 @@
+"""From parsed rows to columns.
+
+`gather_rows` makes the responses of each system; `gather_texts` the references or contexts that are given on their
+own. Both go through all rows, collect the problems of all of them, and then either raise or return everything.
+
+Most rows of most files are plain: an object whose response is a string, whose references and context are strings or
+lists of strings, whose dialogue and system are strings or whole numbers, and whose turn is a whole number from 0 on;
+each but the response may be null or missing. Blocks of plain rows are taken column by column, in a fraction of the
+time. Everything else, and every problem, is for `FieldReader`, which reads rows one by one and gives the same of plain
+ones.
+
+A row with `messages` is a chat. Each message of the assistant is one response. Its context is every message before it
+but for system prompts, which are part of it only if asked for; its turn is its index in the list. A message that only
+calls a tool is no response: the call is in the context of those after it. The row's reference, if it has one, belongs
+to its only response; with several responses it is unclear whose it is, and that is a problem. In a cell of a table,
+messages may be JSON.
+
+A row or chat with `trial` and `reward` is one trial of the task that its `dialog_id` names. Programs write trial after
+trial, so that the rows of a task are apart: they are brought together here, tasks in the order in which they appear.
+The counts of a task (trials, and passes among them) are in its first row. A trial without a reward was not judged: it
+is not counted, and its rows stay those of its task. A trial in which the agent says nothing, such as one that crashed,
+is an empty response: else its task might be in no row, and be missing among the failed ones.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from itertools import chain, islice
+from typing import Any, NamedTuple, TypeAlias
+
+import numpy as np
+
+from dialeval.core.arrays import Ints, offsets_of
+from dialeval.core.batch import Need
+from dialeval.core.columns import Column, NumberColumn, RaggedColumn, SharedColumn, TextColumn
+from dialeval.core.errors import DataError, Fault, note
+from dialeval.io.fields import (
+    ASSISTANT,
+    LARGEST_TURN,
+    SYSTEM,
+    FieldReader,
+    Message,
+    missing_field,
+    plain_message,
+    read_message,
+    role_of,
+)
+from dialeval.io.row_shapes import Filters, may_hold_rows, ours, unknown, unlike_fields, value_at
+from dialeval.io.rows import LISTS, NO_TURN, FieldNames, Records, RowObject, Rows, by_system, kind_of
+
+PASSED = 1.0
+WITHIN = 1e-6
+"""How far from 1 a reward may be and still count as passed, as in tau-bench."""
+
+_ROWS_AT_ONCE = 256
+"""Rows that are parsed before they are gathered: few, as they may hold much that nobody asks for."""
+
+_NOTHING = type(None)
+_Task: TypeAlias = tuple[str | None, str | None]
+"""The system of a row, and its task."""
+
+
+class _Row(NamedTuple):
+    """One response with what belongs to it."""
+
+    response: str
+    references: Sequence[str] = ()
+    context: Sequence[str] = ()
+    roles: Sequence[str] = ()
+    """Who said each turn of the context; nobody where no turn says it."""
+    continues: bool = False
+    """Whether its context is that of the row before, and then `context`."""
+    system: str | None = None
+    dialogue: str | None = None
+    turn: int | None = None
+    labels: Sequence[Sequence[str]] = ()
+    """Values of the further fields that rows keep."""
+
+
+class Texts(NamedTuple):
+    """Any number of texts per row: all texts one after the other, and how many each row has."""
+
+    values: list[str]
+    counts: list[int]
+
+    def add(self, texts: Sequence[str]) -> None:
+        self.values.extend(texts)
+        self.counts.append(len(texts))
+
+    def extend(self, rows: Texts) -> None:
+        self.values.extend(rows.values)
+        self.counts.extend(rows.counts)
+
+    def column(self) -> RaggedColumn:
+        return RaggedColumn(TextColumn.from_strings(self.values), offsets_of(self.counts))
+
+
+class PlainRows(NamedTuple):
+    """The fields of plain rows, each with a value for every row."""
+
+    responses: list[str]
+    references: Texts
+    contexts: Texts
+    systems: list[str | None]
+    dialogues: list[str | None]
+    turns: list[int]
+
+
+class _NotPlainError(Exception):
+    """Rows have to be read one by one."""
+
+
+def gather_rows(records: Records, names: FieldNames, system: str, part: bool = False) -> list[Rows]:
+    """Return the rows of each system in order of appearance; `system` is the name of those that give none.
+
+    A part of an input may be without a row; a whole input may not.
+    """
+    _require_response(records, names)
+    gathered = _Gathered(names)
+    plain = None if records.columns is None else plain_rows(records.columns(), names)
+    if plain is not None:
+        gathered.extend(plain)
+    else:
+        _read_blocks(records, gathered)
+    if not records.faults and not gathered.rows.responses and not part:
+        records.faults.append(no_rows(records.where))
+    records.raise_faults()
+    if gathered.filters.again:
+        repeated = gathered.filters.again
+        note(f"{records.where}: rows that repeat an answer under another filter, which are not read: {repeated}")
+    if not part:
+        gathered.trials.warn(records.where)
+    return gathered.by_system(system, records.where, part) if gathered.rows.responses else []
+
+
+def _read_blocks(records: Records, gathered: _Gathered) -> None:
+    reader = FieldReader(records.where, gathered.names, records.faults)
+    parsed, faults = iter(records.rows), 0
+    while block := list(islice(parsed, _ROWS_AT_ONCE)):
+        plain = plain_rows(_columns_of([row for _, row in block], gathered.names), gathered.names)
+        if plain is not None:
+            gathered.extend(plain)
+        else:
+            for row in _read_rows(reader, block, gathered.trials, gathered.filters):
+                gathered.add(row)
+        # Lines that do not parse are found before the fields of the lines above them.
+        records.faults[faults:] = sorted(records.faults[faults:], key=lambda fault: fault.line or 0)
+        faults = len(records.faults)
+
+
+class _Gathered:
+    """The fields of rows, row after row."""
+
+    def __init__(self, names: FieldNames) -> None:
+        self.names = names
+        self.rows = PlainRows([], Texts([], []), Texts([], []), [], [], [])
+        self._roles: dict[int, Sequence[str]] = {}
+        self._continued: list[int] = []
+        self._labels: list[Sequence[Sequence[str]]] = []
+        self.trials = _Trials()
+        self.filters = Filters()
+
+    def add(self, row: _Row) -> None:
+        """Take in one more row."""
+        rows, number = self.rows, len(self.rows.responses)
+        if row.continues:
+            self._continued.append(number)
+        if row.roles:
+            self._roles[number] = row.roles
+        rows.responses.append(row.response)
+        rows.references.add(row.references)
+        rows.contexts.add(row.context)
+        rows.systems.append(row.system)
+        rows.dialogues.append(row.dialogue)
+        rows.turns.append(NO_TURN if row.turn is None else row.turn)
+        self._labels.append(row.labels)
+
+    def extend(self, rows: PlainRows) -> None:
+        """Take in plain rows."""
+        for column, more in zip(self.rows, rows, strict=True):
+            column.extend(more)  # type: ignore[attr-defined]
+
+    def by_system(self, system: str, where: str, part: bool) -> list[Rows]:
+        """Return the rows of each system; `system` is the name of those that give none."""
+        responses, references, contexts, systems, dialogues, numbers = self.rows
+        columns: dict[Need, Column] = {Need.RESPONSE: TextColumn.from_strings(responses)}
+        if references.values:
+            columns[Need.REFERENCE] = references.column()
+        if contexts.values:
+            columns[Need.CONTEXT] = self._shared(contexts)
+        if self._roles:
+            roles = [self._roles.get(row) or [""] * turns for row, turns in enumerate(contexts.counts)]
+            columns[Need.ROLES] = self._shared(Texts(list(chain.from_iterable(roles)), contexts.counts))
+        turns = np.array(numbers, np.int64)
+        tried = bool(self.trials.counts) and not part  # of a part nobody knows how many trials a task has
+        if tried:
+            columns[Need.TRIALS] = self.trials.column(systems, dialogues)
+        fields = {
+            name: RaggedColumn.from_lists(lists)
+            for number, name in enumerate(self.names.kept)
+            if any(lists := [labels[number] for labels in self._labels])
+        }
+        names = _name_dialogues(dialogues)
+        rows = Rows(system, columns, names, turns if (turns != NO_TURN).any() else None, where, fields=fields)
+        codes = {name: code for code, name in enumerate(dict.fromkeys(each or system for each in systems))}
+        system_codes = np.array([codes[each or system] for each in systems], np.int64)
+        if tried:
+            order = self.trials.order(systems, dialogues)
+            rows, system_codes = rows.take(order), system_codes[order]
+        return by_system(rows, list(codes), system_codes)
+
+    def _shared(self, texts: Texts) -> RaggedColumn | SharedColumn:
+        """Return texts of which some rows begin with those of the row before."""
+        column = texts.column()
+        if not self._continued:
+            return column
+        continues = np.zeros(len(column), np.bool_)
+        continues[self._continued] = True
+        return SharedColumn.from_steps(column, continues)
+
+
+def _name_dialogues(names: Sequence[str | None]) -> TextColumn | None:
+    """Return the column of dialogue names; a row without one is a dialogue of its own, and none at all is no column."""
+    if not any(names):
+        return None
+    return TextColumn.from_strings([name or f"row {row}" for row, name in enumerate(names, 1)])
+
+
+def _columns_of(rows: Sequence[Any], names: FieldNames) -> Mapping[str, list[Any]]:
+    """Return the values of rows by field, null where a row does not have it; nothing where rows differ in type."""
+    types = {*map(type, rows)}
+    if types == {str}:
+        return {names.response: list(rows)}
+    fields = set().union(*rows) if types == {dict} else set()
+    if unlike_fields(fields, names):
+        return {}
+    return {name: [row.get(name) for row in rows] for name in fields.intersection(names.all)}
+
+
+def plain_rows(columns: Mapping[str, list[Any]], names: FieldNames) -> PlainRows | None:
+    """Return the fields of rows that are all plain, given their values by field; None where one is not."""
+    responses = columns.get(names.response)
+    if not responses or names.kept or names.paths or not columns.keys().isdisjoint(names.careful):
+        return None
+    if {*map(type, responses)} != {str} or unlike_fields(columns, names):
+        return None
+    nothing = [None] * len(responses)
+    own = (columns.get(name, nothing) for name in (names.reference, names.context))
+    labels = (columns.get(name, nothing) for name in (names.system, names.dialog_id))
+    try:
+        (references, contexts), (systems, dialogues) = map(_plain_texts, own), map(_plain_names, labels)
+        turns = _plain_turns(columns.get(names.turn, nothing))
+        texts = chain(responses, references.values, contexts.values, filter(None, systems), filter(None, dialogues))
+        "".join(texts).encode()
+    except (_NotPlainError, UnicodeEncodeError):  # the second one: half of a surrogate pair
+        return None
+    return PlainRows(responses, references, contexts, systems, dialogues, turns)
+
+
+def _plain_texts(column: list[Any]) -> Texts:
+    types = {*map(type, column)}
+    if types == {_NOTHING}:
+        return Texts([], [0] * len(column))
+    if types == {str}:
+        return Texts(column, [1] * len(column))
+    if not types <= {str, list, _NOTHING}:
+        raise _NotPlainError
+    lists = [value if type(value) is list else [] if value is None else [value] for value in column]
+    values = list(chain.from_iterable(lists))
+    if not {*map(type, values)} <= {str}:
+        raise _NotPlainError
+    return Texts(values, list(map(len, lists)))
+
+
+def _plain_names(column: list[Any]) -> list[str | None]:
+    types = {*map(type, column)}
+    if not types <= {str, int, _NOTHING}:
+        raise _NotPlainError
+    if types == {_NOTHING}:
+        return column
+    return [str(name) if type(name) is int else name or None for name in column]
+
+
+def _plain_turns(column: list[Any]) -> list[int]:
+    if {*map(type, column)} == {_NOTHING}:
+        return [NO_TURN] * len(column)
+    given = [turn for turn in column if turn is not None]
+    if not {*map(type, given)} <= {int} or (given and not 0 <= min(given) <= max(given) <= LARGEST_TURN):
+        raise _NotPlainError
+    return [NO_TURN if turn is None else turn for turn in column]
+
+
+def _read_rows(
+    reader: FieldReader, rows: Sequence[tuple[int, object]], trials: _Trials, filters: Filters
+) -> Iterator[_Row]:
+    """Read rows one by one; a chat is several rows, and what cannot be read is a problem."""
+    names = reader.names
+    for reader.line, given in rows:
+        if isinstance(given, str):
+            yield _Row(reader.text(given, "the row"), labels=[()] * len(names.kept))
+            continue
+        if not isinstance(given, dict):
+            reader.fault(f"the row is {kind_of(given)}", "make it an object with a response, or a string")
+            continue
+        if not names.mapped and filters.repeat(given):
+            continue
+        row = ours(given, names)
+        if row is None:
+            reader.fault(*(unknown(given, names) or missing_field(names.response, "response", given)))
+            continue
+        labels = [reader.labels(value_at(given, name), name) for name in names.kept]
+        system, dialogue = reader.system(row), reader.dialogue(row)
+        if row.get(names.messages) is not None:
+            dialogue = dialogue or reader.identifier(row, "id") or f"line {reader.line}"
+            responses = _chat_rows(reader, row, system, dialogue, labels)
+            if trials.add(reader, row, system, dialogue) and not responses:
+                yield _Row("", system=system, dialogue=dialogue, labels=labels)
+            yield from responses
+        else:
+            trials.add(reader, row, system, dialogue)
+            response, references, (context, roles) = reader.response(row), reader.references(row), reader.context(row)
+            yield _Row(response, references, context, roles, False, system, dialogue, reader.turn(row), labels)
+
+
+def _chat_rows(
+    reader: FieldReader, row: RowObject, system: str | None, dialogue: str, labels: Sequence[Sequence[str]]
+) -> list[_Row]:
+    """Return the responses in a chat; none where the assistant says nothing."""
+    name, prompts = reader.names.messages, reader.names.system_prompts
+    messages = _parse_messages(row[name])
+    if row.get(reader.names.response) is not None:
+        reader.fault(
+            f"has both {reader.names.response} and {name}", "keep one; or map the other: --field messages=NAME"
+        )
+    if not isinstance(messages, LISTS):
+        reader.fault(f"{name} is {kind_of(messages)}", "make it a list of role/content objects")
+        return []
+    references = reader.references(row)
+    said: list[str] = []
+    roles: list[str] = []
+    responses: list[_Row] = []
+    for turn, given in enumerate(messages):
+        if (plain := plain_message(given)) is not None:
+            role, text = plain[0], reader.text(plain[1], name, turn)
+            shown, speaks = text, role == ASSISTANT
+        elif (message := _read_message(reader, given, f"{name}[{turn}]")) is not None:
+            role, text, shown = message.role, message.text, message.shown
+            speaks = role == ASSISTANT and not message.only_calls
+        else:
+            continue
+        if role == SYSTEM and not prompts:
+            continue
+        if speaks:
+            responses.append(_Row(text, references, said, roles, bool(responses), system, dialogue, turn, labels))
+            said, roles = [], []
+        said.append(shown)
+        roles.append(role)
+    if references and len(responses) > 1:
+        what = f"has {reader.names.reference} for one response but {len(responses)} assistant messages"
+        reader.fault(what, "give one row per response")
+    return responses
+
+
+def _read_message(reader: FieldReader, given: object, what: str) -> Message | None:
+    if not isinstance(given, dict):
+        reader.fault(f"{what} is {kind_of(given)}", "make each message an object with role and content")
+        return None
+    role = role_of(reader, given, what)
+    return None if role is None else read_message(reader, given, what, role)
+
+
+def _parse_messages(messages: object) -> object:
+    """Return messages, also those that a cell of a table holds as JSON; anything else as it is."""
+    if not isinstance(messages, str) or not messages.lstrip().startswith("["):
+        return messages
+    import orjson
+
+    try:
+        return orjson.loads(messages)
+    except orjson.JSONDecodeError:
+        return messages
+
+
+class _Trials:
+    """The trials of all tasks, counted while rows are read."""
+
+    def __init__(self) -> None:
+        self.counts: dict[_Task, list[int]] = {}
+        self.without_reward = 0
+        self._met: set[tuple[_Task, str]] = set()
+
+    def add(self, reader: FieldReader, row: RowObject, system: str | None, task: str | None) -> bool:
+        """Count a row if it is a trial; a problem where it is there already, or its reward is no number."""
+        names = reader.names
+        if row.get(names.trial) is None:
+            return False
+        if row.get(names.reward) is None:
+            self.without_reward += 1
+            return False
+        trial, reward = reader.identifier(row, names.trial), _finite(row[names.reward])
+        if reward is None:
+            reader.fault(f"{names.reward} is {kind_of(row[names.reward])}", "make it a number; 1 is a pass")
+        if reward is None or trial is None:
+            return False
+        if task is None:
+            reader.fault(f"is {names.trial} {trial} of no task", "name the task: dialog_id, or --field dialog_id=NAME")
+            return False
+        if ((system, task), trial) in self._met:
+            reader.fault(f"{names.trial} {trial} of {task} is there twice", "number the trials of a task")
+        self._met.add(((system, task), trial))
+        counts = self.counts.setdefault((system, task), [0, 0])
+        counts[0] += 1
+        counts[1] += abs(reward - PASSED) <= WITHIN
+        return True
+
+    def warn(self, where: str) -> None:
+        """Warn of trials without a reward where others have one."""
+        if self.counts and self.without_reward:
+            every = self.without_reward + sum(trials for trials, _ in self.counts.values())
+            note(f"{where}: trials without a reward, which are not counted: {self.without_reward} of {every}")
+
+    def column(self, systems: Sequence[str | None], tasks: Sequence[str | None]) -> NumberColumn:
+        """Return the counts of each task in its first row; NaN in the others."""
+        counts = np.full((len(tasks), 2), np.nan)
+        for row in set(self._firsts(systems, tasks)):
+            counts[row] = self.counts.get((systems[row], tasks[row]), np.nan)
+        return NumberColumn(counts)
+
+    def order(self, systems: Sequence[str | None], tasks: Sequence[str | None]) -> Ints:
+        """Return the order of rows in which those of a task are together; a row without a task is alone."""
+        return np.argsort(np.array(self._firsts(systems, tasks), np.int64), kind="stable")
+
+    def _firsts(self, systems: Sequence[str | None], tasks: Sequence[str | None]) -> list[int]:
+        """Return for each row the first row of its task."""
+        first: dict[_Task, int] = {}
+        keys = zip(systems, tasks, strict=True)
+        return [row if key[1] is None else first.setdefault(key, row) for row, key in enumerate(keys)]
+
+
+def _finite(value: object) -> float | None:
+    try:
+        number = float(value) if isinstance(value, str | int | float) else None
+    except (ValueError, OverflowError):
+        return None
+    return number if number is not None and np.isfinite(number) else None
+
+
+def gather_texts(records: Records, names: FieldNames, need: Need) -> RaggedColumn:
+    """Return the texts of one need by row: from rows that are texts or lists of texts, or from a field of objects."""
+    own = names.name(need)
+    rows = iter(records.rows)
+    held: list[tuple[int, object]] = []  # until the field turns up; where it never does, another may hold the texts
+    for line, row in rows:
+        held.append((line, row))
+        if isinstance(row, dict) and own in row:
+            break
+    field = _find_field(records, held, names, need)
+    reader = FieldReader(records.where, names, records.faults)
+    lists: list[Sequence[str]] = []
+    for reader.line, row in chain(held, rows):
+        if isinstance(row, dict) and need is Need.REFERENCE and field == own:
+            lists.append(reader.references(row))
+        elif isinstance(row, dict) and field != own and field not in row:
+            reader.fault(*missing_field(field, need.value, row))
+        else:
+            value = row.get(field) if isinstance(row, dict) else row
+            turns = [turn.shown for turn in reader.turns(value, field)] if need is Need.CONTEXT else None
+            lists.append(reader.texts(value, field) if turns is None else turns)
+    if not records.faults and not lists:
+        records.faults.append(no_rows(records.where))
+    records.raise_faults()
+    return RaggedColumn.from_lists(lists)
+
+
+def _find_field(records: Records, held: Sequence[tuple[int, object]], names: FieldNames, need: Need) -> str:
+    """Return the field that holds the texts of a need: its own, else `response`, else the only one there is.
+
+    It is the name of the need where the rows have no fields.
+    """
+    there = records.header or tuple(dict.fromkeys(key for _, row in held if isinstance(row, dict) for key in row))
+    own = names.name(need)
+    if not there:
+        return own
+    found = next((name for name in (own, names.response) if name in there), there[0] if len(there) == 1 else None)
+    if found is None:
+        what, remedy = missing_field(own, need.value, there)
+        records.faults.append(Fault(records.where, held[0][0] if held and records.header is None else 1, what, remedy))
+        records.raise_faults()
+    return found or own
+
+
+def no_rows(where: str) -> Fault:
+    """Return the problem of an input without a single response."""
+    return Fault(where, None, "holds no rows", "give at least one response")
+
+
+def _require_response(records: Records, names: FieldNames) -> None:
+    """Raise one error for a table without the column, instead of one for each of its rows."""
+    there = records.header
+    if there is None or may_hold_rows(there, names):
+        return
+    looks_like = unknown(dict.fromkeys(there, ""), names)
+    what, remedy = looks_like or missing_field(names.response, "response", there, "column")
+    raise DataError([*records.faults, Fault(records.where, 1, what, remedy)])

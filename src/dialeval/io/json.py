@@ -1,0 +1,244 @@
+"""JSON documents: any document of a file, and documents of rows.
+
+A document of rows is a list of strings, a list of row objects, an object of system name -> such a list, a single row of
+a known shape, or a log that holds a list of these (`row_shapes`). It is parsed in one go. The parser keeps no line
+numbers, so the lines of the items are looked up afterwards, and only if there is a fault to place.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass
+from functools import partial
+from itertools import chain
+from typing import TYPE_CHECKING, Any
+
+from dialeval.core.errors import DataError, Fault, FaultList
+from dialeval.io.delimited import encoding_faults, not_utf8, split
+from dialeval.io.opening import PathSource, read_bytes, without_mark
+from dialeval.io.row_shapes import document_rows, is_row
+from dialeval.io.rows import LISTS, Records, kind_of
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from dialeval.core.arrays import Bytes
+    from dialeval.core.columns import TextColumn
+
+
+_FORMS = "give a list of strings, a list of row objects, or an object of system name -> list"
+_GAP = re.compile(r"[ \t\r\n,:]*")
+
+
+def load(path: PathSource, form: str = "write a JSON document") -> Any:
+    """Return the parsed document of a file; `form` says what an empty file should hold."""
+    return parsed(read_bytes(path), os.fspath(path), form)
+
+
+def parsed(data: Bytes, where: str, form: str = "write a JSON document") -> Any:
+    """Return the value of a JSON document; that it is empty, not UTF-8 or not JSON is a fault."""
+    import orjson
+
+    data = without_mark(data)
+    try:
+        return orjson.loads(data.data)
+    except orjson.JSONDecodeError as error:
+        if not data.tobytes().strip():
+            raise DataError(Fault(where, None, "is empty", form)) from None
+        what = f"not JSON ({error.msg.partition(': line')[0]})"
+        faults = encoding_faults(split(data), where)
+        raise DataError(faults or Fault(where, error.lineno, what, "correct it there")) from None
+
+
+def read_json(path: PathSource) -> dict[str | None, Records]:
+    """Return the rows of each named list of a file; those of a plain list have no name."""
+    data = without_mark(read_bytes(path))
+    where = os.fspath(path)
+    document = parsed(data, where, _FORMS)
+    if isinstance(document, list):
+        return {None: Records(where, enumerate(document, 1), lines=partial(_item_lines, data, None))}
+    if not isinstance(document, dict) or not document:
+        what = "is an empty object" if isinstance(document, dict) else f"is {kind_of(document)}"
+        raise DataError(Fault(where, 1, what, _FORMS))
+    inner = document_rows(document)
+    if inner is not None and isinstance(document[inner], list):
+        return {None: Records(where, enumerate(document[inner], 1), lines=partial(_item_lines, data, inner))}
+    if is_row(document):
+        return {None: Records(where, [(1, document)])}
+    kinds = {name: "an empty list" if items == [] else kind_of(items) for name, items in document.items()}
+    faults = [
+        Fault(where, None, f"{name!r} is {kind}, not a list of rows", f"{_FORMS}; put a single row into a list")
+        for name, kind in kinds.items()
+        if kind != "a list"
+    ]
+    if faults:
+        raise DataError(faults)
+    return {
+        name: Records(where, enumerate(items, 1), lines=partial(_item_lines, data, name))
+        for name, items in document.items()
+    }
+
+
+def _item_lines(data: Bytes, name: str | None) -> list[int]:
+    """Return the line on which each item of a list starts; fewer where the document is nested too deeply to tell."""
+    text = data.tobytes().decode()
+    lines: list[int] = []
+    line, counted = 1, 0
+    try:
+        start = _skipped(text, 0) + 1 if name is None else _list_start(text, name)
+        for position in _item_starts(text, start):
+            line, counted = line + text.count("\n", counted, position), position
+            lines.append(line)
+    except RecursionError:
+        pass
+    return lines
+
+
+def _list_start(text: str, name: str) -> int:
+    """Return where the items of the list called `name` begin; the last one of that name, as in the parsed document."""
+    decoder = json.JSONDecoder()
+    start = position = _skipped(text, 0) + 1
+    while text[position := _skipped(text, position)] != "}":
+        key, position = decoder.raw_decode(text, position)
+        position = _skipped(text, position)
+        if key == name:
+            start = position + 1
+        _, position = decoder.raw_decode(text, position)
+    return start
+
+
+def _item_starts(text: str, position: int) -> Iterator[int]:
+    decoder = json.JSONDecoder()
+    while text[position := _skipped(text, position)] != "]":
+        yield position
+        _, position = decoder.raw_decode(text, position)
+
+
+def _skipped(text: str, position: int) -> int:
+    gap = _GAP.match(text, position)
+    return gap.end() if gap else position
+
+
+# JSONL: one JSON value per line, a row object or a plain string.
+#
+# LF and CRLF end a line, blank lines are skipped, a byte order mark is dropped. Every line that is not JSON is a
+# fault, and so is nesting or a number beyond all measure.
+
+_BLANKS = b" \t\r\n"
+
+
+def read_jsonl(path: PathSource) -> Records:
+    """Return the rows of a file, parsed when they are asked for."""
+    return records_of(split(read_bytes(path)), str(path))
+
+
+def records_of(lines: TextColumn, where: str) -> Records:
+    """Return the rows of some lines of a file, numbered from the first of them on."""
+    faults = FaultList()
+    return Records(where, _rows(lines, where, faults), faults)
+
+
+def _rows(lines: TextColumn, where: str, faults: list[Fault]) -> Iterator[tuple[int, object]]:
+    import orjson
+
+    view = lines.data.data
+    spans = zip(lines.starts.tolist(), lines.ends.tolist(), strict=True)
+    for line, (start, end) in enumerate(spans, 1):
+        try:
+            yield line, orjson.loads(view[start:end])
+        except orjson.JSONDecodeError as error:
+            text = bytes(view[start:end])
+            if text.strip(_BLANKS):
+                faults.append(_fault(where, line, text, error))
+
+
+def _fault(where: str, line: int, text: bytes, error: ValueError) -> Fault:
+    try:
+        text.decode()
+    except UnicodeDecodeError as bad:
+        return not_utf8(where, line, bad)
+    return Fault(where, line, f"not JSON ({str(error).partition(': line')[0]})", "write one JSON object per line")
+
+
+# Checking parsed JSON against a description of what is expected; every mismatch is a fault with its path.
+#
+# A `Shape` says what a value is, and by `inner` what is inside: one shape for all values of an object or items of a
+# list, or one for each named field of an object. Fields that are not named may hold anything.
+
+OBJECT = (dict, Mapping)
+"""An object, from a file or from Python; a plain `dict` is recognised fastest."""
+
+_OF_JSON = {dict, list, str, int}
+_Path = tuple[str | int, ...]
+"""Names of fields and numbers of items, from the document inwards."""
+
+
+@dataclass(frozen=True, slots=True)
+class Shape:
+    """What a value should be, in types and in words, and what to do where it is not."""
+
+    kinds: tuple[type, ...]
+    words: str
+    remedy: str
+    inner: Shape | Mapping[str, Shape] | None = None
+    required: bool = False
+    """Whether an object must have the field of this shape."""
+    or_nothing: bool = False
+    """Whether null or anything empty will do as well."""
+
+
+def shape_faults(document: Any, shape: Shape, where: str) -> list[Fault]:
+    """A fault for everything in a document that is not as its shape says, such as `FILE: pmul1635[3].state.hotel`."""
+    faults: list[Fault] = []
+    if not _fit([document], shape):
+        _check(document, shape, (), where, faults)
+    return faults
+
+
+def _fit(values: Collection[Any], shape: Shape) -> bool:
+    """Whether plain values fit a shape: level by level, many times faster than one by one with their paths.
+
+    False says nothing: values of other types than those of JSON are left to `_check`.
+    """
+    if shape.or_nothing:
+        values = [value for value in values if value]
+    types = set(map(type, values))
+    if not types <= set(shape.kinds) & _OF_JSON:
+        return False
+    if isinstance(shape.inner, Shape):
+        if not types:
+            return True
+        if len(types) > 1:
+            return False
+        return _fit(list(chain.from_iterable(map(dict.values, values) if dict in types else values)), shape.inner)
+    for name, field in (shape.inner or {}).items():
+        given = [value[name] for value in values if name in value]
+        if (field.required and len(given) < len(values)) or not _fit(given, field):
+            return False
+    return True
+
+
+def _check(value: Any, shape: Shape, path: _Path, where: str, faults: list[Fault]) -> None:
+    if shape.or_nothing and not value:
+        return
+    fits: bool = isinstance(value, shape.kinds)
+    if not fits:
+        what = f"is {kind_of(value)}, not {shape.words}"
+        faults.append(Fault(_place(where, path), None, what, shape.remedy))
+    elif isinstance(shape.inner, Shape):
+        for key, item in enumerate(value) if isinstance(value, LISTS) else value.items():
+            _check(item, shape.inner, (*path, key), where, faults)
+    elif shape.inner is not None:
+        for name, field in shape.inner.items():
+            if name in value:
+                _check(value[name], field, (*path, name), where, faults)
+            elif field.required:
+                faults.append(Fault(_place(where, path), None, f"has no {name}", field.remedy))
+
+
+def _place(where: str, path: _Path) -> str:
+    inside = "".join(f"[{part}]" if isinstance(part, int) else f".{part}" for part in path)
+    return f"{where}: {inside.removeprefix('.')}" if path else where

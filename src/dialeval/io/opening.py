@@ -1,0 +1,439 @@
+"""The bytes of a file, and what its name says about it.
+
+A file is read once, and one that changes meanwhile is a fault. It is not mapped: what others write to a mapped file
+would show in the middle of a run, and one that they shorten would end the process (SIGBUS). A plain file from
+`SPILLED_BYTES` on is copied to a temporary file, so that its texts take no memory. `.gz` and `.zst` are unpacked, also
+where several archives follow one another, as long as they give no more than `unpacked_limit` bytes. The suffix left of
+`.gz` or `.zst` gives the format (`x.jsonl.gz` is JSONL), and a suffix that is not in `FORMATS` means lines of text.
+Whatever keeps a file from being read is a fault that names it.
+"""
+
+from __future__ import annotations
+
+import glob
+import gzip
+import io
+import os
+import stat
+import sys
+import zlib
+from collections.abc import Hashable, Iterator, Sequence
+from contextlib import contextmanager
+from functools import partial
+from itertools import chain, islice
+from pathlib import Path
+from typing import IO, TYPE_CHECKING, Any, Literal, NamedTuple, TypeAlias, cast
+from urllib.parse import unquote, urlsplit
+
+import numpy as np
+
+from dialeval.core.arrays import empty_array, release
+from dialeval.core.errors import DataError, Fault, SettingError, note, whole_characters
+from dialeval.io.download import MOST_TIMES
+
+if TYPE_CHECKING:
+    from dialeval.core.arrays import Bytes
+
+
+PathSource: TypeAlias = str | os.PathLike[str]
+
+LINES = "txt"
+"""The format of a file whose suffix says nothing else."""
+
+
+class FileFormat(NamedTuple):
+    """A format of files with responses; `rows.reading` has the reader of each."""
+
+    name: str
+    suffixes: tuple[str, ...]
+    pieces: Literal["lines", "rows", "groups", "whole"] = "whole"
+    """What a large file is split into for several workers."""
+
+
+FORMATS = (
+    FileFormat(LINES, (".txt",), "lines"),
+    FileFormat("jsonl", (".jsonl", ".ndjson"), "rows"),
+    FileFormat("json", (".json",)),
+    FileFormat("csv", (".csv",)),
+    FileFormat("tsv", (".tsv",)),
+    FileFormat("parquet", (".parquet",), "groups"),
+    FileFormat("arrow", (".arrow", ".feather")),
+)
+_BY_SUFFIX = {suffix: each for each in FORMATS for suffix in each.suffixes}
+
+PACKINGS = frozenset({".gz", ".zst"})
+
+SPILLED_BYTES = 1 << 20
+_READ_BYTES = 1 << 24
+_BUFFER = 1 << 18
+
+_SURELY_UNPACKED = 1 << 26
+"""Bytes that a packed file may give however small it is; what is small says little by its ratio."""
+
+BYTE_ORDER_MARK = b"\xef\xbb\xbf"
+
+
+_ZIP = b"PK\x03\x04"
+_ZIPPED = {
+    ".xlsx": ("is a workbook of Excel", 'save it as "CSV UTF-8" there'),
+    ".eval": (
+        "is a log of inspect_ai in its own format",
+        "run: inspect log convert FILE --to json --output-dir FOLDER",
+    ),
+    "": ("is a zip archive", "unpack it first"),
+}
+"""What a file that begins as a zip archive is, by its suffix, and what to do with it."""
+
+
+def packing_of(path: PathSource) -> str:
+    """Return the suffix of a packed file's packing; nothing for a plain one."""
+    return _parts(path)[2]
+
+
+def _parts(path: PathSource) -> tuple[str, str, str]:
+    """Split a file name into stem, suffix of the format and of the packing; a suffix not known stays in the stem."""
+    name = Path(path)
+    packing = name.suffix.lower() if name.suffix.lower() in PACKINGS else ""
+    inner = Path(name.stem) if packing else Path(name.name)
+    suffix = inner.suffix.lower()
+    return (inner.stem, suffix, packing) if suffix in _BY_SUFFIX else (inner.name, "", packing)
+
+
+def format_of(path: PathSource) -> str:
+    """Return the format that a file's name announces."""
+    return file_format(path).name
+
+
+def file_format(path: PathSource) -> FileFormat:
+    """Return all that is known of the format that a file's name announces."""
+    return _BY_SUFFIX[_parts(path)[1] or ".txt"]
+
+
+def stem_of(path: PathSource) -> str:
+    """Return a file's name without folder, format and packing: what its system is called unless it is named."""
+    return whole_characters(_parts(path)[0])
+
+
+def read_bytes(path: PathSource) -> Bytes:
+    """Read the unpacked bytes of a file."""
+    where = os.fspath(path)
+    try:
+        raw = _read(where)
+    except OSError as error:
+        raise DataError(unreadable(where, error)) from None
+    except ValueError:
+        raise DataError(Fault(repr(where), None, "is no path (it holds a NUL)", "check the path")) from None
+    if raw[: len(_ZIP)].tobytes() == _ZIP:
+        raise DataError(Fault(where, None, *_ZIPPED.get(Path(where).suffix.lower(), _ZIPPED[""])))
+    if not packing_of(path):
+        return raw
+    with unpacking(io.BytesIO(raw.data), len(raw), where) as stream:
+        return np.frombuffer(b"".join(iter(partial(stream.read, _READ_BYTES), b"")), np.uint8)
+
+
+@contextmanager
+def unpacking(raw: IO[bytes], size: int, where: str) -> Iterator[IO[bytes]]:
+    """Open a stream of the unpacked bytes of a file; the bytes as they are if its name names no packing.
+
+    Args:
+        raw: The packed bytes.
+        size: How many they are.
+        where: The path of the file.
+    """
+    packing = packing_of(where)
+    if not packing:
+        yield raw
+        return
+    try:
+        with _unpack(raw, packing) as stream:
+            yield io.BufferedReader(_LimitedStream(stream, unpacked_limit(size), where), _BUFFER)
+    except (OSError, EOFError, zlib.error) as error:  # what the libraries raise for an archive that is cut off, or none
+        what = f"not a whole {packing} archive ({error})"
+        remedy = f"pack it again or, if it is not packed, take {packing} off its name"
+        raise DataError(Fault(where, None, what, remedy)) from None
+
+
+def _unpack(raw: IO[bytes], packing: str) -> IO[bytes]:
+    if packing == ".gz":
+        return cast("IO[bytes]", gzip.GzipFile(fileobj=raw))
+    import pyarrow as pa
+
+    return cast("IO[bytes]", pa.CompressedInputStream(pa.PythonFile(raw, "r"), "zstd"))
+
+
+def unpacked_limit(packed_bytes: int) -> int:
+    """Return how many bytes a packed file of some size may give: 200 times as many, and 64 MiB in any case."""
+    return max(_SURELY_UNPACKED, MOST_TIMES * packed_bytes)
+
+
+class _LimitedStream(io.RawIOBase):
+    """The bytes of a stream; DataError beyond a number of bytes."""
+
+    def __init__(self, stream: IO[bytes], limit: int, where: str) -> None:
+        super().__init__()
+        self._stream, self._left, self._where = stream, limit, where
+
+    def readable(self) -> bool:
+        """Return whether the stream can be read."""
+        return True
+
+    def readinto(self, buffer: Any) -> int:
+        """Read the next bytes into a buffer; 0 at the end."""
+        chunk = self._stream.read(len(buffer))
+        self._left -= len(chunk)
+        if self._left < 0:
+            what = f"unpacks to more than {MOST_TIMES} times its size"
+            raise DataError(Fault(self._where, None, what, "unpack it yourself if that is as it should be"))
+        buffer[: len(chunk)] = chunk
+        return len(chunk)
+
+
+def without_mark(data: Bytes) -> Bytes:
+    """Return the bytes without the byte order mark that some editors put first."""
+    return data[3:] if data[:3].tobytes() == BYTE_ORDER_MARK else data
+
+
+def _read(where: str) -> Bytes:
+    with open(where, "rb") as file:  # noqa: PTH123  (a Path would turn an empty name into the current folder)
+        refuse_device(where, file.fileno())
+        before = os.fstat(file.fileno())
+        # A pipe has no size, nor do some files of the system.
+        if not stat.S_ISREG(before.st_mode) or not before.st_size:
+            return np.frombuffer(file.read(), np.uint8)
+        content = _room_for(before.st_size)
+        parts = [content[start : start + _READ_BYTES] for start in range(0, len(content), _READ_BYTES)]
+        for part in parts:
+            if file.readinto(part.data) < len(part):
+                raise DataError(changed(where))
+            release(part)
+        if version(os.fstat(file.fileno())) != version(before):
+            raise DataError(changed(where))
+    return content
+
+
+def _room_for(size: int) -> Bytes:
+    try:
+        return empty_array((size,), np.uint8, SPILLED_BYTES)
+    except (OSError, SettingError):  # nothing can be written anywhere
+        return np.empty(size, np.uint8)
+
+
+def version(status: os.stat_result) -> tuple[int, ...]:
+    """Return what differs between two contents of a local file, even if size and time were made to look the same."""
+    return status.st_dev, status.st_ino, status.st_size, status.st_mtime_ns, status.st_ctime_ns
+
+
+def changed(where: str) -> Fault:
+    """Return the fault of a file that is not what it was when reading began."""
+    return Fault(where, None, "changed while it was read", "run the same command again when nothing writes to it")
+
+
+def refuse_device(where: str, file: int) -> None:
+    """DataError for an open file that is a device, such as /dev/zero, which never ends; a terminal does."""
+    mode = os.fstat(file).st_mode
+    if stat.S_ISBLK(mode) or (stat.S_ISCHR(mode) and not os.isatty(file)):
+        raise DataError(Fault(where, None, "is a device", "give a file or a pipe"))
+
+
+def unreadable(where: str, error: OSError) -> Fault:
+    """Return the fault of a file that the system does not let us read."""
+    if isinstance(error, FileNotFoundError):
+        return Fault(where or "''", None, "there is no such file", "check the path")
+    if isinstance(error, IsADirectoryError):
+        return Fault(where, None, "is a folder, and one file is expected", "name a file in it")
+    if isinstance(error, PermissionError):
+        return Fault(where, None, "may not be read", "give yourself permission to read it (chmod +r)")
+    return Fault(where, None, f"cannot be read ({error.strerror or error})", "check the path and the disk")
+
+
+# Byte streams: files that are read from front to back, on this machine or on shared storage.
+#
+# A path with `://` (s3://, gs://, memory://) is opened through fsspec, `file://` and everything else as a local file.
+# `.gz` and `.zst` are unpacked while they are read. `LineStream` hands out whole lines, some at a time, so that a
+# file of any size is read with little memory.
+
+LONGEST_LINE = 1 << 28
+"""Bytes of a line that is read from a stream; a line is held in memory."""
+_CHUNK = 1 << 18
+_VERSION_FACTS = ("size", "ETag", "etag", "generation", "LastModified", "last_modified", "updated", "mtime", "created")
+"""What storages say of a file that changes with its content, and by nothing else: not when it was last read."""
+
+_WILDCARDS = frozenset("*?[")
+
+
+def is_remote(path: str) -> bool:
+    """Return whether a path leads to storage that is not a local file."""
+    return "://" in path and not path.startswith("file://")
+
+
+def local_path(path: str) -> str:
+    """Return a local path as the system knows it, without `file://`."""
+    try:
+        return unquote(urlsplit(path).path) if path.startswith("file://") else path
+    except ValueError:  # such as file://[::1
+        raise SettingError(f"{path} is no address of a file; give its path") from None
+
+
+def is_pattern(path: str) -> bool:
+    """Return whether a path is a pattern such as `logs/2026-*.jsonl`; a file of just that name is no pattern."""
+    return bool(_WILDCARDS & set(path)) and (is_remote(path) or not os.path.lexists(local_path(path)))
+
+
+def matching(pattern: str) -> list[str]:
+    """Return the files that match a pattern, in the order of their names; `**` reaches into folders."""
+    if is_remote(pattern):
+        system, inside = _storage(pattern)
+        with _faults_named(pattern):
+            names = [system.unstrip_protocol(name) for name in system.glob(inside) if not system.isdir(name)]
+    else:
+        there = [name for name in glob.glob(local_path(pattern), recursive=True) if not os.path.isdir(name)]  # noqa: PTH112, PTH207
+        names = without_repeated(there)
+    if not names:
+        raise DataError(Fault(pattern, None, "no file matches", "check the pattern, and quote it for the shell"))
+    return sorted(names)
+
+
+def without_repeated(paths: Sequence[str]) -> list[str]:
+    """Return local paths in the order of their names, each file once: a link to one of them is left out with a note."""
+    kept: dict[tuple[int, int], str] = {}
+    for path in sorted(paths, key=lambda path: (os.path.realpath(path) != os.path.abspath(path), path)):  # noqa: PTH100
+        with _faults_named(path):
+            status = Path(path).stat()
+        if (first := kept.setdefault((status.st_dev, status.st_ino), path)) != path:
+            note(f"{path} is the same file as {first} and is not read twice")
+    return sorted(kept.values())
+
+
+def size_of(path: str) -> int:
+    """Return the bytes of a file as it is stored."""
+    with _faults_named(path):
+        if is_remote(path):
+            system, inside = _storage(path)
+            return int(system.size(inside))
+        status = Path(local_path(path)).stat()
+    if stat.S_ISFIFO(status.st_mode) or stat.S_ISSOCK(status.st_mode):
+        what, remedy = "is a pipe, and what is read in chunks must be a file", "write it to a file first"
+        raise DataError(Fault(path, None, what, remedy))
+    return status.st_size
+
+
+def changed_at(path: str) -> str:
+    """Return a key that changes when a file is written again: its time of change, or what the storage has instead."""
+    with _faults_named(path):
+        if is_remote(path):
+            system, inside = _storage(path)
+            return str(system.ukey(inside))
+        return str(Path(local_path(path)).stat().st_mtime_ns)
+
+
+def touched_at(path: str) -> str:
+    """When anything about a local file was last changed, its time of change included; as `changed_at` elsewhere."""
+    if is_remote(path):
+        return changed_at(path)
+    with _faults_named(path):
+        return str(Path(local_path(path)).stat().st_ctime_ns)
+
+
+def version_of(path: str) -> Hashable:
+    """Return what differs between two contents of a file, as it is now; only to be compared on this machine."""
+    with _faults_named(path):
+        if is_remote(path):
+            system, inside = _storage(path)
+            system.invalidate_cache()  # else it answers what it knew before
+            facts = system.info(inside)
+            return tuple(str(facts.get(name)) for name in _VERSION_FACTS)
+        # Opened, since a shared disk may answer from memory otherwise; without waiting for the other end of a pipe.
+        file = os.open(local_path(path), os.O_RDONLY | getattr(os, "O_NONBLOCK", 0))
+        try:
+            return version(os.fstat(file))
+        finally:
+            os.close(file)
+
+
+@contextmanager
+def stored(path: str) -> Iterator[IO[bytes]]:
+    """Open a stream of the bytes of a file as it is stored; it can seek."""
+    with _faults_named(path), _opened(path) as stream:
+        yield stream
+
+
+def _opened(path: str) -> IO[bytes]:
+    if is_remote(path):
+        system, inside = _storage(path)
+        return io.BufferedReader(system.open(inside, "rb"), _CHUNK)
+    file = open(local_path(path), "rb")  # noqa: PTH123, SIM115  (a Path would turn an empty name into the current folder)
+    try:
+        refuse_device(path, file.fileno())
+    except DataError:
+        file.close()
+        raise
+    return file
+
+
+@contextmanager
+def unpacked(path: str) -> Iterator[IO[bytes]]:
+    """Open a stream of the unpacked bytes of a file, from front to back."""
+    with stored(path) as raw, unpacking(raw, size_of(path), path) as stream:
+        yield stream
+
+
+def _storage(path: str) -> tuple[Any, str]:
+    try:
+        import fsspec
+    except ImportError:
+        raise SettingError(f"{path} needs fsspec; run: pip install 'dialeval[cluster]'") from None
+    try:
+        system, inside = fsspec.core.url_to_fs(path)
+    except (ImportError, ValueError, TypeError, KeyError, OSError) as error:  # it may lack settings
+        raise SettingError(f"{path} cannot be opened: {error}") from None
+    return system, str(inside)
+
+
+@contextmanager
+def _faults_named(path: str) -> Iterator[None]:
+    """Turn an error of the system into a DataError that names the path."""
+    try:
+        yield
+    except OSError as error:
+        raise DataError(unreadable(path, error)) from None
+
+
+class LineStream:
+    """The lines of a byte stream, some at a time, as bytes with their endings; at most `limit` bytes are read."""
+
+    def __init__(self, stream: IO[bytes], limit: int | None = None, where: str = "a stream") -> None:
+        self._lines = _read_lines(stream, limit, where)
+        self.lines = 0
+        """Lines handed out so far."""
+
+    def take(self, count: int) -> list[bytes]:
+        """Take the next lines, as many as asked for or as there are."""
+        lines = list(islice(self._lines, count))
+        self.lines += len(lines)
+        return lines
+
+    def put_back(self, line: bytes) -> None:
+        """Hand out once more the line that was handed out last."""
+        self._lines = chain((line,), self._lines)
+        self.lines -= 1
+
+
+def _read_lines(stream: IO[bytes], limit: int | None, where: str) -> Iterator[bytes]:
+    left = sys.maxsize if limit is None else limit
+    longest = LONGEST_LINE
+    while line := stream.readline(min(left, longest + 1)):
+        if len(line) > longest:
+            what = f"has a line of more than {longest:,} bytes"
+            raise DataError(Fault(where, None, what, "write one row per line"))
+        left -= len(line)
+        yield line
+
+
+def count_lines(path: str, size: int) -> int:
+    """Count the line feeds among the first bytes of a file."""
+    feeds = 0
+    with stored(path) as stream:
+        while size > 0 and (chunk := stream.read(min(_CHUNK, size))):
+            feeds += chunk.count(b"\n")
+            size -= len(chunk)
+    return feeds

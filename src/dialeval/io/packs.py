@@ -1,0 +1,383 @@
+"""Data packs: large public data under a name, in the user's cache, known by its digests.
+
+A pack is the folder `packs/NAME/VERSION` of the cache: the files, and `manifest.json` with the SHA-256 and size of
+each. `add_pack` builds it from the official address over HTTP, from another address (argument, or the environment
+variable `DIALEVAL_ADDRESS_NAME`, such as `DIALEVAL_ADDRESS_GLOVE_6B`), or from a local folder that holds the files or
+the archive. A pack without an official address is built from what the user has. It is built under another name and
+renamed, so it is whole or absent. Where the digest of a download is not known beforehand, the manifest records that of
+what was downloaded.
+"""
+
+from __future__ import annotations
+
+import errno
+import hashlib
+import json
+import os
+import shutil
+import tempfile
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from difflib import get_close_matches
+from importlib import import_module
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from dialeval.core import files, gate
+from dialeval.core.columns import DIGEST_LENGTH
+from dialeval.core.errors import DataError, Fault, SettingError
+from dialeval.core.files import cache_root
+
+if TYPE_CHECKING:
+    from dialeval.io.schemas import PackFile
+
+
+# The user's cache folder: find it, build and remove folders in it.
+#
+# The folder is `DIALEVAL_CACHE`; without it the platform's usual place (`XDG_CACHE_HOME/dialeval` or
+# `~/.cache/dialeval` on Linux). It is made on first use.
+#
+# A folder in the cache is whole or absent (`core.files.building`): neither a run beside this one nor an interrupted
+# one ever shows half of it.
+
+FULL = frozenset({errno.ENOSPC, errno.EDQUOT})
+
+
+def cache_folder(*parts: str) -> Path:
+    """Return the cache folder or one inside it; it is made if it is not there."""
+    folder = cache_root().joinpath(*parts)
+    with refusals_explained():
+        folder.mkdir(parents=True, exist_ok=True)
+    return folder
+
+
+@contextmanager
+def building(target: Path) -> Iterator[Path]:
+    """Provide a new folder of the cache to fill, see `core.files.building`."""
+    with refusals_explained():
+        target.parent.mkdir(parents=True, exist_ok=True)
+        tempfile.TemporaryFile(dir=target.parent).close()
+    # The block reads other files too: only a full disk is surely the cache's.
+    with refusals_explained(FULL), files.building(target) as folder:
+        yield folder
+
+
+def discard(folder: Path) -> None:
+    """Remove a folder of the cache, so that it is gone at once even where deleting takes long."""
+    with refusals_explained():
+        files.discard(folder)
+
+
+def sha256_of(*paths: Path) -> str:
+    """Return the SHA-256 of a file in hexadecimal; of several files, that of their digests one after the other."""
+    digests = [files.sha256_of(path) for path in paths]
+    return digests[0] if len(digests) == 1 else hashlib.sha256("".join(digests).encode()).hexdigest()
+
+
+@contextmanager
+def refusals_explained(refusals: frozenset[int] | None = None) -> Iterator[None]:
+    """Turn an OSError into a SettingError that says what the user can do; `refusals`: only those with these numbers."""
+    try:
+        yield
+    except OSError as error:
+        if refusals is not None and error.errno not in refusals:
+            raise
+        remedy = "make room, or set DIALEVAL_CACHE to another folder"
+        raise SettingError(f"cannot write to the cache folder {cache_root()}: {error.strerror}; {remedy}") from error
+
+
+# How long work reports its progress: it calls a function of this form, if it was given one.
+
+Progress = Callable[[int, int | None], None]
+"""Called with how much is done so far and how much there is in all; None where that is not known.
+
+The unit is the caller's: bytes of a download, epochs or steps of a training.
+"""
+
+
+_MANIFEST = "manifest.json"
+_GIB = 1 << 30
+
+
+@dataclass(frozen=True, slots=True)
+class PackSource:
+    """Where a pack officially comes from and which files of it are kept."""
+
+    name: str
+    version: str
+    title: str
+    licence: str
+    address: str | None
+    """None where nobody promises to serve it: it is built from a local copy."""
+    files: tuple[str, ...]
+    """The files that are kept; the first is the one that the pack's name alone stands for."""
+    most_bytes: int
+    """What it may unpack to."""
+    sha256: str | None = None
+    """Digest of the download, where it is known for certain."""
+    builder: str | None = None
+    """Module with `build_local` and `build_remote`, where a pack is more than files out of one archive."""
+    local: str | None = None
+    """What a local copy is and where users get it, for a pack without an address."""
+
+    @property
+    def variable(self) -> str:
+        """The environment variable that gives another address."""
+        return f"DIALEVAL_ADDRESS_{self.name.upper().replace('-', '_')}"
+
+    @property
+    def command(self) -> str:
+        """What a user runs to install it."""
+        return f"dialeval data add {self.name}" + (f" --from FILE, where FILE is {self.local}" if self.local else "")
+
+
+@dataclass(frozen=True, slots=True)
+class Pack:
+    """An installed pack."""
+
+    name: str
+    version: str
+    path: Path
+    origin: str
+    files: Mapping[str, PackFile]
+
+    @property
+    def digest(self) -> str:
+        """One digest over the names and digests of the files."""
+        lines = "".join(f"{facts.sha256}  {name}\n" for name, facts in sorted(self.files.items()))
+        return hashlib.sha256(lines.encode()).hexdigest()[:DIGEST_LENGTH]
+
+    @property
+    def remedy(self) -> str:
+        """What to do where it is damaged."""
+        return f"run: dialeval data remove {self.name}, then: dialeval data add {self.name}"
+
+    def file(self, name: str) -> Path:
+        """Return the path of a file; DataError where it is not the plain file of the manifest's size."""
+        size, path = self.files[name].size, self.path / name
+        if path.is_symlink() or not path.is_file():
+            raise DataError(Fault(str(path), None, "there is no such plain file", self.remedy))
+        if path.stat().st_size != size:
+            raise DataError(Fault(str(path), None, f"{path.stat().st_size} bytes instead of {size}", self.remedy))
+        return path
+
+    def checked_file(self, name: str) -> Path:
+        """Return the path of a file that has the manifest's digest; DataError where it does not."""
+        path = self.file(name)
+        if (digest := sha256_of(path)) != self.files[name].sha256:
+            what = f"SHA-256 {digest} instead of {self.files[name].sha256}"
+            raise DataError(Fault(str(path), None, what, self.remedy))
+        return path
+
+    @property
+    def size(self) -> int:
+        return sum(facts.size for facts in self.files.values())
+
+
+PACK_SOURCES: dict[str, PackSource] = {
+    source.name: source
+    for source in (
+        PackSource(
+            name="fasttext-en",
+            version="wiki-news-300d-1M",
+            title="fastText English word vectors, Wikipedia and news, 1 million words x 300",
+            licence="CC BY-SA 3.0",
+            address="https://dl.fbaipublicfiles.com/fasttext/vectors-english/wiki-news-300d-1M.vec.zip",
+            files=("wiki-news-300d-1M.vec",),
+            most_bytes=8 * _GIB,
+        ),
+        PackSource(
+            name="glove-6b",
+            version="6B",
+            title="GloVe English word vectors, Wikipedia and Gigaword, 400 thousand words x 300, 200, 100, 50",
+            licence="PDDL 1.0",
+            address="https://nlp.stanford.edu/data/glove.6B.zip",
+            files=("glove.6B.300d.txt", "glove.6B.200d.txt", "glove.6B.100d.txt", "glove.6B.50d.txt"),
+            most_bytes=8 * _GIB,
+        ),
+        PackSource(
+            name="multiwoz",
+            version="2.2",
+            title="MultiWOZ task dialogues: goals (2.1), texts and states (2.2), venues",
+            licence="MIT",
+            address="https://raw.githubusercontent.com/budzianowski/multiwoz/master",
+            files=("splits.json",),
+            most_bytes=_GIB,
+            builder="dialeval.suites.multiwoz.pack",
+        ),
+        PackSource(
+            name="lsdscc",
+            version="test",
+            title="LSDSCC reference groups, 299 queries of movie threads; from a local copy",
+            licence="none stated for the texts",
+            address=None,
+            files=("test.group.json",),
+            most_bytes=_GIB,
+            builder="dialeval.suites.lsdscc.data",
+            local="lsdscc/data/test.group.json of https://github.com/neural-dialogue-metrics/LSDSCC",
+        ),
+    )
+}
+
+
+def source_of(name: str) -> PackSource:
+    """Return the registered source of a pack, or raise SettingError with the nearest name."""
+    if name in PACK_SOURCES:
+        return PACK_SOURCES[name]
+    close = get_close_matches(name, PACK_SOURCES, 1)
+    hint = f"did you mean {close[0]}?" if close else f"there are {', '.join(PACK_SOURCES)}"
+    raise SettingError(f"no data pack named {name!r}; {hint}")
+
+
+def add_pack(
+    name: str,
+    address: str | None = None,
+    from_folder: str | os.PathLike[str] | None = None,
+    progress: Progress | None = None,
+) -> Pack:
+    """Install a pack, or return the one that is installed; without a folder this downloads it.
+
+    `from_folder` may be a file where the pack is one. `progress` counts bytes of the file that is being downloaded.
+    """
+    source = source_of(name)
+    if address is not None and from_folder is not None:
+        raise SettingError("give an address or a folder, not both")
+    target = _folder_of(source)
+    if installed := _read(target):
+        return installed
+    if target.exists():  # a folder without its manifest is not a whole pack
+        discard(target)
+    with building(target) as folder:
+        if from_folder is not None:
+            origin, digest = "local copy", _from_folder(source, Path(from_folder), folder)
+        else:
+            from dialeval.io.download import shown
+
+            address = address or os.environ.get(source.variable) or source.address
+            if address is None:
+                raise SettingError(f"the data pack {name} has no address to download from; run: {source.command}")
+            origin, digest = shown(address), _from_address(source, address, folder, progress)
+        _write_manifest(source, folder, origin, digest)
+    pack = _read(target)
+    if pack is None:
+        raise DataError(Fault(str(target), None, "was removed while it was built", "run again"))
+    return pack
+
+
+def list_packs() -> list[Pack]:
+    """Return the installed packs."""
+    return [pack for pack in map(find_pack, PACK_SOURCES) if pack]
+
+
+def find_pack(name: str) -> Pack | None:
+    """Return the installed pack of a name, in the version that is registered."""
+    return _read(_folder_of(source_of(name)))
+
+
+def _folder_of(source: PackSource) -> Path:
+    return cache_folder("packs") / source.name / source.version
+
+
+def verify_pack(name: str) -> list[Fault]:
+    """Read every byte of an installed pack and list what is not as the manifest says."""
+    pack = installed_pack(name)
+    faults: list[Fault] = []
+    for file_name in pack.files:
+        try:
+            pack.checked_file(file_name)
+        except DataError as error:
+            faults += error.faults
+    return faults
+
+
+def remove_pack(name: str) -> None:
+    """Remove an installed pack, earlier versions of it, and what was parsed from it."""
+    from dialeval.io.vectors import forget  # which imports this module
+
+    pack = installed_pack(name)
+    for file_name in pack.files:
+        forget(pack.path / file_name)
+    discard(pack.path.parent)
+
+
+def installed_pack(name: str) -> Pack:
+    """Return the installed pack of a name, or raise SettingError with the command that installs it."""
+    if pack := find_pack(name):
+        return pack
+    raise SettingError(f"the data pack {name} is not installed; run: {source_of(name).command}")
+
+
+def _from_address(source: PackSource, address: str, folder: Path, progress: Progress | None) -> str | None:
+    """Download and unpack what is kept; return the SHA-256 of the download, where it is one file."""
+    # Imported here: whoever only looks a pack up need not wait for the network modules.
+    from dialeval.io.download import check_address, download, shown, unpack
+
+    if source.builder is not None:
+        import_module(source.builder).build_remote(address, folder, progress)
+        return None
+    name = hashlib.sha256(check_address(address).encode()).hexdigest()[:16]
+    archive = cache_folder("downloads") / f"{source.name}-{name}"
+    if archive.is_symlink() or not archive.is_file():
+        # A digest is pinned for what the official address gives; a mirror must give the same.
+        download(address, archive, source.sha256, progress, source.most_bytes)
+    try:
+        unpack(archive, source.files, folder, source.most_bytes, shown(address))
+        digest = sha256_of(archive)
+    except DataError:
+        archive.unlink(missing_ok=True)  # it would be refused again
+        raise
+    archive.unlink(missing_ok=True)
+    return digest
+
+
+def _from_folder(source: PackSource, local: Path, folder: Path) -> str | None:
+    """Copy or unpack what is kept; return the SHA-256 of the archive, where there is one."""
+    from dialeval.io.download import unpack
+
+    if source.builder is not None:
+        import_module(source.builder).build_local(local, folder)
+        return None
+    archive = local / (source.address or "").rpartition("/")[2]
+    missing = [name for name in source.files if not (local / name).is_file()]
+    if not missing:
+        for name in source.files:
+            shutil.copyfile(local / name, folder / name)
+        return None
+    if not archive.is_file():
+        remedy = f"put these files or {archive.name} there"
+        raise DataError(Fault(str(local), None, f"does not hold {', '.join(missing)}", remedy))
+    digest = sha256_of(archive)
+    if source.sha256 not in (None, digest):
+        what = f"SHA-256 {digest} instead of {source.sha256}"
+        raise DataError(Fault(str(archive), None, what, "get the file again"))
+    unpack(archive, source.files, folder, source.most_bytes, str(archive))
+    return digest
+
+
+def _write_manifest(source: PackSource, folder: Path, origin: str, download_sha256: str | None) -> None:
+    files = sorted(file for file in folder.rglob("*") if file.is_file())
+    facts = {
+        "name": source.name,
+        "version": source.version,
+        "licence": source.licence,
+        "origin": origin,
+        "download_sha256": download_sha256,
+        "files": {
+            file.relative_to(folder).as_posix(): {"sha256": sha256_of(file), "size": file.stat().st_size}
+            for file in files
+        },
+    }
+    (folder / _MANIFEST).write_text(json.dumps(facts, indent=2) + "\n", "utf-8")  # in a folder that `building` renames
+
+
+def _read(folder: Path) -> Pack | None:
+    """Read the pack in a folder; None where there is no whole manifest of it."""
+    from dialeval.io.schemas import PackManifest
+
+    try:
+        facts = gate.read_json(folder / _MANIFEST, PackManifest, "")
+    except DataError:
+        return None
+    there = (facts.name, facts.version) == (folder.parent.name, folder.name)
+    return Pack(facts.name, facts.version, folder, facts.origin, facts.files) if there else None

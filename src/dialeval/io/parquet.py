@@ -1,0 +1,229 @@
+"""Arrow tables: of Parquet files, of Arrow files (`.arrow`, `.feather`), and of objects of other libraries.
+
+Whatever speaks the Arrow PyCapsule interface (pandas, polars, Hugging Face datasets and their columns) is taken through
+it, without its library being imported. A single column (a series, an array) becomes a table with the one column
+`response`. A missing value of pandas (NaN, NA) is a null.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections import Counter
+from contextlib import contextmanager
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+from dialeval.core.arrow import check_decoded_size
+from dialeval.core.batch import Need
+from dialeval.core.errors import DataError, Fault
+from dialeval.core.gate import UnfitError
+from dialeval.io.opening import PathSource, format_of, read_bytes
+from dialeval.io.rows import FieldNames, Records
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+    import pyarrow as pa
+
+
+_ROWS = 1024
+"""Rows that are turned into plain data at a time."""
+
+
+def read(path: PathSource, names: FieldNames | None = None, need: Need = Need.RESPONSE) -> Records:
+    """Read the rows of a file: of the columns that can matter to the need, or of all without `names`."""
+    return records_of(read_table(path, names, need), str(path), names, need)
+
+
+def read_table(path: PathSource, names: FieldNames | None, need: Need) -> pa.Table:
+    """Read the table of a file; of a Parquet file only the columns that can matter to the need."""
+    import pyarrow as pa
+
+    source = pa.BufferReader(pa.py_buffer(read_bytes(path)))
+    return table_of(source, path, None if names is None else lambda there: names.chosen(there, need))
+
+
+def records_of(table: pa.Table, where: str, names: FieldNames | None = None, need: Need = Need.RESPONSE) -> Records:
+    """Return the rows of a table with the columns that can matter; DataError where these are not sound."""
+    given = table.column_names
+    chosen = set(given if names is None else names.chosen(given, need))
+    table = table.select([index for index, name in enumerate(given) if name in chosen])
+    twice = sorted(name for name, count in Counter(table.column_names).items() if count > 1)
+    if faults := [*(several_columns(name, where) for name in twice), *_column_faults(table, where)]:
+        raise DataError(faults)
+    rows = enumerate(_rows(table, where), 1)
+    return Records(where, rows, header=tuple(table.column_names), columns=partial(_columns, table, where))
+
+
+def several_columns(name: str, where: str) -> Fault:
+    """Return the problem of a table in which a name does not say which column is meant."""
+    return Fault(where, None, f"has several columns {name!r}", "keep one of them")
+
+
+def table_of(
+    source: pa.BufferReader, path: PathSource, chosen: Callable[[list[str]], list[str]] | None = None
+) -> pa.Table:
+    """Read the table in some bytes, whose format the path says; `chosen` picks columns of a Parquet file by name."""
+    with damage_explained(path):
+        return _parquet(source, chosen) if format_of(path) == "parquet" else _arrow(source)
+
+
+@contextmanager
+def damage_explained(path: PathSource) -> Iterator[None]:
+    """Raise DataError with the name of a file that Arrow cannot read."""
+    import pyarrow as pa
+
+    try:
+        yield
+    except UnfitError as error:
+        raise DataError(Fault(str(path), None, str(error), "leave out what repeats, or write it as lines")) from None
+    except (pa.ArrowException, OSError, UnicodeDecodeError) as error:  # the last one: of a column's name
+        what = f"not a readable {format_of(path).capitalize()} file ({_first_line(error)})"
+        raise DataError(Fault(str(path), None, what, "write it again, or give it the suffix of its format")) from None
+
+
+def _parquet(source: pa.BufferReader, chosen: Callable[[list[str]], list[str]] | None) -> pa.Table:
+    from pyarrow.parquet import ParquetFile
+
+    check_decoded_size(source, source.size())
+    file = ParquetFile(source)
+    return file.read(columns=None if chosen is None else chosen(file.schema_arrow.names))
+
+
+def _arrow(source: pa.BufferReader) -> pa.Table:
+    import pyarrow as pa
+
+    try:
+        table = pa.ipc.open_file(source).read_all()
+    except pa.ArrowInvalid:
+        source.seek(0)
+        table = pa.ipc.open_stream(source).read_all()
+    # The buffers of an Arrow file are used as they are, and offsets in them can point anywhere. Those of a Parquet
+    # file are made by its decoder.
+    for _, column in zip(table.column_names, table.columns, strict=True):  # names that are not UTF-8 fail as well
+        as_bytes(column).validate(full=True)
+    return table
+
+
+def as_bytes(column: pa.ChunkedArray) -> pa.ChunkedArray:
+    """View a column of strings as bytes, over the same buffers, so that it can be checked whatever it holds."""
+    import pyarrow as pa
+
+    kinds = {pa.string(): pa.binary(), pa.large_string(): pa.large_binary(), pa.string_view(): pa.binary_view()}
+    kind = kinds.get(column.type)
+    return column if kind is None else pa.chunked_array([chunk.view(kind) for chunk in column.chunks], kind)
+
+
+def _column_faults(table: pa.Table, where: str) -> list[Fault]:
+    """List the rows that are not UTF-8, and the columns whose buffers do not fit together."""
+    import pyarrow as pa
+
+    faults: list[Fault] = []
+    remedy = "write the text as UTF-8"
+    for name, column in zip(table.column_names, table.columns, strict=True):
+        cells = as_bytes(column)
+        try:
+            cells.validate(full=True)
+            column.validate(full=True)
+        except pa.ArrowInvalid as error:
+            if cells is column or "UTF8" not in str(error):
+                faults.append(Fault(where, None, f"column {name!r} is damaged ({_first_line(error)})", remedy))
+                continue
+            bad = (row for row, cell in enumerate(cells.to_pylist(), 1) if not _is_utf8(cell))
+            faults += [Fault(where, row, f"{name} is not UTF-8", remedy) for row in bad]
+    return faults
+
+
+def plain_rows(table: pa.Table, where: str) -> Iterator[dict[str, Any]]:
+    """Return the rows of a table as plain data; DataError where that is not possible."""
+    if faults := _column_faults(table, where):
+        raise DataError(faults)
+    return _rows(table, where)
+
+
+def _rows(table: pa.Table, where: str) -> Iterator[dict[str, Any]]:
+    with _values_explained(where):
+        for batch in table.to_batches(_ROWS):
+            yield from batch.to_pylist()
+
+
+def _columns(table: pa.Table, where: str) -> dict[str, list[Any]]:
+    with _values_explained(where):
+        return {name: table.column(name).to_pylist() for name in table.column_names}
+
+
+@contextmanager
+def _values_explained(where: str) -> Iterator[None]:
+    """Raise DataError for values that are no plain data, such as a date of the year 300000."""
+    import pyarrow as pa
+
+    try:
+        yield
+    except (pa.ArrowException, ValueError, OverflowError) as error:
+        what = f"holds values that cannot be read ({_first_line(error)})"
+        raise DataError(Fault(where, None, what, "write them as texts or numbers")) from None
+
+
+def _is_utf8(cell: bytes | None) -> bool:
+    try:
+        (cell or b"").decode()
+    except UnicodeDecodeError:
+        return False
+    return True
+
+
+def _first_line(error: Exception) -> str:
+    return (str(error) or type(error).__name__).splitlines()[0][:200]
+
+
+def as_table(source: object, where: str, names: FieldNames, need: Need) -> pa.Table | None:
+    """Return the table behind an object, or None if it is no table."""
+    pandas = sys.modules.get("pandas")  # an object of pandas can only be there if pandas is loaded
+    from_pandas = pandas is not None and isinstance(source, pandas.DataFrame | pandas.Series)
+    is_dataset = hasattr(source, "column_names") and hasattr(source, "__getitem__")
+    if not (from_pandas or is_dataset or hasattr(source, "__arrow_c_stream__") or hasattr(source, "__arrow_c_array__")):
+        return None
+    import pyarrow as pa
+
+    try:
+        if from_pandas:
+            return _from_pandas(source, names, need)
+        if is_dataset and not isinstance(source, pa.Table | pa.RecordBatch):
+            return _from_dataset(source)
+        return _from_arrow(source, names, need)
+    except (pa.ArrowException, TypeError, ValueError) as error:
+        what = f"cannot be made an Arrow table ({_first_line(error)})"
+        remedy = "give every column one type: strings, or lists of strings"
+        raise DataError(Fault(where, None, what, remedy)) from None
+
+
+def _from_pandas(source: Any, names: FieldNames, need: Need) -> pa.Table:
+    import pyarrow as pa
+
+    if not hasattr(source, "columns"):
+        return _from_arrow(pa.array(source, from_pandas=True), names, need)
+    # Only what matters: a column of scores need not be something Arrow knows; and not the index.
+    return pa.Table.from_pandas(source[names.chosen(source.columns, need)], preserve_index=False)
+
+
+def _from_dataset(source: Any) -> pa.Table:
+    """Convert a Hugging Face dataset by its rows, since its table also holds rows that were filtered out."""
+    import pyarrow as pa
+
+    if hasattr(source, "with_format"):
+        return source.with_format("arrow")[:]
+    return pa.table({name: list(source[name]) for name in source.column_names})
+
+
+def _from_arrow(source: Any, names: FieldNames, need: Need) -> pa.Table:
+    import pyarrow as pa
+
+    if hasattr(source, "to_arrow"):  # polars, whose interface gives categories that Arrow cannot read
+        frame = hasattr(source, "columns")
+        source = (source[names.chosen(source.columns, need)] if frame else source).to_arrow()
+    if isinstance(source, pa.Table):
+        return source
+    column = pa.array(source) if hasattr(source, "__arrow_c_array__") else pa.chunked_array(source)
+    if pa.types.is_struct(column.type):
+        return pa.Table.from_struct_array(column)
+    return pa.table({names.response: column})

@@ -1,0 +1,517 @@
+"""Ratings: replies with what people said about them, as columns, one row per rated reply.
+
+A rated row is a row (see `fields`) with `scores`, and where known `scale`, `dataset` and `level`:
+
+- `scores`: an object of quality -> number, or list with one value per annotator (null: that one did not answer); or
+  directly a number or a list, which is then the quality `overall`. In a table it may be JSON in a cell, or columns
+  `scores.overall`, `scores.fluent` and so on. Without any of these `overall`, `score` or `rating` is read as `overall`.
+- `scale`: `[lowest, highest]` of `overall`, in a cell also `1-5`; null where there is none.
+- `dataset`: what the row belongs to; else the name of its file. `level`: `dialog` where a whole dialogue was rated.
+- `id` and `rater`: what was rated, and by whom. Lines of equal `id` that name raters are one row, with a value of each
+  rater. A rater's first answer counts, and one with `again: true` only where there is no other; where an answer was
+  given several times, the last one counts, and a note says so (`rate merge` has the same rule). What else a row needs
+  may be left out where `sampled` has it by its id: `{"id": "k3fq8w2a", "rater": "ann", "scores": {"overall": 4}}` (see
+  `analysis.sampling`).
+
+`fields` maps names as everywhere: `{"response": "answer", "scores": "human"}`. A row without a score of some quality
+has NaN there. Every fault of every file is found before one is raised.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import math
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import partial
+from typing import NamedTuple, TypeAlias, TypeGuard
+
+import numpy as np
+import numpy.typing as npt
+
+from dialeval.core.arguments import checked
+from dialeval.core.arrays import Floats, Ints
+from dialeval.core.errors import Fault, SettingError, note
+from dialeval.io.fields import FieldReader, missing_field
+from dialeval.io.opening import PathSource
+from dialeval.io.reading import read_objects
+from dialeval.io.rows import LISTS, FieldNames, Records, RowObject, kind_of, listed
+
+OVERALL = "overall"
+"""The quality that every rated set is expected to have."""
+
+DIALOGUE = "dialog"
+"""The level of a row that rates a whole dialogue."""
+
+SIZES = (1e-50, 1e50)
+"""Of ratings other than 0: products of squares of smaller and larger ones are no numbers any more."""
+
+_DIGEST = 12
+"""Hexadecimal digits of the digest of a row: enough to tell millions of rows apart."""
+_OWN = ("scores", "scale", "dataset", "level")
+_PLAIN = (OVERALL, "score", "rating")
+_LISTED = ("datasets", "dialogues", "systems", "contexts", "responses", "references", "levels", "ids")
+"""The columns of `Ratings` that are plain lists."""
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class Ratings:
+    """Rated replies; every column has one entry per row, in the order of the files."""
+
+    datasets: Sequence[str]
+    dialogues: Sequence[str]
+    """Rows of equal name belong together (same context, or same dialogue); a row without a name stands alone."""
+    systems: Sequence[str | None]
+    contexts: Sequence[Sequence[str]]
+    responses: Sequence[str]
+    references: Sequence[Sequence[str]]
+    """None where the rated reply is itself the reference."""
+    levels: Sequence[str]
+    ids: Sequence[str | None]
+    scales: Floats
+    """Lowest and highest value of `overall`, two columns; NaN where the row states none."""
+    annotations: Mapping[str, Sequence[Floats]]
+    """By quality and row: one value per annotator, or a single one where the source gives no more."""
+    values: Mapping[str, Floats] = field(default_factory=dict)
+    """By quality: the mean over annotators, NaN where no annotator answered."""
+    raters: Mapping[str, Sequence[Sequence[str]]] = field(default_factory=dict)
+    """By quality and row: who gave each value of `annotations`; nobody where the source names no raters."""
+
+    def __len__(self) -> int:
+        return len(self.responses)
+
+    def take(self, rows: Ints | npt.NDArray[np.bool_]) -> Ratings:
+        """Return the given rows, by number or by mask, in order."""
+        chosen: list[int] = np.arange(len(self))[rows].tolist()
+        columns = {name: [getattr(self, name)[row] for row in chosen] for name in _LISTED}
+        annotations = {quality: [column[row] for row in chosen] for quality, column in self.annotations.items()}
+        values = {quality: column[chosen] for quality, column in self.values.items()}
+        raters = {quality: [column[row] for row in chosen] for quality, column in self.raters.items()}
+        return Ratings(**columns, scales=self.scales[chosen], annotations=annotations, values=values, raters=raters)
+
+
+@checked
+def read_ratings(
+    paths: PathSource | Iterable[PathSource] | Sequence[RowObject],
+    fields: Mapping[str, str] | None = None,
+    sampled: Mapping[str, RowObject] | None = None,
+) -> Ratings:
+    """Read the rated rows of files (.jsonl, .json, .csv, .tsv, .parquet or .arrow, each also packed), or of a list.
+
+    `sampled`: rows by id; every line is then the rating of one of them.
+    """
+    given = dict(fields or {})
+    own = {name: given.pop(name, name) for name in _OWN}
+    names = FieldNames.of(given) if sampled is None else FieldNames()
+    rows = _by_id(read_objects(paths, "ratings", names, partial(_rated_rows, names=names, own=own, sampled=sampled)))
+    if not rows:
+        raise SettingError("no ratings were given; name at least one file of rated rows")
+    *columns, _, _, scales, scores, named = zip(*rows, strict=True)
+    annotations = {
+        quality: [row.get(quality, np.empty(0)) for row in scores]
+        for quality in dict.fromkeys(quality for row in scores for quality in row)
+    }
+    values = {quality: np.array([_mean(row) for row in column]) for quality, column in annotations.items()}
+    raters = {quality: [row.get(quality, ()) for row in named] for quality in annotations}
+    listed = dict(zip(_LISTED, map(list, columns), strict=True))
+    ends = np.array(scales, np.float64)
+    return Ratings(**listed, scales=ends, annotations=annotations, values=values, raters=raters)
+
+
+def row_digests(ratings: Ratings) -> list[str]:
+    """Return a digest of the context and response of each row, by which a rated row is known again.
+
+    A trained judge keeps those of the rows it learned from, so that its scores of them are not taken for those of a
+    judge that has not seen the ratings.
+    """
+    rows = zip(ratings.contexts, ratings.responses, strict=True)
+    texts = ("\0".join([*context, response]) for context, response in rows)
+    return [hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()[:_DIGEST] for text in texts]
+
+
+def _by_id(rows: list[_Rated]) -> list[_Rated]:
+    """Rows in which the lines of several raters about one thing are one row, in the order of the first of them."""
+    joined: dict[object, list[_Rated]] = {}
+    for number, row in enumerate(rows):
+        joined.setdefault(number if row.id is None or row.rater is None else row.id, []).append(row)
+    return [lines[0] if lines[0].rater is None else _of_raters(lines) for lines in joined.values()]
+
+
+def _of_raters(lines: list[_Rated]) -> _Rated:
+    """Return the row that lines of raters are about, with one value of each rater for each quality.
+
+    Lines without a name are each of another rater. Of a rater's answers about a row the first one counts where the
+    other is marked as a repetition, and the last one elsewhere.
+    """
+    answers: dict[str, dict[object, tuple[bool, float]]] = {}
+    """By quality and rater: whether it is a second answer, and its value."""
+    for number, line in enumerate(lines):
+        rater = line.rater or number
+        for quality, values in line.scores.items():
+            raters, value = answers.setdefault(quality, {}), float(values.mean())
+            again, before = raters.get(rater, (True, value))
+            if rater in raters and again == line.again and before != value:
+                note(f"{line.rater} rated rows more than once with other scores; the last rating counts")
+            if line.again <= again:
+                raters[rater] = line.again, value
+    scores = {quality: np.array([value for _, value in raters.values()]) for quality, raters in answers.items()}
+    named = {
+        quality: tuple(str(rater) for rater in raters)
+        for quality, raters in answers.items()
+        if all(isinstance(rater, str) for rater in raters)
+    }
+    # A line that holds the values of several annotators keeps them; their names are not known.
+    return lines[0]._replace(raters=named) if len(lines) == 1 else lines[0]._replace(scores=scores, raters=named)
+
+
+def is_again(row: RowObject) -> bool:
+    """Return whether a line is a rater's second answer about a row."""
+    return row.get("again") in (True, "true", "True", "1")
+
+
+class _Rated(NamedTuple):
+    """A rated row: its entries of the columns in `_LISTED`, its scale, and the annotators' values of each quality."""
+
+    dataset: str
+    dialogue: str
+    system: str | None
+    context: list[str]
+    response: str
+    references: list[str]
+    level: str
+    id: str | None
+    rater: str | None
+    again: bool
+    scale: tuple[float, float]
+    scores: dict[str, Floats]
+    raters: dict[str, tuple[str, ...]] = {}
+
+
+def _rated_rows(
+    records: Records,
+    name: str,
+    names: FieldNames,
+    own: Mapping[str, str],
+    sampled: Mapping[str, RowObject] | None,
+) -> list[_Rated]:
+    """Return the rows of one list, or all its faults; `name` is the data set of those that name none."""
+    reader = FieldReader(records.where, names, records.faults)
+    rows = []
+    for reader.line, row in records.rows:
+        if not isinstance(row, dict):
+            reader.fault(f"the row is {kind_of(row)}", "make it an object with a response and scores")
+            continue
+        rater = _rater(row, sampled is not None)
+        identifier = None if rater is None else reader.identifier(row, "id")
+        if sampled is not None:
+            if identifier is None or identifier not in sampled:
+                shown = "has no id" if identifier is None else f"the id {identifier!r:.40} is of no row that was drawn"
+                reader.fault(shown, "give the ratings of the rows in this folder, each with its id")
+                continue
+            row = {**row, **sampled[identifier]}  # what was drawn is what was rated, whatever the line says
+        dataset = reader.identifier(row, own["dataset"]) or (name if sampled is None else "sample")
+        rated = _Rated(
+            dataset,
+            f"{dataset}/{reader.dialogue(row) or f'row {reader.line}'}",
+            reader.system(row),
+            reader.context(row)[0],
+            reader.response(row),
+            reader.references(row),
+            reader.identifier(row, own["level"]) or "turn",
+            identifier,
+            rater,
+            is_again(row),
+            _scale(reader, row.get(own["scale"]), own["scale"]),
+            scores_of(reader, row, own["scores"]),
+        )
+        rows.append(rated)
+    if not records.faults and not rows:
+        records.faults.append(Fault(records.where, None, "holds no rows", "give at least one rated reply"))
+    elif not records.faults and not any(row.scores for row in rows):
+        what = f"no row has {own['scores']}, {', '.join(_PLAIN)}"
+        remedy = "give each row scores, or map the name they have: --field scores=NAME"
+        records.faults.append(Fault(records.where, None, what, remedy))
+    records.raise_faults()
+    return rows
+
+
+def _rater(row: RowObject, sampled: bool) -> str | None:
+    """Return who a line is from; in lines about rows that were drawn one without a name will do."""
+    rater = row.get("rater")
+    named = isinstance(rater, str | int) and not isinstance(rater, bool) and ("id" in row or sampled)
+    return str(rater) if named else "" if sampled else None
+
+
+def scores_of(reader: FieldReader, row: RowObject, name: str) -> dict[str, Floats]:
+    """Return the annotators' values of each quality of a row."""
+    value = _parsed(row.get(name))
+    if value is None:
+        prefix = f"{name}."
+        flat = {key[len(prefix) :]: cell for key, cell in row.items() if key.startswith(prefix)}
+        value = flat or next((row[plain] for plain in _PLAIN if row.get(plain) is not None), None)
+    if not isinstance(value, dict):
+        value = {OVERALL: value}
+    scores = {str(quality): _values(reader, _parsed(given), f"{name}.{quality}") for quality, given in value.items()}
+    return {quality: values for quality, values in scores.items() if len(values)}
+
+
+def _values(reader: FieldReader, value: object, what: str) -> Floats:
+    items = [_parsed(item) for item in value] if isinstance(value, LISTS) else [value]
+    numbers = []
+    for item in items:
+        if _is_number(item):
+            if item and not SIZES[0] <= abs(item) <= SIZES[1]:
+                extreme = "large" if abs(item) > 1 else "small"
+                remedy = "bring ratings to an ordinary scale, such as 1 to 5"
+                reader.fault(f"{what} holds {repr(item)[:40]}, too {extreme} to compute with", remedy)
+            else:
+                numbers.append(float(item))
+        elif item is not None:
+            shown = repr(item)[:40] if isinstance(item, str | float) else kind_of(item)
+            reader.fault(f"{what} holds {shown}", "make it a number, a list of numbers (one per annotator), or null")
+    return np.array(numbers, np.float64)
+
+
+def _is_number(value: object) -> TypeGuard[int | float]:
+    """Return whether a value is a finite number; Python's whole numbers may be larger than a float can hold."""
+    return isinstance(value, int | float) and not isinstance(value, bool) and -math.inf < value < math.inf
+
+
+def _scale(reader: FieldReader, value: object, what: str) -> tuple[float, float]:
+    if isinstance(value, str):
+        parts = value.split("-")
+        value = [_parsed(part.strip()) for part in parts] if len(parts) == 2 else _parsed(value)
+    if value is None or (isinstance(value, LISTS) and all(end is None for end in value)):
+        return math.nan, math.nan
+    if isinstance(value, LISTS) and len(value) == 2:
+        low, high = value
+        if _is_number(low) and _is_number(high) and -SIZES[1] <= low < high <= SIZES[1]:
+            return float(low), float(high)
+    shown = listed(value) if isinstance(value, LISTS) else kind_of(value)
+    reader.fault(f"{what} is {shown}", "make it [lowest, highest], or null where there is none")
+    return math.nan, math.nan
+
+
+def _parsed(value: object) -> object:
+    """Return what a cell of a table stands for: a number, or JSON; anything that is no text stays as it is."""
+    if not isinstance(value, str):
+        return value
+    import orjson
+
+    try:
+        return orjson.loads(value) if value.strip() else None
+    except orjson.JSONDecodeError:
+        return value
+
+
+def _mean(values: Floats) -> float:
+    return float(values.mean()) if len(values) else math.nan
+
+
+# Rating lines: what single raters said of rows that were drawn, as it comes back from them.
+#
+#     {"id": "k3fq8w2a", "rater": "ann", "scores": {"overall": 4, "fluent": 5}, "seconds": 12.3, "comment": "..."}
+#
+# `id`, `rater` and `scores` are there; `again` is true where the rater met the row for the second time. A rater gives
+# one value for each quality. The first answer counts and one with `again` only shows how consistent the rater is;
+# where an answer was given several times, the last one counts (`merged_ratings`, `data.rows.ratings`). Files are
+# those of `data.rows.reading`. Every fault of every file is found before one is raised.
+
+_REMEDY = "give what raters sent back: .jsonl, .json, .csv, .tsv, or the .sqlite of `dialeval rate serve`"
+
+ScoreCheck: TypeAlias = Callable[[str, Mapping[str, float]], Sequence[str]]
+"""Returns what is wrong with the scores of the row with an id."""
+
+
+class RatingLine(NamedTuple):
+    """What one rater said of one row."""
+
+    id: str
+    rater: str
+    scores: dict[str, float]
+    again: bool = False
+    comment: str = ""
+    seconds: float | None = None
+
+
+def read_rating_lines(
+    sources: Iterable[PathSource | Records], known: Collection[str] | None = None, check: ScoreCheck | None = None
+) -> list[RatingLine]:
+    """Return the ratings in files, or in lists that were read already.
+
+    Args:
+        sources: The files or lists.
+        known: The ids of what was to be rated; None: any.
+        check: What scores must pass; None: any numbers will do.
+    """
+    read = partial(_read_lines, known=known, check=check)
+    return read_objects(sources, "ratings", FieldNames(), read, _REMEDY)
+
+
+def _read_lines(
+    source: Records, _name: str, known: Collection[str] | None, check: ScoreCheck | None
+) -> list[RatingLine]:
+    reader = FieldReader(source.where, FieldNames(), source.faults)
+    lines = []
+    for reader.line, row in source.rows:
+        if not isinstance(row, dict):
+            reader.fault(f"the line is {kind_of(row)}", "make it an object with id, rater and scores")
+            continue
+        before = len(reader.faults)
+        identity, rater = reader.identifier(row, "id"), reader.identifier(row, "rater")
+        scores = scores_of(reader, row, "scores")
+        if identity is None or rater is None:
+            reader.fault("has no id" if identity is None else "has no rater", "say what was rated, and by whom")
+            continue
+        if known is not None and identity not in known:
+            reader.fault(f"the id {identity!r:.40} is of no row that was drawn", "give the ratings of this sample")
+        if not scores and len(reader.faults) == before:
+            reader.fault("has no scores", 'add them: "scores": {"overall": 4}')
+        for quality, values in scores.items():
+            if len(values) > 1:
+                reader.fault(f"scores.{quality} holds {len(values)} values", "give one; a line is of one rater")
+        given = {quality: float(values[0]) for quality, values in scores.items()}
+        if check is not None and len(reader.faults) == before:
+            for what in check(identity, given):
+                reader.fault(what, "name the form that was asked (--form), or accept any numbers (--any-scores)")
+        comment, seconds = (row.get(name) for name in ("comment", "seconds"))
+        lines.append(
+            RatingLine(
+                identity,
+                rater,
+                given,
+                is_again(row),
+                comment if isinstance(comment, str) else "",
+                float(seconds) if isinstance(seconds, int | float) and 0 <= seconds < 1e9 else None,
+            )
+        )
+    source.raise_faults()
+    return lines
+
+
+# Pairs: which of two responses was preferred, one comparison a row.
+#
+#     {"dialog_id": "d1", "a": "damd", "b": "ubar", "better": "a", "response_a": "...", "response_b": "..."}
+#
+# - `a`, `b`: the two systems. `better`: `a`, `b` or `tie`, or the name of the better system. Where a system is itself
+#   called `a`, `b` or `tie`, a value that means one thing as a name and another as a side is refused.
+# - `dialog_id`: pairs of equal name belong together; a row without one stands alone. Texts of responses are needed
+# only
+#   to hold length equal. `fields` maps names as everywhere.
+#
+# Every fault of every file is found before one is raised.
+
+NAMES = ("a", "b", "better", "response_a", "response_b", "dialog_id")
+TIE = "tie"
+
+
+@dataclass(frozen=True, eq=False)
+class Pairs:
+    """Comparisons of two systems each."""
+
+    systems: Sequence[str]
+    left: Ints
+    """The number of the first system of each pair."""
+    right: Ints
+    outcome: Ints
+    """1: the first was better, 0: a tie, -1: the second."""
+    dialogue: Ints
+    """The number of each pair's dialogue."""
+    length_ratio: Floats
+    """The natural logarithm of the ratio of the responses' words, first to second; NaN where texts are not known."""
+    named: bool = True
+    """Whether dialogues have names; if not, every pair stands alone."""
+
+    def __len__(self) -> int:
+        return len(self.left)
+
+
+def length_ratio(left: str, right: str) -> float:
+    """Return the logarithm of the ratio of two responses' words; an empty response counts as one word."""
+    return float(np.log(max(len(left.split()), 1) / max(len(right.split()), 1)))
+
+
+@checked
+def read_pairs(
+    paths: PathSource | Iterable[PathSource] | Sequence[RowObject], fields: Mapping[str, str] | None = None
+) -> Pairs:
+    """Read the pairs of files (.jsonl, .json, .csv, .tsv, .parquet, .arrow), or of a list of objects."""
+    names = dict(zip(NAMES, NAMES, strict=True))
+    for name, actual in (fields or {}).items():
+        if name not in names:
+            raise SettingError(f"there is no field {name!r} to map; a pair has {', '.join(NAMES)}")
+        names[name] = actual
+    rows = read_objects(paths, "pairs", FieldNames(response=names["better"]), partial(_pair_rows, names=names))
+    if not rows:
+        raise SettingError("no pairs were given; name at least one file of compared responses")
+    systems = list(dict.fromkeys(name for left, right, *_ in rows for name in (left, right)))
+    number = {name: code for code, name in enumerate(systems)}
+    dialogues: dict[str, int] = {}
+    codes = [
+        dialogues.setdefault(f"{place}" if name is None else f"={name}", len(dialogues))
+        for place, (_, _, _, name, _) in enumerate(rows)
+    ]
+    return Pairs(
+        systems,
+        np.array([number[left] for left, *_ in rows], np.int64),
+        np.array([number[right] for _, right, *_ in rows], np.int64),
+        np.array([outcome for _, _, outcome, _, _ in rows], np.int64),
+        np.array(codes, np.int64),
+        np.array([ratio for *_, ratio in rows], np.float64),
+        any(name is not None for _, _, _, name, _ in rows),
+    )
+
+
+_Row = tuple[str, str, int, "str | None", float]
+
+
+def _pair_rows(records: Records, _name: str, names: Mapping[str, str]) -> list[_Row]:
+    reader = FieldReader(records.where, FieldNames(dialog_id=names["dialog_id"]), records.faults)
+    rows = []
+    for reader.line, row in records.rows:
+        if not isinstance(row, dict):
+            reader.fault(f"the row is {kind_of(row)}", "make it an object with a, b and better")
+            continue
+        systems = [reader.identifier(row, names[name]) for name in ("a", "b")]
+        lacking = next((name for name, system in zip("ab", systems, strict=True) if system is None), None)
+        left, right = systems
+        if lacking is not None or left is None or right is None:
+            reader.fault(*missing_field(names[lacking or "a"], lacking or "a", row))
+            continue
+        if left == right:
+            reader.fault(f"{left!r:.40} is compared with itself", "name two different systems")
+            continue
+        outcome = _outcome(reader, row, names["better"], left, right)
+        texts = [row.get(names[name]) for name in ("response_a", "response_b")]
+        known = all(isinstance(text, str) for text in texts)
+        ratio = length_ratio(*texts) if known else float("nan")  # type: ignore[arg-type]
+        rows.append((left, right, outcome, reader.dialogue(row), ratio))
+    records.raise_faults()
+    return rows
+
+
+def possible_outcomes(better: object, left: str, right: str) -> set[int]:
+    """Return every outcome that a value of `better` can mean; more than one where a system is called like a side."""
+    words = {1: (left, "a", "A"), -1: (right, "b", "B"), 0: (TIE, "Tie")}
+    return {outcome for outcome, own in words.items() if better in own}
+
+
+def _outcome(reader: FieldReader, row: RowObject, name: str, left: str, right: str) -> int:
+    better = row.get(name)
+    said = better.strip() if isinstance(better, str) else better
+    outcomes = possible_outcomes(said, left, right)
+    if len(outcomes) == 1:
+        return outcomes.pop()
+    if outcomes:
+        what = f"{name} is {said!r:.40}, which is ambiguous: a system of this pair is called like a side or a tie"
+        reader.fault(what, "exchange the two systems of the row (a and b), or rename the system")
+        return 0
+    shown = (
+        "is missing"
+        if name not in row
+        else f"is {said!r:.40}"
+        if isinstance(said, str | int)
+        else f"is {kind_of(said)}"
+    )
+    reader.fault(f"{name} {shown}", "make it a, b or tie, or the name of the better system")
+    return 0

@@ -1,0 +1,388 @@
+"""The front of the data layer: responses, references and contexts from whatever holds them.
+
+A `str` or a path-like is the path of a file; a list holds texts or row objects; a mapping names its values; tables and
+columns of Arrow, pandas, polars and Hugging Face datasets are taken as they are. A folder is many systems: every file
+in it in the order of names, but for hidden ones, `metrics.txt`, folders in it, and documents and programs. A folder to
+which Hugging Face saved a dataset is one table.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from dataclasses import replace
+from functools import partial
+from itertools import chain
+from pathlib import Path
+from typing import Any, TypeAlias, TypeVar
+
+import numpy as np
+
+from dialeval.core.arrays import offsets_of
+from dialeval.core.batch import Need
+from dialeval.core.columns import RaggedColumn, TextColumn, join_texts
+from dialeval.core.errors import DataError, Fault, SettingError, noted, whole_characters
+from dialeval.io import delimited, json, parquet
+from dialeval.io.delimited import read_lines
+from dialeval.io.fields import FieldReader
+from dialeval.io.gathering import gather_rows, gather_texts
+from dialeval.io.opening import LINES, PathSource, format_of, stem_of
+from dialeval.io.rows import LISTS, FieldNames, Records, Rows, all_of, kind_of
+
+T = TypeVar("T")
+
+UNNAMED = "system"
+"""The system of responses that come without a name."""
+
+_Content: TypeAlias = TextColumn | dict[str | None, Records]
+"""What a source holds: lines, or lists of rows by name (None: it has none)."""
+
+_DATASET = frozenset({"dataset_info.json", "state.json"})
+"""What lies beside the tables of a saved dataset of Hugging Face."""
+_NO_RESPONSES = re.compile(
+    r"\.(md|rst|html?|pdf|png|jpe?g|svg|py|ipynb|sh|ya?ml|toml|cfg|ini|log|zip|tar|tgz|bz2|xz|pkl|pickle|npy|npz|pt|bin)$",
+    re.IGNORECASE,
+)
+"""Files that may well lie in a folder of responses without being any."""
+
+
+MOST_SYSTEMS = 1_000
+
+
+def read_responses(
+    source: Any,
+    fields: Mapping[str, str] | None = None,
+    name: str | None = None,
+    keep: Sequence[str] = (),
+    system_prompts: bool = False,
+    separator: str | None = None,
+) -> list[Rows]:
+    """Read the rows of every system in a source, in order of appearance; `keep` names further fields that they keep.
+
+    With `name`, a single system is called that, and several are called `name/system`. `system_prompts`: these are part
+    of contexts. `separator`: what stands between the cells of CSV files, where it should not be found.
+    """
+    systems = _with_different_names(_responses(source, FieldNames.of(fields, keep, system_prompts, separator), name))
+    faults = [_without_field(rows, each) for rows in systems for each in keep if each not in rows.fields]
+    if faults:
+        raise DataError(faults)
+    return systems
+
+
+def _without_field(rows: Rows, name: str) -> Fault:
+    what = f"no row of {rows.system} has a value in the field {name!r}"
+    return Fault(rows.where, None, what, "check its name; only files and tables of rows have further fields")
+
+
+def read_files(paths: Iterable[PathSource], fields: Mapping[str, str] | None = None) -> list[Rows]:
+    """Read the rows of every system in files and folders; a system must not be in two of them."""
+    names = FieldNames.of(fields)
+    return _with_different_names(_joined(partial(_responses, path, names, None) for path in paths))
+
+
+def check(
+    path: PathSource, fields: Mapping[str, str] | None = None, **reading: Any
+) -> tuple[list[Rows], Sequence[Fault], Iterable[str]]:
+    """Read a file, or every file of a folder by itself, to check it.
+
+    Returns:
+        The rows of every system, or every problem; and what was guessed in reading.
+    """
+    with noted() as notes:
+        try:
+            files = files_in(path) if is_folder(path) else [path]
+            return _joined(partial(read_responses, file, fields, **reading) for file in files), [], notes
+        except DataError as error:
+            return [], error.faults, notes
+
+
+def read_texts(
+    source: Any,
+    need: Need,
+    fields: Mapping[str, str] | None = None,
+    system_prompts: bool = False,
+    separator: str | None = None,
+) -> RaggedColumn:
+    """References or contexts that are given on their own.
+
+    Rows give the field of the need; if there is none, their response or their only column. `None` in a list is a row
+    without a text. A mapping holds several sets, each with more texts for every row.
+    """
+    names = FieldNames.of(fields, system_prompts=system_prompts, separator=separator)
+    return _texts(source, need, names, need.argument)
+
+
+def attach(rows: Rows, need: Need, column: RaggedColumn, where: str) -> Rows:
+    """Return the rows with a column from `where`, in place of one of their own; both must have as many rows."""
+    if len(column) != len(rows):
+        longer = rows.where if len(rows) > len(column) else where
+        what = f"nothing belongs to this row: {where} has {len(column)} rows, {rows.where} has {len(rows)}"
+        remedy = "both must have one line per response"
+        raise DataError(Fault(longer, min(len(rows), len(column)) + 1, what, remedy))
+    own = {each: kept for each, kept in rows.columns.items() if each is not Need.ROLES or need is not Need.CONTEXT}
+    return replace(rows, columns={**own, need: column})
+
+
+def files_in(folder: PathSource) -> list[Path]:
+    """Return the files of a folder that hold responses, in the order of their names."""
+    entries = _list_files(folder)
+    facts = _DATASET if {entry.name for entry in entries} >= _DATASET else frozenset()
+    files = [entry for entry in entries if _holds_responses(entry) and entry.name not in facts]
+    if not files:
+        raise DataError(Fault(os.fspath(folder), None, "holds no file of responses", "put one file per system into it"))
+    return files
+
+
+def _list_files(folder: PathSource) -> list[Path]:
+    try:
+        return sorted(filter(Path.is_file, Path(folder).iterdir()), key=lambda entry: entry.name)
+    except OSError as error:
+        what = f"cannot be listed ({error.strerror})"
+        raise DataError(Fault(os.fspath(folder), None, what, "give yourself permission to read it")) from None
+
+
+def read_any_lines(source: PathSource, passed_over: Collection[str]) -> tuple[dict[str, TextColumn], list[str]]:
+    """Read a file, or every file of a folder, as lines of text whatever its suffix is.
+
+    Args:
+        source: A file or a folder.
+        passed_over: Names of files in a folder that are not read; hidden files are not read either.
+
+    Returns:
+        The lines by path, and the paths of the files that were passed over.
+    """
+    files = _list_files(source) if is_folder(source) else [Path(source)]
+    skipped = [file for file in files if is_folder(source) and (file.name in passed_over or file.name[:1] == ".")]
+    read = [file for file in files if file not in skipped]
+    if not read:
+        raise DataError(Fault(os.fspath(source), None, "holds no file of responses", "put one file per system into it"))
+    return dict(zip(map(str, read), all_of(partial(read_lines, file) for file in read), strict=True)), list(
+        map(str, skipped)
+    )
+
+
+def _holds_responses(file: Path) -> bool:
+    return not (file.name.startswith(".") or file.name == "metrics.txt" or _NO_RESPONSES.search(file.name))
+
+
+def is_folder(source: PathSource) -> bool:
+    """Return whether a path leads to a folder; what cannot be a path, such as a long text, does not."""
+    return os.path.isdir(source)  # noqa: PTH112  (Path.is_dir raises for some, and takes an empty one for ".")
+
+
+def _responses(source: Any, names: FieldNames, name: str | None) -> list[Rows]:
+    """Return the rows of every system in a source; those of a named source are called by its name."""
+    if isinstance(source, Mapping):
+        if not source:
+            raise DataError(Fault(name or "responses", None, "is an empty mapping", "name at least one system"))
+        named = ((whole_characters(str(key)), value) for key, value in source.items())
+        systems = _joined(partial(_responses, value, names, key) for key, value in named)
+    elif not isinstance(source, str | os.PathLike):
+        systems = _rows_of(_content(source, name or "responses", names), name or "responses", names, name or UNNAMED)
+    elif is_folder(source) and _is_dataset(source):
+        systems = _dataset_responses(source, names)
+    elif is_folder(source):
+        systems = _joined(partial(_responses, file, names, None) for file in files_in(source))
+    else:
+        systems = file_responses(source, names, name or stem_of(source))
+    if name is None:
+        return systems
+    if len(systems) == 1:
+        return [replace(systems[0], system=name)]
+    return [replace(rows, system=f"{name}/{rows.system}") for rows in systems]
+
+
+def _is_dataset(folder: PathSource) -> bool:
+    """Return whether a folder is a dataset of Hugging Face, as `save_to_disk` writes it."""
+    return all(Path(folder, name).is_file() for name in _DATASET)
+
+
+def _dataset_responses(folder: PathSource, names: FieldNames) -> list[Rows]:
+    """Return the rows of a saved dataset: all its files are one table, called by the folder."""
+    import pyarrow as pa
+
+    where = os.fspath(folder)
+    tables = all_of(partial(parquet.read_table, file, names, Need.RESPONSE) for file in files_in(folder))
+    try:
+        table = pa.concat_tables(tables)
+    except pa.ArrowInvalid as error:
+        what = f"its files do not have the same columns ({str(error).splitlines()[0]:.200})"
+        raise DataError(Fault(where, None, what, "save the dataset again")) from None
+    records = parquet.records_of(table, where, names)
+    return gather_rows(records, names, whole_characters(Path(where).resolve().name))
+
+
+def file_responses(path: PathSource, names: FieldNames, system: str) -> list[Rows]:
+    """Return the rows of every system in a file; `system` is the name of those that give none."""
+    return _rows_of(_content(path, os.fspath(path), names), os.fspath(path), names, system)
+
+
+def _rows_of(content: _Content, where: str, names: FieldNames, system: str) -> list[Rows]:
+    if isinstance(content, TextColumn):
+        return [Rows(system, {Need.RESPONSE: content}, where=where)]
+    return _joined(partial(gather_rows, records, names, inner or system) for inner, records in content.items())
+
+
+def _texts(source: Any, need: Need, names: FieldNames, where: str) -> RaggedColumn:
+    if isinstance(source, Mapping):
+        sets = all_of(partial(_texts, value, need, names, f"{where} {key!r}") for key, value in source.items())
+        return side_by_side(dict(zip(map(str, source), sets, strict=True)), where)
+    where = os.fspath(source) if isinstance(source, str | os.PathLike) else where
+    content = _content(source, where, names, need)
+    if isinstance(content, TextColumn):
+        return RaggedColumn.single(content)
+    sets = all_of(partial(gather_texts, records, names, need) for records in content.values())
+    return side_by_side(dict(zip(map(str, content), sets, strict=True)), where)
+
+
+def _content(source: Any, where: str, names: FieldNames, need: Need = Need.RESPONSE) -> _Content:
+    """Return what a file or an object holds."""
+    if isinstance(source, TextColumn):
+        return source
+    if isinstance(source, str | os.PathLike):
+        return read_lines(source) if format_of(source) == LINES else file_records(source, names, need)
+    if isinstance(source, np.ndarray) and source.ndim == 1:
+        source = source.tolist()
+    elif isinstance(source, Sequence) and not isinstance(source, (bytes, bytearray, memoryview, *LISTS)):
+        source = list(source)  # such as a column of a Hugging Face dataset, which reads its values when asked
+    if isinstance(source, LISTS):
+        return {None: Records(where, enumerate(source, 1))}
+    table = parquet.as_table(source, where, names, need)
+    if table is None:
+        remedy = "pass a path, a list of strings, a list of rows, a mapping of these, or a table"
+        raise DataError(Fault(where, None, f"cannot read rows from {kind_of(source)}", remedy))
+    return {None: parquet.records_of(table, where, names, need)}
+
+
+def file_records(path: PathSource, names: FieldNames, need: Need | None = Need.RESPONSE) -> dict[str | None, Records]:
+    """Return the parsed rows of a file that is not lines: one list or, in a JSON document, several named ones.
+
+    Of a table only the columns are read that can matter to the need; all of them where it is None.
+    """
+    return _READERS[format_of(path)](path, names, need)
+
+
+def _read_table(path: PathSource, names: FieldNames, need: Need | None) -> dict[str | None, Records]:
+    return {None: parquet.read(path) if need is None else parquet.read(path, names, need)}
+
+
+_READERS: dict[str, Callable[[PathSource, FieldNames, Need | None], dict[str | None, Records]]] = {
+    "json": lambda path, *_: json.read_json(path),
+    "jsonl": lambda path, *_: {None: json.read_jsonl(path)},
+    "csv": lambda path, names, _: {None: delimited.read(path, names, ",")},
+    "tsv": lambda path, names, _: {None: delimited.read(path, names, "\t")},
+    "parquet": _read_table,
+    "arrow": _read_table,
+}
+"""The reader of each format in `opening.FORMATS` that is not lines."""
+
+
+def read_objects(
+    sources: PathSource | Iterable[object],
+    what: str,
+    names: FieldNames,
+    read: Callable[[Records, str], list[T]],
+    remedy: str = "give .jsonl, .json, .csv, .tsv or .parquet",
+) -> list[T]:
+    """Read objects other than responses, such as ratings: from files, or from a list of objects.
+
+    Args:
+        sources: Paths, lists that were parsed already, or one list of objects.
+        what: What the objects are, for messages.
+        names: What the fields are called.
+        read: Makes something of the objects of one list; its second argument is the name of the file.
+        remedy: What to do about a file of plain lines.
+
+    Returns:
+        What `read` returned for all lists, one after the other.
+    """
+    if isinstance(sources, list) and sources and all(isinstance(row, dict) for row in sources):
+        return read(Records(what, enumerate(sources, 1)), what)
+
+    def read_source(source: PathSource | Records) -> list[T]:
+        if isinstance(source, Records):
+            return read(source, source.where)
+        if format_of(source) == LINES:
+            raise DataError(Fault(os.fspath(source), None, f"plain lines hold no {what}", remedy))
+        return _joined(partial(read, each, stem_of(source)) for each in file_records(source, names, None).values())
+
+    given = [sources] if isinstance(sources, str | os.PathLike) else list(sources)
+    for each in given:
+        if not isinstance(each, str | os.PathLike | Records):
+            raise SettingError(f"{each!r:.40} is no path of a file")
+    return _joined(partial(read_source, each) for each in given)  # type: ignore[arg-type]
+
+
+def side_by_side(sets: Mapping[str, RaggedColumn], where: str) -> RaggedColumn:
+    """Join sets of texts row by row: the texts of the first set, then those of the second, and so on."""
+    if not sets:
+        raise DataError(Fault(where, None, "is an empty mapping", "name at least one set"))
+    if len(sets) == 1:
+        return next(iter(sets.values()))
+    (first, column), *others = sets.items()
+    for name, other in others:
+        if len(other) != len(column):
+            what = f"{first!r} has {len(column)} rows, {name!r} has {len(other)}"
+            raise DataError(Fault(where, None, what, "every set must have one row per response"))
+    values = join_texts([each.values for each in sets.values()])
+    counts = [np.diff(each.offsets) for each in sets.values()]
+    rows = np.concatenate([np.repeat(np.arange(len(column)), each) for each in counts])
+    return RaggedColumn(values.take(np.argsort(rows, kind="stable")), offsets_of(np.sum(counts, axis=0)))
+
+
+def _joined(readers: Iterable[Callable[[], list[T]]]) -> list[T]:
+    return list(chain.from_iterable(all_of(readers)))
+
+
+def check_number_of_systems(number: int, where: str) -> None:
+    """DataError where there are more systems than a run may have: each costs a row of every table and test."""
+    if number > MOST_SYSTEMS:
+        what = f"holds {number:,} systems, and a run has at most {MOST_SYSTEMS:,}"
+        raise DataError(Fault(where, None, what, "check the field of systems, or score some of them at a time"))
+
+
+def _with_different_names(systems: list[Rows]) -> list[Rows]:
+    """Return the systems; DataError where two have the same name, or there are too many."""
+    first: dict[str, str] = {}
+    faults = []
+    for rows in systems:
+        if rows.system in first:
+            what = f"the system {rows.system!r} is also in {first[rows.system]}"
+            remedy = "rename one, or name them: NAME=PATH on the command line, {name: path} in Python"
+            faults.append(Fault(rows.where, None, what, remedy))
+        first.setdefault(rows.system, rows.where)
+    if faults:
+        raise DataError(faults)
+    check_number_of_systems(len(systems), systems[0].where if systems else "responses")
+    return systems
+
+
+# Plain dialogues: a JSONL file with one dialogue a line, `{"turns": [texts]}` or a chat with `messages`.
+
+
+def read_dialogues(paths: Iterable[PathSource]) -> list[list[str]]:
+    """Return the turns of every dialogue in files, in order; the faults of all files if there are any."""
+    files = all_of(partial(_file_dialogues, path) for path in paths)
+    return [turns for dialogues in files for turns in dialogues]
+
+
+def read_replies(paths: Iterable[PathSource]) -> list[list[str]]:
+    """Return the `replies` of every dialogue, other replies to its last turn; in the order of `read_dialogues`."""
+    files = all_of(partial(_file_dialogues, path, "replies") for path in paths)
+    return [replies for dialogues in files for replies in dialogues]
+
+
+def _file_dialogues(path: PathSource, column: str = "turns") -> list[list[str]]:
+    records = json.read_jsonl(path)
+    reader = FieldReader(records.where, FieldNames(), records.faults)
+    dialogues = []
+    for reader.line, row in records.rows:
+        turns = row.get("turns", row.get("messages")) if isinstance(row, dict) else None
+        if turns is None:
+            reader.fault(f"is {kind_of(row)} without turns", "give a list of texts as `turns`, or `messages`")
+        else:
+            wanted = turns if column == "turns" else row.get(column) or []  # type: ignore[attr-defined]
+            dialogues.append([turn.shown for turn in reader.turns(wanted, column)])
+    records.raise_faults()
+    return dialogues

@@ -1,0 +1,389 @@
+"""Rows: what one system said, as columns, one row per response.
+
+`columns` holds `Need.RESPONSE` (a `TextColumn`) where responses are scored; `Need.REFERENCE` and `Need.CONTEXT` (each a
+`RaggedColumn`, or a `SharedColumn` for the contexts of chats) are there where the input gives them, with no text in a
+row that has none. Other families bring columns of their own. All columns of a system are equally long, and the order of
+the rows is the input's.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass, field, fields, replace
+from functools import cache
+from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar, cast
+
+import numpy as np
+
+from dialeval.core.arrays import Ints, Mask, offsets_of, ranges, row_numbers
+from dialeval.core.batch import Need
+from dialeval.core.columns import Column, RaggedColumn, SharedColumn, TextColumn, join_columns
+from dialeval.core.errors import DataError, Fault, FaultList, SettingError
+from dialeval.core.rowtable import NO_TURN, RowTable
+from dialeval.io import row_shapes
+
+if TYPE_CHECKING:
+    import builtins
+    from collections.abc import Callable, Iterable, Mapping, Sequence
+
+
+__all__ = ["NO_TURN", "Rows", "by_system"]
+
+SHOWN = (Need.CONTEXT, Need.ROLES, Need.RESPONSE, Need.REFERENCE, Need.HYPOTHESES)
+"""The columns that a reader wants to see beside the values of a row."""
+
+_COMPARED_ROWS = 1 << 16
+"""Rows whose names are compared at a time, so that those of many millions need little memory."""
+
+_PLACE_NAME = re.compile(r"(row|line) \d+")
+"""What a dialogue without an id is called: by its place in what was read at once."""
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class Rows:
+    """One system's rows; `where` names the file or object they came from."""
+
+    system: str
+    columns: Mapping[Need, Column]
+    dialogues: TextColumn | None = None
+    turns: Ints | None = None
+    where: str = "responses"
+    offsets: Ints | None = None
+    """Row offsets of the dialogues, where they are known already."""
+    fields: Mapping[str, RaggedColumn] = field(default_factory=dict)
+    """Further fields that were asked for, by name: any number of values per row, as texts."""
+    shown: Mapping[str, TextColumn] = field(default_factory=dict)
+    """Texts that readers want to see and no metric asks for, by name."""
+
+    def __len__(self) -> int:
+        return len(next(iter(self.columns.values())))
+
+    @property
+    def responses(self) -> TextColumn:
+        """Return the one column that is always there."""
+        return cast("TextColumn", self.columns[Need.RESPONSE])
+
+    def slice(self, start: int, stop: int) -> Rows:
+        """Return rows `start` to `stop`, over the same bytes."""
+        offsets = None if self.offsets is None else _cut_offsets(self.offsets, start, stop)
+        return self._picked(lambda column: column.slice(start, stop), slice(start, stop), offsets)
+
+    def take(self, rows: Ints) -> Rows:
+        """Return the given rows in the given order, over the same bytes."""
+        return self._picked(lambda column: column.take(rows), rows, None)
+
+    def _picked(self, pick: Callable[[Any], Any], rows: builtins.slice | Ints, offsets: Ints | None) -> Rows:
+        return replace(
+            self,
+            columns={need: pick(column) for need, column in self.columns.items()},
+            dialogues=None if self.dialogues is None else pick(self.dialogues),
+            turns=None if self.turns is None else self.turns[rows],
+            offsets=offsets,
+            fields={name: pick(column) for name, column in self.fields.items()},
+            shown={name: pick(column) for name, column in self.shown.items()},
+        )
+
+    @classmethod
+    def joined(cls, parts: Sequence[Rows]) -> Rows:
+        """Join the parts of one system, one below the other; no dialogue goes on from one part to the next.
+
+        Where a part lacks a column of texts or a field that another has, its rows have none.
+        """
+        if len(parts) == 1:
+            return parts[0]
+        needs = dict.fromkeys(need for part in parts for need in part.columns)
+        fields = dict.fromkeys(name for part in parts for name in part.fields)
+        named = any(part.dialogues is not None for part in parts)
+        turned = any(part.turns is not None for part in parts)
+        before = offsets_of(map(len, parts)).tolist()
+        turns = [np.full(len(part), NO_TURN) if part.turns is None else part.turns for part in parts]
+        return replace(
+            parts[0],
+            columns={
+                need: join_columns([part.columns.get(need, no_texts(len(part))) for part in parts]) for need in needs
+            },
+            dialogues=join_columns([part.names(at) for part, at in zip(parts, before, strict=False)])
+            if named
+            else None,
+            turns=np.concatenate(turns) if turned else None,
+            offsets=offsets_of(np.concatenate([np.diff(part.dialogue_offsets()) for part in parts])),
+            fields={
+                name: join_columns([part.fields.get(name, no_texts(len(part))) for part in parts]) for name in fields
+            },
+            shown={
+                name: join_columns([part.shown[name] for part in parts])
+                for name in parts[0].shown
+                if all(name in part.shown for part in parts)
+            },
+        )
+
+    def names(self, before: int = 0) -> TextColumn:
+        """Return the names of the dialogues; where there are none, each row is one and is named by its place."""
+        if self.dialogues is not None:
+            return self.dialogues
+        return TextColumn.from_strings([f"row {before + row}" for row in range(1, len(self) + 1)])
+
+    def placed(self, before: int, own: int = 0) -> Rows:
+        """Move rows behind others: names that only say the place of a row say its place among all of them.
+
+        `own`: how many rows of the same input come before these.
+        """
+        if self.dialogues is None or not before:
+            return self
+        names = enumerate(self.dialogues, own + 1)
+        named = [f"row {before + row}" if name == f"row {row}" else name for row, name in names]
+        return replace(self, dialogues=TextColumn.from_strings(named))
+
+    def dialogue_offsets(self) -> Ints:
+        """Return where each dialogue starts, and the end: runs of equal dialogue ids, or one row each without ids."""
+        if self.offsets is not None:
+            return self.offsets
+        if self.dialogues is None:
+            return np.arange(len(self) + 1, dtype=np.int64)
+        return np.concatenate((np.flatnonzero(_differs_from_before(self.dialogues)), [len(self.dialogues)]))
+
+    def places(self, offsets: Ints) -> RowTable:
+        """Return what is known of rows that are let go; names that only say the place of a row are left out."""
+        names = None if self.dialogues is None else self.dialogues.take(offsets[:-1])
+        given: list[str | None] = [] if names is None else list(names)
+        for number in [] if names is None else _by_place(names):
+            given[number] = None
+        return RowTable(offsets, given if any(given) else None, self.turns)
+
+    def ids(self, offsets: Ints) -> TextColumn | None:
+        """Return the ids of the dialogues that have one; a name that only says where a row stands is none."""
+        if self.dialogues is None:
+            return None
+        names = self.dialogues.take(offsets[:-1])
+        has_id = names.ends > names.starts
+        has_id[_by_place(names)] = False
+        return names.take(np.flatnonzero(has_id))
+
+    def table(self) -> RowTable:
+        """Return what a result keeps about its rows, over the same bytes."""
+        offsets = self.dialogue_offsets()
+        names = None if self.dialogues is None else list(self.dialogues.take(offsets[:-1]))
+        columns = {need.value: self.columns[need] for need in SHOWN if need in self.columns}
+        kinds = (TextColumn, RaggedColumn, SharedColumn)
+        texts = {name: column for name, column in columns.items() if isinstance(column, kinds)}
+        return RowTable(offsets, names, self.turns, {**texts, **self.shown}, self.fields)
+
+
+def no_texts(rows: int) -> RaggedColumn:
+    """Return a column in which no row has a text."""
+    return RaggedColumn(TextColumn.from_strings([]), np.zeros(rows + 1, np.int64))
+
+
+def _differs_from_before(names: TextColumn) -> Mask:
+    """Return whether each name is another than that of the row before; the first one is."""
+    lengths = names.ends - names.starts
+    differs: Mask = np.diff(lengths, prepend=-1) != 0
+    # Rows over the same bytes are of one dialogue; of others with as many bytes these are compared.
+    alike = np.flatnonzero(~differs & (np.diff(names.starts, prepend=-1) != 0))
+    for start in range(0, len(alike), _COMPARED_ROWS):
+        rows = alike[start : start + _COMPARED_ROWS]
+        own, before = (names.data[ranges(names.starts[which], lengths[rows])] for which in (rows, rows - 1))
+        differs[rows[row_numbers(offsets_of(lengths[rows]))[own != before]]] = True
+    return differs
+
+
+def _by_place(names: TextColumn) -> list[int]:
+    """Return the numbers of the names that only say the place of a row."""
+    there = np.flatnonzero(names.ends > names.starts)
+    letters = names.data[names.starts[there]]
+    maybe = there[(letters == ord("r")) | (letters == ord("l"))]  # few names are looked at as texts
+    return [number for number in maybe.tolist() if _PLACE_NAME.fullmatch(names[number])]
+
+
+def _cut_offsets(offsets: Ints, start: int, stop: int) -> Ints:
+    """Return the offsets of the dialogues in rows `start` to `stop`, also where one is cut."""
+    inner = offsets[np.searchsorted(offsets, start, "right") : np.searchsorted(offsets, stop, "left")]
+    return np.concatenate(([0], inner - start, [stop - start])) if stop > start else np.zeros(1, np.int64)
+
+
+def by_system(rows: Rows, systems: Sequence[str], codes: Ints) -> list[Rows]:
+    """Rows of several systems taken apart: row `i` belongs to `systems[codes[i]]`."""
+    if len(systems) == 1:
+        return [replace(rows, system=systems[0])]
+    order = np.argsort(codes, kind="stable")
+    offsets = offsets_of(np.bincount(codes, minlength=len(systems)))
+    parts = zip(systems, np.split(order, offsets[1:-1]), strict=True)
+    return [replace(rows.take(part), system=system) for system, part in parts]
+
+
+# Parsed rows on their way from a file to columns, what their fields are called, and words for what they hold.
+
+T = TypeVar("T")
+RowObject: TypeAlias = dict[str, object]
+
+LISTS = (list, tuple)
+"""A list, from a file or from Python; as a tuple, since building a union type on every check costs time."""
+
+_SHOWN_NAMES = 12
+_SETTINGS = frozenset({"kept", "system_prompts", "separator"})
+"""What `FieldNames` holds beside names of our fields."""
+
+
+@dataclass(frozen=True, slots=True)
+class FieldNames:
+    """What each field of a row is called in the input."""
+
+    dialog_id: str = "dialog_id"
+    turn: str = "turn"
+    system: str = "system"
+    context: str = "context"
+    response: str = "response"
+    reference: str = "reference"
+    response_is_reference: str = "response_is_reference"
+    messages: str = "messages"
+    trial: str = "trial"
+    reward: str = "reward"
+    kept: tuple[str, ...] = ()
+    """Further fields that rows keep, by the names that they have in the input."""
+    system_prompts: bool = False
+    """Whether system prompts are part of contexts."""
+    separator: str | None = None
+    """What stands between the cells of a CSV file; None: it is found."""
+
+    @classmethod
+    def of(
+        cls,
+        names: Mapping[str, str] | None,
+        kept: Iterable[str] = (),
+        system_prompts: bool = False,
+        separator: str | None = None,
+    ) -> FieldNames:
+        """Return the usual names, except for those mapped as in `{"response": "answer"}`; and how rows are read."""
+        known = [each.name for each in fields(cls) if each.name not in _SETTINGS]
+        if separator is not None and (len(separator) != 1 or separator in '"\r\n\0' or not separator.isascii()):
+            raise SettingError(f"cells cannot be separated by {separator!r}; give one character, such as ; or |")
+        for name, actual in (names or {}).items():
+            if name not in known:
+                raise SettingError(f"there is no field {name!r} to map; a row has {', '.join(known)}")
+            if not isinstance(actual, str) or not actual:
+                raise SettingError(f"field {name!r} is mapped to {actual!r}; map it to the name it has in the input")
+        return cls(**(names or {}), kept=tuple(kept), system_prompts=system_prompts, separator=separator)
+
+    @property
+    def mapped(self) -> bool:
+        """Return whether it was said which field holds responses or messages, so that no shape is looked for."""
+        return self.response != "response" or self.messages != "messages"
+
+    @property
+    def careful(self) -> tuple[str, ...]:
+        """Return the fields that only the reader of single rows knows: rows that have one are not read by column."""
+        return (self.messages, self.response_is_reference, self.trial)
+
+    @property
+    def paths(self) -> list[str]:
+        """Return the names that lead into objects, such as `output.text`."""
+        return _paths(self)
+
+    @property
+    def beside(self) -> list[str]:
+        """Return the fields that a row of another shape may have by our names, too; its `system` may be a prompt."""
+        named = [self.dialog_id, self.turn, self.context, self.reference, self.response_is_reference, self.trial]
+        named.append(self.reward)
+        return [*named, *([self.system] if self.system != "system" else [])]
+
+    @property
+    def all(self) -> list[str]:
+        """Return the names of all our fields."""
+        return [getattr(self, each.name) for each in fields(self) if each.name not in _SETTINGS]
+
+    def chosen(self, there: Sequence[str], need: Need) -> list[str]:
+        """Return the columns of a table that can matter; all where it lacks the main one, for the error."""
+        main = {self.name(need), self.response, *([self.messages] if need is Need.RESPONSE else [])}
+        shapes = frozenset() if self.response in there else row_shapes.columns()
+        own = [*self.all, *self.kept]
+        known = {*own, *(name.partition(".")[0] for name in own), "id", *shapes}
+        return [name for name in there if name in known] if main.intersection(there) else list(there)
+
+    def name(self, need: Need) -> str:
+        """Return the field that holds what a need names."""
+        return str(getattr(self, need.value))
+
+
+@cache
+def _paths(names: FieldNames) -> list[str]:
+    return [name for name in names.all if "." in name]
+
+
+@dataclass(slots=True)
+class Records:
+    """Parsed rows with the line each stands on, read while a consumer asks for them.
+
+    `faults` grows with what does not parse, and the consumer adds its own, so that the list is in file order.
+    `header` holds the columns of a table, which every row then has. Where rows are only numbered, as in a list, the
+    number stands for the line; in a JSON document `lines` finds the lines afterwards, if there is a fault to place.
+    """
+
+    where: str
+    rows: Iterable[tuple[int, object]]
+    faults: list[Fault] = field(default_factory=FaultList)
+    header: tuple[str, ...] | None = None
+    lines: Callable[[], Sequence[int]] | None = None
+    columns: Callable[[], Mapping[str, list[Any]]] | None = None
+    """All values by column, where a table gives these faster than its rows."""
+
+    def __post_init__(self) -> None:
+        if isinstance(self.faults, FaultList):
+            self.faults.when_full = self.raise_faults
+
+    def raise_faults(self) -> None:
+        """Raise if anything is wrong."""
+        if self.faults and self.lines is not None:
+            lines = self.lines()
+            self.faults = [replace(fault, line=_line(lines, fault.line)) for fault in self.faults]
+        if self.faults:
+            raise DataError(self.faults)
+
+
+def split_fields(given: str | Iterable[str]) -> list[str]:
+    """Names of fields, each once: those of a list, or of a text with commas between them."""
+    names = [each.strip() for each in given.split(",")] if isinstance(given, str) else given
+    return list(dict.fromkeys(name for name in names if name != ""))
+
+
+def all_of(readers: Iterable[Callable[[], T]]) -> list[T]:
+    """Return what every reader returns, or the faults of all of them."""
+    results: list[T] = []
+    faults: list[Fault] = []
+    for read in readers:
+        try:
+            results.append(read())
+        except DataError as error:
+            faults += error.faults
+    if faults:
+        raise DataError(faults)
+    return results
+
+
+def _line(lines: Sequence[int], number: int | None) -> int | None:
+    return lines[number - 1] if number is not None and number <= len(lines) else None
+
+
+def kind_of(value: object) -> str:
+    """Return what a value is, in words for people."""
+    if isinstance(value, bool):
+        return "true or false"
+    for kinds, words in _KINDS:
+        if isinstance(value, kinds):
+            return words
+    return f"a Python {type(value).__name__}"
+
+
+_KINDS: list[tuple[type | tuple[type, ...], str]] = [
+    (type(None), "null"),
+    (str, "a string"),
+    ((int, float), "a number"),
+    (LISTS, "a list"),
+    (dict, "an object"),
+]
+
+
+def listed(names: Iterable[object]) -> str:
+    """Names for a message, cut short where they are many."""
+    texts = [str(name) for name in names]
+    more = ["..."] if len(texts) > _SHOWN_NAMES else []
+    return ", ".join(texts[:_SHOWN_NAMES] + more) or "nothing"

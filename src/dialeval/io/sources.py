@@ -1,0 +1,230 @@
+"""Sources: what one or several systems said, in files (shards) or in memory.
+
+A pattern (`'logs/2026-*.jsonl'`) is one system whose shards are the files that match, in the order of their names; a
+folder is one system per file, or with `as_shards` one system whose shards are its files. References and contexts in
+files of their own are given in the same way, as many files as the responses have and in the same order; they go with
+responses in lines, since rows carry theirs. A dialogue never reaches over the end of a shard.
+
+Rows that are in memory already are a source without shards.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from pathlib import PurePath
+from typing import Any
+
+from dialeval.core.batch import Need
+from dialeval.core.errors import DataError, Fault, SettingError, whole_characters
+from dialeval.core.run_schema import Role
+from dialeval.io.fields import kind_of
+from dialeval.io.opening import (
+    LINES,
+    changed,
+    format_of,
+    is_pattern,
+    is_remote,
+    local_path,
+    matching,
+    size_of,
+    stem_of,
+    version_of,
+    without_repeated,
+)
+from dialeval.io.reading import files_in, is_folder
+from dialeval.io.rows import Rows
+
+ROW_COLUMNS = frozenset({Need.RESPONSE, Need.REFERENCE, Need.CONTEXT})
+"""The columns that rows in a file may have."""
+
+
+@dataclass(frozen=True, slots=True)
+class Shard:
+    """A file of responses, and for references and contexts the files with those of the same rows, by set."""
+
+    path: str
+    beside: tuple[tuple[Need, tuple[str, ...]], ...] = ()
+
+    @property
+    def paths(self) -> list[str]:
+        """Return all its files."""
+        return [self.path, *(file for _, files in self.beside for file in files)]
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class Source:
+    """One input of responses: the shards of a system, or of several whose rows name them; or rows in memory."""
+
+    argument: int
+    """The number of the argument it comes from: a folder is several sources."""
+    name: str | None
+    """What the user called it."""
+    system: str
+    """The system of rows that name none."""
+    where: str
+    shards: tuple[Shard, ...] = ()
+    rows: Rows | None = None
+    """The rows of one system, where they are in memory."""
+    role: Role = "system"
+
+    @property
+    def columns(self) -> frozenset[Need]:
+        """Return the columns that its rows have or, where they have to be read first, may have."""
+        if self.rows is not None:
+            return frozenset(self.rows.columns)
+        if any(format_of(shard.path) != LINES for shard in self.shards):
+            return ROW_COLUMNS
+        return frozenset({Need.RESPONSE, *(need for shard in self.shards for need, _ in shard.beside)})
+
+
+def file_names(responses: Any) -> list[str]:
+    """Return the files and patterns among responses; a folder may be read in several ways, and is not among them."""
+    given = responses.values() if isinstance(responses, Mapping) else [responses]
+    paths = [os.fspath(each) for each in given if isinstance(each, str | os.PathLike)]
+    return [] if any(is_folder(path) for path in paths) else [path for path in paths if isinstance(path, str)]
+
+
+def memory_sources(systems: Sequence[Rows], roles: Mapping[str, Role] | None = None) -> list[Source]:
+    """Systems whose rows are in memory."""
+    return [
+        Source(
+            number,
+            None,
+            rows.system,
+            rows.where,
+            rows=rows if rows.dialogues is None else replace(rows, offsets=rows.dialogue_offsets()),
+            role=(roles or {}).get(rows.system, "system"),
+        )
+        for number, rows in enumerate(systems)
+    ]
+
+
+def find_sources(responses: Any, references: Any = None, contexts: Any = None, as_shards: bool = False) -> list[Source]:
+    """Return the sources behind paths, patterns and folders, or a mapping of names to these."""
+    named: Mapping[str | None, Any] = responses if isinstance(responses, Mapping) else {None: responses}
+    if not named:
+        raise DataError(Fault("responses", None, "is an empty mapping", "name at least one system"))
+    beside = {
+        need: [_paths(one, as_shards, need.argument) for one in _sets(given)]
+        for need, given in {Need.REFERENCE: references, Need.CONTEXT: contexts}.items()
+        if given is not None
+    }
+    found: list[Source] = []
+    for argument, (name, given) in enumerate(named.items()):
+        where = _path(given, "responses")
+        shown = None if name is None else whole_characters(str(name))
+        for system, paths, place in _systems(where, shown, as_shards):
+            shards = _with_files_beside(paths, beside, place)
+            found.append(Source(argument, shown, system, place, shards))
+    return found
+
+
+def _systems(where: str, name: str | None, as_shards: bool) -> list[tuple[str, list[str], str]]:
+    """Return the systems of one argument: what each is called, its files, and where they lie."""
+    if not is_pattern(where) and not is_remote(where) and is_folder(local_path(where)) and not as_shards:
+        return [(stem_of(file), [str(file)], str(file)) for file in files_in(local_path(where))]
+    return [(name or system_name(where), _paths(where, as_shards, "responses"), where)]
+
+
+def _paths(given: Any, as_shards: bool, what: str) -> list[str]:
+    """Return the files of one system."""
+    where = _path(given, what)
+    if is_pattern(where):
+        return matching(where)
+    if is_remote(where):
+        return matching(where.rstrip("/") + "/*") if as_shards and where.endswith("/") else [where]
+    if not is_folder(local_path(where)):
+        size_of(where)  # a file that is missing is refused now and not in an hour
+        return [where]
+    if not as_shards:
+        remedy = "name one file, or write --shards if the files of a folder are the parts of one"
+        raise DataError(Fault(where, None, "is a folder, and one file is expected", remedy))
+    return without_repeated([str(file) for file in files_in(local_path(where))])
+
+
+def _path(given: Any, what: str) -> str:
+    if isinstance(given, str | os.PathLike):
+        return os.fspath(given)
+    raise SettingError(
+        f"{what}: {kind_of(given)} lies in the memory of this process; save it to a file to score it in batches"
+    )
+
+
+def _sets(given: Any) -> list[Any]:
+    return list(given.values()) if isinstance(given, Mapping) else [given]
+
+
+def _with_files_beside(
+    paths: Sequence[str], beside: Mapping[Need, Sequence[Sequence[str]]], where: str
+) -> tuple[Shard, ...]:
+    if not beside:
+        return tuple(Shard(path) for path in paths)
+    rows = next((path for path in paths if format_of(path) != LINES), None)
+    if rows is not None:
+        remedy = "put them into the rows (fields reference, context), or give responses one a line"
+        raise DataError(Fault(rows, None, "holds rows, and rows carry their own references and contexts", remedy))
+    for need, sets in beside.items():
+        for files in sets:
+            if len(files) != len(paths):
+                what = f"{len(paths)} files of responses and {len(files)} of {need.argument}"
+                raise DataError(Fault(where, None, what, "give one file for each, in the order of names"))
+    return tuple(
+        Shard(path, tuple((need, tuple(files[number] for files in sets)) for need, sets in beside.items()))
+        for number, path in enumerate(paths)
+    )
+
+
+def system_name(where: str) -> str:
+    """Name the responses behind a path or pattern: its file name without what varies, else the folder's."""
+    if not is_pattern(where):
+        return stem_of(where.rstrip("/"))
+    path = PurePath(where)
+    fixed = re.sub(r"[*?]+|\[[^]]*\]", "", stem_of(path)).strip("-_. ")
+    return fixed or path.parent.name or "system"
+
+
+# Versions: that every shard is, to the end of a run, the file that it was at its beginning.
+#
+# A run reads a shard in chunks, some of them twice, over hours. One that is changed, replaced, cut off or removed in
+# between would give a number of neither content. What the system knows of a file (size, times, which file it is) is
+# noted before any of it is read, and compared when a chunk of it has been read, on the machine on which it was noted.
+
+
+class Versions:
+    """What files were when a run began."""
+
+    def __init__(self, paths: Iterable[str]) -> None:
+        self._versions = {path: version_of(path) for path in paths}
+
+    @classmethod
+    def of(cls, sources: Iterable[Source]) -> Versions:
+        """Return the versions of all files of some sources."""
+        return cls(dict.fromkeys(path for source in sources for shard in source.shards for path in shard.paths))
+
+    def refuse_changed(self, paths: Iterable[str] | None = None) -> None:
+        """DataError where some of the files, or any, are no longer what they were."""
+        files = self._versions if paths is None else dict.fromkeys(paths)
+        if faults := [changed(path) for path in files if self._now(path) != self._versions[path]]:
+            raise DataError(faults)
+
+    @contextmanager
+    def behind_errors(self) -> Iterator[None]:
+        """Report an error that comes of a changed file as that: half a line, an archive that is not whole."""
+        try:
+            yield
+        except Exception as error:
+            try:
+                self.refuse_changed()
+            except DataError as change:
+                raise change from error
+            raise
+
+    def _now(self, path: str) -> Hashable:
+        try:
+            return version_of(path)
+        except DataError:  # it is gone, or may no longer be read
+            return None

@@ -1,0 +1,362 @@
+"""ADEM: predict the mean human rating of a response, from 1 to 5, with a bilinear model fitted to ratings.
+
+    adem = (c' M r^ + r' N r^ + w' r^ - alpha) / beta        clipped to 1 .. 5,   M = s I + A B',  N = s I + C D'
+
+c, r, r^ are sentence vectors of the context's last three turns, of the reference and of the response; M and N are near
+the identity (A to D have few columns), so that the terms are close to cosines, moved towards what raters prefer (see
+`training.fitting`). Of several references the closest one (highest cosine) counts. The judge that ships with the
+package needs no PyTorch; `dialeval adem train` fits another one to your ratings, which `--judge FOLDER` then uses.
+
+What it is good for: ordering systems and finding bad responses among many. What it is not: a judge of word order. A
+response read backwards keeps nearly its score. The model card next to the weights reports its errors.
+
+Paper: Lowe et al. 2017, "Towards an Automatic Turing Test: Learning to Evaluate Dialogue Responses", ACL.
+
+Edge cases: without a reference the context's term alone counts (C-ADEM), without a context the reference's; each case
+has an alpha and beta of its own, and with neither a row is not scored. An empty context or reference is none. An empty
+response is scored as any text. Differences from the original: a frozen sentence encoder instead of a recurrent one
+trained on the task; ridge towards the identity instead of L1; see docs/adem.md.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from pathlib import Path
+from typing import Any, TypeAlias
+
+import numpy as np
+import numpy.typing as npt
+
+from dialeval.core import gate
+from dialeval.core.arrays import Floats, Ints
+from dialeval.core.batch import Batch, Need
+from dialeval.core.columns import DIGEST_LENGTH
+from dialeval.core.errors import SettingError
+from dialeval.core.fold import RowMetric
+from dialeval.judges.folder import HIGHEST, LOWEST, check_folder, load_weights, save_weights, trained_on
+from dialeval.metrics.encoder import Encoder, SentenceEncoder, SentenceVectors
+from dialeval.metrics.encoder_files import Singles, check_libraries, find_encoder
+
+SHIPPED = Path(__file__).parent / "checkpoints" / "dialogue"
+"""The judge that comes with the package."""
+
+CASES = ("both", "context", "reference")
+"""What a response is judged by: context and reference, or one of them."""
+
+DEVICES = ("cpu", "torch", "cuda")
+"""Where texts are encoded: by NumPy, by PyTorch on the processor, or by PyTorch on a GPU in bfloat16."""
+
+_TENSORS = ("context_left", "context_right", "reference_left", "reference_right", "response")
+_TILE = 1024
+"""Rows that are scored at a time; always as many, so that a row's score does not depend on its neighbors."""
+
+Texts: TypeAlias = Sequence[Sequence[str]]
+"""Some texts for each row."""
+Vectors = npt.NDArray[Any]
+Mask = npt.NDArray[np.bool_]
+
+
+@dataclass(frozen=True)
+class Adem(RowMetric):
+    """A learned judgment of the response by context and reference, from 1 to 5."""
+
+    family = "adem"
+    presets = {"adem": {}}
+    needs = frozenset({Need.RESPONSE, Need.JUDGE})
+    one_of = frozenset({Need.REFERENCE, Need.CONTEXT})
+    costly = True
+    device = True
+    better = "higher"
+    bounds = (LOWEST, HIGHEST)
+
+    @property
+    def wants(self) -> frozenset[Need]:
+        return frozenset({Need.REFERENCE, Need.CONTEXT})
+
+    def score(self, batch: Batch) -> Floats:
+        judge = batch.resource(Need.JUDGE)
+        responses = list(batch.texts(Need.RESPONSE))
+        none = [()] * len(responses)
+        contexts = list(batch.contexts().last(judge.turns)) if batch.has(Need.CONTEXT) else none
+        references = list(batch.lists(Need.REFERENCE)) if batch.has(Need.REFERENCE) else none
+        scores: Floats = judge.score(contexts, responses, references)
+        return scores
+
+
+@dataclass(frozen=True, eq=False)
+class Encoded:
+    """Responses with their contexts and references as vectors, one row each; the vector of a missing text is zero."""
+
+    context: Vectors
+    reference: Vectors
+    response: Vectors
+    has_context: Mask
+    has_reference: Mask
+
+    def __len__(self) -> int:
+        return len(self.response)
+
+
+@dataclass(frozen=True, eq=False)
+class Weights:
+    """The parameters of one judge, and the encoder whose vectors they are for.
+
+    `kind` is the recipe: `identity` (A to D are empty), `adem` or `paper`; see `training.fitting`.
+    """
+
+    kind: str
+    identity: float
+    """s, the factor of the identity in M and N."""
+    context_left: Floats
+    context_right: Floats
+    reference_left: Floats
+    reference_right: Floats
+    response: Floats
+    """w, the linear term."""
+    calibration: Mapping[str, tuple[float, float]]
+    """alpha and beta of each of the `CASES`."""
+    encoder: str = ""
+    encoder_digest: str = ""
+    tokens: int = 0
+    turns: int = 3
+    """Turns of the context that count, the last ones."""
+    facts: Mapping[str, Any] = field(default_factory=dict)
+    """What else is known: data, settings, results; for people."""
+
+    @property
+    def dimension(self) -> int:
+        """Numbers per vector."""
+        return len(self.response)
+
+    @cached_property
+    def digest(self) -> str:
+        """What the scores depend on."""
+        sha = hashlib.sha256()
+        for name in _TENSORS:
+            sha.update(np.ascontiguousarray(getattr(self, name), "<f8").tobytes())
+        numbers = [self.identity, *(number for case in CASES for number in self.calibration[case])]
+        sha.update(repr((numbers, self.encoder_digest, self.tokens, self.turns)).encode())
+        return sha.hexdigest()[:DIGEST_LENGTH]
+
+    def terms(self, rows: Encoded) -> tuple[Floats, Floats, Floats]:
+        """Return the terms of context, reference and response alone, one value per row each."""
+        terms = np.empty((3, len(rows)))
+        for start in range(0, len(rows), _TILE):
+            c, r, said = (_pad_tile(vectors, start) for vectors in (rows.context, rows.reference, rows.response))
+            tile = terms[:, start : start + _TILE]
+            tile[0] = self._term(c, self.context_left, self.context_right, said)[: tile.shape[1]]
+            tile[1] = self._term(r, self.reference_left, self.reference_right, said)[: tile.shape[1]]
+            tile[2] = row_products(said, np.broadcast_to(self.response, said.shape))[: tile.shape[1]]
+        return terms[0], terms[1], terms[2]
+
+    def _term(self, vectors: Floats, left: Floats, right: Floats, response: Floats) -> Floats:
+        """Return v' (s I + L R') r^ of each row."""
+        return self.identity * row_products(vectors, response) + row_products(vectors @ left, response @ right)
+
+    def score(self, rows: Encoded) -> Floats:
+        """Return one score per row on the scale 1 to 5; NaN where there is neither context nor reference."""
+        by_context, by_reference, alone = self.terms(rows)
+        has_context, has_reference = rows.has_context, rows.has_reference
+        raw = np.where(has_context, by_context, 0.0) + np.where(has_reference, by_reference, 0.0) + alone
+        masks = has_context & has_reference, has_context & ~has_reference, has_reference & ~has_context
+        scores = np.full(len(rows), np.nan)
+        for case, mask in zip(CASES, masks, strict=True):
+            alpha, beta = self.calibration[case]
+            scores[mask] = (raw[mask] - alpha) / beta
+        clipped: Floats = np.clip(scores, LOWEST, HIGHEST)
+        return clipped
+
+    def save(self, folder: str | os.PathLike[str], card: str | None = None) -> Path:
+        """Write the weights into a folder, with a model card if given; see `judge_folder`."""
+        check_folder(folder)
+        document: dict[str, Any] = {
+            "kind": self.kind,
+            "identity": self.identity,
+            "calibration": {case: list(self.calibration[case]) for case in CASES},
+            "encoder": {"name": self.encoder, "digest": self.encoder_digest, "tokens": self.tokens},
+            "turns": self.turns,
+            **self.facts,
+        }
+        return save_weights(folder, document, {name: np.float32(getattr(self, name)) for name in _TENSORS}, card)
+
+
+def load(folder: str | os.PathLike[str]) -> Weights:
+    """Read the weights that `Weights.save` wrote."""
+    from dialeval.io import schemas  # loads msgspec
+
+    remedy = "give a folder that `dialeval adem train` wrote, or copy it again"
+    judge, facts, tensors = load_weights(folder, schemas.Judge, remedy)
+    with gate.explained(Path(folder) / "judge.safetensors", remedy):
+        size = len(gate.tensor(tensors, "response", (None,)))
+        shapes = {name: (None,) if name == "response" else (size, None) for name in _TENSORS}
+        found = {name: gate.tensor(tensors, name, shape).astype(np.float64) for name, shape in shapes.items()}
+        for side in ("context", "reference"):
+            if found[f"{side}_left"].shape != found[f"{side}_right"].shape:
+                raise gate.UnfitError(f"{side}_left and {side}_right have different shapes")
+    return Weights(
+        judge.kind,
+        judge.identity,
+        **found,
+        calibration={case: getattr(judge.calibration, case) for case in CASES},
+        encoder=judge.encoder.name,
+        encoder_digest=judge.encoder.digest,
+        tokens=judge.encoder.tokens,
+        turns=judge.turns,
+        facts=facts,
+    )
+
+
+class Judge:
+    """Scores responses by their context and references; what `Need.JUDGE` is.
+
+    `source` is a folder, weights, or None for the shipped judge. `encoder` says where its encoder is if not where its
+    name says. Both are read when they are first needed, and pickled as they were given.
+    """
+
+    def __init__(
+        self,
+        source: str | os.PathLike[str] | Weights | None = None,
+        encoder: str | os.PathLike[str] | SentenceVectors | None = None,
+        device: str = "cpu",
+    ) -> None:
+        if device not in DEVICES:
+            raise SettingError(f"texts are encoded on {', '.join(DEVICES)}, not on {device!r}")
+        self._source, self._encoder, self._device = source, encoder, device
+
+    def __reduce__(self) -> tuple[type[Judge], tuple[object, ...]]:
+        return type(self), (self._source, self._encoder, self._device)
+
+    @property
+    def shipped(self) -> bool:
+        """Whether it is the judge that comes with the package."""
+        return self._source is None
+
+    @cached_property
+    def weights(self) -> Weights:
+        """The weights, read when they are first needed."""
+        if isinstance(self._source, Weights):
+            return self._source
+        check_libraries()
+        return load(SHIPPED if self._source is None else self._source)
+
+    @cached_property
+    def vectors(self) -> SentenceVectors:
+        """The vectors of the encoder that the weights were fitted to."""
+        weights, vectors = self.weights, self._encoder
+        if not isinstance(vectors, SentenceVectors):
+            vectors = open_vectors(vectors or weights.encoder, weights.tokens, self._device)
+        if weights.encoder_digest and weights.encoder_digest != files_digest(vectors.encoder):
+            remedy = f"pass the encoder {weights.encoder!r} ({weights.encoder_digest}), or train a judge for this one"
+            raise SettingError(f"the judge was fitted to other vectors than those of {vectors.encoder.name}; {remedy}")
+        return vectors
+
+    @cached_property
+    def digest(self) -> str:
+        """The weights' digest, the encoder's name and digest."""
+        encoder = self.vectors.encoder
+        return f"{self.weights.kind}@{self.weights.digest}+{encoder.name}@{encoder.digest}"
+
+    @property
+    def trained_on(self) -> list[str]:
+        """The digests of the rated rows that it learned from."""
+        return trained_on(self.weights.facts)
+
+    @property
+    def turns(self) -> int:
+        """How many turns of a context count, from its end."""
+        return self.weights.turns
+
+    def score(self, contexts: Texts, responses: Sequence[str], references: Texts) -> Floats:
+        """Return one score per response, 1 to 5; NaN for a response without context and reference."""
+        return self.weights.score(encode_rows(self.vectors, contexts, responses, references, self.turns))
+
+
+def open_judge(
+    source: str | os.PathLike[str] | None = None,
+    encoder: str | os.PathLike[str] | None = None,
+    device: str = "cpu",
+) -> Judge:
+    """Open the judge in a folder, or the shipped one; see `Judge`. What does not fit is an error at once."""
+    judge = Judge(source, encoder, device)
+    _ = judge.vectors
+    return judge
+
+
+def open_vectors(encoder: str | os.PathLike[str], tokens: int | None = None, device: str = "cpu") -> SentenceVectors:
+    """Return the sentence vectors of an encoder on a device; only those of NumPy are reproducible, and kept on disk.
+
+    `tokens` of a text count; see `resources.encoder.TOKENS`.
+    """
+    files = find_encoder(encoder)
+    if device == "cpu":
+        return SentenceVectors(Encoder(files, tokens))
+    try:
+        from dialeval.judges.torch_encoder import TorchEncoder
+    except ModuleNotFoundError:
+        raise SettingError("PyTorch is not installed; run: pip install 'dialeval[learned]'") from None
+    return SentenceVectors(TorchEncoder(files, tokens, "cpu" if device == "torch" else device), keep=False)
+
+
+def encode_rows(
+    vectors: SentenceVectors, contexts: Texts, responses: Sequence[str], references: Texts, turns: int
+) -> Encoded:
+    """Encode rows: the last turns of the context joined by spaces, the response, and the reference closest to it."""
+    response = vectors.of(responses)
+    joined = [" ".join(turn for turn in context[-turns:] if turn.strip()) for context in contexts]
+    has_context = np.fromiter(map(bool, joined), np.bool_, len(joined))
+    context: Singles = np.zeros((len(joined), vectors.encoder.dimension), np.float32)
+    context[has_context] = vectors.of([text for text in joined if text], ends=True)
+    reference, has_reference = _closest_references(vectors, references, response)
+    return Encoded(context, reference, response, has_context, has_reference)
+
+
+def closest_cosines(vectors: SentenceVectors, responses: Sequence[str], references: Texts) -> Floats:
+    """Return the cosine of each response with its closest reference, NaN where it has none."""
+    response = vectors.of(responses)
+    reference, has = _closest_references(vectors, references, response)
+    found: Floats = np.where(has, _cosines(reference, response), np.nan)
+    return found
+
+
+def _closest_references(vectors: SentenceVectors, references: Texts, response: Singles) -> tuple[Singles, Mask]:
+    """Return the vector of each response's closest reference, and whether there is one."""
+    lists = [[text for text in texts if text.strip()] for texts in references]
+    counts: Ints = np.fromiter(map(len, lists), np.int64, len(lists))
+    rows = np.repeat(np.arange(len(lists)), counts)
+    every = vectors.of([text for texts in lists for text in texts])
+    # By row, then by cosine: the last one of each row is the closest.
+    order = np.lexsort((_cosines(every, response[rows]), rows))
+    has = counts > 0
+    closest: Singles = np.zeros((len(lists), vectors.encoder.dimension), np.float32)
+    closest[has] = every[order[np.cumsum(counts)[has] - 1]]
+    return closest, has
+
+
+def _cosines(left: Vectors, right: Vectors) -> Floats:
+    lengths = np.sqrt(row_products(left, left) * row_products(right, right))
+    cosines: Floats = row_products(left, right) / np.maximum(lengths, 1e-12)
+    return cosines
+
+
+def files_digest(encoder: SentenceEncoder) -> str:
+    """Return the digest of an encoder's files, whatever computes its vectors."""
+    files = getattr(encoder, "files", None)
+    return encoder.digest if files is None else str(files.digest)
+
+
+def _pad_tile(vectors: Vectors, start: int) -> Floats:
+    """Return the rows from `start` on as float64, padded with zeros to a whole tile."""
+    tile = np.zeros((_TILE, vectors.shape[1]))
+    part = vectors[start : start + _TILE]
+    tile[: len(part)] = part
+    return tile
+
+
+def row_products(left: Vectors, right: Vectors) -> Floats:
+    """Return the inner product of each row with the row next to it."""
+    products: Floats = np.einsum("ij,ij->i", left, right)
+    return products

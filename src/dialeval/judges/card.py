@@ -1,0 +1,261 @@
+"""The model cards of judges, and the tables they are made of: training data, agreement with people, and weaknesses.
+
+Everything in a card comes out of the training command; nothing is written by hand. Numbers are rounded to two digits
+for people; `judge.json` next to it holds them in full.
+"""
+
+from __future__ import annotations
+
+import math
+import os
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+from dialeval.core.errors import plain
+from dialeval.judges.attack import ATTACKS, Attack
+from dialeval.judges.judge import JudgeWeights
+from dialeval.judges.validation import MadeJudge, Validation
+from dialeval.reports.documents import markdown
+
+Rows = list[list[str]]
+
+_ADEM_PURPOSE = (
+    "A judge of dialogue responses for `dialeval score -m adem`. It gives 1 (bad) to 5 (good) to a response, given its "
+    "context, a reference, or both. Use it to order systems and to find bad responses among many; do not use it to "
+    "grade a single response, or a person."
+)
+_ADEM_HOW = (
+    "Each set was judged by weights fitted to the training sets above without that set and without any row that shares "
+    "a context with it. Spearman's rho with the mean human score; in brackets the middle 95% of {resamples} bootstrap "
+    "resamples of contexts. `identity` is the same formula untrained, `paper` the recipe of Lowe et al. on the same "
+    "vectors. Of a set that has references for some rows only, those rows count. The default strengths were chosen "
+    "among about forty settings by tables like this one on public sets; near the best they differ by .01 to .02, so "
+    "differences of that size mean little."
+)
+_ADEM_LIMITS = (
+    "The scores are fitted to opinions about chit-chat in English, mostly short replies. Other languages, long texts, "
+    "facts and safety are outside of what it has seen. It knows only what the encoder's vector keeps of a text: its "
+    "subject more than its logic."
+)
+_JUDGE_PURPOSE = (
+    "A judge of dialogue responses for `dialeval score -m judge`. It reads a response together with the last turns of "
+    "its context and gives 1 (bad) to 5 (good); a reference is used where there is one. Use it to order systems and to "
+    "find bad responses among many; do not use it to grade a single response, or a person."
+)
+_JUDGE_HOW = (
+    "Spearman's rho with the mean human score, in brackets the middle 95% of bootstrap resamples of contexts. A set "
+    "that was trained on was judged by weights trained without it and without any row that shares its last turn. With "
+    "references only the rows that have one count; the mean takes the other column for sets without any."
+)
+_JUDGE_LIMITS = (
+    "It has seen open chat in English, mostly short replies. Other languages, long texts, facts and safety are outside "
+    "of what it knows. Among fluent replies of large models it hardly tells better from worse."
+)
+_BREAKDOWNS = (
+    "Shares of O, T and X as the breakdown challenge scores them (lower JS divergence and squared error are better, "
+    "higher F of T and X together). A system was labelled by weights that were trained without it, on a scale that was "
+    "fitted to the other systems. Floors look at nothing: the mean shares of the other systems, and always X. "
+    "Ceilings: one annotator against the others, and a detector that knows the shares against new annotators."
+)
+_NAMES = {"dull": "A dull answer", "random": "A response to something else", "context": "Echoing the context"}
+NOT_VALIDATED = "too few rated rows or contexts to leave any out, so nothing is known of what this judge is worth."
+_MEAN = "mean of sets with references"
+_LEFT_OUT = "Spearman's rho on sets left out"
+_COLUMNS = ("judge", "judge with references")
+_BREAKDOWN_METRICS = ("jsd", "mse", "f1-tx")
+
+
+@dataclass(frozen=True)
+class JudgeCard:
+    """A trained judge of `adem` with its model card."""
+
+    judge: MadeJudge
+
+    def save(self, folder: str | os.PathLike[str]) -> Path:
+        """Write `judge.safetensors`, `judge.json` and the card."""
+        return self.judge.weights.save(folder, self.text())
+
+    def tables(self) -> list[tuple[str, Rows]]:
+        """Return the tables that the training command prints."""
+        validation = self.judge.validation
+        tables = [("Attacks", attack_rows(self.judge.attacks))]
+        if validation is not None and validation.sets:
+            tables.insert(0, (_LEFT_OUT, validation_rows(validation)))
+        return tables
+
+    def text(self) -> str:
+        """Return the card, in Markdown."""
+        judge, weights = self.judge, self.judge.weights
+        data = [[each["name"], str(each["rows"]), each["licence"]] for each in weights.facts["data"]]
+        stored = "Only weights fitted to vectors of these texts are stored; no text is."
+        parts = _begin(judge.title, _ADEM_PURPOSE, [["data set", "rows", "licence"], *data], stored, weights.facts)
+        parts.append(f"Made by: {_code(judge.command)}")
+        validation = judge.validation
+        if validation is not None and validation.sets:
+            how = _ADEM_HOW.format(resamples=validation.resamples)
+            parts += ["## Results", how, card_table(validation_rows(validation))]
+            parts += ["Pearson's r:", card_table(pearson_rows(validation))]
+        elif validation is not None:
+            parts += ["## Results", f"None: {NOT_VALIDATED}"]
+        parts.append("## Weaknesses")
+        if judge.attacks:
+            listed = "\n".join(f"- {line}" for line in weaknesses(judge.attacks))
+            parts += [listed, card_table(attack_rows(judge.attacks))]
+        made_for = f"for vectors of {weights.encoder} ({weights.encoder_digest})"
+        parts += [_ADEM_LIMITS, f"Weights: {weights.kind}@{weights.digest}, {made_for}."]
+        return "\n\n".join(parts) + "\n"
+
+
+def card_tables(weights: JudgeWeights) -> list[tuple[str, Rows]]:
+    """Return the tables that `dialeval judge train` prints: agreement with people on sets left out, and attacks."""
+    facts = weights.facts
+    tables = [("Attacks", attack_rows(_attacks(facts)))]
+    if "breakdowns" in facts:
+        tables.insert(0, ("Breakdown labels on systems left out", breakdown_rows(facts["breakdowns"])))
+    if "validation" in facts:
+        tables.insert(0, (_LEFT_OUT, agreement_rows(facts["validation"])))
+    return tables
+
+
+def card_text(weights: JudgeWeights, title: str = "A judge of dialogue responses") -> str:
+    """Return the card of a judge that reads context and response together, in Markdown."""
+    facts = weights.facts
+    data = [
+        [each["name"], "dialogues" if "rows" not in each else f"{each['rows']} rated rows", each["licence"]]
+        for each in facts.get("data", ())
+    ]
+    stored = "Only changes of weights are stored; no text is."
+    parts = _begin(title, _JUDGE_PURPOSE, [["data", "what", "licence"], *data], stored, facts)
+    parts += [f"Made by: {_code(facts['command'])}"] if facts.get("command") else []
+    parts += [facts["remarks"]] if facts.get("remarks") else []
+    if "validation" in facts:
+        parts += ["## Results", _JUDGE_HOW, card_table(agreement_rows(facts["validation"]))]
+        parts += [facts["validation"]["remarks"]] if "remarks" in facts["validation"] else []
+    if "breakdowns" in facts:
+        parts += ["## Breakdowns", _BREAKDOWNS, card_table(breakdown_rows(facts["breakdowns"]))]
+    parts.append("## Weaknesses")
+    if attacks := _attacks(facts):
+        parts.append(card_table(attack_rows(attacks)))
+    parts += [_JUDGE_LIMITS, f"Weights: {weights.digest}, on top of {weights.encoder} ({weights.encoder_digest})."]
+    return "\n\n".join(parts) + "\n"
+
+
+def _begin(title: str, purpose: str, data: Rows, stored: str, facts: Mapping[str, Any]) -> list[str]:
+    """Return the parts that every card begins with; the last column of the data is free text."""
+    head, *rest = data
+    settings = facts.get("settings", {}).items()
+    return [
+        f"# {markdown(title)}",
+        purpose,
+        "## Data",
+        card_table([head, *([*cells, markdown(licence)] for *cells, licence in rest)]),
+        stored,
+        "## Settings",
+        "\n".join(f"- {plain(name.replace('_', ' '))}: {plain(str(value))}" for name, value in settings),
+    ]
+
+
+def validation_rows(validation: Validation) -> Rows:
+    """Return a header, a row per set and the mean: Spearman's rho with its interval, a column per judge or baseline."""
+    columns = _columns(validation)
+    rows = [["data set", "rows", *columns]]
+    for name, row in asdict(validation)["sets"].items():
+        shown = name if name in validation.referenced else f"{name} (no references)"
+        rows.append([shown, str(max(each["rows"] for each in row.values())), *(_spearman(row.get(c)) for c in columns)])
+    if validation.mean:
+        rows.append([_MEAN, "", *(_spearman(asdict(validation)["mean"].get(c)) for c in columns)])
+    return rows
+
+
+def pearson_rows(validation: Validation) -> Rows:
+    """Return the same with Pearson's r, without intervals."""
+    columns = _columns(validation)
+    groups = {**validation.sets, **({_MEAN: validation.mean} if validation.mean else {})}
+    rows = [[name, *(_two(row[c].pearson) if c in row else "" for c in columns)] for name, row in groups.items()]
+    return [["data set", *columns], *rows]
+
+
+def _columns(validation: Validation) -> list[str]:
+    return list(dict.fromkeys(name for row in validation.sets.values() for name in row))
+
+
+def agreement_rows(validation: Mapping[str, Any]) -> Rows:
+    """Return a header, a row per set and the mean, out of the facts of a judge."""
+    rows = [["data set", "rows", *_COLUMNS]]
+    for name, row in validation["sets"].items():
+        rows.append([name, str(row["judge"]["rows"]), *(_spearman(row.get(column)) for column in _COLUMNS)])
+    return [*rows, ["mean", "", *(_two(validation["mean"][column]) for column in _COLUMNS)]]
+
+
+def breakdown_rows(breakdowns: Mapping[str, Any]) -> Rows:
+    """Return a header, and a row per system and detector."""
+    rows = [["system", "detector", *_BREAKDOWN_METRICS]]
+    for name, detectors in breakdowns["systems"].items():
+        for detector, found in detectors.items():
+            rows.append([name, detector, *(f"{found[metric]:.4f}" for metric in _BREAKDOWN_METRICS)])
+    return rows
+
+
+def attack_rows(attacks: Iterable[Attack]) -> Rows:
+    """Return a header and a row per attack."""
+    rows = [["attack", "rows", "real mean", "attack mean", "at least as high", "correlation"]]
+    for each in attacks:
+        share = f"{100 * each.not_worse:.0f}%"
+        rows.append([each.name, str(each.rows), f"{each.real:.2f}", f"{each.mean:.2f}", share, _two(each.correlation)])
+    return rows
+
+
+def _attacks(facts: Mapping[str, Any]) -> list[Attack]:
+    return [Attack(**each) for each in facts.get("attacks", ())]
+
+
+def weaknesses(attacks: Sequence[Attack]) -> list[str]:
+    """Return the results of attacks in plain words."""
+    return [_weakness(each) for each in attacks]
+
+
+def _weakness(each: Attack) -> str:
+    share = f"{100 * each.not_worse:.0f}% of cases"
+    if each.name == "reversed":
+        kept = "hardly reads word order" if each.correlation > 0.8 else "reads word order only in part"
+        return (
+            f"It {kept}: the score of a response with its words reversed has a correlation of "
+            f"{_two(each.correlation)} with that of the real one, and is at least as high in {share}."
+        )
+    said = ATTACKS[each.name]
+    if each.name == "reference":
+        return f"A person's own answer ({said}) gets {each.mean:.2f}; real responses get {each.real:.2f}."
+    return (
+        f"{_NAMES[each.name]} ({said}) gets {each.mean:.2f} on average where real responses get {each.real:.2f}, "
+        f"and at least as much as the real one in {share}."
+    )
+
+
+def _spearman(found: Mapping[str, Any] | None) -> str:
+    if found is None:
+        return ""
+    low, high = found["spearman_interval"]
+    return f"{_two(found['spearman'])} [{_two(low)}, {_two(high)}]"
+
+
+def _two(value: float | None) -> str:
+    """Return a number with two digits and no leading zero; in a file NaN is null."""
+    return "-" if value is None or math.isnan(value) else f"{value:.2f}".replace("0.", ".", 1)
+
+
+def card_table(rows: Rows) -> str:
+    """Return a table; its head and the first column hold names, the other cells numbers."""
+    head, *rest = rows
+    named = ([markdown(name), *cells] for name, *cells in rest)
+    lines = [list(map(markdown, head)), ["---"] * len(head), *named]
+    return "\n".join(f"| {' | '.join(row)} |" for row in lines)
+
+
+def _code(text: str) -> str:
+    """Return a text as code, between more backticks than are anywhere in it."""
+    most = max(map(len, re.findall("`+", text)), default=0)
+    fence, space = "`" * (most + 1), " " if most else ""
+    return f"{fence}{space}{plain(text)}{space}{fence}"

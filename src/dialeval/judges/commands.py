@@ -1,0 +1,247 @@
+"""`dialeval adem` and `dialeval judge`: train, use and attack learned judges of responses."""
+
+from __future__ import annotations
+
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+import click
+
+from dialeval.cli import options
+from dialeval.cli.output import (
+    check_places,
+    command_line,
+    json_bytes,
+    print_run,
+    print_tables,
+    print_warnings,
+    save_run,
+    say,
+    show,
+)
+from dialeval.cli.progress import metered
+
+_DEVICE = options.choice(
+    "--device", ["cpu", "torch", "cuda"], "Encode by NumPy, by PyTorch, or by PyTorch on a GPU in bfloat16."
+)
+_OUTPUT = click.option("-o", "--output", required=True, type=options.FOLDER, help="Folder for the judge.")
+
+
+@options.examples(
+    "dialeval adem score rows.jsonl",
+    "dialeval adem train --ratings ratings.jsonl more.csv -o judge/",
+    "dialeval adem attack --judge judge/",
+)
+@click.group()
+def adem() -> None:
+    """A learned judge of responses: what people would say of them, from 1 to 5."""
+
+
+@options.examples(
+    "dialeval judge score rows.jsonl",
+    "dialeval judge train --dialogues chats.jsonl --ratings ratings.jsonl -o judge/ --device cuda",
+    "dialeval judge attack --judge judge/",
+)
+@click.group()
+def judge() -> None:
+    """A judge that reads context and response together: what people would say of a response, from 1 to 5."""
+
+
+@options.examples(
+    "dialeval adem score rows.jsonl",
+    "dialeval adem score system.txt -r references.txt -c contexts.txt --judge judge/ -f json",
+)
+@adem.command("score")
+@options.responses()
+@options.judged_rows
+@_DEVICE
+@options.row_fields
+@options.output_folder
+@options.format_(options.RUN_FORMATS)
+def score_adem(judge: str | None, encoder: str | None, device: str, **rest: Any) -> None:
+    """Score responses by context and reference; the same as `dialeval score -m adem`, with a choice of device."""
+    from dialeval.judges.adem import Judge
+
+    given = Judge(judge, encoder, device) if judge or encoder or device != "cpu" else None
+    _score("adem", given, **rest)
+
+
+@options.examples(
+    "dialeval judge score rows.jsonl",
+    "dialeval judge score system.txt -c contexts.txt -r references.txt --judge judge/ -f json",
+)
+@judge.command("score")
+@options.responses()
+@options.judged_rows
+@options.row_fields
+@options.output_folder
+@options.format_(options.RUN_FORMATS)
+def score_judge(judge: str | None, encoder: str | None, **rest: Any) -> None:
+    """Score responses by context and, where given, references; the same as `dialeval score -m judge`."""
+    from dialeval.judges.judge import DialogueJudge
+
+    _score("judge", DialogueJudge(judge, encoder) if judge or encoder else None, **rest)
+
+
+def _score(metric: str, judge: object, output: Path | None, format_: str, force: bool, **inputs: Any) -> None:
+    """Score by one metric and a judge (None: the shipped one), then print and save the run."""
+    from dialeval.engine.evaluate import evaluate
+    from dialeval.io.sources import file_names
+
+    read = (inputs["responses"], inputs["references"], inputs["contexts"])
+    check_places(output, *read, sources=() if force else file_names(inputs["responses"]))
+    with metered() as meter:
+        run = evaluate(**inputs, metrics=metric, judge=judge, progress=meter.run)
+    if output is not None:
+        save_run(run, output, force)
+    print_run(run, format_)
+
+
+@options.examples(
+    "dialeval adem train --ratings ratings.jsonl more.csv -o judge/",
+    'dialeval adem train --ratings ratings.jsonl --test other.jsonl --licence "ratings=CC BY 4.0" -o judge/',
+)
+@adem.command("train")
+@click.option(
+    "--ratings", multiple=True, required=True, type=click.Path(), help="Rated rows to learn from; several may follow."
+)
+@click.argument("more", nargs=-1, type=click.Path())
+@click.option(
+    "--test", "tests", multiple=True, type=click.Path(), help="Rated rows to validate on only; repeat for several."
+)
+@options.base_encoder
+@_OUTPUT
+@options.choice("--kind", ["adem", "identity", "paper"], "Recipe.")
+@click.option("--strength", type=float, default=30, help="How near M and N stay to the identity.")
+@click.option("--response-strength", type=float, default=100, help="How small the linear term stays.")
+@click.option("--rank", type=int, default=8, help="Directions that M and N add to the identity.")
+@click.option("--turns", type=int, default=3, help="Turns of the context that count, the last ones.")
+@click.option("--tokens", type=int, help="Word pieces of a text that count.  [default: 128, or what the encoder takes]")
+@click.option("--quality", default="overall", help="Which of the scores to learn.")
+@options.pairs("--licence", "licences", "SET=TEXT", "Licence of a set, for the card.")
+@options.validate
+@_DEVICE
+@options.row_fields
+def train_adem(
+    ratings: tuple[str, ...], more: tuple[str, ...], tests: tuple[str, ...], output: Path, **settings: Any
+) -> None:
+    """Fit a judge to rated rows, validate it on sets that it has not seen, and write it with its model card.
+
+    Rated rows are .jsonl, .json, .csv, .tsv or .parquet with `response`, `scores` (or `overall`, `score`, `rating`),
+    and `context`, `reference` or both. The table that is printed stands in the card as well.
+    """
+    from dialeval.judges.card import NOT_VALIDATED, JudgeCard, weaknesses
+    from dialeval.judges.folder import check_folder
+    from dialeval.judges.validation import make_judge
+
+    check_folder(output, ratings, more, tests)
+    command = command_line(short_paths=True)  # cards travel
+    with metered() as meter:
+        made = make_judge([*ratings, *more], tests, progress=meter.steps, command=command, **settings)
+    card = JudgeCard(made)
+    card.save(output)
+    print_tables(card.tables())
+    if made.validation is not None and not made.validation.sets:
+        print_warnings([NOT_VALIDATED])
+    for line in weaknesses(made.attacks):
+        say(f"weakness: {line}")
+    say(f"saved in {output}")
+
+
+@options.examples(
+    "dialeval judge train --dialogues chats.jsonl --ratings ratings.jsonl -o judge/ --device cuda",
+    "dialeval judge train --dialogues chats.jsonl --ratings a.jsonl --steps 200 --batch-size 32 -o judge/",
+)
+@judge.command("train")
+@click.option(
+    "--dialogues", multiple=True, required=True, type=click.Path(), help="JSONL of dialogues; repeat for several."
+)
+@click.option("--ratings", multiple=True, required=True, type=click.Path(), help="Rated rows; repeat for several.")
+@click.option("--test", "tests", multiple=True, type=click.Path(), help="Rated rows to validate on only.")
+@click.option("--breakdown", metavar="SET", help="The rated set whose annotators said O, T or X, as 1, 0.5 and 0.")
+@_OUTPUT
+@options.base_encoder
+@options.choice("--device", ["cpu", "cuda"], "Train on.")
+@click.option("--steps", type=click.IntRange(min=1), default=7200, help="Steps on dialogues.")
+@click.option("--batch-size", type=click.IntRange(min=1), default=512, help="Pairs of context and response of a step.")
+@click.option("--learning-rate", type=float, default=2e-4, help="Highest learning rate on dialogues.")
+@click.option("--rating-steps", type=click.IntRange(min=1), default=310, help="Steps on ratings.")
+@click.option("--rank", type=click.IntRange(min=1), default=64, help="Columns of the factors that are saved.")
+@options.pairs("--licence", "licences", "SET=TEXT", "Licence of a set or corpus, for the card.")
+@options.validate
+@click.option("--seed", type=options.SEED, default=0, help="Seed of everything drawn.")
+def train_judge(
+    dialogues: tuple[str, ...], ratings: tuple[str, ...], tests: tuple[str, ...], output: Path, **settings: Any
+) -> None:
+    """Train a judge on plain dialogues and on ratings, and write it with its model card. Needs PyTorch.
+
+    Dialogues are JSONL files with `{"turns": [...]}` or `{"messages": [...]}` a line, and where known `replies`, other
+    replies to the last turn. Dialogues that share turns with a rated context are left out. What is saved on the way
+    lies in the folder `training` of the output; the same command goes on from there.
+    """
+    from dialeval.core.errors import SettingError
+    from dialeval.judges.card import card_tables, card_text
+    from dialeval.judges.folder import check_folder
+
+    try:
+        from dialeval.judges.dialogue_training import make_dialogue_judge
+    except ModuleNotFoundError:
+        raise SettingError("PyTorch is not installed; run: pip install 'dialeval[learned]'") from None
+
+    check_folder(output, dialogues, ratings, tests)
+    command = command_line(short_paths=True)  # cards travel
+    made = make_dialogue_judge(dialogues, ratings, output, tests=tests, log=say, command=command, **settings)
+    made.save(output, card_text(made))
+    print_tables(card_tables(made))
+    say(f"saved in {output}")
+
+
+@options.examples("dialeval adem attack", "dialeval adem attack rows.jsonl --judge judge/ -f json")
+@adem.command("attack")
+@click.argument("responses", nargs=-1, type=click.Path())
+@options.judged_rows
+@_DEVICE
+@options.row_fields
+@options.format_(("table", "json"))
+def attack_adem(judge: str | None, encoder: str | None, device: str, **rest: Any) -> None:
+    """Try to fool a judge: words in reverse, a dull answer, a random one, an echo; and the reference itself.
+
+    Without RESPONSES the shipped sample is used.
+    """
+    from dialeval.judges.adem import open_judge
+    from dialeval.judges.card import weaknesses
+
+    attacks = _attack(open_judge(judge, encoder, device), **rest)
+    if rest["format_"] == "table":
+        for line in weaknesses(attacks):
+            say(line)
+
+
+@options.examples("dialeval judge attack", "dialeval judge attack rows.jsonl --judge judge/ -f json")
+@judge.command("attack")
+@click.argument("responses", nargs=-1, type=click.Path())
+@options.judged_rows
+@options.row_fields
+@options.format_(("table", "json"))
+def attack_judge(judge: str | None, encoder: str | None, **rest: Any) -> None:
+    """Try to fool a judge: words in reverse, a dull answer, a random one, an echo; and the reference itself.
+
+    Without RESPONSES the shipped sample is used.
+    """
+    from dialeval.judges.judge import DialogueJudge
+
+    _attack(DialogueJudge(judge, encoder), **rest)
+
+
+def _attack(judge: Any, responses: tuple[str, ...], format_: str, **inputs: Any) -> Any:
+    """Attack a judge on rows, print the results, and return them."""
+    from dialeval.judges.card import attack_rows
+    from dialeval.judges.validation import attack_files
+
+    attacks = attack_files(judge, responses or None, **inputs)
+    if format_ == "json":
+        show(json_bytes({"attacks": [asdict(each) for each in attacks]}).decode())
+    else:
+        print_tables([("Attacks", attack_rows(attacks))])
+    return attacks

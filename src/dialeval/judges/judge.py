@@ -1,0 +1,361 @@
+"""Judge: predict the mean human rating of a response, from 1 to 5, with a cross-encoder that reads it in its context.
+
+    judge                the score: the predicted rating of the response
+    judge/relevance      probability that the response answers this context and not another one
+    judge/fluency        probability that the words are in order: not shuffled, doubled or left out
+    judge/novelty        probability that the response is no echo of what was said before
+    judge/continuity     a score of how easily the dialogue goes on, learned from annotated breakdowns
+
+All but the first are between 0 and 1. The last orders turns and systems, and is no probability: nearly all of its
+values are between 0.28 and 0.44, whatever fraction of people see a breakdown. A context is its last three turns. A
+reference is used where there is one: the closest one counts. The judge that ships with the package needs no PyTorch
+and no GPU; `--judge FOLDER` takes another one, which `dialeval judge train` makes.
+
+    raw = rating + a rank + b closest        score = 1 + 4 / (1 + exp(-(alpha + beta raw)))
+
+`rating` and `rank` are heads of the cross-encoder: what it learned from raters, and how well the response follows the
+context compared with other responses. `closest` is the cosine of the sentence vectors of the response and of the
+closest reference; it is left out where there is no reference, and alpha and beta are others then.
+
+    fractions of O, T, X = p^w m^(1 - w), normalized to sum to 1
+
+p are the probabilities of the head for breakdowns, m the mean fractions of the systems that it learned from. Systems
+differ in how often they break down, and no turn shows that; so the head counts less (w) than among turns of one system.
+
+What it is good for: ordering systems, and finding replies that do not follow. What it is not: a judge of facts, of
+manners, or of fluent replies by large models among themselves. The model card next to the weights says how well it
+agrees with people on thirteen sets of ratings, and how often it is fooled. These sets hold short chat replies. Where
+more than a tenth of the responses of a run are others (more than 60 words, several paragraphs, a code block, or a list
+of two items or more), a warning of the run says so, with the agreement that `tools/judge_limits.py` measured on such
+texts. The rule was chosen on one set of answers by large models (llm_pairs, of which 81% are others; of the thirteen
+sets at most 3%), and finds 36% of another one (pandalm_pairs).
+
+Edge cases: a row without a context is not scored. An empty response is scored as any text. A score does not depend on
+the rows next to it, to the last bit.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from dialeval.core import gate
+from dialeval.core.arrays import Floats
+from dialeval.core.batch import Batch, Need
+from dialeval.core.columns import DIGEST_LENGTH
+from dialeval.core.errors import DataError, Fault, SettingError
+from dialeval.core.exact import Moments
+from dialeval.core.fold import Bounds, Estimate, Metric, Partial
+from dialeval.io.judge_settings import BreakdownScale, PairShape, Scale
+from dialeval.judges.adem import Mask, Texts, closest_cosines, open_vectors
+from dialeval.judges.cross_encoder import HEADS, Changes, CrossEncoder
+from dialeval.judges.folder import HIGHEST, JUDGE_FILE, LOWEST, load_weights, save_weights, trained_on
+from dialeval.metrics.encoder import SentenceVectors
+from dialeval.metrics.encoder_files import check_libraries, find_encoder
+
+SHIPPED = Path(__file__).parent / "checkpoints" / "judge"
+"""The judge that comes with the package."""
+
+KIND = "cross-encoder"
+_REMEDY = "give a folder that `dialeval judge train` wrote"
+
+CONTINUITY = "continuity"
+PARTS = ("relevance", "fluency", "novelty", CONTINUITY)
+"""The results in addition to the score."""
+
+REASONS = {
+    "relevance": "does not follow from the context",
+    "fluency": "words are out of order, missing or doubled",
+    "novelty": "repeats the context",
+}
+"""By part: the reason that is given where the part is below `UNSURE`."""
+UNSURE = 0.5
+
+LONG = 60
+"""Words of a response above which it is unlike the replies that the judge was validated on."""
+_LAYOUT = re.compile(r"\S\s*\n\s*\n\s*\S|```")
+_LIST_ITEM = re.compile(r"^\s*(?:[-*•]|\d{1,3}[.)])\s+\S", re.MULTILINE)
+OUTSIDE = "outside"
+MOST_OUTSIDE = 0.1
+"""The fraction of responses outside above which a run warns. In the thirteen sets of the card it is below 0.03."""
+
+AGREEMENT = (
+    "On pairs of such answers by large models it preferred the one that people prefer in 56% (llm_pairs) and 62% "
+    "(pandalm_pairs) of cases; the longer one is preferred in 66% and 67%"
+)
+"""As `tools/judge_limits.py` printed it."""
+
+JudgementState = Mapping[str, Moments]
+"""By result key."""
+
+
+@dataclass(frozen=True)
+class Judgement(Metric[JudgementState]):
+    """A learned judgment of the response, read together with its context, from 1 to 5."""
+
+    family = "judge"
+    presets = {"judge": {}}
+    needs = frozenset({Need.RESPONSE, Need.CONTEXT, Need.DIALOGUE_JUDGE})
+    wants = frozenset({Need.REFERENCE})
+    costly = True
+    better = "higher"
+    bounds = (LOWEST, HIGHEST)
+
+    def bounds_of(self, key: str) -> Bounds:
+        return (0.0, 1.0) if key.rpartition("/")[2] in PARTS else self.bounds
+
+    @property
+    def _keys(self) -> dict[str, str]:
+        """By the part of a verdict: the key of its result."""
+        return {"score": self.name, **{part: f"{self.name}/{part}" for part in PARTS}}
+
+    def empty(self) -> JudgementState:
+        return dict.fromkeys([*self._keys.values(), OUTSIDE], Moments())
+
+    def partial(self, batch: Batch) -> Partial[JudgementState]:
+        verdicts = batch.derived("verdicts", lambda: _verdicts(batch))
+        columns = {key: _part(verdicts, part) for part, key in self._keys.items()}
+        state = {key: Moments.of(values, batch.dialogues) for key, values in columns.items()}
+        return Partial({**state, OUTSIDE: _count_outside(batch)}, columns)
+
+    def merge(self, left: JudgementState, right: JudgementState) -> JudgementState:
+        return {key: left[key] + right[key] for key in left}
+
+    def finish(self, state: JudgementState) -> Mapping[str, Estimate]:
+        return {key: Estimate.of_moments(state[key], self.bounds_of(key)) for key in self._keys.values()}
+
+    def warnings(self, states: Sequence[JudgementState]) -> Iterator[str]:
+        counted = sum((state[OUTSIDE] for state in states), Moments())
+        if counted.scored and counted.mean > MOST_OUTSIDE:
+            yield (
+                f"{self.name}: {round(counted.mean * counted.scored):,} of {counted.scored:,} responses are unlike the "
+                f"chat replies it was validated on (over {LONG} words, several paragraphs, code or lists). {AGREEMENT}"
+            )
+
+
+def is_outside(response: str) -> bool:
+    """Return whether a response is unlike the short chat replies that the shipped judge was validated on.
+
+    That is one of more than `LONG` words, of several paragraphs, with a code block, or with a list of several items.
+    """
+    if len(response.split()) > LONG or _LAYOUT.search(response):
+        return True
+    return len(_LIST_ITEM.findall(response)) > 1
+
+
+def _count_outside(batch: Batch) -> Moments:
+    """Count the responses outside; nothing is counted for a judge other than the shipped one."""
+    if not batch.resource(Need.DIALOGUE_JUDGE).shipped:
+        return Moments()
+    return Moments.of(np.array([is_outside(text) for text in batch.texts(Need.RESPONSE)], np.float64))
+
+
+def _part(verdicts: Verdicts, part: str) -> Floats:
+    found: Floats = verdicts.breakdown[:, 0] if part == CONTINUITY else getattr(verdicts, part)
+    return found
+
+
+def reasons(parts: Mapping[str, float]) -> list[str]:
+    """Return the reasons for a low score in words; `parts` are the values of its parts by their keys or names."""
+    named = {key.rpartition("/")[2]: value for key, value in parts.items()}
+    return [reason for part, reason in REASONS.items() if named.get(part, 1.0) < UNSURE]
+
+
+def _verdicts(batch: Batch) -> Verdicts:
+    responses = list(batch.texts(Need.RESPONSE))
+    references = list(batch.lists(Need.REFERENCE)) if batch.has(Need.REFERENCE) else [()] * len(responses)
+    judge = batch.resource(Need.DIALOGUE_JUDGE)
+    contexts = list(batch.contexts().last(judge.weights.shape.turns))
+    verdicts: Verdicts = judge.verdicts(contexts, responses, references)
+    return verdicts
+
+
+@dataclass(frozen=True, eq=False)
+class Verdicts:
+    """The verdicts on responses, one entry each; NaN where there is no context."""
+
+    score: Floats
+    """From 1 to 5."""
+    relevance: Floats
+    """Probability that the response answers this context and not another one."""
+    fluency: Floats
+    """Probability that the words are in order."""
+    novelty: Floats
+    """Probability that the response is no echo of the context."""
+    breakdown: Floats
+    """Three columns: the fractions of people who would see no breakdown, perhaps one, and one."""
+
+
+@dataclass(frozen=True, eq=False)
+class JudgeWeights:
+    """The weights of a judge, and the encoder whose layers they change."""
+
+    changes: Changes
+    scale: Scale
+    shape: PairShape
+    encoder: str
+    encoder_digest: str
+    breakdown: BreakdownScale = field(default_factory=BreakdownScale)
+    facts: Mapping[str, Any] = field(default_factory=dict)
+    """What else is known: data, settings, results; for people."""
+
+    @cached_property
+    def digest(self) -> str:
+        """What the verdicts depend on."""
+        sha = hashlib.sha256()
+        for name in sorted(self.changes):
+            sha.update(name.encode() + np.ascontiguousarray(self.changes[name]).tobytes())
+        sha.update(repr((self.scale, self.shape, self.breakdown, self.encoder_digest)).encode())
+        return sha.hexdigest()[:DIGEST_LENGTH]
+
+    def save(self, folder: str | os.PathLike[str], card: str | None = None) -> Path:
+        """Write the weights into a folder, with a model card if given; see `judge_folder`."""
+        document: dict[str, Any] = {
+            "kind": KIND,
+            "scale": vars(self.scale),
+            "shape": vars(self.shape),
+            "breakdown": vars(self.breakdown),
+            "encoder": {"name": self.encoder, "digest": self.encoder_digest},
+            **self.facts,
+        }
+        return save_weights(folder, document, self.changes, card)
+
+
+def is_dialogue_judge(folder: str | os.PathLike[str]) -> bool:
+    """Return whether a folder holds a judge of this kind and not one of `dialeval adem`."""
+    return bool(gate.read_json(Path(folder) / JUDGE_FILE, dict[str, Any], _REMEDY).get("kind") == KIND)
+
+
+def load_judge(folder: str | os.PathLike[str]) -> JudgeWeights:
+    """Read the weights that `JudgeWeights.save` wrote."""
+    from dialeval.io import schemas  # loads msgspec
+
+    if not is_dialogue_judge(folder):
+        raise DataError(Fault(str(Path(folder) / JUDGE_FILE), None, "is a judge of `dialeval adem`, or none", _REMEDY))
+    saved, facts, changes = load_weights(folder, schemas.DialogueJudge, _REMEDY)
+    return JudgeWeights(
+        changes, saved.scale, saved.shape, saved.encoder.name, saved.encoder.digest, saved.breakdown, facts
+    )
+
+
+class DialogueJudge:
+    """Judges responses by their context and references; what `Need.DIALOGUE_JUDGE` is.
+
+    `source` is a folder, weights, or None for the shipped judge. `encoder` says where its encoder is if not where its
+    name says. Both are read when they are first needed, and pickled as they were given.
+    """
+
+    def __init__(
+        self,
+        source: str | os.PathLike[str] | JudgeWeights | None = None,
+        encoder: str | os.PathLike[str] | None = None,
+    ) -> None:
+        self._source, self._encoder = source, encoder
+
+    def __reduce__(self) -> tuple[type[DialogueJudge], tuple[object, ...]]:
+        return type(self), (self._source, self._encoder)
+
+    @property
+    def shipped(self) -> bool:
+        """Whether it is the judge that comes with the package."""
+        return self._source is None
+
+    @cached_property
+    def weights(self) -> JudgeWeights:
+        """The weights, read when they are first needed."""
+        if isinstance(self._source, JudgeWeights):
+            return self._source
+        check_libraries()
+        return load_judge(SHIPPED if self._source is None else self._source)
+
+    @cached_property
+    def _cross_encoder(self) -> CrossEncoder:
+        files = find_encoder(self._encoder or self.weights.encoder)
+        if files.digest != self.weights.encoder_digest:
+            remedy = f"pass the encoder {self.weights.encoder!r} ({self.weights.encoder_digest})"
+            raise SettingError(f"the judge was trained on other weights than those of {files.name}; {remedy}")
+        try:
+            return CrossEncoder(files, self.weights.changes, self.weights.shape)
+        except (KeyError, ValueError) as error:
+            what = f"its changes do not fit the encoder ({type(error).__name__}: {error})"[:300]
+            where = self._source if isinstance(self._source, str | os.PathLike) else SHIPPED
+            raise DataError(Fault(os.fspath(where), None, what, _REMEDY)) from None
+
+    @cached_property
+    def _vectors(self) -> SentenceVectors:
+        return open_vectors(self._encoder or self.weights.encoder)
+
+    @property
+    def digest(self) -> str:
+        """The weights' digest, the encoder's name and digest."""
+        weights = self.weights
+        return f"{KIND}@{weights.digest}+{weights.encoder}@{weights.encoder_digest}"
+
+    @property
+    def trained_on(self) -> list[str]:
+        """The digests of the rated rows that it learned from."""
+        return trained_on(self.weights.facts)
+
+    def score(self, contexts: Texts, responses: Sequence[str], references: Texts) -> Floats:
+        """Return one score per response, 1 to 5; NaN for a response without context."""
+        return self.verdicts(contexts, responses, references).score
+
+    def verdicts(self, contexts: Texts, responses: Sequence[str], references: Texts) -> Verdicts:
+        """Return the verdict on each response."""
+        has: Mask = np.array([any(turn.strip() for turn in context) for context in contexts], np.bool_)
+        rows = np.flatnonzero(has).tolist()
+        heads = np.full((len(responses), sum(HEADS.values())), np.nan)
+        if rows:
+            heads[has] = self._cross_encoder.heads([contexts[row] for row in rows], [responses[row] for row in rows])
+        parts = split_heads(heads)
+        closest = closest_cosines(self._vectors, responses, references) if any(references) else None
+        true, random, echo, broken = softmax(parts["kind"]).T
+        shares = shrunk(self.weights.breakdown, softmax(parts["breakdown"]))
+        # Each against the true response alone: a response that is an echo is not therefore irrelevant.
+        return Verdicts(
+            scores(self.weights.scale, parts["rating"][:, 0], parts["rank"][:, 0], closest),
+            true / (true + random),
+            true / (true + broken),
+            true / (true + echo),
+            shares,
+        )
+
+
+def split_heads(heads: Floats) -> dict[str, Floats]:
+    """Return the columns of each head."""
+    bounds = np.cumsum(list(HEADS.values()))[:-1]
+    return dict(zip(HEADS, np.split(heads, bounds, axis=1), strict=True))
+
+
+def softmax(values: Floats) -> Floats:
+    """Return the softmax of each row."""
+    weights = np.exp(values - values.max(axis=1, keepdims=True))
+    found: Floats = weights / weights.sum(axis=1, keepdims=True)
+    return found
+
+
+def shrunk(scale: BreakdownScale, said: Floats) -> Floats:
+    """Return the fractions of O, T and X, a row per turn; NaN where the head has no value."""
+    logs = scale.weight * np.log(np.maximum(said, 1e-12)) + (1 - scale.weight) * np.log(scale.mean)
+    found = np.exp(logs - logs.max(axis=1, keepdims=True, initial=-np.inf))
+    made: Floats = found / found.sum(axis=1, keepdims=True)
+    return made
+
+
+def scores(scale: Scale, rating: Floats, rank: Floats, closest: Floats | None) -> Floats:
+    """Return the scores from 1 to 5; `closest` is NaN for a row without a reference."""
+    raw = rating + scale.rank * rank
+    found = scale.alpha + scale.beta * raw
+    if closest is not None:
+        both = scale.alpha_closest + scale.beta_closest * (raw + scale.closest * closest)
+        found = np.where(np.isnan(closest), found, both)
+    on_scale: Floats = LOWEST + (HIGHEST - LOWEST) / (1.0 + np.exp(-found))
+    return on_scale

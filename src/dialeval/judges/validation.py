@@ -1,0 +1,304 @@
+"""Make a judge of `adem`: read ratings, fit, validate on data sets left out, attack; and attack judges on files.
+
+Validation leaves whole data sets out: a set is judged by weights that were fitted to the other training sets, without
+any row whose context occurs in it. Sets that were never meant for training (`tests`) are judged likewise. With a single
+set there is no other one to learn from; its contexts are then split into `FOLDS` parts, each judged by the others.
+
+The judge is compared with its baselines: the untrained identity, the paper's recipe, overlap with the reference,
+averaged word vectors, and the length of the response. Correlations are with the mean human score, per set, and their
+mean over the sets that have references; confidence intervals come from a bootstrap over contexts.
+"""
+
+from __future__ import annotations
+
+import math
+import os
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass, replace
+from importlib.util import find_spec
+from typing import Any
+
+import numpy as np
+
+from dialeval import sample
+from dialeval.analysis.matching import score_ratings
+from dialeval.core.arrays import Floats, Ints
+from dialeval.core.batch import Need
+from dialeval.core.errors import SettingError
+from dialeval.engine.resources import Resources
+from dialeval.io.opening import PathSource
+from dialeval.io.packs import Progress
+from dialeval.io.ratings import Ratings, read_ratings, row_digests
+from dialeval.io.reading import attach, read_files, read_texts
+from dialeval.io.rows import Rows
+from dialeval.judges.adem import Judge, Texts, Weights, files_digest, open_vectors
+from dialeval.judges.attack import Attack, Scores, attack
+from dialeval.judges.fitting import KINDS, AdemSettings, Examples, examples_of, fit
+from dialeval.metrics.encoder_files import MINILM
+from dialeval.stats.correlation import Points
+from dialeval.stats.resampling import DEFAULT_RESAMPLES, DEFAULT_SEED, draws, percentiles
+
+ATTACKED_ROWS = 500
+"""Rated rows, drawn by a fixed seed, on which a new judge is attacked."""
+BASELINES = ("bleu-4", "rouge-l", "embedding-average", "length")
+FOLDS = 5
+_FEWEST_ROWS = 20
+
+
+@dataclass(frozen=True)
+class Agreed:
+    """Correlations with mean human ratings on one set, or their mean over sets, with confidence intervals."""
+
+    rows: int
+    pearson: float
+    spearman: float
+    pearson_interval: tuple[float, float]
+    spearman_interval: tuple[float, float]
+
+
+@dataclass(frozen=True)
+class Validation:
+    """Agreement by set and then by judge or baseline; `mean` is that over the sets with references."""
+
+    sets: Mapping[str, Mapping[str, Agreed]]
+    mean: Mapping[str, Agreed]
+    referenced: Sequence[str]
+    resamples: int = DEFAULT_RESAMPLES
+
+
+@dataclass(frozen=True, eq=False)
+class MadeJudge:
+    """A trained judge, and what its model card reports in addition to the facts of the weights."""
+
+    weights: Weights
+    validation: Validation | None
+    attacks: Sequence[Attack]
+    command: str
+    title: str
+
+
+def make_judge(
+    ratings: Sequence[PathSource],
+    tests: Sequence[PathSource] = (),
+    *,
+    encoder: str | os.PathLike[str] = MINILM,
+    kind: str = "adem",
+    strength: float = 30.0,
+    response_strength: float = 100.0,
+    rank: int = 8,
+    turns: int = 3,
+    tokens: int | None = None,
+    quality: str = "overall",
+    licences: Mapping[str, str] | None = None,
+    validate: bool = True,
+    device: str = "cpu",
+    fields: Mapping[str, str] | None = None,
+    progress: Progress | None = None,
+    command: str = "dialeval.adem.train(...)",
+    title: str = "A judge of dialogue responses",
+) -> MadeJudge:
+    """Train a judge on files of rated rows; `tests` are files to validate on only. See `dialeval adem train --help`.
+
+    `progress` counts steps: the encoding of all texts, then each fit on what remains when some rows are left out.
+    """
+    if kind not in KINDS:
+        raise SettingError(f"a judge is one of {', '.join(KINDS)}, not {kind!r}")
+    if turns < 1:
+        raise SettingError("a context has at least one turn")
+    settings = AdemSettings(strength, response_strength, rank)
+    rated = read_ratings(ratings, fields)
+    every = read_ratings([*ratings, *tests], fields) if tests else rated
+    others = every.take(np.arange(len(rated), len(every))) if tests else rated
+    vectors = open_vectors(encoder, tokens, device)
+    if progress is not None:
+        progress(0, None)
+    examples = examples_of(every, vectors, turns, quality)
+    trained = set(rated.datasets)
+    known = examples.of_sets([name for name in examples.names if name in trained])
+    weights = replace(
+        fit(kind, known, settings),
+        encoder=vectors.encoder.name,
+        encoder_digest=files_digest(vectors.encoder),
+        tokens=getattr(vectors.encoder, "tokens", 0),
+        turns=turns,
+    )
+    facts: dict[str, Any] = {
+        "data": [
+            {"name": name, "rows": rows, "licence": (licences or {}).get(name, "not stated")}
+            for name, rows in Counter(rated.datasets).items()
+        ],
+        "settings": {
+            "kind": kind,
+            "quality": quality,
+            "turns of the context": turns,
+            "encoder": weights.encoder,
+            "encoder digest": weights.encoder_digest,
+            "tokens of a text": weights.tokens,
+        },
+    }
+    if kind == "adem":
+        facts["settings"] |= {"strength": strength, "response strength": response_strength, "rank": rank}
+    agreement = None
+    if validate:
+        columns = _judge_left_out(examples, known, kind, settings, progress)
+        columns |= {name: values[examples.rows] for name, values in _baselines(every, quality).items()}
+        agreement = compare_columns(columns, examples)
+        saved = asdict(agreement)
+        facts["validation"] = plain({name: saved[name] for name in ("sets", "mean", "resamples")})
+    tried = some_rows(others)
+    attacks = attack(Judge(weights, vectors), tried.contexts, tried.responses, tried.references)
+    facts |= {"attacks": plain([asdict(each) for each in attacks]), "trained_on": sorted(set(row_digests(rated)))}
+    return MadeJudge(replace(weights, facts=facts), agreement, attacks, command, title)
+
+
+def attack_files(
+    judge: Scores,
+    responses: Sequence[PathSource] | None = None,
+    references: PathSource | None = None,
+    contexts: PathSource | None = None,
+    fields: Mapping[str, str] | None = None,
+) -> list[Attack]:
+    """Attack a judge on every row of files of responses, or of the shipped sample; see `metrics.learned.attack`."""
+    if responses is None:
+        folder = sample.folder()
+        responses = sorted((folder / "responses").iterdir())
+        references, contexts = folder / "references.txt", folder / "contexts.txt"
+    systems = read_files(responses, fields)
+    for need, source in ((Need.REFERENCE, references), (Need.CONTEXT, contexts)):
+        if source is not None:
+            column = read_texts(source, need, fields)
+            systems = [attach(rows, need, column, os.fspath(source)) for rows in systems]
+    texts = [text for rows in systems for text in rows.responses]
+    return attack(judge, _lists(systems, Need.CONTEXT), texts, _lists(systems, Need.REFERENCE))
+
+
+def _lists(systems: Sequence[Rows], need: Need) -> Texts:
+    """Return the texts of a need, row by row over all systems; an empty list where a system has none."""
+    lists: list[Any] = []
+    for rows in systems:
+        lists += list(rows.columns[need]) if need in rows.columns else [()] * len(rows)
+    return lists
+
+
+def some_rows(ratings: Ratings) -> Ratings:
+    """Return rows with a context and a reference, where there are such; not more than `ATTACKED_ROWS`."""
+    both = np.array([bool(c) and bool(r) for c, r in zip(ratings.contexts, ratings.references, strict=True)], np.bool_)
+    rows = np.flatnonzero(both) if both.any() else np.arange(len(ratings))
+    return ratings.take(np.sort(np.random.default_rng(0).permutation(rows)[:ATTACKED_ROWS]))
+
+
+def plain(value: Any) -> Any:
+    """Round numbers for a file to what resamples can tell, so that the last bits of a machine do not change it."""
+    if isinstance(value, Mapping):
+        return {name: plain(part) for name, part in value.items()}
+    if isinstance(value, list | tuple):
+        return [plain(part) for part in value]
+    if isinstance(value, float):
+        return None if math.isnan(value) else round(value, 4)
+    return value
+
+
+def _judge_left_out(
+    examples: Examples, known: Examples, kind: str, settings: AdemSettings, progress: Progress | None
+) -> dict[str, Floats]:
+    """Score every row by judges of each kind fitted without its set; `known` are examples that may be learned from."""
+    # The paper's recipe needs PyTorch and is left out where there is none.
+    kinds = ("identity", "adem", "paper") if kind == "paper" or find_spec("torch") else ("identity", "adem")
+    columns = {name: np.full(len(examples), np.nan) for name in kinds}
+    splits = list(_splits(examples, known))
+    fitted: dict[tuple[str, bytes], Weights] = {}
+    for step, (test, others) in enumerate(splits, 1):
+        learned, judged = np.packbits(np.isin(known.rows, others.rows)).tobytes(), examples.take(test)
+        for name, values in columns.items():
+            if (name, learned) not in fitted:
+                fitted[name, learned] = fit(name, others, settings)
+            values[test] = fitted[name, learned].score(judged)
+        if progress is not None:
+            progress(step, len(splits))
+    return columns
+
+
+def _splits(examples: Examples, known: Examples) -> Iterator[tuple[Ints, Examples]]:
+    """Yield rows to judge, a set or a part of one, and the examples to learn from."""
+    for number in range(len(examples.names)):
+        test: Ints = np.flatnonzero(examples.sets == number)
+        if len(test) < _FEWEST_ROWS:
+            continue
+        others = known.take(known.sets != number).without(examples.take(test))
+        if len(others) >= _FEWEST_ROWS and _differ(others):
+            yield test, others
+            continue
+        contexts, place = np.unique(examples.contexts[test], return_inverse=True)
+        dealt = np.argsort(np.random.default_rng(DEFAULT_SEED).permutation(len(contexts)))
+        for part in range(FOLDS):
+            held: Ints = test[dealt[place] % FOLDS == part]
+            rest = known.without(examples.take(held))
+            if len(held) and _differ(rest):
+                yield held, rest
+
+
+def _differ(examples: Examples) -> bool:
+    """Return whether there is anything to learn: some set holds ratings that are not all equal."""
+    return any(np.ptp(examples.scores[examples.sets == number]) > 0 for number in np.unique(examples.sets))
+
+
+def _baselines(ratings: Ratings, quality: str) -> dict[str, Floats]:
+    """Score every rated row by the `BASELINES`; those that cannot run here are left out."""
+    vectors = "wordllama" if find_spec("wordllama") and find_spec("tokenizers") else None
+    texts = [turn for context in ratings.contexts for turn in context] or list(ratings.responses)
+    resources = Resources(train=texts, embeddings=vectors)
+    there = [name for name in BASELINES if name != "embedding-average" or vectors is not None]
+    if not any(ratings.references):
+        there = ["length"]
+    found = score_ratings(ratings, quality, resources, there)
+    return {name: values for name, values in found.metrics.items() if name in BASELINES}
+
+
+def compare_columns(columns: Mapping[str, Floats], examples: Examples) -> Validation:
+    """Return the agreement of each judge or baseline with people on every set, and the mean."""
+    sets: dict[str, dict[str, Agreed]] = {}
+    referenced: list[str] = []
+    resampled: dict[str, list[Floats]] = {}
+    for number, name in enumerate(examples.names):
+        rows = examples.sets == number
+        if not (rows & ~np.isnan(columns["identity"])).any():
+            continue
+        if examples.has_reference[rows].any():  # the rows without a reference are left out then
+            rows = rows & examples.has_reference
+            referenced.append(name)
+        sets[name] = {}
+        for judge, values in columns.items():
+            chosen = rows & ~np.isnan(values)
+            found, coefficients = agreed(values[chosen], examples.scores[chosen], examples.contexts[chosen])
+            sets[name][judge] = found
+            if name in referenced:
+                resampled.setdefault(judge, []).append(coefficients)
+    mean = {judge: _mean([sets[name][judge] for name in referenced], parts) for judge, parts in resampled.items()}
+    return Validation(sets, mean, referenced)
+
+
+def agreed(values: Floats, scores: Floats, contexts: Ints) -> tuple[Agreed, Floats]:
+    """Return the agreement on one set, and Pearson's and Spearman's coefficients of every resample."""
+    if len(values) < 3:
+        coefficients = np.full((DEFAULT_RESAMPLES, 2), np.nan)
+        unknown = float("nan"), float("nan")
+        return Agreed(len(values), *unknown, unknown, unknown), coefficients
+    clusters = np.unique(contexts, return_inverse=True)[1].astype(np.int64)
+    points = Points(values, scores, clusters)
+    pearson, spearman = points.values()[:2].tolist()
+    coefficients = np.concatenate([points.resampled(counts)[:, :2] for counts in draws(int(clusters.max()) + 1)])
+    intervals = percentiles(coefficients[:, 0]), percentiles(coefficients[:, 1])
+    return Agreed(len(values), pearson, spearman, *intervals), coefficients
+
+
+def _mean(sets: Sequence[Agreed], resampled: Sequence[Floats]) -> Agreed:
+    """Return the mean over sets; a set in which a judge is constant counts as 0."""
+    means = np.nan_to_num(np.stack(resampled)).mean(axis=0)
+    return Agreed(
+        sum(each.rows for each in sets),
+        float(np.mean(np.nan_to_num([each.pearson for each in sets]))),
+        float(np.mean(np.nan_to_num([each.spearman for each in sets]))),
+        percentiles(means[:, 0]),
+        percentiles(means[:, 1]),
+    )

@@ -1,0 +1,140 @@
+"""BLEU-n: how many of the response's n-grams, up to n words long, its references share.
+
+    bleu-n = BP * exp(sum over orders i <= n of w_i * log p_i)
+
+with clipped precisions p_i against all references of a row and the brevity penalty BP against the closest reference
+length. `bleu_counts` has the counts, `smoothing` the formulas. Which paper's number it is:
+
+- `bleu-1` to `bleu-4` (`by=nltk`) are the mean of sentence BLEU that dialog-eval and papers after it print: nltk's
+  `sentence_bleu`, smoothing method `smooth`. All four orders are smoothed together and those above n have weight 0,
+  which matters to methods 5 to 7. The weights are 1; 0.5 each; 0.33 each, so that bleu-3 has a sum of 0.99 as in the
+  original; 0.25 each.
+- `bleu(per=corpus,tokeniser=13a)` is what papers on translation, and most others, print as BLEU: sacreBLEU's corpus
+  BLEU with its defaults, from 0 to 1. The counts of all responses are added up first. With `zh`, `ja`, `intl`, `char`
+  or, as its `none`, `words.1` it is sacreBLEU's under that tokeniser; the signature holds sacreBLEU's own.
+- `bleu(by=sacre)` is the mean of sacreBLEU's sentence BLEU, from 0 to 1: NIST smoothing, equal weights over the orders
+  of which the response has an n-gram.
+
+Papers: Papineni et al. 2002, "BLEU: a Method for Automatic Evaluation of Machine Translation", ACL; Chen and Cherry
+2014, "A Systematic Comparison of Smoothing Techniques for Sentence-Level BLEU", WMT; Post 2018, "A Call for Clarity in
+Reporting BLEU Scores", WMT.
+
+Edge cases: an empty response and a response without a common word score 0, an empty reference is a reference of no
+words, and a row without any reference is not scored. Under smoothing method 6 a response with a common word but no
+common trigram is not scored; dialog-eval ends with an AssertionError there. Methods 5 and 7 may exceed 1. Under
+`per=corpus` the items are sacreBLEU's sentence BLEU; of rows without a reference nothing is added up.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Literal
+
+import numpy as np
+
+from dialeval.core.arrays import Floats, Ints
+from dialeval.core.batch import Batch, Need
+from dialeval.core.errors import SettingError
+from dialeval.core.fold import Bounds
+from dialeval.core.signature import SACREBLEU, Signature
+from dialeval.metrics.bleu_counts import (
+    NIST,
+    NO_REFERENCE,
+    BleuCounts,
+    Method,
+    Order,
+    bleu_counts,
+    bleu_signature,
+    corpus_bleu,
+    log_precisions,
+    number_of_references,
+    reference_numbers,
+    sacre_bleu,
+    weighted_bleu,
+)
+from dialeval.metrics.counting import CountMetric, Flags, Per, SummedCounts
+from dialeval.text.tokenizers import DEFAULT, Tokeniser
+
+WEIGHTS = {1: (1.0,), 2: (0.5, 0.5), 3: (0.33, 0.33, 0.33), 4: (0.25, 0.25, 0.25, 0.25)}
+"""What dialog-eval gives to nltk, without the zeros for the orders above n."""
+
+DEFAULT_SMOOTH: Method = 4
+ABOVE_ONE = (5, 7)
+"""Smoothing methods under which a value may exceed 1."""
+
+
+@dataclass(frozen=True)
+class Bleu(CountMetric):
+    """Shared n-grams: the mean sentence BLEU of dialog-eval; bleu(per=corpus,tokeniser=13a) is sacreBLEU's."""
+
+    family = "bleu"
+    presets = {"bleu-1": {"n": 1}, "bleu-2": {"n": 2}, "bleu-3": {"n": 3}, "bleu-4": {"n": 4}}
+    implied = {"per": "response"}
+    needs = frozenset({Need.RESPONSE, Need.REFERENCE})
+    better = "higher"
+
+    n: Order = 4
+    smooth: Method = DEFAULT_SMOOTH
+    by: Literal["nltk", "sacre"] = "nltk"
+    per: Per = "response"
+    tokeniser: Tokeniser = DEFAULT
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if self.per == "corpus":  # nltk's own differs only where an order has no match
+            object.__setattr__(self, "by", "sacre")
+        if self.by == "sacre" and self.smooth != DEFAULT_SMOOTH:
+            raise SettingError(
+                f"bleu by sacre has a smoothing of its own; leave out smooth={self.smooth}, or choose by=nltk"
+            )
+
+    @property
+    def bounds(self) -> Bounds:
+        return (0.0, math.inf) if self.by == "nltk" and self.smooth in ABOVE_ONE else (0.0, 1.0)
+
+    def __str__(self) -> str:
+        return super().__str__().replace("by=sacre,", "") if self.of_corpus else super().__str__()
+
+    def signature(self) -> Signature:
+        plain = super().signature()
+        return plain.with_fields(smooth="exp") if self.by == "sacre" else plain
+
+    @property
+    def of_corpus(self) -> bool:
+        return self.per == "corpus"
+
+    @property
+    def width(self) -> int:
+        return 2 * self.n + 4
+
+    def row_counts(self, batch: Batch) -> tuple[Ints, Flags]:
+        """Matches and n-grams by order, words of the response, words of the reference, numbers of references."""
+        counts = bleu_counts(batch, self.tokeniser)
+        lengths = (counts.response_lengths, counts.reference_lengths)
+        numbers = reference_numbers(batch)
+        columns = (counts.matches[:, : self.n], counts.totals[:, : self.n], *lengths, numbers)
+        return np.column_stack(columns), counts.reference_lengths != NO_REFERENCE
+
+    def formula(self, counts: Ints | Floats) -> Floats:
+        return np.array([corpus_bleu(*line) / 100 for line in counts[:, :-2].tolist()], np.float64)
+
+    def row_values(self, counts: Ints) -> Floats:
+        matches, totals, lengths = np.split(counts[:, :-2], (self.n, 2 * self.n), axis=1)
+        rows = BleuCounts(matches, totals, lengths[:, 0], lengths[:, 1])
+        return sacre_bleu(rows, log_precisions(rows, NIST, self.n), self.n)
+
+    def known_as(self, state: SummedCounts) -> Mapping[str, str]:
+        if not self.of_corpus or self.n != max(WEIGHTS):
+            return {}
+        line = bleu_signature(self.tokeniser, number_of_references(state))
+        return {} if line is None else {SACREBLEU: line}
+
+    def score(self, batch: Batch) -> Floats:
+        counts = bleu_counts(batch, self.tokeniser)
+        method = NIST if self.by == "sacre" else self.smooth
+        logs = batch.derived(("bleu logs", self.tokeniser, method), lambda: log_precisions(counts, method))
+        if self.by == "sacre":
+            return sacre_bleu(counts, logs, self.n)
+        return weighted_bleu(counts, logs, WEIGHTS[self.n])

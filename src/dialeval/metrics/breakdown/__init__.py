@@ -1,1 +1,0 @@
-"""Dialogue breakdown detection: figures of the challenge (DBDC), floors below them and a ceiling above."""

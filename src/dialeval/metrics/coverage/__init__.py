@@ -1,1 +1,0 @@
-"""Measures of how many of the things one could answer a set of sampled responses covers."""

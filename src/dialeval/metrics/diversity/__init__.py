@@ -1,1 +1,0 @@
-"""Measures of how varied responses are."""

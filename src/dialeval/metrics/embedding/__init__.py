@@ -1,1 +1,0 @@
-"""Measures of closeness in meaning, by word vectors."""

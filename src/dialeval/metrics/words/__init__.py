@@ -1,1 +1,0 @@
-"""Measures of which words responses use, and how many."""

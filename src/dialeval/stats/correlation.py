@@ -1,0 +1,386 @@
+"""Correlation of two columns: Pearson's r, Spearman's rho (midranks) and Kendall's tau-b, and all of them resampled.
+
+`Points` are pairs of values, each in a cluster (a dialogue). A resample draws whole clusters (`draws`), so that replies
+to one context, or turns of one dialogue, are not taken for independent of each other. Where points are themselves means
+of what is drawn (systems), `MeanPoints` forms the means of each resample first.
+
+    tau-b = (concordant - discordant) / sqrt((pairs - ties of the first) * (pairs - ties of the second))
+
+A constant column has no correlation: NaN. It counts as constant where its spread is below 1e-12 of its size, so that no
+correlation is made of rounding errors.
+
+`spearman_matrix` correlates the metrics of one system with each other over its rows. Two metrics that always agree say
+one thing twice; one that moves with `length` may measure nothing else.
+
+`ceiling`: how far people agree with each other about what a metric is to predict.
+
+- Krippendorff's alpha of the annotators' values: nominal, ordinal and interval.
+- One against the others: each annotator's values against the means of the others for the same responses, correlated
+  over the responses, then averaged over the annotators. A list holds one value per annotator, and the k-th values of
+  all lists are taken for those of one annotator. The mean of several people is less noisy than a single one, so a
+  metric may come above this figure without being better than people.
+
+Responses with fewer than two annotators say nothing about agreement. Where there are none with more (a mean, a majority
+and a single label are one value each), there is no ceiling, and `reason` says so.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from itertools import combinations
+from typing import Literal
+
+import numpy as np
+from msgspec import Struct
+
+from dialeval.core.arrays import Floats, Ints
+from dialeval.core.errors import SettingError
+from dialeval.core.kernels import kernel
+
+# Kernel: Spearman's rho and Kendall's tau-b of many resamples, each in one walk along the sorted first column.
+#
+# A resample takes point `i` as often as its cluster is drawn, which makes it a weight; a point that is drawn twice is
+# tied with itself, as it would be if it stood there twice. Points come sorted by the first column, in groups of equal
+# values; values of the second column are numbered upwards from 0. Ranks are midranks. Pairs are counted by a Fenwick
+# tree over the second column (Knight 1966 does it by merge sort): it holds the points of smaller first value.
+#
+# Scratch comes from the caller: `weights` per point, `tree`, `level_weights` and `level_ranks` per value of the second
+# column.
+
+
+@kernel
+def _tally(counts, clusters, levels, weights, tree, level_weights):  # type: ignore[no-untyped-def]
+    """Weights of points and of values of the second column; gives the sum."""
+    for level in range(level_weights.shape[0]):
+        tree[level] = level_weights[level] = 0
+    total = 0
+    for point in range(clusters.shape[0]):
+        weight = counts[clusters[point]]
+        weights[point] = weight
+        level_weights[levels[point]] += weight
+        total += weight
+    return total
+
+
+@kernel
+def _ranked(total, level_weights, level_ranks):  # type: ignore[no-untyped-def]
+    """Midranks of the values of the second column, less their mean; gives the sum of squares and the tied pairs."""
+    below = ties = 0
+    squares = 0.0
+    for level in range(level_weights.shape[0]):
+        weight = level_weights[level]
+        rank = below + 0.5 * (weight - total)  # the midrank less (total + 1) / 2
+        level_ranks[level] = rank
+        squares += weight * rank * rank
+        ties += weight * (weight - 1) // 2
+        below += weight
+    return squares, ties
+
+
+@kernel
+def _order(start, stop, levels, weights, tree, level_weights, taken):  # type: ignore[no-untyped-def]
+    """Concordant less discordant pairs of the points of one group with all points before; then takes the group in."""
+    size = tree.shape[0]  # place 0 is not used, and nothing lies above the last value
+    score = 0
+    for point in range(start, stop):
+        weight = weights[point]
+        if weight == 0:
+            continue
+        below = 0
+        place = levels[point]  # 1-based: everything up to the value before this one
+        while place > 0:
+            below += tree[place]
+            place -= place & -place
+        score += weight * (2 * below + level_weights[levels[point]] - taken)
+    for point in range(start, stop):
+        weight = weights[point]
+        if weight == 0:
+            continue
+        level_weights[levels[point]] += weight
+        place = levels[point] + 1
+        while place < size:
+            tree[place] += weight
+            place += place & -place
+    return score
+
+
+@kernel
+def rank_correlations(counts, clusters, groups, levels, weights, tree, level_weights, level_ranks, rho, tau):  # type: ignore[no-untyped-def]
+    """Fill `rho` and `tau` with a value per resample, a row of `counts` each; NaN where a column is constant.
+
+    Group `g` of the first column is the points `groups[g]` to `groups[g + 1]`.
+    """
+    for resample in range(counts.shape[0]):
+        total = _tally(counts[resample], clusters, levels, weights, tree, level_weights)
+        second, second_ties = _ranked(total, level_weights, level_ranks)
+        for level in range(level_weights.shape[0]):
+            level_weights[level] = 0  # from here on: of the points that were taken in
+        first = product = 0.0
+        below = first_ties = score = 0
+        for group in range(groups.shape[0] - 1):
+            start, stop = groups[group], groups[group + 1]
+            weight = 0
+            ranks = 0.0
+            for point in range(start, stop):
+                weight += weights[point]
+                ranks += weights[point] * level_ranks[levels[point]]
+            if weight == 0:
+                continue
+            rank = below + 0.5 * (weight - total)
+            first += weight * rank * rank
+            product += rank * ranks
+            first_ties += weight * (weight - 1) // 2
+            score += _order(start, stop, levels, weights, tree, level_weights, below)
+            below += weight
+        pairs = total * (total - 1) // 2
+        free = float(pairs - first_ties) * float(pairs - second_ties)
+        rho[resample] = product / np.sqrt(first * second) if first * second > 0 else np.nan
+        tau[resample] = score / np.sqrt(free) if free > 0 else np.nan
+
+
+# Krippendorff's alpha: how far annotators agree beyond chance.
+#
+#     alpha = 1 - (n - 1) * sum_ck o_ck d_ck / sum_ck n_c n_k d_ck
+#
+# over the coincidences o_ck of two values in one unit (a turn, a reply), the totals n_c of values, and a distance
+# d_ck: 1 between any two values (nominal), the number of values between them, squared (ordinal), or their squared
+# difference (interval). Units with fewer than two annotators say nothing about agreement and are left out; any others
+# may have any number of them.
+#
+# Paper: Krippendorff 2011, "Computing Krippendorff's Alpha-Reliability". The package `krippendorff` computes the same
+# and is the oracle of the tests; as a dependency of every installation it would cost more than these lines.
+
+Distance = Literal["nominal", "ordinal", "interval"]
+
+
+def krippendorff_alpha(counts: Floats, distance: Distance = "nominal", values: Floats | None = None) -> float:
+    """Return the agreement of annotators: 1 if they always agree, 0 if by chance; NaN where chance leaves no choice.
+
+    `counts`: how many annotators gave each value, a row per unit, in ascending order of the values; `values`: what the
+    values are, for the interval distance (else 0, 1, 2, ...).
+    """
+    units = counts[counts.sum(axis=1) >= 2]
+    sizes = units.sum(axis=1)
+    together = (units / (sizes - 1)[:, None]).T @ units - np.diag((units / (sizes - 1)[:, None]).sum(axis=0))
+    totals = units.sum(axis=0)
+    apart = _distances(totals, distance, values)
+    by_chance = float((np.outer(totals, totals) * apart).sum())
+    if not by_chance:
+        return float("nan")
+    return 1 - (float(sizes.sum()) - 1) * float((together * apart).sum()) / by_chance
+
+
+def _distances(totals: Floats, distance: Distance, values: Floats | None) -> Floats:
+    if distance == "nominal":
+        return 1 - np.eye(len(totals))
+    if distance == "interval":
+        given = np.arange(len(totals), dtype=np.float64) if values is None else values
+        differences: Floats = np.subtract.outer(given, given) ** 2
+        return differences
+    if distance != "ordinal":
+        raise SettingError(f"alpha is nominal, ordinal or interval, not {distance!r}")
+    # The values up to and with one, each end counted half: |difference| is what lies between the two.
+    middles = np.cumsum(totals) - totals / 2
+    between: Floats = np.subtract.outer(middles, middles) ** 2
+    return between
+
+
+NAMES = ("pearson", "spearman", "kendall")
+
+FEWEST_POINTS = 3
+"""Two points always lie on a line."""
+
+_NO_SPREAD = 1e-12
+
+
+@dataclass(frozen=True, eq=False)
+class Points:
+    """Pairs of values and the cluster of each."""
+
+    first: Floats
+    second: Floats
+    clusters: Ints
+
+    def __len__(self) -> int:
+        return len(self.first)
+
+    @property
+    def dialogues(self) -> int:
+        """Return the number of clusters that have a point."""
+        return len(np.unique(self.clusters))
+
+    def values(self) -> Floats:
+        """Return the three coefficients of the points as they are."""
+        once = np.ones((1, int(self.clusters.max(initial=-1)) + 1), np.int64)
+        coefficients: Floats = self.resampled(once)[0]
+        return coefficients
+
+    def resampled(self, counts: Ints) -> Floats:
+        """Return the three coefficients of each resample, a row each; `counts`: how often it takes each cluster."""
+        rho, tau = _rank_correlations(self, counts)
+        return np.column_stack((_pearson_resampled(self, counts), rho, tau))
+
+
+@dataclass(frozen=True, eq=False)
+class MeanPoints(Points):
+    """Pairs of means, of the pairs of each group (system): `groups` numbers them from 0."""
+
+    groups: Ints
+    size: int
+
+    def __len__(self) -> int:
+        return self.size
+
+    def resampled(self, counts: Ints) -> Floats:
+        """Return the three coefficients of each resample's means; NaN where a group has no pair in it."""
+        shape = (counts.shape[1], self.size)
+        cells = self.clusters * self.size + self.groups
+        columns = (None, self.first, self.second)
+        cell_sums = [np.bincount(cells, column, minlength=shape[0] * shape[1]).reshape(shape) for column in columns]
+        number, first, second = (counts.astype(np.float64) @ sums for sums in cell_sums)
+        number = np.where(number == 0, np.nan, number)
+        first, second = first / number, second / number
+        clusters, coefficients = np.arange(self.size), np.full((len(counts), len(NAMES)), np.nan)
+        for row in np.flatnonzero(~np.isnan(first).any(axis=1)).tolist():
+            coefficients[row] = Points(first[row], second[row], clusters).values()
+        return coefficients
+
+
+def pearson(first: Floats, second: Floats) -> float:
+    """Return Pearson's r; NaN where a column is constant."""
+    if not len(first) or _constant(first) or _constant(second):
+        return math.nan
+    one, other = first - first.mean(), second - second.mean()
+    return max(-1.0, min(1.0, float(one @ other / math.sqrt(float(one @ one) * float(other @ other)))))
+
+
+def _constant(column: Floats) -> bool:
+    spread = float(np.ptp(column)) if len(column) else 0.0
+    return spread <= _NO_SPREAD * float(np.abs(column).max(initial=0))
+
+
+def within_one(column: Floats) -> Floats:
+    """Return the values divided by a power of two, so that they lie within -1 and 1.
+
+    No correlation changes by that, and no square of a value is too large or too small to be a number.
+    """
+    scaled: Floats = np.ldexp(column, -int(np.frexp(np.abs(column).max(initial=0.0))[1]))
+    return scaled
+
+
+def _pearson_resampled(points: Points, counts: Ints) -> Floats:
+    """Compute r from sums per cluster: what a resample needs of them is one product of matrices."""
+    if not len(points) or _constant(points.first) or _constant(points.second):
+        return np.full(len(counts), np.nan)
+    # Standardised before, so that sums of squares lose no digits.
+    x, y = (standardised(column) for column in (points.first, points.second))
+    terms = (np.ones(len(x)), x, y, x * x, y * y, x * y)
+    clusters = counts.shape[1]
+    sums = np.column_stack([np.bincount(points.clusters, term, minlength=clusters) for term in terms])
+    n, sx, sy, sxx, syy, sxy = (counts.astype(np.float64) @ sums).T
+    with np.errstate(divide="ignore", invalid="ignore"):  # a resample may be empty or constant
+        free_x, free_y = sxx - sx * sx / n, syy - sy * sy / n
+        r = (sxy - sx * sy / n) / np.sqrt(free_x * free_y)
+        r[(free_x <= _NO_SPREAD * sxx) | (free_y <= _NO_SPREAD * syy)] = np.nan
+    clipped: Floats = np.clip(r, -1, 1)
+    return clipped
+
+
+def standardised(column: Floats) -> Floats:
+    """Return the values with mean 0 and standard deviation 1; the column is not constant."""
+    centred: Floats = column - column.mean()
+    centred /= math.sqrt(float(centred @ centred) / len(column))
+    return centred
+
+
+def _rank_correlations(points: Points, counts: Ints) -> tuple[Floats, Floats]:
+    order = np.argsort(points.first, kind="stable")
+    first = points.first[order]
+    groups = np.append(np.flatnonzero(np.diff(first, prepend=np.nan)), len(first)).astype(np.int64)
+    distinct, levels = np.unique(points.second[order], return_inverse=True)
+    rho, tau = np.empty(len(counts)), np.empty(len(counts))
+    weights = np.empty(len(first), np.int64)
+    tree, level_weights = np.empty((2, len(distinct)), np.int64)
+    ranks = np.empty(len(distinct))
+    scratch = (weights, tree, level_weights, ranks)
+    rank_correlations(counts, points.clusters[order], groups, levels.astype(np.int64), *scratch, rho, tau)
+    return rho, tau
+
+
+def kurtosis(column: Floats) -> float:
+    """Return the fourth moment over the squared variance: 3 for normal values, more with heavy tails; NaN for none."""
+    if _constant(column):
+        return math.nan
+    return float((standardised(column) ** 4).mean())
+
+
+def spearman_matrix(columns: Mapping[str, Floats]) -> Floats:
+    """Return Spearman's rho of every two columns over the rows that both have, 1 on the diagonal.
+
+    NaN where fewer than three rows are left or one of the two is constant.
+    """
+    names = list(columns)
+    matrix: Floats = np.eye(len(names))
+    known = {name: np.isfinite(columns[name]) for name in names}
+    complete = {name: ranks(columns[name]) for name in names if known[name].all()}
+    for (row, one), (column, other) in combinations(enumerate(names), 2):
+        if one in complete and other in complete:
+            left, right = complete[one], complete[other]
+        else:
+            both = known[one] & known[other]
+            left, right = ranks(columns[one][both]), ranks(columns[other][both])
+        enough = len(left) >= FEWEST_POINTS
+        matrix[row, column] = matrix[column, row] = pearson(left, right) if enough else np.nan
+    return matrix
+
+
+def ranks(values: Floats) -> Floats:
+    """Return the rank of each value from 1, equal values sharing the mean of their ranks."""
+    _, inverse, counts = np.unique(values, return_inverse=True, return_counts=True)
+    means: Floats = np.cumsum(counts) - (counts - 1) / 2
+    return means[inverse.ravel()]
+
+
+DISTANCES: tuple[Distance, ...] = ("nominal", "ordinal", "interval")
+
+
+class Ceiling(Struct, frozen=True):
+    """How far annotators agree; NaN where that cannot be said."""
+
+    n: int
+    """Responses with two annotators or more."""
+    annotators: tuple[int, int]
+    """The fewest and the most annotators of such a response."""
+    alpha: dict[str, float] = {}
+    one_against_others: dict[str, float] = {}
+    reason: str | None = None
+
+
+def ceiling(annotations: Sequence[Floats]) -> Ceiling:
+    """Compute the agreement of the annotators of a quality, one array of values per response."""
+    several = [values for values in annotations if len(values) > 1]
+    if not several:
+        return Ceiling(0, (0, 0), reason="no response has the values of two annotators or more")
+    sizes = [len(values) for values in several]
+    distinct, codes = np.unique(np.concatenate(several), return_inverse=True)
+    units = np.repeat(np.arange(len(several)), sizes)
+    counts = np.zeros((len(several), len(distinct)))
+    np.add.at(counts, (units, codes), 1)
+    alpha: dict[str, float] = {distance: krippendorff_alpha(counts, distance, distinct) for distance in DISTANCES}
+    return Ceiling(len(several), (min(sizes), max(sizes)), alpha, one_against_others(several))
+
+
+def one_against_others(annotations: Sequence[Floats]) -> dict[str, float]:
+    """Return the correlations of each annotator with the mean of the others, averaged over annotators."""
+    correlations = []
+    for annotator in range(max(map(len, annotations))):
+        answered = [values for values in annotations if len(values) > annotator]
+        own = np.array([values[annotator] for values in answered])
+        others = np.array([(values.sum() - values[annotator]) / (len(values) - 1) for values in answered])
+        if len(answered) >= FEWEST_POINTS:
+            correlations.append(Points(own, others, np.arange(len(answered))).values())
+    known = np.array([values for values in correlations if not np.isnan(values).any()]).reshape(-1, len(NAMES))
+    means = known.mean(axis=0) if len(known) else np.full(len(NAMES), np.nan)
+    return dict(zip(NAMES, means.tolist(), strict=True))

@@ -1,0 +1,267 @@
+"""Intervals by a formula: from a value, its standard error over dialogues, and the range it can lie in.
+
+    student   value -+ t * error, not beyond the range
+    wilson    for a value within a range of two ends, as a share p = (value - least) / (largest - least):
+              (p + t^2 / 2m -+ t * sqrt(p (1 - p) / m + t^2 / 4m^2)) / (1 + t^2 / m),   m = p (1 - p) / error^2
+    gaffke    for a mean of bounded values whose distribution is unknown (see below)
+    rows      mean -+ t * std / sqrt(rows), t = 1.97 unless given: that of dialog-eval, as if every row stood alone
+
+t is Student's factor for the level, with the degrees of freedom that the clusters are worth (`clusters`, which also has
+the error). `wilson` is for yes/no values (all at one end of the range or at the other) and for values of all rows
+together, `student` for other means. m is how many independent values would be as sure: of yes/no values never more than
+there are. Of yes/no values that stand alone m is their number, and t that of the normal distribution, since the share
+tells their spread. Where the value is at an end of its range, nothing is known of the spread within dialogues: every
+dialogue counts as one such value.
+
+`gaffke` is for the values of tasks that were tried repeatedly (pass^k): bounded, few, and often 0 but for a few tasks,
+which the standard error of some tasks does not show. With K values x_k as fractions of the range, and a sample
+D_1 ... D_{K+1} of weights from the flat Dirichlet distribution (the Bayesian bootstrap), the upper end is the quantile
+(1 + level) / 2 of D_1 x_1 + ... + D_K x_K + D_{K+1} * 1; the lower end is the same with the signs reversed. The
+additional value at the end of the range stands for what was not observed. For yes/no values that is Clopper and
+Pearson's exact interval. No distribution on a bounded range is known for which it covers less than `level`. The
+quantile is computed by numerical inversion of the moment generating function, without random numbers.
+
+Papers: Student 1908, "The Probable Error of a Mean", Biometrika; Wilson 1927, "Probable Inference, the Law of
+Succession, and Statistical Inference", JASA; Korn and Graubard 1998, "Confidence Intervals for Proportions with Small
+Expected Number of Positive Counts Estimated from Survey Data", Survey Methodology; Gaffke 2005, "Three Test Statistics
+for a Nonparametric One-Sided Hypothesis on the Mean of a Nonnegative Variable", Mathematical Methods of Statistics;
+Learned-Miller and Thomas 2019, "A New Confidence Interval for the Mean of a Bounded Random Variable".
+
+Edge cases: of a single row or a single dialogue nothing can be said: there is no interval. A value that counts
+different things (distinct) has none either until dialogues are resampled (`analysis.values`).
+"""
+
+from __future__ import annotations
+
+import math
+import sys
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
+from functools import lru_cache
+from statistics import NormalDist
+from typing import Literal, get_args
+
+import numpy as np
+
+from dialeval.core.arrays import Floats
+from dialeval.core.errors import SettingError
+from dialeval.core.exact import ClusterError
+from dialeval.core.fold import DEFAULT_T, Analytic, Bounds, Estimate, Level
+
+# Student's t distribution: quantiles for intervals, p-values for tests, without the weight of a statistics library.
+
+_NORMAL_FROM = 10_000_000
+"""Degrees of freedom from which the normal distribution is the same to eight digits."""
+
+_MOST_STEPS = 200
+_CLOSE_ENOUGH = 1e-13
+
+
+def two_sided_t(level: float, rows: int) -> float:
+    """Return the t for which mean -+ t * std / sqrt(rows) has the given level; NaN for fewer than two rows."""
+    return t_factor(level, rows - 1) if rows > 1 else math.nan
+
+
+@lru_cache(maxsize=1024)
+def t_factor(level: float, freedom: float) -> float:
+    """Return the t beyond which, on both sides together, there is 1 - level of the distribution."""
+    normal = NormalDist().inv_cdf((1 + level) / 2)
+    if freedom >= _NORMAL_FROM or not normal:  # a level too small to tell from 0 has the factor 0
+        return normal
+    low, high = normal, 2 * normal
+    while 1 - two_sided_p(high, freedom) < level:
+        low, high = high, 2 * high
+    # Newton's steps from the left end of the bracket, on a curve that bends one way; halving where one leaves it.
+    t = low
+    front = math.exp(math.lgamma((freedom + 1) / 2) - math.lgamma(freedom / 2)) / math.sqrt(freedom * math.pi)
+    for _ in range(_MOST_STEPS):
+        away = level - 1 + two_sided_p(t, freedom)
+        low, high = (t, high) if away > 0 else (low, t)
+        step = t + away / (2 * front * (1 + t * t / freedom) ** (-(freedom + 1) / 2))
+        step = step if low < step < high else (low + high) / 2
+        if abs(step - t) <= _CLOSE_ENOUGH * t:
+            return step
+        t = step
+    return t
+
+
+def two_sided_p(t: float, freedom: float) -> float:
+    """Return the probability of a value at least as far from 0 as t; NaN without a degree of freedom."""
+    if freedom < 1 or math.isnan(t):
+        return math.nan
+    return incomplete_beta(freedom / (freedom + t * t), freedom / 2, 0.5)
+
+
+def incomplete_beta(x: float, a: float, b: float) -> float:
+    """Return the regularized incomplete beta function, by its continued fraction."""
+    if x <= 0:  # the share of a t so near to 0, or so far from it, that its square is lost in rounding
+        return 0.0
+    if x > (a + 1) / (a + b + 2):  # the fraction converges fast on the other side
+        return 1 - incomplete_beta(1 - x, b, a)
+    front = math.exp(math.lgamma(a + b) - math.lgamma(a) - math.lgamma(b) + a * math.log(x) + b * math.log1p(-x)) / a
+    numerator, denominator, value = 1.0, 1 / (1 - (a + b) * x / (a + 1)), 1 / (1 - (a + b) * x / (a + 1))
+    for m in range(1, 10_000):
+        for term in (
+            m * (b - m) * x / ((a + 2 * m - 1) * (a + 2 * m)),
+            -(a + m) * (a + b + m) * x / ((a + 2 * m) * (a + 2 * m + 1)),
+        ):
+            denominator = 1 / (1 + term * denominator)
+            numerator = 1 + term / numerator
+            value *= numerator * denominator
+        if abs(numerator * denominator - 1) < 1e-16:
+            break
+    return front * value
+
+
+Kind = Literal["clustered", "rows", "none"]
+DEFAULT_LEVEL = 0.95
+
+_STEP, _LAST_NODE, _HALVINGS, _CLOSE = 0.02, 10.0, 14, 1e-12
+"""Of Gaffke's interval: the nodes of the integral, the halvings that find its line, and the precision of an end."""
+
+
+@dataclass(frozen=True)
+class IntervalChoice:
+    """Which intervals estimates get; `t` is the factor of `rows` and chooses it, `level` is 0.95 unless given."""
+
+    kind: Kind | None = None
+    t: float | None = None
+    level: float | None = None
+
+    def __post_init__(self) -> None:
+        if self.kind is not None and self.kind not in get_args(Kind):
+            raise SettingError(f"intervals are {', '.join(get_args(Kind))}, not {self.kind!r}")
+        if self.t is not None and not self.t > 0:
+            raise SettingError(f"t is the factor of a confidence and above 0, not {self.t}")
+        if self.t is not None and self.level is not None:
+            raise SettingError("give t or a confidence level, not both")
+        if self.t is not None and self.kind not in (None, "rows"):
+            raise SettingError(f"t is the factor of intervals over rows; intervals that are {self.kind} have none")
+        if self.level is not None and not 0 < self.level < 1:
+            raise SettingError(f"a confidence level lies between 0 and 1, such as 0.95; it is not {self.level}")
+
+    def added_to(self, estimate: Estimate, bounds: Bounds) -> Estimate:
+        """Add the interval to an estimate; `bounds` are the ends of what the metric can give."""
+        plain = replace(estimate, error=None)
+        if self.kind == "rows" or self.t is not None:
+            return self._over_rows(plain)
+        found = None if self.kind == "none" else clustered(estimate, bounds, self.level or DEFAULT_LEVEL)
+        if found is None:
+            return replace(plain, confidence=math.nan)
+        (low, high), how = found
+        return replace(plain, interval=(low, high), confidence=(high - low) / 2, interval_by=how)
+
+    def _over_rows(self, estimate: Estimate) -> Estimate:
+        t = DEFAULT_T if self.t is None else self.t
+        if self.level is not None:
+            t = two_sided_t(self.level, estimate.scored)
+        return estimate.with_confidence(t, self.level)
+
+
+def clustered(estimate: Estimate, bounds: Bounds, level: float) -> tuple[tuple[float, float], Analytic] | None:
+    """Compute the interval over dialogues, or over independent rows, and its method; None where there is none."""
+    error, value = estimate.error, estimate.mean
+    if error is None or error.clusters < 2 or not math.isfinite(value):
+        return None
+    dialogues = estimate.level is Level.DIALOGUE or error.over_dialogues
+    over: Literal["dialogues", "rows"] = "dialogues" if dialogues else "rows"
+    if error.values:
+        how = Analytic("gaffke", level, over, error.clusters, None, None, error.error)
+        return gaffke(error.values, bounds, level), how
+    if all(map(math.isfinite, bounds)) and (error.yes_no or estimate.corpus):
+        worth, freedom = _worth(value, error, bounds)
+        t = t_factor(level, freedom)
+        how = Analytic("wilson", level, over, error.clusters, t, _or_none(freedom), error.error)
+        return wilson(value, worth, bounds, t), how
+    t = t_factor(level, error.freedom)
+    how = Analytic("student", level, over, error.clusters, t, error.freedom, error.error)
+    return student(value, error.error, bounds, t), how
+
+
+def _or_none(freedom: float) -> float | None:
+    return freedom if math.isfinite(freedom) else None
+
+
+def student(value: float, error: float, bounds: Bounds, t: float) -> tuple[float, float]:
+    """value -+ t * error, not beyond the bounds."""
+    low, high = value - t * error, value + t * error
+    # A value may itself be beyond its bounds by a rounding.
+    return max(low, min(bounds[0], value)), min(high, max(bounds[1], value))
+
+
+def wilson(value: float, worth: float, bounds: Bounds, t: float) -> tuple[float, float]:
+    """Wilson's interval of a value that is worth so many independent ones, within the bounds."""
+    least, width = bounds[0], bounds[1] - bounds[0]
+    share = _share(value, bounds)
+    more = t * t / worth
+    half = t * math.sqrt(share * (1 - share) / worth + more / (4 * worth))
+    low, high = ((share + more / 2 + way * half) / (1 + more) for way in (-1, 1))
+    # Rounding must neither leave the range nor lose the value.
+    return min(least + width * max(low, 0.0), value), max(least + width * min(high, 1.0), value)
+
+
+def gaffke(values: Iterable[tuple[float, int]], bounds: Bounds, level: float) -> tuple[float, float]:
+    """Return Gaffke's interval for the mean of values within the bounds, given with how often each occurs."""
+    least, width = bounds[0], bounds[1] - bounds[0]
+    counted = [(_share(value, bounds), count) for value, count in values]
+    high = _gaffke_upper(counted, (1 - level) / 2)
+    low = 1 - _gaffke_upper([(1 - value, count) for value, count in counted], (1 - level) / 2)
+    return least + width * low, least + width * high
+
+
+def _gaffke_upper(counted: Sequence[tuple[float, int]], tail: float) -> float:
+    """Return the point that the mean, with Dirichlet weights and 1 as an additional value, exceeds with `tail`."""
+    values, counts = np.array([*counted, (1.0, 1)], np.float64).T
+    low, high = float((values[:-1] * counts[:-1]).sum() / counts[:-1].sum()), 1.0
+    at_low, at_high, moved = math.nan, math.nan, ""  # logarithms of what exceeds the ends, over the tail
+    while high - low > _CLOSE:
+        # False position, with the value of an end that stays halved (Illinois); the middle while one is not known.
+        point = low + (high - low) * at_low / (at_low - at_high)
+        point = point if low < point < high else (low + high) / 2
+        ratio = math.log(max(_exceeding(values - point, counts), sys.float_info.min) / tail)
+        if abs(ratio) < _CLOSE:
+            return point
+        if ratio > 0:
+            low, at_low, at_high = point, ratio, at_high / 2 if moved == "low" else at_high
+            moved = "low"
+        else:
+            high, at_high, at_low = point, ratio, at_low / 2 if moved == "high" else at_low
+            moved = "high"
+    return high
+
+
+def _exceeding(away: Floats, counts: Floats) -> float:
+    """Return P(sum of G_j a_j > 0), where G_j has the gamma distribution of shape n_j (`counts`).
+
+    It is the integral of M(s) / s, M(s) = product of (1 - a_j s)^-n_j, along the complex numbers with a real part
+    between 0 and 1 / max a. It hardly oscillates where that part makes the integrand smallest on the real axis.
+    """
+    left, right = 0.0, 1 / float(away.max())
+    for _ in range(_HALVINGS):
+        real = (left + right) / 2
+        left, right = (real, right) if (counts * away / (1 - away * real)).sum() < 1 / real else (left, real)
+    flat = 1 - away * real
+    scale = 1 / math.sqrt(float((counts * (away / flat) ** 2).sum()) + 1 / real**2)
+    nodes = np.arange(0.0, _LAST_NODE, _STEP)
+    heights, weights = scale * np.sinh(nodes), np.cosh(nodes) * _STEP
+    weights[0] /= 2
+    slopes = np.outer(heights, away / flat)
+    logs = -(counts * np.log1p(slopes**2)).sum(axis=1) / 2 - np.log(np.hypot(real, heights))
+    angles = (counts * np.arctan(slopes)).sum(axis=1) - np.arctan2(heights, real)
+    sizes = np.exp(logs - float((counts * np.log(flat)).sum()))
+    return float((sizes * np.cos(angles) * weights).sum()) * scale / math.pi
+
+
+def _share(value: float, bounds: Bounds) -> float:
+    return min(max((value - bounds[0]) / (bounds[1] - bounds[0]), 0.0), 1.0)
+
+
+def _worth(value: float, error: ClusterError, bounds: Bounds) -> tuple[float, float]:
+    """Return the effective sample size of a value, and its degrees of freedom."""
+    share = _share(value, bounds)
+    spread = share * (1 - share)
+    if not spread or (error.yes_no and not error.over_dialogues):
+        return error.clusters, math.inf  # nothing about the spread is estimated
+    most = float(error.scored) if error.yes_no else math.inf
+    squared = (error.error / (bounds[1] - bounds[0])) ** 2
+    return min(spread / squared, most) if squared else most, error.freedom

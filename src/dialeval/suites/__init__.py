@@ -1,0 +1,1 @@
+"""Published evaluation suites, one folder each; they do not import each other."""

@@ -1,0 +1,183 @@
+"""`dialeval breakdown`: breakdown detectors, as the challenge (DBDC) evaluates them."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from dialeval.cli import options
+from dialeval.cli.output import (
+    check_places,
+    check_transposed,
+    exit_status,
+    print_run,
+    print_warnings,
+    printing_all_faults,
+    save_run,
+    say,
+    say_next,
+    show,
+    write,
+)
+
+if TYPE_CHECKING:
+    from dialeval.suites.breakdown.evaluation import BreakdownRun
+
+
+def read_thresholds(_context: click.Context, parameter: click.Parameter, value: str) -> list[float]:
+    """Read one threshold or several by commas."""
+    try:
+        return [float(part) for part in value.split(",")]
+    except ValueError:
+        raise click.BadParameter(f"{value!r} is no number, nor several by commas", param=parameter) from None
+
+
+def _data(*, required: bool) -> options.Decorator:
+    where = "Annotated dialogues: folder of *.log.json, .jsonl, .tar.gz."
+    return click.option("-p", "--data", required=required, type=click.Path(), help=where)
+
+
+class _WithDetect(click.Command):
+    """A command whose arguments are files, and which has a command of its own, `detect`."""
+
+    def make_context(
+        self, info_name: str | None, args: list[str], parent: click.Context | None = None, **extra: Any
+    ) -> click.Context:
+        if args[:1] == ["detect"]:
+            return detect.make_context(f"{info_name} detect", args[1:], parent=parent, **extra)
+        return super().make_context(info_name, args, parent=parent, **extra)
+
+
+@options.examples(
+    "dialeval breakdown labels/ -p data/ -t 0.5",
+    "dialeval breakdown mine.jsonl theirs.jsonl -p test.jsonl -t 0,0.3,0.5 --development dev/ -o results/",
+    "dialeval breakdown labels/ -p data/ --match position --lenient",
+    "dialeval breakdown detect chats.jsonl -o labels/",
+)
+@click.command(cls=_WithDetect)
+@options.responses("labels")
+@_data(required=True)
+@click.option(
+    "-t",
+    "--threshold",
+    default="0.0",
+    callback=read_thresholds,
+    help="Share from which on T or X is the reference; several by commas.",
+)
+@options.choice(
+    "--match", ["turn-index", "position"], "Match labels with turns by turn-index, or by position as the original does."
+)
+@click.option("--lenient", is_flag=True, help="Count faults of the files and go on.")
+@click.option("--development", type=click.Path(), help="Annotated dialogues for the floor of the mean distribution.")
+@click.option(
+    "--anchors/--no-anchors",
+    default=True,
+    show_default=False,
+    help="Also score floors and ceilings.  [default: as soon as there is a table]",
+)
+@click.option("--turns", "turns_file", type=options.FILE, help="Write a CSV row per turn.")
+@options.output_folder
+@click.option(
+    "-f",
+    "--format",
+    "format_",
+    type=click.Choice(("original", *options.FORMATS)),
+    help="Print as.  [default: original for one detector and threshold, else table]",
+)
+@options.transpose
+@options.limits
+@options.confidence
+@options.intervals
+@options.threads
+@printing_all_faults
+def breakdown(
+    labels: str | dict[str, str],
+    threshold: list[float],
+    anchors: bool,
+    turns_file: Path | None,
+    output: Path | None,
+    force: bool,
+    format_: str | None,
+    transpose: bool,
+    limits: options.Limits,
+    intervals: options.Intervals,
+    **inputs: Any,
+) -> int:
+    """Evaluate dialogue breakdown detectors: labels and probabilities against what annotators said.
+
+    LABELS are folders of *.labels.json, .jsonl files or .tar.gz archives, one detector each; NAME=PATH names one.
+    Prints the lines of the challenge's eval.py. As a table, detectors stand beside floors (detectors that look at
+    nothing) and ceilings (annotators against each other), so that a figure can be read between them.
+    """
+    from dialeval.suites.breakdown.evaluation import evaluate_breakdown
+
+    single = (isinstance(labels, str) or len(labels) == 1) and len(threshold) == 1
+    format_ = format_ or ("original" if single else "table")
+    if format_ == "original" and not single:
+        raise click.UsageError("-f original prints one detector at one threshold")
+    check_transposed(format_, transpose)
+    check_places(output, labels, inputs["data"], inputs["development"], files=(turns_file,))
+    anchors = anchors and (format_ != "original" or output is not None)
+    inputs["intervals"] = intervals.kind
+    run = evaluate_breakdown(labels=labels, threshold=threshold, anchors=anchors, **inputs)
+    run = intervals.added_to(run, inputs["confidence"])
+    if output is not None:
+        from dialeval.suites.breakdown.evaluation import with_curves
+
+        save_run(with_curves(run), output, force)
+    if turns_file is not None:
+        from dialeval.suites.breakdown.report import turns_csv
+
+        write(turns_file, turns_csv(run).encode(), "turns in")
+    print_breakdown(run, format_, transpose)
+    say_next(run, format_, output)
+    return exit_status(limits.gates(run))
+
+
+@options.examples(
+    "dialeval breakdown detect chats.jsonl -o labels/",
+    "dialeval breakdown detect -p data/ -o labels/ && dialeval breakdown labels/ -p data/ -f table",
+)
+@click.command()
+@click.argument("chats", nargs=-1, type=click.Path())
+@_data(required=False)
+@click.option(
+    "-o", "--output", required=True, type=click.Path(path_type=Path), help="Folder, or .jsonl file, of labels."
+)
+@options.judge
+@options.row_fields
+@printing_all_faults
+def detect(chats: tuple[str, ...], output: Path, **inputs: Any) -> None:
+    """Label the turns of CHATS where people would see a breakdown, by the judge of `dialeval judge`.
+
+    CHATS are files of chats, or of rows with contexts; -p takes dialogues of the challenge instead. The labels are
+    those of a detector in the challenge, which `dialeval breakdown` evaluates: shares of O (no breakdown), T (possibly
+    one) and X. A turn is its index among the messages.
+    """
+    from dialeval.core.files import check_file
+    from dialeval.suites.breakdown.judge import detect as run
+    from dialeval.suites.breakdown.judge import save_labels
+
+    check_file(output if output.suffix == ".jsonl" else None, chats, inputs["data"])
+    documents = run(chats, **inputs)
+    save_labels(documents, output)
+    turns = [turn["labels"][0]["breakdown"] for document in documents for turn in document["turns"]]
+    counted = ", ".join(f"{label} {turns.count(label)}" for label in ("O", "T", "X"))
+    say(f"{len(turns)} turns of {len(documents)} dialogues in {output}: {counted}")
+
+
+def print_breakdown(run: BreakdownRun, format_: str, transpose: bool = False) -> None:
+    """Print a run of detectors; `original`: one of them, as the challenge's program does."""
+    from dialeval.suites.breakdown.report import original, tables_text
+
+    if format_ != "original":
+        print_run(run, format_, transpose)
+        if format_ == "table":
+            show("\n" + tables_text(run))
+        return
+    if len(run.detectors) > 1:
+        raise click.UsageError(f"there are {len(run.detectors)} detectors; choose one, or another format (-f table)")
+    show(original(run))
+    print_warnings(run.warnings)

@@ -1,0 +1,260 @@
+"""Evaluate breakdown detectors: read, floors and ceilings next to them, run, tables, curves.
+
+`BreakdownRun` is a `Run` like any other, with the counts behind its scores: counts and both confusion tables per
+detector and threshold, and one row per turn.
+
+`with_curves` adds `Run.details["curves"]` for a saved run: by detector a list of dialogues, their turns, the shares of
+O, T and X among annotators, the detector's label and probabilities, and what was said. Those in which detectors and
+annotators differ most come first, and of many dialogues the rest is left out.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass, field, replace
+from itertools import groupby
+from typing import Any, cast
+
+import numpy as np
+
+from dialeval.core.arguments import checked
+from dialeval.core.arrays import Floats, Ints
+from dialeval.core.batch import Need
+from dialeval.core.columns import NumberColumn
+from dialeval.core.errors import SettingError
+from dialeval.core.fold import Estimate, Metric
+from dialeval.core.result import Result, Run
+from dialeval.core.run_schema import Role
+from dialeval.core.signature import Signature
+from dialeval.core.version import __version__
+from dialeval.engine.folding import Options, Progress, run_sources
+from dialeval.engine.plan import Plan
+from dialeval.io.rows import Rows
+from dialeval.io.sources import memory_sources
+from dialeval.stats.correlation import Distance, krippendorff_alpha
+from dialeval.stats.intervals import Kind
+from dialeval.suites.breakdown import metrics as detection
+from dialeval.suites.breakdown.documents import Findings
+from dialeval.suites.breakdown.metrics import LABELS, BreakdownDistance, Codes, Tables, shares
+from dialeval.suites.breakdown.reading import BreakdownData, Match, read, read_logs
+
+CURVES = "curves"
+MOST = 60
+"""Dialogues whose curves are kept."""
+DIGITS = 4
+
+_ANNOTATOR, _ORACLE = "ceiling/annotator", "ceiling/oracle"
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class BreakdownRun(Run):
+    """The results of breakdown detectors, with the counts and turns behind them."""
+
+    tables: dict[str, dict[float, Tables]] = field(default_factory=dict)
+    """Statistics and confusion tables by detector and threshold."""
+    data: BreakdownData | None = None
+
+    def __eq__(self, other: object) -> bool:
+        """Equal figures make equal runs: what is loaded again is a plain `Run`, its tables are in `details`."""
+        if not isinstance(other, Run):
+            return NotImplemented
+        names = ("systems", "version", "warnings", "details")
+        return all(getattr(self, name) == getattr(other, name) for name in names)
+
+    __hash__ = None
+
+    @property
+    def detectors(self) -> list[str]:
+        """The systems that are neither floors nor ceilings."""
+        return list(self.tables)
+
+    def turns(self, threshold: float | None = None) -> Iterator[dict[str, Any]]:
+        """One row per detector and annotated turn; at the first threshold unless another is given."""
+        if self.data is None:
+            return
+        for rows in self.data.systems:
+            at = next(iter(self.tables[rows.system])) if threshold is None else threshold
+            yield from _turns(rows, at, self[rows.system])
+
+
+@checked
+def evaluate_breakdown(
+    data: Any,
+    labels: Any,
+    threshold: float | Sequence[float] = 0.0,
+    *,
+    match: Match = "turn-index",
+    lenient: bool = False,
+    development: Any = None,
+    anchors: bool = True,
+    t: float | None = None,
+    confidence: float | None = None,
+    intervals: Kind | None = None,
+    threads: int | None = None,
+    progress: Progress | None = None,
+) -> BreakdownRun:
+    """Score breakdown detectors as the challenge (DBDC) does.
+
+    `data`: annotated dialogues, a folder of `*.log.json`, a JSONL file, a .tar.gz, or parsed documents. `labels`: the
+    output of a detector, a folder of `*.labels.json` or likewise; several as a list, or a mapping of names to them.
+    `threshold`: from which share on T or X is the reference label; several are scored in one pass, and their figures
+    are called `accuracy(threshold=0.5)` and so on. `match`: `turn-index`, or `position` as in the original program.
+    `lenient`: count faults in the warnings and go on. `development`: annotated dialogues from which the floor of the
+    mean distribution is taken. `anchors`: also score floors and ceilings, systems called `floor/...`, `ceiling/...`.
+    `t`, `confidence`, `intervals`: as for `evaluate`.
+    """
+    thresholds = _thresholds(threshold)
+    read_data = read(data, labels, match, lenient)
+    warnings, systems = list(read_data.warnings), list(read_data.systems)
+    if anchors:
+        known = None
+        if development is not None:
+            findings = Findings(lenient)
+            known = read_logs(development, findings).counts
+            warnings += findings.warnings()
+        systems += _anchors(read_data, thresholds, known)
+    # All needs of these metrics are met; and without the registry, which imports every metric, the start is faster.
+    plan, roles = Plan(_metrics(thresholds)), _roles(systems[len(read_data.systems) :])
+    options = Options(t=t, confidence=confidence, intervals=intervals, threads=threads, progress=progress)
+    run = run_sources(memory_sources(systems, roles), lambda _source, _available: plan, options=options).run
+    results = dict(run.systems)
+    if anchors:
+        results[_ANNOTATOR] = _with_alpha(results[_ANNOTATOR], read_data.annotated.counts)
+    dialogues = len(read_data.annotated.dialogues)
+    tables = {
+        rows.system: {at: detection.tables_of(_codes(rows, at)[0], dialogues, at) for at in thresholds}
+        for rows in read_data.systems
+    }
+    details = {name: [asdict(table) for table in by.values()] for name, by in tables.items()}
+    return BreakdownRun(results, __version__, (*warnings, *run.warnings), {"breakdown": details}, tables, read_data)
+
+
+def _roles(anchors: Sequence[Rows]) -> dict[str, Role]:
+    return {rows.system: "ceiling" if rows.system in (_ANNOTATOR, _ORACLE) else "floor" for rows in anchors}
+
+
+def _thresholds(threshold: float | Sequence[float]) -> list[float]:
+    given = [threshold] if isinstance(threshold, int | float) else list(threshold)
+    if not given:
+        raise SettingError("give at least one threshold")
+    return list(dict.fromkeys(map(float, given)))
+
+
+def _metrics(thresholds: list[float]) -> dict[str, Metric[Any]]:
+    """What to compute by its name: the short ones at one threshold, written out at several."""
+    families: tuple[Any, ...] = (detection.LabelAccuracy, detection.BreakdownDetection)
+    metrics: dict[str, Metric[Any]] = {}
+    for threshold in thresholds:
+        for family in families:
+            for name, preset in family.presets.items():
+                metric = family(**preset, threshold=threshold)
+                metrics[name if len(thresholds) == 1 else metric.name] = metric
+    distance: Any = BreakdownDistance
+    return metrics | {name: distance(**preset) for name, preset in BreakdownDistance.presets.items()}
+
+
+def _anchors(data: BreakdownData, thresholds: list[float], development: Floats | None) -> Iterator[Rows]:
+    """Floors over the turns of the data, ceilings over its annotators."""
+    first, counts, where = data.systems[0], data.annotated.counts, data.annotated.where
+    for name, labels in detection.floors(counts, thresholds, development).items():
+        columns = {**first.columns, Need.LABELS: NumberColumn(labels)}
+        yield replace(first, system=name, columns=columns, where=where)
+    for name, (rows, labels, rest) in (
+        (_ANNOTATOR, detection.annotators(counts)),
+        (_ORACLE, detection.oracle(counts)),
+    ):
+        columns = {Need.LABELS: NumberColumn(labels), Need.ANNOTATIONS: NumberColumn(rest)}
+        yield replace(first.take(rows), system=name, columns=columns, where=where)
+
+
+def _with_alpha(result: Result, counts: Floats) -> Result:
+    digest = NumberColumn(counts).digest
+    estimates = dict(result.estimates)
+    distances: tuple[Distance, ...] = ("nominal", "ordinal")
+    for distance in distances:
+        key = f"alpha-{distance}"
+        alpha = krippendorff_alpha(counts, distance)
+        scored = 0 if np.isnan(alpha) else int((counts.sum(axis=1) >= 2).sum())
+        signature = Signature.of(key, definition=1, dialeval=__version__, annotations=digest)
+        estimates[key] = Estimate(alpha, 0.0, len(counts), scored, corpus=True, signature=signature)
+    return replace(result, estimates=estimates)
+
+
+def _codes(rows: Rows, threshold: float) -> tuple[Codes, Floats, Floats]:
+    """The codes of a detector's turns, its labels with their probabilities, and the shares of annotators."""
+    labels, counts = (cast("NumberColumn", rows.columns[need]).matrix for need in (Need.LABELS, Need.ANNOTATIONS))
+    share = shares(counts)
+    return Codes.of(labels, share, threshold), labels, share
+
+
+def _turns(rows: Rows, threshold: float, result: Result) -> Iterator[dict[str, Any]]:
+    codes, labels, share = _codes(rows, threshold)
+    correct = np.where(codes.scored, codes.label == codes.reference, np.nan)
+    items = {
+        key: est.items for key, est in result.items() if key in BreakdownDistance.presets and est.items is not None
+    }
+    turns: Ints = np.arange(len(rows)) if rows.turns is None else rows.turns
+    for row, turn in enumerate(turns.tolist()):
+        yield {
+            "system": rows.system,
+            "dialogue": "" if rows.dialogues is None else rows.dialogues[row],
+            "turn": turn,
+            "threshold": threshold,
+            "label": _name(codes.label[row]),
+            "reference": _name(codes.reference[row]),
+            "lenient-reference": _name(codes.lenient[row]),
+            "correct": None if np.isnan(correct[row]) else bool(correct[row]),
+            **{f"share-{name}": float(share[row, code]) for code, name in enumerate(LABELS)},
+            **{f"prob-{name}": float(labels[row, code + 1]) for code, name in enumerate(LABELS)},
+            **{key: float(values[row]) for key, values in items.items()},
+        }
+
+
+def _name(code: float) -> str:
+    """The label of a code; `?` for one that is none of the three, nothing where there is none."""
+    return "" if np.isnan(code) else LABELS[int(code)] if code < len(LABELS) else "?"
+
+
+def with_curves(run: BreakdownRun, most: int = MOST) -> Run:
+    """Return the run with the curves of its detectors."""
+    curves: dict[str, dict[str, dict[str, Any]]] = {}
+    for (system, dialogue), turns in groupby(run.turns(), key=lambda row: (row["system"], row["dialogue"])):
+        curves.setdefault(system, {})[dialogue] = _curve(dialogue, list(turns))
+    if not curves:
+        return run
+    far: dict[str, list[float]] = {}
+    for mine in curves.values():
+        for dialogue, curve in mine.items():
+            far.setdefault(dialogue, []).append(_distance(curve))
+    chosen = sorted(far, key=lambda dialogue: -float(np.mean(far[dialogue])))[:most]
+    said = {} if run.data is None else run.data.annotated.utterances(set(chosen))
+    kept = {
+        system: [{**mine[name], "said": [list(each) for each in said.get(name, ())]} for name in chosen if name in mine]
+        for system, mine in curves.items()
+    }
+    return replace(run, details={**run.details, CURVES: kept})
+
+
+def _curve(dialogue: str, turns: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
+    return {
+        "dialogue": dialogue,
+        "turns": [row["turn"] for row in turns],
+        "reference": [row["reference"] for row in turns],
+        "label": [row["label"] for row in turns],
+        "shares": [[_rounded(row[f"share-{label}"]) for label in LABELS] for row in turns],
+        "probabilities": [[_rounded(row[f"prob-{label}"]) for label in LABELS] for row in turns],
+    }
+
+
+def _distance(curve: Mapping[str, Any]) -> float:
+    """Return how far apart the two expectations of a breakdown are, on average over turns."""
+    gaps = [
+        abs(human[0] - detector[0])
+        for human, detector in zip(curve["shares"], curve["probabilities"], strict=True)
+        if human[0] is not None and detector[0] is not None
+    ]
+    return float(np.mean(gaps)) if gaps else 0.0
+
+
+def _rounded(value: float) -> float | None:
+    return None if np.isnan(value) else round(float(value), DIGITS)

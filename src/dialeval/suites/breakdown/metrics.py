@@ -1,0 +1,394 @@
+"""Breakdown detection: labels and probabilities of a detector against what annotators said of a turn (DBDC).
+
+Annotators call a turn O (not a breakdown), T (possibly one) or X (a breakdown); the *shares* are the fractions of them.
+
+    reference          = the label with the largest share (ties: O before T before X), O if that share < threshold
+    lenient reference  = O if O >= T + X;  X (which stands for T and X) if T + X >= threshold;  else O
+
+Shares are floats and are compared as floats, as in the original: T + X is a sum of two rounded shares. A turn without
+any O, T or X has no reference.
+
+Labels:
+
+    accuracy     = turns whose label is the reference / turns
+    precision-x  = turns labeled X that are X / turns labeled X
+    recall-x     = turns labeled X that are X / turns that are X
+    f1-x         = 2 * precision * recall / (precision + recall)
+
+and the same for `tx`, where T and X are one label and the reference is the lenient one.
+
+Probabilities p against shares q, over the labels O, T, X (`o-t-x`), with T and X as one (`o-tx`), or with O and T as
+one (`ot-x`); then the mean over turns, lower is better, and thresholds play no part:
+
+    jsd  = (KL(p, m) + KL(q, m)) / 2   with m = (p + q) / 2 and logarithms to base 2
+    mse  = sum((p - q)^2) / number of labels
+
+Paper: Higashinaka et al. 2017, "Overview of Dialogue Breakdown Detection Challenge 3", DSTC6 workshop. The scores are
+those of the challenge's eval.py.
+
+Edge cases of labels, all as in the original: a precision, recall or F that is undefined is 0. A label other than O, T
+and X is wrong in the accuracy and left out of precision, recall and F. A turn without a label or a reference is not
+scored; the original ends there.
+
+Edge cases of probabilities: they are used as they are, whatever their sum (reading complains about a sum away from 1).
+A turn without labels or reference, or with a probability that is below 0 or not finite (or beyond 1e9), is not scored;
+the original ends there or prints nan.
+
+The columns: `Need.ANNOTATIONS` holds three counts per turn (O, T, X), `Need.LABELS` four numbers: the code of the
+detector's label (`O`, `T`, `X`, `OTHER` for anything else, NaN where there is none) and its three probabilities.
+
+Floors and ceilings are detectors that look at nothing, and how well people do. Floors, below which a submission has
+learned nothing:
+
+- `best-constant`: the label that is right most often at the threshold, with probability 1;
+- `always-X`: X with probability 1, the best recall there is;
+- `mean`: the annotators' mean distribution for every turn, its largest label as the hard one. It comes from the
+  development set, or where none is given from the test set itself, which no honest detector could know.
+
+On the data of the challenge the mean distribution beats most submissions in JS divergence and squared error.
+
+Ceilings; turns with fewer than two annotators say nothing about agreement and are left out:
+
+- `annotator`: every annotator in turn as a detector, against the other annotators of the turn. The label is what the
+  annotator said, with probability 1. A bound for hard labels; it is none for distances, because one person has no
+  distribution.
+- `oracle`: a detector that knows the shares of a turn, against as many new annotators drawn at random (from a fixed
+  seed) from these shares: what chance in the choice of annotators leaves even to a perfect detector. A bound for labels
+  and distances alike; single turns of a real detector may be luckier.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Literal, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from dialeval.core.arrays import Floats, Ints
+from dialeval.core.batch import Batch, Need
+from dialeval.core.errors import SettingError
+from dialeval.core.fold import RowMetric
+from dialeval.metrics.counting import CountMetric, Flags
+
+LABELS = ("O", "T", "X")
+O, T, X = range(3)  # noqa: E741  (the challenge's own names)
+OTHER = 3
+"""The code of a label that is none of the three."""
+LARGEST = 1e9
+"""What is larger is no probability on any scale, and would swallow all other turns."""
+SEED = 6
+"""Of the sampled annotators; fixed, so that the same data gives the same ceiling."""
+
+Grouping = Literal["o-t-x", "o-tx", "ot-x"]
+_GROUPS = {"o-t-x": ((O,), (T,), (X,)), "o-tx": ((O,), (T, X)), "ot-x": ((O, T), (X,))}
+
+
+def shares(counts: Floats) -> Floats:
+    """The share of each label per turn; NaN for a turn without any."""
+    with np.errstate(invalid="ignore"):  # 0 / 0
+        share: Floats = counts / counts.sum(axis=1, keepdims=True)
+    return share
+
+
+def hard_reference(share: Floats, threshold: float) -> Floats:
+    """The code of the reference label per turn; NaN where there is none."""
+    codes = np.argmax(share, axis=1).astype(np.float64)  # the first of equal ones
+    codes[share.max(axis=1, initial=-np.inf) < threshold] = O
+    return np.where(np.isnan(share[:, O]), np.nan, codes)
+
+
+def lenient_reference(share: Floats, threshold: float) -> Floats:
+    """`O` or `X` per turn, T and X being taken together; NaN where there is no reference."""
+    broken = share[:, T] + share[:, X]
+    codes = np.where((share[:, O] < broken) & (broken >= threshold), float(X), float(O))
+    return np.where(np.isnan(share[:, O]), np.nan, codes)
+
+
+def shares_of(batch: Batch) -> Floats:
+    """The shares of a batch, computed once."""
+    counts = batch.numbers(Need.ANNOTATIONS)
+    return batch.derived("breakdown-shares", lambda: shares(counts))
+
+
+class Codes(NamedTuple):
+    """Codes of the label, the reference and the lenient reference per turn; NaN where there is none."""
+
+    label: Floats
+    reference: Floats
+    lenient: Floats
+
+    @classmethod
+    def of(cls, labels: Floats, share: Floats, threshold: float) -> Codes:
+        """The codes of a detector's labels and of what annotators said."""
+        return cls(labels[:, 0], hard_reference(share, threshold), lenient_reference(share, threshold))
+
+    @property
+    def scored(self) -> npt.NDArray[np.bool_]:
+        """The turns with a label and a reference."""
+        return ~(np.isnan(self.label) | np.isnan(self.reference))
+
+
+def codes_of(batch: Batch, threshold: float) -> Codes:
+    """The codes of a batch, computed once per threshold."""
+    share, labels = shares_of(batch), batch.numbers(Need.LABELS)
+    return batch.derived(("breakdown-codes", threshold), lambda: Codes.of(labels, share, threshold))
+
+
+@dataclass(frozen=True)
+class LabelAccuracy(RowMetric):
+    """Share of turns with the annotators' label (dialogue breakdown)."""
+
+    family = "accuracy"
+    presets = {"accuracy": {}}
+    subject = Need.LABELS
+    needs = frozenset({Need.LABELS, Need.ANNOTATIONS})
+    better = "higher"
+    bounds = (0.0, 1.0)
+
+    threshold: float = 0.0
+
+    def __post_init__(self) -> None:
+        check_threshold(self.threshold)
+
+    def score(self, batch: Batch) -> Floats:
+        codes = codes_of(batch, self.threshold)
+        return np.where(codes.scored, (codes.label == codes.reference).astype(np.float64), np.nan)
+
+
+class DetectionCounts(NamedTuple):
+    """Numbers of turns: labeled breakdowns that are real ones (true positives), all labeled ones, all real ones."""
+
+    found: float = 0
+    labelled: float = 0
+    real: float = 0
+
+    @property
+    def precision(self) -> float:
+        """True positives / predicted positives; 0 if nothing is labeled."""
+        return self.found / self.labelled if self.labelled else 0.0
+
+    @property
+    def recall(self) -> float:
+        """True positives / positives; 0 if there are none."""
+        return self.found / self.real if self.real else 0.0
+
+    @property
+    def f1(self) -> float:
+        """The harmonic mean of both; 0 if both are."""
+        both = self.precision + self.recall
+        return 2 * self.precision * self.recall / both if both else 0.0
+
+
+@dataclass(frozen=True)
+class BreakdownDetection(CountMetric):
+    """Precision, recall or F of the turns labelled as breakdowns."""
+
+    family = "breakdown-detection"
+    presets = {
+        f"{figure}-{of}": {"figure": figure, "of": of} for of in ("x", "tx") for figure in ("precision", "recall", "f1")
+    }
+    subject = Need.LABELS
+    needs = frozenset({Need.LABELS, Need.ANNOTATIONS})
+    better = "higher"
+    width = len(DetectionCounts._fields)
+    has_items = False
+    bounds = (0.0, 1.0)
+
+    figure: Literal["precision", "recall", "f1"] = "f1"
+    of: Literal["x", "tx"] = "x"
+    threshold: float = 0.0
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        check_threshold(self.threshold)
+
+    def __str__(self) -> str:
+        # The short name with its threshold, f1-x(threshold=0.5): people know the figures by these names.
+        settings = f"(threshold={self.threshold})" if self.threshold else ""
+        return f"{self.figure}-{self.of}{settings}"
+
+    @property
+    def contribution(self) -> str:
+        return f"breakdowns/{self.of}/{self.threshold}"
+
+    def row_counts(self, batch: Batch) -> tuple[Ints, Flags]:
+        codes = codes_of(batch, self.threshold)
+        label, hard, lenient = codes
+        known = codes.scored & (label != OTHER)
+        if self.of == "x":
+            labelled, real = known & (label == X), known & (hard == X)
+        else:
+            labelled, real = known & ((label == T) | (label == X)), known & (lenient == X)
+        return np.column_stack([labelled & real, labelled, real]).astype(np.int64), codes.scored
+
+    def formula(self, counts: Ints | Floats) -> Floats:
+        return np.array([getattr(DetectionCounts(*line), self.figure) for line in counts.tolist()], np.float64)
+
+
+def check_threshold(threshold: float) -> None:
+    """Refuse what no share can be compared with."""
+    if not np.isfinite(threshold):
+        raise SettingError(f"a threshold is a number such as 0.5, not {threshold}")
+
+
+@dataclass(frozen=True)
+class BreakdownDistance(RowMetric):
+    """Distance of a detector's probabilities from the annotators' shares."""
+
+    family = "breakdown-distance"
+    presets = {
+        f"{measure}-{grouping}": {"measure": measure, "grouping": grouping}
+        for measure in ("jsd", "mse")
+        for grouping in _GROUPS
+    }
+    subject = Need.LABELS
+    needs = frozenset({Need.LABELS, Need.ANNOTATIONS})
+    better = "lower"
+    bounds = (0.0, math.inf)
+
+    measure: Literal["jsd", "mse"] = "jsd"
+    grouping: Grouping = "o-t-x"
+
+    def score(self, batch: Batch) -> Floats:
+        share, probabilities = shares_of(batch), batch.numbers(Need.LABELS)[:, 1:]
+        distance = jensen_shannon if self.measure == "jsd" else squared_error
+        with np.errstate(all="ignore"):  # what cannot be scored is sorted out below
+            values = distance(grouped(probabilities, self.grouping), grouped(share, self.grouping))
+            usable = ((probabilities >= 0) & (probabilities <= LARGEST)).all(axis=1) & np.isfinite(values)
+        return np.where(usable, values, np.nan)
+
+
+def grouped(distribution: Floats, grouping: Grouping) -> list[Floats]:
+    """A column per label of the grouping, added up from left to right as the original does."""
+    return [
+        sum((distribution[:, label] for label in group[1:]), distribution[:, group[0]]) for group in _GROUPS[grouping]
+    ]
+
+
+def jensen_shannon(left: list[Floats], right: list[Floats]) -> Floats:
+    """The Jensen-Shannon divergence of each row, in bits."""
+    middle = [(p + q) / 2 for p, q in zip(left, right, strict=True)]
+    return (divergence(left, middle) + divergence(right, middle)) / 2
+
+
+def squared_error(left: list[Floats], right: list[Floats]) -> Floats:
+    """The mean squared difference of each row."""
+    squares = [(p - q) ** 2 for p, q in zip(left, right, strict=True)]
+    return sum(squares[1:], squares[0]) / len(squares)
+
+
+def divergence(left: list[Floats], right: list[Floats]) -> Floats:
+    """Return the Kullback-Leibler divergence of each row, in bits; 0 counts as 0 times any logarithm."""
+    parts = [np.where(p == 0, 0.0, p * np.log2(p / q)) for p, q in zip(left, right, strict=True)]
+    return sum(parts[1:], parts[0])
+
+
+@dataclass(frozen=True)
+class Tables:
+    """The statistics and both confusion tables of one detector at one threshold, as the challenge prints them.
+
+    `confusion[label][reference]` counts turns over O, T, X; `confusion_lenient` has the references O and X only, X for
+    T and X together. Turns without a label or a reference, and labels other than O, T, X, are in neither table; so the
+    numbers of labels, which the original adds up from the first table, need not add up to the turns.
+    """
+
+    threshold: float
+    dialogues: int
+    turns: int
+    scored: int
+    """Turns with a label and a reference."""
+    correct: int
+    references: dict[str, int]
+    """How many turns have each reference label."""
+    confusion: dict[str, dict[str, int]]
+    confusion_lenient: dict[str, dict[str, int]]
+
+    @property
+    def x(self) -> DetectionCounts:
+        """The counts behind precision and recall of X."""
+        labelled = self.confusion["X"]
+        return DetectionCounts(labelled["X"], sum(labelled.values()), self.references["X"])
+
+    @property
+    def tx(self) -> DetectionCounts:
+        """The counts behind precision and recall of T and X together."""
+        rows = self.confusion_lenient
+        found, labelled = rows["T"]["X"] + rows["X"]["X"], sum(rows["T"].values()) + sum(rows["X"].values())
+        return DetectionCounts(found, labelled, sum(row["X"] for row in rows.values()))
+
+
+def tables_of(codes: Codes, dialogues: int, threshold: float) -> Tables:
+    """Count the tables of one detector."""
+    label, hard, lenient = codes
+    known = codes.scored & (label != OTHER)
+    confusion = _cross(label[known], hard[known], LABELS)
+    return Tables(
+        threshold=threshold,
+        dialogues=dialogues,
+        turns=len(label),
+        scored=int(codes.scored.sum()),
+        correct=int((label == hard).sum()),
+        references={name: sum(row[name] for row in confusion.values()) for name in LABELS},
+        confusion=confusion,
+        confusion_lenient=_cross(label[known], lenient[known], ("O", "X")),
+    )
+
+
+def _cross(label: Floats, reference: Floats, names: Sequence[str]) -> dict[str, dict[str, int]]:
+    pairs: Ints = (3 * label + reference).astype(np.int64)
+    rows = np.bincount(pairs, minlength=9).reshape(3, 3).tolist()
+    return {label: {name: row[LABELS.index(name)] for name in names} for label, row in zip(LABELS, rows, strict=True)}
+
+
+def floors(counts: Floats, thresholds: Sequence[float], development: Floats | None = None) -> dict[str, Floats]:
+    """The labels column of each floor by its name; `counts` are the annotations of the test set."""
+    columns = {}
+    for threshold in thresholds:
+        best = best_constant(counts, threshold)
+        columns[f"floor/best-constant-{LABELS[best]}"] = constant(best, len(counts))
+    columns["floor/always-X"] = constant(X, len(counts))
+    mean = mean_distribution(counts if development is None else development)
+    name = "floor/mean-of-test-set" if development is None else "floor/mean-of-development-set"
+    columns[name] = np.tile([float(np.argmax(mean)), *mean], (len(counts), 1))
+    return columns
+
+
+def best_constant(counts: Floats, threshold: float) -> int:
+    """The code of the most frequent reference (ties: O before T before X)."""
+    reference = hard_reference(shares(counts), threshold)
+    known = reference[~np.isnan(reference)].astype(np.int64)
+    return int(np.argmax(np.bincount(known, minlength=len(LABELS))))
+
+
+def constant(code: int, turns: int) -> Floats:
+    """The labels column of a detector that always says the same, and is sure of it."""
+    return np.tile([float(code), *np.eye(len(LABELS))[code]], (turns, 1))
+
+
+def mean_distribution(counts: Floats) -> Floats:
+    """The mean of the turns' shares."""
+    share = shares(counts)
+    known = share[~np.isnan(share[:, 0])]
+    mean: Floats = known.mean(axis=0) if len(known) else np.full(len(LABELS), 1 / len(LABELS))
+    return mean
+
+
+def annotators(counts: Floats) -> tuple[Ints, Floats, Floats]:
+    """Each annotator of each turn as a detector: rows of the data, labels column, annotations that are left."""
+    usable = np.flatnonzero(counts.sum(axis=1) >= 2)
+    repeats = counts[usable].astype(np.int64)
+    rows = np.repeat(usable, repeats.sum(axis=1))
+    codes = np.repeat(np.tile(np.arange(len(LABELS)), len(usable)), repeats.ravel())
+    own = np.eye(len(LABELS))[codes]
+    return rows, np.column_stack([codes.astype(np.float64), own]), counts[rows] - own
+
+
+def oracle(counts: Floats, seed: int = SEED) -> tuple[Ints, Floats, Floats]:
+    """A detector that knows the shares: rows of the data, labels column, annotations drawn from the shares."""
+    rows = np.flatnonzero(counts.sum(axis=1) >= 1)
+    share = shares(counts[rows])
+    drawn = np.random.default_rng(seed).multinomial(counts[rows].sum(axis=1).astype(np.int64), share)
+    return rows, np.column_stack([np.argmax(share, axis=1).astype(np.float64), share]), drawn.astype(np.float64)

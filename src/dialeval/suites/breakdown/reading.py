@@ -1,0 +1,486 @@
+"""Data of the dialogue breakdown detection challenge: annotated dialogues, and the labels of detectors for them.
+
+    read(data, labels) -> one `Rows` per detector, a row per annotated system turn
+
+Turns of the user and turns without annotations are passed over. Annotations other than O, T and X do not count. Where
+reading is lenient, turns of any other speaker count as the system's, and a `turn-index` may be anything: the original
+looks only for the user's turns, and never at an index.
+
+The labels of a dialogue are found by its dialogue-id: as the file `<dialogue-id>.labels.json`, or in a JSONL file by
+the `dialogue-id` of a line. Within the dialogue they are matched with the annotated turns
+
+- by `turn-index` (the default): an entry belongs to the turn that it names;
+- by `position`, as in the original: the n-th entry belongs to the n-th annotated turn, whatever it names. A detector
+  that labels turns which nobody annotated is silently shifted by this.
+
+Where the two differ a warning says so. Every problem of every file is raised at once, or counted where reading is
+lenient (see `documents`). Of several `labels` of an entry the first counts; probabilities may be numbers in strings.
+A row of labels holds the code of the label (O 0, T 1, X 2, anything else 3) and the three probabilities; NaN for what
+is missing.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Collection, Iterable, Mapping
+from dataclasses import dataclass, field
+from itertools import chain
+from operator import attrgetter, itemgetter
+from typing import Any, Literal, NamedTuple, get_args
+
+import numpy as np
+from msgspec import UNSET
+
+from dialeval.core.arrays import Floats, Ints, offsets_of
+from dialeval.core.batch import Need
+from dialeval.core.columns import NumberColumn, TextColumn
+from dialeval.core.errors import DataError, Fault, SettingError
+from dialeval.core.rowtable import NO_TURN
+from dialeval.io.rows import Rows
+from dialeval.suites.breakdown.documents import (
+    LABELS,
+    LOGS,
+    SYSTEM,
+    USER,
+    Dialogue,
+    Document,
+    Files,
+    Findings,
+    Listed,
+    Place,
+    Problem,
+    Store,
+    Turn,
+    decode_dialogue,
+    name_turns,
+    open_stores,
+    parse,
+)
+
+Match = Literal["turn-index", "position"]
+
+SUM_TOLERANCE = 0.02
+"""How far a sum of probabilities may be from 1: three that are rounded to two decimals can be off by 0.015."""
+
+_LARGEST_INDEX = 1 << 62
+_CODES = {"O": 0.0, "T": 1.0, "X": 2.0}
+_OTHER = 3.0
+_KEYS = ("breakdown", "prob-O", "prob-T", "prob-X")
+_fields, _letter = itemgetter(*_KEYS), attrgetter("breakdown")
+_NONE = (np.nan, np.nan, np.nan, np.nan)
+_SHOWN_DIALOGUES = 3
+
+_MATCHED = {
+    "turn-index": "Labels are matched by turn-index here; the original would match them by position "
+    "(--match position).",
+    "position": "Labels are matched by position here, as in the original: if turn-index is right, labels are taken "
+    "for other turns. Leave --match position out.",
+}
+
+
+class Utterance(NamedTuple):
+    """A turn of a dialogue: its turn-index if it has one, whether the user said it, and the text."""
+
+    turn: int | None
+    by_user: bool
+    text: str
+
+
+@dataclass(frozen=True, eq=False)
+class Annotated:
+    """All annotated turns, dialogue after dialogue."""
+
+    where: str
+    dialogues: list[str]
+    places: list[Place]
+    """Where each dialogue is."""
+    offsets: Ints
+    """Dialogue `k` has the turns `offsets[k]` to `offsets[k + 1]`."""
+    turns: Ints
+    """The turn-index of each; `NO_TURN` where there is none."""
+    counts: Floats
+    """O, T and X of each."""
+    all_turns: list[list[Turn]]
+    """Every turn of each dialogue, without annotations."""
+
+    def utterances(self, dialogues: Collection[str]) -> dict[str, list[Utterance]]:
+        """Return what was said in some dialogues, by name."""
+        found = {}
+        for name, turns in zip(self.dialogues, self.all_turns, strict=True):
+            if name in dialogues:
+                said = [turn for turn in turns if isinstance(turn.utterance, str)]
+                found[name] = [
+                    Utterance(
+                        turn.index if type(turn.index) is int and turn.index != NO_TURN else None,
+                        turn.speaker == USER,
+                        # It becomes part of a saved run, which holds no halves of characters.
+                        turn.utterance.encode("utf-8", "backslashreplace").decode(),
+                    )
+                    for turn in said
+                ]
+        return found
+
+
+def read_logs(source: Any, findings: Findings) -> Annotated:
+    """Read the annotated turns of a folder, a file, an archive, or of documents that are parsed already."""
+    dialogues: list[Dialogue] = []
+    places: list[Place] = []
+    sizes: list[int] = []
+    indices: list[int] = []
+    judgments: list[str] = []
+    """A letter per annotator for each turn: so they are counted ten times as fast as one by one."""
+    try:
+        for store in open_stores(source, LOGS).values():
+            for document in store.documents():
+                dialogue = decode_dialogue(document, findings)
+                judged = None if dialogue is None else _judged_turns(document, dialogue.turns, findings)
+                if dialogue is None or judged is None:
+                    continue
+                dialogues.append(dialogue)
+                places.append(document.place)
+                sizes.append(len(judged))
+                for turn in judged:
+                    judgments.append("".join(map(_letter, turn.annotations)))  # type: ignore[arg-type]
+                    indices.append(turn.index)
+                for turn in dialogue.turns:
+                    turn.annotations = None
+    except DataError as error:
+        findings.refuse(*error.faults)
+        raise DataError(findings.faults) from None
+    letters, starts = np.frombuffer("".join(judgments).encode(), np.uint8), offsets_of(map(len, judgments))[:-1]
+    counts = np.stack([np.add.reduceat(letters == ord(label), starts, dtype=np.float64) for label in "OTX"], axis=1)
+    if others := len(letters) - int(counts.sum()):
+        findings.remarks.append(f"{others} annotations are none of O, T and X and do not count")
+    annotated = Annotated(
+        where=os.fspath(source) if isinstance(source, str | os.PathLike) else "data",
+        dialogues=[dialogue.name for dialogue in dialogues],
+        places=places,
+        offsets=offsets_of(sizes),
+        turns=np.array(indices, np.int64),
+        counts=counts,
+        all_turns=[dialogue.turns for dialogue in dialogues],
+    )
+    _check_annotated(annotated, findings)
+    return annotated
+
+
+def _judged_turns(document: Document, turns: list[Turn], findings: Findings) -> list[Turn] | None:
+    """Return the annotated turns of a system; None if one of them cannot be used."""
+    judged, unnumbered, others = [], [], []
+    for at, turn in enumerate(turns):
+        if turn.speaker == USER or (turn.annotations is not UNSET and not turn.annotations):
+            continue
+        if turn.annotations is UNSET or turn.speaker is UNSET:
+            lacking = "annotations" if turn.annotations is UNSET else "speaker"
+            what = f"is no dialogue of the challenge: Object missing required field `{lacking}` - at `$.turns[{at}]`"
+            findings.add(Problem.UNREADABLE_LOG, document.place, what)
+            return None
+        judged.append(turn)
+        if type(turn.index) is not int or not -1 <= turn.index < _LARGEST_INDEX:
+            unnumbered.append(at)
+            turn.index = NO_TURN
+        if turn.speaker != SYSTEM:
+            others.append(at)
+    for kind, places, what in (
+        (Problem.BAD_INDEX, unnumbered, "the turn-index is no whole number from 0 on"),
+        (Problem.OTHER_SPEAKER, others, "the speaker is neither S nor U"),
+    ):
+        if places:
+            findings.add(kind, document.place, f"{name_turns(places)} of the list: {what}", len(places))
+    return judged
+
+
+def _check_annotated(annotated: Annotated, findings: Findings) -> None:
+    """Report dialogues that are there twice, and turns without an O, T or X."""
+    seen: dict[str, str] = {}
+    for place, dialogue in zip(annotated.places, annotated.dialogues, strict=True):
+        if dialogue in seen:
+            findings.add(Problem.REPEATED_DIALOGUE, place, f"the dialogue {dialogue!r} is also in {seen[dialogue]}")
+        seen.setdefault(dialogue, place[0])
+    for at, rows in _rows_by_dialogue(annotated, annotated.counts.sum(axis=1) == 0):
+        what = f"{name_turns(annotated.turns[rows].tolist())}: no annotation is O, T or X"
+        findings.add(Problem.NO_REFERENCE, annotated.places[at], what, len(rows))
+
+
+def _rows_by_dialogue(annotated: Annotated, chosen: Any) -> list[tuple[int, Ints]]:
+    """Return the chosen rows of each dialogue that has some."""
+    rows: Ints = np.flatnonzero(chosen)
+    owners, starts = np.unique(np.searchsorted(annotated.offsets, rows, side="right") - 1, return_index=True)
+    return list(zip(owners.tolist(), np.split(rows, starts[1:]), strict=False))
+
+
+def read_chats(source: Any) -> list[dict[str, Any]]:
+    """Read dialogues as chats, as `rows.chats` reads them, without their annotations.
+
+    Every turn that is not the user's is the assistant's. A turn is at the place that its index names; where that is not
+    so, as with every other problem, all problems are raised at once.
+    """
+    findings, chats = Findings(), []
+    for store in open_stores(source, LOGS).values():
+        for document in store.documents():
+            dialogue = decode_dialogue(document, findings)
+            if dialogue is None:
+                continue
+            turns = dialogue.turns
+            moved = [at for at, turn in enumerate(turns) if turn.index != at]
+            silent = [at for at, turn in enumerate(turns) if not isinstance(turn.utterance, str)]
+            if moved:
+                what = f"turn {turns[moved[0]].index} is the {moved[0] + 1}. of the list, counted from index 0"
+                findings.add(Problem.BAD_INDEX, document.place, what, len(moved))
+            if silent:
+                findings.add(Problem.UNREADABLE_LOG, document.place, f"{name_turns(silent)} of the list: no utterance")
+            messages = [
+                {"role": "user" if turn.speaker == USER else "assistant", "content": turn.utterance} for turn in turns
+            ]
+            chats.append({"dialog_id": dialogue.name, "messages": messages})
+    findings.warnings()  # raises all problems
+    return chats
+
+
+@dataclass
+class LabelsReader:
+    """Read the labels of one detector into one row of numbers per annotated turn."""
+
+    annotated: Annotated
+    findings: Findings
+    match: Match
+    name: str
+    places: list[Place] = field(default_factory=list)
+    """Where the labels of each dialogue are."""
+    differing: list[str] = field(default_factory=list)
+    unused: int = 0
+    several: int = 0
+
+    def read(self, source: Store) -> Floats:
+        """Return the labels column."""
+        wanted, ends = self.annotated.turns.tolist(), self.annotated.offsets.tolist()
+        rows: list[tuple[Any, ...]] = []
+        listed = self._by_dialogue(source) if isinstance(source, Listed) else {}
+        for at, dialogue in enumerate(self.annotated.dialogues):
+            turns = wanted[ends[at] : ends[at + 1]]
+            found = self._of_file(source, dialogue) if isinstance(source, Files) else listed.get(dialogue)
+            if found is None:
+                what = f"there are no labels for the dialogue {dialogue!r}"
+                self.findings.add(Problem.NO_LABELS, (source.where, None), what, len(turns))
+            document = found or Document(source.where, None, None)
+            self.places.append(document.place)
+            rows += [_NONE] * len(turns) if document.content is None else self._matched(dialogue, turns, document)
+        self._remark()
+        values = _numbers(rows)
+        self._check(values)
+        return values
+
+    def _by_dialogue(self, source: Listed) -> dict[str, Document]:
+        """Parse the documents of a list, by their dialogue-id."""
+        documents: dict[str, Document] = {}
+        for document in map(self._parsed, source.documents()):
+            dialogue = _dialogue_id(document)
+            if not isinstance(dialogue, str):
+                if document.content is not None:
+                    self.findings.add(Problem.UNREADABLE_LABELS, document.place, "has no dialogue-id")
+            elif dialogue in documents:
+                what = f"there are labels for the dialogue {dialogue!r} before"
+                self.findings.add(Problem.REPEATED_LABELS, document.place, what)
+            else:
+                documents[dialogue] = document
+        return documents
+
+    def _of_file(self, source: Files, dialogue: str) -> Document | None:
+        """Parse the labels file of a dialogue; None if there is no such file."""
+        name = dialogue + LABELS
+        if name not in source.names:
+            return None
+        try:
+            document = self._parsed(source.document(name))
+        except DataError as error:
+            self.findings.add_error(Problem.UNREADABLE_LABELS, (f"{source.where}/{name}", None), error)
+            return Document(source.where, None, None)
+        other = _dialogue_id(document)
+        if document.content is not None and other != dialogue:
+            called = "no dialogue" if other is None else f"the dialogue {other!r}"
+            self.findings.add(Problem.OTHER_DIALOGUE, document.place, f"holds the labels of {called}, not {dialogue!r}")
+        return document
+
+    def _parsed(self, document: Document) -> Document:
+        """Return a document with its content parsed; None for content that is no JSON."""
+        try:
+            return document._replace(content=parse(document, self.findings))
+        except DataError as error:
+            self.findings.add_error(Problem.UNREADABLE_LABELS, document.place, error)
+            return document._replace(content=None)
+
+    def _matched(self, dialogue: str, turns: list[int], document: Document) -> list[tuple[Any, ...]]:
+        """Return the labels of each annotated turn of a dialogue."""
+        indices, values = self._entries(document)
+        if indices == turns:
+            return values
+        by_position = [at if at < len(values) else None for at in range(len(turns))]
+        by_index = self._by_index(indices, turns, document)
+        if any(one != other for one, other in zip(by_position, by_index, strict=True) if one is not None):
+            self.differing.append(dialogue)
+        chosen = by_position if self.match == "position" else by_index
+        missing = [turn for turn, at in zip(turns, chosen, strict=True) if at is None]
+        if missing:
+            what = f"{name_turns(missing)}: no labels ({len(values)} entries for {len(turns)} annotated turns)"
+            self.findings.add(Problem.MISSING_TURNS, document.place, what, len(missing))
+        self.unused += len(values) - sum(at is not None for at in chosen)
+        return [_NONE if at is None else values[at] for at in chosen]
+
+    def _entries(self, document: Document) -> tuple[list[Any], list[tuple[Any, ...]]]:
+        """Return the turn-index of every entry, and its code and probabilities; report what an entry lacks."""
+        given = document.content.get("turns") if isinstance(document.content, dict) else None
+        if not isinstance(given, list):
+            self.findings.add(Problem.UNREADABLE_LABELS, document.place, 'has no list of "turns"')
+            return [], []
+        indices, values = [], []
+        for at, entry in enumerate(given):
+            index, labels = (entry.get("turn-index"), entry.get("labels")) if isinstance(entry, dict) else (None, None)
+            indices.append(index)
+            if not isinstance(labels, list) or not labels or not isinstance(labels[0], dict):
+                self.findings.add(Problem.BAD_ENTRY, document.place, f"entry {at}: no labels", 1)
+                values.append(_NONE)
+                continue
+            self.several += len(labels) > 1
+            try:
+                label, *probabilities = _fields(labels[0])
+            except KeyError:
+                lacking = ", ".join(key for key in _KEYS if key not in labels[0])
+                self.findings.add(Problem.BAD_ENTRY, document.place, f"entry {at}: no {lacking}", 1)
+                label, *probabilities = (labels[0].get(key, UNSET) for key in _KEYS)
+            code = _CODES.get(label, _OTHER) if isinstance(label, str) else np.nan if label is UNSET else _OTHER
+            values.append((code, *probabilities))
+        return indices, values
+
+    def _by_index(self, indices: list[Any], turns: list[int], document: Document) -> list[int | None]:
+        """Return the entry that names each of the turns, if there is one."""
+        first: dict[int, int] = {}
+        repeated = [
+            index for at, index in enumerate(indices) if type(index) is int and first.setdefault(index, at) != at
+        ]
+        nameless = sum(type(index) is not int for index in indices)
+        if self.match == "turn-index":
+            if repeated:
+                what = f"{name_turns(repeated)}: labels more than once"
+                self.findings.add(Problem.REPEATED_LABELS, document.place, what, len(repeated))
+            if nameless:
+                what = f"{nameless} of {len(indices)} entries have no whole number as turn-index"
+                self.findings.add(Problem.BAD_ENTRY, document.place, what, nameless)
+        return [first.get(turn) for turn in turns]
+
+    def _remark(self) -> None:
+        remarks = self.findings.remarks
+        if self.differing:
+            more = ", ..." if len(self.differing) > _SHOWN_DIALOGUES else ""
+            remarks.append(
+                f"MATCHING MATTERS for {self.name}: in {len(self.differing)} of {len(self.annotated.dialogues)} "
+                f"dialogues ({', '.join(self.differing[:_SHOWN_DIALOGUES])}{more}) the turn-index and the position of "
+                f"labels point to different turns. {_MATCHED[self.match]}"
+            )
+        if self.unused:
+            remarks.append(f"{self.name}: entries that belong to no annotated turn: {self.unused}; not used")
+        if self.several:
+            remarks.append(f"{self.name}: turns with several labels: {self.several}; the first counts")
+
+    def _check(self, values: Floats) -> None:
+        """Report invalid labels and probabilities, once for each of their files."""
+        code, probabilities = values[:, 0], values[:, 1:]
+        there = ~np.isnan(code)
+        with np.errstate(invalid="ignore"):
+            improbable = there & ~((probabilities >= 0) & np.isfinite(probabilities)).all(axis=1)
+            odd = there & ~improbable & ~(np.abs(probabilities.sum(axis=1) - 1) <= SUM_TOLERANCE)
+        problems: tuple[tuple[Any, Problem, str], ...] = (
+            (code == _OTHER, Problem.UNKNOWN_LABEL, "the label is none of O, T and X"),
+            (improbable, Problem.NOT_PROBABLE, "a probability is below 0 or not finite"),
+            (odd, Problem.ODD_SUM, "the probabilities do not add up to 1"),
+        )
+        for bad, kind, what in problems:
+            for owner, rows in _rows_by_dialogue(self.annotated, bad):
+                shown = ", ".join(f"{p:g}" for p in probabilities[rows[0]])
+                first = "" if kind is Problem.UNKNOWN_LABEL else f" (first: {shown})"
+                message = f"{name_turns(self.annotated.turns[rows].tolist())}: {what}{first}"
+                self.findings.add(kind, self.places[owner], message, len(rows))
+
+
+def _dialogue_id(document: Document) -> Any:
+    return document.content.get("dialogue-id") if isinstance(document.content, dict) else None
+
+
+def _numbers(rows: list[tuple[Any, ...]]) -> Floats:
+    """Return the matrix of all labels; what is no number becomes NaN and is reported with other bad probabilities."""
+    try:
+        return np.fromiter(chain.from_iterable(rows), np.float64, 4 * len(rows)).reshape(-1, 4)
+    except (ValueError, TypeError, OverflowError):
+        return np.array([[_number(value) for value in row] for row in rows], np.float64).reshape(-1, 4)
+
+
+def _number(value: Any) -> float:
+    try:
+        return float(value)
+    except (ValueError, TypeError, OverflowError):
+        return float("nan")
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class BreakdownData:
+    """Annotated turns, one `Rows` per detector, and warnings about them."""
+
+    annotated: Annotated
+    systems: list[Rows]
+    warnings: list[str] = field(default_factory=list)
+
+
+def read(data: Any, labels: Any, match: Match = "turn-index", lenient: bool = False) -> BreakdownData:
+    """Read annotated dialogues and the labels of one or several detectors.
+
+    `data`: a folder, a JSONL file or an archive (see `documents`), or parsed dialogues. `labels`: the same for
+    one detector, a list of paths, or a mapping of names to any of these.
+    """
+    if match not in get_args(Match):
+        raise SettingError(f"labels are matched by {' or by '.join(get_args(Match))}, not by {match!r}")
+    findings = Findings(lenient)
+    annotated = read_logs(data, findings)
+    if not annotated.dialogues:
+        fault = Fault(annotated.where, None, "holds no dialogue", "give at least one annotated dialogue")
+        raise DataError([*findings.faults, fault])
+    names = TextColumn.from_strings(annotated.dialogues)
+    # Runs of equal names are one dialogue; a dialogue that is there twice in a row stays whole, which does no harm.
+    dialogues = names.take(np.repeat(np.arange(len(names)), np.diff(annotated.offsets)))
+    counts = NumberColumn(annotated.counts)
+    systems = []
+    for name, source in _detectors(labels, findings).items():
+        values = LabelsReader(annotated, findings, match, name).read(source)
+        columns = {Need.LABELS: NumberColumn(values), Need.ANNOTATIONS: counts}
+        systems.append(Rows(name, columns, dialogues, annotated.turns, source.where))
+    return BreakdownData(annotated, systems, findings.warnings())
+
+
+def _detectors(labels: Any, findings: Findings) -> dict[str, Store]:
+    """Return where the labels are, by the name of their detector."""
+    detectors: dict[str, Store] = {}
+    sources = _sources(labels)
+    if not sources:
+        findings.refuse(Fault("labels", None, "name no detector", "give the labels of at least one"))
+    for name, source in sources:
+        try:
+            stores = open_stores(source, LABELS)
+        except DataError as error:
+            # Nothing can be said of a detector that is not there, but the others may have problems too.
+            findings.refuse(*error.faults)
+            continue
+        for inner, store in stores.items():
+            called = inner if name is None else name if len(stores) == 1 else f"{name}/{inner}"
+            if called in detectors:
+                what = f"the detector {called!r} is also in {detectors[called].where}"
+                findings.refuse(Fault(store.where, None, what, "name them: NAME=PATH, or {name: path}"))
+            detectors.setdefault(called, store)
+    return detectors
+
+
+def _sources(labels: Any) -> list[tuple[str | None, Any]]:
+    if isinstance(labels, Mapping):
+        return [(str(name), source) for name, source in labels.items()]
+    if isinstance(labels, str | os.PathLike) or not isinstance(labels, Iterable):
+        return [(None, labels)]
+    several = list(labels)
+    paths = all(isinstance(source, str | os.PathLike) for source in several)
+    return [(None, source) for source in several] if paths and several else [("labels", several)]

@@ -1,0 +1,1 @@
+"""LSDSCC: MaxBLEU, MDS and PDS of several hypotheses per query against groups of references."""

@@ -1,0 +1,599 @@
+"""Alignment: how similar hypotheses are to groups of references, which group each belongs to, and MDS, PDS and MaxBLEU.
+
+A query has hypotheses and groups of references. Every hypothesis of a query is compared with every group of it; such a
+pair has one place in the flat arrays that aligners fill, in the order of queries, then hypotheses, then groups.
+
+    group of h  = the group r with the largest score(h, r), the first of equal ones
+    MDS         = groups that some hypothesis landed in / groups
+    PDS         = references in those groups / references
+    MaxBLEU     = mean over the hypotheses of the score of their group
+
+A query without groups or with an empty group has none of the three (NaN), nor has one in which some hypothesis cannot
+be compared with some group. Any other query without hypotheses covers nothing: MDS and PDS are 0, and there is no
+MaxBLEU.
+
+An aligner is anything that can be called with a hypothesis and a group of references, each a list of words, and returns
+a number, the larger the more similar. Those below score all pairs of a `Comparison` at once; any other callable is
+called for every pair.
+
+| name | class | what it is |
+|---|---|---|
+| `bleu` | `BleuAligner` | the default of the LSDSCC program, for scores that are to be compared with others' |
+| `nltk-bleu` | `NLTKBleuAligner` | nltk's sentence BLEU with a smoothing method, 0 being none |
+| `nltk-nist` | `NLTKNistAligner` | nltk's sentence NIST |
+| `sacre` | `SacreAligner` | sacreBLEU's sentence BLEU: effective order, brevity penalty |
+| `embedding` | `EmbeddingAligner` | cosine of averaged word vectors, the best reference of a group |
+
+The first three are those of the original, which puts a hypothesis into the first group when it is like none: nothing in
+common with any group still covers one. Under `sacre` and `embedding` one without a score above 0 lands nowhere.
+
+Scores of the first three are computed exactly as in the originals: the same logarithms, added up in the same order. Two
+groups may be equally good on paper, 6 * 1 = 3 * 2 matches, and only rounding decides which one is taken.
+
+Edge cases: a group without references is NaN everywhere. NIST is NaN for a hypothesis of fewer than n words and for a
+group of empty references; nltk divides by zero there. A text without a known word has no cosine.
+"""
+
+from __future__ import annotations
+
+import math
+from abc import ABC, abstractmethod
+from collections import Counter
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from itertools import chain, pairwise
+from typing import Any, ClassVar, Literal, cast, get_args
+
+import numpy as np
+
+from dialeval.core.arrays import Floats, Ints, cut, offsets_of, ranges, row_numbers
+from dialeval.core.columns import TextColumn, TokenColumn
+from dialeval.core.errors import SettingError
+from dialeval.io.vectors import WordVectors, load_embeddings
+from dialeval.metrics.bleu_counts import (
+    ALPHA,
+    EPSILON,
+    NIST,
+    NO_REFERENCE,
+    ORDERS,
+    BleuCounts,
+    K,
+    Method,
+    log_precisions,
+    match_long,
+    sacre_bleu,
+    smoothed_precisions,
+)
+from dialeval.metrics.embedding import WordValues
+from dialeval.metrics.word_resources import VectorTable
+from dialeval.text.vocabulary import Vocabulary
+
+PART_PAIRS = 1 << 16
+"""Pairs that are compared at a time, so that memory is bounded."""
+DEFAULT_N: Literal[4] = 4
+MOST_ORDERS = 100
+"""The longest n-grams that can be counted: counts take room for every order, and few responses have as many words."""
+NO_GROUP = -1
+"""The group of a hypothesis that landed in none, or that could not be compared with every group."""
+
+_NIST_BETA = math.log(0.5) / math.log(1.5) ** 2
+"""Makes the length penalty 0.5 for a hypothesis of two thirds of the reference's words."""
+
+Words = Sequence[str]
+Group = Sequence[Words]
+Aligner = Callable[[Words, Group], float]
+"""A hypothesis and a group of references in, their similarity out."""
+AlignerName = Literal["bleu", "nltk-bleu", "nltk-nist", "sacre", "embedding"]
+SmoothFunction = Callable[..., Sequence[Any]]
+"""What nltk calls a smoothing function: precisions in, precisions out."""
+
+
+@dataclass(frozen=True, eq=False)
+class Comparison:
+    """The words of hypotheses and references over one vocabulary, and what belongs to what.
+
+    Query `q` has the hypotheses `lists[q]` to `lists[q + 1]` and the groups `group_lists[q]` to `group_lists[q + 1]`;
+    group `g` has the references `groups[g]` to `groups[g + 1]`.
+    """
+
+    hypotheses: TokenColumn
+    lists: Ints
+    references: TokenColumn
+    groups: Ints
+    group_lists: Ints
+
+    @classmethod
+    def of_words(cls, hypotheses: Sequence[Sequence[Words]], references: Sequence[Sequence[Group]]) -> Comparison:
+        """Compare texts that are split already; a word may hold spaces."""
+        vocabulary = Vocabulary()
+
+        def column(texts: Sequence[Words]) -> TokenColumn:
+            ids = vocabulary.add(TextColumn.from_strings([word for text in texts for word in text], "words"))
+            return TokenColumn(ids, offsets_of(map(len, texts)), vocabulary)
+
+        grouped = [group for row in references for group in row]
+        return cls(
+            column([words for row in hypotheses for words in row]),
+            offsets_of(map(len, hypotheses)),
+            column([words for group in grouped for words in group]),
+            offsets_of(map(len, grouped)),
+            offsets_of(map(len, references)),
+        )
+
+    @property
+    def queries(self) -> int:
+        """Number of queries."""
+        return len(self.lists) - 1
+
+    @cached_property
+    def pairs(self) -> Ints:
+        """Where the pairs of each query start, and the end."""
+        return offsets_of(np.diff(self.lists) * np.diff(self.group_lists))
+
+    @cached_property
+    def group_counts(self) -> Ints:
+        """Number of groups that each hypothesis is compared with."""
+        return np.diff(self.group_lists)[row_numbers(self.lists)]
+
+    @cached_property
+    def pair_hypotheses(self) -> Ints:
+        """The hypothesis of each pair."""
+        return np.repeat(np.arange(len(self.hypotheses)), self.group_counts)
+
+    @cached_property
+    def pair_groups(self) -> Ints:
+        """The group of each pair."""
+        return ranges(self.group_lists[row_numbers(self.lists)], self.group_counts)
+
+    def groups_of_words(self) -> list[list[list[str]]]:
+        """Return every group in words."""
+        references = self.references.words()
+        return [references[start:stop] for start, stop in pairwise(self.groups.tolist())]
+
+    def parts(self) -> Iterator[Comparison]:
+        """Split into consecutive queries with about `PART_PAIRS` pairs."""
+        for first, last in cut(self.pairs, PART_PAIRS):
+            lists, group_lists = self.lists[first : last + 1], self.group_lists[first : last + 1]
+            groups = self.groups[group_lists[0] : group_lists[-1] + 1]
+            yield Comparison(
+                self.hypotheses.take(np.arange(lists[0], lists[-1])),
+                lists - lists[0],
+                self.references.take(np.arange(groups[0], groups[-1])),
+                groups - groups[0],
+                group_lists - group_lists[0],
+            )
+
+    def bleu_counts(self, n: int) -> BleuCounts:
+        """Count the n-grams of every pair, for all orders up to n and at least for those that smoothing looks at."""
+        sizes = np.diff(self.groups)[self.pair_groups]
+        hypotheses = self.hypotheses.take(self.pair_hypotheses)
+        references = self.references.take(ranges(self.groups[self.pair_groups], sizes))
+        counts = BleuCounts.of(hypotheses, references, offsets_of(sizes))
+        if n <= ORDERS:
+            return counts
+        matches = np.empty((len(counts), n), np.int64, order="F")
+        match_long(np.arange(len(counts)), hypotheses, references, offsets_of(sizes), matches)
+        totals = np.maximum(counts.response_lengths[:, None] - np.arange(n), 0)
+        return replace(counts, matches=matches, totals=totals)
+
+
+class PairAligner(ABC):
+    """An aligner that scores all pairs of a comparison at once."""
+
+    lands: ClassVar[bool] = True
+    """Whether a hypothesis lands in some group even where it is like none."""
+
+    @abstractmethod
+    def scores(self, comparison: Comparison) -> Floats:
+        """Return the score of every pair, NaN where there is none."""
+
+    def __call__(self, hypothesis_sentence: Words, reference_corpus: Group) -> float:
+        """Return the similarity of one hypothesis and one group of references; NaN where there is none."""
+        return float(self.scores(Comparison.of_words([[hypothesis_sentence]], [[reference_corpus]]))[0])
+
+
+def check_order(n: int) -> None:
+    """Refuse lengths of n-grams that cannot be counted."""
+    if n not in range(1, MOST_ORDERS + 1):
+        raise SettingError(f"n-grams have 1 to {MOST_ORDERS} words; n={n} is not possible")
+
+
+@dataclass(frozen=True)
+class NgramAligner(PairAligner):
+    """An aligner that counts n-grams of all orders up to n (0 means 4, as in the original)."""
+
+    n: int = DEFAULT_N
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "n", self.n or DEFAULT_N)
+        check_order(self.n)
+
+
+class BleuAligner(NgramAligner):
+    """The Multi-BLEU of the LSDSCC program: BLEU without brevity penalty, one added to the counts of all orders.
+
+        score = geometric mean over the orders up to n of (matches + 1) / (n-grams + 1)
+
+    An empty hypothesis has 1.0, a wrong word 0.84.
+
+    Paper: Madnani et al. 2008, "Are Multiple Reference Translations Necessary?", AMTA.
+    """
+
+    def scores(self, comparison: Comparison) -> Floats:
+        counts = comparison.bleu_counts(self.n)
+        total = np.zeros(len(counts))
+        for order in range(self.n):
+            ratios = (counts.matches[:, order] + 1.0) / (counts.totals[:, order] + 1.0)
+            total += 1.0 / self.n * _apply(math.log, ratios)
+        return np.where(counts.reference_lengths == NO_REFERENCE, np.nan, _apply(math.exp, total))
+
+
+class SacreAligner(NgramAligner):
+    """Sentence BLEU of sacreBLEU, from 0 to 1, with orders up to n (see `overlap.smoothing`)."""
+
+    lands = False
+
+    def scores(self, comparison: Comparison) -> Floats:
+        counts = comparison.bleu_counts(self.n)
+        return sacre_bleu(counts, log_precisions(counts, NIST, self.n), self.n)
+
+
+class NLTKNistAligner(NgramAligner):
+    """NIST as `sentence_nist` of nltk computes it.
+
+        NIST = penalty * sum over orders i <= n of max over references of
+               (sum over shared i-grams g of info(g) * min(count in hypothesis, count in reference)) / i-grams
+        info(w1 .. wi) = log2(count of w1 .. w(i-1) in the group / count of w1 .. wi in the group)
+        penalty = exp(log(0.5) / log(1.5)**2 * log(min(1, hypothesis words / words of the chosen references))**2)
+
+    where the best reference is chosen for every order, the longer one of equally good ones.
+
+    Paper: Doddington 2002, "Automatic Evaluation of Machine Translation Quality Using N-gram Co-Occurrence Statistics",
+    HLT.
+    """
+
+    def scores(self, comparison: Comparison) -> Floats:
+        texts, groups = comparison.hypotheses.words(), comparison.groups_of_words()
+        queries = zip(pairwise(comparison.lists.tolist()), pairwise(comparison.group_lists.tolist()), strict=True)
+        scores: list[float] = []
+        for (start, stop), (first, last) in queries:
+            ngrams = [(len(text), _count_ngrams(text, self.n)) for text in texts[start:stop]]
+            wanted = {gram for _, own in ngrams for gram in own}
+            counted = [_NistGroup(group, self.n, wanted) for group in groups[first:last]]
+            scores += [group.score(words, own) for words, own in ngrams for group in counted]
+        return np.array(scores, np.float64)
+
+
+Ngram = tuple[str, ...]
+
+
+def _count_ngrams(words: Words, n: int) -> Counter[Ngram]:
+    """Count the n-grams of a text, all orders together."""
+    orders = (zip(*(words[start:] for start in range(order)), strict=False) for order in range(1, n + 1))
+    return Counter(chain.from_iterable(orders))
+
+
+class _NistGroup:
+    """The wanted n-grams of a group of references: which references have each and how often, and their information."""
+
+    def __init__(self, group: Group, n: int, wanted: set[Ngram]) -> None:
+        self.n = n
+        self.sizes = [len(words) for words in group]
+        self.counts: dict[Ngram, list[tuple[int, int]]] = {(): list(enumerate(self.sizes))}
+        self.information: dict[Ngram, float] = {}
+        for reference, words in enumerate(group):
+            ngrams = _count_ngrams(words, n)
+            for gram in ngrams.keys() & wanted:
+                self.counts.setdefault(gram, []).append((reference, ngrams[gram]))
+
+    def score(self, words: int, ngrams: Counter[Ngram]) -> float:
+        """Return NIST of a hypothesis."""
+        if words < self.n or not any(self.sizes):
+            return math.nan
+        shared = [[0.0] * len(self.sizes) for _ in range(self.n)]
+        for gram in ngrams:
+            if gram in self.counts:
+                if gram not in self.information:
+                    before, here = (sum(count for _, count in self.counts[each]) for each in (gram[:-1], gram))
+                    self.information[gram] = math.log(before / here) / math.log(2)
+                for reference, count in self.counts[gram]:
+                    shared[len(gram) - 1][reference] += self.information[gram] * min(ngrams[gram], count)
+        best = [max(zip(of_references, self.sizes, strict=True)) for of_references in shared]
+        precision = sum(information / (words - order) for order, (information, _) in enumerate(best))
+        ratio = self.n * words / sum(size for _, size in best)
+        return precision * (math.exp(_NIST_BETA * math.log(ratio) ** 2) if ratio < 1 else 1.0)
+
+
+@dataclass(frozen=True)
+class NLTKBleuAligner(PairAligner):
+    """Sentence BLEU of nltk with equal weights for the orders up to n (see `overlap.smoothing`).
+
+    `smooth_function` is the number of a method, a method of nltk's `SmoothingFunction`, which is recognized and
+    computed here, or any other function of that kind, for which nltk is called; None is no smoothing.
+    """
+
+    smooth_function: SmoothFunction | int | None = None
+    n: int = DEFAULT_N
+
+    def __post_init__(self) -> None:
+        check_order(self.n)
+        given = self.smooth_function
+        if isinstance(given, int) and given not in get_args(Method):
+            raise SettingError(f"BLEU has the smoothing methods {', '.join(map(str, get_args(Method)))}, not {given}")
+        if not (given is None or isinstance(given, int) or callable(given)):
+            raise SettingError(f"a smoothing function is the number of a method or can be called; {given!r} is neither")
+
+    @property
+    def method(self) -> int | None:
+        """The number of the smoothing method; None for a function of somebody else's."""
+        given = self.smooth_function
+        return given if isinstance(given, int) else 0 if given is None else _nltk_method(given)
+
+    def scores(self, comparison: Comparison) -> Floats:
+        if self.method is None:
+            return CallAligner(self._by_nltk).scores(comparison)
+        counts = comparison.bleu_counts(self.n)
+        smoothed = smoothed_precisions(counts, self.method, self.n)
+        logs = 1.0 / self.n * _apply(math.log, np.where(smoothed > 0, smoothed, 1.0))
+        total = np.fromiter(map(math.fsum, logs.tolist()), np.float64, len(logs))
+        lengths, closest = counts.response_lengths, counts.reference_lengths
+        penalty = np.where(lengths > closest, 1.0, _apply(math.exp, 1.0 - closest / np.maximum(lengths, 1)))
+        scores = np.where(counts.matches[:, 0] == 0, 0.0, penalty * _apply(math.exp, total))
+        undefined = (closest == NO_REFERENCE) | ((counts.matches[:, 0] > 0) & np.isnan(smoothed).any(axis=1))
+        return np.where(undefined, np.nan, scores)
+
+    def _by_nltk(self, hypothesis: Words, group: Group) -> float:
+        try:
+            from nltk.translate.bleu_score import sentence_bleu
+        except ImportError:
+            raise SettingError("smoothing by a function needs nltk; run: pip install nltk") from None
+        return float(sentence_bleu(group, hypothesis, (1 / self.n,) * self.n, self.smooth_function))
+
+
+def _nltk_method(function: SmoothFunction) -> int | None:
+    """Return the number of a method of nltk's `SmoothingFunction` with the paper's constants, else None."""
+    owner, name = getattr(function, "__self__", None), getattr(function, "__name__", "")
+    if (type(owner).__module__, type(owner).__name__) != ("nltk.translate.bleu_score", "SmoothingFunction"):
+        return None
+    if (owner.epsilon, owner.alpha, owner.k) != (EPSILON, ALPHA, K):  # type: ignore[union-attr]
+        return None
+    return next((method for method in get_args(Method) if name == f"method{method}"), None)
+
+
+@dataclass(frozen=True, eq=False)
+class EmbeddingAligner(PairAligner):
+    """Largest cosine of the averaged word vectors of hypothesis and reference, as `embedding-average`.
+
+    `embeddings` is a file, the name of a pack, `wordllama`, an object with vectors, or the values of all words.
+    """
+
+    lands = False
+
+    embeddings: Any
+
+    @cached_property
+    def _vectors(self) -> WordVectors:
+        given = self.embeddings
+        return cast(WordVectors, given) if hasattr(given, "vectors_for") else load_embeddings(given)
+
+    def scores(self, comparison: Comparison) -> Floats:
+        values = self.embeddings
+        if not isinstance(values, WordValues):
+            vocabulary = cast(Vocabulary, comparison.hypotheses.vocabulary)
+            values = WordValues.of(VectorTable(vocabulary, self._vectors), None, None)
+        left = _unit(values.averages(comparison.hypotheses).vectors)
+        right = _unit(values.averages(comparison.references).vectors)
+        scores = np.full(len(comparison.pair_groups), np.nan)
+        sizes = np.diff(comparison.groups)[comparison.pair_groups]
+        starts = comparison.groups[comparison.pair_groups]
+        for at in range(int(sizes.max(initial=0))):  # the references of every group, one by one
+            has = np.flatnonzero(sizes > at)
+            texts = left[comparison.pair_hypotheses[has]]
+            cosines = (texts * right[starts[has] + at]).sum(axis=1)
+            cosines[~(texts.any(axis=1) & right[starts[has] + at].any(axis=1))] = np.nan
+            scores[has] = np.fmax(scores[has], cosines)
+        return scores
+
+
+def _unit(vectors: Floats) -> Floats:
+    """Return the vectors with length 1; a zero vector stays as it is."""
+    lengths = np.sqrt((vectors * vectors).sum(axis=1, keepdims=True))
+    return vectors / np.where(lengths > 0, lengths, 1.0)
+
+
+@dataclass(frozen=True)
+class CallAligner(PairAligner):
+    """An aligner out of any callable, which is called for every pair that has a reference."""
+
+    function: Aligner
+
+    def scores(self, comparison: Comparison) -> Floats:
+        texts, groups = comparison.hypotheses.words(), comparison.groups_of_words()
+        pairs = zip(comparison.pair_hypotheses.tolist(), comparison.pair_groups.tolist(), strict=True)
+        scores = (self.function(texts[text], groups[group]) if groups[group] else math.nan for text, group in pairs)
+        return np.fromiter(map(float, scores), np.float64)
+
+
+def as_aligner(given: Any) -> PairAligner:
+    """Return an aligner that scores comparisons as the given one does; None is the original's default."""
+    if given is None:
+        return BleuAligner()
+    if isinstance(given, PairAligner):
+        return given
+    if not callable(given):
+        names = ", ".join(kind.__name__ for kind in (BleuAligner, NLTKBleuAligner, NLTKNistAligner))
+        raise SettingError(f"an aligner can be called with a hypothesis and a group, as {names}; {given!r} cannot")
+    return CallAligner(given)
+
+
+def _apply(function: Callable[[float], float], values: Floats) -> Floats:
+    """Apply a function of `math`: NumPy's logarithms may differ in the last bit, which decides between equal groups."""
+    return np.fromiter(map(function, values.ravel().tolist()), np.float64, values.size).reshape(values.shape)
+
+
+@dataclass(frozen=True, slots=True)
+class QueryAlignment:
+    """One query: its scores, and the group of each hypothesis; groups are counted from 0 in their order."""
+
+    mds: float
+    pds: float
+    max_bleu: float
+    aligned: tuple[int | None, ...]
+    """The group of each hypothesis; None if it landed in none."""
+    scores: tuple[float, ...]
+    """The score of each hypothesis with its group; NaN if it could not be compared with every group."""
+    groups: tuple[tuple[str, ...], ...]
+    """The references of each group, their words with a space between them."""
+
+    @property
+    def unreached(self) -> tuple[int, ...]:
+        """The groups in which no hypothesis landed."""
+        return tuple(group for group in range(len(self.groups)) if group not in self.aligned)
+
+    def to_dict(self, names: Sequence[str] | None = None) -> dict[str, Any]:
+        """Return the alignment as plain data for JSON, NaN being None; `names` are those of the groups."""
+        shown = [str(group) for group in range(len(self.groups))] if names is None else list(names)
+        return {
+            "mds": _or_none(self.mds),
+            "pds": _or_none(self.pds),
+            "max-bleu": _or_none(self.max_bleu),
+            "hypotheses": [
+                {"group": None if group is None else shown[group], "score": _or_none(score)}
+                for group, score in zip(self.aligned, self.scores, strict=True)
+            ],
+            "groups": [
+                {"group": name, "references": list(texts), "hypotheses": self.aligned.count(group)}
+                for group, (name, texts) in enumerate(zip(shown, self.groups, strict=True))
+            ],
+            "unreached": [shown[group] for group in self.unreached],
+        }
+
+
+def _or_none(value: float) -> float | None:
+    return None if math.isnan(value) else value
+
+
+@dataclass(frozen=True, eq=False)
+class Alignment:
+    """The alignment of all queries of a comparison; `best` is `NO_GROUP` for hypotheses in no group."""
+
+    comparison: Comparison
+    best: Ints
+    scores: Floats
+    mds: Floats
+    pds: Floats
+    max_bleu: Floats
+
+    def table(self) -> list[QueryAlignment]:
+        """Return the alignment query by query, for people."""
+        texts = [" ".join(words) for words in self.comparison.references.words()]
+        groups = [tuple(texts[start:stop]) for start, stop in pairwise(self.comparison.groups.tolist())]
+        best, scores = [None if group < 0 else group for group in self.best.tolist()], self.scores.tolist()
+        return [
+            QueryAlignment(*values, tuple(best[start:stop]), tuple(scores[start:stop]), tuple(groups[first:last]))
+            for values, (start, stop), (first, last) in zip(
+                zip(self.mds.tolist(), self.pds.tolist(), self.max_bleu.tolist(), strict=True),
+                pairwise(self.comparison.lists.tolist()),
+                pairwise(self.comparison.group_lists.tolist()),
+                strict=True,
+            )
+        ]
+
+
+def align(comparison: Comparison, aligner: PairAligner, threshold: float = 0.0) -> Alignment:
+    """Align every hypothesis; with a threshold above 0 the references are grouped first (`group_references`)."""
+    if threshold > 0:
+        comparison = group_references(comparison, aligner, threshold)
+    parts = [_best_groups(aligner.scores(part), part.group_counts) for part in comparison.parts()]
+    best = np.concatenate([np.empty(0, np.int64), *(groups for groups, _ in parts)])
+    scores = np.concatenate([np.empty(0), *(tops for _, tops in parts)])
+    if not aligner.lands:
+        best[~(scores > 0)] = NO_GROUP
+    of_hypothesis, of_group = row_numbers(comparison.lists), row_numbers(comparison.group_lists)
+    sizes, landed = np.diff(comparison.groups), best >= 0
+    reached = np.zeros(len(sizes), np.int64)
+    reached[comparison.group_lists[of_hypothesis[landed]] + best[landed]] = 1
+
+    def add_up(queries: Ints, values: Any) -> Floats:
+        """Return the sum of the values of each query, from left to right."""
+        return np.bincount(queries, values, minlength=comparison.queries).astype(np.float64)
+
+    hypotheses, groups = np.diff(comparison.lists), np.diff(comparison.group_lists)
+    undefined = add_up(of_hypothesis, np.isnan(scores)) + add_up(of_group, sizes == 0)
+    scored = np.where((undefined > 0) | (groups == 0), np.nan, 1.0)
+    mds = scored * add_up(of_group, reached) / np.maximum(groups, 1)
+    pds = scored * add_up(of_group, sizes * reached) / np.maximum(add_up(of_group, sizes), 1)
+    means = add_up(of_hypothesis, np.nan_to_num(scores)) / np.maximum(hypotheses, 1)
+    return Alignment(comparison, best, scores, mds, pds, scored * np.where(hypotheses > 0, means, np.nan))
+
+
+def _best_groups(scores: Floats, counts: Ints) -> tuple[Ints, Floats]:
+    """Return the group of each hypothesis, counted within its query, the first of equal ones, and its score.
+
+    A hypothesis without a group, or with a score that is NaN, is in `NO_GROUP` and has NaN.
+    """
+    best, tops = np.full(len(counts), NO_GROUP), np.full(len(counts), np.nan)
+    starts, some = offsets_of(counts)[:-1], counts > 0
+    tops[some] = np.maximum.reduceat(scores, starts[some])
+    owners = np.repeat(np.arange(len(counts)), counts)
+    equal = np.flatnonzero(scores == tops[owners])
+    texts, first = np.unique(owners[equal], return_index=True)
+    best[texts] = equal[first] - starts[texts]
+    return best, tops
+
+
+def group_references(comparison: Comparison, aligner: PairAligner, threshold: float) -> Comparison:
+    """Group the references of each query by their similarity, whatever groups they came in.
+
+    Every reference is a group at first. The two most similar groups are joined, again and again, as long as their
+    similarity is at least the threshold:
+
+        similarity of two references = (score(a, {b}) + score(b, {a})) / 2      by the aligner
+        similarity of two groups     = mean over all pairs of a reference of one and a reference of the other
+
+    (agglomerative clustering with average linkage). Groups are in the order of their first references, and so are the
+    references in each. Of equally similar pairs the first is joined: the result depends on the references alone.
+
+    The scale is the aligner's, and so is what counts as similar; NIST is not even bounded by 1. Look at the groups that
+    come out (the table of alignments shows them) before trusting a threshold. The default aligner gives short texts a
+    high score whatever is in them and should not be used for this.
+
+    Paper: Sokal and Michener 1958, "A Statistical Method for Evaluating Systematic Relationships".
+
+    Edge cases: references that cannot be compared are never joined. Equal texts may well be two groups where the
+    aligner does not call a text similar to itself.
+    """
+    texts = comparison.groups[comparison.group_lists]
+    one_by_one = np.arange(len(comparison.references) + 1)
+    pairwise_ = Comparison(comparison.references, texts, comparison.references, one_by_one, texts)
+    scores = np.concatenate([np.empty(0), *(aligner.scores(part) for part in pairwise_.parts())])
+    order, sizes, counts = [], [], []
+    for first, last, start in zip(texts[:-1], texts[1:], pairwise_.pairs[:-1], strict=True):
+        square = scores[start : start + (last - first) ** 2].reshape(last - first, last - first)
+        found = cluster((square + square.T) / 2, threshold)
+        order += [first + text for members in found for text in members]
+        sizes += [len(members) for members in found]
+        counts.append(len(found))
+    references = comparison.references.take(np.array(order, np.int64))
+    return replace(comparison, references=references, groups=offsets_of(sizes), group_lists=offsets_of(counts))
+
+
+def cluster(similarity: Floats, threshold: float) -> list[list[int]]:
+    """Cluster texts by a symmetric matrix of similarities (NaN: not to be joined); clusters are in ascending order."""
+    size = len(similarity)
+    members = [[text] for text in range(size)]
+    link = np.where(np.isnan(similarity), -np.inf, similarity)
+    np.fill_diagonal(link, -np.inf)
+    for _ in range(size - 1):
+        left, right = divmod(int(link.argmax()), size)  # the first of equal ones
+        if not link[left, right] >= threshold:
+            break
+        one, other = len(members[left]), len(members[right])
+        joined = (one * link[left] + other * link[right]) / (one + other)
+        joined[[left, right]] = -np.inf
+        link[left] = link[:, left] = joined
+        link[right] = link[:, right] = -np.inf
+        members[left] += members[right]
+        members[right] = []
+    return [sorted(each) for each in members if each]

@@ -1,0 +1,117 @@
+"""`dialeval lsdscc`: files of several hypotheses per query in, MDS, PDS and MaxBLEU out."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import click
+
+from dialeval.cli import options
+from dialeval.cli.output import check_places, check_transposed, exit_status, print_run, save_run, say_next
+from dialeval.cli.progress import metered
+
+ALIGNERS = ("bleu", "nltk-bleu", "nltk-nist", "sacre", "embedding")
+"""As in `metrics.coverage.alignment`, which is not imported to print help."""
+METRICS = "mds,pds,max-bleu"
+EOS = "</s>"
+
+
+@options.examples(
+    "dialeval lsdscc beam.txt sampled.txt -r groups.json",
+    "dialeval lsdscc sampled.txt",
+    "dialeval lsdscc sampled.txt -r groups.json --aligner nltk-bleu --bleu-smoothing 3 -f json",
+    "dialeval lsdscc sampled.txt -r groups.json --aligner embedding --vectors wordllama -o results/",
+    "dialeval lsdscc sampled.jsonl -r references.json --aligner sacre --auto-groups 0.2",
+)
+@click.command()
+@options.responses("hypotheses")
+@click.option(
+    "-r",
+    "--references",
+    "reference_groups",
+    type=click.Path(),
+    help="Reference groups, a JSON file.  [default: the data pack lsdscc]",
+)
+@click.option("--eos", default=EOS, help="What stands between two hypotheses of a line.")
+@click.option("--no-eos", is_flag=True, help="Nothing does: each line is one hypothesis.")
+@options.choice("--aligner", ALIGNERS, "What finds the group.")
+@click.option("-n", "n", type=click.IntRange(1, 100), default=4, help="Longest n-grams to count.")
+@click.option(
+    "--bleu-smoothing",
+    type=click.IntRange(0, 7),
+    help="nltk's smoothing method for nltk-bleu.  [default: none]",
+)
+@click.option(
+    "--auto-groups",
+    type=click.FloatRange(min=0, min_open=True),
+    metavar="THRESHOLD",
+    help="Group the references by their similarity, at least this, instead of taking the groups as given.",
+)
+@click.option("--vectors", "embeddings", help="Word vectors for embedding: a file, a data pack, or wordllama.")
+@click.option("--train", type=click.Path(), help="Text whose frequent words weigh less under embedding.")
+@options.tokeniser
+@options.confidence
+@options.output_folder
+@options.format_(options.FORMATS)
+@options.transpose
+@options.limits
+@options.intervals
+@options.threads
+def lsdscc(
+    hypotheses: str | dict[str, str],
+    aligner: str,
+    n: int,
+    no_eos: bool,
+    bleu_smoothing: int | None,
+    auto_groups: float | None,
+    output: Path | None,
+    force: bool,
+    format_: str,
+    transpose: bool,
+    limits: options.Limits,
+    intervals: options.Intervals,
+    **inputs: Any,
+) -> int:
+    """Measure how many of the things one could answer sampled responses cover: MDS, PDS and MaxBLEU.
+
+    HYPOTHESES are files with a line per query and --eos between the hypotheses (.json, .jsonl: a list per query; each
+    also .gz or .zst), one system each, or a directory of them; NAME=FILE names a system. The references are a JSON
+    object of query -> group -> list, in the order of the lines; without -r those of the LSDSCC program, if that data
+    pack is installed. The default aligner is that of the LSDSCC program; it
+    favours short hypotheses. Where each hypothesis landed is in the JSON, in the report and in the saved run.
+    """
+    from dialeval.engine.evaluate import evaluate
+
+    if bleu_smoothing is not None and aligner != "nltk-bleu":
+        raise click.UsageError(f"--bleu-smoothing is for --aligner nltk-bleu; {aligner} has none to choose")
+    if inputs["embeddings"] is not None and aligner != "embedding":
+        raise click.UsageError(f"--vectors is for --aligner embedding; {aligner} looks at words alone")
+    if no_eos:
+        if inputs["eos"] != EOS:
+            raise click.UsageError("give --eos or --no-eos, not both")
+        inputs["eos"] = None
+    if inputs["reference_groups"] is None:
+        from dialeval.suites.lsdscc import data
+
+        inputs["reference_groups"] = data.reference_groups()
+    read = (hypotheses, *(inputs[name] for name in ("reference_groups", "embeddings", "train")))
+    check_transposed(format_, transpose)
+    check_places(output, read)
+    settings = {"aligner": aligner, "n": n, "smooth": bleu_smoothing or 0, "threshold": auto_groups or 0.0}
+    with metered() as meter:
+        run = evaluate(
+            hypotheses,
+            metrics=METRICS,
+            settings={"coverage": settings},
+            intervals=intervals.kind,
+            progress=meter.run,
+            alignments=format_ == "json" or output is not None,
+            **inputs,
+        )
+    run = intervals.added_to(run, inputs["confidence"])
+    if output is not None:
+        save_run(run, output, force)
+    print_run(run, format_, transpose)
+    say_next(run, format_, output)
+    return exit_status(limits.gates(run))

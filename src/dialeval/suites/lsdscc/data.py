@@ -1,0 +1,380 @@
+"""Files and objects of the LSDSCC program: several hypotheses per query, references in groups of one meaning each.
+
+Hypotheses are a line of text per query with `eos` between them,
+
+    This </s> is </s> line 1 </s> with 4 hypotheses
+
+split wherever `eos` occurs, also inside a word; so an empty line is one empty hypothesis, and a separator at the end
+adds one. Without a separator (`eos=None`) a line is one hypothesis. Also `.json` and `.jsonl` with a list of strings
+per query, or an object that has one under `hypotheses`.
+
+References are a JSON object of query -> group id -> list of references. The queries are taken in the order of the file
+and belong to the hypotheses line by line. Groups are sorted by their ids as numbers; an id that is no number counts as
+the number of groups, the next one as one more, and so on: x, 7, 1 gives 1, x, 7. Instead of ids a list of lists will
+do, and a plain list of references is one group; instead of queries a list.
+
+Differences from the original: files are UTF-8 in every locale; LF and CRLF end a line and nothing else does; a
+different number of lines and queries is an error that says so.
+"""
+
+from __future__ import annotations
+
+import os
+import tempfile
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any, TypeVar
+
+from dialeval.core.arguments import checked
+from dialeval.core.batch import Need
+from dialeval.core.columns import GroupedColumn, RaggedColumn, TextColumn
+from dialeval.core.errors import DataError, Fault, SettingError
+from dialeval.io import json
+from dialeval.io.delimited import read_lines
+from dialeval.io.opening import LINES, PathSource, format_of, read_bytes, stem_of
+from dialeval.io.packs import Progress, installed_pack
+from dialeval.io.reading import UNNAMED, files_in, is_folder
+from dialeval.io.rows import LISTS, Rows, kind_of
+
+AnySet = TypeVar("AnySet", bound="ReferenceSet")
+
+EOS = "</s>"
+"""The default separator of the hypotheses of a line."""
+FIELDS = ("hypotheses", "responses", "response")
+"""Where an object may hold its hypotheses."""
+
+_HYPOTHESES_REMEDY = "give a list of strings per query"
+_GROUPS_REMEDY = "give an object of group id -> list of references per query, a list of such lists, or a list"
+
+
+class HypothesisSet(list[list[str]]):
+    """The hypotheses of one query, each a list of words; a string is split at white space."""
+
+    def __init__(self, hypothesis_sentences: Iterable[Sequence[str]]) -> None:
+        super().__init__(words_of(text, "a hypothesis") for text in each_of(hypothesis_sentences, "a hypothesis set"))
+
+    @classmethod
+    def from_line(cls, line: str, eos: str | None = EOS) -> HypothesisSet:
+        """Split a line at `eos`; None: the line is one hypothesis."""
+        return cls(_split(line, eos))
+
+    @classmethod
+    @checked
+    def load_corpus(cls, filename: PathSource, eos: str | None = EOS) -> list[HypothesisSet]:
+        """Read the hypotheses of every query of a file."""
+        return [cls(row) for row in read_hypothesis_column(filename, eos)]
+
+    def __repr__(self) -> str:
+        return f"HypothesisSet({super().__repr__()})"
+
+    def __str__(self) -> str:
+        return "\n".join(" ".join(words) for words in self)
+
+
+class ReferenceSet(list[list[list[str]]]):
+    """The references of one query in groups, each a list of words; a string is split at white space."""
+
+    def __init__(
+        self,
+        reference_set: Iterable[Sequence[Sequence[str]]],
+        query: str | None = None,
+        names: Sequence[str] | None = None,
+    ) -> None:
+        super().__init__(
+            [words_of(text, "a reference") for text in each_of(group, "a group")]
+            for group in each_of(reference_set, "a reference set")
+        )
+        self.query = query
+        """What the references answer, if it is known."""
+        self.names = list(names) if names is not None else [str(group) for group in range(len(self))]
+        """The ids of the groups, in order."""
+        if len(self.names) != len(self):
+            what = f"{len(self)} groups have {len(self.names)} names"
+            raise DataError(Fault("reference set", None, what, "name every group once"))
+
+    @classmethod
+    def from_json(cls, json_dict: Mapping[str, Any], query: str | None = None) -> ReferenceSet:
+        """Read the references of one query: group id -> list of references, or query -> such an object."""
+        if query is None and len(json_dict) == 1:
+            (inner,) = json_dict.values()
+            if isinstance(inner, Mapping):
+                (query,), json_dict = json_dict, inner
+        faults: list[Fault] = []
+        names, groups = _groups_of(json_dict, "reference set", 1 if query is None else query, faults)
+        if faults:
+            raise DataError(faults)
+        return cls(groups, query, names)
+
+    @classmethod
+    def load_json_corpus(cls: type[AnySet], filename: PathSource) -> list[AnySet]:
+        """Read the reference groups of every query of a file."""
+        groups = read_groups(filename)
+        named = enumerate(zip(groups.queries, groups.names, strict=True))
+        return [cls(groups.column.grouped(row), query, names) for row, (query, names) in named]
+
+    @property
+    def n_references(self) -> int:
+        """Number of references in all groups together."""
+        return sum(map(len, self))
+
+    def __eq__(self, other: object) -> bool:
+        return super().__eq__(other) and vars(self) == getattr(other, "__dict__", None)
+
+    def __ne__(self, other: object) -> bool:  # a list has its own
+        return not self == other
+
+    __hash__ = None
+
+    def __str__(self) -> str:
+        lines = [] if self.query is None else [f"query: {self.query}"]
+        for name, group in zip(self.names, self, strict=True):
+            lines += [f"group {name}:", *(f"  {' '.join(words)}" for words in group)]
+        return "\n".join(lines)
+
+    def __repr__(self) -> str:
+        return f"ReferenceSet({super().__repr__()}, query={self.query!r}, names={self.names!r})"
+
+
+def holds_hypotheses(source: Any) -> bool:
+    """Return whether responses given as Python objects are several per query: a list of lists, or a mapping of such."""
+    if isinstance(source, Mapping):
+        return any(map(holds_hypotheses, source.values()))
+    return isinstance(source, LISTS) and any(isinstance(row, LISTS) for row in source)
+
+
+def read_hypotheses(source: Any, eos: str | None = EOS, name: str | None = None) -> list[Rows]:
+    """Read the hypotheses of every system of a path, a folder, a list of lists of texts, or a mapping to these."""
+    if isinstance(source, Mapping):
+        if not source:
+            raise DataError(Fault(name or "responses", None, "is an empty mapping", "name at least one system"))
+        return [rows for key, value in source.items() for rows in read_hypotheses(value, eos, str(key))]
+    if isinstance(source, str | os.PathLike):
+        if is_folder(source):
+            prefix = "" if name is None else f"{name}/"
+            return read_hypotheses({prefix + stem_of(file): file for file in files_in(source)}, eos)
+        column = read_hypothesis_column(source, eos)
+        return [Rows(name or stem_of(source), {Need.HYPOTHESES: column}, where=os.fspath(source))]
+    where = name or "responses"
+    if not isinstance(source, LISTS):
+        remedy = "pass a path, a list with a list of texts per query, or a mapping of systems to these"
+        raise DataError(Fault(where, None, f"{kind_of(source)} is no source of hypotheses", remedy))
+    return [Rows(name or UNNAMED, {Need.HYPOTHESES: _column(enumerate(source, 1), where)}, where=where)]
+
+
+def read_hypothesis_column(path: PathSource, eos: str | None = EOS) -> RaggedColumn:
+    """Read the hypotheses of every query of a file."""
+    where, kind = os.fspath(path), format_of(path)
+    if kind == LINES:
+        return read_hypothesis_lines(path, eos)
+    if kind == "jsonl":
+        records = json.read_jsonl(path)
+        return _column(records.rows, where, records.faults)
+    if kind == "json":
+        document = json.load(path, _HYPOTHESES_REMEDY)
+        items = list(document.values()) if isinstance(document, dict) else document
+        if not isinstance(items, list):
+            raise DataError(Fault(where, 1, f"is {kind_of(document)}", _HYPOTHESES_REMEDY))
+        return _column(enumerate(items, 1), where)
+    remedy = "give lines with a separator between hypotheses, .json or .jsonl"
+    raise DataError(Fault(where, None, f"a .{kind} file does not hold hypotheses", remedy))
+
+
+def read_hypothesis_lines(path: PathSource, eos: str | None = EOS) -> RaggedColumn:
+    """Read the hypotheses of every line of a text file, whatever its suffix is."""
+    return separated(read_lines(path), eos)
+
+
+def separated(lines: TextColumn, eos: str | None) -> RaggedColumn:
+    """Split every line at the separator; without one each line is one text."""
+    if eos is None:
+        return RaggedColumn.single(lines)
+    return RaggedColumn.from_lists([_split(line, eos) for line in lines])
+
+
+def _split(line: str, eos: str | None) -> list[str]:
+    if eos is None:
+        return [line]
+    if not eos.encode(errors="ignore"):  # nothing, or half a character
+        raise SettingError("the separator of hypotheses is not a text; give the token between them, or None")
+    return line.split(eos)
+
+
+def _column(rows: Iterable[tuple[int, object]], where: str, faults: list[Fault] | None = None) -> RaggedColumn:
+    """Make a column of rows that hold lists of texts; `faults` grows while rows are read."""
+    faults = [] if faults is None else faults
+    hypotheses = []
+    for line, row in rows:
+        if isinstance(row, dict):
+            row = next((row[field] for field in FIELDS if field in row), row)
+        if isinstance(row, str):
+            row = [row]
+        if not isinstance(row, LISTS):
+            what = f"has none of the fields {', '.join(FIELDS)}" if isinstance(row, dict) else f"is {kind_of(row)}"
+            faults.append(Fault(where, line, what, _HYPOTHESES_REMEDY))
+            continue
+        hypotheses.append([text_of(text, where, line, "a hypothesis", faults) for text in row])
+    if not hypotheses and not faults:
+        faults.append(Fault(where, None, "holds no hypotheses", _HYPOTHESES_REMEDY))
+    if faults:
+        raise DataError(faults)
+    return RaggedColumn.from_lists(hypotheses, where)
+
+
+def text_of(text: object, where: str, line: int | None, what: str, faults: list[Fault]) -> str:
+    """Return a text; a list of words becomes one with a space between them."""
+    if isinstance(text, str):
+        return text
+    if isinstance(text, LISTS) and all(isinstance(word, str) for word in text):
+        return " ".join(text)
+    faults.append(Fault(where, line, f"{what} is {kind_of(text)}", "make it a string"))
+    return ""
+
+
+def each_of(values: Any, what: str) -> Iterator[Any]:
+    """Iterate over a list, or over any object with `__iter__`, or with `__len__` and `__getitem__`."""
+    try:
+        if not isinstance(values, bytes):
+            return iter(values)
+    except TypeError:
+        pass
+    raise DataError(Fault(what, None, f"is {kind_of(values)} where a list is expected", "make it a list"))
+
+
+def words_of(text: Any, what: str) -> list[str]:
+    """Return the words of a text, which may be split already."""
+    if isinstance(text, str):
+        return text.split()
+    words = list(text) if hasattr(text, "__iter__") or hasattr(text, "__getitem__") else [text]
+    if not all(isinstance(word, str) for word in words):
+        odd = next(word for word in words if not isinstance(word, str))
+        remedy = "make it a string, or a list of words"
+        raise DataError(Fault("words", None, f"{what} holds {kind_of(odd)} where a word is expected", remedy))
+    return words
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class Groups:
+    """The reference groups of every query: a column for metrics, and what the queries and groups are called."""
+
+    column: GroupedColumn
+    queries: Sequence[str | None]
+    names: Sequence[Sequence[str]]
+    where: str
+
+
+def read_groups(source: Any) -> Groups:
+    """Read reference groups: the path of a JSON file, a mapping of queries to groups, or a list of groups per query."""
+    where = Need.REFERENCE_GROUPS.argument
+    if isinstance(source, str | os.PathLike):
+        where, source = os.fspath(source), json.load(source, _GROUPS_REMEDY)
+    named = isinstance(source, Mapping)
+    if not named and not isinstance(source, LISTS):
+        raise DataError(Fault(where, None, f"is {kind_of(source)}", "give an object of query -> groups, or a list"))
+    queries: list[str | None] = list(map(str, source)) if named else [None] * len(source)
+    faults: list[Fault] = []
+    texts: list[str] = []
+    sizes: list[int] = []
+    names: list[Sequence[str]] = []
+    for number, row in enumerate(source.values() if named else source, 1):
+        ids, groups = _groups_of(row, where, queries[number - 1] or number, faults)
+        for group in groups:
+            texts += group
+            sizes.append(len(group))
+        names.append(ids)
+        if isinstance(row, ReferenceSet):
+            queries[number - 1] = row.query
+    if not names:
+        faults.append(Fault(where, None, "holds no queries", _GROUPS_REMEDY))
+    if faults:
+        raise DataError(faults)
+    column = GroupedColumn.of(TextColumn.from_strings(texts, where), sizes, list(map(len, names)))
+    return Groups(column, queries, names, where)
+
+
+def attach_groups(rows: Rows, groups: Groups) -> Rows:
+    """Add reference groups to rows; both must have as many queries."""
+    if len(rows) != len(groups.column):
+        longer = rows.where if len(rows) > len(groups.column) else groups.where
+        what = (
+            f"{rows.where} has hypotheses for {len(rows)} queries, {groups.where} has groups for {len(groups.column)}"
+        )
+        remedy = "give one line of hypotheses per query; equal queries of a JSON object count as one"
+        raise DataError(Fault(longer, None, what, remedy))
+    return replace(rows, columns={**rows.columns, Need.REFERENCE_GROUPS: groups.column})
+
+
+def order_of(ids: Sequence[str]) -> list[int]:
+    """Return the order of groups of the given ids: by number, other ids being numbered from their count on."""
+    numbers, following = [], len(ids)
+    for name in ids:
+        try:
+            number = int(name)
+        except ValueError:
+            number, following = following, following + 1
+        numbers.append(number)
+    return sorted(range(len(ids)), key=numbers.__getitem__)
+
+
+def _groups_of(row: Any, where: str, query: str | int, faults: list[Fault]) -> tuple[list[str], list[list[str]]]:
+    """Return the names and references of the groups of one query, in order; whatever is wrong is added to `faults`."""
+    groups: list[Any]
+    if isinstance(row, Mapping):
+        names, groups = list(map(str, row)), list(row.values())
+        order = order_of(names)
+        names, groups = [names[at] for at in order], [groups[at] for at in order]
+    elif isinstance(row, ReferenceSet):
+        names, groups = row.names, list(row)
+    elif isinstance(row, LISTS):
+        groups = [row] if set(map(type, row)) == {str} else list(row)
+        names = list(map(str, range(len(groups))))
+    else:
+        faults.append(Fault(where, None, f"query {query!r:.60} has {kind_of(row)}", _GROUPS_REMEDY))
+        return [], []
+    found = []
+    for name, group in zip(names, groups, strict=True):
+        what = f"group {name!r} of query {query!r:.60}"
+        if not isinstance(group, LISTS):
+            faults.append(Fault(where, None, f"{what} is {kind_of(group)}", _GROUPS_REMEDY))
+            group = ()
+        found.append([text_of(text, where, None, f"a reference in {what}", faults) for text in group])
+    return names, found
+
+
+# The data pack `lsdscc`: the reference groups that come with the LSDSCC program, from a user's copy of that program.
+#
+# The copy is the JSON file (also `.gz` or `.zst`), or a folder that holds it: the program's repository, or its data
+# folder. It is read once before it is kept, so that an installed pack can be used.
+
+NAME = "lsdscc"
+FILE = "test.group.json"
+_PLACES = (FILE, f"data/{FILE}", f"lsdscc/data/{FILE}")
+
+
+def reference_groups() -> Path:
+    """Return the file of the installed pack, which has its digest; SettingError with the command that installs it."""
+    pack = installed_pack(NAME)
+    if FILE not in pack.files:
+        raise DataError(Fault(str(pack.path), None, f"its manifest does not name {FILE}", pack.remedy))
+    return pack.checked_file(FILE)
+
+
+def build_local(source: Path, target: Path) -> None:
+    """Build the pack from a file, or from a folder that holds it."""
+    file = source
+    if source.is_dir():
+        file = next((source / place for place in _PLACES if (source / place).is_file()), source)
+        if file == source:
+            raise DataError(Fault(str(source), None, f"does not hold {FILE}", "name the JSON file of reference groups"))
+    read_groups(file)
+    (target / FILE).write_bytes(read_bytes(file).tobytes())
+
+
+def build_remote(address: str, target: Path, progress: Progress | None) -> None:
+    """Build the pack from an address of the user's that serves the JSON file."""
+    from dialeval.io.download import download
+
+    with tempfile.TemporaryDirectory(prefix="dialeval-") as folder:
+        file = Path(folder) / FILE
+        download(address, file, None, progress)
+        build_local(file, target)

@@ -1,0 +1,155 @@
+"""Where the answers to a query landed, for the rows of the explorer: the query, its references by group, the answers.
+
+It is made from the plain data that a run holds under `alignments` (`engine.alignments`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+from dialeval.core.batch import Batch, Need
+from dialeval.core.columns import RaggedColumn
+from dialeval.core.fold import Fact
+from dialeval.core.result import Run
+from dialeval.engine.folding import Options, run_sources
+from dialeval.engine.plan import Plan, Planner
+from dialeval.engine.resources import Resources
+from dialeval.io.rows import Rows
+from dialeval.io.sources import memory_sources
+from dialeval.reports import markup
+from dialeval.suites.lsdscc.alignment import QueryAlignment
+from dialeval.suites.lsdscc.data import Groups
+from dialeval.suites.lsdscc.metrics import Coverage, warn_of_short
+
+DIGITS = 4
+_Tables = Mapping[str, Sequence[Mapping[str, Any]]]
+
+
+def landed(
+    tables: _Tables, systems: Collection[str], rows: Iterable[int], number: Callable[[str], int]
+) -> dict[str, Any]:
+    """What some rows of a group show beside scores, texts by their numbers; nothing for systems without alignments."""
+    rows = list(rows)
+    if not all(max(rows, default=0) < len(tables.get(system, ())) for system in systems):
+        return {}
+    mine = [[tables[system][row] for row in rows] for system in systems]
+    places = [{group["group"]: at for at, group in enumerate(entry["groups"])} for entry in mine[0]]
+    return {
+        "context": [[] if entry["query"] is None else [number(entry["query"])] for entry in mine[0]],
+        "reference": [[number(text) for group in entry["groups"] for text in group["references"]] for entry in mine[0]],
+        "groups": [
+            [[number(group["group"]), list(map(number, group["references"]))] for group in entry["groups"]]
+            for entry in mine[0]
+        ],
+        "landed": [
+            [
+                [_answer(each, number, here) for each in entry["hypotheses"]]
+                for entry, here in zip(entries, places, strict=True)
+            ]
+            for entries in mine
+        ],
+    }
+
+
+def _answer(hypothesis: Mapping[str, Any], number: Callable[[str], int], places: Mapping[str, int]) -> list[Any]:
+    """The text of an answer, the place of its group, and how similar it is to that group."""
+    score = hypothesis["score"]
+    return [
+        number(hypothesis["text"]),
+        places.get(hypothesis["group"]),
+        None if score is None else round(score, DIGITS),
+    ]
+
+
+def reached(run: Run) -> str:
+    """A line per system: how many groups its answers reached."""
+    tables: _Tables = run.details.get("alignments", {})
+    counts = {
+        system: [sum(len(entry[name]) for entry in table) for name in ("groups", "unreached")]
+        for system, table in tables.items()
+    }
+    said = (f"{markup.name(system)} {all_ - lost:,} of {all_:,}" for system, (all_, lost) in counts.items())
+    about = "Each answer lands in the group of references that it is most similar to. Groups that were reached: "
+    return markup.note(f"{about}{', '.join(said)}.") if counts else ""
+
+
+# Evaluating several hypotheses per query: the figures, where each hypothesis landed, and warnings.
+
+ALIGNMENTS = "alignments"
+"""Where a run holds the table: by system a list with an entry per query."""
+
+_ONE_GROUP = (
+    "no query has more than one group of references, so that mds and pds say nothing; group them, or have them grouped "
+    "by their similarity: coverage(threshold=...), --auto-groups on the command line"
+)
+
+Aligned = tuple[tuple[QueryAlignment, list[str]], ...]
+"""The alignment of each query, with its hypotheses."""
+
+
+@dataclass(frozen=True)
+class QueryAlignments(Fact[Aligned, Aligned]):
+    """The alignment that a coverage metric looks at; the batch makes it once for both."""
+
+    metric: Coverage
+
+    def empty(self) -> Aligned:
+        return ()
+
+    def gather(self, batch: Batch) -> Aligned:
+        queries = self.metric.alignment(batch.only(self.metric.needs | self.metric.wants)).table()
+        return tuple(zip(queries, batch.lists(Need.HYPOTHESES), strict=True))
+
+    def merge(self, left: Aligned, right: Aligned) -> Aligned:
+        return left + right
+
+    def finish(self, state: Aligned) -> Aligned:
+        return state
+
+
+def evaluate_groups(
+    systems: Sequence[Rows], groups: Groups, planner: Planner, resources: Resources, options: Options, *, table: bool
+) -> Run:
+    """Score hypotheses; with `table`, `Run.details` holds the alignments of the first coverage metric."""
+
+    def with_alignments(number: int, available: frozenset[Need]) -> Plan:
+        plan = planner(number, available)
+        metric = _coverage(plan)
+        return replace(plan, details={ALIGNMENTS: QueryAlignments(metric)}) if table and metric is not None else plan
+
+    evaluation = run_sources(memory_sources(systems), with_alignments, resources, options)
+    warnings: list[str] = []
+    tables: dict[str, Any] = {}
+    for rows in systems:
+        metric = _coverage(evaluation.systems[rows.system].plan)
+        if metric is None:
+            continue
+        hypotheses = rows.columns[Need.HYPOTHESES]
+        if not metric.threshold and len(groups.column.groups) - 1 <= len(rows):
+            warnings.append(_ONE_GROUP)
+        if metric.aligner == "bleu" and isinstance(hypotheses, RaggedColumn):
+            warnings += filter(None, [warn_of_short(rows.system, hypotheses, metric.n)])
+        if table:
+            tables[rows.system] = _table(evaluation.systems[rows.system].details()[ALIGNMENTS], groups, metric)
+    run = evaluation.run
+    details = {**run.details, ALIGNMENTS: tables} if tables else run.details
+    return replace(run, details=details, warnings=tuple(dict.fromkeys([*run.warnings, *warnings])))
+
+
+def _coverage(plan: Plan) -> Coverage | None:
+    """The first coverage metric of a plan."""
+    return next((metric for metric in plan.metrics.values() if isinstance(metric, Coverage)), None)
+
+
+def _table(aligned: Aligned, groups: Groups, metric: Coverage) -> list[dict[str, Any]]:
+    """Per query: its figures, the group and score of every hypothesis, the groups, and those that no one reached."""
+    table = []
+    for number, (query, hypotheses) in enumerate(aligned):
+        # Groups that were made here have no names, so they are called by their numbers.
+        entry = query.to_dict(None if metric.threshold else groups.names[number])
+        for hypothesis, text in zip(entry["hypotheses"], hypotheses, strict=True):
+            hypothesis["text"] = text.strip()
+        table.append({"query": groups.queries[number], **entry})
+    return table

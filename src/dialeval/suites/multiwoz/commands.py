@@ -1,0 +1,211 @@
+"""`dialeval multiwoz`: task dialogues, by the rules of the MultiWOZ evaluation."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from dialeval.cli import options
+from dialeval.cli.output import (
+    check_places,
+    check_transposed,
+    exit_status,
+    json_bytes,
+    print_run,
+    printing_all_faults,
+    save_run,
+    say,
+    say_next,
+    show,
+    tell,
+    write,
+)
+from dialeval.cli.progress import metered
+from dialeval.core.arrays import without_garbage_collection
+
+if TYPE_CHECKING:
+    from dialeval.multiwoz import Evaluator
+
+
+_INPUT = click.option(
+    "-i",
+    "--input",
+    "predictions",
+    multiple=True,
+    type=click.Path(),
+    callback=options.read_systems,
+    help="Predictions: a file, a folder of them, NAME=FILE.",
+)
+_DATA = options.together(
+    click.option("--data", help="Folder with the data, or `town`.  [default: the pack multiwoz]"),
+    click.option("--split", help="Split of the data.  [default: test]"),
+    options.choice(
+        "--fallback",
+        ["file", "turn"],
+        "Replace what single turns lack (states, active domains) in the whole file, as the original does, or there.",
+    ),
+)
+SHOWN_PLACES = 3
+"""Turns that are named where there may be many."""
+
+_RATIO = options.choice("--ratio", ["historical", "exact"], "Partial ratio by which names are compared.")
+
+
+@options.examples(
+    "dialeval multiwoz -i damd.json -b -s -r -o results/",
+    "dialeval multiwoz -i predictions/ --data town",
+    "dialeval multiwoz -i lava.json -i damd.json --by domain",
+    "dialeval multiwoz -i damd.json --failures",
+    "dialeval multiwoz explain pmul0320 -i damd.json",
+)
+@click.group(invoke_without_command=True)
+@_INPUT
+@click.option("-b", "--bleu", is_flag=True, help="BLEU against every reference set.")
+@click.option("-s", "--success", is_flag=True, help="Inform and Success.")
+@click.option("-r", "--richness", is_flag=True, help="Lexical richness.")
+@click.option("-d", "--dst", is_flag=True, help="State tracking; needs a state in every turn.")
+@_DATA
+@click.option("--strict", is_flag=True, help="Dialogues without a turn count as failed, missing turns as empty.")
+@click.option(
+    "--dst-unify-booking", "unify_booking", is_flag=True, help="State tracking: bookday and day are one slot."
+)
+@_RATIO
+@click.option("--failures", is_flag=True, help="Print the failed dialogues by cause instead of scores.")
+@click.option("--dialogues", type=options.FILE, help="Write one line per dialogue here (JSONL).")
+@options.of_task_runs
+@options.threads
+@printing_all_faults
+@without_garbage_collection()
+def multiwoz(
+    predictions: Any,
+    output: Path | None,
+    force: bool,
+    failures: bool,
+    dialogues: Path | None,
+    format_: str,
+    transpose: bool,
+    t: float | None,
+    confidence: float | None,
+    threads: int | None,
+    limits: options.Limits,
+    intervals: options.Intervals,
+    by: list[str],
+    compared: bool,
+    **settings: Any,
+) -> int:
+    """Evaluate task dialogues: Inform, Success, BLEU, richness, state tracking.
+
+    Without -b, -s, -r and -d it is BLEU, Inform and Success, and richness. With BLEU and Success there is also the
+    combined score, 0.5 * (Inform + Success) + BLEU against the first reference set. Where the original replaces or
+    ignores something without a word, a warning says so. `dialeval from mwzeval` writes exactly what it writes.
+    """
+    if click.get_current_context().invoked_subcommand is not None:
+        return 0
+    import orjson
+
+    from dialeval.suites.multiwoz.evaluation import dialogue_rows
+
+    if not any(settings[name] for name in ("bleu", "success", "richness", "dst")):
+        settings |= {"bleu": True, "success": True, "richness": True}
+    check_transposed(format_, transpose)
+    check_places(output, predictions, files=(dialogues,))
+    evaluator = _evaluator(predictions, settings)
+    if failures:
+        _print_failures(evaluator, predictions, format_)
+        return 0
+    read = evaluator.read(predictions)
+    with metered() as meter:
+        chosen = {"t": t, "confidence": confidence, "intervals": intervals.kind, "threads": threads}
+        run = evaluator.run(read, **chosen, progress=meter.run)
+    run = intervals.added_to(run, confidence)
+    if dialogues is not None:
+        write(dialogues, b"".join(orjson.dumps(row) + b"\n" for row in dialogue_rows(run, evaluator.task)))
+    if output is not None:
+        save_run(evaluator.with_transcripts(run, read) if settings["success"] else run, output, force)
+    print_run(run, format_, transpose, by, compared)
+    say_next(run, format_, output)
+    return exit_status(limits.gates(run))
+
+
+def _evaluator(predictions: Any, settings: Mapping[str, Any]) -> Evaluator:
+    if not predictions:
+        raise click.UsageError("name the predictions: -i PREDICTIONS.json")
+    from dialeval.multiwoz import Evaluator
+
+    return Evaluator(**settings)
+
+
+def _print_failures(evaluator: Evaluator, predictions: Any, format_: str) -> None:
+    from dialeval.suites.multiwoz.report import failures_csv, failures_json, failures_table
+
+    formats = {"table": failures_table, "json": failures_json, "csv": failures_csv}
+    if format_ not in formats:
+        raise click.UsageError("--failures is printed as table, json or csv")
+    show(formats[format_](evaluator.failures(predictions)))
+
+
+@options.examples("dialeval multiwoz explain pmul0320 -i damd.json")
+@multiwoz.command()
+@click.argument("dialogue")
+@_INPUT
+@_DATA
+@_RATIO
+@printing_all_faults
+def explain(dialogue: str, predictions: Any, **settings: Any) -> int:
+    """Explain, turn by turn, why DIALOGUE lost Inform or Success.
+
+    For each turn: the response, active domains, the state, what was offered and told; and in the end the cause of
+    everything that was lost.
+    """
+    by_system = _evaluator(predictions, settings).explain(predictions, dialogue)
+    for system, explanations in by_system.items():
+        if len(by_system) > 1:
+            tell(f"{system}\n")
+        for explanation in explanations:
+            tell(str(explanation))
+        if not explanations:
+            say(f"{system} does not give {dialogue}")
+    return 0 if any(by_system.values()) else 2
+
+
+@options.examples("dialeval multiwoz domains -i predictions.json -o with-domains.json")
+@multiwoz.command()
+@click.option("-i", "--input", "source", required=True, type=click.Path(), help="Predictions.")
+@click.option("-o", "--output", required=True, type=options.FILE, help="Where to write.")
+@click.option("--force", is_flag=True, help="Overwrite the output, and replace active_domains that are there.")
+@printing_all_faults
+def domains(source: str, output: Path, force: bool) -> None:
+    """Add active domains to predictions, out of the domains in slot names ([hotel_name]: hotel).
+
+    Predictions that have active_domains in some turn are refused, and so is an output that exists (on a terminal you
+    are asked). --force replaces and overwrites, and says which domains were replaced.
+    """
+    from dialeval.core.errors import DataError, Fault
+    from dialeval.multiwoz import add_slot_domains
+    from dialeval.suites.multiwoz.predictions import read_document
+
+    document = read_document(source)
+    turns = ((f"{dialogue}[{at}]", turn) for dialogue, all_ in document.items() for at, turn in enumerate(all_))
+    there = [place for place, turn in turns if "active_domains" in turn]
+    places = ", ".join(there[:SHOWN_PLACES]) + _more(len(there) - SHOWN_PLACES)
+    if not force:
+        faults = []
+        if there:
+            faults.append(Fault(source, None, f"has active_domains in {places}", "pass --force to replace them"))
+        if output.exists() and not sys.stdin.isatty():
+            faults.append(Fault(str(output), None, "exists", "pass --force to overwrite it"))
+        if faults:
+            raise DataError(faults)
+        if output.exists():
+            click.confirm(f"{output} exists. Overwrite it?", abort=True)
+    write(output, json_bytes(add_slot_domains(document)))
+    if there:
+        say(f"replaced the active_domains in {places}")
+
+
+def _more(count: int) -> str:
+    return f" and {count:,} more turns" if count > 0 else ""

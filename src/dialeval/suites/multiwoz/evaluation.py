@@ -1,0 +1,311 @@
+"""TaskData dialogues: read predictions, say what is missing in them, fold the metrics; and explain single dialogues.
+
+The defaults give the figures of the MultiWOZ evaluation. What that evaluation does without a word is said here: how
+much of the data a system covers and what the rest is worth, where true states stand in for a system's, which
+placeholders and slots nobody knows. State tracking is refused to a system without states.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+from dialeval.core.arrays import without_garbage_collection
+from dialeval.core.batch import Batch, Need
+from dialeval.core.errors import NeedError, SettingError
+from dialeval.core.fold import Fact, Metric
+from dialeval.core.result import Result, Run
+from dialeval.engine.folding import Evaluation, Options, run_sources
+from dialeval.engine.plan import Plan
+from dialeval.engine.resources import Resources
+from dialeval.io.sources import memory_sources
+from dialeval.suites.multiwoz.bleu import TaskBleu
+from dialeval.suites.multiwoz.combined import Combined
+from dialeval.suites.multiwoz.data import TaskData, TaskFiles
+from dialeval.suites.multiwoz.explain import Explanation
+from dialeval.suites.multiwoz.inform import Inform
+from dialeval.suites.multiwoz.predictions import Predictions, read_predictions
+from dialeval.suites.multiwoz.richness import Richness
+from dialeval.suites.multiwoz.states import unknown_placeholders
+from dialeval.suites.multiwoz.success import Success
+from dialeval.suites.multiwoz.tracking import Tracking
+from dialeval.suites.multiwoz.turns import Criteria, Fallback, Missing, dialogue_turns
+from dialeval.text.similarity import Ratio
+
+
+@dataclass(frozen=True)
+class Choices:
+    """What is evaluated, and where it departs from the original."""
+
+    bleu: bool = True
+    success: bool = True
+    richness: bool = True
+    dst: bool = False
+    fallback: Fallback = "file"
+    strict: bool = False
+    """Dialogues of which a system has no turn count as failed, and turns that it lacks as empty."""
+    unify_booking: bool = False
+    ratio: Ratio = "historical"
+
+    @property
+    def missing(self) -> Missing:
+        """What becomes of dialogues and turns that a system lacks."""
+        return "failed" if self.strict else "ignored"
+
+    @property
+    def inform(self) -> Inform:
+        """The metric Inform."""
+        return Inform(self.fallback, self.missing, self.ratio)
+
+    def metrics(self, task: TaskData) -> dict[str, Metric[Any]]:
+        """The metrics that do not need states, by the names that people know; settings stand in the signature."""
+        metrics: dict[str, Metric[Any]] = {}
+        if self.success:
+            metrics |= {"inform": self.inform, "success": Success(self.fallback, self.missing, self.ratio)}
+        if self.bleu:
+            if task.files.references is None:
+                raise NeedError("the data has no references, so there is no BLEU; add references/NAME.json to it")
+            sets = [TaskBleu(name, self.missing) for name in task.files.references.sets]
+            metrics |= {metric.key: metric for metric in sets}
+            if self.success:
+                metrics |= {"combined": Combined(sets[0].references, self.fallback, self.missing, self.ratio)}
+        if self.richness:
+            metrics |= _presets(Richness)
+        return metrics
+
+    def tracking(self) -> dict[str, Metric[Any]]:
+        """The metrics of state tracking."""
+        booking = "unified" if self.unify_booking else "apart"
+        return _presets(Tracking, booking=booking, missing=self.missing, ratio=self.ratio) if self.dst else {}
+
+
+def _presets(family: type[Metric[Any]], **settings: Any) -> dict[str, Metric[Any]]:
+    return {name: family(**preset, **settings) for name, preset in family.presets.items()}
+
+
+@dataclass(frozen=True)
+class Explanations(Fact[tuple[Explanation, ...], tuple[Explanation, ...]]):
+    """Why dialogues were lost: one dialogue, or all that a system gives."""
+
+    choices: Choices
+    dialogue: str | None = None
+
+    def empty(self) -> tuple[Explanation, ...]:
+        return ()
+
+    def gather(self, batch: Batch) -> tuple[Explanation, ...]:
+        goals, ontology, venues = (batch.resource(need) for need in (Need.GOALS, Need.ONTOLOGY, Need.VENUES))
+        criteria = Criteria(goals, ontology, venues, self.choices.ratio)
+        dialogues = dialogue_turns(batch, self.choices.fallback, self.choices.missing)
+        return tuple(
+            Explanation(name, turns, criteria)
+            for name, turns in dialogues
+            if turns is not None and self.dialogue in (None, name)
+        )
+
+    def merge(self, left: tuple[Explanation, ...], right: tuple[Explanation, ...]) -> tuple[Explanation, ...]:
+        return left + right
+
+    def finish(self, state: tuple[Explanation, ...]) -> tuple[Explanation, ...]:
+        return state
+
+
+def evaluate_task(
+    predictions: Any, task: TaskData, choices: Choices | None = None, options: Options | None = None
+) -> Run:
+    """Evaluate one or several systems; `predictions` may have been read before."""
+    choices = choices or Choices()
+    metrics, tracking = choices.metrics(task), choices.tracking()
+    if not metrics and not tracking:
+        raise SettingError("nothing was asked for; choose bleu, success, richness or dst")
+    with without_garbage_collection():
+        systems = read_predictions(predictions, task.files)
+        _refuse_tracking(systems, metrics, tracking, task)
+        plans = [
+            Plan({**metrics, **tracking})
+            if Need.STATES in system.rows.columns
+            else Plan(metrics, dict.fromkeys(tracking, _NO_STATES))
+            for system in systems
+        ]
+        run = _evaluated(systems, task, plans, options).run
+        warnings = [line for system in systems for line in _warnings(system, run[system.rows.system], task, choices)]
+    return replace(run, warnings=tuple(warnings))
+
+
+def _evaluated(
+    systems: Sequence[Predictions], task: TaskData, plans: Sequence[Plan], options: Options | None = None
+) -> Evaluation:
+    # One thread: these metrics are plain Python, and threads would only wait for each other.
+    options = replace(options or Options(), threads=1)
+    sources = memory_sources([system.rows for system in systems])
+    return run_sources(sources, lambda source, _available: plans[source], Resources(ready=task.resources), options)
+
+
+_EXPLANATIONS = "explanations"
+_NO_STATES = "needs a `state` in every turn: without, the true states would be compared with themselves"
+
+
+def _refuse_tracking(
+    systems: Sequence[Predictions], metrics: Mapping[str, Any], tracking: Mapping[str, Any], task: TaskData
+) -> None:
+    if not tracking:
+        return
+    if task.files.states is None:
+        raise NeedError("the data has no gold_states.json, so there is no state tracking")
+    without = [system for system in systems if Need.STATES not in system.rows.columns]
+    if without and (len(without) == len(systems) or not metrics):
+        lacking = "; ".join(f"{s.rows.system} has one in {s.with_state:,} of {s.turns:,} turns" for s in without)
+        raise NeedError(
+            f"state tracking (--dst) {_NO_STATES}; {lacking}; "
+            "give every turn one, an empty one {} if nothing is tracked, or leave --dst out"
+        )
+
+
+def _warnings(system: Predictions, result: Result, task: TaskData, choices: Choices) -> Iterator[str]:
+    name = system.rows.system
+    yield from _missing(system, result, task.files, choices)
+    if choices.success:
+        yield from _substitutes(system, choices)
+    given = system.given
+    if unknown := unknown_placeholders((row["response"] for row in given), task.ontology.words):
+        yield f"{name}: placeholders that the ontology does not have were removed: {_listed(unknown, '[{}]')}"
+    if unknown := _unknown_slots(given, task):
+        yield f"{name}: slots of states that no goal, venue or true state has: {_listed(unknown, '{}')}"
+
+
+def _listed(counts: Mapping[str, int], form: str) -> str:
+    """Each name once, with its count."""
+    return ", ".join(f"{form.format(name)} ({_times(count)})" for name, count in counts.items())
+
+
+def _missing(system: Predictions, result: Result, files: TaskFiles, choices: Choices) -> Iterator[str]:
+    """What a system lacks, what becomes of it, and what it would cost if it counted."""
+    dialogues, turns = len(files.turns), sum(files.turns.values())
+    kept = {
+        "missing dialogues are left out": system.dialogues < dialogues,
+        "dialogues that lack turns are judged by those they have": system.short,
+        f"dialogues without any turn ({system.without_turns:,}) are judged too": system.without_turns,
+    }
+    said = ", ".join(line for line, there in kept.items() if there)
+    if not said:
+        return
+    cover = f"covers {system.dialogues:,} of {dialogues:,} dialogues and {system.turns:,} of {turns:,} turns"
+    strict = "dialogues without a turn as failed and missing turns as empty"
+    if choices.strict:
+        yield f"{system.rows.system} {cover}; --strict counts {strict}"
+    else:
+        worth = "".join(_worth(system, result, files))
+        yield f"{system.rows.system} {cover}; as in the original, {said}; --strict counts {strict}{worth}"
+
+
+def _worth(system: Predictions, result: Result, files: TaskFiles) -> Iterator[str]:
+    """What Inform and Success would be if dialogues without a turn counted as failed."""
+    answered = {row["dialogue"] for row in system.given}
+    before = ": "
+    for key in ("inform", "success"):
+        if key in result and len(answered) < len(files.turns) and (items := result[key].items) is not None:
+            hits = [item for name, item in zip(files.turns, items.tolist(), strict=True) if name in answered]
+            yield f"{before}{key} {result[key].mean:.1f} would be {sum(hits) / len(files.turns):.1f}"
+            before = ", "
+
+
+def _substitutes(system: Predictions, choices: Choices) -> Iterator[str]:
+    """Where the true states or estimated domains stand in for a system's."""
+    name = system.rows.system
+    for what, count, instead in (
+        ("state", system.with_state, "the true states"),
+        ("active domains", system.with_domains, "estimates"),
+    ):
+        lacking = system.turns - count
+        if not lacking:
+            continue
+        if not count:
+            if what == "state":
+                yield f"{name} gives no states: inform and success use {instead}"
+        elif choices.fallback == "turn":
+            yield f"{name} gives no {what} in {lacking:,} of {system.turns:,} turns: {instead} are used there"
+        else:
+            yield (
+                f"{name} gives no {what} in {lacking:,} of {system.turns:,} turns, so that inform and success use "
+                f"{instead} in all turns, as in the original; --fallback turn uses them only there"
+            )
+
+
+def _unknown_slots(rows: Sequence[Mapping[str, Any]], task: TaskData) -> dict[str, int]:
+    """Slots of states that nothing in the data knows, each with the number of turns that have it."""
+    slot_name, known = task.ontology.states.slot, task.known_slots
+    states = (row["state"] for row in rows if row["state"])
+    frames = Counter((domain, *slots) for state in states for domain, slots in state.items())
+    unknown: Counter[str] = Counter()
+    for (domain, *slots), times in frames.items():
+        for slot in slots:
+            if (domain, slot_name(slot)) not in known:
+                unknown[f"{domain}.{slot}"] += times
+    return dict(unknown.most_common())
+
+
+def _times(count: int) -> str:
+    return "once" if count == 1 else f"{count:,} times"
+
+
+def explanations(
+    predictions: Any, task: TaskData, choices: Choices | None = None, dialogue: str | None = None
+) -> dict[str, list[Explanation]]:
+    """The explanation of one dialogue, or of all that a system gives, by system."""
+    choices = choices or Choices()
+    if dialogue is not None and dialogue not in task.files.turns:
+        plain = dialogue.lower().removesuffix(".json")
+        hint = f"did you mean {plain!r}?" if plain in task.files.turns else "check the id"
+        raise SettingError(f"the data has no dialogue {dialogue!r}; {hint}")
+    details = {_EXPLANATIONS: Explanations(choices, dialogue)}
+    systems = read_predictions(predictions, task.files)
+    plans = [Plan({"inform": choices.inform}, details=details)] * len(systems)
+    evaluated = _evaluated(systems, task, plans).systems
+    return {name: list(system.details()[_EXPLANATIONS]) for name, system in evaluated.items()}
+
+
+def original_output(result: Result, choices: Choices) -> dict[str, Any]:
+    """One system's figures in the documented form of the MultiWOZ evaluation; None for what was not asked for."""
+    output: dict[str, Any] = {
+        "bleu": {key.partition("/")[2]: result[key].mean for key in result if key.startswith("bleu/")} or None,
+        "success": {"inform": _rates(result, "inform"), "success": _rates(result, "success")}
+        if choices.success
+        else None,
+        "richness": {name.replace("-", "_"): _count(result[name].mean, name) for name in Richness.presets}
+        if choices.richness
+        else None,
+    }
+    if choices.dst:
+        there = all(name in result for name in Tracking.presets)
+        output["dst"] = {name.replace("-", "_"): result[name].mean for name in Tracking.presets} if there else None
+    return output
+
+
+def _rates(result: Result, name: str) -> dict[str, float]:
+    """Rates in per cent with one decimal, by domain and in total."""
+    rates = {
+        key.partition("/")[2] or "total": round(result[key].mean, 1) for key in result if key.split("/")[0] == name
+    }
+    return dict(sorted(rates.items()))
+
+
+def _count(value: float, name: str) -> float:
+    return int(value) if name.startswith("num-") and value == value else value
+
+
+def dialogue_rows(run: Run, task: TaskData) -> Iterator[dict[str, Any]]:
+    """One row per system and dialogue that it gives: whether each domain matched, and whether it succeeded."""
+    for system, result in run.items():
+        for at, dialogue in enumerate(task.files.turns):
+            row: dict[str, Any] = {"system": system, "dialog_id": dialogue}
+            for name in ("inform", "success"):
+                values = {
+                    key.partition("/")[2] or "total": float(items[at])
+                    for key, estimate in result.items()
+                    if key.split("/")[0] == name and (items := estimate.items) is not None
+                }
+                row[name] = {domain: value > 0 for domain, value in values.items() if value == value}
+            if row["inform"]:
+                yield row

@@ -1,0 +1,268 @@
+"""Building the data pack `multiwoz`: goals and bookings from MultiWOZ 2.1; texts, spans and states from 2.2; venues.
+
+The official repository (a base address, or a folder with a copy of it) holds
+
+    data/MultiWOZ_2.1.zip                             data.json: goals, and what is booked by each turn
+    data/MultiWOZ_2.2/SPLIT/dialogues_NNN.json        texts and states, for train, dev and test
+    data/MultiWOZ_2.2/dialog_acts.json                where values stand in the texts
+    db/DOMAIN_db.json                                 the venues
+
+and becomes the folder that `suites/multiwoz/data.py` describes, one per split. A folder in that form already
+(`goals.json`, `gold_states.json`, ...) is taken over as the split `test`.
+
+Goals: `informable` is `info` in the one spelling; `requestable` are phone, address, postcode, trainID and reference
+of `reqt`, and a reference where there is a `book` part; `booking` is `book` without `invalid` and `pre_invalid`.
+References are the system's texts with their spans replaced by `[slot]` from left to right, overlapping and "dontcare"
+ones passed over, then normalised. States are those of the user turn before, the first value of each slot, "dontcare"
+left out.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import shutil
+import tempfile
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+from dialeval.core import gate
+from dialeval.core.errors import DataError, Fault
+from dialeval.io.packs import Progress, cache_folder
+from dialeval.suites.multiwoz.ontology import MULTIWOZ, Ontology, load_ontology
+from dialeval.suites.multiwoz.states import Normaliser
+
+DOMAINS = ("restaurant", "hotel", "attraction", "train")
+"""The domains with venues."""
+SPLITS: Mapping[str, int] = {"train": 17, "dev": 2, "test": 2}
+"""The number of dialogue files of each split."""
+GOALS_ZIP = "data/MultiWOZ_2.1.zip"
+GOALS_FILE = "data/MultiWOZ_2.1/data.json"
+ACTS = "data/MultiWOZ_2.2/dialog_acts.json"
+REFERENCES = "mwz22"
+FILES = ("goals.json", "booked_domains.json", "gold_states.json", "user_turns.json")
+_MOST_BYTES = 1 << 30
+_REMEDY = "get the whole repository"
+_WORDS = {"phone": "PHONE", "address": "ADDRESS", "postcode": "POST", "trainid": "TRAINID", "reference": "REFERENCE"}
+
+
+def dialogue_files(split: str) -> list[str]:
+    """The files of a split in the official repository."""
+    return [f"data/MultiWOZ_2.2/{split}/dialogues_{number:03}.json" for number in range(1, SPLITS[split] + 1)]
+
+
+def venue_files() -> list[str]:
+    """The files of venues in the official repository."""
+    return [f"db/{domain}_db.json" for domain in DOMAINS]
+
+
+def build_local(source: Path, target: Path) -> None:
+    """Build the pack from a folder."""
+    if (source / "goals.json").is_file():
+        _take_over(source, target)
+        return
+    if not (source / ACTS).is_file():
+        what = f"holds neither goals.json nor {ACTS}"
+        remedy = "name a copy of the official repository, or a folder with goals.json, gold_states.json and database/"
+        raise DataError(Fault(str(source), None, what, remedy))
+    _build(source, target)
+
+
+def build_remote(address: str, target: Path, progress: Progress | None) -> None:
+    """Build the pack from a base address; what is downloaded already is not fetched again."""
+    from dialeval.io.download import check_address, download
+
+    base = check_address(address).rstrip("/")
+    place = cache_folder("downloads", f"multiwoz-{hashlib.sha256(base.encode()).hexdigest()[:16]}")
+    names = [GOALS_ZIP, ACTS, *venue_files(), *(name for split in SPLITS for name in dialogue_files(split))]
+    for name in names:
+        file = place / name
+        if not file.exists():
+            file.parent.mkdir(parents=True, exist_ok=True)
+            download(f"{base}/{name}", file, None, progress)
+    try:
+        _build(place, target)
+    finally:
+        shutil.rmtree(place, ignore_errors=True)  # whole, it is in the pack; damaged, it has to come again
+
+
+def _take_over(source: Path, target: Path) -> None:
+    """Copy a folder that has the form of a pack's split."""
+    from dialeval.suites.multiwoz.data import read_task
+    from dialeval.suites.multiwoz.venues import load_venues
+
+    if (source / "splits.json").is_file():
+        raise DataError(Fault(str(source), None, "has splits already", "pass it as --data"))
+    task = read_task(source)
+    database = source / "database" if (source / "database").is_dir() else source
+    load_venues(load_ontology(MULTIWOZ), database)
+    sets = sorted(task.references.sets) if task.references else []
+    for name in (*FILES, *(f"references/{one}.json" for one in sets)):
+        if (source / name).is_file():
+            _copy(source / name, target / "test" / name)
+    for domain in DOMAINS:
+        _copy(database / f"{domain}_db.json", target / "database" / f"{domain}_db.json")
+    _write(target / "splits.json", {"test": list(task.turns)})
+
+
+def _build(source: Path, target: Path) -> None:
+    """Build all splits from a copy of the official repository."""
+    ontology = load_ontology(MULTIWOZ)
+    normalise = Normaliser(ontology.words)
+    corpus, acts = _corpus(source), _by_id(source / ACTS)
+    splits: dict[str, list[str]] = {}
+    for split in SPLITS:
+        files: dict[str, dict[str, Any]] = {name: {} for name in (*FILES, f"references/{REFERENCES}.json")}
+        for dialogue in _dialogues(source, split):
+            with _faults_explained(f"{source}: a dialogue of {split}"):
+                name = _id(dialogue["dialogue_id"])
+            if name in corpus:
+                with _faults_explained(f"{source}: {name}"):
+                    parts = _parts(dialogue, corpus[name], acts.get(name, {}), ontology, normalise)
+                    for file, part in zip(files.values(), parts, strict=True):
+                        file[name] = part
+        for file_name, content in files.items():
+            _write(target / split / file_name, content)
+        splits[split] = list(files["goals.json"])
+    for file_name in venue_files():
+        _copy(source / file_name, target / "database" / Path(file_name).name)
+    _write(target / "splits.json", splits)
+
+
+def _parts(
+    dialogue: Mapping[str, Any],
+    entry: Mapping[str, Any],
+    acts: Mapping[str, Any],
+    ontology: Ontology,
+    normalise: Normaliser,
+) -> tuple[Any, ...]:
+    """What is written of a dialogue: goal, bookings, states, user turns, references; `entry` is that of 2.1."""
+    turns = list(_system_turns(dialogue))
+    return (
+        goal_of(entry["goal"], ontology),
+        booked_of(entry["log"], len(turns)),
+        [ontology.states(state_of(user)) for user, _ in turns],
+        [str(user.get("utterance", "")) for user, _ in turns],
+        [normalise(delexicalised(system, acts)) for _, system in turns],
+    )
+
+
+def _corpus(source: Path) -> dict[str, Any]:
+    """The dialogues of 2.1 by id, from the folder or from its archive."""
+    if (source / GOALS_FILE).is_file():
+        return _by_id(source / GOALS_FILE)
+    from dialeval.io.download import unpack
+
+    archive = source / GOALS_ZIP
+    if not archive.is_file():
+        raise DataError(Fault(str(source), None, f"does not hold {GOALS_ZIP}", _REMEDY))
+    with tempfile.TemporaryDirectory(prefix="dialeval-") as folder:
+        unpack(archive, ["data.json"], Path(folder), _MOST_BYTES, str(archive))
+        return _by_id(Path(folder) / "data.json")
+
+
+def _dialogues(source: Path, split: str) -> Iterator[dict[str, Any]]:
+    for name in dialogue_files(split):
+        yield from gate.read_json(source / name, list[dict[str, Any]], _REMEDY)
+
+
+def _system_turns(dialogue: Mapping[str, Any]) -> Iterator[tuple[Mapping[str, Any], Mapping[str, Any]]]:
+    """Each system turn with the user turn before it."""
+    user: Mapping[str, Any] = {}
+    for turn in dialogue["turns"]:
+        if turn["speaker"].upper() == "USER":
+            user = turn
+        else:
+            yield user, turn
+
+
+def goal_of(goal: Mapping[str, Any], ontology: Ontology) -> dict[str, Any]:
+    """A goal of 2.1 as it is judged."""
+    goals: dict[str, Any] = {}
+    for domain in ontology.domains:
+        part = goal.get(domain)
+        if not part:
+            continue
+        informable = {slot: str(value) for slot, value in (part.get("info") or {}).items()}
+        asked = [_WORDS[name] for slot in part.get("reqt") or () if (name := ontology.states.slot(slot)) in _WORDS]
+        book = part.get("book") or {}
+        if "book" in part:
+            asked.append("REFERENCE")
+        goals[domain] = {
+            "informable": dict(ontology.states.domain(informable)),
+            "requestable": list(dict.fromkeys(asked)),
+            "booking": {slot: str(value) for slot, value in book.items() if slot not in ("invalid", "pre_invalid")},
+        }
+    return goals
+
+
+def booked_of(log: Sequence[Mapping[str, Any]], turns: int) -> list[list[str]]:
+    """The domains that are booked by each system turn, which is every second one of a log of 2.1."""
+    booked: list[str] = []
+    by_turn: list[list[str]] = []
+    for turn in log[1::2]:
+        for domain, part in (turn.get("metadata") or {}).items():
+            if part.get("book", {}).get("booked") and domain not in booked:
+                booked.append(domain)
+        by_turn.append(list(booked))
+    by_turn += [list(booked)] * (turns - len(by_turn))
+    return by_turn[:turns]
+
+
+def state_of(turn: Mapping[str, Any]) -> dict[str, dict[str, str]]:
+    """The state after a user turn of 2.2."""
+    state: dict[str, dict[str, str]] = {}
+    for frame in turn.get("frames") or ():
+        for name, values in ((frame.get("state") or {}).get("slot_values") or {}).items():
+            domain, _, slot = name.partition("-")
+            if values and values[0] != "dontcare":
+                state.setdefault(domain, {})[slot] = str(values[0])
+    return state
+
+
+def delexicalised(turn: Mapping[str, Any], acts: Mapping[str, Any]) -> str:
+    """The text of a system turn with its spans as placeholders."""
+    text: str = turn["utterance"]
+    spans = (acts.get(str(turn["turn_id"])) or {}).get("span_info") or []
+    parts, end = [], 0
+    for _, slot, value, start, stop in sorted(spans, key=lambda span: int(span[3])):
+        if value == "dontcare" or int(start) < end:
+            continue
+        parts += [text[end : int(start)], f"[{slot}]"]
+        end = int(stop)
+    return "".join([*parts, text[end:]])
+
+
+def _by_id(path: Path) -> dict[str, Any]:
+    """The entries of an object in a file by the ids of their dialogues."""
+    document = gate.read_json(path, dict[str, dict[str, Any]], _REMEDY)
+    return {_id(name): entry for name, entry in document.items()}
+
+
+def _id(name: str) -> str:
+    return name.lower().removesuffix(".json")
+
+
+@contextmanager
+def _faults_explained(where: str) -> Iterator[None]:
+    """Turn what a broken entry raises into a fault that names it."""
+    try:
+        yield
+    except (KeyError, TypeError, ValueError, AttributeError, IndexError) as error:
+        what = f"is not in the official form ({type(error).__name__}: {error})"
+        raise DataError(Fault(where, None, what, "get the data from the official address")) from None
+
+
+def _write(path: Path, content: object) -> None:
+    import orjson
+
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_bytes(orjson.dumps(content, option=orjson.OPT_APPEND_NEWLINE))
+
+
+def _copy(source: Path, target: Path) -> None:
+    target.parent.mkdir(parents=True, exist_ok=True)
+    gate.size_of(source, _REMEDY)
+    with gate.explained(source, _REMEDY):
+        shutil.copyfile(source, target)

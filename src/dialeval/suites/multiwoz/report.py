@@ -1,0 +1,257 @@
+"""The section with task dialogues: what lost them, counted, and each dialogue with its systems side by side.
+
+It is made from the plain data that a run holds under `transcripts` and `failures` (`engine.transcripts`). A count is a
+button that leaves only the dialogues which that system lost by that cause: as many as it says, those without a
+transcript by their names. Every text is escaped.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+from dialeval.core.gate import dump
+from dialeval.reports import markup
+from dialeval.reports.documents import csv_text
+from dialeval.reports.figures import plain
+from dialeval.reports.markup import Section
+from dialeval.suites.multiwoz.explain import by_cause
+
+if TYPE_CHECKING:
+    from dialeval.core.result import Run
+    from dialeval.suites.multiwoz.explain import Explanation
+
+
+SHOWN_LENGTH = 2_000
+"""Characters of a text that are shown."""
+_Entry = Mapping[str, Any]
+_Failures = Mapping[str, Mapping[str, Sequence[str]]]
+"""System -> cause -> the names of the dialogues that it lost."""
+
+
+def transcripts(run: Run) -> Section | None:
+    """The section; None for a run without transcripts."""
+    by_system: Mapping[str, Sequence[_Entry]] = run.details.get("transcripts", {})
+    dialogues = markup.by_dialogue(by_system)
+    if not dialogues:
+        return None
+    total = max((len(rows.offsets) - 1 for system in by_system if (rows := run[system].rows) is not None), default=0)
+    which = f" of {total:,}, some for each cause" if total > len(dialogues) else ""
+    failures: _Failures = run.details.get("failures", {})
+    tokens = _tokens(failures)
+    lost = _lost_by(failures, tokens)
+    note = markup.note(
+        f"{markup.count(len(dialogues), 'dialogue')}{which}. What counts in a turn is what Inform and Success were "
+        "read from: an offer counts when its word is said while its domain is active."
+    )
+    colours = markup.colours(run)
+    shown = "".join(_dialogue(name, systems, lost.get(name, ()), colours) for name, systems in dialogues.items())
+    others = "".join(_name(name, mine) for name, mine in lost.items() if name not in dialogues)
+    if others:
+        others = markup.note("Lost too, without a transcript here (dialeval multiwoz explain prints one):") + others
+    return Section("transcripts", "Task dialogues", _causes(failures, tokens, dialogues) + note + shown + others)
+
+
+def _tokens(failures: _Failures) -> dict[tuple[str, str], str]:
+    """A short name for each system and cause, by which the page finds dialogues."""
+    causes = list(dict.fromkeys(cause for mine in failures.values() for cause in mine))
+    return {(s, c): f"{i}-{j}" for i, s in enumerate(failures) for j, c in enumerate(causes)}
+
+
+def _lost_by(failures: _Failures, tokens: Mapping[tuple[str, str], str]) -> dict[str, list[str]]:
+    """Return for each lost dialogue the short names of the systems and causes that lost it."""
+    lost: dict[str, list[str]] = {}
+    for system, causes in failures.items():
+        for cause, names in causes.items():
+            for name in names:
+                lost.setdefault(name, []).append(tokens[system, cause])
+    return lost
+
+
+def _name(name: str, lost: Iterable[str]) -> str:
+    return f'<p class="dialogue" data-lost="{" ".join(sorted(lost))}">{markup.name(name)}</p>'
+
+
+def _causes(
+    failures: _Failures, tokens: Mapping[tuple[str, str], str], dialogues: Mapping[str, Mapping[str, _Entry]]
+) -> str:
+    """How many dialogues each system lost by each cause."""
+    if not tokens:
+        return ""
+    totals = {cause: sum(len(mine.get(cause, ())) for mine in failures.values()) for _, cause in tokens}
+
+    def cell(system: str, cause: str) -> str:
+        names = failures[system].get(cause, ())
+        number, token = len(names), tokens[system, cause]
+        shown = f"{sum(name in dialogues for name in names):,} of {markup.count(number, 'dialogue')} with a transcript"
+        button = f'<button type="button" disabled data-lost="{token}" title="{shown}">{number:,}</button>'
+        return markup.span("who", markup.name(system)) + (button if number else "0")
+
+    lines = [
+        markup.row(markup.text(cause), markup.cells(*(cell(system, cause) for system in failures)))
+        for cause in sorted(totals, key=lambda cause: -totals[cause])
+    ]
+    caption = "Dialogues that were lost, by cause. Choose a number to see only these."
+    status = '<p class="note" role="status" id="lost-shown"></p>'
+    table = markup.table("lost-by", caption, markup.heads("Cause", *map(markup.name, failures)), lines)
+    return table + status
+
+
+def _dialogue(name: str, systems: Mapping[str, _Entry], lost: Iterable[str], colours: Mapping[str, str]) -> str:
+    verdicts = "".join(_verdict(system, entry) for system, entry in systems.items())
+    goal = next(iter(systems.values()))["domains"]
+    ends = {system: _end(entry) for system, entry in systems.items()}
+    inside = _goal(goal) + _side_by_side(ends, colours)
+    turns = {system: {turn["turn"]: turn for turn in entry["turns"]} for system, entry in systems.items()}
+    states: dict[str, Mapping[str, Mapping[str, str]]] = {system: {} for system in systems}
+    for at in sorted({at for mine in turns.values() for at in mine}):
+        said = {system: _turn(mine[at], states[system]) for system, mine in turns.items() if at in mine}
+        states |= {system: mine[at]["state"] for system, mine in turns.items() if at in mine}
+        user = next((mine[at].get("user") for mine in turns.values() if at in mine), None)
+        asked = "" if user is None else f'<p class="user">{markup.text(user, most=SHOWN_LENGTH)}</p>'
+        inside += f'<section class="turn"><h3>Turn {int(at)}</h3>{asked}{_side_by_side(said, colours)}</section>'
+    opening = f'<details class="dialogue" data-lost="{" ".join(sorted(lost))}">'
+    return f"{opening}<summary>{markup.name(name)} {verdicts}</summary>{inside}</details>"
+
+
+def _side_by_side(parts: Mapping[str, str], colours: Mapping[str, str]) -> str:
+    swatch = markup.span("swatch", "")
+    sides = "".join(
+        f'<div class="side {colours.get(system, "anchor")}">{swatch}{markup.name(system)}{part}</div>'
+        for system, part in parts.items()
+    )
+    return f'<div class="sides">{sides}</div>'
+
+
+def _verdict(system: str, entry: _Entry) -> str:
+    kind, words = (
+        ("won", "success")
+        if entry["success"]
+        else ("half", "inform only")
+        if entry["inform"]
+        else ("lost", "lost inform")
+    )
+    return markup.span(f"verdict {kind}", f"{markup.name(system)} {words}")
+
+
+def _goal(domains: Sequence[_Entry]) -> str:
+    lines = (
+        f"<li>{markup.text(each['domain'])}: {_slots(each['wishes'])}; asks for {_listed(each['asked'])}</li>"
+        for each in domains
+    )
+    return f'<h3>What the user wants</h3><ul class="goal">{"".join(lines)}</ul>'
+
+
+def _end(entry: _Entry) -> str:
+    """How a dialogue ended for a system: domain by domain, and why it was lost."""
+    domains = "".join(
+        f"<li>{markup.text(each['domain'])}: {_yes(each['matched'], 'offer meets the goal', 'offer misses the goal')}, "
+        f"{_yes(each['complete'], 'told all that was asked', 'did not tell all')} ({_listed(each['told'])})</li>"
+        for each in entry["domains"]
+    )
+    causes = "".join(
+        f"<li>Lost {markup.text(each['lost'])}, {markup.text(each['domain'])}: <strong>{markup.text(each['cause'])}"
+        f"</strong>; {markup.text(each['detail'])}</li>"
+        for each in entry["causes"]
+    )
+    return f"<ul>{domains}</ul>" + (f'<ul class="causes">{causes}</ul>' if causes else "")
+
+
+def _yes(flag: bool, yes: str, no: str) -> str:
+    return markup.span("yes", f"✓ {yes}") if flag else markup.span("no", f"✗ {no}")
+
+
+def _turn(turn: _Entry, before: Mapping[str, Mapping[str, str]]) -> str:
+    changed = {
+        domain: new
+        for domain, slots in turn["state"].items()
+        if (new := {slot: value for slot, value in slots.items() if before.get(domain, {}).get(slot) != value})
+    }
+    whose = "true state" if turn["true_state"] else "state"
+    notes = [f"{whose}, {markup.text(domain)}: {_slots(slots)}" for domain, slots in changed.items()]
+    if gone := _gone(turn["state"], before):
+        notes.append(f"{whose} without {_listed(gone)}")
+    active = _listed(turn["active"]) if turn["active"] else "none"
+    notes.append(f"active: {active}{' (estimated)' if turn['estimated'] else ''}")
+    steps = "".join(map(_step, turn["steps"]))
+    lines = "".join(f'<div class="aside">{note}</div>' for note in notes)
+    return f'<p class="said">{markup.text(turn["response"], most=SHOWN_LENGTH)}</p>{steps}{lines}'
+
+
+def _gone(state: Mapping[str, Mapping[str, str]], before: Mapping[str, Mapping[str, str]]) -> list[str]:
+    return [
+        f"{domain} {slot}" for domain, slots in before.items() for slot in slots if slot not in state.get(domain, {})
+    ]
+
+
+def _step(step: _Entry) -> str:
+    domain, parts = markup.text(step["domain"]), []
+    offer = step.get("offer")
+    if offer is not None:
+        more = ", …" if offer["venues"] > len(offer["names"]) else ""
+        named = f" ({_listed(offer['names'])}{more})" if offer["names"] else ""
+        parts.append(f"offers {markup.count(offer['venues'], 'venue') if offer['venues'] else 'no venue'}{named}")
+    if step["told"]:
+        parts.append(f"tells {_listed(step['told'])}")
+    if step["early"]:
+        parts.append(f"tells {_listed(step['early'])} before the booking, which does not count")
+    return "".join(f'<div class="step">{domain} {part}</div>' for part in parts)
+
+
+def _slots(slots: Mapping[str, str]) -> str:
+    return ", ".join(f"{markup.text(slot)} = {markup.text(value)}" for slot, value in slots.items()) or "nothing"
+
+
+def _listed(words: Iterable[str]) -> str:
+    return ", ".join(map(markup.text, words)) or "nothing"
+
+
+# The table of failed dialogues: how many lost Inform or Success by each cause, and each of them with its detail.
+
+FIELDS = ("system", "dialogue", "lost", "domain", "cause", "detail")
+
+
+def failure_rows(failures: Mapping[str, Sequence[Explanation]]) -> list[dict[str, str]]:
+    """One row per cause of a failed dialogue."""
+    return [
+        dict(zip(FIELDS, (system, each.dialogue, cause.measure, cause.domain, cause.cause, cause.detail), strict=True))
+        for system, found in failures.items()
+        for each in found
+        for cause in each.causes
+    ]
+
+
+def failures_table(failures: Mapping[str, Sequence[Explanation]]) -> str:
+    """Return for people a summary by cause for each system, dialogues and lines below, then all rows by cause."""
+    rows = failure_rows(failures)
+    parts = []
+    for system, lost in failures.items():
+        own = [row for row in rows if row["system"] == system]
+        causes = by_cause(lost)
+        number = "1 dialogue" if len(lost) == 1 else f"{len(lost)} dialogues"
+        parts.append(f"{plain(system)}: {number} lost inform or success\n\n")
+        listed = Counter(row["cause"] for row in own)
+        counts = [(cause, str(len(lost_by)), str(listed[cause])) for cause, lost_by in causes.items()]
+        parts.append(_columns(("cause", "dialogues", "lines"), counts))
+        ordered = sorted(own, key=lambda row: list(causes).index(row["cause"]))
+        heads = FIELDS[1:]
+        parts.append("\n" + _columns(heads, [[plain(row[head]) for head in heads] for row in ordered]) + "\n")
+    return "".join(parts)
+
+
+def failures_csv(failures: Mapping[str, Sequence[Explanation]]) -> str:
+    """For other programs: one line per cause."""
+    return csv_text(FIELDS, (row.values() for row in failure_rows(failures)))
+
+
+def failures_json(failures: Mapping[str, Sequence[Explanation]]) -> str:
+    """For other programs: a list of rows."""
+    return dump(failure_rows(failures)).decode()
+
+
+def _columns(heads: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
+    lines = [list(heads), *map(list, rows)]
+    widths = [max(len(line[at]) for line in lines) for at in range(len(heads))]
+    padded = ("  ".join(cell.ljust(width) for cell, width in zip(line, widths, strict=True)) for line in lines)
+    return "".join(f"{line.rstrip()}\n" for line in padded)

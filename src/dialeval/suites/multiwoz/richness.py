@@ -1,0 +1,268 @@
+"""Richness: how varied the language of a system's responses is.
+
+Over all normalised responses (`suites/multiwoz/states.py`), with words in lower case and without punctuation:
+
+    num-unigrams, num-bigrams, num-trigrams = different n-grams within responses
+    avg-lengths  = words per response
+    entropy      = -sum over words w of p(w) log2 p(w), p = share of the word
+    cond-entropy = -sum over pairs (h, w) of count(h, w) / words * log2(count(h, w) / count(h))
+    msttr        = mean share of different words in segments of 50, over all responses one after the other
+
+Papers: Nekvinda and Dušek 2021, "Shades of BLEU, Flavours of Success: The Case of MultiWOZ", GEM; Johnson 1944,
+"Studies in Language Behavior: A Program of Research" (mean segmental type-token ratio).
+
+The words are those of the package lexical-diversity, as in the original: punctuation is deleted, not replaced by blanks
+(`don't` is `dont`), and what is left is cut at every blank, so that an empty response has one word, the empty one. A
+placeholder such as NAME and the word "name" are one.
+
+Edge cases: msttr needs the responses in their order in the file; its state keeps each response with its place, and
+sorts in the end, so that rows may be cut and merged in any order. A last segment of fewer than 50 words is left out;
+with at most 50 words in all, msttr is the share of different words among them. Turns that are missing are not scored.
+The interval of msttr is from the influence of each dialogue on the mean over all windows of 50 words (MATTR, Covington
+and McFall 2010, "Cutting the Gordian Knot: The Moving-Average Type-Token Ratio", Journal of Quantitative Linguistics):
+leaving out a dialogue would otherwise shift all segments after it.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import partial
+from typing import Literal, cast
+
+import numpy as np
+
+from dialeval.core.arrays import Bytes, Floats, Ids, Ints
+from dialeval.core.batch import Batch, Need
+from dialeval.core.columns import TextColumn, TokenColumn
+from dialeval.core.contributions import BatchContributions, Resamples, RowSums
+from dialeval.core.exact import Moments
+from dialeval.core.fold import Better, Bounds, Estimate, Metric, Partial
+from dialeval.suites.multiwoz.turns import normalised_responses
+from dialeval.text.ngrams import NgramColumn, NgramCounts
+from dialeval.text.resampled import cluster_grams, ngram_totals, segment_kinds, window_ratios
+from dialeval.text.vocabulary import Vocabulary
+
+Of = Literal["entropy", "cond-entropy", "avg-lengths", "msttr", "num-unigrams", "num-bigrams", "num-trigrams"]
+WORDS, PLACES = "task-words", "task-places"
+"""Names of the contributions of single responses: their words, and their place in the file."""
+
+SEGMENT = 50
+"""Words of a segment of msttr."""
+
+_ORDERS: Mapping[Of, tuple[int, ...]] = {
+    "entropy": (1,),
+    "cond-entropy": (1, 2),
+    "avg-lengths": (),
+    "msttr": (),
+    "num-unigrams": (1,),
+    "num-bigrams": (2,),
+    "num-trigrams": (3,),
+}
+"""The n-grams that each value counts."""
+
+_END = "\0"
+"""Stands between responses; a normalised response has no such character."""
+_END_BYTE, _BLANK_BYTE = 0, 0x20
+_FIRST = str.maketrans("", "", "'.,?!)(%/-_")
+_LAST = str.maketrans("", "", ":;")
+_OTHER_BLANK = re.compile(r"[^\S ]")
+
+
+@dataclass(frozen=True, slots=True)
+class RichnessState:
+    """Lengths of responses, counts of n-grams by order, and responses with their places where the order matters."""
+
+    lengths: Moments = field(default_factory=Moments)
+    counts: Mapping[int, NgramCounts] = field(default_factory=dict)
+    placed: tuple[tuple[int, str], ...] = ()
+    """Place in the file, and words with a blank between them."""
+
+
+@dataclass(frozen=True)
+class Richness(Metric[RichnessState]):
+    """How varied the words of the responses are."""
+
+    family = "richness"
+    presets = {name: {"of": name} for name in _ORDERS}
+    subject = Need.TASK_TURNS
+    needs = frozenset({Need.TASK_TURNS, Need.ONTOLOGY})
+    counts_kinds = True
+    descriptive = True
+
+    of: Of = "entropy"
+
+    @property
+    def bounds(self) -> Bounds:
+        return (0.0, 1.0 if self.of == "msttr" else math.inf)
+
+    @property
+    def better(self) -> Better | None:
+        # Counts and entropies grow with the number of words, which is no merit; msttr does not.
+        return "higher" if self.of == "msttr" else None
+
+    def empty(self) -> RichnessState:
+        return RichnessState(counts={order: NgramCounts.empty(order) for order in self._orders})
+
+    def partial(self, batch: Batch) -> Partial[RichnessState]:
+        rows = batch.objects(Need.TASK_TURNS)
+        words, texts = words_of_responses(batch)
+        lengths, moments = batch.derived("response lengths", lambda: _lengths(words, texts, batch.dialogues))
+        counts = {
+            order: batch.derived(("response grams", order), partial(_counted, words, order)) for order in self._orders
+        }
+        placed: list[tuple[int, str]] = []
+        if self.of == "msttr":
+            placed = [(row["position"], text) for row, text in zip(rows, texts, strict=True) if text is not None]
+        state = RichnessState(moments, counts, tuple(placed))
+        if self.of == "avg-lengths":
+            return Partial(state, {self.name: lengths})
+        contributions: dict[str, BatchContributions] = {WORDS: words}
+        if self.of == "msttr":
+            places = [-1 if row["position"] is None else row["position"] for row in rows]
+            contributions[PLACES] = RowSums(np.array(places, np.float64).reshape(-1, 1))
+        return Partial(state, {}, contributions)
+
+    def resampled(self, sample: Resamples) -> Floats:
+        if self.of == "avg-lengths":
+            return super().resampled(sample)
+        if self.of == "msttr":
+            words, whole, rest = segment_kinds(sample, WORDS, PLACES, SEGMENT)
+            short = words <= SEGMENT
+            with np.errstate(invalid="ignore"):  # 0 / 0: a resample without a response has no value
+                return np.where(short, whole + rest, whole) / np.where(short, words, words // SEGMENT * SEGMENT)
+        if self.of in ("entropy", "cond-entropy"):
+            return self._entropies(sample)
+        kinds = np.count_nonzero(ngram_totals(sample, WORDS, self._orders[0]), axis=0)
+        return np.where(ngram_totals(sample, WORDS, 1).any(axis=0), kinds, np.nan)
+
+    def left_out(self, sample: Resamples) -> Floats:
+        if self.of != "msttr":
+            return self.resampled(sample)
+        # Without a dialogue all segments after it begin elsewhere. That moves msttr at random by more than the dialogue
+        # does, so that its influence is that on the mean over all windows of 50 words, wherever they begin.
+        whole = Resamples(sample.rows, np.ones((1, len(sample.rows.offsets) - 1), np.int64))
+        moving, of_all = (window_ratios(each, WORDS, PLACES, SEGMENT) for each in (sample, whole))
+        changed: Floats = self.resampled(whole) + (moving - of_all)
+        return changed
+
+    def _entropies(self, sample: Resamples) -> Floats:
+        """The same sums as of a state, by counts: sum of c / N log2(c / N) = (sum of c log2 c) / N - log2 N."""
+        words = ngram_totals(sample, WORDS, 1)
+        total = words.sum(axis=0)
+        with np.errstate(divide="ignore", invalid="ignore"):
+            if self.of == "entropy":
+                return cast(Floats, np.log2(total) - _bits(words, words) / total + 0.0)
+            pairs = ngram_totals(sample, WORDS, 2)
+            # Pairs are in the order of their first words: per word one sum over the pairs that begin with it.
+            heads = cluster_grams(sample, WORDS, 2).heads
+            firsts = np.flatnonzero(np.diff(heads, prepend=-1))
+            begun = np.add.reduceat(pairs, firsts, axis=0) if len(firsts) else pairs[:0]
+            return cast(Floats, (_bits(begun, words[heads[firsts]]) - _bits(pairs, pairs)) / total + 0.0)
+
+    @property
+    def _orders(self) -> tuple[int, ...]:
+        return _ORDERS[self.of]
+
+    def merge(self, left: RichnessState, right: RichnessState) -> RichnessState:
+        counts = {order: left.counts[order].merge(right.counts[order]) for order in self._orders}
+        return RichnessState(left.lengths + right.lengths, counts, left.placed + right.placed)
+
+    def finish(self, state: RichnessState) -> Mapping[str, Estimate]:
+        lengths = Estimate.of_moments(state.lengths, self.bounds)
+        if self.of == "avg-lengths":
+            return {self.name: lengths}
+        value = self._value(state) if lengths.scored else math.nan
+        return {self.name: Estimate(value, 0.0, lengths.rows, lengths.scored, corpus=True)}
+
+    def _value(self, state: RichnessState) -> float:
+        if self.of == "msttr":
+            words = " ".join(text for _, text in sorted(state.placed))
+            return segment_ratio(_split(np.frombuffer(words.encode(), np.uint8), Vocabulary()).ids)
+        if self.of == "entropy":
+            return entropy(state.counts[1])
+        if self.of == "cond-entropy":
+            return conditional_entropy(state.counts[1], state.counts[2])
+        return float(state.counts[self._orders[0]].types)
+
+
+def words_of_responses(batch: Batch) -> tuple[TokenColumn, list[str | None]]:
+    """The words of each normalised response, as ids and with a blank between them; split once for all metrics.
+
+    A response that is missing has no words and None; one that is empty has one word, the empty one.
+    """
+    responses = normalised_responses(batch)
+    vocabulary = cast(Vocabulary, batch.vocabulary)
+
+    def make() -> tuple[TokenColumn, list[str | None]]:
+        numbers: dict[str, int] = {}
+        rows = [-1 if text is None else numbers.setdefault(text, len(numbers)) for text in responses]
+        bare = _bare(_END.join(numbers))
+        texts = [*bare.split(_END), None]
+        words = _split(np.frombuffer(bare.encode(), np.uint8), vocabulary)
+        return words.take(np.array(rows, np.int64)), [texts[row] for row in rows]
+
+    return batch.derived("response words", make)
+
+
+def _split(data: Bytes, vocabulary: Vocabulary) -> TokenColumn:
+    """The words between blanks, and an empty row after the last text."""
+    cuts = np.flatnonzero((data == _BLANK_BYTE) | (data == _END_BYTE))
+    starts, ends = np.append(0, cuts + 1), np.append(cuts, len(data))
+    firsts = np.flatnonzero(data[cuts] == _END_BYTE) + 1
+    offsets = np.concatenate(([0], firsts, [len(starts), len(starts)]))
+    return TokenColumn(vocabulary.add(TextColumn(data, starts, ends)), offsets, vocabulary)
+
+
+def words_of(text: str) -> list[str]:
+    """The words of a text as the package lexical-diversity splits it."""
+    return _bare(text).split(" ")
+
+
+def _bare(text: str) -> str:
+    """A text in lower case without punctuation, one blank between words."""
+    bare = text.replace("``", "").translate(_FIRST).replace("SYM", "").translate(_LAST)
+    bare = _OTHER_BLANK.sub(" ", bare)
+    while "  " in bare:
+        bare = bare.replace("  ", " ")
+    return bare.lower()
+
+
+def _bits(counts: Ids, inside: Ids) -> Floats:
+    """Per resample the sum of c log2 d over counts c and d that are not 0."""
+    logs = np.log2(np.maximum(np.arange(int(inside.max(initial=0)) + 1), 1))
+    return np.asarray(np.einsum("kr,kr->r", counts, logs[inside]), np.float64)
+
+
+def _lengths(words: TokenColumn, texts: Sequence[str | None], dialogues: Ints) -> tuple[Floats, Moments]:
+    lengths = np.where([text is None for text in texts], np.nan, words.lengths)
+    return lengths, Moments.of(lengths, dialogues)
+
+
+def _counted(words: TokenColumn, order: int) -> NgramCounts:
+    return NgramCounts.of(NgramColumn.of(words, order), cast(Vocabulary, words.vocabulary))
+
+
+def entropy(words: NgramCounts) -> float:
+    """Entropy of words in bits; the sum is exact, so that its order does not matter."""
+    total = words.total
+    return -math.fsum(count / total * math.log2(count / total) for count in words.counts.tolist()) + 0.0
+
+
+def conditional_entropy(words: NgramCounts, pairs: NgramCounts) -> float:
+    """Entropy of a word given the one before it, in bits."""
+    total = words.total
+    pairs = pairs.translated(words.vocabulary)
+    heads = words.counts[np.searchsorted(words.keys[:, 0], pairs.grams[:, 0])]
+    both = zip(pairs.counts.tolist(), heads.tolist(), strict=True)
+    return -math.fsum(count / total * math.log2(count / head) for count, head in both) + 0.0
+
+
+def segment_ratio(words: Ids) -> float:
+    """Mean share of different words, given by their ids, in segments of 50."""
+    length = min(len(words), SEGMENT)
+    segments = np.sort(words[: len(words) // length * length].reshape(-1, length))
+    different = len(segments) + np.count_nonzero(np.diff(segments))
+    return int(different) / segments.size

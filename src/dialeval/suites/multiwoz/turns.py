@@ -1,0 +1,320 @@
+"""The turns of task dialogues as Inform and Success see them: normalised, each with a state and its active domains.
+
+Where a system gives no states the true ones stand in for it, and where it gives no active domains they are estimated
+from what changes in the states. Which turns that concerns is a matter of `fallback`:
+
+- `file` (the original's way): if one single turn of the whole file lacks a state, all turns get the true one; if one
+  lacks active domains, all are estimated;
+- `turn`: only the turns that lack one.
+
+Estimated active domains, with a current domain that is none at first: a domain has changed in a turn if it has a slot
+with a value that was not there before. If none has changed and there is no current domain, the turn has no active
+domain. If none has changed, and several had in the turn before, the first of those that is in the state and not
+current becomes current. If some have changed and the current one is not among them, that with most slots becomes it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from itertools import pairwise
+from typing import Any, Literal, NamedTuple
+
+from dialeval.core.batch import Batch, Need
+from dialeval.core.errors import NeedError
+from dialeval.core.fold import Fact
+from dialeval.suites.multiwoz.data import Goals, TrueStates
+from dialeval.suites.multiwoz.ontology import Ontology
+from dialeval.suites.multiwoz.states import Normaliser, State
+from dialeval.suites.multiwoz.venues import NONE, Venues
+from dialeval.text.similarity import Ratio
+
+Fallback = Literal["file", "turn"]
+Missing = Literal["ignored", "failed"]
+"""What becomes of turns that the system does not give."""
+
+
+@dataclass(frozen=True, slots=True)
+class Given:
+    """How many turns there are, and how many of them have a state and active domains."""
+
+    turns: int = 0
+    states: int = 0
+    domains: int = 0
+
+
+@dataclass(frozen=True)
+class WhatIsGiven(Fact[Given, Given]):
+    """What a system gives in how many turns: with the fallback `file` every turn depends on it."""
+
+    def empty(self) -> Given:
+        return Given()
+
+    def gather(self, batch: Batch) -> Given:
+        turns = [turn for turn in batch.objects(Need.TASK_TURNS) if turn["response"] is not None]
+        states = sum(turn["state"] is not None for turn in turns)
+        return Given(len(turns), states, sum(turn["active_domains"] is not None for turn in turns))
+
+    def merge(self, left: Given, right: Given) -> Given:
+        return Given(left.turns + right.turns, left.states + right.states, left.domains + right.domains)
+
+    def finish(self, state: Given) -> Given:
+        return state
+
+
+class Turn(NamedTuple):
+    """One turn, normalised."""
+
+    at: int
+    response: str
+    state: State
+    domains: Sequence[str]
+    true_state: bool
+    """Whether the state is the true one and not the system's."""
+    estimated: bool
+    """Whether the active domains are an estimate."""
+
+
+def normalised_responses(batch: Batch) -> list[str | None]:
+    """The normalised response of each row, None where it is missing; made once for all metrics of the batch."""
+    ontology: Ontology = batch.resource(Need.ONTOLOGY)
+    column = batch.objects(Need.TASK_TURNS)
+
+    def make() -> list[str | None]:
+        normalise = Normaliser(ontology.words)
+        return [None if row["response"] is None else normalise(row["response"]) for row in column]
+
+    return batch.derived("normalised responses", make)
+
+
+def dialogue_turns(batch: Batch, fallback: Fallback, missing: Missing) -> list[tuple[str, list[Turn] | None]]:
+    """The id of each dialogue of a batch with its turns, None where the system does not give the dialogue.
+
+    One that is given without a turn is there, as in the original; where missing turns count as failed, it is not.
+    """
+    given: Given = batch.fact(WhatIsGiven())
+    ontology: Ontology = batch.resource(Need.ONTOLOGY)
+    true_states: TrueStates | None = batch.resource(Need.TRUE_STATES) if batch.has(Need.TRUE_STATES) else None
+    responses = normalised_responses(batch)
+    rows = batch.objects(Need.TASK_TURNS).values
+
+    def make() -> list[tuple[str, list[Turn] | None]]:
+        dialogues: list[tuple[str, list[Turn] | None]] = []
+        for start, stop in pairwise(batch.dialogues.tolist()):
+            here = zip(rows[start:stop], responses[start:stop], strict=True)
+            answered = [(row, text) for row, text in here if text is not None]
+            turns = prepared(answered, given, fallback, ontology, true_states)
+            there = turns or (rows[start]["listed"] and missing == "ignored")
+            dialogues.append((rows[start]["dialogue"], turns if there else None))
+        return dialogues
+
+    return batch.derived(("task turns", fallback, missing), make)
+
+
+def prepared(
+    rows: Sequence[tuple[Mapping[str, Any], str]],
+    given: Given,
+    fallback: Fallback,
+    ontology: Ontology,
+    true_states: TrueStates | None,
+) -> list[Turn]:
+    """The turns of one dialogue from its rows, each with its normalised response."""
+    use_true = fallback == "file" and given.states < given.turns
+    estimate_all = fallback == "file" and given.domains < given.turns
+    states = list(ontology.states.dialogue(_state(row, use_true, true_states) for row, _ in rows))
+    domains = [None if estimate_all else row["active_domains"] for row, _ in rows]
+    estimates: Iterable[Any] = estimated_domains(states) if None in domains else domains
+    turns = []
+    for (row, response), state, own, estimate in zip(rows, states, domains, estimates, strict=True):
+        estimated, true_state = own is None, use_true or row["state"] is None
+        turns.append(Turn(row["turn"], response, state, estimate if own is None else own, true_state, estimated))
+    return turns
+
+
+def _state(row: Mapping[str, Any], use_true: bool, true_states: TrueStates | None) -> State:
+    given: State | None = row["state"]
+    if given is not None and not use_true:
+        return given
+    if true_states is None:
+        raise NeedError(
+            f"{row['dialogue']}[{row['turn']}] has no state, and the data has no gold_states.json to stand in for it; "
+            "give every turn a state"
+        )
+    true: State = true_states.states[row["dialogue"]][row["turn"]]
+    return true
+
+
+def estimated_domains(states: Sequence[State]) -> Iterator[list[str]]:
+    """The active domains of each turn of a dialogue, from what changes in its states."""
+    current: str | None = None
+    before: State = {}
+    changed_before: list[str] = []
+    for state in states:
+        changed = [domain for domain, slots in state.items() if _news(slots, before.get(domain, {}))]
+        if not changed and current is None:
+            yield []
+            continue
+        if not changed:
+            # Where a single one had changed before, it is the current one.
+            current = next((domain for domain in changed_before if domain in state and domain != current), current)
+        elif current not in changed:
+            current = max(changed, key=lambda domain: len(state[domain]))
+        before, changed_before = state, changed
+        yield [current] if current is not None else []
+
+
+def _news(slots: Mapping[str, str], before: Mapping[str, str]) -> bool:
+    return slots is not before and not slots.items() <= before.items()
+
+
+# Offers: which venues are on offer at the end of a dialogue, and what the system has told about each domain.
+#
+# In every turn, for every domain of the goal that is active in the turn:
+#
+# - if the domain's offer word is in the response (NAME; TRAINID for trains), the venues that meet the domain's state
+# are
+#   on offer; they replace those of before unless they contain all of them. A state without the domain finds no
+# venue, and
+#   one that has the domain without a slot, `{"train": {}}`, finds all;
+# - every requested word in the response (PHONE) counts as told; a word that counts only when booked (REFERENCE) does
+# so
+#   only in turns by which the ground truth has the domain booked.
+#
+# A placeholder counts for every active domain of the turn. A domain matches if its last offer is not empty and all its
+# venues meet the goal; or if the goal names the venue; or if the domain has no venues to choose from (taxi, police,
+# hospital); or, where offers are optional (trains), if there was none and its word was not asked for.
+
+
+@dataclass(frozen=True, slots=True)
+class Criteria:
+    """What dialogues are judged by; `ratio` is how venues are looked up by their names."""
+
+    goals: Goals
+    ontology: Ontology
+    venues: Venues
+    ratio: Ratio = "historical"
+    said: dict[str, frozenset[str]] = field(default_factory=dict)
+    """By response, the requested words in it; what was asked once."""
+
+    @classmethod
+    def of_batch(cls, batch: Batch, ratio: Ratio) -> Criteria:
+        """The resources of a batch."""
+        return cls(batch.resource(Need.GOALS), batch.resource(Need.ONTOLOGY), batch.resource(Need.VENUES), ratio)
+
+    def requested_in(self, response: str) -> frozenset[str]:
+        """The requested words that are in a response."""
+        said = self.said.get(response)
+        if said is None:
+            said = self.said[response] = frozenset([word for word in self.ontology.requested if word in response])
+        return said
+
+
+NO_WORDS: frozenset[str] = frozenset()
+
+
+class Step(NamedTuple):
+    """What a turn did for one domain of the goal."""
+
+    turn: Turn
+    domain: str
+    offer: int | None
+    """The venues that the state finds, where the turn offers any."""
+    told: frozenset[str]
+    early: frozenset[str]
+    """Words that did not count because nothing was booked yet."""
+
+
+class Verdict(NamedTuple):
+    """How a dialogue ended, by domain of its goal."""
+
+    matched: Mapping[str, bool]
+    told: Mapping[str, frozenset[str]]
+    complete: Mapping[str, bool]
+    """Whether all requested words of a domain were told, whether or not other domains match."""
+
+    @property
+    def inform(self) -> bool:
+        """Whether every domain matched."""
+        return all(self.matched.values())
+
+    @property
+    def success(self) -> bool:
+        """Whether every domain matched and every requested word was told."""
+        return self.inform and all(self.complete.values())
+
+
+def steps(turns: Sequence[Turn], dialogue: str, goal: Mapping[str, Any], criteria: Criteria) -> Iterator[Step]:
+    """What each turn did for each active domain of the goal."""
+    tables = criteria.venues.tables
+    for turn in turns:
+        active = [domain for domain in goal if domain in turn.domains]
+        if not active:
+            continue
+        said = criteria.requested_in(turn.response)
+        early = said & criteria.ontology.when_booked
+        for domain in active:
+            table = tables.get(domain)
+            offer = None
+            if table is not None and table.domain.offer in turn.response:
+                slots = turn.state.get(domain)
+                offer = NONE if slots is None else table.query(slots, criteria.ratio)
+            if not early or criteria.goals.is_booked(dialogue, turn.at, domain):
+                yield Step(turn, domain, offer, said, NO_WORDS)
+            else:
+                yield Step(turn, domain, offer, said - early, early)
+
+
+def last_offers(done: Sequence[Step]) -> dict[str, int]:
+    """The venues on offer at the end, by domain."""
+    offers: dict[str, int] = {}
+    for step in done:
+        if step.offer is not None:
+            before = offers.get(step.domain, NONE)
+            if before == NONE or before & ~step.offer:
+                offers[step.domain] = step.offer
+    return offers
+
+
+def matches(domain: str, wishes: Mapping[str, Any], offer: int, criteria: Criteria) -> bool:
+    """Whether the last offer meets what the goal wants of a domain."""
+    table = criteria.venues.tables.get(domain)
+    if table is None or criteria.ontology.named_by in wishes["informable"]:
+        return True
+    if table.domain.optional and offer == NONE and table.domain.offer not in wishes["requestable"]:
+        return True
+    return offer != NONE and not offer & ~goal_venues(domain, wishes, criteria)
+
+
+def goal_venues(domain: str, wishes: Mapping[str, Any], criteria: Criteria) -> int:
+    """The venues that meet the goal."""
+    slots = criteria.ontology.states.domain(wishes["informable"])
+    return criteria.venues[domain].query(slots, criteria.ratio)
+
+
+def verdict(done: Sequence[Step], goal: Mapping[str, Any], criteria: Criteria) -> Verdict:
+    """How a dialogue ended, from all its steps."""
+    offers = last_offers(done)
+    told = dict.fromkeys(goal, NO_WORDS)
+    for step in done:
+        if step.told:
+            told[step.domain] |= step.told
+    return Verdict(
+        {domain: matches(domain, wishes, offers.get(domain, NONE), criteria) for domain, wishes in goal.items()},
+        told,
+        {domain: told[domain].issuperset(wishes["requestable"]) for domain, wishes in goal.items()},
+    )
+
+
+def verdicts(batch: Batch, fallback: Fallback, missing: Missing, ratio: Ratio) -> list[Verdict | None]:
+    """The verdict of each dialogue of a batch, None where the system does not give it; once for all metrics."""
+    criteria = Criteria.of_batch(batch, ratio)
+    dialogues = dialogue_turns(batch, fallback, missing)
+
+    def judged(dialogue: str, turns: Sequence[Turn]) -> Verdict:
+        goal = criteria.goals.goals[dialogue]
+        return verdict(list(steps(turns, dialogue, goal, criteria)), goal, criteria)
+
+    return batch.derived(
+        ("task verdicts", fallback, missing, ratio),
+        lambda: [None if turns is None else judged(dialogue, turns) for dialogue, turns in dialogues],
+    )

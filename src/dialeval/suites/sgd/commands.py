@@ -1,0 +1,71 @@
+"""`dialeval sgd`: schema-guided dialogues, as evaluate.py of schema_guided_dst evaluates them."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import click
+
+from dialeval.cli import options
+from dialeval.cli.output import (
+    check_places,
+    check_transposed,
+    exit_status,
+    print_run,
+    printing_all_faults,
+    save_run,
+    say_next,
+)
+from dialeval.cli.progress import metered
+
+
+@options.examples(
+    "dialeval sgd predictions/ -r dstc8/test/ --train-schema dstc8/train/schema.json --by seen",
+    "dialeval sgd mine/ theirs/ -r test/ -o results/",
+    "dialeval sgd mine.json -r test.json --schema schema.json --match exact --fail-under joint-goal-accuracy=0.5",
+)
+@click.command()
+@options.responses("predictions")
+@click.option("-r", "--references", required=True, type=click.Path(), help="Dialogues with the true frames.")
+@click.option("--schema", type=click.Path(), help="Their services.  [default: schema.json beside the references]")
+@click.option("--train-schema", type=click.Path(), help="Services that were seen in training, for --by seen.")
+@options.metrics("joint-goal-accuracy, average-goal-accuracy, active-intent-accuracy, requested-slots-f1")
+@options.choice(
+    "--match",
+    ["blocks", "edits", "exact"],
+    "Values of non-categorical slots: as fuzzywuzzy alone, beside python-Levenshtein, or only if they are equal.",
+)
+@click.option("--strict", is_flag=True, help="Frames that a system does not give count as wrong.")
+@options.of_task_runs
+@printing_all_faults
+def sgd(
+    predictions: str | dict[str, str],
+    output: Path | None,
+    force: bool,
+    format_: str,
+    transpose: bool,
+    limits: options.Limits,
+    intervals: options.Intervals,
+    by: list[str],
+    compared: bool,
+    **inputs: Any,
+) -> int:
+    """Evaluate schema-guided state tracking: goal accuracy, active intent, requested slots.
+
+    PREDICTIONS are folders of dialogues (*.json) or single files in the form of the Schema-Guided Dialogue data, one
+    system each; NAME=PATH names one. Figures are means over frames, a frame being a service in a user turn. --by
+    service, domain or seen shows them by parts. `dialeval from sgd` writes exactly the file that the original writes.
+    """
+    from dialeval.suites.sgd.evaluation import evaluate_sgd
+
+    check_transposed(format_, transpose)
+    check_places(output, (predictions, inputs["references"], inputs["schema"], inputs["train_schema"]))
+    with metered() as meter:
+        run = evaluate_sgd(predictions, intervals=intervals.kind, progress=meter.run, **inputs)
+    run = intervals.added_to(run, inputs["confidence"])
+    if output is not None:
+        save_run(run, output, force)
+    print_run(run, format_, transpose, by, compared)
+    say_next(run, format_, output)
+    return exit_status(limits.gates(run))

@@ -1,0 +1,140 @@
+"""Schema-guided dialogues: read references, predictions and schema, fold the metrics of frames, say what is missing.
+
+The defaults give the figures of evaluate.py of schema_guided_dst. `original_output` has them in its form: by group of
+services, and in each group by metric.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
+from functools import partial
+from math import fsum
+from pathlib import Path
+from typing import Any
+
+from dialeval.core.arguments import checked
+from dialeval.core.arrays import without_garbage_collection
+from dialeval.core.batch import Need
+from dialeval.core.errors import DataError, Fault, SettingError
+from dialeval.core.result import Result, Run
+from dialeval.engine.folding import Options, Progress, run_sources
+from dialeval.engine.plan import Asked, planner
+from dialeval.engine.resources import Resources
+from dialeval.io.reading import is_folder
+from dialeval.io.rows import all_of
+from dialeval.io.sources import memory_sources, system_name
+from dialeval.stats.intervals import Kind
+from dialeval.suites.sgd.data import read_schema
+from dialeval.suites.sgd.frames import DOMAIN, SEEN, SERVICE, Predictions, TrueFrames, read_predictions, read_references
+from dialeval.suites.sgd.metrics import Match
+
+MAIN = "joint-goal-accuracy,average-goal-accuracy,active-intent-accuracy,requested-slots-f1"
+"""What is measured unless something else is asked for."""
+FAMILIES = ("goal-accuracy", "intent-accuracy", "requested-slots", "slot-tagging")
+UNNAMED = "predictions"
+"""The system of predictions that come without a name."""
+SCHEMA_FILE = "schema.json"
+ALL, SEEN_SERVICES, UNSEEN_SERVICES = "#ALL_SERVICES", "#SEEN_SERVICES", "#UNSEEN_SERVICES"
+
+
+@checked
+def evaluate_sgd(
+    predictions: Any,
+    references: Any,
+    schema: Any = None,
+    train_schema: Any = None,
+    *,
+    metrics: Asked = None,
+    match: Match = "blocks",
+    strict: bool = False,
+    t: float | None = None,
+    confidence: float | None = None,
+    intervals: Kind | None = None,
+    progress: Progress | None = None,
+) -> Run:
+    """Score predicted frames as evaluate.py of schema_guided_dst does.
+
+    `predictions`: a file or folder of dialogues, or parsed ones; several systems as a mapping of names to these.
+    `references`: the same with the true frames. `schema`: their services; the `schema.json` in the folder of the
+    references unless given. `train_schema`: that of the training data; with it rows have a field `seen`, beside
+    `service` and `domain`. `metrics`: the four that papers report unless given; `all` adds those of one kind of slots,
+    precision and recall, and slot tagging. `match`: how values of non-categorical slots are compared. `strict`: frames
+    that a system does not give count as wrong. `t`, `confidence`, `intervals`: as for `evaluate`.
+    """
+    with without_garbage_collection():
+        services = read_schema(_schema(references) if schema is None else schema)
+        seen = None if train_schema is None else frozenset(read_schema(train_schema).services)
+        true = read_references(references, services)
+        given = _systems(predictions).items()
+        systems = all_of(partial(read_predictions, source, true, services, seen, name) for name, source in given)
+        missing = "failed" if strict else "ignored"
+        settings: dict[str, dict[str, object]] = {family: {"missing": missing} for family in FAMILIES}
+        settings["goal-accuracy"]["match"] = match
+        plans = planner(metrics or MAIN, settings)
+        # One thread: these metrics are plain Python, and threads would only wait for each other.
+        options = Options(t=t, confidence=confidence, intervals=intervals, threads=1, progress=progress)
+        sources = memory_sources([system.rows for system in systems])
+        resources = Resources(ready={Need.SCHEMA: services})
+        run = run_sources(sources, plans, resources, options).run
+        warnings = [line for system in systems for line in _warnings(system, true, strict)]
+        return replace(run, warnings=(*run.warnings, *warnings))
+
+
+def _schema(references: Any) -> Path:
+    """The schema beside the references."""
+    if not isinstance(references, str | os.PathLike):
+        raise SettingError("give the schema of the references: schema=... in Python, --schema on the command line")
+    if not os.path.exists(references):  # noqa: PTH110  (as below)
+        raise DataError(Fault(os.fspath(references), None, "there is no such file", "check the path"))
+    folder = Path(references) if is_folder(references) else Path(references).parent
+    path = folder / SCHEMA_FILE
+    if not os.path.isfile(path):  # noqa: PTH113  (Path.is_file raises for names that are too long)
+        raise DataError(Fault(str(folder), None, f"holds no {SCHEMA_FILE}", "give the schema: --schema FILE"))
+    return path
+
+
+def _systems(predictions: Any) -> dict[str, Any]:
+    if isinstance(predictions, str | os.PathLike):
+        return {system_name(os.fspath(predictions)): predictions}
+    if isinstance(predictions, Mapping) and predictions and not any(map(_is_dialogue, predictions.values())):
+        return {str(name): value for name, value in predictions.items()}
+    return {UNNAMED: predictions}
+
+
+def _is_dialogue(value: object) -> bool:
+    """Whether a value of a mapping is a dialogue and not a system."""
+    return isinstance(value, Mapping) and "turns" in value
+
+
+def _warnings(system: Predictions, true: TrueFrames, strict: bool) -> Iterator[str]:
+    name, dialogues, frames = system.rows.system, len(true.dialogues), len(true.frames)
+    if system.frames < frames:
+        covered = f"{system.dialogues:,} of {dialogues:,} dialogues and {system.frames:,} of {frames:,} frames"
+        left_out = "" if strict else "as in the original, the others are left out; "
+        yield f"{name} covers {covered}; {left_out}--strict counts missing frames as wrong"
+    if system.unknown_slots:
+        listed = ", ".join(f"{slot} ({count:,})" for slot, count in system.unknown_slots.items())
+        yield f"{name}: slots that the schema does not have were ignored, with their frames: {listed}"
+
+
+def original_output(result: Result) -> dict[str, dict[str, float]]:
+    """One system's figures in the form of evaluate.py, by group of services and by metric."""
+    if result.rows is None:
+        return {}
+    groups: dict[str, list[int]] = {ALL: list(range(len(result.rows)))}
+    named = {"seen": SEEN_SERVICES, "unseen": UNSEEN_SERVICES}
+    for field in (SERVICE, DOMAIN, SEEN):
+        column: Sequence[Sequence[str]] = list(result.rows.fields.get(field, ()))
+        for row, (value,) in enumerate(column):
+            groups.setdefault(named[value] if field == SEEN else value, []).append(row)
+    output: dict[str, dict[str, float]] = {}
+    for group, rows in groups.items():
+        output[group] = {}
+        for key, estimate in result.items():
+            items = () if estimate.items is None else estimate.items[rows].tolist()
+            values = [value for value in items if value == value]
+            if values:
+                output[group][key.replace("-", "_")] = fsum(values) / len(values)
+    return dict(sorted(output.items()))

@@ -1,0 +1,517 @@
+"""Tokenisers: named and versioned ways to take a text apart.
+
+The name of a tokeniser stands in the signature of every number made with it. Ours have a version that grows whenever
+the same text would be split differently than before; the others are those of the programs that define them.
+
+- `words.1`: split at white space as `str.split()` does (the convention of tokenised response files);
+- `lower-words.1`: the same after `str.lower()`;
+- `13a`, `intl`, `zh`: as sacreBLEU; `char`: every character that is no white space, as sacreBLEU;
+- `ja`: as sacreBLEU's `ja-mecab`, with the extra `ja`;
+- `unicode`: the words of UAX #29, with the extra `unicode`;
+- `rouge`: as rouge-score, without its stemmer;
+- `auto`: one of these, chosen by the scripts of all texts of a run before anything is split (see `scripts`).
+
+Words that are not in the list of known words (`Need.VOCABULARY`), if there is such a list, count as themselves
+(`oov=self`) or all as one word, `<unk>` (`oov=unk`, the way of dialog-eval).
+"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cache
+from threading import Lock, local
+from typing import Any, Literal, TypeAlias, cast
+from weakref import WeakKeyDictionary
+
+import numpy as np
+from numpy import int64, uint64
+
+from dialeval.core.arrays import Bytes, Ids, Mask, row_numbers
+from dialeval.core.batch import Batch, Need
+from dialeval.core.columns import TextColumn, TokenColumn
+from dialeval.core.errors import SettingError
+from dialeval.core.fold import Fact
+from dialeval.core.kernels import kernel
+from dialeval.text import separation as _kernel
+from dialeval.text.separation import ids_of_characters, kinds_of, split_13a, split_intl, split_rouge, split_zh
+from dialeval.text.vocabulary import Vocabulary, space_width
+
+# Tokenisers of other libraries: `unicode`, the words of UAX #29, and `ja`, Japanese words by MeCab.
+#
+# - `unicode`: a text is cut at the word boundaries of Unicode's annex 29, and what is only white space is left out.
+#   Punctuation and emoji are words of their own, a letter keeps its marks. It needs no dictionary: letters of scripts
+#   without blanks (Chinese, Thai) stand one by one, runs of Katakana and words of other scripts stay whole. By the
+#   package unicode-segmentation-rs (the extra `unicode`).
+# - `ja`: MeCab with the dictionary IPADIC, the same as sacreBLEU's `ja-mecab` (the extra `ja`).
+#
+# Both split a text into stretches of it, between which a blank is put; blanks inside of one split it too.
+
+IPADIC_WORDS = 392_126
+"""Words of the dictionary that sacreBLEU takes."""
+
+_taggers = local()
+"""A tagger of its own for every thread: MeCab keeps what it is doing in the tagger."""
+
+
+def unicode_words(texts: TextColumn) -> TextColumn:
+    """The texts with a blank at every boundary of a word."""
+    bounds = _bounds()
+    return TextColumn.from_strings([" ".join(bounds(text)) for text in texts])
+
+
+def japanese_words(texts: TextColumn) -> TextColumn:
+    """The texts with a blank between Japanese words."""
+    tagger = _tagger()
+    return TextColumn.from_strings([tagger.parse(text.strip()) for text in texts])
+
+
+@cache
+def _bounds() -> Any:
+    try:
+        from unicode_segmentation_rs import split_word_bounds
+    except ModuleNotFoundError:
+        raise _lacking("unicode") from None
+    return split_word_bounds
+
+
+def _tagger() -> Any:
+    known = getattr(_taggers, "tagger", None)
+    if known is None:
+        try:
+            import ipadic
+            import MeCab
+        except ModuleNotFoundError:
+            raise _lacking("ja") from None
+        known = _taggers.tagger = MeCab.Tagger(f"{ipadic.MECAB_ARGS} -Owakati")
+        words = known.dictionary_info().size
+        if words != IPADIC_WORDS:
+            raise SettingError(f"the tokeniser ja needs IPADIC with {IPADIC_WORDS:,} words; this one has {words:,}")
+    return known
+
+
+def _lacking(name: str) -> SettingError:
+    return SettingError(
+        f"the tokeniser {name} needs a library that is not installed; run: pip install 'dialeval[{name}]'"
+    )
+
+
+def lowered(texts: TextColumn) -> TextColumn:
+    """The texts in lower case."""
+    return TextColumn.from_strings([text.lower() for text in texts])
+
+
+Tokeniser = Literal["words.1", "lower-words.1", "13a", "intl", "zh", "char", "ja", "unicode", "rouge", "auto"]
+"""The name of a tokeniser, as metrics annotate the setting."""
+
+DEFAULT: Tokeniser = "words.1"
+AUTO: Tokeniser = "auto"
+
+
+def _split_characters(texts: TextColumn, vocabulary: Vocabulary) -> TokenColumn:
+
+    split = characters_of(texts)
+    return TokenColumn(ids_of_characters(split.ids, vocabulary), split.offsets, vocabulary)
+
+
+_SPLITTERS: Mapping[Tokeniser, Callable[[TextColumn, Vocabulary], TokenColumn]] = {
+    "words.1": lambda texts, vocabulary: vocabulary.split(texts),
+    "lower-words.1": lambda texts, vocabulary: vocabulary.split(lowered(texts)),
+    "13a": split_13a,
+    "intl": split_intl,
+    "zh": split_zh,
+    "char": _split_characters,
+    "ja": lambda texts, vocabulary: vocabulary.split(japanese_words(texts)),
+    "unicode": lambda texts, vocabulary: vocabulary.split(unicode_words(texts)),
+    "rouge": split_rouge,
+}
+
+Oov = Literal["self", "unk"]
+"""What becomes of a word that is not in the vocabulary."""
+
+UNKNOWN = "<unk>"
+
+
+def tokenise(texts: TextColumn, vocabulary: Vocabulary, tokeniser: Tokeniser = DEFAULT) -> TokenColumn:
+    """The tokens of texts over a vocabulary, new words being added to it."""
+    if tokeniser == AUTO:
+        raise SettingError("the tokeniser auto is chosen by an evaluation, from all texts; name one to split by it")
+    return _SPLITTERS[tokeniser](texts, vocabulary)
+
+
+def tokens(batch: Batch, need: Need, tokeniser: Tokeniser = DEFAULT, oov: Oov = "self") -> TokenColumn:
+    """The tokens of a batch's texts, computed once for all metrics of the batch.
+
+    Of a need with several texts per row it is the tokens of each text, one text a row: `Batch.lists` or, of a context,
+    `Batch.contexts` says whose.
+    """
+    if oov == "unk" and batch.has(Need.VOCABULARY):
+        split, known = tokens(batch, need, tokeniser), batch.resource(Need.VOCABULARY).by(tokeniser)
+        return batch.derived(
+            ("tokens", need, tokeniser, oov),
+            lambda: TokenColumn(known.unified(split.ids), split.offsets, split.vocabulary),
+        )
+    texts = batch.values(need)
+    vocabulary = cast(Vocabulary, batch.vocabulary)
+    return batch.derived(("tokens", need, tokeniser), lambda: tokenise(texts, vocabulary, tokeniser))
+
+
+# Moses: text split into tokens and put together again, by the rules of the Moses scripts for English.
+#
+# Splitting sets punctuation apart and joining puts it back, so that `hello , it is 10:00 .` and `hello, it is 10:00.`
+# both become `hello, it is 10: 00.`. The package sacremoses with its defaults is the definition. Importing it takes a
+# quarter of a second, for it compiles lists of all letters of Unicode, and then it takes about half a millisecond a
+# text. So texts of Latin letters and common signs are done here, by the same rules; tests compare both. Texts with
+# any other character go to sacremoses.
+#
+# Steps of sacremoses that cannot change the outcome are left out: signs of XML are escaped and restored, and whether
+# an abbreviation keeps its dot is looked up in a list, where the dot comes back to its word anyway.
+
+_MARK = r"[.,?!:;]"
+_PART = "[A-Za-z0-9]+"
+_WORD = rf"(?:{_PART}|{_PART}(?:-{_PART})+|{_PART}(?:-{_PART})*(?<=[A-Za-z])'[A-Za-z]+)"
+"""A word of one part, with hyphens, or with an apostrophe; one pattern with all of it optional is slower by half."""
+_CHUNK = rf"(?:{_WORD}{_MARK}?|[0-9]+\.[0-9]+|[-#]|{_MARK})"
+_PLAIN = re.compile(rf"{_CHUNK}(?: {_CHUNK})*")
+"""Words, each with at most one apostrophe inside and one mark behind it, decimal numbers, and signs alone."""
+_ALONE = re.compile(rf" (?={_MARK}(?: |$))")
+_COLON = re.compile(r"(?<=[A-Za-z0-9]):(?=[A-Za-z0-9])")
+_DOTS = "MULTI"
+"""Stands in the words that sacremoses takes for runs of dots."""
+
+_KNOWN = re.compile(r"[\x00-\u02ff\u2010-\u2027€]*")
+"""Texts of characters whose kinds are known here: Latin letters, ASCII and Latin-1, dashes, curly quotes."""
+_FRACTIONS = "²³¹¼½¾"
+"""Numbers for Moses, but no letters or digits."""
+_NUMBER = rf"[0-9{_FRACTIONS}]"
+_NO_NUMBER = rf"[^0-9{_FRACTIONS}]"
+_LETTER = rf"[^\W\d_{_FRACTIONS}]"
+_NO_LETTER = rf"[\W\d_{_FRACTIONS}]"
+_CURRENCY = "$¢£¤¥€"
+_OPENING = frozenset(f"{_CURRENCY}([{{¿¡")
+_CLOSING = frozenset(",.?!:;\\%}])")
+_QUOTES = frozenset("'\"„“`")
+_DOUBLE = frozenset("„“")
+
+
+@cache
+def _rules() -> tuple[tuple[re.Pattern[str], str], ...]:
+    """What is split, in this order: commas that are not inside of numbers, then apostrophes."""
+    rules = (
+        (rf"({_NO_NUMBER}),", r"\1 , "),
+        (rf",({_NO_NUMBER})", r" , \1"),
+        (rf"({_NUMBER}),$", r"\1 , "),
+        (rf"({_NO_LETTER})'({_NO_LETTER})", r"\1 ' \2"),
+        (rf"((?!{_NUMBER}){_NO_LETTER})'({_LETTER})", r"\1 ' \2"),
+        (rf"({_LETTER})'({_NO_LETTER})", r"\1 ' \2"),
+        (rf"({_LETTER})'({_LETTER})", r"\1 '\2"),
+        (rf"({_NUMBER})'(s)", r"\1 '\2"),
+    )
+    return tuple((re.compile(pattern), replacement) for pattern, replacement in rules)
+
+
+_BLANKS = re.compile(r"\s+")
+_CONTROLS = re.compile(r"[\x00-\x1f]")
+_SIGN = re.compile(rf"([^\w\s.'`,-]|[_{_FRACTIONS}])")
+_RUN = re.compile(r"\.{2,}")
+_MARKER = re.compile(r"(?:DOT)+MULTI")
+_LAST_QUOTE = re.compile(r"\.' ?$")
+
+
+def tidied(text: str) -> str:
+    """A text after being split into tokens and joined again."""
+    spaced = " ".join(text.split())
+    if not spaced:
+        return ""
+    if ":" in spaced:
+        spaced = _COLON.sub(": ", spaced)
+    return _plain(spaced) or (_joined(_split(text)) if _KNOWN.fullmatch(text) else _by_sacremoses(text))
+
+
+def _plain(spaced: str) -> str | None:
+    """The outcome for a text of plain words and marks; None for any other."""
+    if not _PLAIN.fullmatch(spaced) or _DOTS in spaced:
+        return None
+    return _ALONE.sub("", spaced)
+
+
+def _split(text: str) -> list[str]:
+    """The tokens of a text."""
+    text = _CONTROLS.sub("", _BLANKS.sub(" ", text)).strip()
+    text = _SIGN.sub(r" \1 ", text)
+    end = len(text)
+    text = _RUN.sub(lambda run: f" {'DOT' * len(run[0])}{_DOTS}{' ' if run.end() < end else ''}", text)
+    for pattern, replacement in _rules():
+        text = pattern.sub(replacement, text)
+    text = _LAST_QUOTE.sub(" . ' ", " ".join(_stops_apart(text.split())))
+    return _MARKER.sub(lambda marker: "." * ((len(marker[0]) - len(_DOTS)) // 3), text).split()
+
+
+def _stops_apart(tokens: list[str]) -> list[str]:
+    """Stops at the ends of tokens set apart, but not in abbreviations (p.m.) and before a small letter."""
+    for at, token in enumerate(tokens):
+        word = token[:-1]
+        if token[-1] != "." or not word:
+            continue
+        abbreviation = "." in word and any(map(str.isalpha, word))
+        if not abbreviation and not (at + 1 < len(tokens) and tokens[at + 1][0].islower()):
+            tokens[at] = f"{word} ."
+    return tokens
+
+
+def _joined(tokens: list[str]) -> str:
+    """Tokens as a text: closing signs move to the left, opening ones to the right, and quotes by turns."""
+    text, blank, before = "", "", ""
+    quotes: Counter[str] = Counter()
+    for token in tokens:
+        signs = set(token)
+        if signs <= _OPENING:
+            text, blank = f"{text}{blank}{token}", ""
+        elif signs <= _CLOSING or (before and token[0] == "'" and token[1:2].isalpha()):
+            text, blank = text + token, " "
+        elif signs <= _QUOTES:
+            kind = '"' if signs <= _DOUBLE else token
+            if quotes[kind] % 2:
+                text, blank = text + token, " "
+                quotes[kind] += 1
+            elif kind == "'" and before.endswith("s"):  # the Jones' house
+                text, blank = text + token, " "
+            else:
+                text, blank = f"{text}{blank}{token}", ""
+                quotes[kind] += 1
+        else:
+            text, blank = f"{text}{blank}{token}", " "
+        before = token
+    return text
+
+
+def _by_sacremoses(text: str) -> str:
+    split, join = _moses()
+    return str(join(split(text)))
+
+
+@cache
+def _moses() -> tuple[Callable[[str], Any], Callable[[Any], Any]]:
+    from sacremoses import MosesDetokenizer, MosesTokenizer
+
+    return MosesTokenizer(lang="en").tokenize, MosesDetokenizer(lang="en").detokenize
+
+
+# Scripts: which tokeniser suits the texts of a run, and texts that the chosen one cannot split.
+#
+# Some scripts put no blanks between words. `words.1` takes a whole sentence of them for one word. `ScriptCounts`
+# counts the letters of all texts by kind of script, and `chosen` names a tokeniser:
+#
+#     fewer than LEAST_SHARE of the letters are of scripts without blanks            words.1
+#     most of those are Chinese or Japanese, with LEAST_SHARE of kana among them     ja
+#     most of those are Chinese                                                      zh
+#     any other                                                                      unicode
+#
+# Counts are whole numbers that add up, so the choice does not depend on how the rows were cut. Letters are counted by
+# the blocks of Unicode they stand in; Korean has blanks.
+#
+# A word of `LONG_RUN` or more such letters is a sentence that was not split: text that was split before has shorter
+# ones.
+
+LEAST_SHARE = 0.1
+MOST_SHARE = 0.5
+LONG_RUN = 5
+
+BY_BLANKS: tuple[Tokeniser, ...] = ("words.1", "lower-words.1", "13a", "intl")
+"""Tokenisers that leave a sentence without blanks whole."""
+
+_NO_LETTER_KIND, _LETTER_KIND, _CHINESE_LETTERS, _KANA, _UNSPACED = range(5)
+_KINDS = 5
+Counts: TypeAlias = tuple[int, ...]
+
+_RANGES = {
+    _LETTER_KIND: (
+        *((0x41, 0x5A), (0x61, 0x7A), (0xAA, 0xAA), (0xB5, 0xB5), (0xBA, 0xBA), (0xC0, 0xD6), (0xD8, 0xF6)),
+        *((0xF8, 0x2C1), (0x370, 0x1FFF), (0x2C00, 0x2DFF), (0xA4D0, 0xABFF), (0xAC00, 0xD7FF), (0xFB00, 0xFDFF)),
+        *((0xFE70, 0xFEFE), (0x10000, 0x1BFFF), (0x1E000, 0x1EFFF)),
+    ),
+    _CHINESE_LETTERS: ((0x3400, 0x4DBF), (0x4E00, 0x9FFF), (0xF900, 0xFAFF), (0x20000, 0x3FFFF), (0x3005, 0x3007)),
+    _KANA: ((0x3041, 0x30FF), (0x31F0, 0x31FF), (0xFF66, 0xFF9F), (0x1B000, 0x1B16F)),
+    _UNSPACED: (  # Thai, Lao, Tibetan, Burmese, Khmer and their neighbours
+        *((0x0E01, 0x0E3A), (0x0E40, 0x0E4E), (0x0E81, 0x0ECE), (0x0F40, 0x0FBC), (0x1000, 0x103F), (0x1050, 0x108F)),
+        *((0x1780, 0x17D3), (0x1950, 0x19DF), (0x1A20, 0x1A7C), (0xA9E0, 0xA9FE), (0xAA60, 0xAADF)),
+    ),
+}
+
+
+@cache
+def _kinds() -> Bytes:
+    return kinds_of({kind: tuple(spans) for kind, spans in _RANGES.items()})
+
+
+def counts_of(texts: TextColumn) -> Counts:
+    """How many characters of each kind texts have."""
+    counts = np.zeros(_KINDS, np.int64)
+    _kernel.count_kinds(texts.data, texts.starts, texts.ends, _kinds(), counts)
+    return tuple(counts.tolist())
+
+
+def chosen(counts: Counts) -> Tokeniser:
+    """The tokeniser for texts with so many characters of each kind."""
+    spaced, chinese, kana, unspaced = counts[1:]
+    without_blanks = chinese + kana + unspaced
+    if not without_blanks or without_blanks < LEAST_SHARE * (without_blanks + spaced):
+        return "words.1"
+    if unspaced >= LEAST_SHARE * without_blanks or without_blanks < MOST_SHARE * (without_blanks + spaced):
+        return "unicode"
+    return "ja" if kana >= LEAST_SHARE * without_blanks else "zh"
+
+
+@dataclass(frozen=True)
+class ScriptCounts(Fact[Counts, Counts]):
+    """How many characters of each kind of script the texts of some needs have."""
+
+    needs: tuple[Need, ...]
+
+    def empty(self) -> Counts:
+        return (0,) * _KINDS
+
+    def gather(self, batch: Batch) -> Counts:
+        there = [need for need in self.needs if batch.has(need)]
+        return added([counts_of(batch.values(need)) for need in there])
+
+    def merge(self, left: Counts, right: Counts) -> Counts:
+        return added([left, right])
+
+    def finish(self, state: Counts) -> Counts:
+        return state
+
+
+def added(several: Sequence[Counts]) -> Counts:
+    """Counts by kind added up."""
+    return tuple(sum(each) for each in zip((0,) * _KINDS, *several, strict=True))
+
+
+def suggested(texts: int, unsplit: int, letters: Sequence[int]) -> Tokeniser:
+    """The tokeniser for texts of which some are not split; `letters`: the characters of these, by kind."""
+    return "unicode" if unsplit < MOST_SHARE * texts else chosen((0, 0, *letters[_CHINESE_LETTERS:]))
+
+
+@dataclass(frozen=True)
+class UnsplitTexts(Fact[Counts, Counts]):
+    """Texts that a tokeniser left whole: how many texts there are, how many of them have a long run, its letters."""
+
+    need: Need
+    tokeniser: Tokeniser
+
+    def empty(self) -> Counts:
+        return (0,) * (2 + _KINDS)
+
+    def gather(self, batch: Batch) -> Counts:
+        split = tokens(batch, self.need, self.tokeniser)
+        runs = _long_runs(cast(Vocabulary, split.vocabulary))
+        if not runs.any():
+            return (len(split), *self.empty()[1:])
+        there = runs[split.ids]
+        rows = np.unique(row_numbers(split.offsets)[there])
+        words = cast(Vocabulary, split.vocabulary).column().take(split.ids[there].astype(np.int64))
+        return (len(split), len(rows), *counts_of(words))
+
+    def merge(self, left: Counts, right: Counts) -> Counts:
+        return tuple(a + b for a, b in zip(left, right, strict=True))
+
+    def finish(self, state: Counts) -> Counts:
+        return state
+
+
+class _Runs:
+    """Which words of a vocabulary have a long run of letters without blanks; grows with the vocabulary."""
+
+    def __init__(self) -> None:
+        self._mask: Mask = np.empty(0, np.bool_)
+        self._lock = Lock()
+
+    def mask(self, vocabulary: Vocabulary) -> Mask:
+        """Whether each word that has occurred so far has one."""
+        with self._lock:
+            start, stop = len(self._mask), len(vocabulary)
+            if start < stop:
+                words = vocabulary.column().slice(start, stop)
+                letters = np.empty(stop - start, np.int64)
+                _kernel.count_from(words.data, words.starts, words.ends, _kinds(), _CHINESE_LETTERS, letters)
+                self._mask = np.concatenate((self._mask, letters >= LONG_RUN))
+            return self._mask
+
+
+_runs: WeakKeyDictionary[Vocabulary, _Runs] = WeakKeyDictionary()
+_runs_lock = Lock()
+
+
+def _long_runs(vocabulary: Vocabulary) -> Mask:
+    """Whether each word of a vocabulary has a long run; only new words are looked at, which costs next to nothing."""
+    with _runs_lock:
+        runs = _runs.setdefault(vocabulary, _Runs())
+    return runs.mask(vocabulary)
+
+
+# The characters of texts, white space left out, as a token column: an id is a code point.
+#
+# A character is a code point and no more: a letter and a combining accent are two, as in Python's strings.
+#
+# Kernel: the characters of UTF-8 texts as code points, white space left out.
+
+_SPACES = np.uint64(sum(1 << blank for blank in (*range(0x09, 0x0E), *range(0x1C, 0x21))))
+"""Bit b is set where the byte b is white space; from 64 on none is."""
+
+
+@kernel
+def code_points(data, starts, ends, ids, offsets):  # type: ignore[no-untyped-def]
+    """Fill `ids` with the code points of the characters that are no white space, `offsets` with where each row ends."""
+    # Unsigned, for an index that could be negative is checked for that.
+    count, one = uint64(0), uint64(1)
+    for row in range(starts.shape[0]):
+        i = uint64(starts[row])
+        end = uint64(ends[row])
+        while i < end:
+            first = data[i]
+            if first < 0x80:
+                # A blank is written too, and the next character over it: which bytes are blank cannot be foretold, and
+                # a branch that was taken wrongly costs more.
+                ids[count] = first
+                count += one - (_SPACES >> uint64(first & 0x3F) & uint64(first < 0x40))
+                i += one
+                continue
+            blank = space_width(data, int64(i), int64(end))
+            if blank:
+                i += uint64(blank)
+                continue
+            width = 2 if first < 0xE0 else 3 if first < 0xF0 else 4
+            point = first & 0xFF >> (width + 1)
+            for k in range(1, width):
+                point = point << 6 | (data[i + uint64(k)] & 0x3F)
+            ids[count] = point
+            count += one
+            i += uint64(width)
+        offsets[row + 1] = int64(count)
+
+
+class CodePoints:
+    """The vocabulary in which a character's id is its code point."""
+
+    def __len__(self) -> int:
+        return 0x110000
+
+    def words(self, ids: Ids) -> list[str]:
+        """The characters behind ids."""
+        return list(map(chr, ids.tolist()))
+
+
+def characters_of(texts: TextColumn) -> TokenColumn:
+    """The characters of each text that are no white space."""
+    ids = np.empty(int((texts.ends - texts.starts).sum()), np.int32)
+    offsets = np.zeros(len(texts) + 1, np.int64)
+    code_points(texts.data, texts.starts, texts.ends, ids, offsets)
+    return TokenColumn(ids[: offsets[-1]], offsets, CodePoints())
+
+
+def characters(batch: Batch, need: Need, lower: bool) -> TokenColumn:
+    """The characters of a batch's texts, one text a row; computed once for all metrics of the batch."""
+    texts = batch.values(need)
+    return batch.derived(("characters", need, lower), lambda: characters_of(lowered(texts) if lower else texts))
