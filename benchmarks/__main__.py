@@ -7,7 +7,7 @@ from importlib import import_module
 
 SECTIONS = [
     "startup",
-    "tokenising",
+    "tokenizing",
     "bleu",
     "responses",
     "lsdscc",

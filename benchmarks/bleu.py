@@ -2,7 +2,7 @@
 
 Text of about twelve words a line in which a response shares a stretch of words with its reference. nltk makes one call
 of `sentence_bleu` per pair, for bleu-4 alone, on text that is split before the clock starts. sacreBLEU gets lines as
-people write them, with its default tokeniser, and remembers none of them. The costs of corpus chrF and of ROUGE-L are
+people write them, with its default tokenizer, and remembers none of them. The costs of corpus chrF and of ROUGE-L are
 also put to that of corpus BLEU, on the rows of `benchmarks.responses`: with the splitting that each does by default (of
 BLEU: sacreBLEU's), and with words and characters that are there before.
 """
@@ -20,7 +20,7 @@ from sacrebleu.metrics import BLEU, CHRF
 from benchmarks.measure import cpu_seconds
 from benchmarks.responses import inputs, read
 from benchmarks.texts import lines, written_lines
-from benchmarks.tokenising import with_empty_memory
+from benchmarks.tokenizing import with_empty_memory
 from dialeval.core.batch import Batch, Need
 from dialeval.core.columns import RaggedColumn, TextColumn
 from dialeval.metrics.bleu import Bleu
@@ -32,7 +32,7 @@ from dialeval.text.vocabulary import Vocabulary
 PAIRS, NLTK_PAIRS, SACRE_PAIRS = 200_000, 3_000, 5_000
 BATCH = 20_000
 METRICS = [Bleu(n=n) for n in (1, 2, 3, 4)]
-CORPUS_BLEU, CORPUS_CHRF = Bleu(per="corpus", tokeniser="13a"), Chrf(per="corpus")
+CORPUS_BLEU, CORPUS_CHRF = Bleu(per="corpus", tokenizer="13a"), Chrf(per="corpus")
 COMPARED: dict[str, Chrf | RougeL] = {"chrF": CORPUS_CHRF, "ROUGE-L": RougeL()}
 SPLIT = ("tokens", "characters")
 """What the names of a batch's split texts begin with."""

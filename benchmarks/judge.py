@@ -49,7 +49,7 @@ def reader() -> CrossEncoder:
 
 
 def numpy_judge() -> dict[str, Any]:
-    """Replies per CPU second, and whether neighbours change anything."""
+    """Replies per CPU second, and whether neighbors change anything."""
     judge, (contexts, replies) = reader(), texts()
     judge.heads(contexts[:8], replies[:8])  # weights and kernels are loaded
     rate = REPLIES / cpu_seconds(lambda: judge.heads(contexts, replies))
@@ -92,7 +92,7 @@ def _heads(
     judge: CrossEncoder, run: Callable[..., Any], contexts: list[list[str]], replies: list[str], many: int
 ) -> Floats:
     """What the heads say of each reply, from texts on, some replies at a time, those of one length together."""
-    pairs = rated_pairs(judge._tokeniser, contexts, replies, TURNS)  # noqa: SLF001
+    pairs = rated_pairs(judge._tokenizer, contexts, replies, TURNS)  # noqa: SLF001
     read = [judge.sequence(pairs, pair) for pair in range(REPLIES)]
     order = np.argsort([len(ids) for ids, _ in read], kind="stable")
     found = np.empty((REPLIES, sum(HEADS.values())))
@@ -121,7 +121,7 @@ def _alone(call: str) -> Any:
 def figures() -> Iterator[tuple[str, str]]:
     """What is measured, and the figure."""
     made = _alone("numpy_judge()")
-    yield "NumPy, as shipped, replies per CPU second", f"{made['rate']:.0f}, neighbours change {_much(made['apart'])}"
+    yield "NumPy, as shipped, replies per CPU second", f"{made['rate']:.0f}, neighbors change {_much(made['apart'])}"
     missing = [name for name in NEEDED if find_spec(name) is None]
     if missing:
         yield "onnxruntime", f"not measured: {' and '.join(missing)} not installed here"
@@ -129,7 +129,7 @@ def figures() -> Iterator[tuple[str, str]]:
     with tempfile.TemporaryDirectory() as folder:
         for what, each in _alone(f"onnx_judge({folder!r})").items():
             far = f"{_much(each['from NumPy'])} from NumPy, correlation of ratings {each['correlation']:.3f}"
-            yield f"onnxruntime, {what}", f"{each['rate']:.0f}, {far}, neighbours change {_much(each['apart'])}"
+            yield f"onnxruntime, {what}", f"{each['rate']:.0f}, {far}, neighbors change {_much(each['apart'])}"
 
 
 def _much(difference: float) -> str:

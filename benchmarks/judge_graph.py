@@ -33,7 +33,7 @@ class _Graph:
     def linear(self, rows: str, weight: Any, bias: Any) -> str:
         return self.add("Add", self.add("MatMul", rows, self.constant(weight.T)), self.constant(bias))
 
-    def normalised(self, rows: str, weight: Any, bias: Any, epsilon: float) -> str:
+    def normalized(self, rows: str, weight: Any, bias: Any, epsilon: float) -> str:
         named = self.constant(weight), self.constant(bias)
         return self.add("LayerNormalization", rows, *named, axis=-1, epsilon=epsilon)
 
@@ -53,7 +53,7 @@ def graph() -> bytes:
     positions = made.add("Slice", made.constant(base["positions"]), zero, length, zero)
     words = made.add("Gather", made.constant(base["words"]), "ids")
     summed = made.add("Add", words, made.add("Mul", second, made.constant(base["second"])))
-    rows = made.normalised(made.add("Add", summed, positions), base["norm.weight"], base["norm.bias"], epsilon)
+    rows = made.normalized(made.add("Add", summed, positions), base["norm.weight"], base["norm.bias"], epsilon)
     unread = made.add(
         "Sub", made.constant(np.float32(1)), made.add("Unsqueeze", "mask", made.constant(np.array([1, 2])))
     )
@@ -71,9 +71,9 @@ def graph() -> bytes:
         shares = made.add("Softmax", made.add("Add", scores, hidden), axis=-1)
         mixed = made.add("Transpose", made.add("MatMul", shares, values), perm=[0, 2, 1, 3])
         mixed = made.linear(made.add("Reshape", mixed, joined), *part("out"))
-        rows = made.normalised(made.add("Add", mixed, rows), *part("norm"), epsilon)
+        rows = made.normalized(made.add("Add", mixed, rows), *part("norm"), epsilon)
         inner = made.linear(made.add("Gelu", made.linear(rows, *part("up"))), *part("down"))
-        rows = made.normalised(made.add("Add", inner, rows), *part("last_norm"), epsilon)
+        rows = made.normalized(made.add("Add", inner, rows), *part("last_norm"), epsilon)
     first = made.add("Squeeze", made.add("Slice", rows, zero, one, one), one)
     total = made.add("ReduceSum", made.add("Mul", rows, second), one, keepdims=0)
     said = made.add("Div", total, made.add("ReduceSum", "second", one, keepdims=1))

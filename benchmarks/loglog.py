@@ -10,9 +10,9 @@ Points = Sequence[tuple[float, float]]
 
 WIDTH, HEIGHT = 380, 260
 LEFT, RIGHT, TOP, BOTTOM = 52, 24, 34, 40
-COLOURS = ("#0b6cb3", "#d1641a", "#5b8c2a", "#8a4fa3")
+COLORS = ("#0b6cb3", "#d1641a", "#5b8c2a", "#8a4fa3")
 """The first is ours; all have contrast enough on white and on black."""
-GREY = "#808080"
+GRAY = "#808080"
 
 
 def drawing(panels: Mapping[str, Mapping[str, Points]], across: str, up: str, columns: int = 2) -> str:
@@ -47,7 +47,7 @@ def _panel(
         above = (math.log10(y) - ys[0]) / (ys[1] - ys[0])
         return round(LEFT + right * (WIDTH - LEFT - RIGHT), 1), round(HEIGHT - BOTTOM - above * _inside(), 1)
 
-    parts = [f'<text x="{LEFT}" y="16" font-size="13" font-weight="bold" fill="{GREY}">{escape(title)}</text>']
+    parts = [f'<text x="{LEFT}" y="16" font-size="13" font-weight="bold" fill="{GRAY}">{escape(title)}</text>']
     for power in range(xs[0], xs[1] + 1):
         x, bottom = place(10.0**power, 10.0 ** ys[0])
         parts.append(_rule(x, TOP, x, bottom))
@@ -61,7 +61,7 @@ def _panel(
         f'<g transform="translate(11,{TOP + _inside() / 2}) rotate(-90)">{_label(0, 0, escape(up), "middle")}</g>'
     )
     for number, (name, line) in enumerate(lines.items()):
-        parts.append(_line(name, [place(x, y) for x, y in line], COLOURS[number % len(COLOURS)], number))
+        parts.append(_line(name, [place(x, y) for x, y in line], COLORS[number % len(COLORS)], number))
     return "".join(parts)
 
 
@@ -69,22 +69,22 @@ def _inside() -> int:
     return HEIGHT - TOP - BOTTOM
 
 
-def _line(name: str, points: Sequence[tuple[float, float]], colour: str, number: int) -> str:
+def _line(name: str, points: Sequence[tuple[float, float]], color: str, number: int) -> str:
     path = " ".join(f"{x},{y}" for x, y in points)
-    dots = "".join(f'<circle cx="{x}" cy="{y}" r="2.5" fill="{colour}"/>' for x, y in points)
+    dots = "".join(f'<circle cx="{x}" cy="{y}" r="2.5" fill="{color}"/>' for x, y in points)
     key_y = TOP + 10 + 14 * number
-    key = f'<line x1="{LEFT + 8}" x2="{LEFT + 24}" y1="{key_y}" y2="{key_y}" stroke="{colour}" stroke-width="3"/>'
-    said = f'<text x="{LEFT + 29}" y="{key_y + 4}" fill="{colour}">{escape(name)}</text>'
+    key = f'<line x1="{LEFT + 8}" x2="{LEFT + 24}" y1="{key_y}" y2="{key_y}" stroke="{color}" stroke-width="3"/>'
+    said = f'<text x="{LEFT + 29}" y="{key_y + 4}" fill="{color}">{escape(name)}</text>'
     width = 1.6 if number else 2.6
-    return f'<polyline points="{path}" fill="none" stroke="{colour}" stroke-width="{width}"/>{dots}{key}{said}'
+    return f'<polyline points="{path}" fill="none" stroke="{color}" stroke-width="{width}"/>{dots}{key}{said}'
 
 
 def _rule(x1: float, y1: float, x2: float, y2: float) -> str:
-    return f'<line x1="{x1}" y1="{y1}" x2="{x2}" y2="{y2}" stroke="{GREY}" stroke-opacity="0.25"/>'
+    return f'<line x1="{x1}" y1="{y1}" x2="{x2}" y2="{y2}" stroke="{GRAY}" stroke-opacity="0.25"/>'
 
 
 def _label(x: float, y: float, markup: str, anchor: str) -> str:
-    return f'<text x="{x}" y="{y}" fill="{GREY}" text-anchor="{anchor}">{markup}</text>'
+    return f'<text x="{x}" y="{y}" fill="{GRAY}" text-anchor="{anchor}">{markup}</text>'
 
 
 def _power(power: int) -> str:

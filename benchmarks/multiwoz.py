@@ -118,13 +118,13 @@ class Plain:
     def evaluate(self, predictions: dict[str, Any]) -> dict[str, Any]:
         """BLEU, Inform, Success and richness."""
         normal = {
-            dialogue: [{**turn, "response": self.normalised(turn["response"])} for turn in turns]
+            dialogue: [{**turn, "response": self.normalized(turn["response"])} for turn in turns]
             for dialogue, turns in predictions.items()
         }
         inform, success = self.rates(normal)
         return {"bleu": self.bleu(normal), "inform": inform, "success": success, **self.richness(normal)}
 
-    def normalised(self, response: str) -> str:
+    def normalized(self, response: str) -> str:
         text = PLACEHOLDER.sub(lambda match: self.ontology.words.get(match[1], ""), response.lower())
         tokens = self.split.tokenize(text.replace("-s", "").replace("-ly", ""))
         return str(self.join.detokenize(tokens))

@@ -100,10 +100,10 @@ def test_unknown_names_are_said_once_with_their_count(task: TaskData) -> None:
     document = predictions("patient")
     for turns in document.values():
         turns[0]["response"] += " [nowhere]"
-        turns[0]["state"] = {**turns[0]["state"], "inn": {"colour": "red"}}
+        turns[0]["state"] = {**turns[0]["state"], "inn": {"color": "red"}}
     warnings = evaluate(document, task).warnings
     assert [line for line in warnings if "[nowhere] (8 times)" in line]
-    assert [line for line in warnings if "inn.colour (8 times)" in line]
+    assert [line for line in warnings if "inn.color (8 times)" in line]
 
 
 def test_several_reference_sets(task: TaskData, tmp_path: Path) -> None:

@@ -45,7 +45,7 @@ def write_encoder(
     folder: Path,
     *,
     pooling: str = "mean_tokens",
-    normalised: bool = True,
+    normalized: bool = True,
     dense: bool = False,
     activation: str = "gelu",
     model_type: str = "bert",
@@ -55,7 +55,7 @@ def write_encoder(
     """Write the folder and give it back."""
     dice = np.random.default_rng(seed)
     folder.mkdir(parents=True, exist_ok=True)
-    _tokeniser().save(str(folder / "tokenizer.json"))
+    _tokenizer().save(str(folder / "tokenizer.json"))
     config = {
         "model_type": model_type,
         "hidden_size": HIDDEN,
@@ -81,7 +81,7 @@ def write_encoder(
         linear = {"linear.weight": dice.normal(size=(5, HIDDEN)), "linear.bias": dice.normal(size=5)}
         tensors = {name: value.astype(np.float32) for name, value in linear.items()}
         save_file(tensors, folder / "2_Dense" / "model.safetensors")
-    if normalised:
+    if normalized:
         parts.append(("Normalize", "3_Normalize"))
     modules = [{"type": f"sentence_transformers.models.{kind}", "path": path} for kind, path in parts]
     _dump(folder / "modules.json", modules)
@@ -92,12 +92,12 @@ def _dump(path: Path, content: Any) -> None:
     path.write_text(json.dumps(content))
 
 
-def _tokeniser() -> Tokenizer:
-    tokeniser = Tokenizer(models.WordPiece({word: number for number, word in enumerate(WORDS)}, unk_token="[UNK]"))
-    tokeniser.normalizer = normalizers.BertNormalizer()
-    tokeniser.pre_tokenizer = pre_tokenizers.BertPreTokenizer()
-    tokeniser.post_processor = processors.TemplateProcessing("[CLS] $A [SEP]", None, [("[CLS]", 2), ("[SEP]", 3)])
-    return tokeniser
+def _tokenizer() -> Tokenizer:
+    tokenizer = Tokenizer(models.WordPiece({word: number for number, word in enumerate(WORDS)}, unk_token="[UNK]"))
+    tokenizer.normalizer = normalizers.BertNormalizer()
+    tokenizer.pre_tokenizer = pre_tokenizers.BertPreTokenizer()
+    tokenizer.post_processor = processors.TemplateProcessing("[CLS] $A [SEP]", None, [("[CLS]", 2), ("[SEP]", 3)])
+    return tokenizer
 
 
 def _weights(dice: np.random.Generator) -> Mapping[str, Any]:

@@ -21,7 +21,7 @@ import torch
 
 from dialeval.judges import adem, judge
 from dialeval.judges.candidates import Corpus
-from dialeval.judges.cross_encoder import PairTokeniser, rated_pairs
+from dialeval.judges.cross_encoder import PairTokenizer, rated_pairs
 from dialeval.judges.cross_training import CrossModel, predict_heads
 from dialeval.metrics.encoder_files import find_encoder
 
@@ -50,13 +50,13 @@ def measure_judge(rows: Sequence[Sequence[str]], device: str) -> dict[str, float
     """Return the replies per second from texts to the values of all heads, and from word pieces."""
     weights = judge.load_judge(judge.SHIPPED)
     files = find_encoder(weights.encoder)
-    tokeniser, model = PairTokeniser(files), CrossModel(files).to(device)
+    tokenizer, model = PairTokenizer(files), CrossModel(files).to(device)
     model.load(weights.changes)
-    marks, going_on = (tokeniser.first, tokeniser.end), tokeniser.continuations()
+    marks, going_on = (tokenizer.first, tokenizer.end), tokenizer.continuations()
 
     def judge_rows(rows: Sequence[Sequence[str]]) -> float:
         """Judge all, and return the seconds that it took after the tokenizer."""
-        pairs = rated_pairs(tokeniser, [row[:-1] for row in rows], [row[-1] for row in rows])
+        pairs = rated_pairs(tokenizer, [row[:-1] for row in rows], [row[-1] for row in rows])
         corpus = Corpus(pairs, weights.shape, marks, going_on, device)
         start = time.perf_counter()
         predict_heads(model, corpus, np.arange(len(rows)))

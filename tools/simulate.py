@@ -198,8 +198,8 @@ def rows_of(rng: np.random.Generator, turns: Ints, of_dialogues: int) -> Floats:
     yes = rng.random(rows) < each(shared.beta(4.0, 1.0, size=number))
     right = each(shared.beta(6.0, 4.0, size=number))
     real = rng.random(rows) < 0.5
-    labelled = np.where(real, rng.random(rows) < right, rng.random(rows) < 1 - right)
-    detected = np.column_stack([real & labelled, labelled, real])
+    labeled = np.where(real, rng.random(rows) < right, rng.random(rows) < 1 - right)
+    detected = np.column_stack([real & labeled, labeled, real])
     chance = each(shared.beta(6.0, 3.0, size=number))
     words = rng.integers(6, 19, size=rows)
     matches = [rng.binomial(words - n, chance ** (n + 1)) for n in range(4)]
@@ -212,12 +212,12 @@ def truths() -> dict[str, float]:
     powers = [math.prod((6 + i) / (9 + i) for i in range(n + 1)) for n in range(4)]  # E[p^(n+1)] of a beta
     words = 12.0
     counts = [words, words + 0.5, *(powers[n] * (words - n) for n in range(4)), *(words - n for n in range(4))]
-    found, labelled, real = 0.5 * 0.6, 0.5 * 0.6 + 0.5 * 0.4, 0.5
+    found, labeled, real = 0.5 * 0.6, 0.5 * 0.6 + 0.5 * 0.4, 0.5
     return {
         "mean": 0.0,
         "skewed": 1.0,
         "yes/no": 0.8,
-        "F1": 2 * found / (labelled + real),
+        "F1": 2 * found / (labeled + real),
         "BLEU": float(CorpusBleu(per="corpus").formula(np.array([counts]))[0]),
     }
 

@@ -55,7 +55,7 @@ def test_it_says_what_is_worse_and_where(baseline: Run) -> None:
     assert difference.startswith("  difference -0.3")
     assert difference.endswith("], 95% over 20 dialogues")
     assert p.startswith("  p 0.00")
-    assert p.endswith("(randomisation, seed 12345); alpha 0.05")
+    assert p.endswith("(randomization, seed 12345); alpha 0.05")
     assert (won, lost) == ("  won 0, tied 20, lost 20", "  lost most:")
     assert worst == [
         "    row 11 (d5, turn 0): 0.8714 -> 0.2652",

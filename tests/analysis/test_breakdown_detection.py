@@ -60,7 +60,7 @@ def test_rows_without_turns_are_numbered(tmp_path: Path, judge: dict[str, Any]) 
     assert [turn["turn-index"] for turn in document["turns"]] == [0, 1]
 
 
-def test_what_cannot_be_labelled_is_refused(tmp_path: Path, judge: dict[str, Any]) -> None:
+def test_what_cannot_be_labeled_is_refused(tmp_path: Path, judge: dict[str, Any]) -> None:
     with pytest.raises(SettingError, match="name the chats"):
         detect()
     bare = write(tmp_path / "bare.jsonl", {"response": "hello"})

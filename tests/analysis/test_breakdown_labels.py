@@ -9,7 +9,7 @@ from dialeval.breakdown import evaluate_breakdown
 from dialeval.core.arrays import Floats, Ints
 from dialeval.io.judge_settings import BreakdownScale
 from dialeval.judges.judge import shrunk
-from dialeval.suites.breakdown.judge import figures, fitted, labelled, left_out
+from dialeval.suites.breakdown.judge import figures, fitted, labeled, left_out
 from dialeval.suites.breakdown.metrics import LABELS
 
 
@@ -25,14 +25,14 @@ def test_shares_go_towards_the_mean() -> None:
 
 def test_a_label_is_o_below_the_cut_and_else_the_larger_one() -> None:
     shares = np.array([[0.7, 0.2, 0.1], [0.4, 0.35, 0.25], [0.4, 0.25, 0.35], [np.nan] * 3])
-    codes = labelled(BreakdownScale(cut=0.5), shares)[:, 0]
+    codes = labeled(BreakdownScale(cut=0.5), shares)[:, 0]
     np.testing.assert_array_equal(codes, [0, 1, 2, np.nan])
-    np.testing.assert_array_equal(labelled(BreakdownScale(cut=0.7), shares)[:3, 0], [0, 0, 0])
+    np.testing.assert_array_equal(labeled(BreakdownScale(cut=0.7), shares)[:3, 0], [0, 0, 0])
     said = np.array([[0.2, 0.5, 0.3], [0.2, 0.3, 0.5]])
     scale = BreakdownScale(0.1, (0.2, 0.5, 0.3))
     found = shrunk(scale, said)
     assert (found[:, 1] > found[:, 2]).all()
-    np.testing.assert_array_equal(labelled(scale, found)[:, 0], [1, 2])
+    np.testing.assert_array_equal(labeled(scale, found)[:, 0], [1, 2])
 
 
 def turns(systems: int = 3, many: int = 60) -> tuple[Floats, Floats, Ints]:
@@ -49,7 +49,7 @@ def turns(systems: int = 3, many: int = 60) -> tuple[Floats, Floats, Ints]:
 
 def test_figures_are_those_of_the_challenge() -> None:
     said, counts, _ = turns(1, 7)
-    labels = labelled(BreakdownScale(), said)
+    labels = labeled(BreakdownScale(), said)
     found = figures(labels, counts)
     log = [
         {

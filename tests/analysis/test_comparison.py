@@ -85,7 +85,7 @@ def test_several_runs_take_their_names_along(run: Run) -> None:
 
 
 def test_exchanges_give_the_same_as_scoring_exchanged_texts(run: Run) -> None:
-    """The decisive one: a trial of the randomisation is an evaluation of responses that were really exchanged."""
+    """The decisive one: a trial of the randomization is an evaluation of responses that were really exchanged."""
     from dialeval.analysis.values import Values
 
     both = Values.of(run["a"]).joined(Values.of(run["narrow"]))

@@ -38,7 +38,7 @@ def difference(left: Result, right: Result, settings: Settings = SETTINGS) -> Di
     return row
 
 
-@pytest.mark.parametrize("test", ["randomisation", "bootstrap"])
+@pytest.mark.parametrize("test", ["randomization", "bootstrap"])
 def test_one_cluster_cannot_be_tested_and_two_can(test: Test) -> None:
     settings = replace(SETTINGS, test=test)
     one = difference(result([1.0, 2.0], np.array([0, 2])), result([2.0, 4.0], np.array([0, 2])), settings)
@@ -97,7 +97,7 @@ def test_the_effect_weighs_rows_as_the_difference_does() -> None:
         assert row.effect == pytest.approx(row.difference / (row.error * math.sqrt(12)))
 
 
-def test_randomisation_exchanges_whole_dialogues() -> None:
+def test_randomization_exchanges_whole_dialogues() -> None:
     offsets = np.array([0, 2, 3, 4, 6])
     left, right = np.array([1.0, 4.0, 2.0, 0.5, 3.0, 1.0]), np.array([2.0, 4.5, 1.0, 3.0, 3.5, 2.0])
     row = difference(result(left, offsets), result(right, offsets))
@@ -123,13 +123,13 @@ def test_the_bootstrap_takes_both_systems_in_the_same_resamples() -> None:
         changes.append(change * error / own if own > 1e-12 else math.inf if change > 1e-12 else 0.0)
     half = sorted(changes)[math.ceil(0.9 * 301) - 1]
     assert row.interval == pytest.approx((away.mean() - half, away.mean() + half))
-    assert row.interval_by == "studentised"
+    assert row.interval_by == "studentized"
     assert row.p == (np.count_nonzero(np.array(changes) >= away.mean() - 1e-12) + 1) / 301
     assert row.detectable == pytest.approx(significance.least_difference(error, 5, half / error))
     assert row.needed == significance.needed_clusters(5, error, 0.1, 0.25)
 
 
-def test_what_randomisation_can_detect_is_students() -> None:
+def test_what_randomization_can_detect_is_students() -> None:
     left, right = np.random.default_rng(1).normal(size=(2, 30))
     row = difference(result(left), result(right))
     error = (right - left).std(ddof=1) / math.sqrt(30)

@@ -13,7 +13,7 @@ from dialeval.analysis.values import Values
 from dialeval.core.arrays import Floats, Ints
 from dialeval.core.contributions import ClusteredRows
 from dialeval.stats import resampling as module
-from dialeval.stats.resampling import Influence, draws, leaving_out, studentised
+from dialeval.stats.resampling import Influence, draws, leaving_out, studentized
 
 
 def ratio_influence(sums: Floats, sizes: Floats) -> Influence:
@@ -71,7 +71,7 @@ def test_changes_of_resamples_are_measured_by_their_own_error() -> None:
     found = ratio_influence(sums, sizes)
     counts = np.concatenate(list(draws(12, 50, 3)))
     drawn = counts @ sums / (counts @ sizes)
-    changes = studentised({"x": found}, {"x": drawn}, [counts[:20], counts[20:]])["x"]
+    changes = studentized({"x": found}, {"x": drawn}, [counts[:20], counts[20:]])["x"]
     for change, value, times in zip(changes, drawn, counts, strict=True):
         away = value - found.value
         squares = times * (found.changes - away * found.weights) ** 2
@@ -83,7 +83,7 @@ def test_for_clusters_of_one_row_each_the_error_of_a_resample_is_that_of_its_row
     values = np.random.default_rng(4).exponential(size=9)
     counts = np.array([[2, 0, 1, 1, 1, 0, 3, 0, 1]])
     taken = np.repeat(values, counts[0])
-    changes = studentised({"x": ratio_influence(values, np.ones(9))}, {"x": np.array([taken.mean()])}, [counts])["x"]
+    changes = studentized({"x": ratio_influence(values, np.ones(9))}, {"x": np.array([taken.mean()])}, [counts])["x"]
     t = (taken.mean() - values.mean()) / (taken.std(ddof=1) / 3)
     assert changes[0] == pytest.approx(t * values.std(ddof=1) / 3)
 
@@ -91,12 +91,12 @@ def test_for_clusters_of_one_row_each_the_error_of_a_resample_is_that_of_its_row
 def test_a_resample_in_which_nothing_varies_is_infinitely_far_or_the_value_itself() -> None:
     found = {"x": ratio_influence(np.array([0.0, 0.0, 1.0, 1.0]), np.ones(4))}
     counts: Ints = np.array([[2, 2, 0, 0], [0, 0, 4, 0], [1, 1, 1, 1], [1, 1, 1, 1]])
-    changes = studentised(found, {"x": np.array([0.0, 1.0, 0.5, math.nan])}, [counts])["x"]
+    changes = studentized(found, {"x": np.array([0.0, 1.0, 0.5, math.nan])}, [counts])["x"]
     assert changes.tolist()[:3] == [-math.inf, math.inf, 0.0]
     assert math.isnan(changes[3])
     flat = {"x": ratio_influence(np.ones(4), np.ones(4))}
-    assert studentised(flat, {"x": np.ones(4)}, [counts])["x"].tolist() == [0.0] * 4
-    assert studentised(found, {}, [counts]) == {}
+    assert studentized(flat, {"x": np.ones(4)}, [counts])["x"].tolist() == [0.0] * 4
+    assert studentized(found, {}, [counts]) == {}
 
 
 def test_each_cluster_is_left_out_once_or_in_groups(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -124,7 +124,7 @@ def test_intervals_of_many_rows_do_not_depend_on_their_order(metric: str) -> Non
 
 
 def test_rows_and_resamples_are_grouped_as_they_are_left_out(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Clusters of unequal size: weights and studentised changes are those of the clusters left out together."""
+    """Clusters of unequal size: weights and studentized changes are those of the clusters left out together."""
     monkeypatch.setattr(module, "GROUPS", 4)
     sizes = np.arange(1.0, 11.0)
     counts = np.concatenate(list(leaving_out(10)))
@@ -138,7 +138,7 @@ def test_rows_and_resamples_are_grouped_as_they_are_left_out(monkeypatch: pytest
     away = 0.25
     squares = (grouped * (influence.changes - away * influence.weights) ** 2).sum()
     ratio = math.sqrt(squares / (influence.changes**2).sum()) / float((grouped * influence.weights).mean())
-    assert studentised({"x": influence}, {"x": np.array([away])}, [taken])["x"] == pytest.approx([away / ratio])
+    assert studentized({"x": influence}, {"x": np.array([away])}, [taken])["x"] == pytest.approx([away / ratio])
 
 
 def test_groups_leave_error_and_changes_alone(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -151,7 +151,7 @@ def test_groups_leave_error_and_changes_alone(monkeypatch: pytest.MonkeyPatch) -
         without = values.under(leaving_out(3000))[:, 0]
         influence = Influence.of(float(items.mean()), without, np.ones(3000))
         assert len(influence.changes) == groups
-        found.append((influence, studentised({"x": influence}, {"x": counts @ items / 3000}, [counts])["x"]))
+        found.append((influence, studentized({"x": influence}, {"x": counts @ items / 3000}, [counts])["x"]))
     (grouped, changes), (single, exact) = found
     assert grouped.error == pytest.approx(single.error, rel=0.1)
     assert grouped.acceleration == pytest.approx(single.acceleration, abs=0.003)

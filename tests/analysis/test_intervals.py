@@ -47,7 +47,7 @@ def test_intervals_are_those_of_scipy_with_students_factor(method: Any, level: f
 
 
 @pytest.mark.parametrize("level", [0.95, 0.8])
-def test_a_studentised_interval_of_rows_is_the_symmetric_bootstrap_t_of_textbooks(level: float) -> None:
+def test_a_studentized_interval_of_rows_is_the_symmetric_bootstrap_t_of_textbooks(level: float) -> None:
     items = np.random.default_rng(1).exponential(size=30)
     found = with_intervals(run_of(items), level=level, resamples=500)["a"]["x"]
     error = items.std(ddof=1) / np.sqrt(30)
@@ -57,7 +57,7 @@ def test_a_studentised_interval_of_rows_is_the_symmetric_bootstrap_t_of_textbook
         ts.append(abs(taken.mean() - items.mean()) / (taken.std(ddof=1) / np.sqrt(30)))
     half = np.sort(ts)[int(np.ceil(level * 501)) - 1] * error
     assert found.interval == pytest.approx((items.mean() - half, items.mean() + half))
-    assert found.interval_by == Resampling("studentised", level, 500, 12345, 30)
+    assert found.interval_by == Resampling("studentized", level, 500, 12345, 30)
 
 
 @dialeval.metric_of_rows("greets", bounds=(0.0, 1.0))
@@ -66,7 +66,7 @@ def greets(response: str) -> float:
 
 
 def test_yes_and_no_have_wilsons_interval_where_resamples_cannot_tell() -> None:
-    """Ten rows, one or none of which is a yes: studentised intervals covered a rate of 5% in 40% of data sets."""
+    """Ten rows, one or none of which is a yes: studentized intervals covered a rate of 5% in 40% of data sets."""
     for yes in (0, 1, 4):
         run = dialeval.evaluate(["hello"] * yes + ["bye"] * (10 - yes), metrics=[greets])
         found = with_intervals(run, level=0.9)["system"]["greets"]

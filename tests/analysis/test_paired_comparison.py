@@ -36,7 +36,7 @@ def test_strengths_are_those_of_choix(seed: int) -> None:
 
 
 def davidson(cells: np.ndarray, counts: np.ndarray, control: np.ndarray | None) -> np.ndarray:
-    """The same by a general optimiser, written out from the formula."""
+    """The same by a general optimizer, written out from the formula."""
     systems = int(cells.max()) + 1
 
     def loss(parameters: np.ndarray) -> float:
@@ -55,7 +55,7 @@ def davidson(cells: np.ndarray, counts: np.ndarray, control: np.ndarray | None) 
 
 @pytest.mark.parametrize("seed", range(3))
 @pytest.mark.parametrize("controlled", [False, True])
-def test_ties_and_controls_are_those_of_a_general_optimiser(seed: int, controlled: bool) -> None:
+def test_ties_and_controls_are_those_of_a_general_optimizer(seed: int, controlled: bool) -> None:
     cells, counts = pairs_of(4, seed, ties=0.2)
     control = np.random.default_rng(seed).normal(size=len(cells)) if controlled else None
     if controlled:  # each pair of systems with two different controls, so that both can be told apart

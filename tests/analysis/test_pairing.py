@@ -100,11 +100,11 @@ def describe(
 
 
 def test_inputs_that_differ_are_named_in_words() -> None:
-    plain = Signature.of("bleu-4", n=4, tokeniser="13a", reference="aaaa", context="bbbb", train="cccc")
+    plain = Signature.of("bleu-4", n=4, tokenizer="13a", reference="aaaa", context="bbbb", train="cccc")
     assert describe(plain, plain) is None
     assert describe(plain, plain.with_fields(context="own replies", dialeval="9")) is None
-    assert describe(plain, plain.with_fields(tokeniser="zh")) == "tokenizers differ: 13a and zh"
-    other = Signature("bleu(tokeniser=zh)", plain.with_fields(tokeniser="zh").fields)
+    assert describe(plain, plain.with_fields(tokenizer="zh")) == "tokenizers differ: 13a and zh"
+    other = Signature("bleu(tokenizer=zh)", plain.with_fields(tokenizer="zh").fields)
     assert describe(plain, other) == "tokenizers differ: 13a and zh"
     assert describe(plain, plain.with_fields(train="dddd")) == "training texts differ"
     assert describe(plain, plain.with_fields(n=3)) == "settings of n differ: 4 and 3"

@@ -43,7 +43,7 @@ def joined(left: Floats, right: Floats) -> Values:
     return both[0].joined(both[1])
 
 
-def test_randomisation_is_the_permutation_test_of_scipy() -> None:
+def test_randomization_is_the_permutation_test_of_scipy() -> None:
     rng = np.random.default_rng(7)
     left, right = rng.normal(size=11), rng.normal(0.5, size=11)
     every = np.array([[(number >> bit) & 1 for bit in range(11)] for number in range(2**11)])
@@ -93,7 +93,7 @@ def oracle(kind: str, samples: int) -> tuple[float, float, float]:
     return first.score, second.score, second.p_value
 
 
-def test_randomisation_of_bleu_is_that_of_sacrebleu() -> None:
+def test_randomization_of_bleu_is_that_of_sacrebleu() -> None:
     first, second, p = oracle("ar", 800)
     both = bleu_values(changed(1)).joined(bleu_values(changed(2)))
     kept = np.random.default_rng(12345).integers(2, size=(800, 60), dtype=bool).astype(np.int64)

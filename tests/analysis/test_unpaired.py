@@ -107,7 +107,7 @@ def test_corpus_values_are_resampled_independently() -> None:
         for name, said, given in (("a", texts(4, 120), references), ("b", near, references))
     ]
     (row,) = compare(runs, design="unpaired").rows
-    assert row.interval_by == "studentised"
+    assert row.interval_by == "studentized"
     assert row.significant
     assert row.interval is not None
     assert row.interval[0] < row.difference < row.interval[1]

@@ -32,7 +32,7 @@ def result(seed: int, prefix: str = "") -> Result:
     estimates = {}
     for key, (mean, std) in KEYS.items():
         items = np.abs(random.normal(mean, std, 60))
-        signature = Signature.of(prefix + key, n=4, tokeniser="words.1", definition=1)
+        signature = Signature.of(prefix + key, n=4, tokenizer="words.1", definition=1)
         made = Estimate(float(items.mean()), float(items.std()), 60, 60, items=items, signature=signature)
         estimates[prefix + key] = made.with_confidence(1.97)
     estimates["distinct-2"] = Estimate(0.1 + seed / 10, 0.0, 60, 60, corpus=True)
@@ -62,12 +62,12 @@ def test_dark_mode_is_dark(page: Page, path: Path) -> None:
     assert (light, dark) == ("rgb(253, 253, 251)", "rgb(22, 25, 28)")
 
 
-def test_colours_can_be_chosen_and_are_remembered(page: Page, path: Path) -> None:
+def test_colors_can_be_chosen_and_are_remembered(page: Page, path: Path) -> None:
     opened = Opened(page, path)
-    button = page.get_by_role("button", name="Colours: auto")
+    button = page.get_by_role("button", name="Colors: auto")
     button.click()
     assert opened.background == "rgb(253, 253, 251)"
-    page.get_by_role("button", name="Colours: light").click()
+    page.get_by_role("button", name="Colors: light").click()
     assert opened.background == "rgb(22, 25, 28)"
     page.reload()
     assert opened.background == "rgb(22, 25, 28)"

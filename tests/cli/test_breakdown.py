@@ -129,7 +129,7 @@ def test_the_original_lines_need_nothing_heavy() -> None:
     assert time.perf_counter() - start < 5, "0.3 s on a quiet machine; `python -m benchmarks breakdown` measures it"
 
 
-def test_chats_are_labelled_and_the_labels_evaluated(dialeval: Dialeval, tmp_path: Path) -> None:
+def test_chats_are_labeled_and_the_labels_evaluated(dialeval: Dialeval, tmp_path: Path) -> None:
     tiny_dialogue_judge(tmp_path)
     judge = ["--judge", str(tmp_path / "judge"), "--encoder", str(tmp_path / "encoder")]
     done = dialeval("breakdown", "detect", "-p", DATA, "-o", "labels", *judge)

@@ -232,7 +232,7 @@ def test_a_metric_with_other_inputs_is_left_out_and_the_others_go_on(dialeval: D
     gate = dialeval("compare", "two", "--no-worse-than", "one", "-m", "rouge-l")
     assert gate.returncode == 2
     assert "references differ in 3 of 60 rows" in gate.stderr
-    assert dialeval("score", "two.jsonl", "-m", "length,rouge-l", "--tokeniser", "char", "-o", "char").returncode == 0
+    assert dialeval("score", "two.jsonl", "-m", "length,rouge-l", "--tokenizer", "char", "-o", "char").returncode == 0
     other = dialeval("compare", "two", "char")
     assert other.returncode == 0
     assert "tokenizers differ: " in other.stdout

@@ -52,29 +52,29 @@ def test_json_is_the_documented_run(dialeval: Dialeval) -> None:
 
 def test_the_figure_of_sacrebleu_with_its_signature(dialeval: Dialeval) -> None:
     done = dialeval(
-        "score", "a.txt", "b.txt", "-r", "refs.txt", "-m", "bleu(per=corpus,tokeniser=13a),chrf(per=corpus)"
+        "score", "a.txt", "b.txt", "-r", "refs.txt", "-m", "bleu(per=corpus,tokenizer=13a),chrf(per=corpus)"
     )
     assert done.returncode == 0
     lines = [line for line in done.stderr.splitlines() if "sacreBLEU" in line]
     bleu = "BLEU|nrefs:1|case:mixed|eff:no|tok:13a|smooth:exp|version:2.6.0"
     chrf = "chrF2|nrefs:1|case:mixed|eff:yes|nc:6|nw:0|space:no|version:2.6.0"
     assert lines == [
-        f"bleu(per=corpus,tokeniser=13a) times 100 is sacreBLEU's {bleu}",
+        f"bleu(per=corpus,tokenizer=13a) times 100 is sacreBLEU's {bleu}",
         f"chrf(per=corpus) times 100 is sacreBLEU's {chrf}",
     ]
 
 
 @pytest.mark.parametrize("scale", [[], ["--jobs", "2"]])
-def test_a_tokeniser_for_all_metrics(dialeval: Dialeval, tmp_path: Path, scale: list[str]) -> None:
+def test_a_tokenizer_for_all_metrics(dialeval: Dialeval, tmp_path: Path, scale: list[str]) -> None:
     write(tmp_path, zh="今天天气很好\n我不知道\n")
     given = ["score", "zh.txt", "-m", "length,distinct-1", "-f", "json", *scale]
     for name, taken, length in (("auto", "zh", 5.0), ("char", "char", 5.0), ("13a", "13a", 1.0)):
-        done = dialeval(*given, "--tokeniser", name)
+        done = dialeval(*given, "--tokenizer", name)
         metrics = json.loads(done.stdout)["systems"]["zh"]["metrics"]
         assert metrics["length"]["mean"] == length
-        assert all(f"|tokeniser:{taken}|" in each["signature"] for each in metrics.values())
+        assert all(f"|tokenizer:{taken}|" in each["signature"] for each in metrics.values())
         assert ("13a cannot split 1 of 2 responses" in done.stderr) == (name == "13a")
-    assert dialeval(*given, "--tokeniser", "words").returncode == 2
+    assert dialeval(*given, "--tokenizer", "words").returncode == 2
 
 
 @pytest.mark.parametrize("jobs", [[], ["--jobs", "2"]])

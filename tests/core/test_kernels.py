@@ -158,9 +158,9 @@ def test_every_kernel_that_calls_another_library_is_loaded_in_a_new_process(tmp_
     """Roots of float32 are those of the C library, which LLVM finds only when it was told to look."""
     program = (
         "import logging, numpy as np, sys; logging.basicConfig(level='WARNING', stream=sys.stdout)\n"
-        "from dialeval.metrics.encoder import add_and_normalise\n"
+        "from dialeval.metrics.encoder import add_and_normalize\n"
         "rows = np.ones((2, 3), np.float32); ones = np.ones(3, np.float32)\n"
-        "add_and_normalise(rows, rows, ones, ones, ones, 1e-5)\n"
+        "add_and_normalize(rows, rows, ones, ones, ones, 1e-5)\n"
         "print('numba' in sys.modules)"
     )
     for _ in ("compiled", "loaded"):

@@ -32,7 +32,7 @@ from dialeval.core.signature import Signature
 
 
 def make_run(items: Floats, system: str = "a") -> Run:
-    signature = Signature.of("length", tokeniser="words.1")
+    signature = Signature.of("length", tokenizer="words.1")
     known = items[~np.isnan(items)]
     scored, mean = len(known), float(known.mean()) if len(known) else math.nan
     turn = Estimate(mean, 0.25, len(items), scored, items=items, signature=signature).with_confidence(1.97)

@@ -19,7 +19,7 @@ from dialeval.core.exact import Moments
 from dialeval.core.fold import DamagedStateError, from_bytes, to_bytes, translated
 from dialeval.text.ngrams import NgramColumn, NgramCounts
 from dialeval.text.resampled import NgramValues
-from dialeval.text.tokenizers import tokenise
+from dialeval.text.tokenizers import tokenize
 from dialeval.text.vocabulary import Vocabulary
 
 plain = st.recursive(
@@ -41,7 +41,7 @@ def test_exact_sums_come_back(items: list[float]) -> None:
 
 
 def counted(texts: list[str], n: int, vocabulary: Vocabulary) -> NgramCounts:
-    tokens = tokenise(TextColumn.from_strings(texts), vocabulary)
+    tokens = tokenize(TextColumn.from_strings(texts), vocabulary)
     return NgramCounts.of(NgramColumn.of(tokens, n), vocabulary)
 
 

@@ -160,19 +160,19 @@ def test_trials_are_not_counted_in_parts() -> None:
 
 
 def test_intervals_are_chosen_as_in_an_evaluation() -> None:
-    chosen: Mapping[str, Any] = {"intervals": "clustered", "confidence": 0.9, "tokeniser": "13a"}
+    chosen: Mapping[str, Any] = {"intervals": "clustered", "confidence": 0.9, "tokenizer": "13a"}
     tally = dialeval.metric("length", **chosen)
     for row in rows(12):
         tally.update([row])
     assert tally.run() == dialeval.evaluate(rows(12), metrics="length", **chosen)
 
 
-def test_the_tokeniser_may_be_chosen_by_all_texts() -> None:
-    tally = dialeval.metric("distinct-2", tokeniser="auto")
+def test_the_tokenizer_may_be_chosen_by_all_texts() -> None:
+    tally = dialeval.metric("distinct-2", tokenizer="auto")
     tally.update(["good day"])
     tally.update(["今日はいい天気です。", "明日も天気です。"])
     texts = ["good day", "今日はいい天気です。", "明日も天気です。"]
-    assert tally.run() == dialeval.evaluate(texts, metrics="distinct-2", tokeniser="auto")
+    assert tally.run() == dialeval.evaluate(texts, metrics="distinct-2", tokenizer="auto")
 
 
 def test_merging_in_this_process_and_after_a_pickle() -> None:
@@ -220,7 +220,7 @@ def test_a_dialogue_that_is_divided_among_meters_is_told() -> None:
     "other",
     [
         lambda: dialeval.metric("distinct-2"),
-        lambda: dialeval.metric("distinct-1", tokeniser="13a"),
+        lambda: dialeval.metric("distinct-1", tokenizer="13a"),
     ],
 )
 def test_other_metrics_are_not_merged(other: Any) -> None:

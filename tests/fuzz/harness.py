@@ -67,7 +67,7 @@ MEMORY = 2 << 30
 SOURCE = Path(dialeval.__file__).resolve().parent
 """Where the frames of a traceback lie that are worth naming."""
 
-MINIMISING_SECONDS = 5.0
+MINIMIZING_SECONDS = 5.0
 COMPILING = 120.0
 """Seconds for the seeds, which on a new machine wait for the compiler."""
 BUSY = 4.0
@@ -310,7 +310,7 @@ def same_finding(one: str, other: str) -> bool:
     return one.partition(": ")[0] == other.partition(": ")[0]
 
 
-def minimised(chosen: Target, files: Files, what: str, seconds: float = MINIMISING_SECONDS) -> Files:
+def minimized(chosen: Target, files: Files, what: str, seconds: float = MINIMIZING_SECONDS) -> Files:
     """A smaller input with the same finding, as far as that takes little time."""
     end = time.monotonic() + seconds
     for name in sorted(files, key=lambda each: -len(files[each])):
@@ -368,7 +368,7 @@ class Work:
     """What the children before have done for the first target."""
 
 
-STARTING, READING, READ, MINIMISING, AGAIN = range(5)
+STARTING, READING, READ, MINIMIZING, AGAIN = range(5)
 
 
 class Note:
@@ -437,8 +437,8 @@ def _attack(inputs: Inputs, first: int, tally: Tally, work: Work, note: Callable
             if outcome.startswith(TOO_LONG):
                 number += 1
                 continue
-            note(number, MINIMISING)
-            smaller = saved(Path(work.findings), tally.target, minimised(inputs.target, files, outcome))
+            note(number, MINIMIZING)
+            smaller = saved(Path(work.findings), tally.target, minimized(inputs.target, files, outcome))
             if smaller != path:
                 path.unlink()
                 _say({"smaller": str(smaller), "than": str(path)})
@@ -502,7 +502,7 @@ def _rest(work: Work, at: tuple[int, int, int], died: _Child, ended: dict[str, A
     one = ended.setdefault(name, Attacked(Tally(name)))
     if state == AGAIN:
         return replace(work, names=work.names[place:], first=number, tally=one.tally)
-    if state != MINIMISING:  # that one has been told already
+    if state != MINIMIZING:  # that one has been told already
         path = saved(Path(work.findings), name, Inputs.of(all_targets(work.modules)[name], work.seed)[number])
         one.findings.append(Finding(name, number, died.end, str(path)))
     one.tally.inputs = max(one.tally.inputs, number + 1)
@@ -559,7 +559,7 @@ class _Child:
         place, number, state = at
         chosen = self._targets[place]
         seconds = COMPILING if number < len(chosen.seeds()) or number == self._first else chosen.seconds
-        return BUSY * seconds + GRACE + (MINIMISING_SECONDS if state == MINIMISING else 0)
+        return BUSY * seconds + GRACE + (MINIMIZING_SECONDS if state == MINIMIZING else 0)
 
     def _take(self, content: bytes) -> bytes:
         *lines, rest = content.split(b"\n")

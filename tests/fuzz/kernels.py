@@ -11,7 +11,7 @@ import dialeval
 from dialeval.core.columns import TextColumn
 from dialeval.core.errors import DataError
 from dialeval.io.delimited import encoding_faults, split
-from dialeval.text.tokenizers import Tokeniser, characters_of, counts_of, tokenise
+from dialeval.text.tokenizers import Tokenizer, characters_of, counts_of, tokenize
 from dialeval.text.vocabulary import Vocabulary
 from fuzz.harness import Files, checked_in, target
 from fuzz.row_files import only
@@ -36,8 +36,8 @@ def splitting(folder: Path) -> None:
     assert len(tokens.offsets) == len(column) + 1
     assert tokens.ids.size == 0 or (tokens.ids.min() >= 0 and tokens.ids.max() < len(vocabulary))
     characters = characters_of(column)
-    apart: tuple[Tokeniser, ...] = ("zh", "intl", "rouge")
-    found = {name: tokenise(column, Vocabulary(), name) for name in apart}
+    apart: tuple[Tokenizer, ...] = ("zh", "intl", "rouge")
+    found = {name: tokenize(column, Vocabulary(), name) for name in apart}
     counted = counts_of(column)
     faults = encoding_faults(column, "x")
     if faults:
@@ -46,7 +46,7 @@ def splitting(folder: Path) -> None:
     for name in ("zh", "intl"):  # blanks are all that these take out
         assert ["".join(words) for words in found[name].words()] == ["".join(text.split()) for text in column]
     sacre = Tokenizer13a()
-    assert tokenise(column, vocabulary, "13a").words() == [sacre(text.rstrip()).split() for text in column]
+    assert tokenize(column, vocabulary, "13a").words() == [sacre(text.rstrip()).split() for text in column]
     assert tokens.words() == [text.split() for text in column]
     assert characters.words() == [list("".join(text.split())) for text in column]
 

@@ -116,7 +116,7 @@ def attacked(tmp_path_factory: pytest.TempPathFactory) -> dict[str, harness.Atta
 
 
 @pytest.mark.parametrize("name", EXPECTED)
-def test_misbehaviour_is_found(attacked: dict[str, harness.Attacked], name: str) -> None:
+def test_misbehavior_is_found(attacked: dict[str, harness.Attacked], name: str) -> None:
     first = attacked[name].findings[0]
     assert first.what.startswith(EXPECTED[name])
     assert attacked[name].tally.inputs >= 3

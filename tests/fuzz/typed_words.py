@@ -46,7 +46,7 @@ def metric_names(folder: Path) -> None:
 
 
 SIGNATURES = (
-    "distinct-2|n:2|per:corpus|tokeniser:words.1|definition:1|dialeval:0.1.0",
+    "distinct-2|n:2|per:corpus|tokenizer:words.1|definition:1|dialeval:0.1.0",
     "bleu|n:4|smooth:7|references:1234567890ab|definition:1|dialeval:0.1.0",
 )
 

@@ -24,7 +24,7 @@ SLOT_VALUES = (
     "24:30",
     "12:30 pm",
     "after 5",
-    "CENTRE",
+    "CENTER",
     "guest house",
     "é",
 )
@@ -41,7 +41,7 @@ SLOTS = (
     "bookday",
     "book people",
     "type",
-    "colour",
+    "color",
 )
 DOMAINS = ("restaurant", "hotel", "train", "attraction", "taxi", "hospital", "bus")
 TEXTS = ("S", "U", "B", "X", "o", "", "0.25", " 1e-3 ", "2")

@@ -182,7 +182,7 @@ def test_multiwoz(task: Task, data: Any) -> None:
     tracked = has_all_states(document)
     found = Evaluator(dst=tracked, data=task.data).run(document)["predictions"]
     normal = {
-        dialogue: [{**turn, "response": task.twin.normalised(turn["response"])} for turn in turns]
+        dialogue: [{**turn, "response": task.twin.normalized(turn["response"])} for turn in turns]
         for dialogue, turns in document.items()
     }
     try:
@@ -247,9 +247,9 @@ def printed(rows: Sequence[Row], dialogues: int, threshold: float) -> str:
     lines += [f"{label} Label Num : \t\t{sum(hard[code, at] for code in range(3))}" for at, label in enumerate("OTX")]
     lines += ["", "######### Results #########"]
     lines.append(f"Accuracy : \t\t{correct / len(rows):f} ({correct}/{len(rows)})")
-    for name, table, labelled in (("X", hard, [2]), ("T+X", lenient, [1, 2])):
-        hits = sum(table[code, 2] for code in labelled)
-        said = sum(table[code, reference] for code in labelled for reference in range(3))
+    for name, table, labeled in (("X", hard, [2]), ("T+X", lenient, [1, 2])):
+        hits = sum(table[code, 2] for code in labeled)
+        said = sum(table[code, reference] for code in labeled for reference in range(3))
         real = sum(table[code, 2] for code in range(3))
         precision, recall = (hits / number if number else 0.0 for number in (said, real))
         f = 2 * precision * recall / (precision + recall) if hits else 0.0

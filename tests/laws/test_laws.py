@@ -310,7 +310,7 @@ def other_values(metric: AnyMetric, name: str) -> list[Any]:
     if get_origin(hint) is Literal:
         return [choice for choice in get_args(hint) if choice != value]
     others: dict[str, list[Any]] = {
-        "tokeniser": ["lower-words.1"],
+        "tokenizer": ["lower-words.1"],
         "n": [1, 2],
         "k": [1, 2],
         "smooth": [1, 7],

@@ -53,7 +53,7 @@ def vowels() -> Iterator[type[Vowels]]:
         ("distinct-1(per=response)", "distinct(n=1,per=response)"),
         ("distinct(n=1,per=response)", "distinct(n=1,per=response)"),
         ("length", "length"),
-        ("length(tokeniser=lower-words.1)", "length(tokeniser=lower-words.1)"),
+        ("length(tokenizer=lower-words.1)", "length(tokenizer=lower-words.1)"),
     ],
 )
 def test_names_parse_and_print(text: str, printed: str) -> None:
@@ -76,13 +76,13 @@ def test_settings_of_every_kind(vowels: type[Vowels]) -> None:
         ("nothing like it", "is not a metric"),
         ("qqqq", "lists all of them"),
         ("distinct(m=2)", "no setting 'm'"),
-        ("distinct(tokenizer=words.1)", "did you mean 'tokeniser'"),
+        ("distinct(tokeniser=words.1)", "did you mean 'tokenizer'"),
         ("distinct(n=two)", "takes a whole number for n"),
         ("distinct(n=0)", "at least one word"),
         ("distinct(per=corpse)", r"per=corpus\|response"),
         ("distinct(n)", "no setting 'n'|takes"),
         ("distinct(n=2", "is not a metric"),
-        ("length(tokeniser=word.1)", r"tokeniser=words\.1\|lower-words\.1\|13a.*, not 'word\.1'"),
+        ("length(tokenizer=word.1)", r"tokenizer=words\.1\|lower-words\.1\|13a.*, not 'word\.1'"),
         ("bleu(n=two)", r"bleu has n=1\|2\|3\|4, not 'two'"),
     ],
 )

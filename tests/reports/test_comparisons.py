@@ -110,7 +110,7 @@ def test_how_intervals_were_made_is_told() -> None:
     assert "paired bootstrap, studentized, with 100 resamples" in text
     lengths = compare(dialeval.evaluate({"a": ["x"] * 9, "b": ["x y"] * 9}, metrics="length"), resamples=9)
     assert "jackknife" not in comparisons.FORMATS["md"](lengths)
-    assert {row["interval_by"] for row in few(30).to_dict()["differences"]} == {"studentised", "jackknife"}
+    assert {row["interval_by"] for row in few(30).to_dict()["differences"]} == {"studentized", "jackknife"}
 
 
 def test_differences_are_drawn_where_there_is_room() -> None:

@@ -62,7 +62,7 @@ def test_intervals_in_words() -> None:
     assert interval_words([original]) == "over rows (mean ± 1.97 · std / √n)"
     assert interval_words([before]) == "over rows (mean ± t · std / √n)"
     assert interval_words([drawn]) == "95% by 1,000 resamples of dialogues, or of rows that stand alone (BCa)"
-    for how in ("studentised", "jackknife"):
+    for how in ("studentized", "jackknife"):
         words = interval_words([replace(made, interval_by=Resampling(how, 0.95, 1000, 1, 4))])
         assert words == f"95% by 1,000 resamples of dialogues, or of rows that stand alone ({how})"
     assert interval_words([replace(student, interval=None), made]) == ""

@@ -1,4 +1,4 @@
-"""The sampled answers of the shipped sample: complete, aligned, tokenised, and different as their names say."""
+"""The sampled answers of the shipped sample: complete, aligned, tokenized, and different as their names say."""
 
 from __future__ import annotations
 

@@ -48,7 +48,7 @@ def test_each_metric_has_a_place_that_links_lead_to() -> None:
     assert "Spread over dialogues" in page.text
 
 
-def test_systems_have_colours_of_their_own_and_anchors_one() -> None:
+def test_systems_have_colors_of_their_own_and_anchors_one() -> None:
     results = {name: Result({"k": CORPUS}) for name in ("a", "b")}
     floors = {f"floor/{n}": Result({"k": CORPUS}, role="floor") for n in range(2)}
     classes = [attrs["class"] for attrs in page_of(Run({**results, **floors}, "0")).of("tr") if "class" in attrs]

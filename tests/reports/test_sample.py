@@ -1,4 +1,4 @@
-"""The shipped sample: complete, aligned, and tokenised as it says."""
+"""The shipped sample: complete, aligned, and tokenized as it says."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The encoder: its vectors do not depend on their neighbours, and of a long text the right end counts."""
+"""The encoder: its vectors do not depend on their neighbors, and of a long text the right end counts."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def test_vectors_are_of_length_one(folder: Path) -> None:
 
 @given(texts, st.randoms())
 @settings(max_examples=30, deadline=None)
-def test_neighbours_change_nothing(folder: Path, some: list[str], dice: object) -> None:
+def test_neighbors_change_nothing(folder: Path, some: list[str], dice: object) -> None:
     encoder = Encoder(find_encoder(folder), 32)
     whole = encoder.encode(some)
     for text, vector in zip(some, whole, strict=True):
@@ -57,7 +57,7 @@ print(sum((encoder.encode([text])[0] != vector).any() for text, vector in zip(te
 
 
 @pytest.mark.parametrize("processor", ["HASWELL", "SANDYBRIDGE"])
-def test_neighbours_change_nothing_on_other_processors(folder: Path, processor: str) -> None:
+def test_neighbors_change_nothing_on_other_processors(folder: Path, processor: str) -> None:
     # OpenBLAS takes the products that it has for an older processor. That of Haswell, which it takes for Zen as well,
     # depends on the place of a row in its tile.
     environment = {**os.environ, "OPENBLAS_CORETYPE": processor}

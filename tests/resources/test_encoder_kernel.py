@@ -22,12 +22,12 @@ def test_relu_adds_the_bias_first() -> None:
     assert rows.tolist() == [[0.0, 0.5], [0.0, 5.5]]
 
 
-def test_layer_normalisation() -> None:
+def test_layer_normalization() -> None:
     dice = np.random.default_rng(0)
     rows, added = (dice.normal(size=(5, 7)).astype(np.float32) for _ in range(2))
     bias, weight, shift = (dice.normal(size=7).astype(np.float32) for _ in range(3))
     total = rows.astype(np.float64) + added + bias
     spread = np.sqrt(total.var(axis=1, keepdims=True) + 1e-5)
     expected = (total - total.mean(axis=1, keepdims=True)) / spread * weight + shift
-    kernels.add_and_normalise(rows, added, bias, weight, shift, np.float32(1e-5))
+    kernels.add_and_normalize(rows, added, bias, weight, shift, np.float32(1e-5))
     np.testing.assert_allclose(rows, expected, rtol=1e-4, atol=1e-5)

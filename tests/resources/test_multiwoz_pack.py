@@ -20,7 +20,7 @@ from dialeval.io.packs import add_pack, list_packs, remove_pack, verify_pack
 from dialeval.multiwoz import Evaluator
 from dialeval.suites.multiwoz.data import load_task
 from dialeval.suites.multiwoz.ontology import MULTIWOZ, load_ontology
-from dialeval.suites.multiwoz.pack import ACTS, GOALS_ZIP, SPLITS, booked_of, delexicalised, dialogue_files, goal_of
+from dialeval.suites.multiwoz.pack import ACTS, GOALS_ZIP, SPLITS, booked_of, delexicalized, dialogue_files, goal_of
 
 GOAL = {
     "hotel": {
@@ -221,8 +221,8 @@ def test_goals_bookings_and_texts() -> None:
         },
     }
     assert booked_of(LOG, 3) == [[], ["hotel"], ["hotel"]]
-    assert delexicalised(TURNS[1], ACTS_OF_ONE) == "[name] is nice, call [phone]."
-    assert delexicalised(TURNS[1], {}) == "The Willow is nice, call 555."
+    assert delexicalized(TURNS[1], ACTS_OF_ONE) == "[name] is nice, call [phone]."
+    assert delexicalized(TURNS[1], {}) == "The Willow is nice, call 555."
 
 
 @pytest.mark.golden

@@ -11,7 +11,7 @@ from dialeval.suites.multiwoz.ontology import MULTIWOZ, Domain, load_ontology
 from dialeval.suites.multiwoz.states import Spelling
 
 SMALL = """
-references = "normalised"
+references = "normalized"
 fuzzy_ratio = 80
 dont_care = ["any"]
 
@@ -48,7 +48,7 @@ def faults(path: Path, text: str) -> dict[str, str]:
 def test_every_entry_is_read(tmp_path: Path) -> None:
     (tmp_path / "x.toml").write_text(SMALL)
     ontology = load_ontology(tmp_path / "x.toml")
-    assert (ontology.name, ontology.fuzzy_ratio, ontology.normalised_references) == ("task", 80, True)
+    assert (ontology.name, ontology.fuzzy_ratio, ontology.normalized_references) == ("task", 80, True)
     assert ontology.words == {"name": "NAME", "title": "NAME"}
     assert (ontology.requested, ontology.when_booked) == (("PHONE", "NAME"), frozenset({"PHONE"}))
     assert ontology.spellings == {"price": Spelling("plain", {"low": "cheap"})}
@@ -64,7 +64,7 @@ def test_every_fault_of_an_ontology_at_once(tmp_path: Path) -> None:
     path = tmp_path / "ontology.toml"
     path.write_text(
         'fuzy = 1\nreferences = "x"\nfuzzy_ratio = 900\ndont_care = "any"\n[words]\nNAME = "name"\n'
-        '[domains.inn]\ntable = 3\ncolour = "red"\n'
+        '[domains.inn]\ntable = 3\ncolor = "red"\n'
         '[domains.cart]\ntable = "x.json"\noffer = "CART"\n[[values]]\nslots = ["a"]\nrule = "guess"\n'
     )
     with pytest.raises(DataError) as caught:
@@ -77,13 +77,13 @@ def test_every_fault_of_an_ontology_at_once(tmp_path: Path) -> None:
         "dont_care",
         "words.NAME",
         "domains.inn.table",
-        "domains.inn.colour",
+        "domains.inn.color",
         "domains.cart.offer",
         "values[0].rule",
     }
     said = {place: fault.what for place, fault in zip(places, caught.value.faults, strict=True)}
     assert said["fuzy"].startswith("is no entry of an ontology; there are any_value, booking_prefix, domains, ")
-    assert said["domains.inn.colour"].startswith("is no entry of a domain; there are at_least, at_most, drop, ")
+    assert said["domains.inn.color"].startswith("is no entry of a domain; there are at_least, at_most, drop, ")
     assert said["fuzzy_ratio"] == "is 900, not a whole number from 0 to 100"
 
 

@@ -86,13 +86,13 @@ def test_modules_of_encoders(tmp_path: Path, modules: Any, what: str) -> None:
 @pytest.mark.parametrize(
     ("change", "what"),
     [
-        (lambda tokeniser: tokeniser.update(model=7), "is no working tokeniser"),
-        (lambda tokeniser: tokeniser["model"].update(unk_token="[GONE]"), "is no working tokeniser"),
-        (lambda tokeniser: tokeniser["model"]["vocab"].update(cat=99), "has pieces beyond the 25 of the weights"),
-        (lambda tokeniser: tokeniser.update(post_processor=None), "makes no piece of some texts"),
+        (lambda tokenizer: tokenizer.update(model=7), "is no working tokenizer"),
+        (lambda tokenizer: tokenizer["model"].update(unk_token="[GONE]"), "is no working tokenizer"),
+        (lambda tokenizer: tokenizer["model"]["vocab"].update(cat=99), "has pieces beyond the 25 of the weights"),
+        (lambda tokenizer: tokenizer.update(post_processor=None), "makes no piece of some texts"),
     ],
 )
-def test_tokenisers(tmp_path: Path, change: Callable[[Any], None], what: str) -> None:
+def test_tokenizers(tmp_path: Path, change: Callable[[Any], None], what: str) -> None:
     file = write_encoder(tmp_path) / "tokenizer.json"
     document = json.loads(file.read_text())
     change(document)

@@ -45,7 +45,7 @@ class TestInstalled:
         assert np.isfinite(found).all()
         assert found.any(axis=1).tolist() == known.tolist()
 
-    def test_a_word_does_not_depend_on_its_neighbours(self, vectors: WordVectors) -> None:
+    def test_a_word_does_not_depend_on_its_neighbors(self, vectors: WordVectors) -> None:
         words = ["cat", "Donaudampfschiff", "", "good", "cat"]
         together = vectors.vectors_for(words)[0]
         alone = np.concatenate([vectors.vectors_for([word])[0] for word in words])

@@ -43,7 +43,7 @@ wishes = st.fixed_dictionaries(
         "area": st.sampled_from(["hill", "any", "nowhere"]),
         "price": st.sampled_from(["3", "5", "cheap"]),
         "leave": st.sampled_from(["8:00", "10 am", "soon"]),
-        "colour": st.just("red"),
+        "color": st.just("red"),
     },
 )
 

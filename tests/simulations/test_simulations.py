@@ -82,7 +82,7 @@ def test_intervals_of_rare_yes_cover() -> None:
     """Percentiles of the same rows show that the simulation would notice."""
     hits = simulate.heavy(range(40), 20, "rare yes")
     covered = {method: float(np.mean(found)) for (_, method), found in hits.items()}
-    assert min(covered["default"], covered["studentised"]) >= 0.95 - chance(0.95, 40)
+    assert min(covered["default"], covered["studentized"]) >= 0.95 - chance(0.95, 40)
     assert covered["percentile"] < 0.8
 
 

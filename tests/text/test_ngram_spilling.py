@@ -15,14 +15,14 @@ from dialeval.core import arrays
 from dialeval.core.columns import TextColumn
 from dialeval.text import ngrams
 from dialeval.text.ngrams import NgramColumn, NgramCounts
-from dialeval.text.tokenizers import tokenise
+from dialeval.text.tokenizers import tokenize
 from dialeval.text.vocabulary import Vocabulary
 
 texts = st.lists(st.text("abcd ", max_size=30), max_size=8)
 
 
 def counted(lines: list[str], n: int, vocabulary: Vocabulary) -> NgramCounts:
-    tokens = tokenise(TextColumn.from_strings(lines), vocabulary)
+    tokens = tokenize(TextColumn.from_strings(lines), vocabulary)
     return NgramCounts.of(NgramColumn.of(tokens, n), vocabulary)
 
 

@@ -1,4 +1,4 @@
-"""Which tokeniser suits some texts, and which texts a tokeniser leaves whole."""
+"""Which tokenizer suits some texts, and which texts a tokenizer leaves whole."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Tokenisers of other libraries: MeCab as sacreBLEU calls it, and the word boundaries of Unicode."""
+"""Tokenizers of other libraries: MeCab as sacreBLEU calls it, and the word boundaries of Unicode."""
 
 from __future__ import annotations
 
@@ -13,15 +13,15 @@ from sacrebleu.metrics import BLEU
 from dialeval.core.columns import TextColumn
 from dialeval.core.errors import SettingError
 from dialeval.text import tokenizers
-from dialeval.text.tokenizers import Tokeniser, tokenise
+from dialeval.text.tokenizers import Tokenizer, tokenize
 from dialeval.text.vocabulary import Vocabulary
 from text.scripts_of_the_world import texts
 
 ORACLE = BLEU(tokenize="ja-mecab")
 
 
-def ours(several: list[str], name: Tokeniser) -> list[list[str]]:
-    return tokenise(TextColumn.from_strings(several), Vocabulary(), name).words()
+def ours(several: list[str], name: Tokenizer) -> list[list[str]]:
+    return tokenize(TextColumn.from_strings(several), Vocabulary(), name).words()
 
 
 @given(several=st.lists(texts, max_size=4))
@@ -66,7 +66,7 @@ def test_nothing_but_white_space_is_lost(text: str) -> None:
 
 
 @pytest.mark.parametrize(("name", "module"), [("ja", "MeCab"), ("unicode", "unicode_segmentation_rs")])
-def test_a_library_that_is_not_there_is_named(name: Tokeniser, module: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_library_that_is_not_there_is_named(name: Tokenizer, module: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, module, None)
     tokenizers._bounds.cache_clear()
     monkeypatch.delattr(tokenizers._taggers, "tagger", raising=False)

@@ -68,7 +68,7 @@ def block_matches(one: str, other: str) -> int:
 
 
 def whole_per_cent(matches: int, characters: int) -> int:
-    """Rounded as Python rounds a float: half goes to the even neighbour."""
+    """Rounded as Python rounds a float: half goes to the even neighbor."""
     return round(100 * (2.0 * matches / characters))
 
 

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from dialeval.suites.multiwoz.states import Spelling, StateNormaliser, clock, minutes, name
+from dialeval.suites.multiwoz.states import Spelling, StateNormalizer, clock, minutes, name
 
 
 @pytest.mark.parametrize(
@@ -71,20 +71,20 @@ def test_names() -> None:
 
 
 def test_a_state_in_one_spelling() -> None:
-    normalise = StateNormaliser(
+    normalize = StateNormalizer(
         {"leaveat": "leave"}, {"name": Spelling("name", {"nando's": "nandos"}), "leave": Spelling("time")}
     )
     state = {"taxi": {"Leave At": "5 pm"}, "inn": {"name": "Nando 's", "Type": "Guest House"}}
-    assert normalise(state) == {"taxi": {"leave": "17:00"}, "inn": {"name": "nandos", "type": "Guest House"}}
+    assert normalize(state) == {"taxi": {"leave": "17:00"}, "inn": {"name": "nandos", "type": "Guest House"}}
     assert state == {"taxi": {"Leave At": "5 pm"}, "inn": {"name": "Nando 's", "Type": "Guest House"}}
 
 
 def test_the_states_of_a_dialogue() -> None:
-    normalise = StateNormaliser({"leaveat": "leave"}, {"leave": Spelling("time")})
+    normalize = StateNormalizer({"leaveat": "leave"}, {"leave": Spelling("time")})
     first = {"taxi": {"leaveat": "5 pm", "leave": "6 pm"}, "inn": {}}
     states = [first, {"taxi": dict(first["taxi"])}, {"taxi": {"leave": "6 pm", "leaveat": "5 pm"}}, {}, first]
-    spelt = list(normalise.dialogue(states))
-    assert spelt == [normalise(state) for state in states]
+    spelt = list(normalize.dialogue(states))
+    assert spelt == [normalize(state) for state in states]
     assert [state.get("taxi") for state in spelt] == [{"leave": time} for time in ("18:00", "18:00", "17:00")] + [
         None,
         {"leave": "18:00"},

@@ -73,7 +73,7 @@ from dialeval.stats.resampling import (
     leaving_out,
 )
 from dialeval.stats.significance import holm, least_p
-from dialeval.text.tokenizers import Tokeniser
+from dialeval.text.tokenizers import Tokenizer
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -207,7 +207,7 @@ def agreement(
     vocabulary: Any = None,
     embeddings: Any = None,
     settings: Mapping[str, Mapping[str, object]] | None = None,
-    tokeniser: Tokeniser | None = None,
+    tokenizer: Tokenizer | None = None,
     threads: int | None = None,
     sample: str | PathLike[str] | None = None,
 ) -> Agreement:
@@ -217,7 +217,7 @@ def agreement(
     themselves, which are then scored by `metrics` (None: all that they allow). Rated rows: a file (.jsonl, .json, .csv,
     .tsv, .parquet) or a list of objects with `response`, `scores` and, where known, `reference`, `context`, `system`
     and `dialog_id`; `fields` maps their names. `quality`: which of the `scores` counts. `levels`: some of turn,
-    dialogue, system. `train`, `vocabulary`, `embeddings`, `settings`, `tokeniser`: as in `dialeval.evaluate`. `sample`:
+    dialogue, system. `train`, `vocabulary`, `embeddings`, `settings`, `tokenizer`: as in `dialeval.evaluate`. `sample`:
     the folder that the rated rows were drawn into, where ratings name them by their ids.
     """
     run = _find_run(subject)
@@ -233,7 +233,7 @@ def agreement(
     if run is None:
         resources = Resources(train, vocabulary, embeddings)
         asked = None if names is None else [*names, CONTROL]
-        rows = score_ratings(rated, quality, resources, asked, settings, tokeniser)
+        rows = score_ratings(rated, quality, resources, asked, settings, tokenizer)
     else:
         rows = match_ratings(run, rated, quality)
         if names is not None:

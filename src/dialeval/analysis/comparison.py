@@ -126,7 +126,7 @@ def compare(
     baseline: str | None = None,
     systems: Iterable[str] | None = None,
     metrics: Iterable[str] | None = None,
-    test: Test = "randomisation",
+    test: Test = "randomization",
     alpha: float = DEFAULT_ALPHA,
     level: float = DEFAULT_LEVEL,
     resamples: int = DEFAULT_RESAMPLES,

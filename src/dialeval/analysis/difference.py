@@ -46,11 +46,11 @@ from dialeval.stats.resampling import (
     interval_of_changes,
     largest_of,
     leaving_out,
-    studentised,
+    studentized,
     swaps,
 )
 
-Test = Literal["randomisation", "bootstrap"]
+Test = Literal["randomization", "bootstrap"]
 DEFAULT_ALPHA = 0.05
 LEAST_ALPHA = 1e-9
 """Below it neither trials nor Student's distribution say anything."""
@@ -60,7 +60,7 @@ LEAST_TRIALS = 2000
 class Settings(Struct, frozen=True):
     """How a comparison was made."""
 
-    test: Test = "randomisation"
+    test: Test = "randomization"
     alpha: float = DEFAULT_ALPHA
     level: float = DEFAULT_LEVEL
     resamples: int = DEFAULT_RESAMPLES
@@ -160,7 +160,7 @@ class Baseline:
         """
         left, right = paired_values(self.values, Values.of(result, keys, alone=True), keys, by_row)
         rows = {key: self._untested(key, name, result, left, right, by_row) for key in keys}
-        exchanged = self._exchange(left, right) if self.settings.test == "randomisation" else None
+        exchanged = self._exchange(left, right) if self.settings.test == "randomization" else None
         influences, changes = self._find_changes(left, right, rows) if self.clusters > 1 else ({}, {})
         for key, row in rows.items():
             if key not in influences or math.isnan(influences[key].error):
@@ -187,7 +187,7 @@ class Baseline:
             for key, without in without_right.items()
         }
         drawn = {key: values - drawn_left[key] for key, values in drawn_right.items()}
-        return influences, studentised(influences, drawn, self._draws())
+        return influences, studentized(influences, drawn, self._draws())
 
     def _exchange(self, left: Values, right: Values) -> dict[str, Floats]:
         """Return the difference of every key after every exchange of clusters."""

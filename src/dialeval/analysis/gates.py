@@ -144,7 +144,7 @@ def assert_no_worse(
     *,
     margin: float | Mapping[str, float] | None = None,
     alpha: float = DEFAULT_ALPHA,
-    test: Test = "randomisation",
+    test: Test = "randomization",
     seed: int = DEFAULT_SEED,
     rows: int = 3,
     design: DesignName | None = None,

@@ -32,7 +32,7 @@ from dialeval.io.ratings import DIALOGUE, OVERALL, Ratings
 from dialeval.io.reading import UNNAMED
 from dialeval.io.rows import Rows, by_system
 from dialeval.io.sources import memory_sources
-from dialeval.text.tokenizers import Tokeniser
+from dialeval.text.tokenizers import Tokenizer
 
 _SHOWN = 60
 
@@ -150,7 +150,7 @@ def score_ratings(
     resources: Resources,
     metrics: Asked,
     settings: Settings | None = None,
-    tokeniser: Tokeniser | None = None,
+    tokenizer: Tokenizer | None = None,
 ) -> RatedRows:
     """Score rated rows by metrics."""
     columns: dict[Need, Any] = {Need.RESPONSE: TextColumn.from_strings(ratings.responses)}
@@ -161,7 +161,7 @@ def score_ratings(
     codes = np.array([names.index(name or UNNAMED) for name in ratings.systems], np.int64)
     rows = Rows(UNNAMED, columns, TextColumn.from_strings(ratings.dialogues), where="ratings")
     sources = memory_sources(by_system(rows, names, codes))
-    run = run_sources(sources, planner(metrics, settings, tokeniser), resources).run
+    run = run_sources(sources, planner(metrics, settings, tokenizer), resources).run
     places = {name: np.flatnonzero(codes == code) for code, name in enumerate(names)}
     own = {name: np.arange(len(rows)) for name, rows in places.items()}
     return _rated_rows(ratings, quality, run, _scattered(run, places, own, len(ratings)))

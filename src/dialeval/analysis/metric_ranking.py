@@ -27,7 +27,7 @@ from dialeval.analysis.matching import RatedRows
 from dialeval.core.arrays import Floats, Ints
 from dialeval.core.errors import DialevalError, SettingError
 from dialeval.metrics.registry import registry
-from dialeval.stats.correlation import FEWEST_POINTS, MeanPoints, Points, pearson, standardised, within_one
+from dialeval.stats.correlation import FEWEST_POINTS, MeanPoints, Points, pearson, standardized, within_one
 from dialeval.stats.intervals import two_sided_p
 from dialeval.stats.resampling import swaps
 from dialeval.stats.significance import holm
@@ -255,7 +255,7 @@ def _constant_side(points: Points) -> str:
 #     K = 1 - r1^2 - r2^2 - r12^2 + 2 * r1 * r2 * r12
 #
 # with n - 3 degrees of freedom, two-sided. It takes points for independent. The permutation test does not: it
-# standardises both metrics, exchanges them in random dialogues (all points of a dialogue together), and counts how
+# standardizes both metrics, exchanges them in random dialogues (all points of a dialogue together), and counts how
 # often the correlations then differ at least as much; its p-value is (1 + that number) / (1 + permutations). With few
 # dialogues every exchange is made once.
 #
@@ -363,7 +363,7 @@ def _exchanges(pairs: Sequence[Pair], clusters: int) -> tuple[Floats, Floats, Fl
     moved = np.zeros((clusters, 3, len(pairs)))
     totals = np.zeros((2, 3, len(pairs)))
     for number, pair in enumerate(pairs):
-        x, z, y = (standardised(column) for column in (pair.first, pair.second, pair.human))
+        x, z, y = (standardized(column) for column in (pair.first, pair.second, pair.human))
         for term, (a, b) in enumerate(((x * y, z * y), (x, z), (x * x, z * z))):
             moved[:, term, number] = np.bincount(pair.clusters, b - a, minlength=clusters)
             totals[:, term, number] = a.sum(), b.sum()
@@ -371,7 +371,7 @@ def _exchanges(pairs: Sequence[Pair], clusters: int) -> tuple[Floats, Floats, Fl
 
 
 def _r(sums: Floats, n: Floats) -> Floats:
-    """r with standardised scores, from the sums of resamples by term and pair."""
+    """r with standardized scores, from the sums of resamples by term and pair."""
     products, values, squares = sums[:, 0], sums[:, 1], sums[:, 2]
     r: Floats = products / np.sqrt(n * (squares - values * values / n))
     return r

@@ -38,7 +38,7 @@ _INPUTS = {
     "annotations": "annotations",
     "reference-groups": "reference groups",
     "true-frames": "true frames",
-    "tokeniser": "tokenizers",
+    "tokenizer": "tokenizers",
     "train": "training texts",
     "vocabulary": "vocabularies",
     "embeddings": "word vectors",
@@ -53,17 +53,17 @@ _INPUTS = {
     "schema": "schemas",
 }
 """What signatures call an input, and what it is called in sentences."""
-_DIGESTED = frozenset(_INPUTS) - {"tokeniser"}
+_DIGESTED = frozenset(_INPUTS) - {"tokenizer"}
 """Inputs of which a signature has a digest, which nobody can read."""
 
 
 def systems_of(runs: Runs) -> dict[str, Result]:
     """Return the systems of runs by name, with the name of the run before it where two have the same."""
-    labelled = _labelled(runs)
-    return {name: labelled[label][system] for (label, system), name in full_names(labelled).items()}
+    labeled = _labeled(runs)
+    return {name: labeled[label][system] for (label, system), name in full_names(labeled).items()}
 
 
-def _labelled(runs: Runs) -> Mapping[str, Run]:
+def _labeled(runs: Runs) -> Mapping[str, Run]:
     if isinstance(runs, Run):
         return {"run": runs}
     if isinstance(runs, Mapping):

@@ -52,7 +52,7 @@ from dialeval.stats.independent import (
     welch,
 )
 from dialeval.stats.intervals import clustered, t_factor, two_sided_p
-from dialeval.stats.resampling import Influence, draws, interval_of_changes, largest_of, leaving_out, studentised
+from dialeval.stats.resampling import Influence, draws, interval_of_changes, largest_of, leaving_out, studentized
 
 THINNINGS = 50
 MOST_PERMUTED = 20_000
@@ -156,7 +156,7 @@ def _compare_resampled(plain: Difference, left: Values, right: Values, settings:
             return replace(plain, reason=_TOO_LITTLE)
         drawn, again = (draws(one.clusters, settings.resamples, settings.seed + number) for _ in range(2))
         values = one.by_key(drawn)
-        sides.append(Resampled(influence, values[key], studentised({key: influence}, values, again)[key]))
+        sides.append(Resampled(influence, values[key], studentized({key: influence}, values, again)[key]))
     clusters = left.clusters, right.clusters
     spreads = [Spread.of_influence(side.influence, size) for side, size in zip(sides, clusters, strict=True)]
     found = _with_student(plain, spreads[0], spreads[1], settings)

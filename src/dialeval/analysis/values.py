@@ -13,7 +13,7 @@ taken.
 
 `with_intervals` adds intervals by resampling. With T the value of all K clusters:
 
-- `studentised`: T -+ the change that `level` of the studentised changes stay within (`influence`). Every resample is
+- `studentized`: T -+ the change that `level` of the studentized changes stay within (`influence`). Every resample is
   measured by a standard error of its own, which makes up for few clusters, for unequal ones and in part for skewed
   values. Yes/no values and pass^k have Wilson's and Gaffke's interval instead (`core.intervals`): where nearly all
   values are equal, resamples contain no other ones, and say nothing about how many there are;
@@ -43,7 +43,7 @@ Variance", Annals of Statistics; Koehn 2004, "Statistical Significance Tests for
 
 Edge cases: resamples in which nothing can be scored are left out. Where all resampled values are equal the interval is
 that value. Of a single cluster nothing can be said: there is no interval. Where too many resamples do not vary at all,
-studentising fails and the interval is that of the jackknife. Warnings say which intervals may be too narrow: where no
+studentizing fails and the interval is that of the jackknife. Warnings say which intervals may be too narrow: where no
 cluster changes a value, and where clusters are few for how skewed they are.
 """
 
@@ -78,10 +78,10 @@ from dialeval.stats.resampling import (
     interval,
     interval_of_changes,
     leaving_out,
-    studentised,
+    studentized,
 )
 
-Method = Literal["studentised", "percentile", "bca"]
+Method = Literal["studentized", "percentile", "bca"]
 AnyRun = TypeVar("AnyRun", bound=Run)
 
 NO_DIALOGUES = "the run does not say which rows belong to one dialogue"
@@ -267,7 +267,7 @@ def _offsets(result: Result) -> Ints:
 @checked
 def with_intervals(
     run: AnyRun,
-    method: Method = "studentised",
+    method: Method = "studentized",
     level: float = DEFAULT_LEVEL,
     resamples: int = DEFAULT_RESAMPLES,
     seed: int = DEFAULT_SEED,
@@ -295,18 +295,18 @@ def _with_intervals(result: Result, how: Resampling) -> tuple[Result, dict[str, 
         reasons |= dict.fromkeys(values.keys, "there is only one dialogue, or none")
         return result, reasons, []
     estimates = dict(result.estimates)
-    if how.method == "studentised":
+    if how.method == "studentized":
         by_formula = _with_formulas(estimates, values, how.level)
         estimates |= by_formula
         values = replace(values, items={key: each for key, each in values.items.items() if key not in by_formula})
     influences = influences_of(values, {key: estimates[key].mean for key in values.keys})
     drawn = values.repeatable.by_key(draws(values.clusters, how.resamples, how.seed))
     changes = {}
-    if how.method == "studentised":
-        changes = studentised(influences, drawn, draws(values.clusters, how.resamples, how.seed))
+    if how.method == "studentized":
+        changes = studentized(influences, drawn, draws(values.clusters, how.resamples, how.seed))
     for key, influence in influences.items():
         done = replace(how, clusters=values.clusters)
-        if how.method == "studentised" or key not in drawn:
+        if how.method == "studentized" or key not in drawn:
             bounds, by = interval_of_changes(influence, changes.get(key), how.level, values.clusters)
             done = done if by == how.method else replace(done, method=by, resamples=len(influence.changes))
         else:

@@ -28,7 +28,7 @@ _FILE_WIDTH = 120
 @click.option("--human", required=True, help="The ratings of a run's responses, or the quality in the rated rows.")
 @click.option("--quality", help="Which of the scores counts, where --human is a file.  [default: overall]")
 @options.metrics("all that there are")
-@options.tokeniser
+@options.tokenizer
 @options.resources
 @click.option("--level", "levels", multiple=True, type=click.Choice(LEVELS), help="Repeat for several.  [default: all]")
 @options.bootstrap_resamples

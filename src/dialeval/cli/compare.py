@@ -36,14 +36,14 @@ _FILE_WIDTH = 160
 @click.option("-m", "--metrics", metavar="KEYS", help="Only these, or families, by commas.  [default: all in common]")
 @options.choice(
     "--test",
-    ["randomisation", "bootstrap"],
+    ["randomization", "bootstrap"],
     "What p is from; intervals of paired differences are always those of the bootstrap.",
 )
 @click.option("--alpha", type=float, default=0.05, help="Adjusted p below it is significant; at least 1e-9.")
 @click.option("--confidence", type=float, default=0.95, metavar="LEVEL", help="Level of the intervals.")
 @options.bootstrap_resamples
 @click.option(
-    "--trials", type=click.IntRange(min=1), help="Of the randomisation.  [default: 2000, more for very many tests]"
+    "--trials", type=click.IntRange(min=1), help="Of the randomization.  [default: 2000, more for very many tests]"
 )
 @click.option("--seed", type=options.SEED, default=12345, help="Of both.")
 @click.option(

@@ -28,7 +28,7 @@ FILE = click.Path(dir_okay=False, path_type=Path)
 SEED = click.IntRange(0, (1 << 63) - 1)
 """What fits into a file that a run or a sample is saved in."""
 FORMATS = ("table", "json", "csv", "md", "latex")
-RESAMPLED = ("studentised", "percentile", "bca")
+RESAMPLED = ("studentized", "percentile", "bca")
 RUN_FORMATS = (*FORMATS, "metrics-txt", "model-index")
 GATE_FORMATS = ("github", "junit")
 """What also says which gates hold: Markdown for a pull request, and test results."""
@@ -112,7 +112,7 @@ class Intervals:
 
     def __post_init__(self) -> None:
         if not self.resampled and (self.resamples is not None or self.seed is not None):
-            raise click.UsageError("--resamples and --seed are those of --intervals studentised, percentile or bca")
+            raise click.UsageError("--resamples and --seed are those of --intervals studentized, percentile or bca")
 
     @property
     def resampled(self) -> bool:
@@ -197,12 +197,12 @@ def complete_metrics(_context: click.Context, _parameter: click.Parameter | None
     return [f"{before}{comma}{name}" for name in names if name.startswith(last)]
 
 
-TOKENISERS = ("words.1", "lower-words.1", "13a", "intl", "zh", "char", "ja", "unicode", "rouge", "auto")
-"""As in `text.tokenise`, which is not imported to print help."""
+TOKENIZERS = ("words.1", "lower-words.1", "13a", "intl", "zh", "char", "ja", "unicode", "rouge", "auto")
+"""As in `text.tokenize`, which is not imported to print help."""
 
-tokeniser = click.option(
-    "--tokeniser",
-    type=click.Choice(TOKENISERS),
+tokenizer = click.option(
+    "--tokenizer",
+    type=click.Choice(TOKENIZERS),
     help="What a word is, for every metric that counts words; auto chooses by the scripts of the texts.  "
     "[default: words.1, split at blanks; rouge for rouge-score]",
 )
@@ -292,7 +292,7 @@ intervals = grouped(
         "method",
         type=click.Choice(["clustered", "rows", "none", *RESAMPLED]),
         help="Over whole dialogues, or over rows that stand alone, by a formula (clustered); as dialog-eval (rows); "
-        "none; by resampling dialogues, for every value (studentised, percentile, bca).  [default: clustered]",
+        "none; by resampling dialogues, for every value (studentized, percentile, bca).  [default: clustered]",
     ),
     click.option("--resamples", type=click.IntRange(min=1), help="Resamples of --intervals.  [default: 1000]"),
     click.option("--seed", type=SEED, help="Seed of --intervals.  [default: 12345]"),

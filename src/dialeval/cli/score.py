@@ -68,7 +68,7 @@ class Scaling:
 @options.known_words
 @click.option("--judge", type=click.Path(file_okay=False), help="Folder of a judge.  [default: the shipped ones]")
 @options.metrics("all that the inputs allow")
-@options.tokeniser
+@options.tokenizer
 @click.option("--bleu-smoothing", type=click.IntRange(0, 7), help="nltk's smoothing method for BLEU.  [default: 4]")
 @click.option(
     "--anchors/--no-anchors",

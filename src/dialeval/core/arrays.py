@@ -106,7 +106,7 @@ def release(view: npt.NDArray[np.generic]) -> None:
     if not isinstance(owner, mmap.mmap) or not hasattr(mmap, "MADV_DONTNEED") or not view.nbytes:
         return
     first = view.__array_interface__["data"][0] - np.frombuffer(owner, np.uint8).__array_interface__["data"][0]
-    start = -(-first // mmap.PAGESIZE) * mmap.PAGESIZE  # only whole pages: the edges belong to neighbours as well
+    start = -(-first // mmap.PAGESIZE) * mmap.PAGESIZE  # only whole pages: the edges belong to neighbors as well
     stop = (first + view.nbytes) // mmap.PAGESIZE * mmap.PAGESIZE
     if start < stop:
         owner.madvise(mmap.MADV_DONTNEED, start, stop - start)

@@ -33,7 +33,7 @@ from dialeval.core.gate import UnfitError
 #     error          sqrt((K - 1) / K * sum of d_k^2)                    with K clusters that have a scored row
 #     freedom        N^2 / (sum of n_k^2) - 1, at least 1
 #
-# That is the jackknife over clusters, linearised; for a mean it is the jackknife itself. Where every row is a cluster,
+# That is the jackknife over clusters, linearized; for a mean it is the jackknife itself. Where every row is a cluster,
 # the error is that of Student's interval, with N - 1 degrees of freedom. Few long dialogues among many short ones are
 # worth fewer clusters than there are, which the effective number N^2 / (sum of n_k^2) says.
 #

@@ -85,7 +85,7 @@ class Partial(Generic[State]):
 class Resampling:
     """How an interval was found: by resampling clusters, dialogues or single rows."""
 
-    method: Literal["studentised", "jackknife", "percentile", "bca"]
+    method: Literal["studentized", "jackknife", "percentile", "bca"]
     level: float
     resamples: int
     seed: int

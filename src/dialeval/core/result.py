@@ -471,12 +471,12 @@ def _check_result(name: str, result: Result) -> None:
 # Joining.
 
 
-def full_names(labelled: Mapping[str, Mapping[str, Any]]) -> dict[tuple[str, str], str]:
+def full_names(labeled: Mapping[str, Mapping[str, Any]]) -> dict[tuple[str, str], str]:
     """Return the name of each system by its run's label and its own name; a name that two have gets the label."""
-    times = Counter(system for systems in labelled.values() for system in systems)
+    times = Counter(system for systems in labeled.values() for system in systems)
     return {
         (label, system): system if times[system] == 1 else f"{label}/{system}"
-        for label, systems in labelled.items()
+        for label, systems in labeled.items()
         for system in systems
     }
 

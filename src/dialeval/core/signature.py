@@ -2,7 +2,7 @@
 
 A signature is an ordered list of `field:value` pairs behind the metric's name, as in
 
-    distinct-2|n:2|per:corpus|tokeniser:words.1|definition:1|dialeval:0.1.0
+    distinct-2|n:2|per:corpus|tokenizer:words.1|definition:1|dialeval:0.1.0
 
 It prints to that line and is read back from it exactly: `|`, `:` and `%` inside a name or value are percent-encoded.
 The metric writes the fields it knows from its settings alone; the engine adds digests of the data and resources.

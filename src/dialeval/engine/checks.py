@@ -19,9 +19,9 @@ from dialeval.core.batch import Batch, Need
 from dialeval.core.columns import TextColumn
 from dialeval.core.fold import Fact
 from dialeval.core.gate import UnfitError, check_array
-from dialeval.engine.plan import Plan, tokeniser_of
+from dialeval.engine.plan import Plan, tokenizer_of
 from dialeval.text.ngrams import Hashes, word_hashes
-from dialeval.text.tokenizers import BY_BLANKS, Tokeniser, UnsplitTexts, suggested
+from dialeval.text.tokenizers import BY_BLANKS, Tokenizer, UnsplitTexts, suggested
 
 _MEASURED = (Need.RESPONSE, Need.HYPOTHESES)
 """Columns whose texts are checked: those that are measured."""
@@ -32,30 +32,30 @@ Checked = Iterable[tuple[Fact[Any, Any], Any]]
 
 def with_checks(plan: Plan) -> Plan:
     """Return the plan with the checks behind its own details."""
-    asked = dict.fromkeys((metric.subject, tokeniser_of(metric)) for metric in plan.folded)
+    asked = dict.fromkeys((metric.subject, tokenizer_of(metric)) for metric in plan.folded)
     checks: dict[str, Fact[Any, Any]] = {
-        f"unsplit {tokeniser}": UnsplitTexts(need, tokeniser)
-        for need, tokeniser in asked
-        if need in _MEASURED and tokeniser in BY_BLANKS
+        f"unsplit {tokenizer}": UnsplitTexts(need, tokenizer)
+        for need, tokenizer in asked
+        if need in _MEASURED and tokenizer in BY_BLANKS
     }
     return replace(plan, details={**plan.details, **checks, "dialogue ids": DialogueIds()})
 
 
 def unsplit_warnings(systems: Iterable[Checked]) -> Iterator[str]:
     """Yield a warning for each tokenizer that could not split some texts of the systems."""
-    found: dict[Tokeniser, list[Any]] = {}
+    found: dict[Tokenizer, list[Any]] = {}
     for checks in systems:
         for fold, counts in checks:
             if isinstance(fold, UnsplitTexts):
-                found.setdefault(fold.tokeniser, []).append(counts)
-    for tokeniser, several in found.items():
+                found.setdefault(fold.tokenizer, []).append(counts)
+    for tokenizer, several in found.items():
         texts, unsplit, *letters = map(sum, zip(*several, strict=True))
         if unsplit:
             name = suggested(texts, unsplit, letters)
             yield (
-                f"{tokeniser} cannot split {unsplit:,} of {texts:,} responses, whose script puts no blanks between "
-                f"words: each sentence counts as one word; choose --tokeniser {name}, "
-                f"tokeniser={name!r} in Python"
+                f"{tokenizer} cannot split {unsplit:,} of {texts:,} responses, whose script puts no blanks between "
+                f"words: each sentence counts as one word; choose --tokenizer {name}, "
+                f"tokenizer={name!r} in Python"
             )
 
 

@@ -24,7 +24,7 @@ from dialeval.io.rows import Rows, split_fields
 from dialeval.io.sources import Source, file_names, find_sources, memory_sources
 from dialeval.stats.intervals import Kind
 from dialeval.suites.lsdscc.data import EOS, Groups, attach_groups, holds_hypotheses, read_groups, read_hypotheses
-from dialeval.text.tokenizers import Tokeniser
+from dialeval.text.tokenizers import Tokenizer
 
 LARGE_BYTES = 1 << 28
 """Files of this size have so many rows that nobody keeps what single rows add to a corpus value, nor their texts."""
@@ -126,7 +126,7 @@ def evaluate(
     judge: Any = None,
     metrics: Asked = None,
     settings: Settings | None = None,
-    tokeniser: Tokeniser | None = None,
+    tokenizer: Tokenizer | None = None,
     fields: Mapping[str, str] | None = None,
     keep: str | Sequence[str] = (),
     system_prompts: bool = False,
@@ -163,11 +163,11 @@ def evaluate(
     too, "vectors", or not, "listed"; None: "listed" for a vector file with a header line.
     `judge`: the folder of a judge that `dialeval judge train` or `dialeval adem train` wrote, else the shipped ones.
     `metrics`: names, families, the group "dialog-eval", metric objects; None: all that the inputs allow, the others
-    being listed in `Run.skipped`. `settings` changes the defaults of a family (`{"bleu": {"smooth": 7}}`), `tokeniser`
-    is that of every metric that counts words and whose name says no other: "13a", "zh", "ja" or another of `Tokeniser`,
+    being listed in `Run.skipped`. `settings` changes the defaults of a family (`{"bleu": {"smooth": 7}}`), `tokenizer`
+    is that of every metric that counts words and whose name says no other: "13a", "zh", "ja" or another of `Tokenizer`,
     or "auto", one that suits the scripts of all texts. `fields` maps our field names to those of a file with rows
     (`{"response": "answer"}`), `keep` names further fields of the rows that the run keeps, so that `dialeval.slices`
-    can cut it by them. Rows, chats and logs of many programs are recognised, see `dialeval formats`. `system_prompts`:
+    can cut it by them. Rows, chats and logs of many programs are recognized, see `dialeval formats`. `system_prompts`:
     the system prompts of chats are part of contexts. `separator`: what stands between the cells of CSV files, where it
     is not to be found out.
     `intervals`: "clustered" (the default) makes them over whole dialogues, or over rows that stand alone, by Student's
@@ -207,7 +207,7 @@ def evaluate(
         chunk_bytes=chunk_bytes,
         force=force,
     )
-    plans = planner(metrics, settings, tokeniser)
+    plans = planner(metrics, settings, tokenizer)
     if inputs.are_chunked(options):
         if anchors:
             raise SettingError("anchors and reference_groups need all rows in memory; rows in chunks are let go")

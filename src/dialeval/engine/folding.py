@@ -27,7 +27,7 @@ from dialeval.core.result import TRAINED_ON, Result, Run
 from dialeval.core.rowtable import ItemPart, RowTable
 from dialeval.core.version import __version__
 from dialeval.engine.checks import split_dialogue_warnings, unsplit_warnings, with_checks
-from dialeval.engine.plan import SCRIPT_COUNTS, Plan, Planner, asks_for_choice, with_tokeniser
+from dialeval.engine.plan import SCRIPT_COUNTS, Plan, Planner, asks_for_choice, with_tokenizer
 from dialeval.engine.resources import Resources, resource_warnings
 from dialeval.engine.stores import ItemStore, Journal, MemoryItems, PartItems
 from dialeval.engine.worker import (
@@ -213,7 +213,7 @@ def run_sources(
             count = replace(job, plans=(SCRIPT_COUNTS,) * len(sources))
             counts = _Passes(count, engine, sources, chunks, versions, ItemStore()).run()
             real = [state.states[0] for system, state in counts.items() if sources[system[0]].role == "system"]
-            planner = with_tokeniser(planner, chosen(added(real)))
+            planner = with_tokenizer(planner, chosen(added(real)))
             job = make_job(planner, *given)
         store = stack.enter_context(_open_store(options, job, sources, chunks, in_memory))
         job = replace(job, workplace=store.workplace)

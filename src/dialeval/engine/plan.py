@@ -22,7 +22,7 @@ from dialeval.core.batch import Need
 from dialeval.core.errors import NeedError, SettingError
 from dialeval.core.fold import Fact, Metric
 from dialeval.engine.resources import lacking
-from dialeval.text.tokenizers import AUTO, ScriptCounts, Tokeniser
+from dialeval.text.tokenizers import AUTO, ScriptCounts, Tokenizer
 
 Asked: TypeAlias = str | Metric[Any] | Callable[..., Any] | Iterable[str | Metric[Any] | Callable[..., Any]] | None
 """Metrics by names, families, objects, and functions of `metric_of_rows`; None: all that the inputs allow."""
@@ -30,7 +30,7 @@ Asked: TypeAlias = str | Metric[Any] | Callable[..., Any] | Iterable[str | Metri
 Settings: TypeAlias = Mapping[str, Mapping[str, object]]
 """By family: settings that differ from their defaults."""
 
-_TOKENISER = "tokeniser"
+_TOKENIZER = "tokenizer"
 """The setting of that name."""
 _TEXTS = (Need.RESPONSE, Need.HYPOTHESES, Need.REFERENCE, Need.REFERENCE_GROUPS)
 """Columns by whose scripts a tokenizer is chosen."""
@@ -64,10 +64,10 @@ Planner: TypeAlias = Callable[[int, frozenset[Need]], Plan]
 """The plan for a source, by its number, and what is available for it."""
 
 
-def planner(asked: Asked, settings: Settings | None = None, tokeniser: Tokeniser | None = None) -> Planner:
+def planner(asked: Asked, settings: Settings | None = None, tokenizer: Tokenizer | None = None) -> Planner:
     """Return a planner of the same metrics and settings, with a plan for each set of inputs."""
     asked = asked if asked is None or isinstance(asked, str) else names_of(asked)
-    plan = cache(lambda available: make_plan(asked, available, settings, tokeniser))
+    plan = cache(lambda available: make_plan(asked, available, settings, tokenizer))
     return lambda _source, available: plan(available)
 
 
@@ -77,11 +77,11 @@ def names_of(asked: Any) -> list[Any]:
 
 
 def make_plan(
-    asked: Asked, available: frozenset[Need], settings: Settings | None = None, tokeniser: Tokeniser | None = None
+    asked: Asked, available: frozenset[Need], settings: Settings | None = None, tokenizer: Tokenizer | None = None
 ) -> Plan:
     """Decide what to compute from the inputs that are there.
 
-    `settings` changes the defaults of families, `tokeniser` that of every metric whose name does not say one. A group
+    `settings` changes the defaults of families, `tokenizer` that of every metric whose name does not say one. A group
     has settings of its own; its metrics keep the names of their presets.
     """
     # A plan that is given needs no registry.
@@ -98,7 +98,7 @@ def make_plan(
         for plain in chosen:
             if name == "all" and plain.costly:
                 continue
-            metric = _split_by(tokeniser, name, _with(plain, settings or {}, of_group))
+            metric = _split_by(tokenizer, name, _with(plain, settings or {}, of_group))
             reasons = _reasons(metric, available)
             if not reasons:
                 metrics[plain.name] = metric
@@ -120,11 +120,11 @@ def _reasons(metric: Metric[Any], available: frozenset[Need]) -> str:
     return "; ".join(reasons)
 
 
-def _split_by(tokeniser: Tokeniser | None, name: Any, metric: Metric[Any]) -> Metric[Any]:
+def _split_by(tokenizer: Tokenizer | None, name: Any, metric: Metric[Any]) -> Metric[Any]:
     """Return the metric with a tokenizer, if it takes one and was not asked for with its own, as an object is."""
-    if tokeniser is None or _TOKENISER not in metric.setting_names() or not isinstance(name, str):
+    if tokenizer is None or _TOKENIZER not in metric.setting_names() or not isinstance(name, str):
         return metric
-    return metric if f"{_TOKENISER}=" in name.replace(" ", "") else replace(metric, **{_TOKENISER: tokeniser})
+    return metric if f"{_TOKENIZER}=" in name.replace(" ", "") else replace(metric, **{_TOKENIZER: tokenizer})
 
 
 def _with(metric: Metric[Any], settings: Settings, of_group: Mapping[str, object]) -> Metric[Any]:
@@ -141,22 +141,22 @@ SCRIPT_COUNTS = Plan({}, details={"scripts": ScriptCounts(_TEXTS)})
 """The plan that counts scripts and does nothing else."""
 
 
-def tokeniser_of(metric: Metric[Any]) -> Tokeniser | None:
+def tokenizer_of(metric: Metric[Any]) -> Tokenizer | None:
     """Return the tokenizer of a metric that has one."""
-    found: Tokeniser | None = getattr(metric, _TOKENISER, None)
+    found: Tokenizer | None = getattr(metric, _TOKENIZER, None)
     return found
 
 
 def asks_for_choice(plans: Iterable[Plan]) -> bool:
     """Return whether a metric leaves the choice of its tokenizer to the run."""
-    return any(tokeniser_of(metric) == AUTO for plan in plans for metric in plan.folded)
+    return any(tokenizer_of(metric) == AUTO for plan in plans for metric in plan.folded)
 
 
-def with_tokeniser(planner: Planner, tokeniser: Tokeniser) -> Planner:
+def with_tokenizer(planner: Planner, tokenizer: Tokenizer) -> Planner:
     """Return a planner of the same plans, with a tokenizer for every metric that left the choice to the run."""
 
     def choose(metric: Metric[Any]) -> Metric[Any]:
-        return replace(metric, **{_TOKENISER: tokeniser}) if tokeniser_of(metric) == AUTO else metric
+        return replace(metric, **{_TOKENIZER: tokenizer}) if tokenizer_of(metric) == AUTO else metric
 
     def plan(number: int, available: frozenset[Need]) -> Plan:
         given = planner(number, available)

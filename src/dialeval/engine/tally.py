@@ -30,7 +30,7 @@ from dialeval.io.fields import FieldNames
 from dialeval.io.rows import Rows
 from dialeval.io.sources import memory_sources
 from dialeval.stats.intervals import Kind
-from dialeval.text.tokenizers import Tokeniser
+from dialeval.text.tokenizers import Tokenizer
 
 
 class Tally:
@@ -48,17 +48,17 @@ class Tally:
         *,
         system: str = "system",
         settings: Settings | None = None,
-        tokeniser: Tokeniser | None = None,
+        tokenizer: Tokenizer | None = None,
         fields: Mapping[str, str] | None = None,
     ) -> None:
         self._asked = metrics if metrics is None or isinstance(metrics, str) else tuple(names_of(metrics))
-        self._settings, self._tokeniser, self._fields = settings, tokeniser, fields
+        self._settings, self._tokenizer, self._fields = settings, tokenizer, fields
         self._resources, self._options, self._system = resources, options, system
         self.reset()
 
     @cached_property
     def _planner(self) -> Planner:
-        return planner(self._asked, self._settings, self._tokeniser)
+        return planner(self._asked, self._settings, self._tokenizer)
 
     @cached_property
     def _opened(self) -> Opened:
@@ -151,7 +151,7 @@ def metric(
     known_words: WordChoice | None = None,
     judge: Any = None,
     settings: Settings | None = None,
-    tokeniser: Tokeniser | None = None,
+    tokenizer: Tokenizer | None = None,
     fields: Mapping[str, str] | None = None,
     t: float | None = None,
     confidence: float | None = None,
@@ -167,5 +167,5 @@ def metric(
     """
     resources = Resources(train, vocabulary, embeddings, judge, known_words)
     options = Options(t=t, confidence=confidence, intervals=intervals, threads=threads)
-    more: dict[str, Any] = {"system": system, "settings": settings, "tokeniser": tokeniser, "fields": fields}
+    more: dict[str, Any] = {"system": system, "settings": settings, "tokenizer": tokenizer, "fields": fields}
     return Tally(metrics, resources, options, **more)

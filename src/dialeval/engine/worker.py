@@ -235,7 +235,7 @@ class Engine(ABC):
     ) -> Iterator[ChunkResult]:
         """Yield the results of numbered chunks, in order, and then those of parts, if states were cut.
 
-        `alone`: each chunk by itself, not merged with its neighbours and not cut.
+        `alone`: each chunk by itself, not merged with its neighbors and not cut.
         """
 
 

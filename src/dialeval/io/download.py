@@ -37,6 +37,7 @@ import msgspec
 from dialeval.core import gate
 from dialeval.core.errors import DataError, Fault, SettingError
 from dialeval.core.files import write_bytes
+from dialeval.io.opening import MOST_TIMES
 from dialeval.io.packs import FULL, Progress, refusals_explained, sha256_of
 from dialeval.io.schemas import PartialDownload
 
@@ -251,8 +252,6 @@ def _fault(address: str, what: str, remedy: str) -> DataError:
 # where it unpacks to more than it should: beyond a number of bytes, or so many times its own size. The last is looked
 # at while it is unpacked, a stretch at a time, so that a trap is left after little of it.
 
-MOST_TIMES = 200
-"""Text shrinks to a quarter or a twentieth; what unpacks to more than this many times its size is a trap."""
 _SMALL = 1 << 20
 """Below this size the ratio says nothing."""
 _STRETCH = 1 << 26

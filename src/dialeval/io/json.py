@@ -169,7 +169,7 @@ def _fault(where: str, line: int, text: bytes, error: ValueError) -> Fault:
 # list, or one for each named field of an object. Fields that are not named may hold anything.
 
 OBJECT = (dict, Mapping)
-"""An object, from a file or from Python; a plain `dict` is recognised fastest."""
+"""An object, from a file or from Python; a plain `dict` is recognized fastest."""
 
 _OF_JSON = {dict, list, str, int}
 _Path = tuple[str | int, ...]

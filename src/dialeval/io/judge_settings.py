@@ -51,7 +51,7 @@ class BreakdownScale:
     """From what the head says to shares of O, T and X, and to a label; the defaults leave the shares as they are.
 
     `weight`: how much the head counts beside the mean shares (`mean`). `cut`: from which share of T and X together on a
-    turn is labelled T or X.
+    turn is labeled T or X.
     """
 
     weight: float = 1.0

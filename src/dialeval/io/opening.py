@@ -29,7 +29,6 @@ import numpy as np
 
 from dialeval.core.arrays import empty_array, release
 from dialeval.core.errors import DataError, Fault, SettingError, note, whole_characters
-from dialeval.io.download import MOST_TIMES
 
 if TYPE_CHECKING:
     from dialeval.core.arrays import Bytes
@@ -37,6 +36,8 @@ if TYPE_CHECKING:
 
 PathSource: TypeAlias = str | os.PathLike[str]
 
+MOST_TIMES = 200
+"""Text shrinks to a quarter or a twentieth; what unpacks to more than this many times its size is a trap."""
 LINES = "txt"
 """The format of a file whose suffix says nothing else."""
 

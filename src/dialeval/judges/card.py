@@ -56,7 +56,7 @@ _JUDGE_LIMITS = (
 )
 _BREAKDOWNS = (
     "Shares of O, T and X as the breakdown challenge scores them (lower JS divergence and squared error are better, "
-    "higher F of T and X together). A system was labelled by weights that were trained without it, on a scale that was "
+    "higher F of T and X together). A system was labeled by weights that were trained without it, on a scale that was "
     "fitted to the other systems. Floors look at nothing: the mean shares of the other systems, and always X. "
     "Ceilings: one annotator against the others, and a detector that knows the shares against new annotators."
 )

@@ -52,7 +52,7 @@ class CrossEncoder:
 
     def __init__(self, files: EncoderFiles, changes: Changes, shape: PairShape) -> None:
         self.shape = shape
-        self._tokeniser = PairTokeniser(files)
+        self._tokenizer = PairTokenizer(files)
         weights, layers = files.weights(), merged(encoder_weights(files), changes)
         parts = [
             {name: (layers[f"{number}.{name}.weight"], layers[f"{number}.{name}.bias"]) for name in layer}
@@ -66,7 +66,7 @@ class CrossEncoder:
 
     def heads(self, contexts: Sequence[Sequence[str]], responses: Sequence[str]) -> Floats:
         """Return the values of the heads for each response, a row each; the columns in the order of `HEADS`."""
-        pairs = rated_pairs(self._tokeniser, contexts, responses, self.shape.turns)
+        pairs = rated_pairs(self._tokenizer, contexts, responses, self.shape.turns)
         read = [self.sequence(pairs, pair) for pair in range(len(pairs))]
         found = np.empty((len(pairs), sum(HEADS.values())))
         for group in groups([len(ids) for ids, _ in read]):
@@ -80,8 +80,8 @@ class CrossEncoder:
         start, stop = pairs.starts[pairs.responses[pair] : pairs.responses[pair] + 2]
         response = pairs.pieces[start:stop]
         if len(response) > self.shape.response_tokens:
-            response = np.append(response[: self.shape.response_tokens - 1], np.int32(self._tokeniser.end))
-        before = np.concatenate(([self._tokeniser.first], pairs.pieces[first:behind])).astype(np.int32)
+            response = np.append(response[: self.shape.response_tokens - 1], np.int32(self._tokenizer.end))
+        before = np.concatenate(([self._tokenizer.first], pairs.pieces[first:behind])).astype(np.int32)
         return np.concatenate((before, response)), len(response)
 
     def _of_group(self, read: Sequence[tuple[npt.NDArray[np.int32], int]]) -> Floats:
@@ -141,24 +141,24 @@ def merged(base: Mapping[str, Singles], changes: Changes) -> dict[str, Singles]:
     return found
 
 
-class PairTokeniser:
+class PairTokenizer:
     """Cuts texts into the word pieces of an encoder."""
 
     def __init__(self, files: EncoderFiles) -> None:
-        self._tokeniser: Any = files.tokeniser()
-        self.first, self.end = (int(self._tokeniser.token_to_id(mark)) for mark in ("[CLS]", "[SEP]"))
+        self._tokenizer: Any = files.tokenizer()
+        self.first, self.end = (int(self._tokenizer.token_to_id(mark)) for mark in ("[CLS]", "[SEP]"))
 
     def continuations(self) -> npt.NDArray[np.bool_]:
         """Return by piece whether it goes on with the word of the piece before."""
-        size = self._tokeniser.get_vocab_size()
-        return np.array([self._tokeniser.id_to_token(piece).startswith("##") for piece in range(size)], np.bool_)
+        size = self._tokenizer.get_vocab_size()
+        return np.array([self._tokenizer.id_to_token(piece).startswith("##") for piece in range(size)], np.bool_)
 
     def pieces(self, texts: Sequence[str]) -> list[Pieces]:
         """Return the pieces of each text, ended by [SEP]."""
         found: list[Pieces] = []
         for start in range(0, len(texts), _AT_ONCE):
             joined = [_DETACHED.sub(r"\1n't", text) for text in texts[start : start + _AT_ONCE]]
-            encoded = self._tokeniser.encode_batch_fast(joined, add_special_tokens=False)
+            encoded = self._tokenizer.encode_batch_fast(joined, add_special_tokens=False)
             found += [np.array([*each.ids, self.end], np.int32) for each in encoded]
         return found
 
@@ -199,7 +199,7 @@ def _texts(pieces: Iterable[Pieces]) -> tuple[Pieces, Ints]:
 
 
 def rated_pairs(
-    tokeniser: PairTokeniser, contexts: Sequence[Sequence[str]], responses: Sequence[str], turns: int = TURNS
+    tokenizer: PairTokenizer, contexts: Sequence[Sequence[str]], responses: Sequence[str], turns: int = TURNS
 ) -> Pairs:
     """Return a pair for each row: the last turns of its context that are not empty, and its response."""
     kept = [[turn for turn in context if turn.strip()][-turns:] for context in contexts]
@@ -207,11 +207,11 @@ def rated_pairs(
     texts = [text for context, response in zip(kept, responses, strict=True) for text in (*context, response)]
     behind = np.cumsum(counts + 1)
     first = behind - counts - 1
-    return Pairs(*_texts(tokeniser.pieces(texts)), np.stack((first, behind - 1), axis=1), behind - 1)
+    return Pairs(*_texts(tokenizer.pieces(texts)), np.stack((first, behind - 1), axis=1), behind - 1)
 
 
 def dialogue_pairs(
-    tokeniser: PairTokeniser,
+    tokenizer: PairTokenizer,
     dialogues: Sequence[Sequence[str]],
     replies: Sequence[Sequence[str]],
     turns: int = TURNS,
@@ -233,4 +233,4 @@ def dialogue_pairs(
                     rows.append((max(start, end - turns), end, len(texts)))
                     texts.append(reply)
     table: Ints = np.array(rows, np.int64).reshape(-1, 3)
-    return Pairs(*_texts(tokeniser.pieces(texts)), table[:, :2], table[:, 2])
+    return Pairs(*_texts(tokenizer.pieces(texts)), table[:, :2], table[:, 2])

@@ -36,7 +36,7 @@ from dialeval.io.reading import read_dialogues, read_replies
 from dialeval.judges.adem import Mask, Texts, closest_cosines, open_vectors
 from dialeval.judges.attack import attack
 from dialeval.judges.candidates import Corpus
-from dialeval.judges.cross_encoder import HEADS, Pairs, PairTokeniser, dialogue_pairs, rated_pairs, together
+from dialeval.judges.cross_encoder import HEADS, Pairs, PairTokenizer, dialogue_pairs, rated_pairs, together
 from dialeval.judges.cross_training import (
     CrossModel,
     JudgeRecipe,
@@ -256,7 +256,7 @@ class JudgeTraining:
 
     def __init__(self, files: EncoderFiles, recipe: JudgeRecipe, device: str, log: Log, folder: Path) -> None:
         self.files, self.recipe, self.device, self.log, self.folder = files, recipe, device, log, folder
-        self.shape, self.tokeniser = PairShape.within(files.most_tokens), PairTokeniser(files)
+        self.shape, self.tokenizer = PairShape.within(files.most_tokens), PairTokenizer(files)
 
     def learn(self, dialogues: Sequence[PathSource], rows: RatedRows, folds: Sequence[Fold]) -> Learned:
         """Train the models that are not kept yet, and collect their predictions."""
@@ -296,7 +296,7 @@ class JudgeTraining:
         state, made_of = self.folder / "run.safetensors", self._made_of(dialogues=corpus.digest)
         train_on_dialogues(model, corpus, recipe, self.log, state, made_of)
         model.factorize(recipe.rank)
-        pairs = rated_pairs(self.tokeniser, ratings.contexts, ratings.responses, self.shape.turns)
+        pairs = rated_pairs(self.tokenizer, ratings.contexts, ratings.responses, self.shape.turns)
         return model, corpus, self._corpus(pairs)
 
     def _read_dialogues(self, paths: Sequence[PathSource], ratings: Ratings) -> Corpus:
@@ -310,15 +310,15 @@ class JudgeTraining:
             kept = [number for number, dialogue in enumerate(turns) if not shared.are_in(dialogue)]
             self.log(f"{name}: {len(kept)} of {len(turns)} dialogues share nothing with a rated context")
             chosen = [turns[number] for number in kept], [replies[number] for number in kept]
-            every.append(dialogue_pairs(self.tokeniser, *chosen, self.shape.turns))
+            every.append(dialogue_pairs(self.tokenizer, *chosen, self.shape.turns))
         sizes = [len(pairs) for pairs in every]
         if sum(sizes) < 2:
             raise SettingError("there are fewer than two pairs of context and reply to learn from")
         return self._corpus(together(every), sizes)
 
     def _corpus(self, pairs: Pairs, sizes: Sequence[int] | None = None) -> Corpus:
-        marks = self.tokeniser.first, self.tokeniser.end
-        return Corpus(pairs, self.shape, marks, self.tokeniser.continuations(), self.device, sizes)
+        marks = self.tokenizer.first, self.tokenizer.end
+        return Corpus(pairs, self.shape, marks, self.tokenizer.continuations(), self.device, sizes)
 
     def _learn_fold(
         self, start: CrossModel, corpus: Corpus, rated: Corpus, rows: RatedRows, fold: Fold

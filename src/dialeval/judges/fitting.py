@@ -216,7 +216,7 @@ def _sample_rows(examples: Examples) -> Examples:
 
 @dataclass(frozen=True, eq=False)
 class _Problem:
-    """The rows of all sets with their weights; features and scores are centred within each set."""
+    """The rows of all sets with their weights; features and scores are centered within each set."""
 
     context: Floats
     reference: Floats
@@ -232,13 +232,13 @@ class _Problem:
         weights = (SET_WEIGHT / counts)[sets]
         vectors = [part.astype(np.float64) for part in (examples.context, examples.reference, examples.response)]
         bare = cls(vectors[0], vectors[1], vectors[2], examples.scores, sets, weights)
-        scores = bare.centred(examples.scores)
+        scores = bare.centered(examples.scores)
         spread = np.sqrt(np.bincount(sets, scores * scores) / counts)
         if not (spread > 0).any():
             raise SettingError("all ratings of a set are equal; there is nothing to learn from them")
         return replace(bare, scores=scores / np.where(spread > 0, spread, 1.0)[sets])
 
-    def centred(self, values: Floats) -> Floats:
+    def centered(self, values: Floats) -> Floats:
         """Return values less the mean of their set: weights are equal within a set."""
         means = np.bincount(self.sets, values) / np.bincount(self.sets)
         result: Floats = values - means[self.sets]
@@ -246,7 +246,7 @@ class _Problem:
 
     def identity_term(self) -> Floats:
         """Return the predictions of M = N = I."""
-        return self.centred(row_products(self.context, self.response) + row_products(self.reference, self.response))
+        return self.centered(row_products(self.context, self.response) + row_products(self.reference, self.response))
 
     def share(self) -> float:
         """Return s, the multiple of the identity that fits the scores best."""
@@ -254,15 +254,15 @@ class _Problem:
         return float((self.weights * term * self.scores).sum() / (self.weights * term * term).sum())
 
     def predict(self, parameters: Floats, response_scale: float) -> Floats:
-        """f of every row, centred, for M, N and w in one vector."""
+        """f of every row, centered, for M, N and w in one vector."""
         width = self.response.shape[1]
         by_context, by_reference = _matrices(parameters, width)
         values = row_products(self.context @ by_context + self.reference @ by_reference, self.response)
-        return self.centred(values + self.response @ (parameters[-width:] * response_scale))
+        return self.centered(values + self.response @ (parameters[-width:] * response_scale))
 
     def gradient(self, values: Floats, response_scale: float) -> Floats:
         """Apply the transpose of `predict` to weighted values."""
-        pulled = self.response * self.centred(values * self.weights)[:, None]
+        pulled = self.response * self.centered(values * self.weights)[:, None]
         parts = (self.context.T @ pulled).ravel(), (self.reference.T @ pulled).ravel(), pulled.sum(0) * response_scale
         return np.concatenate(parts)
 

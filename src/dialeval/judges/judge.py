@@ -93,12 +93,12 @@ AGREEMENT = (
 )
 """As `tools/judge_limits.py` printed it."""
 
-JudgementState = Mapping[str, Moments]
+JudgmentState = Mapping[str, Moments]
 """By result key."""
 
 
 @dataclass(frozen=True)
-class Judgement(Metric[JudgementState]):
+class Judgment(Metric[JudgmentState]):
     """A learned judgment of the response, read together with its context, from 1 to 5."""
 
     family = "judge"
@@ -117,22 +117,22 @@ class Judgement(Metric[JudgementState]):
         """By the part of a verdict: the key of its result."""
         return {"score": self.name, **{part: f"{self.name}/{part}" for part in PARTS}}
 
-    def empty(self) -> JudgementState:
+    def empty(self) -> JudgmentState:
         return dict.fromkeys([*self._keys.values(), OUTSIDE], Moments())
 
-    def partial(self, batch: Batch) -> Partial[JudgementState]:
+    def partial(self, batch: Batch) -> Partial[JudgmentState]:
         verdicts = batch.derived("verdicts", lambda: _verdicts(batch))
         columns = {key: _part(verdicts, part) for part, key in self._keys.items()}
         state = {key: Moments.of(values, batch.dialogues) for key, values in columns.items()}
         return Partial({**state, OUTSIDE: _count_outside(batch)}, columns)
 
-    def merge(self, left: JudgementState, right: JudgementState) -> JudgementState:
+    def merge(self, left: JudgmentState, right: JudgmentState) -> JudgmentState:
         return {key: left[key] + right[key] for key in left}
 
-    def finish(self, state: JudgementState) -> Mapping[str, Estimate]:
+    def finish(self, state: JudgmentState) -> Mapping[str, Estimate]:
         return {key: Estimate.of_moments(state[key], self.bounds_of(key)) for key in self._keys.values()}
 
-    def warnings(self, states: Sequence[JudgementState]) -> Iterator[str]:
+    def warnings(self, states: Sequence[JudgmentState]) -> Iterator[str]:
         counted = sum((state[OUTSIDE] for state in states), Moments())
         if counted.scored and counted.mean > MOST_OUTSIDE:
             yield (

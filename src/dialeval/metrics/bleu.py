@@ -9,9 +9,9 @@ length. `bleu_counts` has the counts, `smoothing` the formulas. Which paper's nu
   `sentence_bleu`, smoothing method `smooth`. All four orders are smoothed together and those above n have weight 0,
   which matters to methods 5 to 7. The weights are 1; 0.5 each; 0.33 each, so that bleu-3 has a sum of 0.99 as in the
   original; 0.25 each.
-- `bleu(per=corpus,tokeniser=13a)` is what papers on translation, and most others, print as BLEU: sacreBLEU's corpus
+- `bleu(per=corpus,tokenizer=13a)` is what papers on translation, and most others, print as BLEU: sacreBLEU's corpus
   BLEU with its defaults, from 0 to 1. The counts of all responses are added up first. With `zh`, `ja`, `intl`, `char`
-  or, as its `none`, `words.1` it is sacreBLEU's under that tokeniser; the signature holds sacreBLEU's own.
+  or, as its `none`, `words.1` it is sacreBLEU's under that tokenizer; the signature holds sacreBLEU's own.
 - `bleu(by=sacre)` is the mean of sacreBLEU's sentence BLEU, from 0 to 1: NIST smoothing, equal weights over the orders
   of which the response has an n-gram.
 
@@ -55,7 +55,7 @@ from dialeval.metrics.bleu_counts import (
     weighted_bleu,
 )
 from dialeval.metrics.counting import CountMetric, Flags, Per, SummedCounts
-from dialeval.text.tokenizers import DEFAULT, Tokeniser
+from dialeval.text.tokenizers import DEFAULT, Tokenizer
 
 WEIGHTS = {1: (1.0,), 2: (0.5, 0.5), 3: (0.33, 0.33, 0.33), 4: (0.25, 0.25, 0.25, 0.25)}
 """What dialog-eval gives to nltk, without the zeros for the orders above n."""
@@ -67,7 +67,7 @@ ABOVE_ONE = (5, 7)
 
 @dataclass(frozen=True)
 class Bleu(CountMetric):
-    """Shared n-grams: the mean sentence BLEU of dialog-eval; bleu(per=corpus,tokeniser=13a) is sacreBLEU's."""
+    """Shared n-grams: the mean sentence BLEU of dialog-eval; bleu(per=corpus,tokenizer=13a) is sacreBLEU's."""
 
     family = "bleu"
     presets = {"bleu-1": {"n": 1}, "bleu-2": {"n": 2}, "bleu-3": {"n": 3}, "bleu-4": {"n": 4}}
@@ -79,7 +79,7 @@ class Bleu(CountMetric):
     smooth: Method = DEFAULT_SMOOTH
     by: Literal["nltk", "sacre"] = "nltk"
     per: Per = "response"
-    tokeniser: Tokeniser = DEFAULT
+    tokenizer: Tokenizer = DEFAULT
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -111,7 +111,7 @@ class Bleu(CountMetric):
 
     def row_counts(self, batch: Batch) -> tuple[Ints, Flags]:
         """Matches and n-grams by order, words of the response, words of the reference, numbers of references."""
-        counts = bleu_counts(batch, self.tokeniser)
+        counts = bleu_counts(batch, self.tokenizer)
         lengths = (counts.response_lengths, counts.reference_lengths)
         numbers = reference_numbers(batch)
         columns = (counts.matches[:, : self.n], counts.totals[:, : self.n], *lengths, numbers)
@@ -128,13 +128,13 @@ class Bleu(CountMetric):
     def known_as(self, state: SummedCounts) -> Mapping[str, str]:
         if not self.of_corpus or self.n != max(WEIGHTS):
             return {}
-        line = bleu_signature(self.tokeniser, number_of_references(state))
+        line = bleu_signature(self.tokenizer, number_of_references(state))
         return {} if line is None else {SACREBLEU: line}
 
     def score(self, batch: Batch) -> Floats:
-        counts = bleu_counts(batch, self.tokeniser)
+        counts = bleu_counts(batch, self.tokenizer)
         method = NIST if self.by == "sacre" else self.smooth
-        logs = batch.derived(("bleu logs", self.tokeniser, method), lambda: log_precisions(counts, method))
+        logs = batch.derived(("bleu logs", self.tokenizer, method), lambda: log_precisions(counts, method))
         if self.by == "sacre":
             return sacre_bleu(counts, logs, self.n)
         return weighted_bleu(counts, logs, WEIGHTS[self.n])

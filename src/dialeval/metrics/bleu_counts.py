@@ -44,7 +44,7 @@ from dialeval.core.batch import Batch, Need
 from dialeval.core.columns import TokenColumn
 from dialeval.core.kernels import count_ones, kernel
 from dialeval.metrics.counting import SummedCounts
-from dialeval.text.tokenizers import Tokeniser, tokens
+from dialeval.text.tokenizers import Tokenizer, tokens
 
 Order = Literal[1, 2, 3, 4]
 """The longest n-grams that a BLEU counts."""
@@ -107,12 +107,12 @@ def match_long(rows: Ints, responses: TokenColumn, references: TokenColumn, list
     match_long_texts(rows, *texts, np.empty(longest, np.int32), np.empty(most, np.int32), table, matches)
 
 
-def bleu_counts(batch: Batch, tokeniser: Tokeniser) -> BleuCounts:
+def bleu_counts(batch: Batch, tokenizer: Tokenizer) -> BleuCounts:
     """The counts of a batch's responses against their references; computed once for all metrics of the batch."""
-    responses = tokens(batch, Need.RESPONSE, tokeniser)
-    references = tokens(batch, Need.REFERENCE, tokeniser)
+    responses = tokens(batch, Need.RESPONSE, tokenizer)
+    references = tokens(batch, Need.REFERENCE, tokenizer)
     lists = batch.lists(Need.REFERENCE).offsets
-    return batch.derived(("bleu counts", tokeniser), lambda: BleuCounts.of(responses, references, lists))
+    return batch.derived(("bleu counts", tokenizer), lambda: BleuCounts.of(responses, references, lists))
 
 
 STEP = 16
@@ -397,7 +397,7 @@ def smoothed_precisions(counts: BleuCounts, method: int, orders: int = COUNTED_O
         more = np.minimum(np.arange(orders), 1)
         smoothed = (matches + more) / (ngrams + more)
     elif method == 5:
-        smoothed = _with_neighbours(counts, matches / ngrams)
+        smoothed = _with_neighbors(counts, matches / ngrams)
     elif method == 6:
         smoothed = _with_prior(counts, matches / ngrams)
     else:
@@ -406,7 +406,7 @@ def smoothed_precisions(counts: BleuCounts, method: int, orders: int = COUNTED_O
             return halved / ngrams
         scale = np.log(np.maximum(counts.response_lengths, 1)) / K  # 0 for one word: the precision stays 0
         smoothed = halved * np.where(matches == 0, scale[:, None], 1.0) / ngrams
-        smoothed = _with_neighbours(counts, smoothed) if method == 7 else smoothed
+        smoothed = _with_neighbors(counts, smoothed) if method == 7 else smoothed
     return smoothed
 
 
@@ -460,7 +460,7 @@ def _finished(counts: BleuCounts, exponent: Floats) -> Floats:
     return scores
 
 
-def _with_neighbours(counts: BleuCounts, precisions: Floats) -> Floats:
+def _with_neighbors(counts: BleuCounts, precisions: Floats) -> Floats:
     """Method 5 upon some precisions."""
     next_order = slice(COUNTED_ORDERS, COUNTED_ORDERS + 1)
     fifth = counts.matches[:, next_order] / np.maximum(counts.totals[:, next_order], 1)
@@ -497,13 +497,13 @@ VERSION = "2.6.0"
 MECAB = "0.996"
 """The version of MeCab that every mecab-python3 of these years holds."""
 
-_TOKENISERS: Mapping[Tokeniser, tuple[str, str]] = {
+_TOKENIZERS: Mapping[Tokenizer, tuple[str, str]] = {
     "words.1": ("mixed", "none"),
     "lower-words.1": ("lc", "none"),
     **{name: ("mixed", name) for name in ("13a", "intl", "zh", "char")},
     "ja": ("mixed", f"ja-mecab-{MECAB}-IPA"),
 }
-"""By our tokenisers: what sacreBLEU calls their case and what it calls them."""
+"""By our tokenizers: what sacreBLEU calls their case and what it calls them."""
 
 
 def reference_numbers(batch: Batch) -> Ints:
@@ -519,11 +519,11 @@ def number_of_references(state: SummedCounts) -> int | None:
     return total // rows if rows and rows * squares == total * total else None
 
 
-def bleu_signature(tokeniser: Tokeniser, references: int | None) -> str | None:
-    """That of corpus BLEU with the defaults of sacreBLEU; None for a tokeniser that it does not have."""
-    if tokeniser not in _TOKENISERS:
+def bleu_signature(tokenizer: Tokenizer, references: int | None) -> str | None:
+    """That of corpus BLEU with the defaults of sacreBLEU; None for a tokenizer that it does not have."""
+    if tokenizer not in _TOKENIZERS:
         return None
-    case, name = _TOKENISERS[tokeniser]
+    case, name = _TOKENIZERS[tokenizer]
     return f"BLEU|nrefs:{_shown(references)}|case:{case}|eff:no|tok:{name}|smooth:exp|version:{VERSION}"
 
 

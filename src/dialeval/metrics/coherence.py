@@ -26,7 +26,7 @@ from dialeval.core.fold import RowMetric
 from dialeval.core.signature import Signature
 from dialeval.metrics import embedding as _kernel
 from dialeval.metrics.embedding import SIF_WEIGHT, TextVectors, cosines, text_vectors
-from dialeval.text.tokenizers import DEFAULT, Oov, Tokeniser
+from dialeval.text.tokenizers import DEFAULT, Oov, Tokenizer
 
 
 @dataclass(frozen=True)
@@ -42,7 +42,7 @@ class Coherence(RowMetric):
 
     turns: Literal["last", "all"] = "last"
     oov: Oov = "self"
-    tokeniser: Tokeniser = DEFAULT
+    tokenizer: Tokenizer = DEFAULT
 
     @property
     def wants(self) -> frozenset[Need]:
@@ -53,7 +53,7 @@ class Coherence(RowMetric):
 
     def score(self, batch: Batch) -> Floats:
         sides = (Need.CONTEXT, Need.RESPONSE)
-        turns, response = (text_vectors(batch, need, "average", self.tokeniser, self.oov) for need in sides)
+        turns, response = (text_vectors(batch, need, "average", self.tokenizer, self.oov) for need in sides)
         contexts = batch.contexts()
         if self.turns == "all":
             return cosines(_join_texts(turns, contexts.starts, contexts.ends), response, np.arange(len(batch)))

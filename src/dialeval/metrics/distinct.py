@@ -35,7 +35,7 @@ from dialeval.core.exact import Moments
 from dialeval.core.fold import Estimate, Metric, Partial
 from dialeval.text.ngrams import NgramCounts, NgramTotals, ngram_counts, ngrams
 from dialeval.text.resampled import ngram_totals
-from dialeval.text.tokenizers import DEFAULT, Oov, Tokeniser, tokens
+from dialeval.text.tokenizers import DEFAULT, Oov, Tokenizer, tokens
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,7 +63,7 @@ class Distinct(Metric[DistinctState]):
     n: int = 2
     per: Literal["corpus", "response"] = "corpus"
     oov: Oov = "self"
-    tokeniser: Tokeniser = DEFAULT
+    tokenizer: Tokenizer = DEFAULT
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -78,18 +78,18 @@ class Distinct(Metric[DistinctState]):
         return DistinctState(NgramCounts.empty(self.n), Moments())
 
     def partial(self, batch: Batch) -> Partial[DistinctState]:
-        column = ngrams(batch, Need.RESPONSE, self.n, self.tokeniser, self.oov)
+        column = ngrams(batch, Need.RESPONSE, self.n, self.tokenizer, self.oov)
         with np.errstate(invalid="ignore"):  # 0 / 0: a response without an n-gram is not scored
             items = column.distinct() / np.diff(column.offsets)
-        counts = ngram_counts(batch, Need.RESPONSE, self.n, self.tokeniser, self.oov)
-        words = tokens(batch, Need.RESPONSE, self.tokeniser, self.oov)
+        counts = ngram_counts(batch, Need.RESPONSE, self.n, self.tokenizer, self.oov)
+        words = tokens(batch, Need.RESPONSE, self.tokenizer, self.oov)
         contributions = {self._words: words} if self.per == "corpus" else {}
         return Partial(DistinctState(counts, Moments.of(items, batch.dialogues)), {self.name: items}, contributions)
 
     @property
     def _words(self) -> str:
         """The name of the words that the n-grams are made of."""
-        return f"words/{self.tokeniser}/{self.oov}"
+        return f"words/{self.tokenizer}/{self.oov}"
 
     def resampled(self, sample: Resamples) -> Floats:
         totals = ngram_totals(sample, self._words, self.n)

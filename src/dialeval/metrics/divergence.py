@@ -3,7 +3,7 @@
     unigram-kl-div = mean over the words w of the reference of log2(p(w) / q(w))
 
 where p and q are the shares of w among the words of all references and of all responses, cut to the words that both
-have and made to sum to 1 again. bigram-kl-div is the same over pairs of neighbouring words.
+have and made to sum to 1 again. bigram-kl-div is the same over pairs of neighboring words.
 
 So a row's value does not depend on the row's response, only on its reference and on the two distributions; the mean
 weights all references equally, whatever their length. It may be negative. Near 0 means that the responses as a whole
@@ -35,7 +35,7 @@ from dialeval.core.batch import Batch, Need
 from dialeval.core.fold import Fact, RowMetric
 from dialeval.text.ngrams import NgramColumn, NgramCounts, ngram_counts
 from dialeval.text.resampled import NgramValues, row_sums
-from dialeval.text.tokenizers import DEFAULT, Oov, Tokeniser, tokens
+from dialeval.text.tokenizers import DEFAULT, Oov, Tokenizer, tokens
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,15 +52,15 @@ class LogRatios(Fact[BothCounts, NgramValues]):
 
     n: int
     oov: Oov
-    tokeniser: Tokeniser
+    tokenizer: Tokenizer
 
     def empty(self) -> BothCounts:
         return BothCounts(NgramCounts.empty(self.n), NgramCounts.empty(self.n))
 
     def gather(self, batch: Batch) -> BothCounts:
         return BothCounts(
-            ngram_counts(batch, Need.RESPONSE, self.n, self.tokeniser, self.oov),
-            ngram_counts(batch, Need.REFERENCE, self.n, self.tokeniser, self.oov),
+            ngram_counts(batch, Need.RESPONSE, self.n, self.tokenizer, self.oov),
+            ngram_counts(batch, Need.REFERENCE, self.n, self.tokenizer, self.oov),
         )
 
     def merge(self, left: BothCounts, right: BothCounts) -> BothCounts:
@@ -101,7 +101,7 @@ class KlDivergence(RowMetric):
 
     n: Literal[1, 2] = 1
     oov: Oov = "self"
-    tokeniser: Tokeniser = DEFAULT
+    tokenizer: Tokenizer = DEFAULT
 
     @property
     def wants(self) -> frozenset[Need]:
@@ -109,7 +109,7 @@ class KlDivergence(RowMetric):
 
     @property
     def facts(self) -> tuple[LogRatios]:
-        return (LogRatios(self.n, self.oov, self.tokeniser),)
+        return (LogRatios(self.n, self.oov, self.tokenizer),)
 
     def score(self, batch: Batch) -> Floats:
         ratios: NgramValues = batch.fact(self.facts[0])
@@ -120,8 +120,8 @@ class KlDivergence(RowMetric):
 
     def _looked_up(self, batch: Batch) -> NgramColumn:
         """The n-grams of the references as they are looked up: only the second word of a pair may be `<unk>`."""
-        plain = tokens(batch, Need.REFERENCE, self.tokeniser)
+        plain = tokens(batch, Need.REFERENCE, self.tokenizer)
         if self.n == 1:
             return NgramColumn.of(plain, 1)
-        unified = tokens(batch, Need.REFERENCE, self.tokeniser, self.oov)
+        unified = tokens(batch, Need.REFERENCE, self.tokenizer, self.oov)
         return NgramColumn.pairs(plain, unified)

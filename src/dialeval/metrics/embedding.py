@@ -33,7 +33,7 @@ from dialeval.core.kernels import kernel
 from dialeval.core.signature import Signature
 from dialeval.metrics.word_resources import KnownWords, Mask, TrainText, VectorTable
 from dialeval.text.resampled import NgramValues
-from dialeval.text.tokenizers import DEFAULT, Oov, Tokeniser, tokens
+from dialeval.text.tokenizers import DEFAULT, Oov, Tokenizer, tokens
 
 # Kernels over word vectors: a vector for a text, and the greedy matching of two texts.
 #
@@ -234,25 +234,25 @@ def _rows_of_known(rows: Ints, known: KnownWords | None) -> tuple[Ints, Mask]:
     return np.where(mask[:size], rows[:size], -1), mask[:size]
 
 
-def _vocabulary(batch: Batch, tokeniser: Tokeniser, oov: Oov) -> KnownWords | None:
+def _vocabulary(batch: Batch, tokenizer: Tokenizer, oov: Oov) -> KnownWords | None:
     """Return the vocabulary that limits which words have a vector; None where there is none."""
     limited = oov == "unk" and batch.has(Need.VOCABULARY)
-    return batch.resource(Need.VOCABULARY).by(tokeniser) if limited else None
+    return batch.resource(Need.VOCABULARY).by(tokenizer) if limited else None
 
 
-def text_vectors(batch: Batch, need: Need, by: TextVector, tokeniser: Tokeniser, oov: Oov) -> TextVectors:
+def text_vectors(batch: Batch, need: Need, by: TextVector, tokenizer: Tokenizer, oov: Oov) -> TextVectors:
     """Return the weighted averages or the extrema of a batch's texts; computed once for all metrics of the batch."""
 
     def compute() -> TextVectors:
         table: VectorTable = batch.resource(Need.EMBEDDINGS)
-        known = _vocabulary(batch, tokeniser, oov)
+        known = _vocabulary(batch, tokenizer, oov)
         if by == "extrema":
             return WordValues.of(table, known, None).extrema(words)
         train: TrainText = batch.resource(Need.TRAIN)
-        return WordValues.of(table, known, train.shares(1, tokeniser, oov)).averages(words)
+        return WordValues.of(table, known, train.shares(1, tokenizer, oov)).averages(words)
 
-    words = tokens(batch, need, tokeniser)
-    return batch.derived((by, "vectors", need, tokeniser, oov), compute)
+    words = tokens(batch, need, tokenizer)
+    return batch.derived((by, "vectors", need, tokenizer, oov), compute)
 
 
 def cosines(left: TextVectors, right: TextVectors, owners: Ints) -> Floats:
@@ -263,12 +263,12 @@ def cosines(left: TextVectors, right: TextVectors, owners: Ints) -> Floats:
     return result
 
 
-def greedy_matches(batch: Batch, owners: Ints, tokeniser: Tokeniser, oov: Oov) -> Floats:
+def greedy_matches(batch: Batch, owners: Ints, tokenizer: Tokenizer, oov: Oov) -> Floats:
     """Return the greedy matching of each reference text `j` and the response of row `owners[j]`."""
-    responses, references = tokens(batch, Need.RESPONSE, tokeniser), tokens(batch, Need.REFERENCE, tokeniser)
+    responses, references = tokens(batch, Need.RESPONSE, tokenizer), tokens(batch, Need.REFERENCE, tokenizer)
     table: VectorTable = batch.resource(Need.EMBEDDINGS)
     rows, matrix, lengths = table.lengths()
-    rows, _ = _rows_of_known(rows, _vocabulary(batch, tokeniser, oov))
+    rows, _ = _rows_of_known(rows, _vocabulary(batch, tokenizer, oov))
     result = np.empty(len(references))
     best = np.empty(int(references.lengths.max(initial=0)))
     texts = (responses.ids, responses.offsets, owners, references.ids, references.offsets)
@@ -291,7 +291,7 @@ class Embedding(RowMetric):
 
     by: Literal["average", "extrema", "greedy"] = "average"
     oov: Oov = "self"
-    tokeniser: Tokeniser = DEFAULT
+    tokenizer: Tokenizer = DEFAULT
 
     @property
     def wants(self) -> frozenset[Need]:
@@ -313,10 +313,10 @@ class Embedding(RowMetric):
     def score(self, batch: Batch) -> Floats:
         owners = row_numbers(batch.lists(Need.REFERENCE).offsets)
         if self.by == "greedy":
-            values = greedy_matches(batch, owners, self.tokeniser, self.oov)
+            values = greedy_matches(batch, owners, self.tokenizer, self.oov)
         else:
             sides = (Need.RESPONSE, Need.REFERENCE)
-            response, reference = (text_vectors(batch, need, self.by, self.tokeniser, self.oov) for need in sides)
+            response, reference = (text_vectors(batch, need, self.by, self.tokenizer, self.oov) for need in sides)
             values = cosines(response, reference, owners)
         best = np.full(len(batch), -np.inf)
         np.fmax.at(best, owners, values)

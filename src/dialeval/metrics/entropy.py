@@ -3,7 +3,7 @@
     H(word)                  = -log2 p(word), p = share of the word in the training text
     per-unigram-entropy      = mean of H over the words of the response that occur in the training text
     utterance-unigram-entropy = sum of the same
-    per-bigram-, utterance-bigram-entropy: the same over pairs of neighbouring words and their shares
+    per-bigram-, utterance-bigram-entropy: the same over pairs of neighboring words and their shares
 
 High values mean rare words, not good answers: a response of nonsense that the training text happens to hold scores
 high. The value per utterance grows with length.
@@ -33,7 +33,7 @@ from dialeval.core.fold import RowMetric
 from dialeval.metrics.word_resources import TrainText
 from dialeval.text.ngrams import ngrams
 from dialeval.text.resampled import row_sums
-from dialeval.text.tokenizers import DEFAULT, Oov, Tokeniser
+from dialeval.text.tokenizers import DEFAULT, Oov, Tokenizer
 
 
 @dataclass(frozen=True)
@@ -54,14 +54,14 @@ class TrainEntropy(RowMetric):
     n: Literal[1, 2] = 1
     per: Literal["word", "utterance"] = "word"
     oov: Oov = "self"
-    tokeniser: Tokeniser = DEFAULT
+    tokenizer: Tokenizer = DEFAULT
 
     @property
     def wants(self) -> frozenset[Need]:
         return frozenset({Need.VOCABULARY}) if self.oov == "unk" else frozenset()
 
     def score(self, batch: Batch) -> Floats:
-        total, scored = batch.derived(("train entropy", self.n, self.oov, self.tokeniser), lambda: self._sums(batch))
+        total, scored = batch.derived(("train entropy", self.n, self.oov, self.tokenizer), lambda: self._sums(batch))
         if self.per == "utterance":
             return np.where(scored > 0, total, np.nan)
         with np.errstate(invalid="ignore"):  # 0 / 0: nothing of the response occurs in the training text
@@ -69,7 +69,7 @@ class TrainEntropy(RowMetric):
 
     def _sums(self, batch: Batch) -> tuple[Floats, Floats]:
         train: TrainText = batch.resource(Need.TRAIN)
-        column = ngrams(batch, Need.RESPONSE, self.n, self.tokeniser, self.oov)
-        bits = -np.log2(train.shares(self.n, self.tokeniser, self.oov).of_keys(column.keys))
+        column = ngrams(batch, Need.RESPONSE, self.n, self.tokenizer, self.oov)
+        bits = -np.log2(train.shares(self.n, self.tokenizer, self.oov).of_keys(column.keys))
         total, scored = row_sums(bits, column.offsets)
         return total, scored.astype(np.float64)

@@ -18,7 +18,7 @@ import numpy as np
 from dialeval.core.arrays import Floats
 from dialeval.core.batch import Batch, Need
 from dialeval.core.fold import RowMetric
-from dialeval.text.tokenizers import DEFAULT, Tokeniser, tokens
+from dialeval.text.tokenizers import DEFAULT, Tokenizer, tokens
 
 
 @dataclass(frozen=True)
@@ -30,7 +30,7 @@ class Length(RowMetric):
     needs = frozenset({Need.RESPONSE})
     bounds = (0.0, math.inf)
 
-    tokeniser: Tokeniser = DEFAULT
+    tokenizer: Tokenizer = DEFAULT
 
     def score(self, batch: Batch) -> Floats:
-        return tokens(batch, Need.RESPONSE, self.tokeniser).lengths.astype(np.float64)
+        return tokens(batch, Need.RESPONSE, self.tokenizer).lengths.astype(np.float64)

@@ -4,8 +4,8 @@
     nlg-bleu-n = (p_1 * ... * p_n)^(1/n) * BP
     BP = exp(1 - 1 / ratio) if ratio < 1, else 1;  ratio = (words of the response + 1e-15) / (closest reference + 1e-9)
 
-It is the BLEU of papers that used nlg-eval or coco-caption, among them most that correlate BLEU with judgements of
-dialogue by people; it is not sacreBLEU's (`bleu(per=corpus,tokeniser=13a)`). One value per response and then the mean
+It is the BLEU of papers that used nlg-eval or coco-caption, among them most that correlate BLEU with judgments of
+dialogue by people; it is not sacreBLEU's (`bleu(per=corpus,tokenizer=13a)`). One value per response and then the mean
 (`per=response`), or the value of the summed counts (`per=corpus`), which is the one that nlg-eval prints for a file.
 Words are split at white space and keep their case, as there.
 
@@ -32,7 +32,7 @@ from dialeval.core.arrays import Floats, Ints
 from dialeval.core.batch import Batch, Need
 from dialeval.metrics.bleu_counts import NO_REFERENCE, Order, bleu_counts
 from dialeval.metrics.counting import CountMetric, Flags, Per
-from dialeval.text.tokenizers import DEFAULT, Tokeniser
+from dialeval.text.tokenizers import DEFAULT, Tokenizer
 
 TINY, SMALL = 1e-15, 1e-9
 """What coco-caption adds to matches and to n-grams, so that no precision is 0 or divided by 0."""
@@ -50,7 +50,7 @@ class NlgBleu(CountMetric):
 
     n: Order = 4
     per: Per = "response"
-    tokeniser: Tokeniser = DEFAULT
+    tokenizer: Tokenizer = DEFAULT
 
     @property
     def of_corpus(self) -> bool:
@@ -61,7 +61,7 @@ class NlgBleu(CountMetric):
         return 2 + 2 * self.n
 
     def row_counts(self, batch: Batch) -> tuple[Ints, Flags]:
-        counts = bleu_counts(batch, self.tokeniser)
+        counts = bleu_counts(batch, self.tokenizer)
         lengths = (counts.response_lengths, counts.reference_lengths)
         columns = np.column_stack((*lengths, counts.matches[:, : self.n], counts.totals[:, : self.n]))
         return columns, counts.reference_lengths != NO_REFERENCE

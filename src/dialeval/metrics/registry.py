@@ -238,7 +238,7 @@ _BUILT_IN: Mapping[Need, Sequence[str]] = {
         "dialeval.metrics.rouge_score:RougeScore",
         "dialeval.metrics.chrf:Chrf",
         "dialeval.judges.adem:Adem",
-        "dialeval.judges.judge:Judgement",
+        "dialeval.judges.judge:Judgment",
     ),
     Need.HYPOTHESES: ("dialeval.suites.lsdscc.metrics:Coverage",),
     Need.TASK_TURNS: (

@@ -7,7 +7,7 @@
 LCS is the length of the longest common subsequence of words. Precision and recall each take the best reference, not
 necessarily the same one, and recall weighs more (beta = 1.2): the definition of coco-caption, which nlg-eval and with
 it most papers on dialogue use. One value per response, then the mean. Words are split at white space and their case is
-kept, as nlg-eval does; `tokeniser=lower-words.1` ignores case.
+kept, as nlg-eval does; `tokenizer=lower-words.1` ignores case.
 
 Paper: Lin 2004, "ROUGE: A Package for Automatic Evaluation of Summaries", ACL workshop.
 
@@ -40,7 +40,7 @@ from dialeval.core.errors import SettingError
 from dialeval.core.fold import RowMetric
 from dialeval.core.kernels import count_ones, kernel
 from dialeval.metrics.bleu_counts import SHORT, STEP, equal_words
-from dialeval.text.tokenizers import DEFAULT, Tokeniser, tokens
+from dialeval.text.tokenizers import DEFAULT, Tokenizer, tokens
 
 
 @kernel
@@ -109,7 +109,7 @@ class RougeL(RowMetric):
     bounds = (0.0, 1.0)
 
     beta: float = 1.2
-    tokeniser: Tokeniser = DEFAULT
+    tokenizer: Tokenizer = DEFAULT
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -117,8 +117,8 @@ class RougeL(RowMetric):
             raise SettingError(f"rouge weighs recall beta times as much as precision; beta={self.beta} is not possible")
 
     def score(self, batch: Batch) -> Floats:
-        responses = tokens(batch, Need.RESPONSE, self.tokeniser)
-        references = tokens(batch, Need.REFERENCE, self.tokeniser)
+        responses = tokens(batch, Need.RESPONSE, self.tokenizer)
+        references = tokens(batch, Need.REFERENCE, self.tokenizer)
         lists = batch.lists(Need.REFERENCE).offsets
         common = longest_common(responses, references, lists)
         rows = row_numbers(lists)

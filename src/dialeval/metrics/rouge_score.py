@@ -6,8 +6,8 @@
 
 with F1 = 2 p r / (p + r), and LCS the length of the longest common subsequence of words. Of several references the one
 with the highest F1 counts. One value per response, then the mean, from 0 to 1. Words are those of rouge-score without
-its stemmer (`tokeniser=rouge`): lower case, and whatever is no letter or digit of ASCII splits, so that it says nothing
-about other scripts; choose another tokeniser for these. `rouge-l` is the definition of coco-caption and nlg-eval, which
+its stemmer (`tokenizer=rouge`): lower case, and whatever is no letter or digit of ASCII splits, so that it says nothing
+about other scripts; choose another tokenizer for these. `rouge-l` is the definition of coco-caption and nlg-eval, which
 most papers on dialogue print.
 
 Paper: Lin 2004, "ROUGE: A Package for Automatic Evaluation of Summaries", ACL workshop.
@@ -28,7 +28,7 @@ from dialeval.core.batch import Batch, Need
 from dialeval.core.fold import RowMetric
 from dialeval.metrics.bleu_counts import BleuCounts
 from dialeval.metrics.rouge import best_of_rows, longest_common
-from dialeval.text.tokenizers import Tokeniser, tokens
+from dialeval.text.tokenizers import Tokenizer, tokens
 
 
 @dataclass(frozen=True)
@@ -42,11 +42,11 @@ class RougeScore(RowMetric):
     bounds = (0.0, 1.0)
 
     of: Literal["1", "2", "l"] = "l"
-    tokeniser: Tokeniser = "rouge"
+    tokenizer: Tokenizer = "rouge"
 
     def score(self, batch: Batch) -> Floats:
-        responses = tokens(batch, Need.RESPONSE, self.tokeniser)
-        references = tokens(batch, Need.REFERENCE, self.tokeniser)
+        responses = tokens(batch, Need.RESPONSE, self.tokenizer)
+        references = tokens(batch, Need.REFERENCE, self.tokenizer)
         lists = batch.lists(Need.REFERENCE).offsets
         rows = row_numbers(lists)
         if self.of == "l":
@@ -54,7 +54,7 @@ class RougeScore(RowMetric):
         else:
             shorter = int(self.of) - 1
             pairs = batch.derived(
-                ("pair counts", self.tokeniser),
+                ("pair counts", self.tokenizer),
                 lambda: BleuCounts.of(responses.take(rows), references, np.arange(len(rows) + 1)),
             )
             common = pairs.matches[:, shorter]

@@ -19,7 +19,7 @@ from dialeval.core.columns import DIGEST_LENGTH, TextColumn
 from dialeval.io.vectors import WordVectors
 from dialeval.text.ngrams import COUNTED_TEXTS, count_texts
 from dialeval.text.resampled import NgramValues
-from dialeval.text.tokenizers import DEFAULT, UNKNOWN, Oov, Tokeniser, tokenise
+from dialeval.text.tokenizers import DEFAULT, UNKNOWN, Oov, Tokenizer, tokenize
 from dialeval.text.vocabulary import Vocabulary
 
 Mask = npt.NDArray[np.bool_]
@@ -91,11 +91,11 @@ class KnownWords:
         vocabulary: Vocabulary,
         listed: Vocabulary | TextColumn | None,
         vectors: VectorTable | None,
-        tokeniser: Tokeniser = DEFAULT,
+        tokenizer: Tokenizer = DEFAULT,
     ) -> None:
-        self._vocabulary, self._given, self._vectors, self._tokeniser = vocabulary, listed, vectors, tokeniser
-        self._listed = all_words(listed, tokeniser) if isinstance(listed, TextColumn) else listed
-        self._others: dict[Tokeniser, KnownWords] = {}
+        self._vocabulary, self._given, self._vectors, self._tokenizer = vocabulary, listed, vectors, tokenizer
+        self._listed = all_words(listed, tokenizer) if isinstance(listed, TextColumn) else listed
+        self._others: dict[Tokenizer, KnownWords] = {}
         self._unknown = vocabulary.add(TextColumn.from_strings([UNKNOWN]))[0]
         self._mask: Mask = np.empty(0, np.bool_)
         self._lock = Lock()
@@ -107,14 +107,14 @@ class KnownWords:
         parts = f"{listed} {self._vectors.digest if self._vectors else ''}"
         return hashlib.sha256(parts.encode()).hexdigest()[:DIGEST_LENGTH]
 
-    def by(self, tokeniser: Tokeniser) -> KnownWords:
+    def by(self, tokenizer: Tokenizer) -> KnownWords:
         """Return the words that are known to a tokenizer: others where they are those of the training text."""
-        if tokeniser == self._tokeniser or not isinstance(self._given, TextColumn):
+        if tokenizer == self._tokenizer or not isinstance(self._given, TextColumn):
             return self
         with self._lock:
-            if tokeniser not in self._others:
-                self._others[tokeniser] = KnownWords(self._vocabulary, self._given, self._vectors, tokeniser)
-            return self._others[tokeniser]
+            if tokenizer not in self._others:
+                self._others[tokenizer] = KnownWords(self._vocabulary, self._given, self._vectors, tokenizer)
+            return self._others[tokenizer]
 
     def mask(self) -> Mask:
         """Return whether each word that has occurred so far is known."""
@@ -149,23 +149,23 @@ class TrainText:
         """What the text is, for signatures."""
         return self.texts.digest
 
-    def shares(self, n: int, tokeniser: Tokeniser, oov: Oov) -> NgramValues:
+    def shares(self, n: int, tokenizer: Tokenizer, oov: Oov) -> NgramValues:
         """Return the relative frequency of each n-gram of one or two words."""
-        key = (n, tokeniser, oov)
+        key = (n, tokenizer, oov)
         with self._lock:
             if key not in self._shares:
-                unified = self._known.by(tokeniser).unified if oov == "unk" else None
-                counts = count_texts(self.texts, self._vocabulary, n, tokeniser, unified)
+                unified = self._known.by(tokenizer).unified if oov == "unk" else None
+                counts = count_texts(self.texts, self._vocabulary, n, tokenizer, unified)
                 shares = counts.counts / max(counts.total, 1)
                 self._shares[key] = NgramValues(counts.keys[:, 0], shares, n, self._vocabulary)
             return self._shares[key]
 
 
-def all_words(texts: TextColumn, tokeniser: Tokeniser = DEFAULT) -> Vocabulary:
+def all_words(texts: TextColumn, tokenizer: Tokenizer = DEFAULT) -> Vocabulary:
     """Return every word of some texts."""
     vocabulary = Vocabulary()
     for start in range(0, len(texts), COUNTED_TEXTS):
-        tokenise(texts.slice(start, start + COUNTED_TEXTS), vocabulary, tokeniser)
+        tokenize(texts.slice(start, start + COUNTED_TEXTS), vocabulary, tokenizer)
     return vocabulary
 
 

@@ -373,7 +373,7 @@ def _intervals_of(comparison: Comparison) -> str:
     unpaired = all(design.name == "unpaired" for design in comparison.designs.values())
     kind = "studentized" if unpaired else "paired studentized"
     words = {
-        "studentised": f"{kind} bootstrap, {comparison.resamples:,} resamples",
+        "studentized": f"{kind} bootstrap, {comparison.resamples:,} resamples",
         "jackknife": "jackknife where distinct things are counted, or few dialogues differ",
         "welch": "clustered standard errors with Welch's degrees of freedom",
         "newcombe": "Newcombe for proportions",

@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 GAP = 3
 """Blanks between two columns in the terminal."""
 
-_COLOURS = {BETTER: "green", WORSE: "red"}
+_COLORS = {BETTER: "green", WORSE: "red"}
 
 
 class Table(NamedTuple):
@@ -179,12 +179,12 @@ def rich_table(columns: Iterable[Sequence[str]]) -> RichTable:
     for head in heads:
         drawn.add_column(Text(plain(head)), overflow="fold")
     for name, *figures in lines:
-        drawn.add_row(Text(plain(name)), *(Text(plain(cell), style=_colour(cell)) for cell in figures))
+        drawn.add_row(Text(plain(name)), *(Text(plain(cell), style=_color(cell)) for cell in figures))
     return drawn
 
 
-def _colour(cell: str) -> str:
-    return next((colour for mark, colour in _COLOURS.items() if mark in cell), "")
+def _color(cell: str) -> str:
+    return next((color for mark, color in _COLORS.items() if mark in cell), "")
 
 
 @dataclass(frozen=True)

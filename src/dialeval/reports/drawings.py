@@ -1,7 +1,7 @@
 """The section with a small drawing per metric: means with intervals, and how the items are spread, a line per system.
 
 A drawing is a table with inline SVG: it prints, it is read aloud, it needs no script, and the mouse shows its figures.
-All systems of a metric share one `Scale` and one set of bins (`Spread`), so that the eye may compare them. Colours and
+All systems of a metric share one `Scale` and one set of bins (`Spread`), so that the eye may compare them. Colors and
 strokes are the page's (classes, no style attributes), so that dark mode and print follow.
 """
 
@@ -124,21 +124,21 @@ class Spread:
 
 def drawings(run: Run) -> Section | None:
     """The section."""
-    colours = markup.colours(run)
-    drawn = "".join(_metric(run, at, key, colours) for at, key in enumerate(run.keys_in_order))
+    colors = markup.colors(run)
+    drawn = "".join(_metric(run, at, key, colors) for at, key in enumerate(run.keys_in_order))
     note = markup.note("All systems of a metric share one scale; the scale need not begin at zero.")
     content = f'{note}<div class="metrics">{drawn}</div>'
     return Section("metrics", "Metric by metric", content) if drawn else None
 
 
-def _metric(run: Run, at: int, key: str, colours: Mapping[str, str]) -> str:
+def _metric(run: Run, at: int, key: str, colors: Mapping[str, str]) -> str:
     estimates = estimates_of(run, key)
     spread = Spread.of(estimates, ITEMS_WIDTH)
     level = next((est.level for est in estimates.values()), Level.TURN)
     titles = ["Mean and interval" if any(est.interval for est in estimates.values()) else "Value of the corpus"]
     if spread is not None:
         titles.append(f"Spread over {level}s")
-    drawing = _table(key, estimates, spread, titles, colours)
+    drawing = _table(key, estimates, spread, titles, colors)
     head = f"<h3>{markup.name(key)}{markup.arrow(better_of(run, key))}</h3>"
     return f'<section class="metric" id="metric-{at}">{head}{drawing}</section>'
 
@@ -148,7 +148,7 @@ def _table(
     estimates: Mapping[str, Estimate],
     spread: Spread | None,
     titles: Sequence[str],
-    colours: Mapping[str, str],
+    colors: Mapping[str, str],
 ) -> str:
     """The drawings of a metric, a line per system, with the axes below."""
     means = scale_of_means(estimates.values(), INTERVAL_WIDTH)
@@ -161,7 +161,7 @@ def _table(
             about = f"{shown}: spread over {markup.count(est.scored, str(est.level))}"
             drawn.append(histogram(spread, name, about) if name in spread.items else "")
         cells = markup.cells(*drawn, kind="chart")
-        lines.append(f'<tr class="{colours[name]}"><th scope="row">{markup.name(name)}</th>{cells}</tr>')
+        lines.append(f'<tr class="{colors[name]}"><th scope="row">{markup.name(name)}</th>{cells}</tr>')
     if spread is not None:
         axes.append(axis(spread.scale))
     below = f"<tr><td></td>{markup.cells(*axes, kind='chart')}</tr>"
@@ -232,7 +232,7 @@ _STYLE = (
     ".dialeval-plot .range{stroke:#2a8a94;stroke-width:2}.dialeval-plot .mean{fill:#2a8a94}"
     ".dialeval-plot .bar{fill:#2a8a9488}"
 )
-"""Colours that are read on light and on dark paper alike; the names hold within the drawing only."""
+"""Colors that are read on light and on dark paper alike; the names hold within the drawing only."""
 
 
 @dataclass(frozen=True)

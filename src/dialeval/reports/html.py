@@ -54,7 +54,7 @@ if TYPE_CHECKING:
 
 ASSETS = Path(__file__).with_name("assets")
 _THEME = (
-    '<button type="button" id="theme" hidden aria-label="Colours"><span aria-hidden="true">◐</span> '
+    '<button type="button" id="theme" hidden aria-label="Colors"><span aria-hidden="true">◐</span> '
     '<span id="theme-now">Auto</span></button>'
 )
 
@@ -93,7 +93,7 @@ def page(title: str, lead: str, sections: Sequence[Section], data: str, scripts:
 
 
 def heading(title: str, lead: str) -> str:
-    """The head of a page: its title, the choice of colours, and some markup."""
+    """The head of a page: its title, the choice of colors, and some markup."""
     shown = escape(plain(title))
     return f'<header><div class="top"><h1><bdi dir="auto">{shown}</bdi></h1>{_THEME}</div>{lead}</header>\n'
 

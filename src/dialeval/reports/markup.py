@@ -19,8 +19,8 @@ if TYPE_CHECKING:
     from dialeval.reports.documents import Document
 
 
-COLOURS = 8
-"""Colours that systems have in the page's style; the ninth system has the first one's again."""
+COLORS = 8
+"""Colors that systems have in the page's style; the ninth system has the first one's again."""
 _ARROWS = {"higher": "↑", "lower": "↓"}
 
 
@@ -111,10 +111,10 @@ def arrow(better: Better | None) -> str:
     return f' <span class="way" aria-hidden="true">{_ARROWS[better]}</span>{aloud}'
 
 
-def colours(run: Run) -> dict[str, str]:
-    """The class of each system's colour; floors and ceilings have a common one."""
+def colors(run: Run) -> dict[str, str]:
+    """The class of each system's color; floors and ceilings have a common one."""
     systems = [name for name, result in run.items() if result.role == "system"]
-    own = {name: f"own-{at % COLOURS}" for at, name in enumerate(systems)}
+    own = {name: f"own-{at % COLORS}" for at, name in enumerate(systems)}
     return {name: own.get(name, "anchor") for name in run}
 
 

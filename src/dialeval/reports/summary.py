@@ -181,7 +181,7 @@ def _row(title: str, cells: Iterable[str]) -> str:
 def _system_name(page: _Page, name: str) -> str:
     """Return the name of a system with its color, its rows where not all have as many, and its role."""
     run, comparison = page.run, page.comparison
-    swatch = f'<span class="system-name {markup.colours(run)[name]}"><span class="swatch"></span>'
+    swatch = f'<span class="system-name {markup.colors(run)[name]}"><span class="swatch"></span>'
     role = "baseline" if comparison is not None and name == comparison.baseline else run[name].role
     shown = "" if role == "system" else markup.span("role", role)
     return f"{swatch}{markup.name(name)}{_rows(run, name)}{shown}</span>"

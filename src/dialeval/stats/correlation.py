@@ -274,8 +274,8 @@ def _pearson_resampled(points: Points, counts: Ints) -> Floats:
     """Compute r from sums per cluster: what a resample needs of them is one product of matrices."""
     if not len(points) or _constant(points.first) or _constant(points.second):
         return np.full(len(counts), np.nan)
-    # Standardised before, so that sums of squares lose no digits.
-    x, y = (standardised(column) for column in (points.first, points.second))
+    # Standardized before, so that sums of squares lose no digits.
+    x, y = (standardized(column) for column in (points.first, points.second))
     terms = (np.ones(len(x)), x, y, x * x, y * y, x * y)
     clusters = counts.shape[1]
     sums = np.column_stack([np.bincount(points.clusters, term, minlength=clusters) for term in terms])
@@ -288,11 +288,11 @@ def _pearson_resampled(points: Points, counts: Ints) -> Floats:
     return clipped
 
 
-def standardised(column: Floats) -> Floats:
+def standardized(column: Floats) -> Floats:
     """Return the values with mean 0 and standard deviation 1; the column is not constant."""
-    centred: Floats = column - column.mean()
-    centred /= math.sqrt(float(centred @ centred) / len(column))
-    return centred
+    centered: Floats = column - column.mean()
+    centered /= math.sqrt(float(centered @ centered) / len(column))
+    return centered
 
 
 def _rank_correlations(points: Points, counts: Ints) -> tuple[Floats, Floats]:
@@ -313,7 +313,7 @@ def kurtosis(column: Floats) -> float:
     """Return the fourth moment over the squared variance: 3 for normal values, more with heavy tails; NaN for none."""
     if _constant(column):
         return math.nan
-    return float((standardised(column) ** 4).mean())
+    return float((standardized(column) ** 4).mean())
 
 
 def spearman_matrix(columns: Mapping[str, Floats]) -> Floats:

@@ -37,7 +37,7 @@ from typing import NamedTuple
 import numpy as np
 
 from dialeval.core.arrays import Floats, Ints
-from dialeval.stats.resampling import Influence, draws, studentised
+from dialeval.stats.resampling import Influence, draws, studentized
 
 FEW, LEAST_WORTH = 20, 10
 """With fewer clusters, or fewer effective clusters (`Influence.worth`), errors are rough."""
@@ -86,7 +86,7 @@ class ClusterSums:
         changes = (len(self.sums) - 1) * self.changes
         influence = Influence(self.mean, changes - float(changes.mean()), self.counts / self.counts.mean())
         again = draws(len(lines), resamples, seed)
-        return Resampled(influence, values, studentised({"": influence}, {"": values}, again)[""])
+        return Resampled(influence, values, studentized({"": influence}, {"": values}, again)[""])
 
 
 @dataclass(frozen=True)

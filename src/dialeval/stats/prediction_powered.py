@@ -508,9 +508,9 @@ def combine_judges(systems: Sequence[RatedSystem], seed: int) -> list[Floats]:
     weights = 1 / np.concatenate([each.probability for each in systems])
     dialogue = np.concatenate([each.dialogue for each in systems])
     fold = np.random.default_rng(seed).permutation(int(dialogue.max(initial=0)) + 1)[dialogue] % FOLDS
-    centred = judges - judges.mean(axis=0)
-    spread = centred.std(axis=0)
-    design = np.column_stack([np.ones(len(centred)), centred / np.where(spread > 0, spread, 1)])
+    centered = judges - judges.mean(axis=0)
+    spread = centered.std(axis=0)
+    design = np.column_stack([np.ones(len(centered)), centered / np.where(spread > 0, spread, 1)])
     made = np.zeros(len(people))
     rated = ~np.isnan(people)
     for number in range(FOLDS):

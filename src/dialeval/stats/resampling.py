@@ -15,7 +15,7 @@ cluster k over their mean:
     error* = sqrt(sum of c(k) (u(k) - (T* - T) w(k))^2 / (K (K - 1))) / (sum of c(k) w(k) / K)
 
 For a mean over the rows of unequal dialogues this is the usual error of a ratio of sums; for a corpus value it is that
-of its linear part, which needs no further evaluation. `studentised` returns the changes (T* - T) error / error*: how
+of its linear part, which needs no further evaluation. `studentized` returns the changes (T* - T) error / error*: how
 far T* is from T, in units of the resample's own error. They vary as T does from one data set to the next, also with few
 and unequal dialogues, where T* - T varies too little.
 
@@ -212,10 +212,10 @@ class Influence:
         return len(self.changes) < SKEWED * self.skewness**2
 
 
-def studentised(
+def studentized(
     influences: Mapping[str, Influence], drawn: Mapping[str, Floats], draws: Iterable[Ints]
 ) -> dict[str, Floats]:
-    """The studentised changes of values in resamples, by key; `drawn` has the values, `draws` the resamples."""
+    """The studentized changes of values in resamples, by key; `drawn` has the values, `draws` the resamples."""
     keys = [key for key in influences if key in drawn]
     if not keys:
         return {}
@@ -286,15 +286,15 @@ _normal = NormalDist()
 
 def interval_of_changes(
     influence: Influence, changes: Floats | None, level: float, clusters: int
-) -> tuple[tuple[float, float], Literal["studentised", "jackknife"]]:
-    """The value -+ the change that a share `level` of the studentised changes stay within, and how it was made.
+) -> tuple[tuple[float, float], Literal["studentized", "jackknife"]]:
+    """The value -+ the change that a share `level` of the studentized changes stay within, and how it was made.
 
     By the jackknife where there are no changes (kinds), or too many of them are infinite: with two systems that differ
     in one dialogue only, a third of all resamples lack it and do not vary.
     """
     half = math.inf if changes is None or math.isnan(influence.error) else largest_of(changes, level)
     if math.isfinite(half):
-        return (influence.value - half, influence.value + half), "studentised"
+        return (influence.value - half, influence.value + half), "studentized"
     half = two_sided_t(level, clusters) * influence.error
     return (influence.value - half, influence.value + half), "jackknife"
 

@@ -2,11 +2,11 @@
 
 All work on clusters: dialogues, or single rows where rows stand alone. With d the difference of two values:
 
-- randomisation: if the systems were the same, it would not matter whose dialogue is whose. In each trial the two
+- randomization: if the systems were the same, it would not matter whose dialogue is whose. In each trial the two
   exchange some dialogues, each with probability one half; p = (trials with |d'| >= |d|, plus 1) / (trials + 1). Where
   there are no more ways to exchange dialogues than trials, every way is tried once and p is exact.
-- paired bootstrap: both systems are found anew for the same resamples; p = (resamples whose studentised change
-  (`influence`) is at least |d|, plus 1) / (resamples + 1), two-sided. Without studentising, resamples of ten dialogues
+- paired bootstrap: both systems are found anew for the same resamples; p = (resamples whose studentized change
+  (`influence`) is at least |d|, plus 1) / (resamples + 1), two-sided. Without studentizing, resamples of ten dialogues
   vary so little that the test would find a difference in 9 to 15% of cases without one, at 5%. p is at least 2 / 2^K,
   which is the least that an exact test over K dialogues can give.
 - Holm: with m tests, the smallest p is multiplied by m, the next by m - 1, and so on, never below one before it.

@@ -31,7 +31,7 @@ from dialeval.core.columns import TextColumn, TokenColumn
 from dialeval.core.fold import Reduction
 from dialeval.core.gate import UnfitError, check_array
 from dialeval.core.kernels import kernel
-from dialeval.text.tokenizers import Oov, Tokeniser, tokenise, tokens
+from dialeval.text.tokenizers import Oov, Tokenizer, tokenize, tokens
 from dialeval.text.vocabulary import Vocabulary
 
 _ODD = np.uint64(0x9E3779B97F4A7C15)
@@ -83,7 +83,7 @@ def _sort_digit(keys, counts, sorted_keys, sorted_counts, places, shift, digits)
 
 @kernel
 def add_equal(keys, counts):  # type: ignore[no-untyped-def]
-    """Make one of equal neighbours, with the sum of their counts, in place; gives how many are left."""
+    """Make one of equal neighbors, with the sum of their counts, in place; gives how many are left."""
     size = 0
     for i in range(keys.shape[0]):
         if size > 0 and keys[i] == keys[size - 1]:
@@ -584,27 +584,27 @@ class NgramTotals:
 
 
 def count_texts(
-    texts: TextColumn, vocabulary: Vocabulary, n: int, tokeniser: Tokeniser, unified: Callable[[Ids], Ids] | None
+    texts: TextColumn, vocabulary: Vocabulary, n: int, tokenizer: Tokenizer, unified: Callable[[Ids], Ids] | None
 ) -> NgramCounts:
     """The n-gram counts of texts of any number, a part at a time; `unified` maps word ids before they are counted."""
     sums = Reduction(NgramCounts.merge, lambda: NgramCounts.empty(n))
     for start in range(0, len(texts), COUNTED_TEXTS):
         slice_ = texts.slice(start, start + COUNTED_TEXTS)
-        part = tokenise(slice_, vocabulary, tokeniser)
+        part = tokenize(slice_, vocabulary, tokenizer)
         slice_.release()
         ids = part.ids if unified is None else unified(part.ids)
         sums.add(NgramCounts.of(NgramColumn.of(TokenColumn(ids, part.offsets, vocabulary), n), vocabulary))
     return sums.result()
 
 
-def ngrams(batch: Batch, need: Need, n: int, tokeniser: Tokeniser, oov: Oov = "self") -> NgramColumn:
+def ngrams(batch: Batch, need: Need, n: int, tokenizer: Tokenizer, oov: Oov = "self") -> NgramColumn:
     """The n-grams of a batch's texts; computed once for all metrics of the batch."""
-    words = tokens(batch, need, tokeniser, oov)
-    return batch.derived(("ngrams", need, n, tokeniser, oov), lambda: NgramColumn.of(words, n))
+    words = tokens(batch, need, tokenizer, oov)
+    return batch.derived(("ngrams", need, n, tokenizer, oov), lambda: NgramColumn.of(words, n))
 
 
-def ngram_counts(batch: Batch, need: Need, n: int, tokeniser: Tokeniser, oov: Oov = "self") -> NgramCounts:
+def ngram_counts(batch: Batch, need: Need, n: int, tokenizer: Tokenizer, oov: Oov = "self") -> NgramCounts:
     """The n-gram counts of a batch; computed once for all metrics of the batch."""
-    column = ngrams(batch, need, n, tokeniser, oov)
+    column = ngrams(batch, need, n, tokenizer, oov)
     vocabulary = cast(Vocabulary, batch.vocabulary)
-    return batch.derived(("ngram counts", need, n, tokeniser, oov), lambda: NgramCounts.of(column, vocabulary))
+    return batch.derived(("ngram counts", need, n, tokenizer, oov), lambda: NgramCounts.of(column, vocabulary))

@@ -6,7 +6,7 @@ resample then adds up the counts of its clusters.
 Kernels over resamples of clusters: different words in segments and in moving windows.
 
 A segment begins somewhere in a cluster, and the whole segments within the cluster follow from where; these are counted
-once. What is left to a resample are the words at both ends of a cluster, which are in segments with its neighbours.
+once. What is left to a resample are the words at both ends of a cluster, which are in segments with its neighbors.
 Windows are added up once for the whole text; a resample has those of its runs of consecutive clusters, and others where
 two runs meet.
 """
@@ -305,7 +305,7 @@ class NgramValues:
             return np.full(len(keys), np.nan)
         if len(self.keys) < _CACHED_KEYS:
             return self._looked_up(keys)
-        # In ascending order neighbours are looked for in the same place, and most of the time goes into fetching it.
+        # In ascending order neighbors are looked for in the same place, and most of the time goes into fetching it.
         order = np.argsort(keys)
         values = np.empty(len(keys))
         values[order] = self._looked_up(keys[order])

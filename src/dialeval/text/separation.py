@@ -1,4 +1,4 @@
-"""Tokenisers that set characters apart: `13a`, `zh` and `intl` of sacreBLEU, and the words of rouge-score.
+"""Tokenizers that set characters apart: `13a`, `zh` and `intl` of sacreBLEU, and the words of rouge-score.
 
 - `13a`: mteval-v13a, sacreBLEU's default. Symbols stand alone; so do `.` and `,` but between digits, and a hyphen
   behind a digit. Entities such as `&quot;` are characters, line feeds are blanks, `<skipped>` is nothing.
@@ -11,17 +11,17 @@ What is a number or a symbol in `intl` is what the package regex says, as in sac
 characters that were added to Unicode lately may be split differently with an older version of it.
 
 Edge cases: blanks at the end of a text do not count, and under `zh` those before it neither. A stop at either end of a
-text stands alone under `13a`; under `zh` and `intl` only if its neighbour is no digit (`in 1999.` ends in `1999.`).
+text stands alone under `13a`; under `zh` and `intl` only if its neighbor is no digit (`in 1999.` ends in `1999.`).
 
-Kernels: split texts by the rules of sacreBLEU's tokenisers, without a copy of the text.
+Kernels: split texts by the rules of sacreBLEU's tokenizers, without a copy of the text.
 
 These rules only ever put blanks into a text, so that every token is a stretch of its bytes. A character has one of a
 few kinds, which a table says by its code point; `separation` has the tables. What becomes of a stop (`.` and `,`, or
-any punctuation) depends on its neighbours. Of a run of k stops between x and y all stand alone, but for the last,
+any punctuation) depends on its neighbors. Of a run of k stops between x and y all stand alone, but for the last,
 
     which stays with y if y is a digit, and x is a digit just where k is odd.
 
-That is what two substitutions over neighbouring characters come to, (not a digit)(stop) and then (stop)(not a digit),
+That is what two substitutions over neighboring characters come to, (not a digit)(stop) and then (stop)(not a digit),
 since a match of the first takes in two characters and the next begins behind them. Where the text is not padded with
 blanks its two ends match neither substitution, so they count as digits here.
 """

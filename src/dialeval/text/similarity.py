@@ -92,7 +92,7 @@ def token_sort_ratio(one: str, other: str, matching: Matching = "blocks") -> int
     from rapidfuzz.distance import Indel
 
     characters = len(one) + len(other)
-    # Not Indel.normalized_similarity: 1 - distance / characters is rounded twice, and half of a per cent may be lost.
+    # Not Indel.normalized_similarity: 1 - distance / characters is rounded twice, and half of a percent may be lost.
     return round(100 * ((characters - Indel.distance(one, other)) / characters))
 
 

@@ -1,9 +1,9 @@
-"""Tokenisers: named and versioned ways to take a text apart.
+"""Tokenizers: named and versioned ways to take a text apart.
 
-The name of a tokeniser stands in the signature of every number made with it. Ours have a version that grows whenever
+The name of a tokenizer stands in the signature of every number made with it. Ours have a version that grows whenever
 the same text would be split differently than before; the others are those of the programs that define them.
 
-- `words.1`: split at white space as `str.split()` does (the convention of tokenised response files);
+- `words.1`: split at white space as `str.split()` does (the convention of tokenized response files);
 - `lower-words.1`: the same after `str.lower()`;
 - `13a`, `intl`, `zh`: as sacreBLEU; `char`: every character that is no white space, as sacreBLEU;
 - `ja`: as sacreBLEU's `ja-mecab`, with the extra `ja`;
@@ -39,7 +39,7 @@ from dialeval.text import separation as _kernel
 from dialeval.text.separation import ids_of_characters, kinds_of, split_13a, split_intl, split_rouge, split_zh
 from dialeval.text.vocabulary import Vocabulary, space_width
 
-# Tokenisers of other libraries: `unicode`, the words of UAX #29, and `ja`, Japanese words by MeCab.
+# Tokenizers of other libraries: `unicode`, the words of UAX #29, and `ja`, Japanese words by MeCab.
 #
 # - `unicode`: a text is cut at the word boundaries of Unicode's annex 29, and what is only white space is left out.
 #   Punctuation and emoji are words of their own, a letter keeps its marks. It needs no dictionary: letters of scripts
@@ -88,13 +88,13 @@ def _tagger() -> Any:
         known = _taggers.tagger = MeCab.Tagger(f"{ipadic.MECAB_ARGS} -Owakati")
         words = known.dictionary_info().size
         if words != IPADIC_WORDS:
-            raise SettingError(f"the tokeniser ja needs IPADIC with {IPADIC_WORDS:,} words; this one has {words:,}")
+            raise SettingError(f"the tokenizer ja needs IPADIC with {IPADIC_WORDS:,} words; this one has {words:,}")
     return known
 
 
 def _lacking(name: str) -> SettingError:
     return SettingError(
-        f"the tokeniser {name} needs a library that is not installed; run: pip install 'dialeval[{name}]'"
+        f"the tokenizer {name} needs a library that is not installed; run: pip install 'dialeval[{name}]'"
     )
 
 
@@ -103,11 +103,11 @@ def lowered(texts: TextColumn) -> TextColumn:
     return TextColumn.from_strings([text.lower() for text in texts])
 
 
-Tokeniser = Literal["words.1", "lower-words.1", "13a", "intl", "zh", "char", "ja", "unicode", "rouge", "auto"]
-"""The name of a tokeniser, as metrics annotate the setting."""
+Tokenizer = Literal["words.1", "lower-words.1", "13a", "intl", "zh", "char", "ja", "unicode", "rouge", "auto"]
+"""The name of a tokenizer, as metrics annotate the setting."""
 
-DEFAULT: Tokeniser = "words.1"
-AUTO: Tokeniser = "auto"
+DEFAULT: Tokenizer = "words.1"
+AUTO: Tokenizer = "auto"
 
 
 def _split_characters(texts: TextColumn, vocabulary: Vocabulary) -> TokenColumn:
@@ -116,7 +116,7 @@ def _split_characters(texts: TextColumn, vocabulary: Vocabulary) -> TokenColumn:
     return TokenColumn(ids_of_characters(split.ids, vocabulary), split.offsets, vocabulary)
 
 
-_SPLITTERS: Mapping[Tokeniser, Callable[[TextColumn, Vocabulary], TokenColumn]] = {
+_SPLITTERS: Mapping[Tokenizer, Callable[[TextColumn, Vocabulary], TokenColumn]] = {
     "words.1": lambda texts, vocabulary: vocabulary.split(texts),
     "lower-words.1": lambda texts, vocabulary: vocabulary.split(lowered(texts)),
     "13a": split_13a,
@@ -134,28 +134,28 @@ Oov = Literal["self", "unk"]
 UNKNOWN = "<unk>"
 
 
-def tokenise(texts: TextColumn, vocabulary: Vocabulary, tokeniser: Tokeniser = DEFAULT) -> TokenColumn:
+def tokenize(texts: TextColumn, vocabulary: Vocabulary, tokenizer: Tokenizer = DEFAULT) -> TokenColumn:
     """The tokens of texts over a vocabulary, new words being added to it."""
-    if tokeniser == AUTO:
-        raise SettingError("the tokeniser auto is chosen by an evaluation, from all texts; name one to split by it")
-    return _SPLITTERS[tokeniser](texts, vocabulary)
+    if tokenizer == AUTO:
+        raise SettingError("the tokenizer auto is chosen by an evaluation, from all texts; name one to split by it")
+    return _SPLITTERS[tokenizer](texts, vocabulary)
 
 
-def tokens(batch: Batch, need: Need, tokeniser: Tokeniser = DEFAULT, oov: Oov = "self") -> TokenColumn:
+def tokens(batch: Batch, need: Need, tokenizer: Tokenizer = DEFAULT, oov: Oov = "self") -> TokenColumn:
     """The tokens of a batch's texts, computed once for all metrics of the batch.
 
     Of a need with several texts per row it is the tokens of each text, one text a row: `Batch.lists` or, of a context,
     `Batch.contexts` says whose.
     """
     if oov == "unk" and batch.has(Need.VOCABULARY):
-        split, known = tokens(batch, need, tokeniser), batch.resource(Need.VOCABULARY).by(tokeniser)
+        split, known = tokens(batch, need, tokenizer), batch.resource(Need.VOCABULARY).by(tokenizer)
         return batch.derived(
-            ("tokens", need, tokeniser, oov),
+            ("tokens", need, tokenizer, oov),
             lambda: TokenColumn(known.unified(split.ids), split.offsets, split.vocabulary),
         )
     texts = batch.values(need)
     vocabulary = cast(Vocabulary, batch.vocabulary)
-    return batch.derived(("tokens", need, tokeniser), lambda: tokenise(texts, vocabulary, tokeniser))
+    return batch.derived(("tokens", need, tokenizer), lambda: tokenize(texts, vocabulary, tokenizer))
 
 
 # Moses: text split into tokens and put together again, by the rules of the Moses scripts for English.
@@ -299,10 +299,10 @@ def _moses() -> tuple[Callable[[str], Any], Callable[[Any], Any]]:
     return MosesTokenizer(lang="en").tokenize, MosesDetokenizer(lang="en").detokenize
 
 
-# Scripts: which tokeniser suits the texts of a run, and texts that the chosen one cannot split.
+# Scripts: which tokenizer suits the texts of a run, and texts that the chosen one cannot split.
 #
 # Some scripts put no blanks between words. `words.1` takes a whole sentence of them for one word. `ScriptCounts`
-# counts the letters of all texts by kind of script, and `chosen` names a tokeniser:
+# counts the letters of all texts by kind of script, and `chosen` names a tokenizer:
 #
 #     fewer than LEAST_SHARE of the letters are of scripts without blanks            words.1
 #     most of those are Chinese or Japanese, with LEAST_SHARE of kana among them     ja
@@ -319,8 +319,8 @@ LEAST_SHARE = 0.1
 MOST_SHARE = 0.5
 LONG_RUN = 5
 
-BY_BLANKS: tuple[Tokeniser, ...] = ("words.1", "lower-words.1", "13a", "intl")
-"""Tokenisers that leave a sentence without blanks whole."""
+BY_BLANKS: tuple[Tokenizer, ...] = ("words.1", "lower-words.1", "13a", "intl")
+"""Tokenizers that leave a sentence without blanks whole."""
 
 _NO_LETTER_KIND, _LETTER_KIND, _CHINESE_LETTERS, _KANA, _UNSPACED = range(5)
 _KINDS = 5
@@ -334,7 +334,7 @@ _RANGES = {
     ),
     _CHINESE_LETTERS: ((0x3400, 0x4DBF), (0x4E00, 0x9FFF), (0xF900, 0xFAFF), (0x20000, 0x3FFFF), (0x3005, 0x3007)),
     _KANA: ((0x3041, 0x30FF), (0x31F0, 0x31FF), (0xFF66, 0xFF9F), (0x1B000, 0x1B16F)),
-    _UNSPACED: (  # Thai, Lao, Tibetan, Burmese, Khmer and their neighbours
+    _UNSPACED: (  # Thai, Lao, Tibetan, Burmese, Khmer and their neighbors
         *((0x0E01, 0x0E3A), (0x0E40, 0x0E4E), (0x0E81, 0x0ECE), (0x0F40, 0x0FBC), (0x1000, 0x103F), (0x1050, 0x108F)),
         *((0x1780, 0x17D3), (0x1950, 0x19DF), (0x1A20, 0x1A7C), (0xA9E0, 0xA9FE), (0xAA60, 0xAADF)),
     ),
@@ -353,8 +353,8 @@ def counts_of(texts: TextColumn) -> Counts:
     return tuple(counts.tolist())
 
 
-def chosen(counts: Counts) -> Tokeniser:
-    """The tokeniser for texts with so many characters of each kind."""
+def chosen(counts: Counts) -> Tokenizer:
+    """The tokenizer for texts with so many characters of each kind."""
     spaced, chinese, kana, unspaced = counts[1:]
     without_blanks = chinese + kana + unspaced
     if not without_blanks or without_blanks < LEAST_SHARE * (without_blanks + spaced):
@@ -389,23 +389,23 @@ def added(several: Sequence[Counts]) -> Counts:
     return tuple(sum(each) for each in zip((0,) * _KINDS, *several, strict=True))
 
 
-def suggested(texts: int, unsplit: int, letters: Sequence[int]) -> Tokeniser:
-    """The tokeniser for texts of which some are not split; `letters`: the characters of these, by kind."""
+def suggested(texts: int, unsplit: int, letters: Sequence[int]) -> Tokenizer:
+    """The tokenizer for texts of which some are not split; `letters`: the characters of these, by kind."""
     return "unicode" if unsplit < MOST_SHARE * texts else chosen((0, 0, *letters[_CHINESE_LETTERS:]))
 
 
 @dataclass(frozen=True)
 class UnsplitTexts(Fact[Counts, Counts]):
-    """Texts that a tokeniser left whole: how many texts there are, how many of them have a long run, its letters."""
+    """Texts that a tokenizer left whole: how many texts there are, how many of them have a long run, its letters."""
 
     need: Need
-    tokeniser: Tokeniser
+    tokenizer: Tokenizer
 
     def empty(self) -> Counts:
         return (0,) * (2 + _KINDS)
 
     def gather(self, batch: Batch) -> Counts:
-        split = tokens(batch, self.need, self.tokeniser)
+        split = tokens(batch, self.need, self.tokenizer)
         runs = _long_runs(cast(Vocabulary, split.vocabulary))
         if not runs.any():
             return (len(split), *self.empty()[1:])

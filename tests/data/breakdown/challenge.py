@@ -25,7 +25,7 @@ def log(dialogue: str = "d1", *turns: tuple[int, str]) -> dict[str, Any]:
     return {"dialogue-id": dialogue, "turns": [*made, {"turn-index": 9, "speaker": "U", "annotations": []}]}
 
 
-def labelled(dialogue: str = "d1", *entries: tuple[object, str, Any]) -> dict[str, Any]:
+def labeled(dialogue: str = "d1", *entries: tuple[object, str, Any]) -> dict[str, Any]:
     made = [
         {"turn-index": index, "labels": [{"breakdown": label, "prob-O": p[0], "prob-T": p[1], "prob-X": p[2]}]}
         for index, label, p in entries or ((2, "O", (0.7, 0.2, 0.1)), (4, "X", (0.0, 0.0, 1.0)))

@@ -13,7 +13,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from data.breakdown.challenge import SAMPLE, faults, labelled, log, write
+from data.breakdown.challenge import SAMPLE, faults, labeled, log, write
 from dialeval.core.batch import Need
 from dialeval.core.errors import DataError, Fault
 from dialeval.core.rowtable import NO_TURN
@@ -165,13 +165,13 @@ def test_hidden_files_are_no_dialogues(tmp_path: Path) -> None:
     with tarfile.open(tmp_path / "data.tar.gz", "w:gz") as archive:
         archive.add(folder, "data")
     for source in (folder, tmp_path / "data.tar.gz"):
-        assert read(source, [labelled()]).annotated.dialogues == ["d1"]
+        assert read(source, [labeled()]).annotated.dialogues == ["d1"]
 
 
 def test_a_dialogue_id_leads_out_of_no_folder(tmp_path: Path) -> None:
-    write(tmp_path, "secret.labels.json", labelled("../secret"))
+    write(tmp_path, "secret.labels.json", labeled("../secret"))
     write(tmp_path / "data", "a.log.json", log("../secret"))
-    write(tmp_path / "labels", "other.labels.json", labelled("other"))
+    write(tmp_path / "labels", "other.labels.json", labeled("other"))
     assert "there are no labels for the dialogue '../secret'" in faults(tmp_path / "data", tmp_path / "labels")[0]
 
 
@@ -187,14 +187,14 @@ def test_archives_are_not_trusted(tmp_path: Path) -> None:
     link = tarfile.TarInfo("data/d1.log.json")
     link.type, link.linkname = tarfile.SYMTYPE, "/etc/passwd"
     path = archive_of(tmp_path / "link.tar.gz", (link, b""))
-    assert "link or a device" in faults(path, [labelled()])[0]
+    assert "link or a device" in faults(path, [labeled()])[0]
     bomb = archive_of(tmp_path / "bomb.tar.gz", (tarfile.TarInfo("x.bin"), bytes(40 << 20)))
-    assert "far more than it should" in faults(bomb, [labelled()])[0]
+    assert "far more than it should" in faults(bomb, [labeled()])[0]
     twice = [(tarfile.TarInfo("data/d1.log.json"), json.dumps(log()).encode()) for _ in range(2)]
-    assert "twice" in faults(archive_of(tmp_path / "twice.tar.gz", *twice), [labelled()])[0]
+    assert "twice" in faults(archive_of(tmp_path / "twice.tar.gz", *twice), [labeled()])[0]
     (tmp_path / "broken.tar.gz").write_bytes(b"\x1f\x8b nothing")
-    assert "is damaged" in faults(tmp_path / "broken.tar.gz", [labelled()])[0]
-    assert "no such file or folder" in faults(tmp_path / "nowhere", [labelled()])[0]
+    assert "is damaged" in faults(tmp_path / "broken.tar.gz", [labeled()])[0]
+    assert "no such file or folder" in faults(tmp_path / "nowhere", [labeled()])[0]
 
 
 def test_a_device_is_no_dialogue(tmp_path: Path) -> None:

@@ -14,7 +14,7 @@ import pytest
 from hypothesis import event, given, settings
 from hypothesis import strategies as st
 
-from data.breakdown.challenge import SAMPLE, by_the_original, faults, labelled, log, matrix, write
+from data.breakdown.challenge import SAMPLE, by_the_original, faults, labeled, log, matrix, write
 from dialeval.core.batch import Need
 from dialeval.core.errors import DataError, SettingError
 from dialeval.core.rowtable import NO_TURN
@@ -24,7 +24,7 @@ from golden import mutations
 
 
 def test_annotated_turns_become_rows() -> None:
-    found = read([log()], [labelled()])
+    found = read([log()], [labeled()])
     assert matrix(found).tolist() == [[0.0, 0.7, 0.2, 0.1], [2.0, 0.0, 0.0, 1.0]]
     assert matrix(found, Need.ANNOTATIONS).tolist() == [[2.0, 1.0, 0.0], [0.0, 0.0, 3.0]]
     rows = found.systems[0]
@@ -34,20 +34,20 @@ def test_annotated_turns_become_rows() -> None:
 
 
 def test_names_of_detectors() -> None:
-    found = read([log()], {"mine": [labelled()], "theirs": [labelled()]})
+    found = read([log()], {"mine": [labeled()], "theirs": [labeled()]})
     assert [rows.system for rows in found.systems] == ["mine", "theirs"]
     both = faults(SAMPLE / "data", [SAMPLE / "keywords", SAMPLE / "keywords"])
     assert "the detector 'keywords' is also in" in both[0]
     assert "cannot read labels from int" in faults([log()], 5)[0]
-    assert "holds no dialogue" in faults([], [labelled()])[0]
+    assert "holds no dialogue" in faults([], [labeled()])[0]
     assert "labels: name no detector" in faults([log()], {}, lenient=True)[0]
-    assert "cannot read annotated dialogues from dict" in faults(log(), [labelled()])[0]
+    assert "cannot read annotated dialogues from dict" in faults(log(), [labeled()])[0]
 
 
 @given(st.data())
 @settings(max_examples=300)
 def test_by_position_and_lenient_all_that_the_original_evaluates_is_read_as_it_reads_it(data: Any) -> None:
-    dialogue, labels = log(), labelled()
+    dialogue, labels = log(), labeled()
     if data.draw(st.booleans()):
         dialogue = data.draw(mutations.document(dialogue))
     if data.draw(st.booleans()):
@@ -81,7 +81,7 @@ def test_faults_of_the_dialogues(tmp_path: Path) -> None:
     write(data, "d.log.json", log("d4"))
     write(data, "e.log.json", log("d4"))
     write(data, "f.log.json", {**log(), "dialogue-id": 5})
-    found = faults(data, [labelled("d3", (2, "O", (1, 0, 0))), labelled("d4")])
+    found = faults(data, [labeled("d3", (2, "O", (1, 0, 0))), labeled("d4")])
     for what in (
         "is no dialogue of the challenge: Object missing required field `annotations` - at `$.turns[0]`",
         "is no dialogue of the challenge: Expected `object`, got `array`",
@@ -90,7 +90,7 @@ def test_faults_of_the_dialogues(tmp_path: Path) -> None:
         "is no dialogue of the challenge: Expected `str`, got `int` - at `$.dialogue-id`",
     ):
         assert any(what in fault for fault in found), what
-    lenient = read(data, [labelled("d3", (2, "O", (1, 0, 0))), labelled("d4")], lenient=True)
+    lenient = read(data, [labeled("d3", (2, "O", (1, 0, 0))), labeled("d4")], lenient=True)
     assert lenient.annotated.dialogues == ["d3", "d4", "d4"]
 
 
@@ -101,12 +101,12 @@ def test_turns_that_only_the_original_takes_are_faults_unless_reading_is_lenient
     dialogue["turns"][2]["speaker"] = None
     dialogue["turns"][3]["speaker"] = "U"
     entries = [(index, "O", (1, 0, 0)) for index in (0, 2, 4)]
-    found = faults([dialogue], [labelled("d1", *entries)], match="position")
+    found = faults([dialogue], [labeled("d1", *entries)], match="position")
     assert [fault.split(": ", 1)[1].partition(";")[0] for fault in found] == [
         "turn 1 of the list: the turn-index is no whole number from 0 on",
         "turns 0, 2 of the list: the speaker is neither S nor U",
     ]
-    lenient = read([dialogue], [labelled("d1", *entries)], match="position", lenient=True)
+    lenient = read([dialogue], [labeled("d1", *entries)], match="position", lenient=True)
     assert lenient.annotated.turns.tolist() == [0, NO_TURN, 4]
     assert lenient.annotated.counts.tolist() == [[2, 1, 0], [0, 0, 3], [0, 1, 0]]
     assert matrix(lenient)[:, 0].tolist() == [0.0, 0.0, 0.0]
@@ -116,17 +116,17 @@ def test_turns_that_only_the_original_takes_are_faults_unless_reading_is_lenient
 def test_what_the_user_said_needs_no_annotations() -> None:
     dialogue = log()
     del dialogue["turns"][-1]["annotations"]
-    assert read([dialogue], [labelled()]).warnings == []
+    assert read([dialogue], [labeled()]).warnings == []
     dialogue["turns"][-1]["annotations"] = [{"breakdown": {}}, 5]
-    assert read([dialogue], [labelled()]).annotated.turns.tolist() == [2, 4]
+    assert read([dialogue], [labeled()]).annotated.turns.tolist() == [2, 4]
 
 
 def test_an_id_that_is_no_text_is_a_fault() -> None:
-    assert "the dialogue-id holds half a character" in faults([log("\ud800"), log()], [labelled()])[0]
+    assert "the dialogue-id holds half a character" in faults([log("\ud800"), log()], [labeled()])[0]
 
 
 def test_labels_for_unannotated_turns_shift_nothing_unless_matched_by_position() -> None:
-    labels = labelled("d1", (0, "T", (0, 1, 0)), (2, "O", (1, 0, 0)), (4, "X", (0, 0, 1)))
+    labels = labeled("d1", (0, "T", (0, 1, 0)), (2, "O", (1, 0, 0)), (4, "X", (0, 0, 1)))
     found = read([log()], [labels])
     assert matrix(found)[:, 0].tolist() == [0.0, 2.0]
     assert "MATCHING MATTERS" in found.warnings[0]
@@ -140,16 +140,16 @@ def test_labels_for_unannotated_turns_shift_nothing_unless_matched_by_position()
 
 def test_every_fault_of_every_file_at_once(tmp_path: Path) -> None:
     data, labels = tmp_path / "data", tmp_path / "labels"
-    good = labelled()["turns"]
+    good = labeled()["turns"]
     for number in range(1, 11):
         write(data, f"d{number}.log.json", log(f"d{number}"))
-    write(labels, "d1.labels.json", labelled("d2"))
+    write(labels, "d1.labels.json", labeled("d2"))
     write(labels, "d2.labels.json", {"dialogue-id": "d2", "turns": good[:1]})
-    write(labels, "d3.labels.json", labelled("d3", (2, "o", (1, 0, 0)), (4, "X", (0.9, 0.9, 0.9))))
-    write(labels, "d4.labels.json", labelled("d4", (2, "O", (-0.5, 1, 0.5)), (4, "X", (float("nan"), 0, 1))))
+    write(labels, "d3.labels.json", labeled("d3", (2, "o", (1, 0, 0)), (4, "X", (0.9, 0.9, 0.9))))
+    write(labels, "d4.labels.json", labeled("d4", (2, "O", (-0.5, 1, 0.5)), (4, "X", (float("nan"), 0, 1))))
     write(labels, "d5.labels.json", "{broken")
     write(labels, "d6.labels.json", {"dialogue-id": "d6", "turns": [*good, good[0]]})
-    write(labels, "d7.labels.json", labelled("d7", (2, "O", ("a", 0, 1)), (4, "X", (0, 0, 1))))
+    write(labels, "d7.labels.json", labeled("d7", (2, "O", ("a", 0, 1)), (4, "X", (0, 0, 1))))
     write(labels, "d8.labels.json", {"dialogue-id": "d8", "turns": [{"turn-index": 2, "labels": []}, good[1]]})
     write(labels, "d9.labels.json", "[" * 100_000)
     found = faults(data, labels)
@@ -182,7 +182,7 @@ def test_every_fault_of_every_file_at_once(tmp_path: Path) -> None:
 
 
 def test_of_several_labels_the_first_counts_whatever_the_others_are() -> None:
-    labels = labelled()
+    labels = labeled()
     labels["turns"][0]["labels"] += [None, {"breakdown": "X"}]
     labels["turns"].append("no entry")
     labels["\ud800"] = labels["turns"][1]["\ud800"] = labels["turns"][1]["labels"][0]["\ud800"] = 1

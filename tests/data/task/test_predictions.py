@@ -89,7 +89,7 @@ def test_all_faults_at_once_with_their_paths() -> None:
         assert text in fault
 
 
-@pytest.mark.parametrize("value", [4, 4.5, None, True, ["centre"]])
+@pytest.mark.parametrize("value", [4, 4.5, None, True, ["center"]])
 def test_values_that_only_the_original_takes_are_refused(value: Any) -> None:
     assert ".state.hotel.stars: is " in faults_of({"b2": [turn(state={"hotel": {"stars": value}})]})[0]
     states: list[Any] = [[], None]

@@ -41,9 +41,9 @@ def test_figures_are_those_of_counting(made: list[Row], threshold: float) -> Non
         return estimate.mean
 
     assert value(LabelAccuracy(threshold)) == pytest.approx(sum(hard[code, code] for code in range(3)) / len(made))
-    for of, table, labelled in (("x", hard, [2]), ("tx", lenient, [1, 2])):
-        found = sum(table[code, 2] for code in labelled)
-        said = sum(table[code, reference] for code in labelled for reference in range(3))
+    for of, table, labeled in (("x", hard, [2]), ("tx", lenient, [1, 2])):
+        found = sum(table[code, 2] for code in labeled)
+        said = sum(table[code, reference] for code in labeled for reference in range(3))
         real = sum(table[code, 2] for code in range(3))
         expected = {
             "precision": found / said if said else 0,
@@ -58,7 +58,7 @@ def test_figures_are_those_of_counting(made: list[Row], threshold: float) -> Non
 def test_undefined_figures_are_zero_as_in_the_original() -> None:
     nothing = DetectionCounts()
     assert (nothing.precision, nothing.recall, nothing.f1) == (0.0, 0.0, 0.0)
-    some = DetectionCounts(found=2, labelled=4, real=8)
+    some = DetectionCounts(found=2, labeled=4, real=8)
     assert (some.precision, some.recall, some.f1) == (0.5, 0.25, 1 / 3)
 
 

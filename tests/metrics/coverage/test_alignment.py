@@ -177,7 +177,7 @@ reference_groups = st.lists(words(), min_size=1, max_size=3)
 
 
 @pytest.mark.parametrize("method", range(8))
-def test_smoothing_functions_of_nltk_are_recognised(method: int) -> None:
+def test_smoothing_functions_of_nltk_are_recognized(method: int) -> None:
     given_ = NLTKBleuAligner(getattr(SmoothingFunction(), f"method{method}"))
     assert given_.method == method
     left, right = (

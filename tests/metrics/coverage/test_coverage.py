@@ -25,7 +25,7 @@ VARIANTS = [
     Coverage("pds", aligner="sacre", threshold=0.2),
     Coverage("max-bleu", aligner="embedding"),
     Coverage("mds", aligner="embedding", threshold=0.6),
-    Coverage("max-bleu", n=5, tokeniser="lower-words.1"),
+    Coverage("max-bleu", n=5, tokenizer="lower-words.1"),
 ]
 
 
@@ -76,7 +76,7 @@ def test_the_training_text_weighs_words() -> None:
         {"threshold": -0.5},
         {"threshold": float("nan")},
         {"threshold": float("inf")},
-        {"tokeniser": "letters"},
+        {"tokenizer": "letters"},
     ],
 )
 def test_settings_that_cannot_be(given_: dict[str, Any]) -> None:

@@ -72,7 +72,7 @@ def test_opposite_vectors_match_nothing() -> None:
     assert matched(one, one) == 1
 
 
-def test_a_text_does_not_depend_on_its_neighbours(encoder: ShippedEncoder) -> None:
+def test_a_text_does_not_depend_on_its_neighbors(encoder: ShippedEncoder) -> None:
     rows: Rows = [("the cat sat", ["a dog sat on the mat"]), ("hello there " * 9, ["how are you ?"]), ("i", ["am"])]
     whole = GreedyMatch().score(batch_of(rows, encoder))
     alone = [GreedyMatch().score(batch_of([row], encoder))[0] for row in rows]

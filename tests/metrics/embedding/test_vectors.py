@@ -9,7 +9,7 @@ import dialeval
 from dialeval.core.columns import TextColumn
 from dialeval.metrics.embedding import WordValues
 from dialeval.metrics.word_resources import VectorTable
-from dialeval.text.tokenizers import tokenise
+from dialeval.text.tokenizers import tokenize
 from dialeval.text.vocabulary import Vocabulary
 from metrics.evaluated import VECTORS, Vectors
 
@@ -26,7 +26,7 @@ def test_vectors_of_words_that_come_late_are_found() -> None:
 
 def test_unknown_words_do_not_count_and_extremes_keep_their_sign() -> None:
     vocabulary = Vocabulary()
-    texts = tokenise(TextColumn.from_strings(["a b zz", "c b", "zz", ""]), vocabulary)
+    texts = tokenize(TextColumn.from_strings(["a b zz", "c b", "zz", ""]), vocabulary)
     values = WordValues.of(VectorTable(vocabulary, VECTORS), None, None)
     averages, extrema = values.averages(texts), values.extrema(texts)
     assert averages.counted.tolist() == extrema.counted.tolist() == [2, 2, 0, 0]

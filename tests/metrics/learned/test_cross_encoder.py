@@ -10,7 +10,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from dialeval.judges.cross_encoder import CrossEncoder, PairTokeniser, rated_pairs
+from dialeval.judges.cross_encoder import CrossEncoder, PairTokenizer, rated_pairs
 from dialeval.metrics.encoder_files import EncoderFiles, find_encoder
 from metrics.learned.judges import SHAPE, tiny_changes
 from tiny_encoder import WORDS, write_encoder
@@ -29,16 +29,16 @@ def test_it_says_what_pytorch_says(files: EncoderFiles) -> None:
     from dialeval.judges.candidates import Corpus
     from dialeval.judges.cross_training import CrossModel, predict_heads
 
-    changes, tokeniser = tiny_changes(files.folder), PairTokeniser(files)
+    changes, tokenizer = tiny_changes(files.folder), PairTokenizer(files)
     model = CrossModel(files)
     model.load(changes)
-    pairs = rated_pairs(tokeniser, CONTEXTS, RESPONSES)
-    corpus = Corpus(pairs, SHAPE, (tokeniser.first, tokeniser.end), tokeniser.continuations(), "cpu")
+    pairs = rated_pairs(tokenizer, CONTEXTS, RESPONSES)
+    corpus = Corpus(pairs, SHAPE, (tokenizer.first, tokenizer.end), tokenizer.continuations(), "cpu")
     expected = predict_heads(model, corpus, np.arange(len(pairs)))
     np.testing.assert_allclose(CrossEncoder(files, changes, SHAPE).heads(CONTEXTS, RESPONSES), expected, atol=2e-5)
 
 
-def test_what_is_said_of_a_pair_does_not_depend_on_its_neighbours(files: EncoderFiles) -> None:
+def test_what_is_said_of_a_pair_does_not_depend_on_its_neighbors(files: EncoderFiles) -> None:
     reader = CrossEncoder(files, tiny_changes(files.folder), SHAPE)
     together = reader.heads(CONTEXTS * 9, RESPONSES * 9)
     assert np.unique(together[:5], axis=0).shape == (5, 9)
@@ -48,7 +48,7 @@ def test_what_is_said_of_a_pair_does_not_depend_on_its_neighbours(files: Encoder
 
 
 def test_nor_on_a_processor_whose_products_depend_on_the_place_of_a_row() -> None:
-    own = f"{__file__}::{test_what_is_said_of_a_pair_does_not_depend_on_its_neighbours.__name__}"
+    own = f"{__file__}::{test_what_is_said_of_a_pair_does_not_depend_on_its_neighbors.__name__}"
     command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", own]
     environment = {**os.environ, "OPENBLAS_CORETYPE": "HASWELL"}
     done = subprocess.run(command, capture_output=True, text=True, env=environment, check=False)
@@ -57,7 +57,7 @@ def test_nor_on_a_processor_whose_products_depend_on_the_place_of_a_row() -> Non
 
 def test_of_a_long_pair_the_end_of_the_context_and_the_beginning_of_the_response_count(files: EncoderFiles) -> None:
     reader = CrossEncoder(files, tiny_changes(files.folder), SHAPE)
-    pairs = rated_pairs(PairTokeniser(files), CONTEXTS, RESPONSES)
+    pairs = rated_pairs(PairTokenizer(files), CONTEXTS, RESPONSES)
     ids, said = reader.sequence(pairs, 2)
     pieces = [WORDS[piece] for piece in ids]
     assert (len(pieces), said) == (SHAPE.context_tokens + SHAPE.response_tokens, SHAPE.response_tokens)

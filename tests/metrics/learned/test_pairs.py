@@ -6,14 +6,14 @@ import numpy as np
 import pytest
 
 from dialeval.io.judge_settings import PairShape
-from dialeval.judges.cross_encoder import Pairs, PairTokeniser, dialogue_pairs, rated_pairs, together
+from dialeval.judges.cross_encoder import Pairs, PairTokenizer, dialogue_pairs, rated_pairs, together
 from dialeval.metrics.encoder_files import find_encoder
 from tiny_encoder import WORDS, write_encoder
 
 
 @pytest.fixture(scope="module")
-def tokeniser(tmp_path_factory: pytest.TempPathFactory) -> PairTokeniser:
-    return PairTokeniser(find_encoder(write_encoder(tmp_path_factory.mktemp("encoder"))))
+def tokenizer(tmp_path_factory: pytest.TempPathFactory) -> PairTokenizer:
+    return PairTokenizer(find_encoder(write_encoder(tmp_path_factory.mktemp("encoder"))))
 
 
 def words(pairs: Pairs, pair: int) -> tuple[str, str]:
@@ -25,9 +25,9 @@ def words(pairs: Pairs, pair: int) -> tuple[str, str]:
     return context, said
 
 
-def test_a_row_is_its_last_turns_and_its_response(tokeniser: PairTokeniser) -> None:
+def test_a_row_is_its_last_turns_and_its_response(tokenizer: PairTokenizer) -> None:
     contexts = [["hello", "a", "", "cats", "the dog"], [], ["you ?"]]
-    pairs = rated_pairs(tokeniser, contexts, ["I am", "fine .", ""])
+    pairs = rated_pairs(tokenizer, contexts, ["I am", "fine .", ""])
     assert [words(pairs, row) for row in range(3)] == [
         ("a [SEP] cat ##s [SEP] the dog [SEP]", "i am [SEP]"),
         ("", "fine . [SEP]"),
@@ -35,9 +35,9 @@ def test_a_row_is_its_last_turns_and_its_response(tokeniser: PairTokeniser) -> N
     ]
 
 
-def test_every_turn_answers_those_before_it_and_replies_the_whole_dialogue(tokeniser: PairTokeniser) -> None:
+def test_every_turn_answers_those_before_it_and_replies_the_whole_dialogue(tokenizer: PairTokenizer) -> None:
     pairs = dialogue_pairs(
-        tokeniser, [["a", "cat", " ", "sat", "on", "mat"], ["dog"], []], [["fine"], ["i", ""], ["am"]]
+        tokenizer, [["a", "cat", " ", "sat", "on", "mat"], ["dog"], []], [["fine"], ["i", ""], ["am"]]
     )
     assert [words(pairs, pair) for pair in range(len(pairs))] == [
         ("a [SEP]", "cat [SEP]"),
@@ -49,10 +49,10 @@ def test_every_turn_answers_those_before_it_and_replies_the_whole_dialogue(token
     ]
 
 
-def test_corpora_stand_one_behind_the_other(tokeniser: PairTokeniser) -> None:
+def test_corpora_stand_one_behind_the_other(tokenizer: PairTokenizer) -> None:
     parts = [
-        dialogue_pairs(tokeniser, [["a", "cat", "sat"]], [[]]),
-        dialogue_pairs(tokeniser, [["hello", "you ?"], ["i"]], [["fine"], ["am"]]),
+        dialogue_pairs(tokenizer, [["a", "cat", "sat"]], [[]]),
+        dialogue_pairs(tokenizer, [["hello", "you ?"], ["i"]], [["fine"], ["am"]]),
     ]
     both = together(parts)
     expected = [words(part, pair) for part in parts for pair in range(len(part))]
@@ -64,10 +64,10 @@ def test_an_encoder_with_few_positions_reads_less() -> None:
     assert PairShape.within(64) == PairShape(3, 39, 25)
 
 
-def test_a_negation_that_corpora_detach_is_joined(tokeniser: PairTokeniser) -> None:
-    detached, joined = tokeniser.pieces(["I do n't know", "I don't know"])
+def test_a_negation_that_corpora_detach_is_joined(tokenizer: PairTokenizer) -> None:
+    detached, joined = tokenizer.pieces(["I do n't know", "I don't know"])
     np.testing.assert_array_equal(detached, joined)
 
 
-def test_pieces_that_go_on_with_a_word_are_known(tokeniser: PairTokeniser) -> None:
-    assert [WORDS[piece] for piece in np.flatnonzero(tokeniser.continuations())] == ["##s"]
+def test_pieces_that_go_on_with_a_word_are_known(tokenizer: PairTokenizer) -> None:
+    assert [WORDS[piece] for piece in np.flatnonzero(tokenizer.continuations())] == ["##s"]

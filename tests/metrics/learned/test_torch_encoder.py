@@ -20,9 +20,9 @@ from dialeval.judges.torch_encoder import TorchEncoder, _batches  # noqa: E402
 TEXTS = ["the cat sat on a mat", "", "hello there", "how are you ?", "dogs do not know .", "cat " * 40, "i am fine"]
 KINDS = {
     "mean": {},
-    "cls": {"pooling": "cls_token", "normalised": False},
+    "cls": {"pooling": "cls_token", "normalized": False},
     "max": {"pooling": "max_tokens"},
-    "root": {"pooling": "mean_sqrt_len_tokens", "normalised": False, "activation": "relu"},
+    "root": {"pooling": "mean_sqrt_len_tokens", "normalized": False, "activation": "relu"},
     "dense": {"dense": True, "prefix": "bert."},
     "roberta": {"model_type": "roberta", "prefix": "roberta."},
 }

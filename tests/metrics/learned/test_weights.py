@@ -31,7 +31,7 @@ def test_the_formula_is_that_of_full_matrices() -> None:
     np.testing.assert_allclose(weights.score(Encoded(c, r, said, has_c, has_r)), expected, rtol=1e-12)
 
 
-def test_a_row_does_not_depend_on_its_neighbours() -> None:
+def test_a_row_does_not_depend_on_its_neighbors() -> None:
     weights = tiny_weights(dimension=384, rank=8)
     dice = np.random.default_rng(2)
     c, r, said = (dice.normal(0, 0.05, (1500, 384)).astype(np.float32) for _ in range(3))

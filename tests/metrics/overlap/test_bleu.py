@@ -73,12 +73,12 @@ def test_by_sacre_is_sacrebleu() -> None:
 
 @given(
     rows=st.lists(st.tuples(texts, texts, texts), min_size=1, max_size=6),
-    tokeniser=st.sampled_from(["words.1", "13a", "intl", "zh", "char"]),
+    tokenizer=st.sampled_from(["words.1", "13a", "intl", "zh", "char"]),
 )
 @settings(max_examples=150)
-def test_the_corpus_is_sacrebleus(rows: list[tuple[str, str, str]], tokeniser: Any) -> None:
-    metric = Bleu(per="corpus", tokeniser=tokeniser)
-    oracle = BLEU(tokenize="none" if tokeniser == "words.1" else tokeniser)
+def test_the_corpus_is_sacrebleus(rows: list[tuple[str, str, str]], tokenizer: Any) -> None:
+    metric = Bleu(per="corpus", tokenizer=tokenizer)
+    oracle = BLEU(tokenize="none" if tokenizer == "words.1" else tokenizer)
     partial = metric.partial(batch_of([row[0] for row in rows], [row[1:] for row in rows]))
     responses, *references = (list(side) for side in zip(*rows, strict=True))
     expected = oracle.corpus_score(responses, references)
@@ -99,18 +99,18 @@ def test_an_order_without_a_match_is_smoothed_as_in_sacrebleu() -> None:
 
 
 def test_the_signature_says_what_the_number_is() -> None:
-    assert str(Bleu(per="corpus", tokeniser="13a").signature()).startswith(
-        "bleu(per=corpus,tokeniser=13a)|n:4|smooth:exp|by:sacre|per:corpus|tokeniser:13a|"
+    assert str(Bleu(per="corpus", tokenizer="13a").signature()).startswith(
+        "bleu(per=corpus,tokenizer=13a)|n:4|smooth:exp|by:sacre|per:corpus|tokenizer:13a|"
     )
     batch = batch_of(["a b"], [["a b"]])
-    for metric in (Bleu(), Bleu(by="sacre"), Bleu(n=2, per="corpus"), Bleu(per="corpus", tokeniser="rouge")):
+    for metric in (Bleu(), Bleu(by="sacre"), Bleu(n=2, per="corpus"), Bleu(per="corpus", tokenizer="rouge")):
         assert metric.known_as(metric.partial(batch).state) == {}
 
 
-def test_the_tokeniser_decides_what_a_word_is() -> None:
+def test_the_tokenizer_decides_what_a_word_is() -> None:
     batch = batch_of(["Hello there"], [["hello There"]])
     assert Bleu().score(batch).tolist() == [0]
-    assert Bleu(n=2, tokeniser="lower-words.1").score(batch).tolist() == [1]
+    assert Bleu(n=2, tokenizer="lower-words.1").score(batch).tolist() == [1]
 
 
 def test_the_presets_share_one_pass(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -150,8 +150,8 @@ def test_threads_with_a_shared_vocabulary_agree() -> None:
         ("bleu-4", Bleu()),
         ("bleu(n=2,smooth=7)", Bleu(n=2, smooth=7)),
         ("bleu(by=sacre)", Bleu(by="sacre")),
-        ("bleu(n=1,tokeniser=lower-words.1)", Bleu(n=1, tokeniser="lower-words.1")),
-        ("bleu(per=corpus,tokeniser=13a)", Bleu(per="corpus", tokeniser="13a")),
+        ("bleu(n=1,tokenizer=lower-words.1)", Bleu(n=1, tokenizer="lower-words.1")),
+        ("bleu(per=corpus,tokenizer=13a)", Bleu(per="corpus", tokenizer="13a")),
         ("bleu(n=2,per=corpus)", Bleu(n=2, per="corpus", by="sacre")),
     ],
 )
@@ -172,7 +172,7 @@ def test_names_read_back(name: str, metric: Bleu) -> None:
         ({"by": "moses"}, "'moses'"),
         ({"by": "sacre", "smooth": 3}, "leave out smooth=3"),
         ({"per": "corpus", "smooth": 3}, "leave out smooth=3"),
-        ({"tokeniser": "word.1"}, "words.1"),
+        ({"tokenizer": "word.1"}, "words.1"),
     ],
 )
 def test_impossible_settings_are_refused(settings: dict[str, Any], message: str) -> None:

@@ -150,7 +150,7 @@ def test_an_empty_reference_may_be_the_closest() -> None:
         assert counts.reference_lengths.tolist() == [0, 0, 0, 4]
 
 
-def test_statistics_are_made_once_per_batch_and_tokeniser() -> None:
+def test_statistics_are_made_once_per_batch_and_tokenizer() -> None:
     batch = batch_of([(["A", "b"], [["a", "b"]])])
     assert bleu_counts(batch, DEFAULT) is bleu_counts(batch, DEFAULT)
     assert bleu_counts(batch, DEFAULT).matches[0].tolist() == [1, 0, 0, 0, 0]

@@ -86,6 +86,6 @@ def test_no_match_ranks_by_the_number_of_ngrams() -> None:
 def test_names_and_settings() -> None:
     assert [str(NlgBleu(n=n)) for n in (1, 4)] == ["nlg-bleu-1", "nlg-bleu-4"]
     assert registry().parse("nlg-bleu(n=2,per=corpus)") == NlgBleu(n=2, per="corpus")
-    for settings in ({"n": 0}, {"n": 5}, {"per": "row"}, {"tokeniser": "x"}):
+    for settings in ({"n": 0}, {"n": 5}, {"per": "row"}, {"tokenizer": "x"}):
         with pytest.raises(SettingError):
             NlgBleu(**settings)

@@ -11,7 +11,7 @@ from rapidfuzz.distance import LCSseq
 from dialeval.core.errors import SettingError
 from dialeval.metrics.registry import registry
 from dialeval.metrics.rouge import RougeL, longest_common
-from dialeval.text.tokenizers import tokenise
+from dialeval.text.tokenizers import tokenize
 from dialeval.text.vocabulary import Vocabulary
 from metrics.overlap.test_bleu import batch_of
 
@@ -57,8 +57,8 @@ def test_longest_common_subsequences_of_any_length(rows: list[tuple[str, list[st
     batch = batch_of([response for response, _ in rows], [references for _, references in rows])
     vocabulary = Vocabulary()
     lists = batch.lists(next(need for need in batch.columns if need.value == "reference"))
-    responses = tokenise(batch.texts(next(iter(batch.columns))), vocabulary)
-    found = longest_common(responses, tokenise(lists.values, vocabulary), lists.offsets)
+    responses = tokenize(batch.texts(next(iter(batch.columns))), vocabulary)
+    found = longest_common(responses, tokenize(lists.values, vocabulary), lists.offsets)
     pairs = [(response.split(), text.split()) for response, references in rows for text in references]
     assert found.tolist() == [LCSseq.similarity(one, other) for one, other in pairs]
     assert found.tolist() == [lcs(one, other) for one, other in pairs]
@@ -89,5 +89,5 @@ def test_names_and_settings() -> None:
     assert registry().parse("rouge(beta=1.0)") == RougeL(beta=1)
     with pytest.raises(SettingError, match="beta=-1"):
         RougeL(beta=-1)
-    with pytest.raises(SettingError, match="tokeniser"):
-        RougeL(tokeniser="none")  # type: ignore[arg-type]
+    with pytest.raises(SettingError, match="tokenizer"):
+        RougeL(tokenizer="none")  # type: ignore[arg-type]

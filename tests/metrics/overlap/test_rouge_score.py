@@ -51,16 +51,16 @@ def test_long_texts() -> None:
     check([("the cat sat " * 60, ["the cat sat on a mat " * 40, "x"]), ("a b c d " * 30, ["d c b a " * 30])])
 
 
-def test_another_tokeniser() -> None:
+def test_another_tokenizer() -> None:
     oracle = RougeScorer(["rouge2"], tokenizer=Blanks())
     response, reference = "今天 天气 很 好 。", "今天 天气 不 好 。"
-    found = RougeScore(of="2", tokeniser="words.1").score(batch_of([response], [[reference]]))
+    found = RougeScore(of="2", tokenizer="words.1").score(batch_of([response], [[reference]]))
     assert found[0] == pytest.approx(oracle.score(reference, response)["rouge2"].fmeasure, rel=1e-14)
 
 
 def test_rouge_l_with_beta_1_and_one_reference_is_the_same() -> None:
     batch = batch_of(["The cat sat.", "a b"], [["the cat, it sat"], ["b a c"]])
-    ours = RougeL(beta=1.0, tokeniser="rouge").score(batch)
+    ours = RougeL(beta=1.0, tokenizer="rouge").score(batch)
     np.testing.assert_allclose(ours, RougeScore().score(batch), rtol=1e-14)
 
 
@@ -73,6 +73,6 @@ def test_what_cannot_be_scored() -> None:
 
 def test_names_and_settings() -> None:
     assert [str(RougeScore(of=of)) for of in KINDS] == ["rouge-score-1", "rouge-score-2", "rouge-score-l"]  # type: ignore[arg-type]
-    assert registry().parse("rouge-score(of=2,tokeniser=zh)") == RougeScore(of="2", tokeniser="zh")
+    assert registry().parse("rouge-score(of=2,tokenizer=zh)") == RougeScore(of="2", tokenizer="zh")
     with pytest.raises(SettingError, match="of="):
         RougeScore(of="3")  # type: ignore[arg-type]

@@ -31,14 +31,14 @@ def test_the_version_is_the_one_that_is_compared_with() -> None:
         ("ja", {"tokenize": "ja-mecab"}),
     ],
 )
-def test_tokenisers(ours: Any, theirs: dict[str, Any]) -> None:
+def test_tokenizers(ours: Any, theirs: dict[str, Any]) -> None:
     oracle = BLEU(**theirs)
     score = oracle.corpus_score(["a B"], [["a b"]])
     assert bleu_signature(ours, 1) == f"{score.name}|{oracle.get_signature()}"
 
 
 @pytest.mark.parametrize("name", ["unicode", "rouge"])
-def test_tokenisers_that_sacrebleu_does_not_have(name: Any) -> None:
+def test_tokenizers_that_sacrebleu_does_not_have(name: Any) -> None:
     assert bleu_signature(name, 1) is None
 
 

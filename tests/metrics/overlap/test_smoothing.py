@@ -15,7 +15,7 @@ from nltk.translate.bleu_score import SmoothingFunction, sentence_bleu
 
 from dialeval.core.columns import RaggedColumn, TextColumn
 from dialeval.metrics.bleu_counts import NIST, BleuCounts, Method, log_precisions, sacre_bleu, weighted_bleu
-from dialeval.text.tokenizers import tokenise
+from dialeval.text.tokenizers import tokenize
 from dialeval.text.vocabulary import Vocabulary
 
 Row = tuple[list[str], list[list[str]]]
@@ -47,9 +47,9 @@ rows = st.lists(st.one_of(similar(), st.tuples(words, st.lists(words, min_size=1
 
 def counts_of(pairs: Sequence[Row]) -> BleuCounts:
     vocabulary = Vocabulary()
-    responses = tokenise(TextColumn.from_strings([" ".join(response) for response, _ in pairs]), vocabulary)
+    responses = tokenize(TextColumn.from_strings([" ".join(response) for response, _ in pairs]), vocabulary)
     lists = RaggedColumn.from_lists([[" ".join(text) for text in references] for _, references in pairs])
-    return BleuCounts.of(responses, tokenise(lists.values, vocabulary), lists.offsets)
+    return BleuCounts.of(responses, tokenize(lists.values, vocabulary), lists.offsets)
 
 
 def by_nltk(response: list[str], references: list[list[str]], weights: Sequence[float], method: int) -> float:
@@ -106,8 +106,8 @@ def test_known_values() -> None:
     counts = counts_of([(["yes"], [["yes"]]), (same, [same])])
     by_length = weighted_bleu(counts, log_precisions(counts, 4), (0.25,) * 4)
     assert by_length.tolist() == [1.0, 1.0]
-    neighbours = weighted_bleu(counts, log_precisions(counts, 5), (1.0,))
-    np.testing.assert_allclose(neighbours, [1.0, 4 / 3], rtol=1e-15)
+    neighbors = weighted_bleu(counts, log_precisions(counts, 5), (1.0,))
+    np.testing.assert_allclose(neighbors, [1.0, 4 / 3], rtol=1e-15)
 
 
 @given(rows)

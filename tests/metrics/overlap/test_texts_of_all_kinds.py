@@ -30,13 +30,13 @@ LONG = {
     "100,000 characters of Chinese": "今天天气很好，我不知道。",
     "100,000 characters of Hebrew": "שלום, עולם! ",
 }
-TOKENISERS = {"13a": "13a", "intl": "intl", "zh": "zh", "char": "char"}
-NAMES = [f"bleu(per=corpus,tokeniser={name})" for name in TOKENISERS]
+TOKENIZERS = {"13a": "13a", "intl": "intl", "zh": "zh", "char": "char"}
+NAMES = [f"bleu(per=corpus,tokenizer={name})" for name in TOKENIZERS]
 OTHERS = ["bleu-4", "nlg-bleu-4", "rouge-l", "rouge-score", "length", "distinct"]
 
 
 def check(responses: list[str], references: list[str], found: Result) -> None:
-    for ours, theirs in zip(NAMES, TOKENISERS.values(), strict=True):
+    for ours, theirs in zip(NAMES, TOKENIZERS.values(), strict=True):
         expected = BLEU(tokenize=theirs, force=True).corpus_score(responses, [references]).score / 100
         assert found[ours].mean == pytest.approx(expected, rel=1e-12, abs=1e-15)
     expected = CHRF().corpus_score(responses, [references]).score / 100

@@ -26,7 +26,7 @@ from dialeval.suites.multiwoz.richness import (
     words_of,
 )
 from dialeval.text.ngrams import NgramColumn, NgramCounts
-from dialeval.text.tokenizers import tokenise
+from dialeval.text.tokenizers import tokenize
 from dialeval.text.vocabulary import Vocabulary
 from laws.task import WORLD, Row
 from laws.worlds import Place
@@ -57,7 +57,7 @@ def test_segments(words: list[int]) -> None:
 
 def test_richness_by_hand() -> None:
     vocabulary = Vocabulary()
-    split = tokenise(TextColumn.from_strings(["a b", "a c"]), vocabulary)
+    split = tokenize(TextColumn.from_strings(["a b", "a c"]), vocabulary)
     words, pairs = (NgramCounts.of(NgramColumn.of(split, n), vocabulary) for n in (1, 2))
     assert entropy(words) == 1.5
     assert conditional_entropy(words, pairs) == 0.5

@@ -1,4 +1,4 @@
-// A virtualised list: only visible lines are in the DOM. A listbox with one active line, moved by keys.
+// A virtualized list: only visible lines are in the DOM. A listbox with one active line, moved by keys.
 
 const LINE = 78; // pixels; the style sheet says the same
 const AHEAD = 6; // lines beyond the edge

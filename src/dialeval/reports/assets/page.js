@@ -1,8 +1,8 @@
-// The page itself: choice of colours, commands to copy, what is open on paper, causes of failure. Controls that need a script are hidden
+// The page itself: choice of colors, commands to copy, what is open on paper, causes of failure. Controls that need a script are hidden
 // until it runs.
 
 const CHOICES = ["auto", "light", "dark"];
-const STORED = "dialeval-colours";
+const STORED = "dialeval-colors";
 
 const remembered = () => {
   try {
@@ -25,20 +25,20 @@ const paint = (choice) => {
   else document.documentElement.dataset.theme = choice;
 };
 
-let colours = CHOICES.includes(remembered()) ? remembered() : "auto";
-paint(colours);
+let colors = CHOICES.includes(remembered()) ? remembered() : "auto";
+paint(colors);
 
 const setTheme = (button) => {
   const now = document.getElementById("theme-now");
   const label = () => {
-    now.textContent = colours[0].toUpperCase() + colours.slice(1);
-    button.setAttribute("aria-label", `Colours: ${colours}`);
+    now.textContent = colors[0].toUpperCase() + colors.slice(1);
+    button.setAttribute("aria-label", `Colors: ${colors}`);
   };
   button.hidden = false;
   button.addEventListener("click", () => {
-    colours = CHOICES[(CHOICES.indexOf(colours) + 1) % CHOICES.length];
-    paint(colours);
-    remember(colours);
+    colors = CHOICES[(CHOICES.indexOf(colors) + 1) % CHOICES.length];
+    paint(colors);
+    remember(colors);
     label();
   });
   label();

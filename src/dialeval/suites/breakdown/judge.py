@@ -91,7 +91,7 @@ def _labels(rows: Rows, judge: DialogueJudge) -> list[tuple[str, int, dict[str, 
     names = [table.dialogues[number] if table.dialogues else None for number in table.clusters.tolist()]
     turns = np.arange(len(rows)) - table.offsets[table.clusters] if table.turns is None else table.turns
     found = []
-    for row, (code, *probabilities) in enumerate(labelled(scale, shares).tolist()):
+    for row, (code, *probabilities) in enumerate(labeled(scale, shares).tolist()):
         said = {f"prob-{label}": round(share, _DIGITS) for label, share in zip(LABELS, probabilities, strict=True)}
         turn = int(turns[row])
         place = row if turn == NO_TURN else turn
@@ -116,7 +116,7 @@ def save_labels(documents: Sequence[Document], output: str | os.PathLike[str]) -
         write_bytes(output / f"{document['dialogue-id']}{ENDING}", dump(document))
 
 
-def labelled(scale: BreakdownScale, found: Floats) -> Floats:
+def labeled(scale: BreakdownScale, found: Floats) -> Floats:
     """Shares with the code of the label before them, as `Need.LABELS` has them."""
     # The mean would decide between T and X almost everywhere, so it is taken out again.
     _, possible, sure = np.array(scale.mean) ** (1 - scale.weight)
@@ -147,7 +147,7 @@ def fitted(said: Floats, counts: Floats, systems: Ints) -> BreakdownScale:
     def nearer(weight: float) -> Iterator[float]:
         found = shrunk(BreakdownScale(weight, level), said)
         for rows, floor in zip(own, floors, strict=True):
-            here = figures(labelled(BreakdownScale(), found[rows]), counts[rows])
+            here = figures(labeled(BreakdownScale(), found[rows]), counts[rows])
             yield from (1 - here[name] / max(floor[name], 1e-12) for name in ("jsd", "mse"))
 
     weight = float(max(_WEIGHTS.tolist(), key=lambda tried: min(nearer(tried))))
@@ -155,7 +155,7 @@ def fitted(said: Floats, counts: Floats, systems: Ints) -> BreakdownScale:
     always = [figures(metrics.constant(X, len(rows))[rows], counts[rows])["f1-tx"] for rows in own]
 
     def better(cut: float) -> Iterator[float]:
-        labels = labelled(BreakdownScale(weight, level, cut), found)
+        labels = labeled(BreakdownScale(weight, level, cut), found)
         return (figures(labels[rows], counts[rows])["f1-tx"] - floor for rows, floor in zip(own, always, strict=True))
 
     cuts = np.quantile(found[:, T] + found[:, X], np.linspace(0, _MOST_O, _CUTS))
@@ -176,7 +176,7 @@ def left_out(said: Floats, counts: Floats, systems: Ints, names: Sequence[str]) 
             continue
         scale = fitted(said[~own], counts[~own], systems[~own])
         columns = {
-            "judge": labelled(scale, shrunk(scale, said[own])),
+            "judge": labeled(scale, shrunk(scale, said[own])),
             **metrics.floors(counts[own], [0.0], counts[~own]),
         }
         found = {detector: figures(labels, counts[own]) for detector, labels in columns.items()}

@@ -162,13 +162,13 @@ class DetectionCounts(NamedTuple):
     """Numbers of turns: labeled breakdowns that are real ones (true positives), all labeled ones, all real ones."""
 
     found: float = 0
-    labelled: float = 0
+    labeled: float = 0
     real: float = 0
 
     @property
     def precision(self) -> float:
         """True positives / predicted positives; 0 if nothing is labeled."""
-        return self.found / self.labelled if self.labelled else 0.0
+        return self.found / self.labeled if self.labeled else 0.0
 
     @property
     def recall(self) -> float:
@@ -184,7 +184,7 @@ class DetectionCounts(NamedTuple):
 
 @dataclass(frozen=True)
 class BreakdownDetection(CountMetric):
-    """Precision, recall or F of the turns labelled as breakdowns."""
+    """Precision, recall or F of the turns labeled as breakdowns."""
 
     family = "breakdown-detection"
     presets = {
@@ -219,10 +219,10 @@ class BreakdownDetection(CountMetric):
         label, hard, lenient = codes
         known = codes.scored & (label != OTHER)
         if self.of == "x":
-            labelled, real = known & (label == X), known & (hard == X)
+            labeled, real = known & (label == X), known & (hard == X)
         else:
-            labelled, real = known & ((label == T) | (label == X)), known & (lenient == X)
-        return np.column_stack([labelled & real, labelled, real]).astype(np.int64), codes.scored
+            labeled, real = known & ((label == T) | (label == X)), known & (lenient == X)
+        return np.column_stack([labeled & real, labeled, real]).astype(np.int64), codes.scored
 
     def formula(self, counts: Ints | Floats) -> Floats:
         return np.array([getattr(DetectionCounts(*line), self.figure) for line in counts.tolist()], np.float64)
@@ -309,15 +309,15 @@ class Tables:
     @property
     def x(self) -> DetectionCounts:
         """The counts behind precision and recall of X."""
-        labelled = self.confusion["X"]
-        return DetectionCounts(labelled["X"], sum(labelled.values()), self.references["X"])
+        labeled = self.confusion["X"]
+        return DetectionCounts(labeled["X"], sum(labeled.values()), self.references["X"])
 
     @property
     def tx(self) -> DetectionCounts:
         """The counts behind precision and recall of T and X together."""
         rows = self.confusion_lenient
-        found, labelled = rows["T"]["X"] + rows["X"]["X"], sum(rows["T"].values()) + sum(rows["X"].values())
-        return DetectionCounts(found, labelled, sum(row["X"] for row in rows.values()))
+        found, labeled = rows["T"]["X"] + rows["X"]["X"], sum(rows["T"].values()) + sum(rows["X"].values())
+        return DetectionCounts(found, labeled, sum(row["X"] for row in rows.values()))
 
 
 def tables_of(codes: Codes, dialogues: int, threshold: float) -> Tables:

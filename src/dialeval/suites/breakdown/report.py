@@ -25,8 +25,8 @@ if TYPE_CHECKING:
 
 
 WIDTH, HEIGHT, LEFT, RIGHT, TOP, BOTTOM = 560, 150, 34, 10, 10, 20
-COLOURS = 6
-"""Lines that have a colour of their own; further detectors begin again with the first."""
+COLORS = 6
+"""Lines that have a color of their own; further detectors begin again with the first."""
 SHOWN = 12
 """Dialogues that are not folded: the first ones, in which detectors and annotators differ most."""
 SHOWN_LENGTH = 1_000
@@ -63,7 +63,7 @@ def original(run: BreakdownRun, system: str | None = None, threshold: float | No
     for name, counts in (("X", table.x), ("T+X", table.tx)):
         lines += [
             "",
-            f"Precision ({name}) : \t{counts.precision:f} ({counts.found}/{counts.labelled})",
+            f"Precision ({name}) : \t{counts.precision:f} ({counts.found}/{counts.labeled})",
             f"Recall    ({name}) : \t{counts.recall:f} ({counts.found}/{counts.real})",
             f"F-measure ({name}) : \t{counts.f1:f}",
         ]
@@ -110,29 +110,29 @@ def curves(run: Run) -> Section | None:
         "Area: annotators who saw one (X, strong) or a possible one (T, faint). Lines: each detector’s probability of "
         "T or X, with its label. Figures: shares or probabilities of O, T and X."
     )
-    colours = {system: f"line-{at % COLOURS}" for at, system in enumerate(by_system)}
+    colors = {system: f"line-{at % COLORS}" for at, system in enumerate(by_system)}
     legend = "".join(
-        f'<li><svg aria-hidden="true" width="26" height="10"><line class="curve {colour}" x2="26" y1="5" y2="5"/></svg>'
+        f'<li><svg aria-hidden="true" width="26" height="10"><line class="curve {color}" x2="26" y1="5" y2="5"/></svg>'
         f"{markup.name(system)}</li>"
-        for system, colour in colours.items()
+        for system, color in colors.items()
     )
     people = '<li><span class="key-x"></span>X, annotators</li><li><span class="key-t"></span>T, annotators</li>'
-    drawn = [_dialogue(name, curves, colours) for name, curves in dialogues.items()]
+    drawn = [_dialogue(name, curves, colors) for name, curves in dialogues.items()]
     more = markup.count(len(drawn) - SHOWN, "further dialogue")
     rest = markup.details(more, "".join(drawn[SHOWN:])) if len(drawn) > SHOWN else ""
     content = f'{note}<ul class="legend">{people}{legend}</ul>{"".join(drawn[:SHOWN])}{rest}'
     return Section("curves", "Breakdown by turn", content)
 
 
-def _dialogue(name: str, curves: Mapping[str, _Curve], colours: Mapping[str, str]) -> str:
+def _dialogue(name: str, curves: Mapping[str, _Curve], colors: Mapping[str, str]) -> str:
     human = next(iter(curves.values()))
-    drawing, talk = _drawing(name, human, curves, colours), _talk(human, curves, colours)
+    drawing, talk = _drawing(name, human, curves, colors), _talk(human, curves, colors)
     title = f"<h3>{markup.name(name)}</h3>"
     box = f'<ol class="talk" tabindex="0" aria-label="What was said in {escape(shorten(plain(name)))}">{talk}</ol>'
     return f'<section class="curves"><div>{title}{drawing}</div>{box}</section>'
 
 
-def _drawing(name: str, human: _Curve, curves: Mapping[str, _Curve], colours: Mapping[str, str]) -> str:
+def _drawing(name: str, human: _Curve, curves: Mapping[str, _Curve], colors: Mapping[str, str]) -> str:
     turns = len(human["turns"])
     xs = [_x(at, turns) for at in range(turns)]
     shares = [share if None not in share else [1.0, 0.0, 0.0] for share in human["shares"]]
@@ -146,7 +146,7 @@ def _drawing(name: str, human: _Curve, curves: Mapping[str, _Curve], colours: Ma
     ticks = zip(xs, human["turns"], strict=True)
     lines += [f'<text class="tick" x="{x}" y="{HEIGHT - 4}">{escape(str(turn))}</text>' for x, turn in ticks]
     for system, curve in curves.items():
-        lines.append(_line(curve, xs, colours[system]))
+        lines.append(_line(curve, xs, colors[system]))
     who = f"annotators and {markup.count(len(curves), 'detector')}"
     label = f"{shorten(plain(name))}: {who} over the turns; figures beside it"
     size = f'viewBox="0 0 {WIDTH} {HEIGHT}" width="{WIDTH}" height="{HEIGHT}"'
@@ -160,7 +160,7 @@ def _area(kind: str, xs: Sequence[float], values: Sequence[float]) -> str:
     return f'<polygon class="{kind}" points="{xs[0]},{_y(0)} {above} {xs[-1]},{_y(0)}"/>'
 
 
-def _line(curve: _Curve, xs: Sequence[float], colour: str) -> str:
+def _line(curve: _Curve, xs: Sequence[float], color: str) -> str:
     """The line of a detector, broken where it says nothing, with its labels."""
     points = [
         (x, _y(shares[1] + shares[2]), label)
@@ -169,14 +169,14 @@ def _line(curve: _Curve, xs: Sequence[float], colour: str) -> str:
     ]
     path = " ".join(f"{x},{y}" for x, y, _ in points)
     marks = "".join(
-        f'<circle class="dot {colour}" cx="{x}" cy="{y}" r="7"/><text class="label" x="{x}" y="{y + 3.5}">'
+        f'<circle class="dot {color}" cx="{x}" cy="{y}" r="7"/><text class="label" x="{x}" y="{y + 3.5}">'
         f"{escape(plain(label)[:1] or '?')}</text>"
         for x, y, label in points
     )
-    return f'<polyline class="curve {colour}" points="{path}"/>{marks}'
+    return f'<polyline class="curve {color}" points="{path}"/>{marks}'
 
 
-def _talk(human: _Curve, curves: Mapping[str, _Curve], colours: Mapping[str, str]) -> str:
+def _talk(human: _Curve, curves: Mapping[str, _Curve], colors: Mapping[str, str]) -> str:
     """Every utterance; below those that were judged the labels, with shares or probabilities of O, T and X."""
     places = {turn: at for at, turn in enumerate(human["turns"])}
     said = human.get("said") or [(turn, False, "") for turn in places]
@@ -188,7 +188,7 @@ def _talk(human: _Curve, curves: Mapping[str, _Curve], colours: Mapping[str, str
         if at is not None:
             judged = [_judged("annotators", "", human["reference"][at], human["shares"][at])]
             judged += [
-                _judged(system, colours[system], curve["label"][at], curve["probabilities"][at])
+                _judged(system, colors[system], curve["label"][at], curve["probabilities"][at])
                 for system, curve in curves.items()
             ]
             line += f'<div class="judged">{"".join(judged)}</div>'
@@ -196,17 +196,17 @@ def _talk(human: _Curve, curves: Mapping[str, _Curve], colours: Mapping[str, str
     return "".join(items)
 
 
-def _judged(who: str, colour: str, label: str, shares: Sequence[float | None]) -> str:
+def _judged(who: str, color: str, label: str, shares: Sequence[float | None]) -> str:
     """A label with a bar of its shares; the figures are text as well."""
     bar, x = "", 0.0
     for kind, share in zip("otx", shares, strict=True):
         bar += f'<rect class="share-{kind}" x="{x:.1f}" width="{BAR * (share or 0):.1f}" height="8"/>'
         x += BAR * (share or 0)
     written = " ".join(MISSING if share is None else f"{share:.2f}" for share in shares)
-    key = f'<svg aria-hidden="true" width="14" height="8"><line class="curve {colour}" x2="14" y1="4" y2="4"/></svg>'
+    key = f'<svg aria-hidden="true" width="14" height="8"><line class="curve {color}" x2="14" y1="4" y2="4"/></svg>'
     said = f"{markup.name(who)} <strong>{markup.text(label or MISSING)}</strong>"
     drawn = f'<svg aria-hidden="true" width="{BAR}" height="8">{bar}</svg>'
-    return markup.span("judge", f"{key if colour else ''}{said}{drawn}{markup.span('aside', written)}")
+    return markup.span("judge", f"{key if color else ''}{said}{drawn}{markup.span('aside', written)}")
 
 
 def _x(at: int, turns: int) -> float:

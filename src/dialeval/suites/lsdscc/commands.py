@@ -50,7 +50,7 @@ EOS = "</s>"
 )
 @click.option("--vectors", "embeddings", help="Word vectors for embedding: a file, a data pack, or wordllama.")
 @click.option("--train", type=click.Path(), help="Text whose frequent words weigh less under embedding.")
-@options.tokeniser
+@options.tokenizer
 @options.confidence
 @options.output_folder
 @options.format_(options.FORMATS)
@@ -79,7 +79,7 @@ def lsdscc(
     also .gz or .zst), one system each, or a directory of them; NAME=FILE names a system. The references are a JSON
     object of query -> group -> list, in the order of the lines; without -r those of the LSDSCC program, if that data
     pack is installed. The default aligner is that of the LSDSCC program; it
-    favours short hypotheses. Where each hypothesis landed is in the JSON, in the report and in the saved run.
+    favors short hypotheses. Where each hypothesis landed is in the JSON, in the report and in the saved run.
     """
     from dialeval.engine.evaluate import evaluate
 

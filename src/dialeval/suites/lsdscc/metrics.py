@@ -10,7 +10,7 @@ each hypothesis into the group that it is most similar to:
 one value per query, then the mean. The three share one alignment.
 
 - `aligner=bleu` (the default) is the LSDSCC program's own: BLEU without brevity penalty and with one added to every
-  count, unigrams included. It is kept so that figures can be compared, but it favours short hypotheses: an empty one
+  count, unigrams included. It is kept so that figures can be compared, but it favors short hypotheses: an empty one
   has 1.0 with every group, a wrong word 0.84, two wrong words 0.64. A warning says when such hypotheses dominate.
 - `aligner=nltk-bleu` with smoothing method `smooth` (0 is none; other aligners do not look at it) and
   `aligner=nltk-nist` are the other two of the original.
@@ -63,7 +63,7 @@ from dialeval.suites.lsdscc.alignment import (
     align,
     check_order,
 )
-from dialeval.text.tokenizers import DEFAULT, Tokeniser, tokenise, tokens
+from dialeval.text.tokenizers import DEFAULT, Tokenizer, tokenize, tokens
 from dialeval.text.vocabulary import Vocabulary
 
 HIGH_FLOOR = 0.3
@@ -87,7 +87,7 @@ class Coverage(RowMetric):
     n: int = DEFAULT_N
     smooth: Method = 0
     threshold: float = 0.0
-    tokeniser: Tokeniser = DEFAULT
+    tokenizer: Tokenizer = DEFAULT
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -120,9 +120,9 @@ class Coverage(RowMetric):
 
     def alignment(self, batch: Batch) -> Alignment:
         """Align a batch; done once for all metrics of the batch that agree on it."""
-        key = ("alignment", self.aligner, self.n, self.smooth, self.threshold, self.tokeniser)
+        key = ("alignment", self.aligner, self.n, self.smooth, self.threshold, self.tokenizer)
         hypotheses, references = (
-            tokens(batch, need, self.tokeniser) for need in (Need.HYPOTHESES, Need.REFERENCE_GROUPS)
+            tokens(batch, need, self.tokenizer) for need in (Need.HYPOTHESES, Need.REFERENCE_GROUPS)
         )
         groups = cast(GroupedColumn, batch.lists(Need.REFERENCE_GROUPS))
         lists = batch.lists(Need.HYPOTHESES).offsets
@@ -133,7 +133,7 @@ class Coverage(RowMetric):
         if self.aligner == "embedding":
             vectors: VectorTable = batch.resource(Need.EMBEDDINGS)
             train: TrainText | None = batch.resource(Need.TRAIN) if batch.has(Need.TRAIN) else None
-            shares = None if train is None else train.shares(1, self.tokeniser, "self")
+            shares = None if train is None else train.shares(1, self.tokenizer, "self")
             return EmbeddingAligner(WordValues.of(vectors, None, shares))
         if self.aligner == "nltk-bleu":
             return NLTKBleuAligner(self.smooth, self.n)
@@ -162,7 +162,7 @@ def warn_of_short(system: str, hypotheses: RaggedColumn, n: int) -> str | None:
     if not len(texts):
         return None
     step = -(-len(texts) // SAMPLED)
-    lengths = tokenise(texts.take(np.arange(0, len(texts), step)), Vocabulary()).lengths
+    lengths = tokenize(texts.take(np.arange(0, len(texts), step)), Vocabulary()).lengths
     floor = float(bleu_floors(lengths, n).mean())
     if floor < HIGH_FLOOR:
         return None

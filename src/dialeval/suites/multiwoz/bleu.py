@@ -1,10 +1,10 @@
-"""BLEU of delexicalised responses against a reference set: `bleu/mwz22` and so on, from 0 to 100.
+"""BLEU of delexicalized responses against a reference set: `bleu/mwz22` and so on, from 0 to 100.
 
     BLEU = 100 * BP * (p_1 p_2 p_3 p_4)**(1/4),   BP = exp(min(0, 1 - reference length / response length))
 
 with p_n the share of the responses' n-grams that stand in their references too, over all turns together: sacreBLEU's
 corpus BLEU with its defaults (tokens 13a, exponential smoothing, one reference). The value of a single turn, its item,
-is sacreBLEU's sentence BLEU. Responses are normalised first (`suites/multiwoz/states.py`).
+is sacreBLEU's sentence BLEU. Responses are normalized first (`suites/multiwoz/states.py`).
 
 Papers: Papineni et al. 2002, "BLEU: a Method for Automatic Evaluation of Machine Translation", ACL; Post 2018, "A Call
 for Clarity in Reporting BLEU Scores", WMT.
@@ -32,7 +32,7 @@ from dialeval.core.fold import Partial
 from dialeval.metrics.bleu_counts import NIST, NO_REFERENCE, BleuCounts, corpus_bleu, log_precisions, sacre_bleu
 from dialeval.metrics.counting import CountMetric, Flags, SummedCounts
 from dialeval.suites.multiwoz.data import MAIN_REFERENCES, ReferenceSets
-from dialeval.suites.multiwoz.turns import Missing, normalised_responses
+from dialeval.suites.multiwoz.turns import Missing, normalized_responses
 from dialeval.text.separation import split_13a
 from dialeval.text.vocabulary import Vocabulary
 
@@ -41,7 +41,7 @@ ORDERS = 4
 
 @dataclass(frozen=True)
 class TaskBleu(CountMetric):
-    """Share of the n-grams of normalised responses that their references have too, from 0 to 100."""
+    """Share of the n-grams of normalized responses that their references have too, from 0 to 100."""
 
     family = "task-bleu"
     presets = {f"bleu/{MAIN_REFERENCES}": {}}
@@ -69,7 +69,7 @@ class TaskBleu(CountMetric):
     def row_counts(self, batch: Batch) -> tuple[Ints, Flags]:
         """Matches and n-grams by order, words of the response, words of the reference."""
         references: ReferenceSets = batch.resource(Need.REFERENCE_SETS)
-        responses = normalised_responses(batch)
+        responses = normalized_responses(batch)
         if self.references not in references.sets:
             raise NeedError(f"the data has no references {self.references!r}; it has {', '.join(references.sets)}")
         texts = references.sets[self.references]

@@ -2,7 +2,7 @@
 
     combined = 0.5 * (inform + success) + bleu
 
-with each of the three in per cent, over all dialogues and turns of a system, so that 200 is the most. BLEU is that
+with each of the three in percent, over all dialogues and turns of a system, so that 200 is the most. BLEU is that
 against one reference set (`references`); `dialeval multiwoz` takes the first of the data, `mwz22` where it is there.
 The other settings are those of Inform, Success and BLEU.
 

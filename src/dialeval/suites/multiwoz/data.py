@@ -31,7 +31,7 @@ from dialeval.io import json
 from dialeval.io.json import Shape, shape_faults
 from dialeval.io.opening import PACKINGS, read_bytes, stem_of, without_mark
 from dialeval.suites.multiwoz.ontology import MULTIWOZ, Ontology, load_ontology
-from dialeval.suites.multiwoz.states import Normaliser
+from dialeval.suites.multiwoz.states import Normalizer
 from dialeval.suites.multiwoz.venues import Venues, load_venues
 
 MAIN_REFERENCES = "mwz22"
@@ -301,7 +301,7 @@ def load_task(data: str | os.PathLike[str] | None = None, split: str | None = No
         venues = load_venues(ontology, database if database.is_dir() else folder)
     if faults := list(_misfits(files, ontology)):
         raise DataError(faults)
-    return TaskData(replace(files, references=_normalised(files.references, ontology)), ontology, venues)
+    return TaskData(replace(files, references=_normalized(files.references, ontology)), ontology, venues)
 
 
 def _misfits(files: TaskFiles, ontology: Ontology) -> Iterator[Fault]:
@@ -334,13 +334,13 @@ def _folder(data: str | os.PathLike[str] | None) -> Path:
     return pack.path
 
 
-def _normalised(references: ReferenceSets | None, ontology: Ontology) -> ReferenceSets | None:
-    """The references as the normalised responses are spelt."""
-    if references is None or ontology.normalised_references:
+def _normalized(references: ReferenceSets | None, ontology: Ontology) -> ReferenceSets | None:
+    """The references as the normalized responses are spelt."""
+    if references is None or ontology.normalized_references:
         return references
-    normalise = Normaliser(ontology.words)
+    normalize = Normalizer(ontology.words)
     sets = {
-        name: {dialogue: [normalise(text) for text in texts] for dialogue, texts in dialogues.items()}
+        name: {dialogue: [normalize(text) for text in texts] for dialogue, texts in dialogues.items()}
         for name, dialogues in references.sets.items()
     }
     return ReferenceSets(sets, references.digest)

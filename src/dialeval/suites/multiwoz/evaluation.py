@@ -284,7 +284,7 @@ def original_output(result: Result, choices: Choices) -> dict[str, Any]:
 
 
 def _rates(result: Result, name: str) -> dict[str, float]:
-    """Rates in per cent with one decimal, by domain and in total."""
+    """Rates in percent with one decimal, by domain and in total."""
     rates = {
         key.partition("/")[2] or "total": round(result[key].mean, 1) for key in result if key.split("/")[0] == name
     }

@@ -1,4 +1,4 @@
-"""Inform: the share of dialogues in which the system offered what the user was looking for, in per cent.
+"""Inform: the share of dialogues in which the system offered what the user was looking for, in percent.
 
     inform = 100 * dialogues in which every domain of the goal matches / dialogues
 
@@ -51,7 +51,7 @@ RateState = Mapping[str, Moments]
 
 @dataclass(frozen=True)
 class Rate(Metric[RateState]):
-    """A share of dialogues in per cent, in all and by domain."""
+    """A share of dialogues in percent, in all and by domain."""
 
     subject = Need.TASK_TURNS
     level = Level.DIALOGUE
@@ -108,7 +108,7 @@ class Rate(Metric[RateState]):
 
 @dataclass(frozen=True)
 class Inform(Rate):
-    """Share of dialogues in which the right venue was offered in every domain, in per cent."""
+    """Share of dialogues in which the right venue was offered in every domain, in percent."""
 
     family = "inform"
     presets = {"inform": {}}

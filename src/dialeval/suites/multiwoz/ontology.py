@@ -21,7 +21,7 @@ from dialeval.core.columns import DIGEST_LENGTH
 from dialeval.core.errors import DataError, Fault
 from dialeval.core.gate import parse_toml
 from dialeval.io.opening import read_bytes
-from dialeval.suites.multiwoz.states import RULES, Spelling, StateNormaliser
+from dialeval.suites.multiwoz.states import RULES, Spelling, StateNormalizer
 
 MULTIWOZ = Path(__file__).with_name("multiwoz.toml")
 
@@ -71,12 +71,12 @@ class Ontology:
     """A goal with this slot names its venue."""
     fuzzy_ratio: int = 90
     booking_prefix: str = ""
-    normalised_references: bool = False
+    normalized_references: bool = False
 
     @cached_property
-    def states(self) -> StateNormaliser:
-        """Normalises slot names and values; remembers what it has seen."""
-        return StateNormaliser(self.slots, self.spellings)
+    def states(self) -> StateNormalizer:
+        """Normalizes slot names and values; remembers what it has seen."""
+        return StateNormalizer(self.slots, self.spellings)
 
 
 def load_ontology(path: str | os.PathLike[str]) -> Ontology:
@@ -86,8 +86,8 @@ def load_ontology(path: str | os.PathLike[str]) -> Ontology:
     words = top.table("words")
     requested = top.table("requested")
     references = top.text("references", "raw")
-    if references not in ("raw", "normalised"):
-        top.fault("references", "is neither raw nor normalised")
+    if references not in ("raw", "normalized"):
+        top.fault("references", "is neither raw nor normalized")
     ontology = Ontology(
         name=top.text("name", "task"),
         words={slot: word for word in words.entries for slot in words.texts(word)},
@@ -102,7 +102,7 @@ def load_ontology(path: str | os.PathLike[str]) -> Ontology:
         named_by=top.optional_text("named_by"),
         fuzzy_ratio=top.percentage("fuzzy_ratio", 90),
         booking_prefix=top.text("booking_prefix", ""),
-        normalised_references=references == "normalised",
+        normalized_references=references == "normalized",
     )
     top.refuse_others("an ontology")
     known = {*ontology.words.values(), *ontology.requested}

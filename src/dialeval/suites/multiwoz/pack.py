@@ -13,7 +13,7 @@ and becomes the folder that `suites/multiwoz/data.py` describes, one per split. 
 Goals: `informable` is `info` in the one spelling; `requestable` are phone, address, postcode, trainID and reference
 of `reqt`, and a reference where there is a `book` part; `booking` is `book` without `invalid` and `pre_invalid`.
 References are the system's texts with their spans replaced by `[slot]` from left to right, overlapping and "dontcare"
-ones passed over, then normalised. States are those of the user turn before, the first value of each slot, "dontcare"
+ones passed over, then normalized. States are those of the user turn before, the first value of each slot, "dontcare"
 left out.
 """
 
@@ -31,7 +31,7 @@ from dialeval.core import gate
 from dialeval.core.errors import DataError, Fault
 from dialeval.io.packs import Progress, cache_folder
 from dialeval.suites.multiwoz.ontology import MULTIWOZ, Ontology, load_ontology
-from dialeval.suites.multiwoz.states import Normaliser
+from dialeval.suites.multiwoz.states import Normalizer
 
 DOMAINS = ("restaurant", "hotel", "attraction", "train")
 """The domains with venues."""
@@ -109,7 +109,7 @@ def _take_over(source: Path, target: Path) -> None:
 def _build(source: Path, target: Path) -> None:
     """Build all splits from a copy of the official repository."""
     ontology = load_ontology(MULTIWOZ)
-    normalise = Normaliser(ontology.words)
+    normalize = Normalizer(ontology.words)
     corpus, acts = _corpus(source), _by_id(source / ACTS)
     splits: dict[str, list[str]] = {}
     for split in SPLITS:
@@ -119,7 +119,7 @@ def _build(source: Path, target: Path) -> None:
                 name = _id(dialogue["dialogue_id"])
             if name in corpus:
                 with _faults_explained(f"{source}: {name}"):
-                    parts = _parts(dialogue, corpus[name], acts.get(name, {}), ontology, normalise)
+                    parts = _parts(dialogue, corpus[name], acts.get(name, {}), ontology, normalize)
                     for file, part in zip(files.values(), parts, strict=True):
                         file[name] = part
         for file_name, content in files.items():
@@ -135,7 +135,7 @@ def _parts(
     entry: Mapping[str, Any],
     acts: Mapping[str, Any],
     ontology: Ontology,
-    normalise: Normaliser,
+    normalize: Normalizer,
 ) -> tuple[Any, ...]:
     """What is written of a dialogue: goal, bookings, states, user turns, references; `entry` is that of 2.1."""
     turns = list(_system_turns(dialogue))
@@ -144,7 +144,7 @@ def _parts(
         booked_of(entry["log"], len(turns)),
         [ontology.states(state_of(user)) for user, _ in turns],
         [str(user.get("utterance", "")) for user, _ in turns],
-        [normalise(delexicalised(system, acts)) for _, system in turns],
+        [normalize(delexicalized(system, acts)) for _, system in turns],
     )
 
 
@@ -221,7 +221,7 @@ def state_of(turn: Mapping[str, Any]) -> dict[str, dict[str, str]]:
     return state
 
 
-def delexicalised(turn: Mapping[str, Any], acts: Mapping[str, Any]) -> str:
+def delexicalized(turn: Mapping[str, Any], acts: Mapping[str, Any]) -> str:
     """The text of a system turn with its spans as placeholders."""
     text: str = turn["utterance"]
     spans = (acts.get(str(turn["turn_id"])) or {}).get("span_info") or []

@@ -45,8 +45,8 @@ def transcripts(run: Run) -> Section | None:
         f"{markup.count(len(dialogues), 'dialogue')}{which}. What counts in a turn is what Inform and Success were "
         "read from: an offer counts when its word is said while its domain is active."
     )
-    colours = markup.colours(run)
-    shown = "".join(_dialogue(name, systems, lost.get(name, ()), colours) for name, systems in dialogues.items())
+    colors = markup.colors(run)
+    shown = "".join(_dialogue(name, systems, lost.get(name, ()), colors) for name, systems in dialogues.items())
     others = "".join(_name(name, mine) for name, mine in lost.items() if name not in dialogues)
     if others:
         others = markup.note("Lost too, without a transcript here (dialeval multiwoz explain prints one):") + others
@@ -98,11 +98,11 @@ def _causes(
     return table + status
 
 
-def _dialogue(name: str, systems: Mapping[str, _Entry], lost: Iterable[str], colours: Mapping[str, str]) -> str:
+def _dialogue(name: str, systems: Mapping[str, _Entry], lost: Iterable[str], colors: Mapping[str, str]) -> str:
     verdicts = "".join(_verdict(system, entry) for system, entry in systems.items())
     goal = next(iter(systems.values()))["domains"]
     ends = {system: _end(entry) for system, entry in systems.items()}
-    inside = _goal(goal) + _side_by_side(ends, colours)
+    inside = _goal(goal) + _side_by_side(ends, colors)
     turns = {system: {turn["turn"]: turn for turn in entry["turns"]} for system, entry in systems.items()}
     states: dict[str, Mapping[str, Mapping[str, str]]] = {system: {} for system in systems}
     for at in sorted({at for mine in turns.values() for at in mine}):
@@ -110,15 +110,15 @@ def _dialogue(name: str, systems: Mapping[str, _Entry], lost: Iterable[str], col
         states |= {system: mine[at]["state"] for system, mine in turns.items() if at in mine}
         user = next((mine[at].get("user") for mine in turns.values() if at in mine), None)
         asked = "" if user is None else f'<p class="user">{markup.text(user, most=SHOWN_LENGTH)}</p>'
-        inside += f'<section class="turn"><h3>Turn {int(at)}</h3>{asked}{_side_by_side(said, colours)}</section>'
+        inside += f'<section class="turn"><h3>Turn {int(at)}</h3>{asked}{_side_by_side(said, colors)}</section>'
     opening = f'<details class="dialogue" data-lost="{" ".join(sorted(lost))}">'
     return f"{opening}<summary>{markup.name(name)} {verdicts}</summary>{inside}</details>"
 
 
-def _side_by_side(parts: Mapping[str, str], colours: Mapping[str, str]) -> str:
+def _side_by_side(parts: Mapping[str, str], colors: Mapping[str, str]) -> str:
     swatch = markup.span("swatch", "")
     sides = "".join(
-        f'<div class="side {colours.get(system, "anchor")}">{swatch}{markup.name(system)}{part}</div>'
+        f'<div class="side {colors.get(system, "anchor")}">{swatch}{markup.name(system)}{part}</div>'
         for system, part in parts.items()
     )
     return f'<div class="sides">{sides}</div>'

@@ -1,6 +1,6 @@
 """Richness: how varied the language of a system's responses is.
 
-Over all normalised responses (`suites/multiwoz/states.py`), with words in lower case and without punctuation:
+Over all normalized responses (`suites/multiwoz/states.py`), with words in lower case and without punctuation:
 
     num-unigrams, num-bigrams, num-trigrams = different n-grams within responses
     avg-lengths  = words per response
@@ -40,7 +40,7 @@ from dialeval.core.columns import TextColumn, TokenColumn
 from dialeval.core.contributions import BatchContributions, Resamples, RowSums
 from dialeval.core.exact import Moments
 from dialeval.core.fold import Better, Bounds, Estimate, Metric, Partial
-from dialeval.suites.multiwoz.turns import normalised_responses
+from dialeval.suites.multiwoz.turns import normalized_responses
 from dialeval.text.ngrams import NgramColumn, NgramCounts
 from dialeval.text.resampled import cluster_grams, ngram_totals, segment_kinds, window_ratios
 from dialeval.text.vocabulary import Vocabulary
@@ -64,7 +64,7 @@ _ORDERS: Mapping[Of, tuple[int, ...]] = {
 """The n-grams that each value counts."""
 
 _END = "\0"
-"""Stands between responses; a normalised response has no such character."""
+"""Stands between responses; a normalized response has no such character."""
 _END_BYTE, _BLANK_BYTE = 0, 0x20
 _FIRST = str.maketrans("", "", "'.,?!)(%/-_")
 _LAST = str.maketrans("", "", ":;")
@@ -189,11 +189,11 @@ class Richness(Metric[RichnessState]):
 
 
 def words_of_responses(batch: Batch) -> tuple[TokenColumn, list[str | None]]:
-    """The words of each normalised response, as ids and with a blank between them; split once for all metrics.
+    """The words of each normalized response, as ids and with a blank between them; split once for all metrics.
 
     A response that is missing has no words and None; one that is empty has one word, the empty one.
     """
-    responses = normalised_responses(batch)
+    responses = normalized_responses(batch)
     vocabulary = cast(Vocabulary, batch.vocabulary)
 
     def make() -> tuple[TokenColumn, list[str | None]]:

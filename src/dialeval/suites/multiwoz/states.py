@@ -142,8 +142,8 @@ _BY_RULE = {"plain": plain, "text": text, "name": name, "time": clock}
 _PLAIN = Spelling()
 
 
-class StateNormaliser:
-    """Normalises states, each distinct value once; `slots` renames slots, `spellings` gives the rule of a slot."""
+class StateNormalizer:
+    """Normalizes states, each distinct value once; `slots` renames slots, `spellings` gives the rule of a slot."""
 
     def __init__(self, slots: Mapping[str, str], spellings: Mapping[str, Spelling]) -> None:
         self._renamed = slots
@@ -194,18 +194,18 @@ class StateNormaliser:
 class _Pairs(dict[tuple[str, str], tuple[str, str]]):
     """A slot and a value as they were given -> as they are spelt; what is not there yet is made."""
 
-    def __init__(self, normaliser: StateNormaliser) -> None:
-        self._normaliser = normaliser
+    def __init__(self, normalizer: StateNormalizer) -> None:
+        self._normalizer = normalizer
 
     def __missing__(self, given: tuple[str, str]) -> tuple[str, str]:
-        slot = self._normaliser.slot(given[0])
-        spelt = self[given] = slot, self._normaliser.value(slot, given[1])
+        slot = self._normalizer.slot(given[0])
+        spelt = self[given] = slot, self._normalizer.value(slot, given[1])
         return spelt
 
 
-# Delexicalised responses: texts in which values are placeholders, such as `[hotel_name] is [value_price]`.
+# Delexicalized responses: texts in which values are placeholders, such as `[hotel_name] is [value_price]`.
 #
-# A response is normalised in four steps, so that systems with different placeholders can be compared:
+# A response is normalized in four steps, so that systems with different placeholders can be compared:
 #
 # 1. lower case;
 # 2. a placeholder (`[` word characters, blanks or digits `]`, and a plural ending right behind it) becomes the word
@@ -214,27 +214,27 @@ class _Pairs(dict[tuple[str, str], tuple[str, str]]):
 # 3. every `-s` is deleted, then every `-ly`;
 # 4. split and joined again by Moses (`text/tokenizers.py`).
 #
-# `Normaliser` does this once for each distinct response. The steps are those of the MultiWOZ evaluation, with what is
+# `Normalizer` does this once for each distinct response. The steps are those of the MultiWOZ evaluation, with what is
 # odd about them: `[stars]-star` becomes `COUNTtar`, and `10:00` becomes `10: 00`.
 
 PLACEHOLDER = re.compile(r"\[([\w\s]+)\](?:es|s|-s|-es)?")
 
 
-class Normaliser:
-    """Normalises responses, each distinct one once; `words` gives the word of each slot."""
+class Normalizer:
+    """Normalizes responses, each distinct one once; `words` gives the word of each slot."""
 
     def __init__(self, words: Mapping[str, str]) -> None:
         self._words = words
         self._known: dict[str, str] = {}
 
     def __call__(self, response: str) -> str:
-        """The normalised response."""
+        """The normalized response."""
         known = self._known.get(response)
         if known is None:
-            known = self._known[response] = self._normalised(response)
+            known = self._known[response] = self._normalized(response)
         return known
 
-    def _normalised(self, response: str) -> str:
+    def _normalized(self, response: str) -> str:
         text = response.lower()
         if "[" in text:
             text = PLACEHOLDER.sub(lambda match: self._words.get(match[1], ""), text)

@@ -1,4 +1,4 @@
-"""Success: the share of dialogues with the right offers in which every request was answered, in per cent.
+"""Success: the share of dialogues with the right offers in which every request was answered, in percent.
 
     success = 100 * dialogues that match in every domain and in which every requested word was told / dialogues
 
@@ -20,7 +20,7 @@ from dialeval.suites.multiwoz.turns import Verdict
 
 @dataclass(frozen=True)
 class Success(Rate):
-    """Share of dialogues with the right offers in which every request was answered, in per cent."""
+    """Share of dialogues with the right offers in which every request was answered, in percent."""
 
     family = "success"
     presets = {"success": {}}

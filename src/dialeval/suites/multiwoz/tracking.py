@@ -1,6 +1,6 @@
 """State tracking: how well the states that a system predicts agree with the true ones, turn by turn.
 
-Over (domain, slot) of the normalised states; a value agrees if its partial ratio with the true one is above 95:
+Over (domain, slot) of the normalized states; a value agrees if its partial ratio with the true one is above 95:
 
     joint-accuracy = 100 * turns with the same slots, all of which agree / turns
     slot-precision = tp / (tp + fp),  slot-recall = tp / (tp + fn),  slot-f1 = 100 * 2 P R / (P + R)
@@ -125,14 +125,14 @@ class _Comparison:
     """Compares states; each distinct pair of values once."""
 
     def __init__(self, ontology: Ontology, booking: Booking, ratio: Ratio, threshold: float) -> None:
-        self._normalise = ontology.states
+        self._normalize = ontology.states
         self._prefix = ontology.booking_prefix if booking == "unified" else ""
         self._ratio, self._threshold = ratio, threshold
         self._known: dict[tuple[str, str], bool] = {}
 
     def __call__(self, state: State, true: State) -> tuple[int, int, int]:
         """Slots that agree, that are wrong and that are missing."""
-        here, there = self._slots(self._normalise(state)), self._slots(self._normalise(true))
+        here, there = self._slots(self._normalize(state)), self._slots(self._normalize(true))
         agree = sum(slot in there and self._agree(value, there[slot]) for slot, value in here.items())
         return agree, len(here) - agree, len(there) - agree
 

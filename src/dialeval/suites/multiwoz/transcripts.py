@@ -106,7 +106,7 @@ def _step(step: Step, explanation: Explanation) -> dict[str, Any]:
 
 
 def _said(result: Result, number: int, turn: int) -> str | None:
-    """The response as the system gave it, before it was normalised."""
+    """The response as the system gave it, before it was normalized."""
     rows = result.rows
     said = None if rows is None else rows.texts.get("response")
     return said[int(rows.offsets[number]) + turn] if rows is not None and isinstance(said, TextColumn) else None

@@ -1,4 +1,4 @@
-"""The turns of task dialogues as Inform and Success see them: normalised, each with a state and its active domains.
+"""The turns of task dialogues as Inform and Success see them: normalized, each with a state and its active domains.
 
 Where a system gives no states the true ones stand in for it, and where it gives no active domains they are estimated
 from what changes in the states. Which turns that concerns is a matter of `fallback`:
@@ -25,7 +25,7 @@ from dialeval.core.errors import NeedError
 from dialeval.core.fold import Fact
 from dialeval.suites.multiwoz.data import Goals, TrueStates
 from dialeval.suites.multiwoz.ontology import Ontology
-from dialeval.suites.multiwoz.states import Normaliser, State
+from dialeval.suites.multiwoz.states import Normalizer, State
 from dialeval.suites.multiwoz.venues import NONE, Venues
 from dialeval.text.similarity import Ratio
 
@@ -63,7 +63,7 @@ class WhatIsGiven(Fact[Given, Given]):
 
 
 class Turn(NamedTuple):
-    """One turn, normalised."""
+    """One turn, normalized."""
 
     at: int
     response: str
@@ -75,16 +75,16 @@ class Turn(NamedTuple):
     """Whether the active domains are an estimate."""
 
 
-def normalised_responses(batch: Batch) -> list[str | None]:
-    """The normalised response of each row, None where it is missing; made once for all metrics of the batch."""
+def normalized_responses(batch: Batch) -> list[str | None]:
+    """The normalized response of each row, None where it is missing; made once for all metrics of the batch."""
     ontology: Ontology = batch.resource(Need.ONTOLOGY)
     column = batch.objects(Need.TASK_TURNS)
 
     def make() -> list[str | None]:
-        normalise = Normaliser(ontology.words)
-        return [None if row["response"] is None else normalise(row["response"]) for row in column]
+        normalize = Normalizer(ontology.words)
+        return [None if row["response"] is None else normalize(row["response"]) for row in column]
 
-    return batch.derived("normalised responses", make)
+    return batch.derived("normalized responses", make)
 
 
 def dialogue_turns(batch: Batch, fallback: Fallback, missing: Missing) -> list[tuple[str, list[Turn] | None]]:
@@ -95,7 +95,7 @@ def dialogue_turns(batch: Batch, fallback: Fallback, missing: Missing) -> list[t
     given: Given = batch.fact(WhatIsGiven())
     ontology: Ontology = batch.resource(Need.ONTOLOGY)
     true_states: TrueStates | None = batch.resource(Need.TRUE_STATES) if batch.has(Need.TRUE_STATES) else None
-    responses = normalised_responses(batch)
+    responses = normalized_responses(batch)
     rows = batch.objects(Need.TASK_TURNS).values
 
     def make() -> list[tuple[str, list[Turn] | None]]:
@@ -118,7 +118,7 @@ def prepared(
     ontology: Ontology,
     true_states: TrueStates | None,
 ) -> list[Turn]:
-    """The turns of one dialogue from its rows, each with its normalised response."""
+    """The turns of one dialogue from its rows, each with its normalized response."""
     use_true = fallback == "file" and given.states < given.turns
     estimate_all = fallback == "file" and given.domains < given.turns
     states = list(ontology.states.dialogue(_state(row, use_true, true_states) for row, _ in rows))

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from dialeval.suites.multiwoz.states import Normaliser, slot_domains, unknown_placeholders
+from dialeval.suites.multiwoz.states import Normalizer, slot_domains, unknown_placeholders
 
 WORDS = {"name": "NAME", "hotel_name": "NAME", "stars": "COUNT", "entrance fee": "PRICE"}
 
@@ -20,8 +20,8 @@ WORDS = {"name": "NAME", "hotel_name": "NAME", "stars": "COUNT", "entrance fee":
         ("", ""),
     ],
 )
-def test_normalised(response: str, expected: str) -> None:
-    assert Normaliser(WORDS)(response) == expected
+def test_normalized(response: str, expected: str) -> None:
+    assert Normalizer(WORDS)(response) == expected
 
 
 def test_unknown_placeholders_are_counted_once_each() -> None:

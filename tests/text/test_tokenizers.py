@@ -1,4 +1,4 @@
-"""Tokenisers by name."""
+"""Tokenizers by name."""
 
 from __future__ import annotations
 
@@ -9,24 +9,24 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from sacrebleu.metrics import BLEU
 
-from dialeval.cli.options import TOKENISERS
+from dialeval.cli.options import TOKENIZERS
 from dialeval.core.columns import TextColumn
 from dialeval.core.errors import DataError, SettingError
 from dialeval.metrics.length import Length
-from dialeval.text.tokenizers import AUTO, Tokeniser, tokenise
+from dialeval.text.tokenizers import AUTO, Tokenizer, tokenize
 from dialeval.text.vocabulary import Vocabulary
 from text.scripts_of_the_world import texts
 
-NAMED: list[Tokeniser] = [name for name in get_args(Tokeniser) if name != AUTO]
-every_tokeniser = pytest.mark.parametrize("name", NAMED)
+NAMED: list[Tokenizer] = [name for name in get_args(Tokenizer) if name != AUTO]
+every_tokenizer = pytest.mark.parametrize("name", NAMED)
 
 
-def ours(several: list[str], name: Tokeniser) -> list[list[str]]:
-    return tokenise(TextColumn.from_strings(several), Vocabulary(), name).words()
+def ours(several: list[str], name: Tokenizer) -> list[list[str]]:
+    return tokenize(TextColumn.from_strings(several), Vocabulary(), name).words()
 
 
 def test_words_keep_their_case() -> None:
-    assert tokenise(TextColumn.from_strings(["Hello  THERE"]), Vocabulary()).words() == [["Hello", "THERE"]]
+    assert tokenize(TextColumn.from_strings(["Hello  THERE"]), Vocabulary()).words() == [["Hello", "THERE"]]
 
 
 def test_lower_words_do_not() -> None:
@@ -47,30 +47,30 @@ def test_characters_are_those_of_sacrebleu(several: list[str]) -> None:
     assert ours(several, "char") == [oracle._preprocess_segment(text).split() for text in several]
 
 
-@every_tokeniser
+@every_tokenizer
 @given(several=st.lists(texts, min_size=1, max_size=5), cut=st.integers(0, 5))
 @settings(max_examples=30)
-def test_a_text_is_split_alike_whatever_stands_beside_it(name: Tokeniser, several: list[str], cut: int) -> None:
+def test_a_text_is_split_alike_whatever_stands_beside_it(name: Tokenizer, several: list[str], cut: int) -> None:
     parts = [ours(part, name) for part in (several[:cut], several[cut:])]
     assert parts[0] + parts[1] == ours(several, name)
 
 
-@every_tokeniser
-def test_a_slice_of_a_column_is_split_as_the_column(name: Tokeniser) -> None:
+@every_tokenizer
+def test_a_slice_of_a_column_is_split_as_the_column(name: Tokenizer) -> None:
     column = TextColumn.from_strings(["a.", "今天 &amp; x", "", "1-2 \U0001f600", "שלום, e\u0301"])
-    whole = tokenise(column, Vocabulary(), name).words()
-    assert tokenise(column.slice(1, 4), Vocabulary(), name).words() == whole[1:4]
+    whole = tokenize(column, Vocabulary(), name).words()
+    assert tokenize(column.slice(1, 4), Vocabulary(), name).words() == whole[1:4]
 
 
-@every_tokeniser
-def test_ids_are_those_of_the_vocabulary(name: Tokeniser) -> None:
+@every_tokenizer
+def test_ids_are_those_of_the_vocabulary(name: Tokenizer) -> None:
     vocabulary = Vocabulary(["not", "used", "天"])
-    tokens = tokenise(TextColumn.from_strings(["天 b", "b"]), vocabulary, name)
+    tokens = tokenize(TextColumn.from_strings(["天 b", "b"]), vocabulary, name)
     assert vocabulary.words(tokens.ids) == (["b", "b"] if name == "rouge" else ["天", "b", "b"])
 
 
-@every_tokeniser
-def test_half_of_a_pair_is_refused(name: Tokeniser) -> None:
+@every_tokenizer
+def test_half_of_a_pair_is_refused(name: Tokenizer) -> None:
     with pytest.raises(DataError, match="half of a surrogate pair"):
         ours(["a \ud800"], name)
 
@@ -81,9 +81,9 @@ def test_a_choice_is_not_made_here() -> None:
 
 
 def test_the_command_line_knows_all_of_them() -> None:
-    assert get_args(Tokeniser) == TOKENISERS
+    assert get_args(Tokenizer) == TOKENIZERS
 
 
 def test_metrics_refuse_another_name() -> None:
-    with pytest.raises(SettingError, match=r"length has tokeniser=words\.1\|lower-words\.1\|13a.*, not 'words'"):
-        Length(tokeniser="words")  # type: ignore[arg-type]
+    with pytest.raises(SettingError, match=r"length has tokenizer=words\.1\|lower-words\.1\|13a.*, not 'words'"):
+        Length(tokenizer="words")  # type: ignore[arg-type]

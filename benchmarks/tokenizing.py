@@ -1,4 +1,4 @@
-"""Tokenising: ids of words, against `str.split` and a dict; the other tokenisers, against sacreBLEU."""
+"""Tokenizing: ids of words, against `str.split` and a dict; the other tokenizers, against sacreBLEU."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from dialeval.core.arrays import Ids
 from dialeval.core.columns import TextColumn
 from dialeval.engine.folding import BATCH_ROWS
 from dialeval.io.delimited import split
-from dialeval.text.tokenizers import Tokeniser, tokenise
+from dialeval.text.tokenizers import Tokenizer, tokenize
 from dialeval.text.vocabulary import Vocabulary
 
 ROWS = 1_000_000
@@ -42,9 +42,9 @@ def ours(content: bytes) -> list[Ids]:
 
 
 def with_empty_memory(metric: Any) -> Any:
-    """A metric of sacreBLEU whose tokeniser has met no text: it remembers lines, and each is new in an evaluation."""
-    tokeniser = getattr(metric, "tokenizer", None)
-    for part in (tokeniser, getattr(tokeniser, "_post_tokenizer", None)):
+    """A metric of sacreBLEU whose tokenizer has met no text: it remembers lines, and each is new in an evaluation."""
+    tokenizer = getattr(metric, "tokenizer", None)
+    for part in (tokenizer, getattr(tokenizer, "_post_tokenizer", None)):
         if part is not None:
             call: Any = type(part).__call__
             call.cache_clear()
@@ -57,12 +57,12 @@ def by_sacrebleu(texts: list[str], name: str) -> list[list[str]]:
     return [metric.tokenizer(text.rstrip()).split() for text in texts]
 
 
-def compared(texts: list[str], name: Tokeniser, theirs: str) -> str:
+def compared(texts: list[str], name: Tokenizer, theirs: str) -> str:
     """How many times as many lines per CPU second as sacreBLEU, the ids of words included."""
     column = TextColumn.from_strings(texts)
-    assert tokenise(column, Vocabulary(), name).words() == by_sacrebleu(texts, theirs)
+    assert tokenize(column, Vocabulary(), name).words() == by_sacrebleu(texts, theirs)
     slow = cpu_seconds(lambda: by_sacrebleu(texts, theirs))
-    fast = cpu_seconds(lambda: tokenise(column, Vocabulary(), name))
+    fast = cpu_seconds(lambda: tokenize(column, Vocabulary(), name))
     return f"{len(texts) / fast:,.0f}, {slow / fast:.0f} times sacreBLEU"
 
 
@@ -82,5 +82,5 @@ def figures() -> Iterator[tuple[str, str]]:
     yield "lines of Chinese per CPU second, zh", compared(chinese, "zh", "zh")
     yield "lines of Chinese per CPU second, char", compared(chinese, "char", "char")
     column = TextColumn.from_strings(western)
-    fast = cpu_seconds(lambda: tokenise(column, Vocabulary(), "unicode"))
+    fast = cpu_seconds(lambda: tokenize(column, Vocabulary(), "unicode"))
     yield "lines per CPU second, unicode", f"{SACRE_ROWS / fast:,.0f}"
