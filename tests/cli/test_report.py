@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from analysis.rated_runs import ratings_of, run_of
-from cli.conftest import Dialeval
+from conftest import Dialeval
 from dialeval.human.sample import read_sample
+from human.rated_runs import ratings_of, run_of
 
 
 def test_saved_runs_become_one_page(dialeval: Dialeval, tmp_path: Path) -> None:

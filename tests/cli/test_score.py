@@ -11,7 +11,7 @@ from xml.etree import ElementTree as ET
 import pytest
 
 import dialeval as package
-from cli.conftest import Dialeval
+from conftest import Dialeval
 from dialeval.engine import evaluate
 from dialeval.reports.tables import METRICS_TXT
 from engine.chats import write_shards
