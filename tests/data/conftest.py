@@ -9,7 +9,7 @@ from typing import Any, TypeAlias
 
 import pytest
 
-from dialeval.core.errors import DataError, Fault
+from dialeval.core.errors import DataError, Problem
 from dialeval.io.rows import Rows
 
 Plain: TypeAlias = dict[str, Any]
@@ -45,10 +45,10 @@ def write(tmp_path: Path) -> Write:
 
 
 @pytest.fixture
-def faults_of() -> Callable[[Callable[[], object]], list[Fault]]:
+def faults_of() -> Callable[[Callable[[], object]], list[Problem]]:
     """The faults with which a call fails."""
 
-    def caught(call: Callable[[], object]) -> list[Fault]:
+    def caught(call: Callable[[], object]) -> list[Problem]:
         with pytest.raises(DataError) as info:
             call()
         return list(info.value.faults)

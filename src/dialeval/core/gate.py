@@ -29,7 +29,7 @@ import numpy as np
 import numpy.typing as npt
 import orjson
 
-from dialeval.core.errors import DataError, Fault, whole_characters
+from dialeval.core.errors import DataError, Problem, whole_characters
 
 # Plain data for JSON: null for NaN and infinities, and the layout of every JSON file that people may open.
 
@@ -81,9 +81,9 @@ def explained(where: str | os.PathLike[str], remedy: str) -> Iterator[None]:
         yield
     except OSError as error:
         reason = error.strerror or str(error)
-        raise DataError(Fault(str(error.filename or where), None, f"cannot be read ({reason})", remedy)) from None
+        raise DataError(Problem(str(error.filename or where), None, f"cannot be read ({reason})", remedy)) from None
     except UnfitError as error:
-        raise DataError(Fault(str(where), None, str(error)[:_LONGEST], remedy)) from None
+        raise DataError(Problem(str(where), None, str(error)[:_LONGEST], remedy)) from None
 
 
 def size_of(path: str | os.PathLike[str], remedy: str) -> int:
@@ -111,7 +111,7 @@ def read_bytes(path: str | os.PathLike[str], remedy: str, sha256: str | None = N
 def read_json(path: str | os.PathLike[str], kind: type[T], remedy: str) -> T:
     """Read a JSON document and convert it to a type."""
     if size_of(path, remedy) > LARGEST_DOCUMENT:
-        raise DataError(Fault(str(path), None, f"has more than {LARGEST_DOCUMENT:,} bytes", remedy))
+        raise DataError(Problem(str(path), None, f"has more than {LARGEST_DOCUMENT:,} bytes", remedy))
     return fitting(parse_json(read_bytes(path, remedy), str(path), remedy), kind, str(path), remedy)
 
 
@@ -120,7 +120,7 @@ def parse_json(content: bytes, where: str, remedy: str) -> Any:
     try:
         return orjson.loads(content)
     except orjson.JSONDecodeError as error:
-        raise DataError(Fault(where, error.lineno, f"not JSON ({error.msg})", remedy)) from None
+        raise DataError(Problem(where, error.lineno, f"not JSON ({error.msg})", remedy)) from None
 
 
 def parse_toml(content: bytes, where: str, remedy: str) -> dict[str, Any]:
@@ -132,7 +132,7 @@ def parse_toml(content: bytes, where: str, remedy: str) -> dict[str, Any]:
     try:
         document: dict[str, Any] = tomllib.loads(content.decode())
     except (ValueError, RecursionError) as error:  # not only TOMLDecodeError: 5,000 digits are a ValueError
-        raise DataError(Fault(where, None, f"not TOML ({error})", remedy)) from None
+        raise DataError(Problem(where, None, f"not TOML ({error})", remedy)) from None
     return document
 
 
@@ -143,7 +143,7 @@ def fitting(document: Any, kind: type[T], where: str, remedy: str) -> T:
     try:
         return msgspec.convert(document, kind)
     except msgspec.ValidationError as error:
-        raise DataError(Fault(where, None, in_words(str(error)), remedy)) from None
+        raise DataError(Problem(where, None, in_words(str(error)), remedy)) from None
 
 
 def check_depth(document: Any) -> None:
@@ -209,7 +209,7 @@ def mapped_array(
 ) -> npt.NDArray[Any]:
     """Map an array whose bytes are all that a file holds."""
     if size_of(path, remedy) != math.prod(shape) * np.dtype(dtype).itemsize:
-        raise DataError(Fault(str(path), None, f"has another size than {_shown(shape)} numbers", remedy))
+        raise DataError(Problem(str(path), None, f"has another size than {_shown(shape)} numbers", remedy))
     if not math.prod(shape):
         return np.empty(shape, dtype)
     with explained(path, remedy):  # a plain view: slices of a `memmap` object itself are many times slower

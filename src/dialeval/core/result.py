@@ -42,7 +42,7 @@ from dialeval.core.arrays import Floats
 from dialeval.core.arrow import read_table, text_array, write_tables
 from dialeval.core.contributions import Contributions, from_arrow, to_arrow
 from dialeval.core.display import ItemTable, Shown, Tabular, estimate_table, flat_figures, item_blocks, listed, maker
-from dialeval.core.errors import DataError, Fault
+from dialeval.core.errors import DataError, Problem
 from dialeval.core.files import check_files, place_of, reading_together, replacing_together
 from dialeval.core.fold import Estimate, Level
 from dialeval.core.gate import null_for_nan
@@ -299,7 +299,7 @@ def _refuse_other_inputs(folder: Path, run: Run) -> None:
 
 def _refuse_run(folder: Path, what: str) -> NoReturn:
     remedy = "choose another folder, or replace it: --force, force=True in Python"
-    raise DataError(Fault(str(folder / RUN_FILE), None, what, remedy))
+    raise DataError(Problem(str(folder / RUN_FILE), None, what, remedy))
 
 
 def _data_digests(estimates: Iterable[Estimate]) -> dict[str, str]:
@@ -354,7 +354,7 @@ def _read_run(file: Path) -> Run:
     document = gate.read_json(file, dict[str, Any], _REMEDY)
     if isinstance(layout := document.get("format"), int) and layout != FORMAT:
         what = f"was saved in layout {layout}, and this dialeval reads layout {FORMAT}"
-        raise DataError(Fault(str(file), None, what, "read it with the version that saved it, or score again"))
+        raise DataError(Problem(str(file), None, what, "read it with the version that saved it, or score again"))
     with gate.explained(file, _REMEDY):
         gate.check_depth(document)
         saved = gate.fitting(document, SavedRun, str(file), _REMEDY)

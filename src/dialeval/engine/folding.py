@@ -20,7 +20,7 @@ from functools import cache, cached_property
 from typing import Any, NamedTuple, cast
 
 from dialeval.core.batch import Need
-from dialeval.core.errors import DataError, Fault, SettingError, UnsavedRunError, noted
+from dialeval.core.errors import DataError, Problem, SettingError, UnsavedRunError, noted
 from dialeval.core.files import workplace
 from dialeval.core.fold import Estimate, Fact, Metric
 from dialeval.core.result import TRAINED_ON, Result, Run
@@ -419,7 +419,7 @@ def _name_systems(sources: Sequence[Source], totals: Iterable[System]) -> dict[s
         if name in names:
             what = f"the system {name!r} is also in {sources[names[name][0]].where}"
             remedy = "rename one, or name them: NAME=PATH on the command line, {name: path} in Python"
-            raise DataError(Fault(source.where, None, what, remedy))
+            raise DataError(Problem(source.where, None, what, remedy))
         names[name] = system
     return names
 

@@ -31,7 +31,7 @@ from typing import TYPE_CHECKING, Any, cast, get_args
 from dialeval.core import gate
 from dialeval.core.arrays import Floats, release, unscored
 from dialeval.core.contributions import ContributionCollector, Contributions
-from dialeval.core.errors import DataError, Fault, SettingError
+from dialeval.core.errors import DataError, Problem, SettingError
 from dialeval.core.files import force, is_unfinished, replacing, workplace, write_bytes
 from dialeval.core.fingerprint import Fingerprint
 from dialeval.core.fold import Level, check_like, from_bytes, to_bytes
@@ -209,7 +209,7 @@ class Journal(ItemStore):
             _check_states(kept[1], self._job, stage)
         except ValueError as error:
             what = f"is damaged ({error})"[:300]
-            raise DataError(Fault(str(file), None, what, "remove it, and run the same command again")) from None
+            raise DataError(Problem(str(file), None, what, "remove it, and run the same command again")) from None
         return cast("tuple[list[tuple[PartKind, bytes]], SystemStates]", kept)
 
     def _file(self, stage: Stage, number: int) -> Path:

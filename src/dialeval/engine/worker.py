@@ -18,7 +18,7 @@ from dialeval.core.arrays import Floats
 from dialeval.core.batch import Batch, Need
 from dialeval.core.columns import Column, RaggedColumn, SharedColumn
 from dialeval.core.contributions import BatchContributions
-from dialeval.core.errors import DataError, Fault, NeedError, SettingError, noted
+from dialeval.core.errors import DataError, NeedError, Problem, SettingError, noted
 from dialeval.core.fingerprint import Fingerprint
 from dialeval.core.fold import Fact, Level, Metric, Reduction, check_column, translated
 from dialeval.core.rowtable import ItemPart, PartWriter
@@ -431,7 +431,7 @@ class _ChunkFold:
         why = error.__cause__
         rows = "this row" if stop - start == 1 else f"these {stop - start} rows together"
         cause = f"{error.metric} cannot score {rows} ({type(why).__name__}: {why})"
-        return DataError(Fault(block.where, block.line(start), cause, "leave it out, or score without the metric"))
+        return DataError(Problem(block.where, block.line(start), cause, "leave it out, or score without the metric"))
 
 
 class Threads(Engine):

@@ -60,7 +60,7 @@ from dialeval.core import gate
 from dialeval.core.arguments import checked
 from dialeval.core.arrays import Floats, Ints
 from dialeval.core.columns import RaggedColumn, SharedColumn
-from dialeval.core.errors import DataError, Fault, SettingError, whole_characters
+from dialeval.core.errors import DataError, Problem, SettingError, whole_characters
 from dialeval.core.files import check_files, place_of, reading_together, replacing_together
 from dialeval.core.fold import Level
 from dialeval.core.gate import dump
@@ -529,7 +529,7 @@ def check_sample_folder(folder: str | PathLike[str], *inputs: Any) -> None:
         others = sorted(path for path in folder.iterdir() if path.name not in _FILES and path.name[0] != ".")
         if others:
             what = "would lose its sample: it lies in the folder of a sample, and may hold ratings of it"
-            raise DataError(Fault(str(others[0]), None, what, "choose another folder, or move it away"))
+            raise DataError(Problem(str(others[0]), None, what, "choose another folder, or move it away"))
 
 
 def _own_files(folder: Path) -> set[str]:
@@ -550,7 +550,7 @@ def _read(file: Path) -> Sample:
     document = gate.read_json(file, dict[str, Any], _REMEDY)
     if isinstance(layout := document.get("format"), int) and layout > FORMAT:
         what = f"layout {layout} is newer than this dialeval reads ({FORMAT})"
-        raise DataError(Fault(str(file), None, what, "upgrade dialeval"))
+        raise DataError(Problem(str(file), None, what, "upgrade dialeval"))
     design = gate.fitting(document, SavedSample, str(file), _REMEDY)
     path = place_of(file.with_name(design.rows.file), design.rows.sha256)
     content = gate.read_bytes(path, _REMEDY, design.rows.sha256, SAMPLE_FILE)
@@ -559,7 +559,7 @@ def _read(file: Path) -> Sample:
         try:
             rows.append(msgspec.json.decode(line, type=SampledRow))
         except (msgspec.DecodeError, UnicodeDecodeError) as error:
-            raise DataError(Fault(str(path), number, gate.in_words(str(error)), _REMEDY)) from None
+            raise DataError(Problem(str(path), number, gate.in_words(str(error)), _REMEDY)) from None
     with gate.explained(path, _REMEDY):
         _check_rows(design, rows)
     return Sample(design, rows)

@@ -32,7 +32,7 @@ import numpy as np
 from msgspec import Meta, Struct
 
 from dialeval.core import gate
-from dialeval.core.errors import DataError, Fault, SettingError
+from dialeval.core.errors import DataError, Problem, SettingError
 
 SUFFIXES = (".sqlite", ".sqlite3", ".db")
 FORMAT = 1
@@ -117,7 +117,7 @@ class RatingStore:
             if about.digest != digest:
                 what = "holds ratings of another sample, or by another form"
                 remedy = "name another database, or the sample and form it was made for"
-                raise DataError(Fault(str(path), None, what, remedy))
+                raise DataError(Problem(str(path), None, what, remedy))
         except BaseException:
             self.close()
             if new:  # as on a full disk
@@ -296,4 +296,4 @@ def _explained(path: str | PathLike[str]) -> Iterator[None]:
             yield
     except (sqlite3.Error, sqlite3.Warning, ValueError) as error:  # ValueError: a path with a NUL
         remedy = next((remedy for part, remedy in _REMEDIES.items() if part in str(error)), _REMEDY)
-        raise DataError(Fault(str(path), None, f"cannot be used ({error})", remedy)) from None
+        raise DataError(Problem(str(path), None, f"cannot be used ({error})", remedy)) from None

@@ -35,7 +35,7 @@ from urllib.parse import urlsplit, urlunsplit
 import msgspec
 
 from dialeval.core import gate
-from dialeval.core.errors import DataError, Fault, SettingError
+from dialeval.core.errors import DataError, Problem, SettingError
 from dialeval.core.files import write_bytes
 from dialeval.io.opening import MOST_TIMES
 from dialeval.io.packs import FULL, Progress, refusals_explained, sha256_of
@@ -243,7 +243,7 @@ def _too_long(most_bytes: int) -> _UselessError:
 
 
 def _fault(address: str, what: str, remedy: str) -> DataError:
-    return DataError(Fault(shown(address), None, what, remedy))
+    return DataError(Problem(shown(address), None, what, remedy))
 
 
 # Reading tar archives from elsewhere without trusting them.
@@ -271,7 +271,7 @@ class UntrustedArchive:
 
     def refusal(self, what: str) -> DataError:
         """Return the error that says what is wrong with the archive."""
-        return DataError(Fault(self.where, None, f"the archive {what}", self.remedy))
+        return DataError(Problem(self.where, None, f"the archive {what}", self.remedy))
 
     @contextmanager
     def damage_explained(self) -> Iterator[None]:

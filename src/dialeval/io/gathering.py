@@ -33,7 +33,7 @@ import numpy as np
 from dialeval.core.arrays import Ints, offsets_of
 from dialeval.core.batch import Need
 from dialeval.core.columns import Column, NumberColumn, RaggedColumn, SharedColumn, TextColumn
-from dialeval.core.errors import DataError, Fault, note
+from dialeval.core.errors import DataError, Problem, note
 from dialeval.io.fields import (
     ASSISTANT,
     LARGEST_TURN,
@@ -484,14 +484,16 @@ def _find_field(records: Records, held: Sequence[tuple[int, object]], names: Fie
     found = next((name for name in (own, names.response) if name in there), there[0] if len(there) == 1 else None)
     if found is None:
         what, remedy = missing_field(own, need.value, there)
-        records.faults.append(Fault(records.where, held[0][0] if held and records.header is None else 1, what, remedy))
+        records.faults.append(
+            Problem(records.where, held[0][0] if held and records.header is None else 1, what, remedy)
+        )
         records.raise_faults()
     return found or own
 
 
-def no_rows(where: str) -> Fault:
+def no_rows(where: str) -> Problem:
     """Return the problem of an input without a single response."""
-    return Fault(where, None, "holds no rows", "give at least one response")
+    return Problem(where, None, "holds no rows", "give at least one response")
 
 
 def _require_response(records: Records, names: FieldNames) -> None:
@@ -501,4 +503,4 @@ def _require_response(records: Records, names: FieldNames) -> None:
         return
     looks_like = unknown(dict.fromkeys(there, ""), names)
     what, remedy = looks_like or missing_field(names.response, "response", there, "column")
-    raise DataError([*records.faults, Fault(records.where, 1, what, remedy)])
+    raise DataError([*records.faults, Problem(records.where, 1, what, remedy)])

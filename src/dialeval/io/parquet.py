@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 from dialeval.core.arrow import check_decoded_size
 from dialeval.core.batch import Need
-from dialeval.core.errors import DataError, Fault
+from dialeval.core.errors import DataError, Problem
 from dialeval.core.gate import UnfitError
 from dialeval.io.opening import PathSource, format_of, read_bytes
 from dialeval.io.rows import FieldNames, Records
@@ -55,9 +55,9 @@ def records_of(table: pa.Table, where: str, names: FieldNames | None = None, nee
     return Records(where, rows, header=tuple(table.column_names), columns=partial(_columns, table, where))
 
 
-def several_columns(name: str, where: str) -> Fault:
+def several_columns(name: str, where: str) -> Problem:
     """Return the problem of a table in which a name does not say which column is meant."""
-    return Fault(where, None, f"has several columns {name!r}", "keep one of them")
+    return Problem(where, None, f"has several columns {name!r}", "keep one of them")
 
 
 def table_of(
@@ -76,10 +76,10 @@ def damage_explained(path: PathSource) -> Iterator[None]:
     try:
         yield
     except UnfitError as error:
-        raise DataError(Fault(str(path), None, str(error), "leave out what repeats, or write it as lines")) from None
+        raise DataError(Problem(str(path), None, str(error), "leave out what repeats, or write it as lines")) from None
     except (pa.ArrowException, OSError, UnicodeDecodeError) as error:  # the last one: of a column's name
         what = f"not a readable {format_of(path).capitalize()} file ({_first_line(error)})"
-        raise DataError(Fault(str(path), None, what, "write it again, or give it the suffix of its format")) from None
+        raise DataError(Problem(str(path), None, what, "write it again, or give it the suffix of its format")) from None
 
 
 def _parquet(source: pa.BufferReader, chosen: Callable[[list[str]], list[str]] | None) -> pa.Table:
@@ -114,11 +114,11 @@ def as_bytes(column: pa.ChunkedArray) -> pa.ChunkedArray:
     return column if kind is None else pa.chunked_array([chunk.view(kind) for chunk in column.chunks], kind)
 
 
-def _column_faults(table: pa.Table, where: str) -> list[Fault]:
+def _column_faults(table: pa.Table, where: str) -> list[Problem]:
     """List the rows that are not UTF-8, and the columns whose buffers do not fit together."""
     import pyarrow as pa
 
-    faults: list[Fault] = []
+    faults: list[Problem] = []
     remedy = "write the text as UTF-8"
     for name, column in zip(table.column_names, table.columns, strict=True):
         cells = as_bytes(column)
@@ -127,10 +127,10 @@ def _column_faults(table: pa.Table, where: str) -> list[Fault]:
             column.validate(full=True)
         except pa.ArrowInvalid as error:
             if cells is column or "UTF8" not in str(error):
-                faults.append(Fault(where, None, f"column {name!r} is damaged ({_first_line(error)})", remedy))
+                faults.append(Problem(where, None, f"column {name!r} is damaged ({_first_line(error)})", remedy))
                 continue
             bad = (row for row, cell in enumerate(cells.to_pylist(), 1) if not _is_utf8(cell))
-            faults += [Fault(where, row, f"{name} is not UTF-8", remedy) for row in bad]
+            faults += [Problem(where, row, f"{name} is not UTF-8", remedy) for row in bad]
     return faults
 
 
@@ -161,7 +161,7 @@ def _values_explained(where: str) -> Iterator[None]:
         yield
     except (pa.ArrowException, ValueError, OverflowError) as error:
         what = f"holds values that cannot be read ({_first_line(error)})"
-        raise DataError(Fault(where, None, what, "write them as texts or numbers")) from None
+        raise DataError(Problem(where, None, what, "write them as texts or numbers")) from None
 
 
 def _is_utf8(cell: bytes | None) -> bool:
@@ -194,7 +194,7 @@ def as_table(source: object, where: str, names: FieldNames, need: Need) -> pa.Ta
     except (pa.ArrowException, TypeError, ValueError) as error:
         what = f"cannot be made an Arrow table ({_first_line(error)})"
         remedy = "give every column one type: strings, or lists of strings"
-        raise DataError(Fault(where, None, what, remedy)) from None
+        raise DataError(Problem(where, None, what, remedy)) from None
 
 
 def _from_pandas(source: Any, names: FieldNames, need: Need) -> pa.Table:

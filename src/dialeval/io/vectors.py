@@ -38,7 +38,7 @@ from dialeval.core import gate
 from dialeval.core.arguments import checked
 from dialeval.core.arrays import Floats
 from dialeval.core.columns import DIGEST_LENGTH
-from dialeval.core.errors import DataError, Fault, SettingError
+from dialeval.core.errors import DataError, Problem, SettingError
 from dialeval.core.files import check_writable
 from dialeval.io.packs import PACK_SOURCES, building, cache_folder, discard, installed_pack, sha256_of
 from dialeval.io.vector_files import Findings, Matrix, read_vectors, source_files
@@ -163,7 +163,7 @@ class Embeddings:
         entry = entry or self._build(folder, files, stamp)
         if digest not in (None, entry.facts.content):
             what, remedy = "the file has changed since the run began", "run again when nothing writes to it"
-            raise DataError(Fault(self.name, None, what, remedy))
+            raise DataError(Problem(self.name, None, what, remedy))
         return entry
 
     def _discard(self, folder: Path, reason: object) -> None:
@@ -173,12 +173,12 @@ class Embeddings:
     def _build(self, folder: Path, files: Sequence[Path], stamp: list[list[int]]) -> _Entry:
         if self._sha256 is not None and (sha256 := sha256_of(self._path)) != self._sha256:
             what, remedy = f"SHA-256 {sha256} instead of {self._sha256}", "run: dialeval data remove, then: data add"
-            raise DataError(Fault(str(self._path), None, what, remedy))
+            raise DataError(Problem(str(self._path), None, what, remedy))
         with building(folder) as unfinished:
             _write_entry(unfinished, self._path)
             if _stamp(files) != stamp:
                 what, remedy = "the file changed while it was read", "run again when nothing writes to it"
-                raise DataError(Fault(str(self._path), None, what, remedy))
+                raise DataError(Problem(str(self._path), None, what, remedy))
         with suppress(SettingError):  # a cache that may only be read
             forget(self._path, _OLD_SECONDS)
         return _open_entry(folder)
@@ -345,7 +345,7 @@ def load_embeddings(source: str | os.PathLike[str]) -> Embeddings | Subwords:
         return _load_file(path, path.name)
     if path.suffix or len(path.parts) > 1 or not isinstance(source, str):
         what = "is a folder, not a file of word vectors" if path.is_dir() else "no such file"
-        raise DataError(Fault(name, None, what, "give a file of word vectors or the name of a data pack"))
+        raise DataError(Problem(name, None, what, "give a file of word vectors or the name of a data pack"))
     choices = [*PACK_SOURCES, _WORDLLAMA]
     close = get_close_matches(name, choices, 1)
     hint = f"did you mean {close[0]}?" if close else f"give a file or one of {', '.join(choices)}"
@@ -364,7 +364,7 @@ def _load_file(path: Path, name: str, sha256: str | None = None) -> Embeddings:
     try:
         return Embeddings(path, name, sha256)
     except PermissionError as error:
-        raise DataError(Fault(str(path), None, "must not be read", "give yourself the right to read it")) from error
+        raise DataError(Problem(str(path), None, "must not be read", "give yourself the right to read it")) from error
 
 
 class Subwords:

@@ -15,7 +15,7 @@ import numpy as np
 import numpy.typing as npt
 
 from dialeval.core import gate
-from dialeval.core.errors import DataError, Fault
+from dialeval.core.errors import DataError, Problem
 from dialeval.core.files import check_files, place_of, reading_together, replacing_together
 
 CARD_FILE = "README.md"
@@ -77,7 +77,7 @@ def load_weights(
         facts = gate.read_json(file, dict[str, Any], remedy)
         if isinstance(layout := facts.get("format"), int) and layout > FORMAT:
             what = f"layout {layout} is newer than this dialeval reads ({FORMAT})"
-            raise DataError(Fault(str(file), None, what, "upgrade dialeval"))
+            raise DataError(Problem(str(file), None, what, "upgrade dialeval"))
         document = gate.fitting(facts, schema, str(file), remedy)
         with gate.explained(file, remedy):
             gate.check_digest(facts)

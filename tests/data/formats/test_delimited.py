@@ -10,10 +10,10 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from dialeval.core.batch import Need
-from dialeval.core.errors import DataError, Fault, SettingError, noted
+from dialeval.core.errors import DataError, Problem, SettingError, noted
 from dialeval.io.reading import read_responses, read_texts
 
-Caught = Callable[[Callable[[], object]], list[Fault]]
+Caught = Callable[[Callable[[], object]], list[Problem]]
 Write = Callable[[str, "bytes | str"], Path]
 
 

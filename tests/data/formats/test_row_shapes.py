@@ -10,7 +10,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from dialeval.core.batch import Need
-from dialeval.core.errors import Fault, noted
+from dialeval.core.errors import Problem, noted
 from dialeval.io.reading import read_responses
 from dialeval.io.row_shapes import (
     OWN,
@@ -27,7 +27,7 @@ from dialeval.io.row_shapes import (
 )
 from dialeval.io.rows import FieldNames
 
-Caught = Callable[[Callable[[], object]], list[Fault]]
+Caught = Callable[[Callable[[], object]], list[Problem]]
 READ = [OWN, *(shape for shape in SHAPES if not shape.refused)]
 REFUSED = [shape for shape in SHAPES if shape.refused]
 

@@ -10,13 +10,13 @@ from hypothesis import strategies as st
 
 from dialeval.core.batch import Need
 from dialeval.core.columns import RaggedColumn
-from dialeval.core.errors import DataError, Fault
+from dialeval.core.errors import DataError, Problem
 from dialeval.io import parquet
 from dialeval.io.gathering import gather_rows, gather_texts
 from dialeval.io.reading import read_responses, read_texts
 from dialeval.io.rows import FieldNames, Records, Rows
 
-Caught = Callable[[Callable[[], object]], list[Fault]]
+Caught = Callable[[Callable[[], object]], list[Problem]]
 AsPlain = Callable[[list[Rows]], list[dict[str, Any]]]
 NAMES = FieldNames()
 

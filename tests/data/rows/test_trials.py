@@ -7,10 +7,10 @@ import pytest
 
 from dialeval.core.batch import Need
 from dialeval.core.columns import NumberColumn
-from dialeval.core.errors import Fault, noted
+from dialeval.core.errors import Problem, noted
 from dialeval.io.reading import read_responses
 
-Caught = Callable[[Callable[[], object]], list[Fault]]
+Caught = Callable[[Callable[[], object]], list[Problem]]
 
 
 def trial(task: object, number: object, reward: object, response: str = "a", **more: Any) -> dict[str, object]:
