@@ -122,7 +122,7 @@ def test_depth() -> None:
     for _ in range(300):
         deep = [deep]
     gate.check_depth([[[]]])
-    with pytest.raises(gate.UnfitError, match="nested too deeply"):
+    with pytest.raises(gate.InvalidError, match="nested too deeply"):
         gate.check_depth({"x": deep})
 
 
@@ -181,7 +181,7 @@ def test_tensors(tmp_path: Path) -> None:
     assert {name: str(each.dtype) for name, each in found.items()} == {"a": "float32", "half": "float32"}
     assert gate.tensor(found, "a", (2, None)).shape == (2, 3)
     for name, shape, what in (("b", (2,), "holds no b"), ("ids", (2,), "holds no ids"), ("a", (3, 2), "has the shape")):
-        with pytest.raises(gate.UnfitError, match=what):
+        with pytest.raises(gate.InvalidError, match=what):
             gate.tensor(found, name, shape)
     path.write_bytes(save({"a": np.array([1, np.nan], np.float32)}))
     with pytest.raises(DataError, match=r"a holds numbers that are not finite"):

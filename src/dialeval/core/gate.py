@@ -70,19 +70,19 @@ LARGEST_DOCUMENT = 1 << 30
 _LONGEST = 300
 
 
-class UnfitError(ValueError):
+class InvalidError(ValueError):
     """What a check of a content says of it; `explained` adds the file."""
 
 
 @contextmanager
 def explained(where: str | os.PathLike[str], remedy: str) -> Iterator[None]:
-    """Turn errors of a content (UnfitError) or of the system into a DataError that names the file."""
+    """Turn errors of a content (InvalidError) or of the system into a DataError that names the file."""
     try:
         yield
     except OSError as error:
         reason = error.strerror or str(error)
         raise DataError(Problem(str(error.filename or where), None, f"cannot be read ({reason})", remedy)) from None
-    except UnfitError as error:
+    except InvalidError as error:
         raise DataError(Problem(str(where), None, str(error)[:_LONGEST], remedy)) from None
 
 
@@ -92,9 +92,9 @@ def size_of(path: str | os.PathLike[str], remedy: str) -> int:
         try:
             status = Path(path).stat()
         except ValueError:
-            raise UnfitError("is no path (it holds a NUL)") from None
+            raise InvalidError("is no path (it holds a NUL)") from None
         if not stat.S_ISREG(status.st_mode):
-            raise UnfitError("is a folder" if stat.S_ISDIR(status.st_mode) else "is no plain file")
+            raise InvalidError("is a folder" if stat.S_ISDIR(status.st_mode) else "is no plain file")
         return status.st_size
 
 
@@ -104,7 +104,7 @@ def read_bytes(path: str | os.PathLike[str], remedy: str, sha256: str | None = N
     with explained(path, remedy):
         content = Path(path).read_bytes()
         if sha256 is not None and hashlib.sha256(content).hexdigest() != sha256:
-            raise UnfitError(f"does not belong to {of}")
+            raise InvalidError(f"does not belong to {of}")
     return content
 
 
@@ -147,18 +147,18 @@ def fitting(document: Any, kind: type[T], where: str, remedy: str) -> T:
 
 
 def check_depth(document: Any) -> None:
-    """Raise UnfitError for plain data that is nested more deeply than it could be written again."""
+    """Raise InvalidError for plain data that is nested more deeply than it could be written again."""
     try:
         orjson.dumps(document)
     except TypeError as error:
-        raise UnfitError(f"is nested too deeply ({error})") from None
+        raise InvalidError(f"is nested too deeply ({error})") from None
 
 
 def content_digest(document: Mapping[str, Any]) -> str:
     """Return the SHA-256 of all that a JSON object holds but its field `digest`, however it is indented.
 
     Raises:
-        UnfitError: It is nested more deeply than it could be written again.
+        InvalidError: It is nested more deeply than it could be written again.
     """
     content = {name: value for name, value in document.items() if name != "digest"}
     check_depth(content)
@@ -172,9 +172,9 @@ def with_digest(document: Mapping[str, Any]) -> bytes:
 
 
 def check_digest(document: Mapping[str, Any]) -> None:
-    """Raise UnfitError where a JSON object is not what it was when its field `digest` was written."""
+    """Raise InvalidError where a JSON object is not what it was when its field `digest` was written."""
     if document.get("digest") != content_digest(document):
-        raise UnfitError("was changed after it was saved: its content does not have the digest that it states")
+        raise InvalidError("was changed after it was saved: its content does not have the digest that it states")
 
 
 def in_words(message: str) -> str:
@@ -199,7 +199,7 @@ def read_array(
         except OSError:
             raise
         except Exception as error:  # a header is parsed as Python and may fail in any way
-            raise UnfitError(f"is not a NumPy array ({type(error).__name__}: {error})") from None
+            raise InvalidError(f"is not a NumPy array ({type(error).__name__}: {error})") from None
         check_array(array, array.dtype if dtype is None else dtype, array.shape if shape is None else shape)
     return array
 
@@ -217,9 +217,9 @@ def mapped_array(
 
 
 def check_array(array: npt.NDArray[Any], dtype: npt.DTypeLike, shape: tuple[int | None, ...]) -> None:
-    """Raise UnfitError for another type or shape."""
+    """Raise InvalidError for another type or shape."""
     if array.dtype != np.dtype(dtype) or not _has_shape(array, shape):
-        raise UnfitError(f"holds {array.dtype} of shape {array.shape}, not {np.dtype(dtype)} of {_shown(shape)}")
+        raise InvalidError(f"holds {array.dtype} of shape {array.shape}, not {np.dtype(dtype)} of {_shown(shape)}")
 
 
 def read_tensors(
@@ -233,22 +233,22 @@ def read_tensors(
         try:
             every = dict(load(content))
         except Exception as error:  # SafetensorError, and what is raised for headers and types that it lets through
-            raise UnfitError(f"holds no readable weights ({type(error).__name__}: {error})") from None
+            raise InvalidError(f"holds no readable weights ({type(error).__name__}: {error})") from None
         floats = {name: each for name, each in every.items() if each.dtype in (np.float32, np.float16)}
         for name, each in floats.items():
             if not np.isfinite(each).all():
-                raise UnfitError(f"{name} holds numbers that are not finite")
+                raise InvalidError(f"{name} holds numbers that are not finite")
     return {name: each.astype(np.float32, copy=False) for name, each in floats.items()}
 
 
 def tensor(
     tensors: Mapping[str, npt.NDArray[np.float32]], name: str, shape: tuple[int | None, ...]
 ) -> npt.NDArray[np.float32]:
-    """Return one of the tensors; UnfitError where it is missing or has another shape."""
+    """Return one of the tensors; InvalidError where it is missing or has another shape."""
     if name not in tensors:
-        raise UnfitError(f"holds no {name}")
+        raise InvalidError(f"holds no {name}")
     if not _has_shape(tensors[name], shape):
-        raise UnfitError(f"{name} has the shape {tensors[name].shape}, not {_shown(shape)}")
+        raise InvalidError(f"{name} has the shape {tensors[name].shape}, not {_shown(shape)}")
     return tensors[name]
 
 

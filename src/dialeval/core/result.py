@@ -445,27 +445,29 @@ def _float(value: float | None) -> float:
 
 
 def _check_result(name: str, result: Result) -> None:
-    """Raise UnfitError where items, rows, contributions and what is stated of them do not agree."""
+    """Raise InvalidError where items, rows, contributions and what is stated of them do not agree."""
     rows = result.rows
     for key, estimate in result.items():
         if estimate.items is None:
             continue
         if len(estimate.items) != estimate.rows:
-            raise gate.UnfitError(f"{name}: {len(estimate.items)} values of {key} are saved for {estimate.rows} rows")
+            raise gate.InvalidError(f"{name}: {len(estimate.items)} values of {key} are saved for {estimate.rows} rows")
         known = None if rows is None else len(rows) if estimate.level is Level.TURN else len(rows.offsets) - 1
         if known not in (None, estimate.rows):
-            raise gate.UnfitError(f"{name}: {known} rows are saved, and {key} has {estimate.rows}")
+            raise gate.InvalidError(f"{name}: {known} rows are saved, and {key} has {estimate.rows}")
         scored = estimate.items[~np.isnan(estimate.items)]
         if len(scored) != estimate.scored:
-            raise gate.UnfitError(f"{name}: {len(scored)} values of {key} are saved, and {estimate.scored} are stated")
+            raise gate.InvalidError(
+                f"{name}: {len(scored)} values of {key} are saved, and {estimate.scored} are stated"
+            )
         if len(scored) and not estimate.corpus:
             mean = float(scored.mean())
             if not abs(mean - estimate.mean) <= _MEAN_TOLERANCE * float(np.abs(scored).max()):
                 what = f"the values of {key} have the mean {mean:.6g}, and {estimate.mean:.6g} is stated"
-                raise gate.UnfitError(f"{name}: {what}")
+                raise gate.InvalidError(f"{name}: {what}")
     counts = {len(each) for each in result.contributions.values()} | ({len(rows)} if rows is not None else set())
     if result.contributions and len(counts) > 1:
-        raise gate.UnfitError(f"{name}: contributions are saved for another number of rows")
+        raise gate.InvalidError(f"{name}: contributions are saved for another number of rows")
 
 
 # Joining.

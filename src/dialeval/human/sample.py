@@ -566,20 +566,20 @@ def _read(file: Path) -> Sample:
 
 
 def _check_rows(design: SavedSample, rows: Sequence[SampledRow]) -> None:
-    """Refuse rows that do not belong to the design (UnfitError)."""
+    """Refuse rows that do not belong to the design (InvalidError)."""
     if len({row.id for row in rows}) < len(rows) or len({(row.system, row.row) for row in rows}) < len(rows):
-        raise gate.UnfitError("holds a row or an id twice")
+        raise gate.InvalidError("holds a row or an id twice")
     for row in rows:
         if len(row.roles) not in (0, len(row.context)):
-            raise gate.UnfitError(f"{row.id} does not have a role for each turn of its context")
+            raise gate.InvalidError(f"{row.id} does not have a role for each turn of its context")
         if row.stratum not in design.strata or row.system not in design.systems:
-            raise gate.UnfitError(f"{row.id} is of a stratum or system that {SAMPLE_FILE} does not name")
+            raise gate.InvalidError(f"{row.id} is of a stratum or system that {SAMPLE_FILE} does not name")
         if row.row > design.systems[row.system].rows:
-            raise gate.UnfitError(f"{row.id} is row {row.row} of {row.system}, which has fewer")
+            raise gate.InvalidError(f"{row.id} is row {row.row} of {row.system}, which has fewer")
         _check_probability(design, row)
     drawn = sum(stratum.drawn_responses for stratum in design.strata.values())
     if drawn != len(rows):
-        raise gate.UnfitError(f"holds {len(rows)} rows, and {SAMPLE_FILE} says {drawn}")
+        raise gate.InvalidError(f"holds {len(rows)} rows, and {SAMPLE_FILE} says {drawn}")
 
 
 def _check_probability(design: SavedSample, row: SampledRow) -> None:
@@ -595,7 +595,7 @@ def _check_probability(design: SavedSample, row: SampledRow) -> None:
         every = sum(each.responses for each in design.strata.values())
         fits = row.probability * every * (1 + LEAST_UNSURE) >= LEAST_UNSURE * (1 - 1e-9)
     if not fits:
-        raise gate.UnfitError(f"{row.id} has the probability {row.probability:g}, which the design does not give")
+        raise gate.InvalidError(f"{row.id} has the probability {row.probability:g}, which the design does not give")
 
 
 def find_sample(

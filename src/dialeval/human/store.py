@@ -250,21 +250,21 @@ def _check_header(path: str | PathLike[str]) -> None:
         header = file.read(100)
         ours = (_MAGIC, _ROLLBACK_JOURNAL, APPLICATION.to_bytes(4, "big"))
         if (header[:16], header[18:20], header[68:72]) != ours:
-            raise gate.UnfitError(_NOT_OURS)
+            raise gate.InvalidError(_NOT_OURS)
 
 
 def _read_content(connection: sqlite3.Connection) -> tuple[_About, list[Rating]]:
-    """Check all that a database holds, and return its settings and ratings; UnfitError for what is not as we wrote it.
+    """Check all that a database holds, and return its settings and ratings; InvalidError for what is not as we wrote it.
 
     A view or a trigger of somebody else would run, a page or a value that was changed would fail much later.
     """
     found = connection.execute("SELECT sql FROM sqlite_master WHERE sql IS NOT NULL").fetchall()
     ours = {" ".join(statement.split()) for statement in _TABLES.split(";") if statement.strip()}
     if {" ".join(str(sql).split()) for (sql,) in found} != ours:
-        raise gate.UnfitError(_NOT_OURS)
+        raise gate.InvalidError(_NOT_OURS)
     damage = connection.execute("PRAGMA integrity_check(1)").fetchone()[0]
     if damage != "ok":
-        raise gate.UnfitError(f"is damaged, or was copied while a rating was being written ({damage})")
+        raise gate.InvalidError(f"is damaged, or was copied while a rating was being written ({damage})")
     tables: dict[str, Any] = {
         "raters": connection.execute("SELECT * FROM raters ORDER BY rowid").fetchall(),
         "dealt": connection.execute("SELECT * FROM dealt ORDER BY rowid").fetchall(),
@@ -275,16 +275,16 @@ def _read_content(connection: sqlite3.Connection) -> tuple[_About, list[Rating]]
         content = msgspec.convert(tables, _Content)
         ratings = [msgspec.json.decode(line, type=Rating) for *_, line in content.ratings]
     except (msgspec.MsgspecError, UnicodeError) as error:
-        raise gate.UnfitError(gate.in_words(str(error))) from None
+        raise gate.InvalidError(gate.in_words(str(error))) from None
     if content.about.format != str(FORMAT):
-        raise gate.UnfitError(f"has layout {content.about.format}, which this version does not read")
+        raise gate.InvalidError(f"has layout {content.about.format}, which this version does not read")
     dealt = set(content.dealt)
     names = {name for name, _ in content.raters}
     for (rater, identity, again, _), rating in zip(content.ratings, ratings, strict=True):
         if (rater, identity, bool(again)) != (rating.rater, rating.id, rating.again):
-            raise gate.UnfitError(f"the rating of {identity} by {rater} is of another row or rater")
+            raise gate.InvalidError(f"the rating of {identity} by {rater} is of another row or rater")
         if rater not in names or (rater, identity) not in dealt:
-            raise gate.UnfitError(f"{rater} rated {identity}, which was not assigned to this rater")
+            raise gate.InvalidError(f"{rater} rated {identity}, which was not assigned to this rater")
     return content.about, ratings
 
 

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 from dialeval.core.arrow import check_decoded_size
 from dialeval.core.batch import Need
 from dialeval.core.errors import DataError, Problem
-from dialeval.core.gate import UnfitError
+from dialeval.core.gate import InvalidError
 from dialeval.io.opening import PathSource, format_of, read_bytes
 from dialeval.io.rows import FieldNames, Records
 
@@ -75,7 +75,7 @@ def damage_explained(path: PathSource) -> Iterator[None]:
 
     try:
         yield
-    except UnfitError as error:
+    except InvalidError as error:
         raise DataError(Problem(str(path), None, str(error), "leave out what repeats, or write it as lines")) from None
     except (pa.ArrowException, OSError, UnicodeDecodeError) as error:  # the last one: of a column's name
         what = f"not a readable {format_of(path).capitalize()} file ({_first_line(error)})"

@@ -96,14 +96,14 @@ class _Entry:
     matrix: Matrix
 
     def look_up(self, words: Sequence[str]) -> tuple[Floats, npt.NDArray[np.bool_]]:
-        """Return what `Embeddings.vectors_for` returns; UnfitError where a row is not as it was written."""
+        """Return what `Embeddings.vectors_for` returns; InvalidError where a row is not as it was written."""
         keys = _hash_words(words)
         at = np.minimum(np.searchsorted(self.keys, keys), len(self.keys) - 1)
         known = self.keys[at] == keys
         found = self.index[at[known]]
         read = self.matrix[found["row"]]
         if _check_rows(read, found["row"]) != found["check"].tolist():
-            raise gate.UnfitError("matrix.bin is damaged")
+            raise gate.InvalidError("matrix.bin is damaged")
         vectors = np.zeros((len(words), self.matrix.shape[1]))
         vectors[known] = read
         return vectors, known
@@ -142,7 +142,7 @@ class Embeddings:
         for loaded_again in (False, True):
             try:
                 return self._entry.look_up(words)
-            except gate.UnfitError as error:
+            except gate.InvalidError as error:
                 if loaded_again:  # else another process may have made the entry anew
                     self._discard(self._entry.folder, error)
                 self._entry = self._load(self.digest)
@@ -158,7 +158,7 @@ class Embeddings:
         if folder.exists():
             try:
                 entry = _open_entry(folder)
-            except (DataError, OSError, gate.UnfitError) as error:
+            except (DataError, OSError, gate.InvalidError) as error:
                 self._discard(folder, error)
         entry = entry or self._build(folder, files, stamp)
         if digest not in (None, entry.facts.content):
@@ -228,7 +228,7 @@ def _write_entry(folder: Path, source: Path) -> None:
 
 
 def _open_entry(folder: Path) -> _Entry:
-    """Map the files of an entry; DataError, OSError or UnfitError where they are not whole."""
+    """Map the files of an entry; DataError, OSError or InvalidError where they are not whole."""
     from dialeval.io.schemas import VectorEntry
 
     document = gate.read_json(folder / "entry.json", dict[str, Any], _REMEDY)
@@ -236,10 +236,10 @@ def _open_entry(folder: Path) -> _Entry:
     facts = gate.fitting(document, VectorEntry, str(folder / "entry.json"), _REMEDY)
     for name in _CHECKED:
         if zlib.crc32(gate.read_bytes(folder / name, _REMEDY)) != facts.files.get(name):
-            raise gate.UnfitError(f"{name} is damaged")
+            raise gate.InvalidError(f"{name} is damaged")
     index = gate.read_array(folder / "index.npy", _INDEX, _REMEDY)
     if not len(index) or not 0 <= index["row"].min() <= index["row"].max() < facts.shape[0]:
-        raise gate.UnfitError("words are not where they should be")
+        raise gate.InvalidError("words are not where they should be")
     matrix: Matrix = gate.mapped_array(folder / "matrix.bin", facts.dtype, facts.shape, _REMEDY)
     return _Entry(folder, facts, np.ascontiguousarray(index["key"]), index, matrix)
 

@@ -196,7 +196,7 @@ def load(folder: str | os.PathLike[str]) -> Weights:
         found = {name: gate.tensor(tensors, name, shape).astype(np.float64) for name, shape in shapes.items()}
         for side in ("context", "reference"):
             if found[f"{side}_left"].shape != found[f"{side}_right"].shape:
-                raise gate.UnfitError(f"{side}_left and {side}_right have different shapes")
+                raise gate.InvalidError(f"{side}_left and {side}_right have different shapes")
     return Weights(
         judge.kind,
         judge.identity,

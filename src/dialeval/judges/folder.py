@@ -87,12 +87,12 @@ def load_weights(
             try:
                 tensors = dict(load(content))
             except Exception as error:  # SafetensorError, and what is raised for headers and types that it lets through
-                raise gate.UnfitError(f"holds no readable weights ({type(error).__name__}: {error})") from None
+                raise gate.InvalidError(f"holds no readable weights ({type(error).__name__}: {error})") from None
             for each, tensor in tensors.items():
                 if tensor.dtype not in (np.int8, np.float16, np.float32):
-                    raise gate.UnfitError(f"{each} holds other numbers than weights have")
+                    raise gate.InvalidError(f"{each} holds other numbers than weights have")
                 if not np.isfinite(tensor).all():
-                    raise gate.UnfitError(f"{each} holds numbers that are not finite")
+                    raise gate.InvalidError(f"{each} holds numbers that are not finite")
         fields = schema.__struct_fields__  # type: ignore[attr-defined]
         return document, {key: value for key, value in facts.items() if key not in fields}, tensors
 

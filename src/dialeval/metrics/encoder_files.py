@@ -230,9 +230,9 @@ class EncoderFiles:
         with self._tokenizer_explained():
             ids = [encoded.ids for encoded in tokenizer.encode_batch_fast(list(texts))]
             if not all(ids):
-                raise gate.UnfitError("makes no piece of some texts")
+                raise gate.InvalidError("makes no piece of some texts")
             if max(map(max, ids), default=0) >= self.config.vocab_size:
-                raise gate.UnfitError(f"has pieces beyond the {self.config.vocab_size} of the weights")
+                raise gate.InvalidError(f"has pieces beyond the {self.config.vocab_size} of the weights")
         return ids
 
     @contextmanager
@@ -241,12 +241,12 @@ class EncoderFiles:
         with gate.explained(self._tokenizer_file, _WHOLE):
             try:
                 yield
-            except gate.UnfitError:
+            except gate.InvalidError:
                 raise
             except BaseException as error:
                 if not isinstance(error, Exception) and type(error).__name__ != "PanicException":
                     raise
-                raise gate.UnfitError(f"is no working tokenizer ({error})") from None
+                raise gate.InvalidError(f"is no working tokenizer ({error})") from None
 
     @property
     def _tokenizer_file(self) -> Path:
@@ -273,7 +273,7 @@ class EncoderFiles:
 
 
 def _by_our_names(tensors: Mapping[str, Singles], config: TransformerConfig) -> TransformerWeights:
-    """Return the tensors of a BERT model; UnfitError for one that is missing or has another shape."""
+    """Return the tensors of a BERT model; InvalidError for one that is missing or has another shape."""
     width, inner = config.hidden_size, config.intermediate_size
     shapes = {"up": (inner, width), "down": (width, inner), "out": (width, width)}
 
