@@ -12,32 +12,29 @@ from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass
 
-# Notes: what was guessed while something was read, told to whoever asked for it.
-#
-# A reader does not print, and what it gives back (a column, ratings, pairs) has no room for remarks. So it calls
-# `note`, and whoever can tell people collects what was noted: an evaluation puts it into the warnings of its run, a
-# worker into the states that it sends back, the command line on stderr. Where nobody collects, it is a warning of
-# Python.
+# Warnings of readers. A reader does not print, and its result (a column, ratings, pairs) has no room for remarks, so it
+# calls `add_warning`; an evaluation puts the collected warnings into its run, a worker into the states that it sends
+# back, the command line on stderr. Where nobody collects, it is a warning of Python.
 
-_COLLECTING: ContextVar[dict[str, None] | None] = ContextVar("notes", default=None)
+_COLLECTING: ContextVar[dict[str, None] | None] = ContextVar("warnings", default=None)
 
 
-def note(line: str) -> None:
-    """Tell something that was guessed."""
-    notes = _COLLECTING.get()
-    if notes is None:
+def add_warning(line: str) -> None:
+    """Add a warning to those that are collected, or raise it as a warning of Python."""
+    collected = _COLLECTING.get()
+    if collected is None:
         warnings.warn(line, UserWarning, stacklevel=2)
     else:
-        notes[line] = None
+        collected[line] = None
 
 
 @contextmanager
-def noted() -> Iterator[dict[str, None]]:
+def collect_warnings() -> Iterator[dict[str, None]]:
     """Collect the warnings of the block, each line once and in order; nobody outside gets them."""
-    notes: dict[str, None] = {}
-    before = _COLLECTING.set(notes)
+    collected: dict[str, None] = {}
+    before = _COLLECTING.set(collected)
     try:
-        yield notes
+        yield collected
     finally:
         _COLLECTING.reset(before)
 
@@ -121,7 +118,7 @@ class UnsavedRunError(DataError):
 
 
 class ProblemList(list[Problem]):
-    """The problems of one input. It is raised as a DataError when it holds `MOST_PROBLEMS`, or before by who reads on."""
+    """The problems of one input; raised as a DataError when it holds `MOST_PROBLEMS`, or before by who reads on."""
 
     def __init__(self) -> None:
         super().__init__()

@@ -254,7 +254,7 @@ def _check_header(path: str | PathLike[str]) -> None:
 
 
 def _read_content(connection: sqlite3.Connection) -> tuple[_About, list[Rating]]:
-    """Check all that a database holds, and return its settings and ratings; InvalidError for what is not as we wrote it.
+    """Check all that a database holds, and return its settings and ratings; InvalidError where it was changed.
 
     A view or a trigger of somebody else would run, a page or a value that was changed would fail much later.
     """

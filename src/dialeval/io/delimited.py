@@ -25,7 +25,7 @@ import numpy as np
 
 from dialeval.core.arrays import Bytes, Ints, release
 from dialeval.core.columns import TextColumn
-from dialeval.core.errors import MOST_PROBLEMS, DataError, Problem, ProblemList, note
+from dialeval.core.errors import MOST_PROBLEMS, DataError, Problem, ProblemList, add_warning
 from dialeval.io import row_shapes
 from dialeval.io.opening import PathSource, read_bytes, without_mark
 from dialeval.io.rows import FieldNames, Records, listed
@@ -181,7 +181,9 @@ def _decoded(data: Bytes, where: str) -> str:
         text = content.decode("cp1252")
     except UnicodeDecodeError:
         raise DataError(faults) from None
-    note(f"{where} is not UTF-8 (line {faults[0].line}) and was read as Windows-1252; save it as UTF-8 to be sure")
+    add_warning(
+        f"{where} is not UTF-8 (line {faults[0].line}) and was read as Windows-1252; save it as UTF-8 to be sure"
+    )
     return text
 
 

@@ -33,7 +33,7 @@ import numpy as np
 from dialeval.core.arrays import Ints, offsets_of
 from dialeval.core.batch import Need
 from dialeval.core.columns import Column, NumberColumn, RaggedColumn, SharedColumn, TextColumn
-from dialeval.core.errors import DataError, Problem, note
+from dialeval.core.errors import DataError, Problem, add_warning
 from dialeval.io.fields import (
     ASSISTANT,
     LARGEST_TURN,
@@ -127,7 +127,7 @@ def gather_rows(records: Records, names: FieldNames, system: str, part: bool = F
     records.raise_faults()
     if gathered.filters.again:
         repeated = gathered.filters.again
-        note(f"{records.where}: rows that repeat an answer under another filter, which are not read: {repeated}")
+        add_warning(f"{records.where}: rows that repeat an answer under another filter, which are not read: {repeated}")
     if not part:
         gathered.trials.warn(records.where)
     return gathered.by_system(system, records.where, part) if gathered.rows.responses else []
@@ -417,7 +417,7 @@ class _Trials:
         """Warn of trials without a reward where others have one."""
         if self.counts and self.without_reward:
             every = self.without_reward + sum(trials for trials, _ in self.counts.values())
-            note(f"{where}: trials without a reward, which are not counted: {self.without_reward} of {every}")
+            add_warning(f"{where}: trials without a reward, which are not counted: {self.without_reward} of {every}")
 
     def column(self, systems: Sequence[str | None], tasks: Sequence[str | None]) -> NumberColumn:
         """Return the counts of each task in its first row; NaN in the others."""

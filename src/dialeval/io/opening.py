@@ -28,7 +28,7 @@ from urllib.parse import unquote, urlsplit
 import numpy as np
 
 from dialeval.core.arrays import empty_array, release
-from dialeval.core.errors import DataError, Problem, SettingError, note, whole_characters
+from dialeval.core.errors import DataError, Problem, SettingError, add_warning, whole_characters
 
 if TYPE_CHECKING:
     from dialeval.core.arrays import Bytes
@@ -301,7 +301,7 @@ def without_repeated(paths: Sequence[str]) -> list[str]:
         with _faults_named(path):
             status = Path(path).stat()
         if (first := kept.setdefault((status.st_dev, status.st_ino), path)) != path:
-            note(f"{path} is the same file as {first} and is not read twice")
+            add_warning(f"{path} is the same file as {first} and is not read twice")
     return sorted(kept.values())
 
 

@@ -22,7 +22,7 @@ import numpy as np
 from dialeval.core.arrays import offsets_of
 from dialeval.core.batch import Need
 from dialeval.core.columns import RaggedColumn, TextColumn, join_texts
-from dialeval.core.errors import DataError, Problem, SettingError, noted, whole_characters
+from dialeval.core.errors import DataError, Problem, SettingError, collect_warnings, whole_characters
 from dialeval.io import delimited, json, parquet
 from dialeval.io.delimited import read_lines
 from dialeval.io.fields import FieldReader
@@ -89,7 +89,7 @@ def check(
     Returns:
         The rows of every system, or every problem; and what was guessed in reading.
     """
-    with noted() as notes:
+    with collect_warnings() as notes:
         try:
             files = files_in(path) if is_folder(path) else [path]
             return _joined(partial(read_responses, file, fields, **reading) for file in files), [], notes
