@@ -24,7 +24,7 @@ from dialeval.core.arrow import (
     text_array,
 )
 from dialeval.core.columns import TextColumn
-from dialeval.core.gate import InvalidError
+from dialeval.core.validation import InvalidError
 
 TEXTS = [["a", "", "ü", "中文"], ["a", None, ""], [None, None], []]
 

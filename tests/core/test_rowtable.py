@@ -6,8 +6,8 @@ import pytest
 
 from dialeval.core import rowtable
 from dialeval.core.columns import RaggedColumn, SharedColumn, TextColumn
-from dialeval.core.gate import InvalidError
 from dialeval.core.rowtable import NO_TURN, RowTable
+from dialeval.core.validation import InvalidError
 
 
 def table(**changes: object) -> RowTable:

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from dialeval.core.batch import Batch, Need
 from dialeval.core.columns import TextColumn
 from dialeval.core.fold import Reduction
-from dialeval.core.gate import InvalidError
+from dialeval.core.validation import InvalidError
 from dialeval.engine.checks import DialogueIds, SeenIds
 from dialeval.io.rows import Rows
 from dialeval.text.vocabulary import Vocabulary

@@ -22,7 +22,7 @@ import numpy.typing as npt
 
 from dialeval.core.arrays import Ints, Mask, offsets_of, ranges
 from dialeval.core.columns import TextColumn
-from dialeval.core.gate import InvalidError, explained, read_bytes
+from dialeval.core.validation import InvalidError, explained, read_bytes
 
 if TYPE_CHECKING:
     import pyarrow as pa

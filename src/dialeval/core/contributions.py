@@ -22,8 +22,8 @@ from dialeval.core.arrays import Floats, Ids, Ints, offsets_of, ranges, row_numb
 from dialeval.core.arrow import list_array, number_array, numbers_of, repeated_text, text_array
 from dialeval.core.columns import TokenColumn
 from dialeval.core.errors import NeedError
-from dialeval.core.gate import InvalidError
 from dialeval.core.kernels import kernel
+from dialeval.core.validation import InvalidError
 
 if TYPE_CHECKING:
     import pyarrow as pa

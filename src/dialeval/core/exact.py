@@ -20,7 +20,7 @@ import numpy as np
 
 from dialeval.core.arrays import Floats, Ints
 from dialeval.core.errors import DialevalError
-from dialeval.core.gate import InvalidError
+from dialeval.core.validation import InvalidError
 
 # Sums of clusters: what an interval that respects dialogues is made of, in a form that merges exactly.
 #

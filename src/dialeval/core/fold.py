@@ -40,8 +40,8 @@ from dialeval.core.columns import Words
 from dialeval.core.contributions import BatchContributions, Resamples
 from dialeval.core.errors import NeedError, SettingError
 from dialeval.core.exact import UNIT_EXPONENT, ClusterError, Moments, mean_error
-from dialeval.core.gate import InvalidError, check_array
 from dialeval.core.signature import Signature
+from dialeval.core.validation import InvalidError, check_array
 from dialeval.core.version import __version__
 
 Better = Literal["higher", "lower"]

@@ -42,7 +42,7 @@ from dialeval.core.arrow import (
 from dialeval.core.columns import RaggedColumn, SharedColumn, TextColumn
 from dialeval.core.files import write_scratch
 from dialeval.core.fold import Level
-from dialeval.core.gate import InvalidError
+from dialeval.core.validation import InvalidError
 
 if TYPE_CHECKING:
     import pyarrow as pa

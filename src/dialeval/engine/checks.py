@@ -18,7 +18,7 @@ import numpy as np
 from dialeval.core.batch import Batch, Need
 from dialeval.core.columns import TextColumn
 from dialeval.core.fold import Fact
-from dialeval.core.gate import InvalidError, check_array
+from dialeval.core.validation import InvalidError, check_array
 from dialeval.engine.plan import Plan, tokenizer_of
 from dialeval.text.ngrams import Hashes, word_hashes
 from dialeval.text.tokenizers import BY_BLANKS, Tokenizer, UnsplitTexts, suggested

@@ -28,15 +28,15 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast, get_args
 
-from dialeval.core import gate
+from dialeval.core import validation
 from dialeval.core.arrays import Floats, release, unscored
 from dialeval.core.contributions import ContributionCollector, Contributions
 from dialeval.core.errors import DataError, Problem, SettingError
 from dialeval.core.files import force, is_unfinished, replacing, workplace, write_bytes
 from dialeval.core.fingerprint import Fingerprint
 from dialeval.core.fold import Level, check_like, from_bytes, to_bytes
-from dialeval.core.gate import InvalidError
 from dialeval.core.rowtable import ItemPart, PartKind
+from dialeval.core.validation import InvalidError
 from dialeval.core.version import __version__
 from dialeval.engine.worker import ChunkItems, Job, Stage, System, SystemState, SystemStates
 from dialeval.io.chunks import Chunk, FileChunk, MemoryChunk
@@ -228,7 +228,7 @@ def _write(target: Path, content: bytes) -> None:
 def _read_content(file: Path) -> bytes | None:
     """Return what was written to a file; None if it is not whole."""
     try:
-        content = gate.read_bytes(file, "")
+        content = validation.read_bytes(file, "")
     except DataError:
         return None
     digest, rest = content[:_DIGEST_BYTES], content[_DIGEST_BYTES:]
@@ -301,7 +301,7 @@ def _make(folder: Path) -> None:
 
 
 def _read_manifest(file: Path) -> dict[str, Any]:
-    return gate.read_json(file, dict[str, Any], "remove the folder to start anew")
+    return validation.read_json(file, dict[str, Any], "remove the folder to start anew")
 
 
 def _refuse_changes(before: Mapping[str, Any], now: Mapping[str, Any], folder: Path) -> None:

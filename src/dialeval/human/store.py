@@ -31,7 +31,7 @@ import msgspec
 import numpy as np
 from msgspec import Meta, Struct
 
-from dialeval.core import gate
+from dialeval.core import validation
 from dialeval.core.errors import DataError, Problem, SettingError
 
 SUFFIXES = (".sqlite", ".sqlite3", ".db")
@@ -102,7 +102,7 @@ class RatingStore:
         self.path = Path(path)
         self._lock = threading.Lock()
         new = not self.path.exists()
-        empty = new or gate.size_of(self.path, _REMEDY) == 0
+        empty = new or validation.size_of(self.path, _REMEDY) == 0
         if not empty:
             _check_header(self.path)
         with _explained(self.path):
@@ -226,7 +226,7 @@ class RatingStore:
 
 def stored_lines(path: str | PathLike[str]) -> Iterator[tuple[int, dict[str, Any]]]:
     """Yield the ratings in a database with their numbers; a server may have it open."""
-    gate.size_of(path, _REMEDY)
+    validation.size_of(path, _REMEDY)
     _check_header(path)
     # A journal that a killed server left is rolled back by whoever opens the file next, if they may write to it.
     with _explained(path), closing(_connect(path, "rw" if os.access(path, os.W_OK) else "ro")) as connection:
@@ -246,11 +246,11 @@ def _connect(path: str | PathLike[str], mode: Literal["rw", "ro"] = "rw") -> sql
 
 def _check_header(path: str | PathLike[str]) -> None:
     """Refuse a file that is no database of ours, without SQLite, which might change it."""
-    with gate.explained(path, _REMEDY), Path(path).open("rb") as file:
+    with validation.explained(path, _REMEDY), Path(path).open("rb") as file:
         header = file.read(100)
         ours = (_MAGIC, _ROLLBACK_JOURNAL, APPLICATION.to_bytes(4, "big"))
         if (header[:16], header[18:20], header[68:72]) != ours:
-            raise gate.InvalidError(_NOT_OURS)
+            raise validation.InvalidError(_NOT_OURS)
 
 
 def _read_content(connection: sqlite3.Connection) -> tuple[_About, list[Rating]]:
@@ -261,10 +261,10 @@ def _read_content(connection: sqlite3.Connection) -> tuple[_About, list[Rating]]
     found = connection.execute("SELECT sql FROM sqlite_master WHERE sql IS NOT NULL").fetchall()
     ours = {" ".join(statement.split()) for statement in _TABLES.split(";") if statement.strip()}
     if {" ".join(str(sql).split()) for (sql,) in found} != ours:
-        raise gate.InvalidError(_NOT_OURS)
+        raise validation.InvalidError(_NOT_OURS)
     damage = connection.execute("PRAGMA integrity_check(1)").fetchone()[0]
     if damage != "ok":
-        raise gate.InvalidError(f"is damaged, or was copied while a rating was being written ({damage})")
+        raise validation.InvalidError(f"is damaged, or was copied while a rating was being written ({damage})")
     tables: dict[str, Any] = {
         "raters": connection.execute("SELECT * FROM raters ORDER BY rowid").fetchall(),
         "dealt": connection.execute("SELECT * FROM dealt ORDER BY rowid").fetchall(),
@@ -275,16 +275,16 @@ def _read_content(connection: sqlite3.Connection) -> tuple[_About, list[Rating]]
         content = msgspec.convert(tables, _Content)
         ratings = [msgspec.json.decode(line, type=Rating) for *_, line in content.ratings]
     except (msgspec.MsgspecError, UnicodeError) as error:
-        raise gate.InvalidError(gate.in_words(str(error))) from None
+        raise validation.InvalidError(validation.in_words(str(error))) from None
     if content.about.format != str(FORMAT):
-        raise gate.InvalidError(f"has layout {content.about.format}, which this version does not read")
+        raise validation.InvalidError(f"has layout {content.about.format}, which this version does not read")
     dealt = set(content.dealt)
     names = {name for name, _ in content.raters}
     for (rater, identity, again, _), rating in zip(content.ratings, ratings, strict=True):
         if (rater, identity, bool(again)) != (rating.rater, rating.id, rating.again):
-            raise gate.InvalidError(f"the rating of {identity} by {rater} is of another row or rater")
+            raise validation.InvalidError(f"the rating of {identity} by {rater} is of another row or rater")
         if rater not in names or (rater, identity) not in dealt:
-            raise gate.InvalidError(f"{rater} rated {identity}, which was not assigned to this rater")
+            raise validation.InvalidError(f"{rater} rated {identity}, which was not assigned to this rater")
     return content.about, ratings
 
 
@@ -292,7 +292,7 @@ def _read_content(connection: sqlite3.Connection) -> tuple[_About, list[Rating]]
 def _explained(path: str | PathLike[str]) -> Iterator[None]:
     """Raise a DataError that names the file for what SQLite or a check reports."""
     try:
-        with gate.explained(path, _REMEDY):
+        with validation.explained(path, _REMEDY):
             yield
     except (sqlite3.Error, sqlite3.Warning, ValueError) as error:  # ValueError: a path with a NUL
         remedy = next((remedy for part, remedy in _REMEDIES.items() if part in str(error)), _REMEDY)

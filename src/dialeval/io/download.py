@@ -34,7 +34,7 @@ from urllib.parse import urlsplit, urlunsplit
 
 import msgspec
 
-from dialeval.core import gate
+from dialeval.core import validation
 from dialeval.core.errors import DataError, Problem, SettingError
 from dialeval.core.files import write_bytes
 from dialeval.io.opening import MOST_TIMES
@@ -221,7 +221,7 @@ def _copy(
 
 def _read_record(record: Path, address: str) -> PartialDownload | None:
     try:
-        known = gate.read_json(record, PartialDownload, "")
+        known = validation.read_json(record, PartialDownload, "")
     except DataError:
         return None
     return known if known.address == address else None

@@ -24,7 +24,7 @@ from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from dialeval.core import files, gate
+from dialeval.core import files, validation
 from dialeval.core.columns import DIGEST_LENGTH
 from dialeval.core.errors import DataError, Problem, SettingError
 from dialeval.core.files import cache_root
@@ -376,7 +376,7 @@ def _read(folder: Path) -> Pack | None:
     from dialeval.io.schemas import PackManifest
 
     try:
-        facts = gate.read_json(folder / _MANIFEST, PackManifest, "")
+        facts = validation.read_json(folder / _MANIFEST, PackManifest, "")
     except DataError:
         return None
     there = (facts.name, facts.version) == (folder.parent.name, folder.name)

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 from dialeval.core.arrow import check_decoded_size
 from dialeval.core.batch import Need
 from dialeval.core.errors import DataError, Problem
-from dialeval.core.gate import InvalidError
+from dialeval.core.validation import InvalidError
 from dialeval.io.opening import PathSource, format_of, read_bytes
 from dialeval.io.rows import FieldNames, Records
 

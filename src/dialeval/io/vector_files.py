@@ -34,7 +34,7 @@ from typing import Any, BinaryIO, Literal, NamedTuple, TypeAlias, cast, get_args
 import numpy as np
 import numpy.typing as npt
 
-from dialeval.core import gate
+from dialeval.core import validation
 from dialeval.core.arrays import Floats
 from dialeval.core.errors import DataError, Problem
 
@@ -272,7 +272,7 @@ def parse_block(
     for number, line in enumerate(data.removesuffix(b"\n").split(b"\n") if data else [], first_line):
         try:
             word, numbers, odd = _parse_line(line, dimension)
-        except gate.InvalidError as error:
+        except validation.InvalidError as error:
             faults.append(Problem(where, number, *error.args))
             continue
         if odd is not None:
@@ -327,14 +327,16 @@ def _parse_line(line: bytes, dimension: int) -> tuple[bytes, list[float] | None,
         if numbers is None:
             wrong = next(text for text in fields if _to_floats([text]) is None)
             shown = wrong[:40].decode(errors="replace")
-            raise gate.InvalidError(f"{shown!r} is not a finite number", "correct the number, or take the line out")
+            raise validation.InvalidError(
+                f"{shown!r} is not a finite number", "correct the number, or take the line out"
+            )
         if not _are_utf8([before]):
             return before, None, "with a word that is not UTF-8"
         return before, numbers, _JOINED if _count_trailing_numbers(before.split()) else None
     if len(fields) == dimension - 1 and line[:1].isspace() and _to_floats([before, *fields]) is not None:
         return b"", None, "without a word"
     what = f"{len(fields)} numbers where {dimension} are expected"
-    raise gate.InvalidError(what, f"give every word {dimension} numbers, or take the line out")
+    raise validation.InvalidError(what, f"give every word {dimension} numbers, or take the line out")
 
 
 def _to_floats(fields: list[bytes]) -> list[float] | None:
@@ -357,12 +359,12 @@ def _are_utf8(words: list[bytes]) -> bool:
 
 def _read_matrix(path: Path, vocabulary: Path, findings: Findings) -> Iterator[WordRows]:
     remedy = "save a two-dimensional array of floats with numpy.save"
-    matrix: Matrix = gate.read_array(path, None, remedy, None)
+    matrix: Matrix = validation.read_array(path, None, remedy, None)
     if matrix.ndim != 2 or not np.issubdtype(matrix.dtype, np.floating) or matrix.dtype.itemsize > 8 or not matrix.size:
         what = f"holds an array of type {matrix.dtype} and shape {matrix.shape}"
         raise DataError(Problem(str(path), None, what, remedy))
     remedy = "give every row its word, one a line"
-    lines = gate.read_bytes(vocabulary, remedy).removeprefix(_BYTE_ORDER_MARK).removesuffix(b"\n").split(b"\n")
+    lines = validation.read_bytes(vocabulary, remedy).removeprefix(_BYTE_ORDER_MARK).removesuffix(b"\n").split(b"\n")
     words = [line.removesuffix(b"\r") for line in lines]
     if len(words) != len(matrix):
         findings.odd += [(line, "blank") for line, word in enumerate(words, 1) if not word.strip()]

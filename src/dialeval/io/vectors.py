@@ -34,7 +34,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 import numpy as np
 import numpy.typing as npt
 
-from dialeval.core import gate
+from dialeval.core import validation
 from dialeval.core.arguments import checked
 from dialeval.core.arrays import Floats
 from dialeval.core.columns import DIGEST_LENGTH
@@ -103,7 +103,7 @@ class _Entry:
         found = self.index[at[known]]
         read = self.matrix[found["row"]]
         if _check_rows(read, found["row"]) != found["check"].tolist():
-            raise gate.InvalidError("matrix.bin is damaged")
+            raise validation.InvalidError("matrix.bin is damaged")
         vectors = np.zeros((len(words), self.matrix.shape[1]))
         vectors[known] = read
         return vectors, known
@@ -135,18 +135,18 @@ class Embeddings:
 
     def words(self) -> list[str]:
         """Return the distinct words in the order of their rows."""
-        return gate.read_json(self._entry.folder / "words.json", list[str], _REMEDY)
+        return validation.read_json(self._entry.folder / "words.json", list[str], _REMEDY)
 
     def vectors_for(self, words: Sequence[str]) -> tuple[Floats, npt.NDArray[np.bool_]]:
         """Return one row per word, and whether the word is known; the row of an unknown word is zero."""
         for loaded_again in (False, True):
             try:
                 return self._entry.look_up(words)
-            except gate.InvalidError as error:
+            except validation.InvalidError as error:
                 if loaded_again:  # else another process may have made the entry anew
                     self._discard(self._entry.folder, error)
                 self._entry = self._load(self.digest)
-        with gate.explained(self._entry.folder, "run again: it is then made anew"):
+        with validation.explained(self._entry.folder, "run again: it is then made anew"):
             return self._entry.look_up(words)
 
     def _load(self, digest: str | None) -> _Entry:
@@ -158,7 +158,7 @@ class Embeddings:
         if folder.exists():
             try:
                 entry = _open_entry(folder)
-            except (DataError, OSError, gate.InvalidError) as error:
+            except (DataError, OSError, validation.InvalidError) as error:
                 self._discard(folder, error)
         entry = entry or self._build(folder, files, stamp)
         if digest not in (None, entry.facts.content):
@@ -224,23 +224,23 @@ def _write_entry(folder: Path, source: Path) -> None:
         "warning": findings.warning(),
         "files": {name: zlib.crc32((folder / name).read_bytes()) for name in _CHECKED},
     }
-    (folder / "entry.json").write_bytes(gate.with_digest(facts))
+    (folder / "entry.json").write_bytes(validation.with_digest(facts))
 
 
 def _open_entry(folder: Path) -> _Entry:
     """Map the files of an entry; DataError, OSError or InvalidError where they are not whole."""
     from dialeval.io.schemas import VectorEntry
 
-    document = gate.read_json(folder / "entry.json", dict[str, Any], _REMEDY)
-    gate.check_digest(document)
-    facts = gate.fitting(document, VectorEntry, str(folder / "entry.json"), _REMEDY)
+    document = validation.read_json(folder / "entry.json", dict[str, Any], _REMEDY)
+    validation.check_digest(document)
+    facts = validation.fitting(document, VectorEntry, str(folder / "entry.json"), _REMEDY)
     for name in _CHECKED:
-        if zlib.crc32(gate.read_bytes(folder / name, _REMEDY)) != facts.files.get(name):
-            raise gate.InvalidError(f"{name} is damaged")
-    index = gate.read_array(folder / "index.npy", _INDEX, _REMEDY)
+        if zlib.crc32(validation.read_bytes(folder / name, _REMEDY)) != facts.files.get(name):
+            raise validation.InvalidError(f"{name} is damaged")
+    index = validation.read_array(folder / "index.npy", _INDEX, _REMEDY)
     if not len(index) or not 0 <= index["row"].min() <= index["row"].max() < facts.shape[0]:
-        raise gate.InvalidError("words are not where they should be")
-    matrix: Matrix = gate.mapped_array(folder / "matrix.bin", facts.dtype, facts.shape, _REMEDY)
+        raise validation.InvalidError("words are not where they should be")
+    matrix: Matrix = validation.mapped_array(folder / "matrix.bin", facts.dtype, facts.shape, _REMEDY)
     return _Entry(folder, facts, np.ascontiguousarray(index["key"]), index, matrix)
 
 

@@ -47,7 +47,7 @@ from typing import Any
 
 import numpy as np
 
-from dialeval.core import gate
+from dialeval.core import validation
 from dialeval.core.arrays import Floats
 from dialeval.core.batch import Batch, Need
 from dialeval.core.columns import DIGEST_LENGTH
@@ -231,7 +231,7 @@ class JudgeWeights:
 
 def is_dialogue_judge(folder: str | os.PathLike[str]) -> bool:
     """Return whether a folder holds a judge of this kind and not one of `dialeval adem`."""
-    return bool(gate.read_json(Path(folder) / JUDGE_FILE, dict[str, Any], _REMEDY).get("kind") == KIND)
+    return bool(validation.read_json(Path(folder) / JUDGE_FILE, dict[str, Any], _REMEDY).get("kind") == KIND)
 
 
 def load_judge(folder: str | os.PathLike[str]) -> JudgeWeights:

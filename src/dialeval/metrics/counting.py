@@ -23,7 +23,7 @@ from dialeval.core.batch import Batch
 from dialeval.core.contributions import Resamples, RowSums
 from dialeval.core.exact import BySize, ClusterError, Moments, by_size, check_clusters, formula_error, merged
 from dialeval.core.fold import Estimate, Metric, Partial
-from dialeval.core.gate import InvalidError
+from dialeval.core.validation import InvalidError
 
 Per = Literal["corpus", "response"]
 Flags = npt.NDArray[np.bool_]

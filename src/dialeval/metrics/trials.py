@@ -37,7 +37,7 @@ from dialeval.core.batch import Batch, Need
 from dialeval.core.errors import SettingError
 from dialeval.core.exact import Moments
 from dialeval.core.fold import Estimate, Level, Metric, Partial
-from dialeval.core.gate import InvalidError
+from dialeval.core.validation import InvalidError
 
 
 @dataclass(frozen=True, slots=True)

@@ -29,8 +29,8 @@ from dialeval.core.arrays import Bytes, Floats, Ids, Ints, empty_array, offsets_
 from dialeval.core.batch import Batch, Need
 from dialeval.core.columns import TextColumn, TokenColumn
 from dialeval.core.fold import Reduction
-from dialeval.core.gate import InvalidError, check_array
 from dialeval.core.kernels import kernel
+from dialeval.core.validation import InvalidError, check_array
 from dialeval.text.tokenizers import Oov, Tokenizer, tokenize, tokens
 from dialeval.text.vocabulary import Vocabulary
 

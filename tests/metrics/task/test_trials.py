@@ -14,7 +14,7 @@ import dialeval
 from dialeval.analysis.values import cut
 from dialeval.core.errors import SettingError
 from dialeval.core.fold import Analytic
-from dialeval.core.gate import InvalidError
+from dialeval.core.validation import InvalidError
 from dialeval.metrics.trials import Flips, PassHat, TaskValues
 from dialeval.stats.intervals import IntervalChoice
 

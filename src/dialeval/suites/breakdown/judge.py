@@ -26,8 +26,8 @@ from dialeval.core.arrays import Floats, Ints
 from dialeval.core.batch import Need
 from dialeval.core.errors import DataError, Problem, SettingError
 from dialeval.core.files import write_bytes
-from dialeval.core.gate import dump
 from dialeval.core.rowtable import NO_TURN
+from dialeval.core.validation import dump
 from dialeval.io.judge_settings import BreakdownScale
 from dialeval.io.opening import PathSource
 from dialeval.io.reading import read_files, read_responses

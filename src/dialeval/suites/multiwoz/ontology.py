@@ -19,7 +19,7 @@ from typing import Any, cast
 
 from dialeval.core.columns import DIGEST_LENGTH
 from dialeval.core.errors import DataError, Problem
-from dialeval.core.gate import parse_toml
+from dialeval.core.validation import parse_toml
 from dialeval.io.opening import read_bytes
 from dialeval.suites.multiwoz.states import RULES, Spelling, StateNormalizer
 

@@ -27,7 +27,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from dialeval.core import gate
+from dialeval.core import validation
 from dialeval.core.errors import DataError, Problem
 from dialeval.io.packs import Progress, cache_folder
 from dialeval.suites.multiwoz.ontology import MULTIWOZ, Ontology, load_ontology
@@ -164,7 +164,7 @@ def _corpus(source: Path) -> dict[str, Any]:
 
 def _dialogues(source: Path, split: str) -> Iterator[dict[str, Any]]:
     for name in dialogue_files(split):
-        yield from gate.read_json(source / name, list[dict[str, Any]], _REMEDY)
+        yield from validation.read_json(source / name, list[dict[str, Any]], _REMEDY)
 
 
 def _system_turns(dialogue: Mapping[str, Any]) -> Iterator[tuple[Mapping[str, Any], Mapping[str, Any]]]:
@@ -236,7 +236,7 @@ def delexicalized(turn: Mapping[str, Any], acts: Mapping[str, Any]) -> str:
 
 def _by_id(path: Path) -> dict[str, Any]:
     """The entries of an object in a file by the ids of their dialogues."""
-    document = gate.read_json(path, dict[str, dict[str, Any]], _REMEDY)
+    document = validation.read_json(path, dict[str, dict[str, Any]], _REMEDY)
     return {_id(name): entry for name, entry in document.items()}
 
 
@@ -263,6 +263,6 @@ def _write(path: Path, content: object) -> None:
 
 def _copy(source: Path, target: Path) -> None:
     target.parent.mkdir(parents=True, exist_ok=True)
-    gate.size_of(source, _REMEDY)
-    with gate.explained(source, _REMEDY):
+    validation.size_of(source, _REMEDY)
+    with validation.explained(source, _REMEDY):
         shutil.copyfile(source, target)

@@ -33,7 +33,7 @@ from typing import Any
 
 from dialeval.core.columns import DIGEST_LENGTH
 from dialeval.core.errors import DataError, Problem
-from dialeval.core.gate import parse_json
+from dialeval.core.validation import parse_json
 from dialeval.io import parquet
 from dialeval.io.opening import format_of, read_bytes, without_mark
 from dialeval.suites.multiwoz.ontology import Domain, Ontology

@@ -1,9 +1,9 @@
-"""The gate: what dialeval wrote itself or takes ready-made from others is checked here once, before anything uses it.
+"""Validate files that dialeval wrote itself or takes ready-made from others, once, before anything uses them.
 
-Saved runs, journals, judges, encoders, data packs and caches lie on disks where they are cut short, edited, mixed up,
-or put by somebody who means harm. Each format has a schema: types and ranges for JSON (a `msgspec.Struct`), types and
-shapes for arrays and tensors, types of columns for tables. What does not fit is a DataError that names the file and
-says what is wrong with it; code behind the gate relies on the schema and checks nothing again.
+Saved runs, journals, judges, encoders, data packs and caches may be truncated, edited, mixed up or made by an attacker.
+Each format has a schema: types and ranges for JSON (a `msgspec.Struct`), types and shapes for arrays and tensors, types
+of columns for tables. A misfit is a DataError that names the file and says what is wrong with it; later code relies on
+the schema and checks nothing again.
 
 A document may carry a digest of its own content, so that a value that was edited, or damaged on a disk, is not taken
 for the one that was computed. Whoever changes a document on purpose can compute its digest too; what a document says of
@@ -63,7 +63,7 @@ def _writable(value: Any) -> Any:
 T = TypeVar("T")
 
 FILE_NAME = r"^(?!\.{1,2}\Z)[^/\\\x00-\x1f:]{1,255}\Z"
-"""What a document may call a file beside it: one name, not a path."""
+"""Names that a document may give to a file next to it: one name, not a path."""
 SHA256 = r"^[0-9a-f]{64}\Z"
 LARGEST_DOCUMENT = 1 << 30
 """Bytes of a JSON document; all of it is held in memory."""
@@ -71,7 +71,7 @@ _LONGEST = 300
 
 
 class InvalidError(ValueError):
-    """What a check of a content says of it; `explained` adds the file."""
+    """A content that fails its check; `explained` adds the file."""
 
 
 @contextmanager
