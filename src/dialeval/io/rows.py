@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     import builtins
     from collections.abc import Callable, Iterable, Mapping, Sequence
 
+    import pyarrow as pa
 
 __all__ = ["NO_TURN", "Rows", "by_system"]
 
@@ -323,8 +324,8 @@ class Records:
     faults: list[Problem] = field(default_factory=ProblemList)
     header: tuple[str, ...] | None = None
     lines: Callable[[], Sequence[int]] | None = None
-    columns: Callable[[], Mapping[str, list[Any]]] | None = None
-    """All values by column, where a table gives these faster than its rows."""
+    table: pa.Table | None = None
+    """The Arrow table that the rows are of, if they are."""
 
     def __post_init__(self) -> None:
         if isinstance(self.faults, ProblemList):

@@ -33,6 +33,16 @@ rows = st.fixed_dictionaries(
         "response_is_reference": st.none() | st.booleans(),
     }
 )
+plain_rows = st.fixed_dictionaries(
+    {
+        "response": text,
+        "reference": st.none() | text,
+        "context": st.none() | st.lists(text, max_size=3),
+        "system": st.sampled_from(["a", "b", "", None]),
+        "dialog_id": st.none() | st.integers(0, 3),
+        "turn": st.none() | st.integers(0, 9),
+    }
+)
 
 
 def rows_of(table: pa.Table, where: str, names: FieldNames, system: str) -> list[Rows]:
@@ -58,7 +68,11 @@ def result(call: Callable[[], list[Rows]]) -> object:
         return error.faults
 
 
-@given(st.lists(rows, min_size=1, max_size=6), st.integers(0, 3), st.integers(1, 3))
+@given(
+    st.lists(rows, min_size=1, max_size=6) | st.lists(plain_rows, min_size=1, max_size=6),
+    st.integers(0, 3),
+    st.integers(1, 3),
+)
 def test_columns_and_rows_agree(values: list[dict[str, Any]], start: int, pieces: int) -> None:
     whole = pa.Table.from_pylist(values)
     table = pa.concat_tables([whole] * pieces).slice(start)
