@@ -280,8 +280,11 @@ class Metric(Fold[State]):
 
     @property
     def wants(self) -> frozenset[Need]:
-        """What it uses where it is given; its number depends on that, so it stands in the signature too."""
-        return frozenset()
+        """What it uses where it is given; its number depends on that, so it stands in the signature too.
+
+        With a setting `oov=unk`, all words outside of the vocabulary count as one.
+        """
+        return frozenset({Need.VOCABULARY}) if getattr(self, "oov", "self") == "unk" else frozenset()
 
     @property
     def better(self) -> Better | None:

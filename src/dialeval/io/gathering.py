@@ -137,7 +137,7 @@ def gather_rows(records: Records, names: FieldNames, system: str, part: bool = F
 
 
 def _table_rows(table: pa.Table, names: FieldNames, system: str, where: str) -> list[Rows] | None:
-    """Return the rows of each system in a table of plain columns, over its buffers; None if rows must be read one by one.
+    """Return the rows of each system in a table of plain columns, over its buffers; None where a column is not plain.
 
     Columns are plain if they hold what plain rows hold, each of one type; all but the response may have nulls.
     """

@@ -58,8 +58,8 @@ class CountMetric(Metric[SummedCounts]):
 
     @property
     def of_corpus(self) -> bool:
-        """Whether the value of all rows together is reported, and not the mean over rows."""
-        return True
+        """Whether the value of all rows together is reported, and not the mean over rows (a setting `per=response`)."""
+        return getattr(self, "per", "corpus") == "corpus"
 
     @property
     @abstractmethod
