@@ -7,7 +7,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
-from dialeval.core.gate import content_digest
+from dialeval.core.validation import content_digest
 
 
 def write_sealed(document: dict[str, Any], file: Path) -> None:

@@ -51,8 +51,8 @@ from dialeval.analysis.values import Method
 from dialeval.core.arrays import Floats, Ints
 from dialeval.core.batch import Batch, Need
 from dialeval.core.fold import RowMetric
+from dialeval.metrics.bleu import NlgBleu
 from dialeval.metrics.counting import Flags
-from dialeval.metrics.nlg_bleu import NlgBleu
 from dialeval.metrics.registry import registry
 from dialeval.stats.independent import ClusterSums
 from dialeval.stats.intervals import two_sided_t

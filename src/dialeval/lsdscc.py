@@ -21,7 +21,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from dialeval.core.arguments import checked
-from dialeval.core.errors import DataError, Fault
+from dialeval.core.errors import DataError, Problem
 from dialeval.core.exact import Moments
 from dialeval.io.opening import PathSource
 from dialeval.suites.lsdscc import data
@@ -119,9 +119,9 @@ def _aligned(
     hypotheses, references = (list(each_of(corpus, "corpus")) for corpus in (hypotheses, references))
     if len(hypotheses) != len(references):
         what = f"{len(hypotheses)} hypothesis sets and {len(references)} reference sets"
-        raise DataError(Fault("corpus", None, what, "give one of each per query"))
+        raise DataError(Problem("corpus", None, what, "give one of each per query"))
     if not hypotheses:
-        raise DataError(Fault("corpus", None, "holds no queries", "give at least one"))
+        raise DataError(Problem("corpus", None, "holds no queries", "give at least one"))
     left = [each if isinstance(each, HypothesisSet) else HypothesisSet(each) for each in hypotheses]
     right = [each if isinstance(each, ReferenceSet) else ReferenceSet(each) for each in references]
     return align(Comparison.of_words(left, right), as_aligner(aligner), threshold)

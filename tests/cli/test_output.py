@@ -19,7 +19,7 @@ from conftest import Dialeval
 from dialeval import sample
 from dialeval.analysis.gates import Gate
 from dialeval.cli import output
-from dialeval.core.errors import DataError, Fault, plain
+from dialeval.core.errors import DataError, Problem, plain
 
 HARMLESS = re.compile("[\n\t -~\u00a0-\u2027\u202f-\u2065\u206a-\ud7ff\ue000-\U0010ffff]*")
 
@@ -138,7 +138,7 @@ def test_all_faults_are_printed_up_to_a_limit(number: int, lines: int, last: str
     @click.command()
     @output.printing_all_faults
     def command() -> None:
-        raise DataError(Fault("f", line, "bad", "mend it") for line in range(number))
+        raise DataError(Problem("f", line, "bad", "mend it") for line in range(number))
 
     done = CliRunner().invoke(command)
     assert done.exit_code == 2
@@ -183,10 +183,10 @@ def test_values_are_printed_where_a_run_cannot_be_saved(
     dialeval: Dialeval, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, route: list[str]
 ) -> None:
     from dialeval.core import result
-    from dialeval.core.errors import DataError, Fault
+    from dialeval.core.errors import DataError, Problem
 
     def full(*_: object, **__: object) -> None:
-        raise DataError(Fault("run", None, "cannot be written (No space left on device)", "make room"))
+        raise DataError(Problem("run", None, "cannot be written (No space left on device)", "make room"))
 
     (tmp_path / "a.txt").write_text("one two\nthree\n")
     monkeypatch.setattr(result, "replacing_together", full)

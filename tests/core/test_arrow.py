@@ -24,7 +24,7 @@ from dialeval.core.arrow import (
     text_array,
 )
 from dialeval.core.columns import TextColumn
-from dialeval.core.gate import UnfitError
+from dialeval.core.validation import InvalidError
 
 TEXTS = [["a", "", "ü", "中文"], ["a", None, ""], [None, None], []]
 
@@ -122,18 +122,18 @@ def repeated(value: str, times: int) -> pa.DictionaryArray:
 def test_a_value_that_is_repeated_beyond_measure_is_refused() -> None:
     content = written(repeated(LONG, 3000))
     assert len(content) < 2000
-    with pytest.raises(UnfitError, match="more than 200 times the size of the file"):
+    with pytest.raises(InvalidError, match="more than 200 times the size of the file"):
         check(content)
 
 
 def test_numbers_and_nested_values_count_as_well(monkeypatch: pytest.MonkeyPatch) -> None:
     numbers = written(pa.array([0]).take(pa.array([0] * 4_000_000, pa.int32())), row_group_size=1 << 30)
     check(numbers)
-    with monkeypatch.context() as patch, pytest.raises(UnfitError):
+    with monkeypatch.context() as patch, pytest.raises(InvalidError):
         patch.setattr(arrow, "SURELY_DECODED", 1 << 24)
         check(numbers)
     offsets = pa.array([0, 3000], pa.int32())
-    with pytest.raises(UnfitError):
+    with pytest.raises(InvalidError):
         check(written(pa.ListArray.from_arrays(offsets, repeated(LONG, 3000))))
 
 

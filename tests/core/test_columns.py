@@ -33,12 +33,6 @@ def test_arrow_slices_and_dictionaries() -> None:
     assert list(TextColumn.from_arrow(pa.array(["x", "y", "x"]).dictionary_encode())) == ["x", "y", "x"]
 
 
-def test_arrow_nulls_are_listed_with_their_rows() -> None:
-    with pytest.raises(DataError) as caught:
-        TextColumn.from_arrow(pa.array(["a", None, "b", None]), "answers")
-    assert [(fault.where, fault.line) for fault in caught.value.faults] == [("answers", 2), ("answers", 4)]
-
-
 def test_half_a_surrogate_pair_is_named() -> None:
     with pytest.raises(DataError) as caught:
         TextColumn.from_strings(["fine", "broken \ud83d"], "list")

@@ -6,36 +6,36 @@ import pickle
 
 import pytest
 
-from dialeval.core.errors import MOST_FAULTS, DataError, DialevalError, Fault, FaultList, NeedError, SettingError
+from dialeval.core.errors import MOST_PROBLEMS, DataError, DialevalError, NeedError, Problem, ProblemList, SettingError
 
 
 def test_one_fault_reads_as_a_line() -> None:
-    error = DataError(Fault("a.txt", 7, "not UTF-8", "save it as UTF-8"))
+    error = DataError(Problem("a.txt", 7, "not UTF-8", "save it as UTF-8"))
     assert str(error) == "a.txt:7: not UTF-8; save it as UTF-8"
 
 
 def test_a_fault_is_one_line_that_a_terminal_does_not_obey() -> None:
-    fault = Fault("a\nb.txt", 7, "the row is \x1b[2J\x1b]0;x\a", "mend \u202eit")
+    fault = Problem("a\nb.txt", 7, "the row is \x1b[2J\x1b]0;x\a", "mend \u202eit")
     assert str(fault) == r"a\nb.txt:7: the row is \x1b[2J\x1b]0;x\x07; mend \u202eit"
 
 
 def test_many_faults_are_counted() -> None:
-    error = DataError(Fault("a.txt", line, "bad", "mend it") for line in range(1, 9))
+    error = DataError(Problem("a.txt", line, "bad", "mend it") for line in range(1, 9))
     assert str(error).splitlines()[-1] == "and 3 more; of rows and lines `dialeval validate` lists all"
     assert len(error.faults) == 8
 
 
 def test_errors_have_one_root_and_pickle() -> None:
-    for error in (DataError(Fault("a", None, "b", "c")), NeedError("x"), SettingError("y")):
+    for error in (DataError(Problem("a", None, "b", "c")), NeedError("x"), SettingError("y")):
         assert isinstance(error, DialevalError)
         assert str(pickle.loads(pickle.dumps(error))) == str(error)
 
 
 def test_a_list_of_problems_has_an_end() -> None:
-    faults = FaultList()
+    faults = ProblemList()
     with pytest.raises(DataError) as info:
-        for line in range(1, 2 * MOST_FAULTS):
-            faults.append(Fault("a.txt", line, "bad", "mend it"))
+        for line in range(1, 2 * MOST_PROBLEMS):
+            faults.append(Problem("a.txt", line, "bad", "mend it"))
     *listed, last = info.value.faults
-    assert [fault.line for fault in listed] == list(range(1, MOST_FAULTS + 1))
+    assert [fault.line for fault in listed] == list(range(1, MOST_PROBLEMS + 1))
     assert str(last) == "a.txt: further problems are not listed; correct these first"

@@ -8,7 +8,7 @@ import math
 import numpy as np
 import pytest
 
-from dialeval.core.gate import dump, null_for_nan
+from dialeval.core.validation import dump, null_for_nan
 
 
 def test_what_is_not_finite_is_null_at_any_depth() -> None:

@@ -6,8 +6,8 @@ import pytest
 
 from dialeval.core import rowtable
 from dialeval.core.columns import RaggedColumn, SharedColumn, TextColumn
-from dialeval.core.gate import UnfitError
 from dialeval.core.rowtable import NO_TURN, RowTable
+from dialeval.core.validation import InvalidError
 
 
 def table(**changes: object) -> RowTable:
@@ -99,7 +99,7 @@ def test_parts_below_each_other() -> None:
 def test_rows_are_numbered_from_0_on() -> None:
     saved = table().to_arrow("damd")
     assert saved["row"].to_pylist() == list(range(len(saved)))
-    with pytest.raises(UnfitError, match="not numbered from 0 on"):
+    with pytest.raises(InvalidError, match="not numbered from 0 on"):
         RowTable.from_arrow(saved.take([1, 0, *range(2, len(saved))]))
 
 
@@ -125,14 +125,14 @@ def test_fields_are_saved_with_any_number_of_rows(monkeypatch: pytest.MonkeyPatc
 
 def test_a_field_that_is_no_list_is_refused() -> None:
     saved = table().to_arrow("damd").append_column("field/domain", pa.array(["x", "y", "z"]))
-    with pytest.raises(UnfitError, match="no list of texts"):
+    with pytest.raises(InvalidError, match="no list of texts"):
         RowTable.from_arrow(saved)
 
 
 @pytest.mark.parametrize("name", ["response", "field/domain"])
 def test_truths_are_no_texts(name: str) -> None:
     saved = table(texts={}).to_arrow("damd").append_column(name, pa.array([True, False, True]))
-    with pytest.raises(UnfitError, match="a column of texts holds no texts"):
+    with pytest.raises(InvalidError, match="a column of texts holds no texts"):
         RowTable.from_arrow(saved)
 
 

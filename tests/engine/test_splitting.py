@@ -12,7 +12,7 @@ import dialeval
 from dialeval.core.result import Run
 from dialeval.engine.processes import Processes
 from dialeval.engine.worker import Threads
-from dialeval.metrics.length import Length
+from dialeval.metrics.words import Length
 
 CHINESE = ["今天天气很好", "我不知道你在说什么"]
 THERE = ["今天天气不好", "我知道你在说什么"]

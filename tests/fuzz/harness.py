@@ -50,7 +50,7 @@ from typing import Any, TypeAlias
 import orjson
 
 import dialeval
-from dialeval.core.errors import DialevalError, noted
+from dialeval.core.errors import DialevalError, collect_warnings
 from fuzz.mutation import Mutator, mutated
 
 Files: TypeAlias = dict[str, bytes]
@@ -268,7 +268,7 @@ def _outcome(chosen: Target, folder: Path) -> str:
     try:
         with (
             warnings.catch_warnings(),
-            noted(),  # what readers guess would be a warning of Python
+            collect_warnings(),  # what readers guess would be a warning of Python
             contextlib.redirect_stdout(silent),
             contextlib.redirect_stderr(silent),
         ):

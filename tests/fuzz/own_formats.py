@@ -26,7 +26,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from dialeval.core.errors import DataError, Fault
+from dialeval.core.errors import DataError, Problem
 from fuzz.harness import Files, target
 from fuzz.mutation import Unfit, mutated
 from judges.tiny_judges import tiny_dialogue_judge
@@ -545,7 +545,7 @@ def sentence_cache(folder: Path) -> None:
 
 def _made_anew(folder: Path) -> DataError:
     """A cache refuses nothing; what it makes anew counts as refused here."""
-    return DataError(Fault(str(folder), None, "is damaged", "it is made anew"))
+    return DataError(Problem(str(folder), None, "is damaged", "it is made anew"))
 
 
 @cache

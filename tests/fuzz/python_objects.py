@@ -9,7 +9,7 @@ from typing import Any
 import dialeval
 from dialeval import sample
 from dialeval.breakdown import evaluate_breakdown
-from dialeval.core.errors import DataError, Fault
+from dialeval.core.errors import DataError, Problem
 from dialeval.io.ratings import read_ratings
 from dialeval.lsdscc import compute_score_on_corpus
 from dialeval.multiwoz import Evaluator
@@ -26,7 +26,7 @@ def _parsed(folder: Path) -> Any:
     try:
         return json.loads(only(folder).read_bytes())
     except (ValueError, RecursionError) as error:
-        raise DataError(Fault("input", None, f"not JSON ({error})", "none")) from None
+        raise DataError(Problem("input", None, f"not JSON ({error})", "none")) from None
 
 
 def _documents(lines: list[Files]) -> list[Files]:
@@ -63,7 +63,7 @@ def python_groups(folder: Path) -> None:
     """Hypotheses that are the references, and groups of references."""
     document = _parsed(folder)
     if not isinstance(document, dict):
-        raise DataError(Fault("input", None, "no object", "none"))
+        raise DataError(Problem("input", None, "no object", "none"))
     groups = [list(each.values()) if isinstance(each, dict) else each for each in document.values()]
     dialeval.evaluate([["a b", "c"] for _ in groups], reference_groups=groups, threads=1)
     compute_score_on_corpus([each[0] if isinstance(each, list) and each else each for each in groups], groups)

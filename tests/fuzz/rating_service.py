@@ -14,7 +14,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from dialeval.core.errors import DataError, Fault
+from dialeval.core.errors import DataError, Problem
 from dialeval.human.page import Form
 from dialeval.human.server import RatingServer
 from dialeval.human.store import Rating, RatingStore, stored_lines
@@ -189,7 +189,7 @@ def rating_server(folder: Path) -> None:
         after = list(stored_lines(path))
     assert (after == before) == (status != 204), status
     if status >= 400:
-        raise DataError(Fault("request.http", None, f"status {status}", "send another request"))
+        raise DataError(Problem("request.http", None, f"status {status}", "send another request"))
 
 
 def _answer(server: RatingServer, content: bytes) -> bytes:

@@ -12,7 +12,7 @@ import krippendorff
 import numpy as np
 import pytest
 
-from dialeval.core.errors import DataError, SettingError, noted
+from dialeval.core.errors import DataError, SettingError, collect_warnings
 from dialeval.human.merge import MergedRatings, merge_ratings, rated_rows
 from dialeval.human.page import score_check
 from dialeval.io.ratings import read_pairs, read_ratings
@@ -173,7 +173,7 @@ def test_merged_and_unmerged_ratings_are_the_same_values(tmp_path: Path) -> None
         {"id": third, "rater": "bob", "scores": {"fluent": 5}},
     ]
     file = written(tmp_path, "all.jsonl", rows)
-    with noted() as notes:
+    with collect_warnings() as notes:
         plain = read_ratings(file, sampled=sample.by_id())
     merged = merge_ratings([file], sample)
     again = read_ratings(

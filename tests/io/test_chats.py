@@ -7,11 +7,11 @@ import pytest
 
 from dialeval.core.batch import Need
 from dialeval.core.columns import SharedColumn
-from dialeval.core.errors import Fault
+from dialeval.core.errors import Problem
 from dialeval.io.gathering import gather_rows
 from dialeval.io.rows import FieldNames, Records, Rows
 
-Caught = Callable[[Callable[[], object]], list[Fault]]
+Caught = Callable[[Callable[[], object]], list[Problem]]
 
 
 def gathered(rows: list[Any], system_prompts: bool = False, **names: str) -> list[Rows]:

@@ -10,10 +10,10 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from dialeval.core.batch import Need
-from dialeval.core.errors import DataError, Fault, SettingError, noted
+from dialeval.core.errors import DataError, Problem, SettingError, collect_warnings
 from dialeval.io.reading import read_responses, read_texts
 
-Caught = Callable[[Callable[[], object]], list[Fault]]
+Caught = Callable[[Callable[[], object]], list[Problem]]
 Write = Callable[[str, "bytes | str"], Path]
 
 
@@ -142,13 +142,13 @@ def test_the_separator_can_be_said(write: Write) -> None:
 
 def test_windows_1252_is_read_and_told(write: Write) -> None:
     path = write("a.csv", "response;reference\r\nGrüße – ja;„gut“ €\r\n".encode("cp1252"))
-    with noted() as notes:
+    with collect_warnings() as notes:
         [rows] = read_responses(path)
     assert list(rows.responses) == ["Grüße – ja"]
     assert list(rows.columns[Need.REFERENCE]) == [["„gut“ €"]]
     told = [f"{path} is not UTF-8 (line 2) and was read as Windows-1252; save it as UTF-8 to be sure"]
     assert list(notes) == told
-    with noted() as notes:
+    with collect_warnings() as notes:
         assert list(read_texts(path, Need.REFERENCE)) == [["„gut“ €"]]
     assert list(notes) == told
 

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from dialeval.core.errors import DataError, Fault
+from dialeval.core.errors import DataError, Problem
 from dialeval.io.reading import read_dialogues, read_replies
 
 
@@ -16,7 +16,7 @@ def test_texts_and_chats_of_several_files(write: Callable[[str, str], Path]) -> 
 
 
 def test_faults_of_all_files(
-    write: Callable[[str, str], Path], faults_of: Callable[[Callable[[], object]], list[Fault]]
+    write: Callable[[str, str], Path], faults_of: Callable[[Callable[[], object]], list[Problem]]
 ) -> None:
     paths = [write("a.jsonl", '{"turns": [3]}\n{}\n'), write("b.jsonl", "{\n"), Path("nowhere.jsonl")]
     faults = faults_of(lambda: read_dialogues(paths))

@@ -7,11 +7,11 @@ import numpy as np
 import pytest
 
 from dialeval.core.batch import Need
-from dialeval.core.errors import Fault, SettingError
+from dialeval.core.errors import Problem, SettingError
 from dialeval.io.gathering import gather_rows
 from dialeval.io.rows import FieldNames, Records, Rows
 
-Caught = Callable[[Callable[[], object]], list[Fault]]
+Caught = Callable[[Callable[[], object]], list[Problem]]
 
 
 def gathered(rows: list[Any], **names: str) -> list[Rows]:

@@ -4,11 +4,11 @@ from collections.abc import Callable
 from typing import Any
 
 from dialeval.core.batch import Need
-from dialeval.core.errors import Fault
+from dialeval.core.errors import Problem
 from dialeval.io.gathering import gather_rows, gather_texts
 from dialeval.io.rows import FieldNames, Records, Rows
 
-Caught = Callable[[Callable[[], object]], list[Fault]]
+Caught = Callable[[Callable[[], object]], list[Problem]]
 
 
 def gathered(rows: list[Any], part: bool = False) -> list[Rows]:

@@ -7,11 +7,11 @@ from pathlib import Path
 import pytest
 
 from dialeval.core.batch import Need
-from dialeval.core.errors import DataError, Fault
+from dialeval.core.errors import DataError, Problem
 from dialeval.io.json import load
 from dialeval.io.reading import read_responses, read_texts
 
-Caught = Callable[[Callable[[], object]], list[Fault]]
+Caught = Callable[[Callable[[], object]], list[Problem]]
 Write = Callable[[str, "bytes | str"], Path]
 
 

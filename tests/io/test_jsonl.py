@@ -7,10 +7,10 @@ from pathlib import Path
 
 import pytest
 
-from dialeval.core.errors import Fault
+from dialeval.core.errors import Problem
 from dialeval.io.reading import read_responses
 
-Caught = Callable[[Callable[[], object]], list[Fault]]
+Caught = Callable[[Callable[[], object]], list[Problem]]
 Write = Callable[[str, "bytes | str"], Path]
 
 

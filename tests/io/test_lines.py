@@ -9,11 +9,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dialeval.core.errors import Fault
+from dialeval.core.errors import Problem
 from dialeval.io import delimited
 from dialeval.io.delimited import encoding_faults, read_lines, split
 
-Caught = Callable[[Callable[[], object]], list[Fault]]
+Caught = Callable[[Callable[[], object]], list[Problem]]
 
 
 def naive(data: bytes) -> list[bytes]:
@@ -107,7 +107,7 @@ def test_a_file_without_a_line_is_a_fault(tmp_path: Path, faults_of: Caught, con
 
 
 def test_problems_are_listed_up_to_a_limit(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, faults_of: Caught) -> None:
-    monkeypatch.setattr(delimited, "MOST_FAULTS", 10)
+    monkeypatch.setattr(delimited, "MOST_PROBLEMS", 10)
     monkeypatch.setattr(delimited, "_CHECKED_LINES", 4)
     path = tmp_path / "bad.txt"
     path.write_bytes(b"\xff\n" * 100)

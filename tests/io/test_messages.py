@@ -4,13 +4,13 @@ from typing import Any
 
 import pytest
 
-from dialeval.core.errors import Fault
+from dialeval.core.errors import Problem
 from dialeval.io.fields import PARTS, ROLES, FieldReader, Message, content, read_message, role_of
 from dialeval.io.rows import FieldNames
 
 
-def reader() -> tuple[FieldReader, list[Fault]]:
-    faults: list[Fault] = []
+def reader() -> tuple[FieldReader, list[Problem]]:
+    faults: list[Problem] = []
     return FieldReader("x", FieldNames(), faults), faults
 
 

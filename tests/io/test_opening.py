@@ -9,7 +9,7 @@ from pathlib import Path
 import pyarrow as pa
 import pytest
 
-from dialeval.core.errors import DataError, Fault
+from dialeval.core.errors import DataError, Problem
 from dialeval.io import opening
 from dialeval.io.opening import format_of, read_bytes, stem_of, unpacked
 
@@ -111,7 +111,7 @@ def test_an_empty_file_has_no_bytes(tmp_path: Path) -> None:
     [("gz", "cut"), ("gz", "other"), ("gz", "flipped"), ("zst", "cut"), ("zst", "other")],
 )
 def test_a_broken_archive_is_a_fault(
-    tmp_path: Path, packing: str, harm: str, faults_of: Callable[[Callable[[], object]], list[Fault]]
+    tmp_path: Path, packing: str, harm: str, faults_of: Callable[[Callable[[], object]], list[Problem]]
 ) -> None:
     text = bytes(range(256)) * 40
     whole = gzip.compress(text) if packing == "gz" else zstd(text)
@@ -126,7 +126,7 @@ def test_a_broken_archive_is_a_fault(
 
 
 def test_missing_file_folder_and_permission_are_faults(
-    tmp_path: Path, faults_of: Callable[[Callable[[], object]], list[Fault]]
+    tmp_path: Path, faults_of: Callable[[Callable[[], object]], list[Problem]]
 ) -> None:
     [missing] = faults_of(lambda: read_bytes(tmp_path / "no.txt"))
     assert (missing.where, missing.what) == (str(tmp_path / "no.txt"), "there is no such file")

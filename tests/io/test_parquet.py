@@ -11,11 +11,11 @@ import pyarrow.parquet
 import pytest
 
 from dialeval.core.batch import Need
-from dialeval.core.errors import Fault
+from dialeval.core.errors import Problem
 from dialeval.io.ratings import read_ratings
 from dialeval.io.reading import read_responses, read_texts
 
-Caught = Callable[[Callable[[], object]], list[Fault]]
+Caught = Callable[[Callable[[], object]], list[Problem]]
 Write = Callable[[str, "bytes | str"], Path]
 
 TABLE = pa.table({"response": ["a", "b"], "reference": ["r", None], "scores": [1.0, 2.0]})

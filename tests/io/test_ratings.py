@@ -11,7 +11,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from dialeval.core.errors import DataError, SettingError, noted
+from dialeval.core.errors import DataError, SettingError, collect_warnings
 from dialeval.io.ratings import read_ratings
 
 FOLDER = Path(__file__).parents[3] / "shared" / "data" / "ratings"
@@ -167,7 +167,7 @@ def test_the_first_answer_counts_and_of_the_same_answer_the_last(tmp_path: Path)
         for lines in ([line(1), line(5, again)], [line(5, again), line(1)], [line(5, again), line(1, False)]):
             assert read_ratings(written(tmp_path, *lines)).values["overall"].tolist() == [1]
     assert read_ratings(written(tmp_path, line(5, True), line(2, True, "bob"))).values["overall"].tolist() == [3.5]
-    with noted() as notes:
+    with collect_warnings() as notes:
         found = read_ratings(written(tmp_path, line(1), line(4), line(2), line(2, rater="bob"), line(2, rater="bob")))
     assert found.annotations["overall"][0].tolist() == [2, 2]
     assert list(notes) == ["ann rated rows more than once with other scores; the last rating counts"]

@@ -12,12 +12,12 @@ import pytest
 
 from dialeval.core.batch import Need
 from dialeval.core.columns import RaggedColumn
-from dialeval.core.errors import DataError, Fault, SettingError
+from dialeval.core.errors import DataError, Problem, SettingError
 from dialeval.io import reading
 from dialeval.io.parquet import as_table
 from dialeval.io.reading import attach, check, read_files, read_responses, read_texts
 
-Caught = Callable[[Callable[[], object]], list[Fault]]
+Caught = Callable[[Callable[[], object]], list[Problem]]
 Write = Callable[[str, "bytes | str"], Path]
 
 RATED = sorted((Path(__file__).parents[3] / "shared" / "data" / "ratings").glob("*.jsonl.gz"))

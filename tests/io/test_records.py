@@ -3,7 +3,7 @@ from __future__ import annotations
 import pytest
 
 from dialeval.core.batch import Need
-from dialeval.core.errors import DataError, Fault, SettingError
+from dialeval.core.errors import DataError, Problem, SettingError
 from dialeval.io.rows import FieldNames, Records, all_of, kind_of, listed, split_fields
 
 
@@ -16,7 +16,7 @@ def test_columns_that_can_matter() -> None:
 
 
 def test_faults_are_placed_on_the_lines_of_items() -> None:
-    faults = [Fault("x", number, "bad", "mend it") for number in (1, 2, 3)]
+    faults = [Problem("x", number, "bad", "mend it") for number in (1, 2, 3)]
     with pytest.raises(DataError) as caught:
         Records("x", [], faults, lines=lambda: [4, 7]).raise_faults()
     assert [fault.line for fault in caught.value.faults] == [4, 7, None]
@@ -24,7 +24,7 @@ def test_faults_are_placed_on_the_lines_of_items() -> None:
 
 def test_all_results_or_all_faults() -> None:
     def failing(what: str) -> int:
-        raise DataError(Fault("x", None, what, "mend it"))
+        raise DataError(Problem("x", None, what, "mend it"))
 
     assert all_of([lambda: 1, lambda: 2]) == [1, 2]
     with pytest.raises(DataError) as caught:

@@ -10,7 +10,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from dialeval.core.batch import Need
-from dialeval.core.errors import Fault, noted
+from dialeval.core.errors import Problem, collect_warnings
 from dialeval.io.reading import read_responses
 from dialeval.io.row_shapes import (
     OWN,
@@ -27,7 +27,7 @@ from dialeval.io.row_shapes import (
 )
 from dialeval.io.rows import FieldNames
 
-Caught = Callable[[Callable[[], object]], list[Fault]]
+Caught = Callable[[Callable[[], object]], list[Problem]]
 READ = [OWN, *(shape for shape in SHAPES if not shape.refused)]
 REFUSED = [shape for shape in SHAPES if shape.refused]
 
@@ -127,13 +127,13 @@ def test_what_deepeval_retrieved_is_no_conversation(tmp_path: Path) -> None:
 
 def test_nor_is_it_where_the_response_is_named_by_hand(tmp_path: Path) -> None:
     for given in given_as([DEEPEVAL, DEEPEVAL], tmp_path):
-        with noted() as notes:
+        with collect_warnings() as notes:
             [system] = read_responses(given, {"response": "actual_output"})
         assert Need.CONTEXT not in system.columns
         assert list(notes) == [
             "the field context of a test case of deepeval is no conversation, and is not read as one"
         ]
-        with noted() as notes:
+        with collect_warnings() as notes:
             [system] = read_responses(given, {"response": "actual_output", "context": "retrieval_context"})
         assert list(system.columns[Need.CONTEXT]) == [["m"], ["m"]]
         assert not notes
@@ -146,7 +146,7 @@ def test_an_answer_that_is_written_once_per_filter_is_read_once(tmp_path: Path) 
 
     rows = [sample(n, name, f"{name} {n}") for name in ("strict-match", "flexible-extract") for n in range(300)]
     for given in given_as(rows, tmp_path):
-        with noted() as notes:
+        with collect_warnings() as notes:
             [system] = read_responses(given)
         assert list(system.responses) == [f"answer {n}" for n in range(300)]
         [line] = notes

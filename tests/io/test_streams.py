@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dialeval.core.errors import DataError, noted
+from dialeval.core.errors import DataError, collect_warnings
 from dialeval.io import opening
 from dialeval.io.opening import LineStream, count_lines, is_pattern, local_path, matching, size_of, unpacked
 
@@ -84,7 +84,7 @@ def test_a_link_to_a_matching_file_does_not_repeat_its_rows(tmp_path: Path, link
         (tmp_path / "logs" / "again").symlink_to(tmp_path / "logs" / "day")
     else:
         os.link(tmp_path / "logs" / "day" / "b.txt", tmp_path / "logs" / "x.txt")
-    with noted() as notes:
+    with collect_warnings() as notes:
         found = matching(f"{tmp_path}/logs/**/*.txt")
     assert [Path(path).name for path in found] == ["b.txt", "c.txt"]
     assert len(notes) == (2 if link == "folder" else 1)
@@ -96,6 +96,6 @@ def test_files_of_a_folder_of_shards_count_once(tmp_path: Path) -> None:
 
     (tmp_path / "a.txt").write_text("one\ntwo\n")
     (tmp_path / "z.txt").symlink_to(tmp_path / "a.txt")
-    with noted():
+    with collect_warnings():
         run = dialeval.evaluate(tmp_path, shards=True, metrics="length")
     assert [result["length"].rows for result in run.values()] == [2]

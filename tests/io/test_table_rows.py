@@ -10,13 +10,13 @@ from hypothesis import strategies as st
 
 from dialeval.core.batch import Need
 from dialeval.core.columns import RaggedColumn
-from dialeval.core.errors import DataError, Fault
+from dialeval.core.errors import DataError, Problem
 from dialeval.io import parquet
 from dialeval.io.gathering import gather_rows, gather_texts
 from dialeval.io.reading import read_responses, read_texts
 from dialeval.io.rows import FieldNames, Records, Rows
 
-Caught = Callable[[Callable[[], object]], list[Fault]]
+Caught = Callable[[Callable[[], object]], list[Problem]]
 AsPlain = Callable[[list[Rows]], list[dict[str, Any]]]
 NAMES = FieldNames()
 
@@ -31,6 +31,16 @@ rows = st.fixed_dictionaries(
         "dialog_id": st.sampled_from(["d", "e", "", None]),
         "turn": st.none() | st.integers(0, 9),
         "response_is_reference": st.none() | st.booleans(),
+    }
+)
+plain_rows = st.fixed_dictionaries(
+    {
+        "response": text,
+        "reference": st.none() | text,
+        "context": st.none() | st.lists(text, max_size=3),
+        "system": st.sampled_from(["a", "b", "", None]),
+        "dialog_id": st.none() | st.integers(0, 3),
+        "turn": st.none() | st.integers(0, 9),
     }
 )
 
@@ -58,7 +68,11 @@ def result(call: Callable[[], list[Rows]]) -> object:
         return error.faults
 
 
-@given(st.lists(rows, min_size=1, max_size=6), st.integers(0, 3), st.integers(1, 3))
+@given(
+    st.lists(rows, min_size=1, max_size=6) | st.lists(plain_rows, min_size=1, max_size=6),
+    st.integers(0, 3),
+    st.integers(1, 3),
+)
 def test_columns_and_rows_agree(values: list[dict[str, Any]], start: int, pieces: int) -> None:
     whole = pa.Table.from_pylist(values)
     table = pa.concat_tables([whole] * pieces).slice(start)

@@ -10,10 +10,10 @@ import pyarrow as pa
 import pytest
 
 from dialeval.core.batch import Need
-from dialeval.core.errors import Fault
+from dialeval.core.errors import Problem
 from dialeval.io.reading import read_responses, read_texts
 
-Caught = Callable[[Callable[[], object]], list[Fault]]
+Caught = Callable[[Callable[[], object]], list[Problem]]
 
 ROWS: list[dict[str, Any]] = [
     {"response": "a", "reference": ["r", "s"], "system": "one", "turn": 1, "scores": 2},

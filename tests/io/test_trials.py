@@ -7,10 +7,10 @@ import pytest
 
 from dialeval.core.batch import Need
 from dialeval.core.columns import NumberColumn
-from dialeval.core.errors import Fault, noted
+from dialeval.core.errors import Problem, collect_warnings
 from dialeval.io.reading import read_responses
 
-Caught = Callable[[Callable[[], object]], list[Fault]]
+Caught = Callable[[Callable[[], object]], list[Problem]]
 
 
 def trial(task: object, number: object, reward: object, response: str = "a", **more: Any) -> dict[str, object]:
@@ -62,7 +62,7 @@ def test_a_trial_without_a_reward_stays_with_its_task_and_is_not_counted(info: A
     simulations[3]["reward_info"] = info
     if info == "missing":
         del simulations[3]["reward_info"]
-    with noted() as notes:
+    with collect_warnings() as notes:
         [rows] = read_responses(simulations)
     assert rows.dialogues is not None
     assert list(rows.dialogues) == ["0", "0", "1", "1"], "two tasks, as before"
@@ -71,7 +71,7 @@ def test_a_trial_without_a_reward_stays_with_its_task_and_is_not_counted(info: A
 
 
 def test_numbers_of_trials_without_any_reward_are_no_trials() -> None:
-    with noted() as notes:
+    with collect_warnings() as notes:
         [rows] = read_responses([trial("x", 0, None), trial("x", 1, None)])
     assert Need.TRIALS not in rows.columns
     assert not notes

@@ -12,7 +12,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from dialeval.core.arrays import Floats
-from dialeval.core.errors import DataError, Fault
+from dialeval.core.errors import DataError, Problem
 from dialeval.io import vector_files
 from dialeval.io.vector_files import Findings, Oddity, find_layout, parse_block, parse_plain, read_vectors
 from dialeval.io.vectors import Embeddings, load_embeddings
@@ -51,7 +51,7 @@ def faults_of(path: Path) -> list[tuple[int | None, str]]:
     return [(fault.line, fault.what) for fault in caught.value.faults]
 
 
-Parsed = tuple[list[bytes], bytes, list[Fault], list[tuple[int, Oddity]]]
+Parsed = tuple[list[bytes], bytes, list[Problem], list[tuple[int, Oddity]]]
 
 
 def parse(data: bytes, dimension: int, fast: bool = True, first_line: int = 1) -> Parsed:
@@ -259,7 +259,7 @@ class TestFiles:
         assert faults_of(tmp_path / "a") == [(None, "holds no word vectors")]
 
     def test_reading_stops_where_nothing_is_right(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-        monkeypatch.setattr(vector_files, "MOST_FAULTS", 10)
+        monkeypatch.setattr(vector_files, "MOST_PROBLEMS", 10)
         monkeypatch.setattr(vector_files, "BLOCK_BYTES", 64)
         (tmp_path / "a").write_text("not a vector at all\n" * 1000)
         assert 10 < len(faults_of(tmp_path / "a")) < 100

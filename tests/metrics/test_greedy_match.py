@@ -12,9 +12,9 @@ from hypothesis import strategies as st
 
 from dialeval.core.batch import Batch, Need
 from dialeval.core.columns import Column, RaggedColumn, TextColumn
+from dialeval.metrics.embedding import GreedyMatch, matched
 from dialeval.metrics.encoder import Encoder, ShippedEncoder
 from dialeval.metrics.encoder_files import Singles, find_encoder
-from dialeval.metrics.greedy_match import GreedyMatch, matched
 from dialeval.text.vocabulary import Vocabulary
 from tiny_encoder import WORDS, write_encoder
 

@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from dialeval.core.errors import SettingError
-from dialeval.metrics.nlg_bleu import NlgBleu
+from dialeval.metrics.bleu import NlgBleu
 from dialeval.metrics.registry import registry
 from metrics.test_bleu import batch_of
 from metrics.twins import grams

@@ -158,8 +158,9 @@ def test_an_installed_package_adds_metrics(tmp_path: Path) -> None:
 def test_built_in_metrics_stand_under_what_they_measure() -> None:
     for subject, places in _BUILT_IN.items():
         for place in places:
-            module, name = place.split(":")
-            assert getattr(import_module(module), name).subject is subject
+            module, names = place.split(":")
+            for name in names.split(","):
+                assert getattr(import_module(f"dialeval.{module}"), name).subject is subject
 
 
 def test_only_what_is_measured_is_imported() -> None:

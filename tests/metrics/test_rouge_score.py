@@ -6,13 +6,13 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from metrics.overlap.test_bleu import batch_of
 from rouge_score.rouge_scorer import RougeScorer
 from rouge_score.tokenizers import Tokenizer
 
 from dialeval.core.errors import SettingError
 from dialeval.metrics.registry import registry
-from dialeval.metrics.rouge import RougeL
-from dialeval.metrics.rouge_score import RougeScore
+from dialeval.metrics.rouge import RougeL, RougeScore
 from metrics.test_bleu import batch_of
 from text.scripts_of_the_world import texts
 

@@ -14,7 +14,7 @@ import dialeval
 from dialeval.analysis.values import cut
 from dialeval.core.errors import SettingError
 from dialeval.core.fold import Analytic
-from dialeval.core.gate import UnfitError
+from dialeval.core.validation import InvalidError
 from dialeval.metrics.trials import Flips, PassHat, TaskValues
 from dialeval.stats.intervals import IntervalChoice
 
@@ -117,7 +117,7 @@ def test_values_of_tasks_out_of_a_file_are_checked() -> None:
         (3, {1: 1}),
     ]
     for tasks, counts in wrong:
-        with pytest.raises(UnfitError, match="no tasks"):
+        with pytest.raises(InvalidError, match="no tasks"):
             TaskValues.from_plain(tasks, counts)
 
 

@@ -12,7 +12,7 @@ from sacrebleu.metrics import BLEU
 from dialeval.cli.options import TOKENIZERS
 from dialeval.core.columns import TextColumn
 from dialeval.core.errors import DataError, SettingError
-from dialeval.metrics.length import Length
+from dialeval.metrics.words import Length
 from dialeval.text.tokenizers import AUTO, Tokenizer, tokenize
 from dialeval.text.vocabulary import Vocabulary
 from text.scripts_of_the_world import texts

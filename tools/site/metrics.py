@@ -8,7 +8,6 @@ name a metric of the family.
 from __future__ import annotations
 
 import inspect
-import sys
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import fields
 from math import isfinite
@@ -20,16 +19,14 @@ from tools.site.tables import Table, quoted, table, tables
 from dialeval.core.batch import Need
 from dialeval.core.errors import SettingError
 from dialeval.core.fold import Metric
-from dialeval.metrics.registry import registry
+from dialeval.metrics.registry import explain, registry
 
 DOCS = Path(__file__).parents[2] / "docs"
 GROUPS = {
-    "Words and entropy": ("metrics.length", "metrics.entropy", "metrics.divergence"),
+    "Words and entropy": ("metrics.words",),
     "Diversity": ("metrics.distinct",),
-    "Overlap with references": (
-        *("metrics.bleu", "metrics.nlg_bleu", "metrics.rouge", "metrics.rouge_score", "metrics.chrf"),
-    ),
-    "Vectors": ("metrics.embedding", "metrics.coherence", "metrics.greedy_match"),
+    "Overlap with references": ("metrics.bleu", "metrics.rouge", "metrics.chrf"),
+    "Vectors": ("metrics.embedding",),
     "Learned judges": ("judges.",),
     "Sampled answers": ("suites.lsdscc.",),
     "Task dialogues": ("suites.multiwoz.", "suites.sgd.", "metrics.trials"),
@@ -92,7 +89,7 @@ def page(metric: MetricClass, said: Sequence[Table], cited: Sequence[Table]) -> 
         f"# {metric.family}",
         *_summary(metric),
         "## What it measures",
-        sys.modules[metric.__module__].__doc__ or "",
+        explain(metric),
         *_judged(metric, said),
         "## Names",
         _names(presets),

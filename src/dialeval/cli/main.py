@@ -21,7 +21,7 @@ from keyword import iskeyword
 import click
 
 from dialeval.cli.output import UNSAVED, command_line, drop_output, print_warnings, say
-from dialeval.core.errors import DialevalError, noted
+from dialeval.core.errors import DialevalError, collect_warnings
 from dialeval.core.version import __version__
 
 _COMMANDS = {
@@ -164,7 +164,7 @@ def main() -> None:
 @contextmanager
 def _telling_notes() -> Iterator[None]:
     """Print what was guessed in reading, unless it is a warning of a run already; also where a fault follows."""
-    with noted() as notes:
+    with collect_warnings() as notes:
         try:
             yield
         finally:

@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 
 Command = TypeVar("Command", bound=Callable[..., Any])
 
-MOST_FAULTS = 200
+MOST_PROBLEMS = 200
 """A command whose faults `dialeval validate` does not list prints so many of them at most."""
 _MOST_SKIPPED = 3
 """Metrics that lack one thing are named up to this number."""
@@ -318,10 +318,10 @@ def printing_all_faults(command: Command) -> Command:
         try:
             return command(**arguments)
         except DataError as error:
-            for fault in error.faults[:MOST_FAULTS]:
+            for fault in error.faults[:MOST_PROBLEMS]:
                 say(f"dialeval: {fault}")
-            if len(error.faults) > MOST_FAULTS:
-                say(f"dialeval: and {len(error.faults) - MOST_FAULTS:,} more")
+            if len(error.faults) > MOST_PROBLEMS:
+                say(f"dialeval: and {len(error.faults) - MOST_PROBLEMS:,} more")
             raise click.exceptions.Exit(2) from None
 
     return called  # type: ignore[return-value]

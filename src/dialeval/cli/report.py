@@ -117,7 +117,7 @@ def report(
 
 def _refuse_foreign(output: Path) -> None:
     """DataError where a file that is no page of dialeval would be overwritten."""
-    from dialeval.core.errors import DataError, Fault
+    from dialeval.core.errors import DataError, Problem
     from dialeval.core.files import is_device
     from dialeval.reports.html import MARK
 
@@ -130,4 +130,4 @@ def _refuse_foreign(output: Path) -> None:
             "would be overwritten, but dialeval did not write it",
             "name another file, or move it away",
         )
-        raise DataError(Fault(str(output), None, what, remedy))
+        raise DataError(Problem(str(output), None, what, remedy))

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import inspect
 import json
-import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -59,6 +58,8 @@ def _list_metrics() -> str:
 
 
 def _explain_metric(metric: Metric[Any]) -> str:
+    from dialeval.metrics.registry import explain
+
     family = type(metric)
     settings = [f"{name}={getattr(metric, name)}" for name in metric.setting_names()]
     shown = "".join(f"\n  {setting.replace('=', ' = ', 1)}" for setting in settings)
@@ -66,7 +67,7 @@ def _explain_metric(metric: Metric[Any]) -> str:
     return "\n\n".join(
         [
             f"{metric}: {_summary(metric)}",
-            (sys.modules[family.__module__].__doc__ or "").strip(),
+            explain(family),
             f"Settings (change them as in {example}):{shown}" if settings else "Settings: none",
             "Needs: " + ", ".join(dict.fromkeys(f"{need.argument} ({need.flag})" for need in sorted(metric.needs))),
             f"Presets: {', '.join(family.presets)}",

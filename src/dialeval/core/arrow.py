@@ -22,7 +22,7 @@ import numpy.typing as npt
 
 from dialeval.core.arrays import Ints, Mask, offsets_of, ranges
 from dialeval.core.columns import TextColumn
-from dialeval.core.gate import UnfitError, explained, read_bytes
+from dialeval.core.validation import InvalidError, explained, read_bytes
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -159,24 +159,24 @@ def read_table(
             table = pq.ParquetFile(pa.BufferReader(content)).read()  # read_table would import pandas
             table.validate(full=True)
             names = table.column_names
-        except UnfitError:
+        except InvalidError:
             raise
         except (pa.ArrowException, OSError, ValueError) as error:  # ValueError: a name that is not UTF-8
             what = (str(error) or type(error).__name__).splitlines()[0]
-            raise UnfitError(f"not a readable Parquet file ({what})") from None
+            raise InvalidError(f"not a readable Parquet file ({what})") from None
         if len(set(names)) < len(names):
-            raise UnfitError("has two columns of one name")
+            raise InvalidError("has two columns of one name")
         for name in columns:
             if name not in names and not name.endswith("?"):
-                raise UnfitError(f"has no column {name}")
+                raise InvalidError(f"has no column {name}")
         for name in names:
             kind, found = columns.get(name, columns.get(f"{name}?")), table[name].type
             if kind is None and found not in others:
-                raise UnfitError(f"column {name!r} holds {found}")
+                raise InvalidError(f"column {name!r} holds {found}")
             if kind not in (None, found):
-                raise UnfitError(f"column {name} holds {found}, not {kind}")
+                raise InvalidError(f"column {name} holds {found}, not {kind}")
             if name in columns and table[name].null_count:
-                raise UnfitError(f"column {name} has gaps")
+                raise InvalidError(f"column {name} has gaps")
     return table
 
 
@@ -186,10 +186,10 @@ def decoded_limit(size: int) -> int:
 
 
 def check_decoded_size(source: Any, size: int) -> None:
-    """Raise UnfitError where the values of a Parquet file of `size` bytes, open for reading, take too much memory.
+    """Raise InvalidError where the values of a Parquet file of `size` bytes, open for reading, take too much memory.
 
     Raises:
-        UnfitError: They do.
+        InvalidError: They do.
         pyarrow.ArrowException: It is not a readable Parquet file.
     """
     from pyarrow.parquet import ParquetFile
@@ -213,8 +213,8 @@ def check_decoded_size(source: Any, size: int) -> None:
             raise _refusal()
 
 
-def _refusal() -> UnfitError:
-    return UnfitError(f"its values take more than {MOST_TIMES} times the size of the file")
+def _refusal() -> InvalidError:
+    return InvalidError(f"its values take more than {MOST_TIMES} times the size of the file")
 
 
 def _text_bytes(source: Any, group: Any, number: int, places: Mapping[str, int], limit: int) -> int:
@@ -241,7 +241,7 @@ def _text_bytes(source: Any, group: Any, number: int, places: Mapping[str, int],
             whole = file.read_row_group(number, columns=[path]).to_batches()
             total += sum(int(_lengths(each)[_indices(each)].sum()) for batch in whole for each in _leaves(batch))
     except KeyError:
-        raise UnfitError("it names columns that it does not have") from None
+        raise InvalidError("it names columns that it does not have") from None
     return total
 
 

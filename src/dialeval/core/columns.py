@@ -24,7 +24,7 @@ import numpy as np
 import orjson
 
 from dialeval.core.arrays import Bytes, Floats, Ids, Ints, Mask, offsets_of, ranges, release
-from dialeval.core.errors import DataError, Fault
+from dialeval.core.errors import DataError, Problem
 from dialeval.core.fingerprint import DIGEST_LENGTH, Fingerprint, short_digest
 
 if TYPE_CHECKING:
@@ -82,20 +82,13 @@ class TextColumn(_Digested):
         return cls(np.frombuffer(data, np.uint8), ends - lengths, ends)
 
     @classmethod
-    def from_arrow(cls, array: pa.Array | pa.ChunkedArray, where: str = "column") -> TextColumn:
-        """Make a column over the buffers of an Arrow string array; nulls are an error."""
+    def from_arrow(cls, array: pa.Array | pa.ChunkedArray) -> TextColumn:
+        """Make a column over the buffers of an Arrow array of strings without nulls."""
         import pyarrow as pa
 
+        array = array.cast(pa.large_string())
         if isinstance(array, pa.ChunkedArray):
             array = array.combine_chunks() if array.num_chunks != 1 else array.chunk(0)
-        if pa.types.is_dictionary(array.type):
-            array = array.dictionary_decode()
-        if not pa.types.is_large_string(array.type):
-            array = array.cast(pa.large_string())
-        if array.null_count:
-            empty = np.flatnonzero(array.is_null().to_numpy(zero_copy_only=False)) + 1
-            remedy = "give every row a text, or leave the row out"
-            raise DataError([Fault(where, int(row), "null where a text is expected", remedy) for row in empty])
         _, offset_buffer, data_buffer = array.buffers()
         if offset_buffer is None or not len(array):
             return cls.from_strings([])
@@ -135,12 +128,12 @@ class TextColumn(_Digested):
             release(self.data[self.starts[0] : self.ends[-1]])
 
 
-def _surrogate_fault(text: str, where: str, row: int) -> Fault | None:
+def _surrogate_fault(text: str, where: str, row: int) -> Problem | None:
     try:
         text.encode()
     except UnicodeEncodeError as error:
         what = f"{text[error.start]!r} is half of a surrogate pair, not a character"
-        return Fault(where, row, what, "decode the text with the right encoding first")
+        return Problem(where, row, what, "decode the text with the right encoding first")
     return None
 
 

@@ -22,8 +22,8 @@ from dialeval.core.arrays import Floats, Ids, Ints, offsets_of, ranges, row_numb
 from dialeval.core.arrow import list_array, number_array, numbers_of, repeated_text, text_array
 from dialeval.core.columns import TokenColumn
 from dialeval.core.errors import NeedError
-from dialeval.core.gate import UnfitError
 from dialeval.core.kernels import kernel
+from dialeval.core.validation import InvalidError
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -260,11 +260,11 @@ def from_arrow(table: pa.Table) -> dict[str, Contributions]:
         column = table[name].combine_chunks()
         if name != "system" and column.null_count < len(column):
             if column.null_count or column.flatten().null_count:
-                raise UnfitError(f"{name} has gaps")
+                raise InvalidError(f"{name} has gaps")
             found[name] = _of_lists(column)
             sums = found[name]
             if isinstance(sums, RowSums) and not np.isfinite(sums.values).all():
-                raise UnfitError(f"{name} has numbers that are not finite")
+                raise InvalidError(f"{name} has numbers that are not finite")
     return found
 
 
@@ -283,7 +283,7 @@ def _of_lists(column: pa.Array) -> Contributions:
     offsets = offsets - offsets[0]
     if not pa.types.is_string(values.type):
         if len(set(np.diff(offsets).tolist())) > 1:
-            raise UnfitError("rows have different numbers of values")
+            raise InvalidError("rows have different numbers of values")
         return RowSums(numbers_of(values).reshape(len(column), -1).astype(np.float64))
     encoded = values.dictionary_encode()  # numbers words in the order of their first use
     return RowWords(numbers_of(encoded.indices).astype(np.int32), offsets, encoded.dictionary.to_pylist())

@@ -12,32 +12,29 @@ from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass
 
-# Notes: what was guessed while something was read, told to whoever asked for it.
-#
-# A reader does not print, and what it gives back (a column, ratings, pairs) has no room for remarks. So it calls
-# `note`, and whoever can tell people collects what was noted: an evaluation puts it into the warnings of its run, a
-# worker into the states that it sends back, the command line on stderr. Where nobody collects, it is a warning of
-# Python.
+# Warnings of readers. A reader does not print, and its result (a column, ratings, pairs) has no room for remarks, so it
+# calls `add_warning`; an evaluation puts the collected warnings into its run, a worker into the states that it sends
+# back, the command line on stderr. Where nobody collects, it is a warning of Python.
 
-_COLLECTING: ContextVar[dict[str, None] | None] = ContextVar("notes", default=None)
+_COLLECTING: ContextVar[dict[str, None] | None] = ContextVar("warnings", default=None)
 
 
-def note(line: str) -> None:
-    """Tell something that was guessed."""
-    notes = _COLLECTING.get()
-    if notes is None:
+def add_warning(line: str) -> None:
+    """Add a warning to those that are collected, or raise it as a warning of Python."""
+    collected = _COLLECTING.get()
+    if collected is None:
         warnings.warn(line, UserWarning, stacklevel=2)
     else:
-        notes[line] = None
+        collected[line] = None
 
 
 @contextmanager
-def noted() -> Iterator[dict[str, None]]:
+def collect_warnings() -> Iterator[dict[str, None]]:
     """Collect the warnings of the block, each line once and in order; nobody outside gets them."""
-    notes: dict[str, None] = {}
-    before = _COLLECTING.set(notes)
+    collected: dict[str, None] = {}
+    before = _COLLECTING.set(collected)
     try:
-        yield notes
+        yield collected
     finally:
         _COLLECTING.reset(before)
 
@@ -73,9 +70,9 @@ def _written_out(match: re.Match[str]) -> str:
     return match[0].encode("unicode_escape").decode()
 
 
-SHOWN_FAULTS = 5
-"""A message lists this many faults and counts the rest; `dialeval validate` lists up to `MOST_FAULTS` of a file."""
-MOST_FAULTS = 10_000
+SHOWN_PROBLEMS = 5
+"""A message lists this many faults and counts the rest; `dialeval validate` lists up to `MOST_PROBLEMS` of a file."""
+MOST_PROBLEMS = 10_000
 """Problems of one file that are collected: reading stops there."""
 
 
@@ -84,7 +81,7 @@ class DialevalError(Exception):
 
 
 @dataclass(frozen=True, slots=True)
-class Fault:
+class Problem:
     """One thing that is wrong with an input: where it stands, what it is, what would mend it; printed as one line."""
 
     where: str
@@ -100,13 +97,13 @@ class Fault:
 class DataError(DialevalError):
     """An input cannot be used as it is. `faults` holds every fault found, in file order."""
 
-    def __init__(self, faults: Fault | Iterable[Fault]) -> None:
-        self.faults: Sequence[Fault] = (faults,) if isinstance(faults, Fault) else tuple(faults)
+    def __init__(self, faults: Problem | Iterable[Problem]) -> None:
+        self.faults: Sequence[Problem] = (faults,) if isinstance(faults, Problem) else tuple(faults)
         super().__init__(self.faults)
 
     def __str__(self) -> str:
-        lines = [str(fault) for fault in self.faults[:SHOWN_FAULTS]]
-        more = len(self.faults) - SHOWN_FAULTS
+        lines = [str(fault) for fault in self.faults[:SHOWN_PROBLEMS]]
+        more = len(self.faults) - SHOWN_PROBLEMS
         if more > 0:
             lines.append(f"and {more} more; of rows and lines `dialeval validate` lists all")
         return "\n".join(lines)
@@ -115,23 +112,23 @@ class DataError(DialevalError):
 class UnsavedRunError(DataError):
     """A run was computed and cannot be saved. `run` holds it, so that it can be printed."""
 
-    def __init__(self, faults: Iterable[Fault], run: object = None) -> None:
+    def __init__(self, faults: Iterable[Problem], run: object = None) -> None:
         super().__init__(faults)
         self.run = run
 
 
-class FaultList(list[Fault]):
-    """The problems of one input. It is raised as a DataError when it holds `MOST_FAULTS`, or before by who reads on."""
+class ProblemList(list[Problem]):
+    """The problems of one input; raised as a DataError when it holds `MOST_PROBLEMS`, or before by who reads on."""
 
     def __init__(self) -> None:
         super().__init__()
         self.when_full: Callable[[], None] = self._raise
 
-    def append(self, fault: Fault) -> None:
+    def append(self, fault: Problem) -> None:
         """Add a problem; DataError where there are too many to go on."""
         super().append(fault)
-        if len(self) == MOST_FAULTS:
-            super().append(Fault(fault.where, None, "further problems are not listed", "correct these first"))
+        if len(self) == MOST_PROBLEMS:
+            super().append(Problem(fault.where, None, "further problems are not listed", "correct these first"))
             self.when_full()
 
     def _raise(self) -> None:

@@ -20,7 +20,7 @@ import numpy as np
 
 from dialeval.core.arrays import Floats, Ints
 from dialeval.core.errors import DialevalError
-from dialeval.core.gate import UnfitError
+from dialeval.core.validation import InvalidError
 
 # Sums of clusters: what an interval that respects dialogues is made of, in a form that merges exactly.
 #
@@ -67,16 +67,16 @@ def merged(left: BySize, right: BySize) -> BySize:
 
 
 def check_clusters(clusters: object, width: int, scored: int) -> None:
-    """Raise UnfitError unless these are sums of clusters: `width` numbers each, `scored` rows in all."""
+    """Raise InvalidError unless these are sums of clusters: `width` numbers each, `scored` rows in all."""
     length = 1 + width + width * (width + 1) // 2
     if not isinstance(clusters, dict):
-        raise UnfitError("sums of clusters are not by size")
+        raise InvalidError("sums of clusters are not by size")
     for size, sums in clusters.items():
         whole = type(size) is int and type(sums) is tuple and all(type(each) is int for each in sums)
         if not whole or len(sums) != length or size < 1 or sums[0] < 1:
-            raise UnfitError("sums of clusters are not of that form")
+            raise InvalidError("sums of clusters are not of that form")
     if clusters and sum(size * sums[0] for size, sums in clusters.items()) != scored:
-        raise UnfitError("clusters do not have as many rows as are scored")
+        raise InvalidError("clusters do not have as many rows as are scored")
 
 
 def by_size(sums: Ints, sizes: Ints) -> BySize:
@@ -296,11 +296,11 @@ class Moments:
 
     @classmethod
     def from_plain(cls, rows: int, scored: int, total: int, squares: int, clusters: BySize) -> Moments:
-        """Make moments from a file; UnfitError where no column has them."""
+        """Make moments from a file; InvalidError where no column has them."""
         check_clusters(clusters, 1, scored)
         sums = [(scored, total, squares), *clusters.values()]
         if not 0 <= scored <= rows or any(each[2] * each[0] < each[1] ** 2 for each in sums):
-            raise UnfitError("no values have these sums")
+            raise InvalidError("no values have these sums")
         return cls(rows, scored, total, squares, clusters)
 
     def __add__(self, other: Moments) -> Moments:

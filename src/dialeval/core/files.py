@@ -34,7 +34,7 @@ from pathlib import Path
 from typing import Any, TypeVar
 from urllib.parse import unquote
 
-from dialeval.core.errors import DataError, Fault, SettingError
+from dialeval.core.errors import DataError, Problem, SettingError
 
 T = TypeVar("T")
 
@@ -87,7 +87,7 @@ def refuse_link(target: Path) -> None:
     """Raise DataError where a file that is to be written is a link, even one that leads nowhere."""
     if target.is_symlink():
         what = f"is a link to {os.readlink(target)}"  # noqa: PTH115
-        raise DataError(Fault(str(target), None, what, "name the file itself, or remove the link"))
+        raise DataError(Problem(str(target), None, what, "name the file itself, or remove the link"))
 
 
 def write_bytes(target: str | os.PathLike[str], content: bytes) -> None:
@@ -319,7 +319,7 @@ def _locked(folder: Path) -> Iterator[None]:
         lock.acquire()
     except Timeout:
         what, remedy = "another process is saving there", "run again when it has ended, or choose another folder"
-        raise DataError(Fault(str(folder), None, what, remedy)) from None
+        raise DataError(Problem(str(folder), None, what, remedy)) from None
     try:
         yield
     finally:
@@ -360,7 +360,7 @@ def refusals_explained(target: Path) -> Iterator[None]:
     except OSError as error:
         remedy = "choose a folder that may be written to and has space left"
         what = f"cannot be written ({error.strerror or error})"
-        raise DataError(Fault(str(target), None, what, remedy)) from error
+        raise DataError(Problem(str(target), None, what, remedy)) from error
 
 
 # Preflight checks of output paths.
@@ -407,7 +407,7 @@ def check_files(
     what, remedy = "would be overwritten, but dialeval did not write it", "choose another folder, or move it away"
     strange = [folder / name for name in there if name not in mine or (folder / name).is_dir()]
     if strange:
-        raise DataError(Fault(str(file), None, what, remedy) for file in strange)
+        raise DataError(Problem(str(file), None, what, remedy) for file in strange)
 
 
 def refuse_inputs(targets: Iterable[Path], *inputs: Any) -> None:
@@ -422,7 +422,7 @@ def refuse_inputs(targets: Iterable[Path], *inputs: Any) -> None:
         place = places.get(_identity(target)) or places.get(_identity(target.absolute().parent))
         if place is not None:
             what = f"would be overwritten, but it is an input ({place})"
-            raise DataError(Fault(str(target), None, what, "write to another place"))
+            raise DataError(Problem(str(target), None, what, "write to another place"))
 
 
 def _identity(path: Path) -> tuple[int, int]:

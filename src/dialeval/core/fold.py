@@ -40,8 +40,8 @@ from dialeval.core.columns import Words
 from dialeval.core.contributions import BatchContributions, Resamples
 from dialeval.core.errors import NeedError, SettingError
 from dialeval.core.exact import UNIT_EXPONENT, ClusterError, Moments, mean_error
-from dialeval.core.gate import UnfitError, check_array
 from dialeval.core.signature import Signature
+from dialeval.core.validation import InvalidError, check_array
 from dialeval.core.version import __version__
 
 Better = Literal["higher", "lower"]
@@ -280,8 +280,11 @@ class Metric(Fold[State]):
 
     @property
     def wants(self) -> frozenset[Need]:
-        """What it uses where it is given; its number depends on that, so it stands in the signature too."""
-        return frozenset()
+        """What it uses where it is given; its number depends on that, so it stands in the signature too.
+
+        With a setting `oov=unk`, all words outside of the vocabulary count as one.
+        """
+        return frozenset({Need.VOCABULARY}) if getattr(self, "oov", "self") == "unk" else frozenset()
 
     @property
     def better(self) -> Better | None:
@@ -432,7 +435,7 @@ def _show_setting(value: object) -> str:
 #
 # `to_bytes` writes such a tree as JSON with its arrays beside it, in NumPy's own archive. Nothing in it is executed:
 # `from_bytes` makes only objects of the classes that a state of no rows contains, and refuses everything else. A
-# class whose parts must fit together has a `from_plain` that raises UnfitError where they do not; `check_like`
+# class whose parts must fit together has a `from_plain` that raises InvalidError where they do not; `check_like`
 # compares with a state of no rows.
 
 T = TypeVar("T")
@@ -480,7 +483,7 @@ def from_bytes(content: bytes, like: object) -> Any:
 
 
 def check_like(value: Any, example: Any, where: str = "state") -> None:
-    """Raise UnfitError where a value has another form than an example of no rows: types, sizes, array types.
+    """Raise InvalidError where a value has another form than an example of no rows: types, sizes, array types.
 
     An empty list, dict or array in the example stands for one of any size, None for anything.
     """
@@ -489,13 +492,13 @@ def check_like(value: Any, example: Any, where: str = "state") -> None:
     if isinstance(value, np.ndarray) and isinstance(example, np.ndarray):
         sizes = example.shape if example.size else (None, *example.shape[1:])
         if value.dtype.kind != example.dtype.kind:
-            raise UnfitError(f"{where} holds {value.dtype}, not {example.dtype}")
+            raise InvalidError(f"{where} holds {value.dtype}, not {example.dtype}")
         check_array(value, value.dtype, sizes)
     elif type(value) is not type(example):
-        raise UnfitError(f"{where} is a {type(value).__name__}, not a {type(example).__name__}")
+        raise InvalidError(f"{where} is a {type(value).__name__}, not a {type(example).__name__}")
     elif isinstance(example, list | tuple) and example:
         if len(value) != len(example):
-            raise UnfitError(f"{where} has {len(value)} parts, not {len(example)}")
+            raise InvalidError(f"{where} has {len(value)} parts, not {len(example)}")
         for number, (part, one) in enumerate(zip(value, example, strict=True)):
             check_like(part, one, f"{where}[{number}]")
     elif is_dataclass(example):

@@ -36,16 +36,15 @@ from typing import TYPE_CHECKING, Any, NamedTuple, NoReturn, TypeVar
 
 import numpy as np
 
-from dialeval.core import gate
+from dialeval.core import validation
 from dialeval.core.arguments import checked
 from dialeval.core.arrays import Floats
 from dialeval.core.arrow import read_table, text_array, write_tables
 from dialeval.core.contributions import Contributions, from_arrow, to_arrow
 from dialeval.core.display import ItemTable, Shown, Tabular, estimate_table, flat_figures, item_blocks, listed, maker
-from dialeval.core.errors import DataError, Fault
+from dialeval.core.errors import DataError, Problem
 from dialeval.core.files import check_files, place_of, reading_together, replacing_together
 from dialeval.core.fold import Estimate, Level
-from dialeval.core.gate import null_for_nan
 from dialeval.core.rowtable import (
     ItemPart,
     RowTable,
@@ -57,6 +56,7 @@ from dialeval.core.rowtable import (
 )
 from dialeval.core.run_schema import FORMAT, Role, SavedEstimate, SavedFile, SavedResult, SavedRun
 from dialeval.core.signature import Signature
+from dialeval.core.validation import null_for_nan
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -238,7 +238,7 @@ class Run(Mapping[str, Result], Tabular, Shown):
                 files.take(name, part.place, part.sha256)
                 changed = {system: shown for system, shown in names.items() if system != shown}
                 before.append({"file": name, "sha256": part.sha256, **({"systems": changed} if changed else {})})
-            files.add_bytes(RUN_FILE, gate.with_digest({**self.to_dict(), "format": FORMAT, **saved}))
+            files.add_bytes(RUN_FILE, validation.with_digest({**self.to_dict(), "format": FORMAT, **saved}))
         return folder
 
 
@@ -299,7 +299,7 @@ def _refuse_other_inputs(folder: Path, run: Run) -> None:
 
 def _refuse_run(folder: Path, what: str) -> NoReturn:
     remedy = "choose another folder, or replace it: --force, force=True in Python"
-    raise DataError(Fault(str(folder / RUN_FILE), None, what, remedy))
+    raise DataError(Problem(str(folder / RUN_FILE), None, what, remedy))
 
 
 def _data_digests(estimates: Iterable[Estimate]) -> dict[str, str]:
@@ -323,7 +323,7 @@ def files_of(*runs: str | os.PathLike[str]) -> tuple[Path, ...]:
 def _saved_run(folder: Path) -> SavedRun | None:
     """Return the `run.json` in a folder; None if it is not that of a run."""
     try:
-        return gate.read_json(folder / RUN_FILE, SavedRun, _REMEDY)
+        return validation.read_json(folder / RUN_FILE, SavedRun, _REMEDY)
     except (DataError, RecursionError):
         return None
 
@@ -351,14 +351,14 @@ def load(path: str | os.PathLike[str]) -> Run:
 def _read_run(file: Path) -> Run:
     import pyarrow as pa
 
-    document = gate.read_json(file, dict[str, Any], _REMEDY)
+    document = validation.read_json(file, dict[str, Any], _REMEDY)
     if isinstance(layout := document.get("format"), int) and layout != FORMAT:
         what = f"was saved in layout {layout}, and this dialeval reads layout {FORMAT}"
-        raise DataError(Fault(str(file), None, what, "read it with the version that saved it, or score again"))
-    with gate.explained(file, _REMEDY):
-        gate.check_depth(document)
-        saved = gate.fitting(document, SavedRun, str(file), _REMEDY)
-        gate.check_digest(document)
+        raise DataError(Problem(str(file), None, what, "read it with the version that saved it, or score again"))
+    with validation.explained(file, _REMEDY):
+        validation.check_depth(document)
+        saved = validation.fitting(document, SavedRun, str(file), _REMEDY)
+        validation.check_digest(document)
     lists = pa.list_(pa.string())
     tables = (
         _read_tables(file, saved.items, items_schema(), [pa.float64()]),
@@ -403,7 +403,7 @@ def _read_result(
         statistics[0] if statistics else {},
         saved.role,
     )
-    with gate.explained(file, _REMEDY):
+    with validation.explained(file, _REMEDY):
         _check_result(name, result)
     return result
 
@@ -418,7 +418,7 @@ def _read_lines(tables: list[_Table], system: str, read: Callable[[pa.Table], T]
         inside += [system] if system not in names else []
         lines = table.filter(pc.is_in(table["system"], text_array(inside)))
         if len(lines) or len(tables) == 1:
-            with gate.explained(path, _REMEDY):
+            with validation.explained(path, _REMEDY):
                 found.append(read(lines))
     return found
 
@@ -445,27 +445,31 @@ def _float(value: float | None) -> float:
 
 
 def _check_result(name: str, result: Result) -> None:
-    """Raise UnfitError where items, rows, contributions and what is stated of them do not agree."""
+    """Raise InvalidError where items, rows, contributions and what is stated of them do not agree."""
     rows = result.rows
     for key, estimate in result.items():
         if estimate.items is None:
             continue
         if len(estimate.items) != estimate.rows:
-            raise gate.UnfitError(f"{name}: {len(estimate.items)} values of {key} are saved for {estimate.rows} rows")
+            raise validation.InvalidError(
+                f"{name}: {len(estimate.items)} values of {key} are saved for {estimate.rows} rows"
+            )
         known = None if rows is None else len(rows) if estimate.level is Level.TURN else len(rows.offsets) - 1
         if known not in (None, estimate.rows):
-            raise gate.UnfitError(f"{name}: {known} rows are saved, and {key} has {estimate.rows}")
+            raise validation.InvalidError(f"{name}: {known} rows are saved, and {key} has {estimate.rows}")
         scored = estimate.items[~np.isnan(estimate.items)]
         if len(scored) != estimate.scored:
-            raise gate.UnfitError(f"{name}: {len(scored)} values of {key} are saved, and {estimate.scored} are stated")
+            raise validation.InvalidError(
+                f"{name}: {len(scored)} values of {key} are saved, and {estimate.scored} are stated"
+            )
         if len(scored) and not estimate.corpus:
             mean = float(scored.mean())
             if not abs(mean - estimate.mean) <= _MEAN_TOLERANCE * float(np.abs(scored).max()):
                 what = f"the values of {key} have the mean {mean:.6g}, and {estimate.mean:.6g} is stated"
-                raise gate.UnfitError(f"{name}: {what}")
+                raise validation.InvalidError(f"{name}: {what}")
     counts = {len(each) for each in result.contributions.values()} | ({len(rows)} if rows is not None else set())
     if result.contributions and len(counts) > 1:
-        raise gate.UnfitError(f"{name}: contributions are saved for another number of rows")
+        raise validation.InvalidError(f"{name}: contributions are saved for another number of rows")
 
 
 # Joining.

@@ -42,7 +42,7 @@ from dialeval.core.arrow import (
 from dialeval.core.columns import RaggedColumn, SharedColumn, TextColumn
 from dialeval.core.files import write_scratch
 from dialeval.core.fold import Level
-from dialeval.core.gate import UnfitError
+from dialeval.core.validation import InvalidError
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -178,9 +178,9 @@ class RowTable:
         clusters: Ints = numbers_of(whole["dialogue"])
         turns: Ints | None = numbers_of(columns["turn"], NO_TURN) if "turn" in columns else None
         if clusters.min(initial=0) < 0 or (turns is not None and turns.min() < NO_TURN):
-            raise UnfitError("a dialogue or turn has a number below 0")
+            raise InvalidError("a dialogue or turn has a number below 0")
         if not np.array_equal(numbers_of(whole["row"]), np.arange(len(table))):
-            raise UnfitError("the rows are not numbered from 0 on")
+            raise InvalidError("the rows are not numbered from 0 on")
         firsts = np.flatnonzero(np.diff(clusters, prepend=-1))
         kept = [name for name in columns if name.startswith(_FIELD)]
         known = (*_PLACES, *_DIGESTS, *kept)
@@ -225,10 +225,10 @@ def _text_column(array: pa.Array, continues: pa.Array | None) -> Texts:
     if pa.types.is_string(array.type):
         return TextColumn.from_arrow(array.fill_null(no_text()))
     if not pa.types.is_list(array.type):
-        raise UnfitError("a column of texts holds no texts")
+        raise InvalidError("a column of texts holds no texts")
     lists = [texts or [] for texts in array.to_pylist()]
     if any(text is None for texts in lists for text in texts):
-        raise UnfitError("a list of texts has gaps")
+        raise InvalidError("a list of texts has gaps")
     column = RaggedColumn.from_lists(lists)
     if continues is None:
         return column
@@ -238,7 +238,7 @@ def _text_column(array: pa.Array, continues: pa.Array | None) -> Texts:
 def _field_column(array: pa.Array) -> RaggedColumn:
     column = _text_column(array, None)
     if not isinstance(column, RaggedColumn):
-        raise UnfitError("a field is no list of texts")
+        raise InvalidError("a field is no list of texts")
     return column
 
 
@@ -286,12 +286,12 @@ def items_of(table: pa.Table, system: str, level: Level) -> dict[str, Floats]:
 
     own = table.filter(pc.equal(table["level"], repeated_text(level.value, 1)[0]))
     if not np.array_equal(numbers_of(own["row"]), np.arange(len(own))):
-        raise UnfitError(f"the rows of {system} are not numbered from 0 on")
+        raise InvalidError(f"the rows of {system} are not numbered from 0 on")
     keys = [name for name in own.column_names if name not in _ITEM_PLACES]
     items = {key: numbers_of(own[key]) for key in keys if not len(own) or own[key].null_count < len(own)}
     for key, values in items.items():
         if np.abs(values).max(initial=0.0, where=~np.isnan(values)) > LARGEST:
-            raise UnfitError(f"{key} of {system} has values beyond {LARGEST:g}, too large to compute with")
+            raise InvalidError(f"{key} of {system} has values beyond {LARGEST:g}, too large to compute with")
     return items
 
 

@@ -12,8 +12,8 @@ from msgspec import UNSET, Meta, Struct, UnsetType, convert, to_builtins
 
 from dialeval.core.errors import SettingError
 from dialeval.core.fold import Analytic, Level, Resampling
-from dialeval.core.gate import FILE_NAME, SHA256, null_for_nan
 from dialeval.core.signature import Signature
+from dialeval.core.validation import FILE_NAME, SHA256, null_for_nan
 
 FORMAT = 2
 """Version of the saved layout; a run of another layout is refused with a clear message."""
@@ -212,7 +212,7 @@ class SavedRun(Struct):
     warnings: list[str]
     format: Annotated[int, Meta(ge=1)]
     digest: Annotated[str, Meta(pattern=SHA256)]
-    """SHA-256 of all else in the document, see `gate.content_digest`."""
+    """SHA-256 of all else in the document, see `validation.content_digest`."""
     items: list[SavedFile]
     """Files of consecutive rows, in order."""
     rows: list[SavedFile] = []

@@ -10,7 +10,7 @@ from typing import Any
 
 from dialeval.core.arguments import checked
 from dialeval.core.batch import Need
-from dialeval.core.errors import SettingError, noted
+from dialeval.core.errors import SettingError, collect_warnings
 from dialeval.core.result import Run, check_folder
 from dialeval.engine.anchors import evaluate_with_anchors
 from dialeval.engine.folding import BATCH_ROWS, Options, Progress, run_sources
@@ -212,7 +212,7 @@ def evaluate(
         if anchors:
             raise SettingError("anchors and reference_groups need all rows in memory; rows in chunks are let go")
         return run_sources(inputs.find_sources(), plans, resources, options, names=inputs.names, details=details).run
-    with noted() as notes:
+    with collect_warnings() as notes:
         systems, groups = inputs.read()
     if anchors:
         run = evaluate_with_anchors(systems, plans, resources, options)

@@ -20,7 +20,7 @@ from functools import cache, cached_property
 from typing import Any, NamedTuple, cast
 
 from dialeval.core.batch import Need
-from dialeval.core.errors import DataError, Fault, SettingError, UnsavedRunError, noted
+from dialeval.core.errors import DataError, Problem, SettingError, UnsavedRunError, collect_warnings
 from dialeval.core.files import workplace
 from dialeval.core.fold import Estimate, Fact, Metric
 from dialeval.core.result import TRAINED_ON, Result, Run
@@ -198,14 +198,14 @@ def run_sources(
     engine = options.engine or Threads(options.threads or os.cpu_count() or 1)
     if not engine.in_process:
         resources.require_paths()
-    with noted() as notes:
+    with collect_warnings() as notes:
         opened = opened or open_over_no_words(resources)
     ready, columns = frozenset(opened[1]), [source.columns for source in sources]
     given = (columns, resources, names, options.batch_rows, opened, engine.in_process)
     job, versions = make_job(planner, *given), Versions.of(sources)
     with versions.behind_errors():
         chunks = cut_sources(sources, job.batch_rows, options.chunk_bytes)
-        with noted():  # whoever folds the chunks collects these notes again
+        with collect_warnings():  # whoever folds the chunks collects these notes again
             _refuse_missing_columns(planner, sources, chunks, names, ready)
     with ExitStack() as stack:
         stack.enter_context(engine)
@@ -419,7 +419,7 @@ def _name_systems(sources: Sequence[Source], totals: Iterable[System]) -> dict[s
         if name in names:
             what = f"the system {name!r} is also in {sources[names[name][0]].where}"
             remedy = "rename one, or name them: NAME=PATH on the command line, {name: path} in Python"
-            raise DataError(Fault(source.where, None, what, remedy))
+            raise DataError(Problem(source.where, None, what, remedy))
         names[name] = system
     return names
 

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, Literal, TypeAlias, cast, get_args
 
 from dialeval.core.batch import Need
 from dialeval.core.columns import TextColumn
-from dialeval.core.errors import DataError, Fault, SettingError
+from dialeval.core.errors import DataError, Problem, SettingError
 from dialeval.io.fields import kind_of
 from dialeval.io.reading import read_texts
 from dialeval.text.vocabulary import Vocabulary
@@ -71,7 +71,7 @@ class Resources:
             if opened[need].digest != digest:
                 where = getattr(self, need.argument, None) or self.train or self.embeddings
                 what = f"is not the {need} that the run began with"
-                raise DataError(Fault(str(where), None, what, "keep it as it is, and the same on every machine"))
+                raise DataError(Problem(str(where), None, what, "keep it as it is, and the same on every machine"))
         return opened
 
     def _open_words(self, shared: Vocabulary) -> dict[Need, Any]:

@@ -28,15 +28,15 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast, get_args
 
-from dialeval.core import gate
+from dialeval.core import validation
 from dialeval.core.arrays import Floats, release, unscored
 from dialeval.core.contributions import ContributionCollector, Contributions
-from dialeval.core.errors import DataError, Fault, SettingError
+from dialeval.core.errors import DataError, Problem, SettingError
 from dialeval.core.files import force, is_unfinished, replacing, workplace, write_bytes
 from dialeval.core.fingerprint import Fingerprint
 from dialeval.core.fold import Level, check_like, from_bytes, to_bytes
-from dialeval.core.gate import UnfitError
 from dialeval.core.rowtable import ItemPart, PartKind
+from dialeval.core.validation import InvalidError
 from dialeval.core.version import __version__
 from dialeval.engine.worker import ChunkItems, Job, Stage, System, SystemState, SystemStates
 from dialeval.io.chunks import Chunk, FileChunk, MemoryChunk
@@ -205,11 +205,11 @@ class Journal(ItemStore):
             for part in kept[0]:
                 check_like(part, ("", b""), "part")
                 if part[0] not in get_args(PartKind):
-                    raise UnfitError("a part holds neither items nor rows")
+                    raise InvalidError("a part holds neither items nor rows")
             _check_states(kept[1], self._job, stage)
         except ValueError as error:
             what = f"is damaged ({error})"[:300]
-            raise DataError(Fault(str(file), None, what, "remove it, and run the same command again")) from None
+            raise DataError(Problem(str(file), None, what, "remove it, and run the same command again")) from None
         return cast("tuple[list[tuple[PartKind, bytes]], SystemStates]", kept)
 
     def _file(self, stage: Stage, number: int) -> Path:
@@ -228,7 +228,7 @@ def _write(target: Path, content: bytes) -> None:
 def _read_content(file: Path) -> bytes | None:
     """Return what was written to a file; None if it is not whole."""
     try:
-        content = gate.read_bytes(file, "")
+        content = validation.read_bytes(file, "")
     except DataError:
         return None
     digest, rest = content[:_DIGEST_BYTES], content[_DIGEST_BYTES:]
@@ -236,17 +236,17 @@ def _read_content(file: Path) -> bytes | None:
 
 
 def _check_states(states: Any, job: Job, stage: Stage) -> None:
-    """Raise UnfitError for what is not the states of systems, each with a part for every fold of its source."""
+    """Raise InvalidError for what is not the states of systems, each with a part for every fold of its source."""
     if not isinstance(states, dict) or not all(isinstance(each, SystemState) for each in states.values()):
-        raise UnfitError("there is no SystemState by system")
+        raise InvalidError("there is no SystemState by system")
     for system in states:
         check_like(system, (0, ""), "system")
     for (source, _), state in states.items():
         if not 0 <= source < len(job.plans) or type(state.rows) is not int or state.rows < 0:
-            raise UnfitError("a state is of no source, or of no rows")
+            raise InvalidError("a state is of no source, or of no rows")
         check_like(state.states, tuple(fold.empty() for fold in job.folds(stage, source)))
         if not isinstance(state.fingerprints, dict):
-            raise UnfitError("fingerprints are not by column")
+            raise InvalidError("fingerprints are not by column")
         for need, fingerprint in state.fingerprints.items():
             check_like((need, fingerprint), ("", Fingerprint()))
 
@@ -301,7 +301,7 @@ def _make(folder: Path) -> None:
 
 
 def _read_manifest(file: Path) -> dict[str, Any]:
-    return gate.read_json(file, dict[str, Any], "remove the folder to start anew")
+    return validation.read_json(file, dict[str, Any], "remove the folder to start anew")
 
 
 def _refuse_changes(before: Mapping[str, Any], now: Mapping[str, Any], folder: Path) -> None:

@@ -19,7 +19,7 @@ from typing import Any
 
 from dialeval.core.arguments import checked
 from dialeval.core.batch import Need
-from dialeval.core.errors import SettingError, noted
+from dialeval.core.errors import SettingError, collect_warnings
 from dialeval.core.result import Result, Run
 from dialeval.engine.evaluate import Inputs
 from dialeval.engine.folding import Options, make_job, open_over_no_words, run_sources
@@ -85,7 +85,7 @@ class Tally:
 
         Rows of a call without references or contexts have none, as rows that lack them in an evaluation.
         """
-        with noted() as notes:
+        with collect_warnings() as notes:
             systems, _ = Inputs(responses, references, contexts, fields=self._fields).read()
         if len(systems) > 1:
             names = ", ".join(rows.system for rows in systems)

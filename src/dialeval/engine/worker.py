@@ -18,7 +18,7 @@ from dialeval.core.arrays import Floats
 from dialeval.core.batch import Batch, Need
 from dialeval.core.columns import Column, RaggedColumn, SharedColumn
 from dialeval.core.contributions import BatchContributions
-from dialeval.core.errors import DataError, Fault, NeedError, SettingError, noted
+from dialeval.core.errors import DataError, NeedError, Problem, SettingError, collect_warnings
 from dialeval.core.fingerprint import Fingerprint
 from dialeval.core.fold import Fact, Level, Metric, Reduction, check_column, translated
 from dialeval.core.rowtable import ItemPart, PartWriter
@@ -266,7 +266,7 @@ class _Context(NamedTuple):
 def open_context(job: Job) -> _Context:
     """Open the resources of a job over a vocabulary without words; the run has collected the warnings about them."""
     vocabulary = Vocabulary()
-    with noted():
+    with collect_warnings():
         return _Context(vocabulary, job.resources.opened(vocabulary))
 
 
@@ -312,7 +312,7 @@ class Worker:
             self._context = context = open_context(self.job).with_facts(self._facts)
             self._first_words = None
         fold = _ChunkFold(self.job, stage, chunk, context)
-        with noted() as notes:
+        with collect_warnings() as notes:
             for block in row_blocks(chunk, self.job.names, self.job.batch_rows):
                 for rows in block.rows():
                     fold.add(block, rows, self._batch(fold, rows), tuple(notes))
@@ -431,7 +431,7 @@ class _ChunkFold:
         why = error.__cause__
         rows = "this row" if stop - start == 1 else f"these {stop - start} rows together"
         cause = f"{error.metric} cannot score {rows} ({type(why).__name__}: {why})"
-        return DataError(Fault(block.where, block.line(start), cause, "leave it out, or score without the metric"))
+        return DataError(Problem(block.where, block.line(start), cause, "leave it out, or score without the metric"))
 
 
 class Threads(Engine):

@@ -43,7 +43,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 import msgspec
 from msgspec import Meta, Struct, field
 
-from dialeval.core import gate
+from dialeval.core import validation
 from dialeval.core.errors import SettingError
 from dialeval.human.sample import PAIR, Sample, SampledRow
 from dialeval.reports import markup
@@ -167,7 +167,9 @@ def read_form(path: str | os.PathLike[str] | None) -> Form:
     if path is None:
         return Form()
     where = os.fspath(path)
-    return gate.fitting(gate.parse_toml(gate.read_bytes(where, _REMEDY), where, _REMEDY), Form, where, _REMEDY)
+    return validation.fitting(
+        validation.parse_toml(validation.read_bytes(where, _REMEDY), where, _REMEDY), Form, where, _REMEDY
+    )
 
 
 def things_to_rate(sample: Sample, form: Form) -> list[dict[str, Any]]:

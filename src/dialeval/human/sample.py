@@ -56,16 +56,16 @@ import numpy.typing as npt
 from msgspec import Meta, Struct
 
 from dialeval.analysis.values import metric_of
-from dialeval.core import gate
+from dialeval.core import validation
 from dialeval.core.arguments import checked
 from dialeval.core.arrays import Floats, Ints
 from dialeval.core.columns import RaggedColumn, SharedColumn
-from dialeval.core.errors import DataError, Fault, SettingError, whole_characters
+from dialeval.core.errors import DataError, Problem, SettingError, whole_characters
 from dialeval.core.files import check_files, place_of, reading_together, replacing_together
 from dialeval.core.fold import Level
-from dialeval.core.gate import dump
 from dialeval.core.result import Result, Run
 from dialeval.core.rowtable import NO_TURN, RowTable
+from dialeval.core.validation import dump
 from dialeval.core.version import __version__
 from dialeval.io.ratings import Ratings, read_ratings
 from dialeval.stats.resampling import DEFAULT_SEED
@@ -92,7 +92,7 @@ _WHOLE = "all"
 
 Bools = npt.NDArray[np.bool_]
 Count = Annotated[int, Meta(ge=0, le=1 << 53)]
-Sha256 = Annotated[str, Meta(pattern=gate.SHA256)]
+Sha256 = Annotated[str, Meta(pattern=validation.SHA256)]
 
 
 class SavedSystem(Struct):
@@ -119,7 +119,7 @@ class SavedStratum(Struct):
 class SavedRows(Struct):
     """The file of the rows."""
 
-    file: Annotated[str, Meta(pattern=gate.FILE_NAME)]
+    file: Annotated[str, Meta(pattern=validation.FILE_NAME)]
     sha256: Sha256
 
 
@@ -529,12 +529,12 @@ def check_sample_folder(folder: str | PathLike[str], *inputs: Any) -> None:
         others = sorted(path for path in folder.iterdir() if path.name not in _FILES and path.name[0] != ".")
         if others:
             what = "would lose its sample: it lies in the folder of a sample, and may hold ratings of it"
-            raise DataError(Fault(str(others[0]), None, what, "choose another folder, or move it away"))
+            raise DataError(Problem(str(others[0]), None, what, "choose another folder, or move it away"))
 
 
 def _own_files(folder: Path) -> set[str]:
     try:
-        document = gate.read_json(folder / SAMPLE_FILE, dict[str, Any], _REMEDY)
+        document = validation.read_json(folder / SAMPLE_FILE, dict[str, Any], _REMEDY)
     except DataError:
         return set()
     return set(_FILES) if isinstance(document.get("dialeval"), str) and "strata" in document else set()
@@ -547,39 +547,39 @@ def read_sample(folder: str | PathLike[str]) -> Sample:
 
 
 def _read(file: Path) -> Sample:
-    document = gate.read_json(file, dict[str, Any], _REMEDY)
+    document = validation.read_json(file, dict[str, Any], _REMEDY)
     if isinstance(layout := document.get("format"), int) and layout > FORMAT:
         what = f"layout {layout} is newer than this dialeval reads ({FORMAT})"
-        raise DataError(Fault(str(file), None, what, "upgrade dialeval"))
-    design = gate.fitting(document, SavedSample, str(file), _REMEDY)
+        raise DataError(Problem(str(file), None, what, "upgrade dialeval"))
+    design = validation.fitting(document, SavedSample, str(file), _REMEDY)
     path = place_of(file.with_name(design.rows.file), design.rows.sha256)
-    content = gate.read_bytes(path, _REMEDY, design.rows.sha256, SAMPLE_FILE)
+    content = validation.read_bytes(path, _REMEDY, design.rows.sha256, SAMPLE_FILE)
     rows = []
     for number, line in enumerate(content.splitlines(), 1):
         try:
             rows.append(msgspec.json.decode(line, type=SampledRow))
         except (msgspec.DecodeError, UnicodeDecodeError) as error:
-            raise DataError(Fault(str(path), number, gate.in_words(str(error)), _REMEDY)) from None
-    with gate.explained(path, _REMEDY):
+            raise DataError(Problem(str(path), number, validation.in_words(str(error)), _REMEDY)) from None
+    with validation.explained(path, _REMEDY):
         _check_rows(design, rows)
     return Sample(design, rows)
 
 
 def _check_rows(design: SavedSample, rows: Sequence[SampledRow]) -> None:
-    """Refuse rows that do not belong to the design (UnfitError)."""
+    """Refuse rows that do not belong to the design (InvalidError)."""
     if len({row.id for row in rows}) < len(rows) or len({(row.system, row.row) for row in rows}) < len(rows):
-        raise gate.UnfitError("holds a row or an id twice")
+        raise validation.InvalidError("holds a row or an id twice")
     for row in rows:
         if len(row.roles) not in (0, len(row.context)):
-            raise gate.UnfitError(f"{row.id} does not have a role for each turn of its context")
+            raise validation.InvalidError(f"{row.id} does not have a role for each turn of its context")
         if row.stratum not in design.strata or row.system not in design.systems:
-            raise gate.UnfitError(f"{row.id} is of a stratum or system that {SAMPLE_FILE} does not name")
+            raise validation.InvalidError(f"{row.id} is of a stratum or system that {SAMPLE_FILE} does not name")
         if row.row > design.systems[row.system].rows:
-            raise gate.UnfitError(f"{row.id} is row {row.row} of {row.system}, which has fewer")
+            raise validation.InvalidError(f"{row.id} is row {row.row} of {row.system}, which has fewer")
         _check_probability(design, row)
     drawn = sum(stratum.drawn_responses for stratum in design.strata.values())
     if drawn != len(rows):
-        raise gate.UnfitError(f"holds {len(rows)} rows, and {SAMPLE_FILE} says {drawn}")
+        raise validation.InvalidError(f"holds {len(rows)} rows, and {SAMPLE_FILE} says {drawn}")
 
 
 def _check_probability(design: SavedSample, row: SampledRow) -> None:
@@ -595,7 +595,9 @@ def _check_probability(design: SavedSample, row: SampledRow) -> None:
         every = sum(each.responses for each in design.strata.values())
         fits = row.probability * every * (1 + LEAST_UNSURE) >= LEAST_UNSURE * (1 - 1e-9)
     if not fits:
-        raise gate.UnfitError(f"{row.id} has the probability {row.probability:g}, which the design does not give")
+        raise validation.InvalidError(
+            f"{row.id} has the probability {row.probability:g}, which the design does not give"
+        )
 
 
 def find_sample(

@@ -31,8 +31,8 @@ import msgspec
 import numpy as np
 from msgspec import Meta, Struct
 
-from dialeval.core import gate
-from dialeval.core.errors import DataError, Fault, SettingError
+from dialeval.core import validation
+from dialeval.core.errors import DataError, Problem, SettingError
 
 SUFFIXES = (".sqlite", ".sqlite3", ".db")
 FORMAT = 1
@@ -102,7 +102,7 @@ class RatingStore:
         self.path = Path(path)
         self._lock = threading.Lock()
         new = not self.path.exists()
-        empty = new or gate.size_of(self.path, _REMEDY) == 0
+        empty = new or validation.size_of(self.path, _REMEDY) == 0
         if not empty:
             _check_header(self.path)
         with _explained(self.path):
@@ -117,7 +117,7 @@ class RatingStore:
             if about.digest != digest:
                 what = "holds ratings of another sample, or by another form"
                 remedy = "name another database, or the sample and form it was made for"
-                raise DataError(Fault(str(path), None, what, remedy))
+                raise DataError(Problem(str(path), None, what, remedy))
         except BaseException:
             self.close()
             if new:  # as on a full disk
@@ -226,7 +226,7 @@ class RatingStore:
 
 def stored_lines(path: str | PathLike[str]) -> Iterator[tuple[int, dict[str, Any]]]:
     """Yield the ratings in a database with their numbers; a server may have it open."""
-    gate.size_of(path, _REMEDY)
+    validation.size_of(path, _REMEDY)
     _check_header(path)
     # A journal that a killed server left is rolled back by whoever opens the file next, if they may write to it.
     with _explained(path), closing(_connect(path, "rw" if os.access(path, os.W_OK) else "ro")) as connection:
@@ -246,25 +246,25 @@ def _connect(path: str | PathLike[str], mode: Literal["rw", "ro"] = "rw") -> sql
 
 def _check_header(path: str | PathLike[str]) -> None:
     """Refuse a file that is no database of ours, without SQLite, which might change it."""
-    with gate.explained(path, _REMEDY), Path(path).open("rb") as file:
+    with validation.explained(path, _REMEDY), Path(path).open("rb") as file:
         header = file.read(100)
         ours = (_MAGIC, _ROLLBACK_JOURNAL, APPLICATION.to_bytes(4, "big"))
         if (header[:16], header[18:20], header[68:72]) != ours:
-            raise gate.UnfitError(_NOT_OURS)
+            raise validation.InvalidError(_NOT_OURS)
 
 
 def _read_content(connection: sqlite3.Connection) -> tuple[_About, list[Rating]]:
-    """Check all that a database holds, and return its settings and ratings; UnfitError for what is not as we wrote it.
+    """Check all that a database holds, and return its settings and ratings; InvalidError where it was changed.
 
     A view or a trigger of somebody else would run, a page or a value that was changed would fail much later.
     """
     found = connection.execute("SELECT sql FROM sqlite_master WHERE sql IS NOT NULL").fetchall()
     ours = {" ".join(statement.split()) for statement in _TABLES.split(";") if statement.strip()}
     if {" ".join(str(sql).split()) for (sql,) in found} != ours:
-        raise gate.UnfitError(_NOT_OURS)
+        raise validation.InvalidError(_NOT_OURS)
     damage = connection.execute("PRAGMA integrity_check(1)").fetchone()[0]
     if damage != "ok":
-        raise gate.UnfitError(f"is damaged, or was copied while a rating was being written ({damage})")
+        raise validation.InvalidError(f"is damaged, or was copied while a rating was being written ({damage})")
     tables: dict[str, Any] = {
         "raters": connection.execute("SELECT * FROM raters ORDER BY rowid").fetchall(),
         "dealt": connection.execute("SELECT * FROM dealt ORDER BY rowid").fetchall(),
@@ -275,16 +275,16 @@ def _read_content(connection: sqlite3.Connection) -> tuple[_About, list[Rating]]
         content = msgspec.convert(tables, _Content)
         ratings = [msgspec.json.decode(line, type=Rating) for *_, line in content.ratings]
     except (msgspec.MsgspecError, UnicodeError) as error:
-        raise gate.UnfitError(gate.in_words(str(error))) from None
+        raise validation.InvalidError(validation.in_words(str(error))) from None
     if content.about.format != str(FORMAT):
-        raise gate.UnfitError(f"has layout {content.about.format}, which this version does not read")
+        raise validation.InvalidError(f"has layout {content.about.format}, which this version does not read")
     dealt = set(content.dealt)
     names = {name for name, _ in content.raters}
     for (rater, identity, again, _), rating in zip(content.ratings, ratings, strict=True):
         if (rater, identity, bool(again)) != (rating.rater, rating.id, rating.again):
-            raise gate.UnfitError(f"the rating of {identity} by {rater} is of another row or rater")
+            raise validation.InvalidError(f"the rating of {identity} by {rater} is of another row or rater")
         if rater not in names or (rater, identity) not in dealt:
-            raise gate.UnfitError(f"{rater} rated {identity}, which was not assigned to this rater")
+            raise validation.InvalidError(f"{rater} rated {identity}, which was not assigned to this rater")
     return content.about, ratings
 
 
@@ -292,8 +292,8 @@ def _read_content(connection: sqlite3.Connection) -> tuple[_About, list[Rating]]
 def _explained(path: str | PathLike[str]) -> Iterator[None]:
     """Raise a DataError that names the file for what SQLite or a check reports."""
     try:
-        with gate.explained(path, _REMEDY):
+        with validation.explained(path, _REMEDY):
             yield
     except (sqlite3.Error, sqlite3.Warning, ValueError) as error:  # ValueError: a path with a NUL
         remedy = next((remedy for part, remedy in _REMEDIES.items() if part in str(error)), _REMEDY)
-        raise DataError(Fault(str(path), None, f"cannot be used ({error})", remedy)) from None
+        raise DataError(Problem(str(path), None, f"cannot be used ({error})", remedy)) from None

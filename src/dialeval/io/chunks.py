@@ -27,7 +27,7 @@ from dialeval.core.arrays import cut, offsets_of
 from dialeval.core.arrow import check_decoded_size
 from dialeval.core.batch import Need
 from dialeval.core.columns import Column, RaggedColumn, TextColumn
-from dialeval.core.errors import DataError, Fault
+from dialeval.core.errors import DataError, Problem
 from dialeval.io import json, parquet
 from dialeval.io.delimited import encoding_faults, split
 from dialeval.io.fields import FieldNames
@@ -203,10 +203,12 @@ def _line_chunks(shard: Shard, most: int) -> list[FileChunk]:
     return chunks
 
 
-def unequal(path: str, rows: int, other: str, others: int) -> Fault:
+def unequal(path: str, rows: int, other: str, others: int) -> Problem:
     """Return the fault of two files that should have equally many lines."""
     what = f"nothing belongs to this row: {other} has {others} rows, {path} has {rows}"
-    return Fault(path if rows > others else other, min(rows, others) + 1, what, "both must have one line per response")
+    return Problem(
+        path if rows > others else other, min(rows, others) + 1, what, "both must have one line per response"
+    )
 
 
 def _lines_in(path: str, size: int) -> int:
@@ -429,7 +431,7 @@ def _whole_file_blocks(chunk: FileChunk, names: FieldNames, rows: int) -> Iterat
     path = chunk.span.path
     if is_remote(path):
         what = "is read as a whole, and that only from this machine"
-        raise DataError(Fault(path, None, what, "give lines, JSONL or Parquet, or copy it here first"))
+        raise DataError(Problem(path, None, what, "give lines, JSONL or Parquet, or copy it here first"))
     for system in file_responses(local_path(path), names, chunk.system):
         offsets = system.dialogue_offsets()
         for first, last in cut(offsets, rows):

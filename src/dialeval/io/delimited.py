@@ -25,7 +25,7 @@ import numpy as np
 
 from dialeval.core.arrays import Bytes, Ints, release
 from dialeval.core.columns import TextColumn
-from dialeval.core.errors import MOST_FAULTS, DataError, Fault, FaultList, note
+from dialeval.core.errors import MOST_PROBLEMS, DataError, Problem, ProblemList, add_warning
 from dialeval.io import row_shapes
 from dialeval.io.opening import PathSource, read_bytes, without_mark
 from dialeval.io.rows import FieldNames, Records, listed
@@ -52,7 +52,7 @@ def read_lines(path: PathSource) -> TextColumn:
     column = split(read_bytes(path))
     where = str(path)
     if not len(column):
-        raise DataError(Fault(where, None, "is empty", "give one line per row"))
+        raise DataError(Problem(where, None, "is empty", "give one line per row"))
     faults = encoding_faults(column, where)
     if faults:
         raise DataError(faults)
@@ -74,17 +74,20 @@ def split(data: Bytes, marked: bool = True) -> TextColumn:
     return TextColumn(data, starts, ends)
 
 
-def encoding_faults(column: TextColumn, where: str) -> list[Fault]:
+def encoding_faults(column: TextColumn, where: str) -> list[Problem]:
     """Return a fault for each row of consecutive lines that is not UTF-8."""
     view = column.data.data
-    faults: list[Fault] = []
+    faults: list[Problem] = []
     for first in range(0, len(column), _CHECKED_LINES):
         block = column.slice(first, first + _CHECKED_LINES)
         if _decoding_error(view[block.starts[0] : block.ends[-1]]):
             faults += _block_faults(view, block, where, first)
         block.release()
-        if len(faults) >= MOST_FAULTS:
-            return [*faults[:MOST_FAULTS], Fault(where, None, "further problems are not listed", "correct these first")]
+        if len(faults) >= MOST_PROBLEMS:
+            return [
+                *faults[:MOST_PROBLEMS],
+                Problem(where, None, "further problems are not listed", "correct these first"),
+            ]
     return faults
 
 
@@ -109,16 +112,16 @@ def _decoding_error(view: memoryview) -> UnicodeDecodeError | None:
     return None
 
 
-def _block_faults(view: memoryview, block: TextColumn, where: str, first: int) -> list[Fault]:
+def _block_faults(view: memoryview, block: TextColumn, where: str, first: int) -> list[Problem]:
     spans = zip(block.starts.tolist(), block.ends.tolist(), strict=True)
     errors = ((line, _decoding_error(view[start:end])) for line, (start, end) in enumerate(spans, first + 1))
     return [not_utf8(where, line, error) for line, error in errors if error]
 
 
-def not_utf8(where: str, line: int, error: UnicodeDecodeError) -> Fault:
+def not_utf8(where: str, line: int, error: UnicodeDecodeError) -> Problem:
     """Return the fault of a line that cannot be decoded."""
     what = f"byte 0x{error.object[error.start]:02x} at position {error.start + 1} of the line is not UTF-8"
-    return Fault(where, line, what, "save the file as UTF-8")
+    return Problem(where, line, what, "save the file as UTF-8")
 
 
 MOST_COLUMNS = 10_000
@@ -138,7 +141,7 @@ def read(path: PathSource, names: FieldNames, delimiter: str) -> Records:
     """Return the rows of a file, parsed when they are asked for; `delimiter` is what its suffix promises."""
     where = str(path)
     text = _decoded(read_bytes(path), where)
-    faults = FaultList()
+    faults = ProblemList()
     said = _SAID.match(text)
     if said:
         text, delimiter = text[said.end() :], said["separator"]
@@ -149,14 +152,14 @@ def read(path: PathSource, names: FieldNames, delimiter: str) -> Records:
     cells = _cells(text, delimiter, where, faults, 1 if said else 0)
     line, header = next(cells, (1, []))
     if not any(header):
-        raise DataError(faults or Fault(where, line, "has no header", "name the columns in the first row"))
+        raise DataError(faults or Problem(where, line, "has no header", "name the columns in the first row"))
     if len(header) > MOST_COLUMNS:
         what = f"the header names {len(header):,} columns, and at most {MOST_COLUMNS:,} are read"
-        raise DataError(Fault(where, line, what, "leave out columns, or check what separates cells"))
+        raise DataError(Problem(where, line, what, "leave out columns, or check what separates cells"))
     twice = sorted(name for name, count in Counter(header).items() if count > 1)
     if twice:
         what = f"the header names {listed(map(repr, twice))} more than once"
-        raise DataError(Fault(where, line, what, "give every column a name of its own"))
+        raise DataError(Problem(where, line, what, "give every column a name of its own"))
     return Records(where, _rows(cells, header, names.response, where, faults), faults, tuple(header))
 
 
@@ -168,7 +171,7 @@ def _decoded(data: Bytes, where: str) -> str:
             return data[2:].tobytes().decode(_UTF_16[start])
         except UnicodeDecodeError as error:
             what = f"begins as UTF-16 and is not ({error.reason} at byte {error.start + 2})"
-            raise DataError(Fault(where, None, what, "save the file as UTF-8")) from None
+            raise DataError(Problem(where, None, what, "save the file as UTF-8")) from None
     if not (faults := encoding_faults(split(data), where)):
         return str(without_mark(data).data, "utf-8")
     content = data.tobytes()
@@ -178,7 +181,9 @@ def _decoded(data: Bytes, where: str) -> str:
         text = content.decode("cp1252")
     except UnicodeDecodeError:
         raise DataError(faults) from None
-    note(f"{where} is not UTF-8 (line {faults[0].line}) and was read as Windows-1252; save it as UTF-8 to be sure")
+    add_warning(
+        f"{where} is not UTF-8 (line {faults[0].line}) and was read as Windows-1252; save it as UTF-8 to be sure"
+    )
     return text
 
 
@@ -198,7 +203,7 @@ def _separator(text: str, names: FieldNames, usual: str) -> str:
 
 
 def _rows(
-    cells: Iterator[tuple[int, list[str]]], header: list[str], response: str, where: str, faults: list[Fault]
+    cells: Iterator[tuple[int, list[str]]], header: list[str], response: str, where: str, faults: list[Problem]
 ) -> Iterator[tuple[int, object]]:
     for line, row in cells:
         if not row:
@@ -207,14 +212,14 @@ def _rows(
             row = [""]
         if len(row) != len(header):
             what = f"has {len(row)} cells where the header has {len(header)}"
-            faults.append(Fault(where, line, what, "put cells with delimiters or line ends into double quotes"))
+            faults.append(Problem(where, line, what, "put cells with delimiters or line ends into double quotes"))
             continue
         named = zip(header, row, strict=True)
         yield line, {name: cell if cell or name == response else None for name, cell in named}
 
 
 def _cells(
-    text: str, delimiter: str, where: str, faults: list[Fault], before: int = 0
+    text: str, delimiter: str, where: str, faults: list[Problem], before: int = 0
 ) -> Iterator[tuple[int, list[str]]]:
     """Yield the line on which each row starts, and its cells; a row that does not parse is noted as a problem.
 
@@ -231,7 +236,7 @@ def _cells(
                 return
             except csv.Error as error:
                 remedy = 'close every double quote, and write "" for one inside a quoted cell'
-                faults.append(Fault(where, line, f"is not quoted correctly ({error})", remedy))
+                faults.append(Problem(where, line, f"is not quoted correctly ({error})", remedy))
                 continue
             yield line, [cell.translate(back) for cell in row] if back else row
 

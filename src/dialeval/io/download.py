@@ -34,8 +34,8 @@ from urllib.parse import urlsplit, urlunsplit
 
 import msgspec
 
-from dialeval.core import gate
-from dialeval.core.errors import DataError, Fault, SettingError
+from dialeval.core import validation
+from dialeval.core.errors import DataError, Problem, SettingError
 from dialeval.core.files import write_bytes
 from dialeval.io.opening import MOST_TIMES
 from dialeval.io.packs import FULL, Progress, refusals_explained, sha256_of
@@ -221,7 +221,7 @@ def _copy(
 
 def _read_record(record: Path, address: str) -> PartialDownload | None:
     try:
-        known = gate.read_json(record, PartialDownload, "")
+        known = validation.read_json(record, PartialDownload, "")
     except DataError:
         return None
     return known if known.address == address else None
@@ -243,7 +243,7 @@ def _too_long(most_bytes: int) -> _UselessError:
 
 
 def _fault(address: str, what: str, remedy: str) -> DataError:
-    return DataError(Fault(shown(address), None, what, remedy))
+    return DataError(Problem(shown(address), None, what, remedy))
 
 
 # Reading tar archives from elsewhere without trusting them.
@@ -271,7 +271,7 @@ class UntrustedArchive:
 
     def refusal(self, what: str) -> DataError:
         """Return the error that says what is wrong with the archive."""
-        return DataError(Fault(self.where, None, f"the archive {what}", self.remedy))
+        return DataError(Problem(self.where, None, f"the archive {what}", self.remedy))
 
     @contextmanager
     def damage_explained(self) -> Iterator[None]:

@@ -29,7 +29,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from dialeval.core.errors import Fault
+from dialeval.core.errors import Problem
 from dialeval.io.row_shapes import unknown
 from dialeval.io.rows import LISTS, FieldNames, RowObject, kind_of, listed
 
@@ -107,13 +107,13 @@ class FieldReader:
 
     __slots__ = ("faults", "line", "names", "where")
 
-    def __init__(self, where: str, names: FieldNames, faults: list[Fault]) -> None:
+    def __init__(self, where: str, names: FieldNames, faults: list[Problem]) -> None:
         self.where, self.names, self.faults = where, names, faults
         self.line = 0
 
     def fault(self, what: str, remedy: str) -> None:
         """Note that something is wrong with the row at hand."""
-        self.faults.append(Fault(self.where, self.line, what, remedy))
+        self.faults.append(Problem(self.where, self.line, what, remedy))
 
     def text(self, value: object, what: str, index: int | None = None) -> str:
         """Return a string of Unicode text; `what` and `index` name it if it is none."""

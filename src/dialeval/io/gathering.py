@@ -6,8 +6,8 @@ own. Both go through all rows, collect the problems of all of them, and then eit
 Most rows of most files are plain: an object whose response is a string, whose references and context are strings or
 lists of strings, whose dialogue and system are strings or whole numbers, and whose turn is a whole number from 0 on;
 each but the response may be null or missing. Blocks of plain rows are taken column by column, in a fraction of the
-time. Everything else, and every problem, is for `FieldReader`, which reads rows one by one and gives the same of plain
-ones.
+time; an Arrow table of plain columns is taken over its buffers. Everything else, and every problem, is for
+`FieldReader`, which reads rows one by one and gives the same of plain ones.
 
 A row with `messages` is a chat. Each message of the assistant is one response. Its context is every message before it
 but for system prompts, which are part of it only if asked for; its turn is its index in the list. A message that only
@@ -26,14 +26,16 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import chain, islice
-from typing import Any, NamedTuple, TypeAlias
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
 import numpy as np
 
 from dialeval.core.arrays import Ints, offsets_of
 from dialeval.core.batch import Need
 from dialeval.core.columns import Column, NumberColumn, RaggedColumn, SharedColumn, TextColumn
-from dialeval.core.errors import DataError, Fault, note
+from dialeval.core.errors import DataError, Problem, add_warning
+from dialeval.core.validation import InvalidError
+from dialeval.io import parquet
 from dialeval.io.fields import (
     ASSISTANT,
     LARGEST_TURN,
@@ -47,6 +49,9 @@ from dialeval.io.fields import (
 )
 from dialeval.io.row_shapes import Filters, may_hold_rows, ours, unknown, unlike_fields, value_at
 from dialeval.io.rows import LISTS, NO_TURN, FieldNames, Records, RowObject, Rows, by_system, kind_of
+
+if TYPE_CHECKING:
+    import pyarrow as pa
 
 PASSED = 1.0
 WITHIN = 1e-6
@@ -116,21 +121,44 @@ def gather_rows(records: Records, names: FieldNames, system: str, part: bool = F
     A part of an input may be without a row; a whole input may not.
     """
     _require_response(records, names)
+    if records.table is not None and (found := _table_rows(records.table, names, system, records.where)) is not None:
+        return found
     gathered = _Gathered(names)
-    plain = None if records.columns is None else plain_rows(records.columns(), names)
-    if plain is not None:
-        gathered.extend(plain)
-    else:
-        _read_blocks(records, gathered)
+    _read_blocks(records, gathered)
     if not records.faults and not gathered.rows.responses and not part:
         records.faults.append(no_rows(records.where))
     records.raise_faults()
     if gathered.filters.again:
         repeated = gathered.filters.again
-        note(f"{records.where}: rows that repeat an answer under another filter, which are not read: {repeated}")
+        add_warning(f"{records.where}: rows that repeat an answer under another filter, which are not read: {repeated}")
     if not part:
         gathered.trials.warn(records.where)
     return gathered.by_system(system, records.where, part) if gathered.rows.responses else []
+
+
+def _table_rows(table: pa.Table, names: FieldNames, system: str, where: str) -> list[Rows] | None:
+    """Return the rows of each system in a table of plain columns, over its buffers; None where a column is not plain.
+
+    Columns are plain if they hold what plain rows hold, each of one type; all but the response may have nulls.
+    """
+    columns = {name: table[name] for name in table.column_names}
+    if not _may_be_plain(columns, names) or not len(table):
+        return None
+    try:
+        found: dict[Need, Column] = {Need.RESPONSE: parquet.text_column(columns[names.response])}
+        for need in (Need.REFERENCE, Need.CONTEXT):
+            if names.name(need) in columns and len((lists := parquet.text_lists(columns[names.name(need)])).values):
+                found[need] = lists
+        dialogues, systems = (parquet.identifiers(columns.get(name)) for name in (names.dialog_id, names.system))
+        turns = parquet.turn_numbers(columns.get(names.turn))
+    except InvalidError:
+        return None
+    if dialogues is None or (dialogues.ends > dialogues.starts).all():
+        named = dialogues
+    else:
+        named = _name_dialogues(list(dialogues))
+    rows = Rows(system, found, named, turns, where)
+    return _split_systems(rows, [None] * len(table) if systems is None else list(systems), system)
 
 
 def _read_blocks(records: Records, gathered: _Gathered) -> None:
@@ -202,12 +230,10 @@ class _Gathered:
         }
         names = _name_dialogues(dialogues)
         rows = Rows(system, columns, names, turns if (turns != NO_TURN).any() else None, where, fields=fields)
-        codes = {name: code for code, name in enumerate(dict.fromkeys(each or system for each in systems))}
-        system_codes = np.array([codes[each or system] for each in systems], np.int64)
         if tried:
             order = self.trials.order(systems, dialogues)
-            rows, system_codes = rows.take(order), system_codes[order]
-        return by_system(rows, list(codes), system_codes)
+            return _split_systems(rows.take(order), [systems[row] for row in order.tolist()], system)
+        return _split_systems(rows, systems, system)
 
     def _shared(self, texts: Texts) -> RaggedColumn | SharedColumn:
         """Return texts of which some rows begin with those of the row before."""
@@ -217,6 +243,12 @@ class _Gathered:
         continues = np.zeros(len(column), np.bool_)
         continues[self._continued] = True
         return SharedColumn.from_steps(column, continues)
+
+
+def _split_systems(rows: Rows, systems: Sequence[str | None], system: str) -> list[Rows]:
+    """Return the rows of each system in the order of appearance; `system` is the name of those that give none."""
+    codes = {name: code for code, name in enumerate(dict.fromkeys(each or system for each in systems))}
+    return by_system(rows, list(codes), np.array([codes[each or system] for each in systems], np.int64))
 
 
 def _name_dialogues(names: Sequence[str | None]) -> TextColumn | None:
@@ -240,9 +272,7 @@ def _columns_of(rows: Sequence[Any], names: FieldNames) -> Mapping[str, list[Any
 def plain_rows(columns: Mapping[str, list[Any]], names: FieldNames) -> PlainRows | None:
     """Return the fields of rows that are all plain, given their values by field; None where one is not."""
     responses = columns.get(names.response)
-    if not responses or names.kept or names.paths or not columns.keys().isdisjoint(names.careful):
-        return None
-    if {*map(type, responses)} != {str} or unlike_fields(columns, names):
+    if not responses or not _may_be_plain(columns, names) or {*map(type, responses)} != {str}:
         return None
     nothing = [None] * len(responses)
     own = (columns.get(name, nothing) for name in (names.reference, names.context))
@@ -255,6 +285,12 @@ def plain_rows(columns: Mapping[str, list[Any]], names: FieldNames) -> PlainRows
     except (_NotPlainError, UnicodeEncodeError):  # the second one: half of a surrogate pair
         return None
     return PlainRows(responses, references, contexts, systems, dialogues, turns)
+
+
+def _may_be_plain(columns: Mapping[str, Any], names: FieldNames) -> bool:
+    """Return whether rows with these fields have a response and nothing that only `FieldReader` reads."""
+    simple = names.response in columns and not names.kept and not names.paths
+    return simple and columns.keys().isdisjoint(names.careful) and not unlike_fields(columns, names)
 
 
 def _plain_texts(column: list[Any]) -> Texts:
@@ -417,7 +453,7 @@ class _Trials:
         """Warn of trials without a reward where others have one."""
         if self.counts and self.without_reward:
             every = self.without_reward + sum(trials for trials, _ in self.counts.values())
-            note(f"{where}: trials without a reward, which are not counted: {self.without_reward} of {every}")
+            add_warning(f"{where}: trials without a reward, which are not counted: {self.without_reward} of {every}")
 
     def column(self, systems: Sequence[str | None], tasks: Sequence[str | None]) -> NumberColumn:
         """Return the counts of each task in its first row; NaN in the others."""
@@ -484,14 +520,16 @@ def _find_field(records: Records, held: Sequence[tuple[int, object]], names: Fie
     found = next((name for name in (own, names.response) if name in there), there[0] if len(there) == 1 else None)
     if found is None:
         what, remedy = missing_field(own, need.value, there)
-        records.faults.append(Fault(records.where, held[0][0] if held and records.header is None else 1, what, remedy))
+        records.faults.append(
+            Problem(records.where, held[0][0] if held and records.header is None else 1, what, remedy)
+        )
         records.raise_faults()
     return found or own
 
 
-def no_rows(where: str) -> Fault:
+def no_rows(where: str) -> Problem:
     """Return the problem of an input without a single response."""
-    return Fault(where, None, "holds no rows", "give at least one response")
+    return Problem(where, None, "holds no rows", "give at least one response")
 
 
 def _require_response(records: Records, names: FieldNames) -> None:
@@ -501,4 +539,4 @@ def _require_response(records: Records, names: FieldNames) -> None:
         return
     looks_like = unknown(dict.fromkeys(there, ""), names)
     what, remedy = looks_like or missing_field(names.response, "response", there, "column")
-    raise DataError([*records.faults, Fault(records.where, 1, what, remedy)])
+    raise DataError([*records.faults, Problem(records.where, 1, what, remedy)])

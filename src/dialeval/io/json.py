@@ -16,7 +16,7 @@ from functools import partial
 from itertools import chain
 from typing import TYPE_CHECKING, Any
 
-from dialeval.core.errors import DataError, Fault, FaultList
+from dialeval.core.errors import DataError, Problem, ProblemList
 from dialeval.io.delimited import encoding_faults, not_utf8, split
 from dialeval.io.opening import PathSource, read_bytes, without_mark
 from dialeval.io.row_shapes import document_rows, is_row
@@ -47,10 +47,10 @@ def parsed(data: Bytes, where: str, form: str = "write a JSON document") -> Any:
         return orjson.loads(data.data)
     except orjson.JSONDecodeError as error:
         if not data.tobytes().strip():
-            raise DataError(Fault(where, None, "is empty", form)) from None
+            raise DataError(Problem(where, None, "is empty", form)) from None
         what = f"not JSON ({error.msg.partition(': line')[0]})"
         faults = encoding_faults(split(data), where)
-        raise DataError(faults or Fault(where, error.lineno, what, "correct it there")) from None
+        raise DataError(faults or Problem(where, error.lineno, what, "correct it there")) from None
 
 
 def read_json(path: PathSource) -> dict[str | None, Records]:
@@ -62,7 +62,7 @@ def read_json(path: PathSource) -> dict[str | None, Records]:
         return {None: Records(where, enumerate(document, 1), lines=partial(_item_lines, data, None))}
     if not isinstance(document, dict) or not document:
         what = "is an empty object" if isinstance(document, dict) else f"is {kind_of(document)}"
-        raise DataError(Fault(where, 1, what, _FORMS))
+        raise DataError(Problem(where, 1, what, _FORMS))
     inner = document_rows(document)
     if inner is not None and isinstance(document[inner], list):
         return {None: Records(where, enumerate(document[inner], 1), lines=partial(_item_lines, data, inner))}
@@ -70,7 +70,7 @@ def read_json(path: PathSource) -> dict[str | None, Records]:
         return {None: Records(where, [(1, document)])}
     kinds = {name: "an empty list" if items == [] else kind_of(items) for name, items in document.items()}
     faults = [
-        Fault(where, None, f"{name!r} is {kind}, not a list of rows", f"{_FORMS}; put a single row into a list")
+        Problem(where, None, f"{name!r} is {kind}, not a list of rows", f"{_FORMS}; put a single row into a list")
         for name, kind in kinds.items()
         if kind != "a list"
     ]
@@ -137,11 +137,11 @@ def read_jsonl(path: PathSource) -> Records:
 
 def records_of(lines: TextColumn, where: str) -> Records:
     """Return the rows of some lines of a file, numbered from the first of them on."""
-    faults = FaultList()
+    faults = ProblemList()
     return Records(where, _rows(lines, where, faults), faults)
 
 
-def _rows(lines: TextColumn, where: str, faults: list[Fault]) -> Iterator[tuple[int, object]]:
+def _rows(lines: TextColumn, where: str, faults: list[Problem]) -> Iterator[tuple[int, object]]:
     import orjson
 
     view = lines.data.data
@@ -155,12 +155,12 @@ def _rows(lines: TextColumn, where: str, faults: list[Fault]) -> Iterator[tuple[
                 faults.append(_fault(where, line, text, error))
 
 
-def _fault(where: str, line: int, text: bytes, error: ValueError) -> Fault:
+def _fault(where: str, line: int, text: bytes, error: ValueError) -> Problem:
     try:
         text.decode()
     except UnicodeDecodeError as bad:
         return not_utf8(where, line, bad)
-    return Fault(where, line, f"not JSON ({str(error).partition(': line')[0]})", "write one JSON object per line")
+    return Problem(where, line, f"not JSON ({str(error).partition(': line')[0]})", "write one JSON object per line")
 
 
 # Checking parsed JSON against a description of what is expected; every mismatch is a fault with its path.
@@ -190,9 +190,9 @@ class Shape:
     """Whether null or anything empty will do as well."""
 
 
-def shape_faults(document: Any, shape: Shape, where: str) -> list[Fault]:
+def shape_faults(document: Any, shape: Shape, where: str) -> list[Problem]:
     """A fault for everything in a document that is not as its shape says, such as `FILE: pmul1635[3].state.hotel`."""
-    faults: list[Fault] = []
+    faults: list[Problem] = []
     if not _fit([document], shape):
         _check(document, shape, (), where, faults)
     return faults
@@ -221,13 +221,13 @@ def _fit(values: Collection[Any], shape: Shape) -> bool:
     return True
 
 
-def _check(value: Any, shape: Shape, path: _Path, where: str, faults: list[Fault]) -> None:
+def _check(value: Any, shape: Shape, path: _Path, where: str, faults: list[Problem]) -> None:
     if shape.or_nothing and not value:
         return
     fits: bool = isinstance(value, shape.kinds)
     if not fits:
         what = f"is {kind_of(value)}, not {shape.words}"
-        faults.append(Fault(_place(where, path), None, what, shape.remedy))
+        faults.append(Problem(_place(where, path), None, what, shape.remedy))
     elif isinstance(shape.inner, Shape):
         for key, item in enumerate(value) if isinstance(value, LISTS) else value.items():
             _check(item, shape.inner, (*path, key), where, faults)
@@ -236,7 +236,7 @@ def _check(value: Any, shape: Shape, path: _Path, where: str, faults: list[Fault
             if name in value:
                 _check(value[name], field, (*path, name), where, faults)
             elif field.required:
-                faults.append(Fault(_place(where, path), None, f"has no {name}", field.remedy))
+                faults.append(Problem(_place(where, path), None, f"has no {name}", field.remedy))
 
 
 def _place(where: str, path: _Path) -> str:

@@ -28,7 +28,7 @@ from urllib.parse import unquote, urlsplit
 import numpy as np
 
 from dialeval.core.arrays import empty_array, release
-from dialeval.core.errors import DataError, Fault, SettingError, note, whole_characters
+from dialeval.core.errors import DataError, Problem, SettingError, add_warning, whole_characters
 
 if TYPE_CHECKING:
     from dialeval.core.arrays import Bytes
@@ -123,9 +123,9 @@ def read_bytes(path: PathSource) -> Bytes:
     except OSError as error:
         raise DataError(unreadable(where, error)) from None
     except ValueError:
-        raise DataError(Fault(repr(where), None, "is no path (it holds a NUL)", "check the path")) from None
+        raise DataError(Problem(repr(where), None, "is no path (it holds a NUL)", "check the path")) from None
     if raw[: len(_ZIP)].tobytes() == _ZIP:
-        raise DataError(Fault(where, None, *_ZIPPED.get(Path(where).suffix.lower(), _ZIPPED[""])))
+        raise DataError(Problem(where, None, *_ZIPPED.get(Path(where).suffix.lower(), _ZIPPED[""])))
     if not packing_of(path):
         return raw
     with unpacking(io.BytesIO(raw.data), len(raw), where) as stream:
@@ -151,7 +151,7 @@ def unpacking(raw: IO[bytes], size: int, where: str) -> Iterator[IO[bytes]]:
     except (OSError, EOFError, zlib.error) as error:  # what the libraries raise for an archive that is cut off, or none
         what = f"not a whole {packing} archive ({error})"
         remedy = f"pack it again or, if it is not packed, take {packing} off its name"
-        raise DataError(Fault(where, None, what, remedy)) from None
+        raise DataError(Problem(where, None, what, remedy)) from None
 
 
 def _unpack(raw: IO[bytes], packing: str) -> IO[bytes]:
@@ -184,7 +184,7 @@ class _LimitedStream(io.RawIOBase):
         self._left -= len(chunk)
         if self._left < 0:
             what = f"unpacks to more than {MOST_TIMES} times its size"
-            raise DataError(Fault(self._where, None, what, "unpack it yourself if that is as it should be"))
+            raise DataError(Problem(self._where, None, what, "unpack it yourself if that is as it should be"))
         buffer[: len(chunk)] = chunk
         return len(chunk)
 
@@ -224,27 +224,27 @@ def version(status: os.stat_result) -> tuple[int, ...]:
     return status.st_dev, status.st_ino, status.st_size, status.st_mtime_ns, status.st_ctime_ns
 
 
-def changed(where: str) -> Fault:
+def changed(where: str) -> Problem:
     """Return the fault of a file that is not what it was when reading began."""
-    return Fault(where, None, "changed while it was read", "run the same command again when nothing writes to it")
+    return Problem(where, None, "changed while it was read", "run the same command again when nothing writes to it")
 
 
 def refuse_device(where: str, file: int) -> None:
     """DataError for an open file that is a device, such as /dev/zero, which never ends; a terminal does."""
     mode = os.fstat(file).st_mode
     if stat.S_ISBLK(mode) or (stat.S_ISCHR(mode) and not os.isatty(file)):
-        raise DataError(Fault(where, None, "is a device", "give a file or a pipe"))
+        raise DataError(Problem(where, None, "is a device", "give a file or a pipe"))
 
 
-def unreadable(where: str, error: OSError) -> Fault:
+def unreadable(where: str, error: OSError) -> Problem:
     """Return the fault of a file that the system does not let us read."""
     if isinstance(error, FileNotFoundError):
-        return Fault(where or "''", None, "there is no such file", "check the path")
+        return Problem(where or "''", None, "there is no such file", "check the path")
     if isinstance(error, IsADirectoryError):
-        return Fault(where, None, "is a folder, and one file is expected", "name a file in it")
+        return Problem(where, None, "is a folder, and one file is expected", "name a file in it")
     if isinstance(error, PermissionError):
-        return Fault(where, None, "may not be read", "give yourself permission to read it (chmod +r)")
-    return Fault(where, None, f"cannot be read ({error.strerror or error})", "check the path and the disk")
+        return Problem(where, None, "may not be read", "give yourself permission to read it (chmod +r)")
+    return Problem(where, None, f"cannot be read ({error.strerror or error})", "check the path and the disk")
 
 
 # Byte streams: files that are read from front to back, on this machine or on shared storage.
@@ -290,7 +290,7 @@ def matching(pattern: str) -> list[str]:
         there = [name for name in glob.glob(local_path(pattern), recursive=True) if not os.path.isdir(name)]  # noqa: PTH112, PTH207
         names = without_repeated(there)
     if not names:
-        raise DataError(Fault(pattern, None, "no file matches", "check the pattern, and quote it for the shell"))
+        raise DataError(Problem(pattern, None, "no file matches", "check the pattern, and quote it for the shell"))
     return sorted(names)
 
 
@@ -301,7 +301,7 @@ def without_repeated(paths: Sequence[str]) -> list[str]:
         with _faults_named(path):
             status = Path(path).stat()
         if (first := kept.setdefault((status.st_dev, status.st_ino), path)) != path:
-            note(f"{path} is the same file as {first} and is not read twice")
+            add_warning(f"{path} is the same file as {first} and is not read twice")
     return sorted(kept.values())
 
 
@@ -314,7 +314,7 @@ def size_of(path: str) -> int:
         status = Path(local_path(path)).stat()
     if stat.S_ISFIFO(status.st_mode) or stat.S_ISSOCK(status.st_mode):
         what, remedy = "is a pipe, and what is read in chunks must be a file", "write it to a file first"
-        raise DataError(Fault(path, None, what, remedy))
+        raise DataError(Problem(path, None, what, remedy))
     return status.st_size
 
 
@@ -425,7 +425,7 @@ def _read_lines(stream: IO[bytes], limit: int | None, where: str) -> Iterator[by
     while line := stream.readline(min(left, longest + 1)):
         if len(line) > longest:
             what = f"has a line of more than {longest:,} bytes"
-            raise DataError(Fault(where, None, what, "write one row per line"))
+            raise DataError(Problem(where, None, what, "write one row per line"))
         left -= len(line)
         yield line
 

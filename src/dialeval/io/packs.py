@@ -24,9 +24,9 @@ from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from dialeval.core import files, gate
+from dialeval.core import files, validation
 from dialeval.core.columns import DIGEST_LENGTH
-from dialeval.core.errors import DataError, Fault, SettingError
+from dialeval.core.errors import DataError, Problem, SettingError
 from dialeval.core.files import cache_root
 
 if TYPE_CHECKING:
@@ -157,9 +157,9 @@ class Pack:
         """Return the path of a file; DataError where it is not the plain file of the manifest's size."""
         size, path = self.files[name].size, self.path / name
         if path.is_symlink() or not path.is_file():
-            raise DataError(Fault(str(path), None, "there is no such plain file", self.remedy))
+            raise DataError(Problem(str(path), None, "there is no such plain file", self.remedy))
         if path.stat().st_size != size:
-            raise DataError(Fault(str(path), None, f"{path.stat().st_size} bytes instead of {size}", self.remedy))
+            raise DataError(Problem(str(path), None, f"{path.stat().st_size} bytes instead of {size}", self.remedy))
         return path
 
     def checked_file(self, name: str) -> Path:
@@ -167,7 +167,7 @@ class Pack:
         path = self.file(name)
         if (digest := sha256_of(path)) != self.files[name].sha256:
             what = f"SHA-256 {digest} instead of {self.files[name].sha256}"
-            raise DataError(Fault(str(path), None, what, self.remedy))
+            raise DataError(Problem(str(path), None, what, self.remedy))
         return path
 
     @property
@@ -261,7 +261,7 @@ def add_pack(
         _write_manifest(source, folder, origin, digest)
     pack = _read(target)
     if pack is None:
-        raise DataError(Fault(str(target), None, "was removed while it was built", "run again"))
+        raise DataError(Problem(str(target), None, "was removed while it was built", "run again"))
     return pack
 
 
@@ -279,10 +279,10 @@ def _folder_of(source: PackSource) -> Path:
     return cache_folder("packs") / source.name / source.version
 
 
-def verify_pack(name: str) -> list[Fault]:
+def verify_pack(name: str) -> list[Problem]:
     """Read every byte of an installed pack and list what is not as the manifest says."""
     pack = installed_pack(name)
-    faults: list[Fault] = []
+    faults: list[Problem] = []
     for file_name in pack.files:
         try:
             pack.checked_file(file_name)
@@ -346,11 +346,11 @@ def _from_folder(source: PackSource, local: Path, folder: Path) -> str | None:
         return None
     if not archive.is_file():
         remedy = f"put these files or {archive.name} there"
-        raise DataError(Fault(str(local), None, f"does not hold {', '.join(missing)}", remedy))
+        raise DataError(Problem(str(local), None, f"does not hold {', '.join(missing)}", remedy))
     digest = sha256_of(archive)
     if source.sha256 not in (None, digest):
         what = f"SHA-256 {digest} instead of {source.sha256}"
-        raise DataError(Fault(str(archive), None, what, "get the file again"))
+        raise DataError(Problem(str(archive), None, what, "get the file again"))
     unpack(archive, source.files, folder, source.most_bytes, str(archive))
     return digest
 
@@ -376,7 +376,7 @@ def _read(folder: Path) -> Pack | None:
     from dialeval.io.schemas import PackManifest
 
     try:
-        facts = gate.read_json(folder / _MANIFEST, PackManifest, "")
+        facts = validation.read_json(folder / _MANIFEST, PackManifest, "")
     except DataError:
         return None
     there = (facts.name, facts.version) == (folder.parent.name, folder.name)

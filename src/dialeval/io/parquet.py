@@ -10,15 +10,16 @@ from __future__ import annotations
 import sys
 from collections import Counter
 from contextlib import contextmanager
-from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from dialeval.core.arrow import check_decoded_size
+from dialeval.core.arrays import Ints, offsets_of
+from dialeval.core.arrow import check_decoded_size, no_text, numbers_of
 from dialeval.core.batch import Need
-from dialeval.core.errors import DataError, Fault
-from dialeval.core.gate import UnfitError
+from dialeval.core.columns import RaggedColumn, TextColumn
+from dialeval.core.errors import DataError, Problem
+from dialeval.core.validation import InvalidError
 from dialeval.io.opening import PathSource, format_of, read_bytes
-from dialeval.io.rows import FieldNames, Records
+from dialeval.io.rows import NO_TURN, FieldNames, Records
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -52,12 +53,12 @@ def records_of(table: pa.Table, where: str, names: FieldNames | None = None, nee
     if faults := [*(several_columns(name, where) for name in twice), *_column_faults(table, where)]:
         raise DataError(faults)
     rows = enumerate(_rows(table, where), 1)
-    return Records(where, rows, header=tuple(table.column_names), columns=partial(_columns, table, where))
+    return Records(where, rows, header=tuple(table.column_names), table=table)
 
 
-def several_columns(name: str, where: str) -> Fault:
+def several_columns(name: str, where: str) -> Problem:
     """Return the problem of a table in which a name does not say which column is meant."""
-    return Fault(where, None, f"has several columns {name!r}", "keep one of them")
+    return Problem(where, None, f"has several columns {name!r}", "keep one of them")
 
 
 def table_of(
@@ -75,11 +76,11 @@ def damage_explained(path: PathSource) -> Iterator[None]:
 
     try:
         yield
-    except UnfitError as error:
-        raise DataError(Fault(str(path), None, str(error), "leave out what repeats, or write it as lines")) from None
+    except InvalidError as error:
+        raise DataError(Problem(str(path), None, str(error), "leave out what repeats, or write it as lines")) from None
     except (pa.ArrowException, OSError, UnicodeDecodeError) as error:  # the last one: of a column's name
         what = f"not a readable {format_of(path).capitalize()} file ({_first_line(error)})"
-        raise DataError(Fault(str(path), None, what, "write it again, or give it the suffix of its format")) from None
+        raise DataError(Problem(str(path), None, what, "write it again, or give it the suffix of its format")) from None
 
 
 def _parquet(source: pa.BufferReader, chosen: Callable[[list[str]], list[str]] | None) -> pa.Table:
@@ -114,11 +115,11 @@ def as_bytes(column: pa.ChunkedArray) -> pa.ChunkedArray:
     return column if kind is None else pa.chunked_array([chunk.view(kind) for chunk in column.chunks], kind)
 
 
-def _column_faults(table: pa.Table, where: str) -> list[Fault]:
+def _column_faults(table: pa.Table, where: str) -> list[Problem]:
     """List the rows that are not UTF-8, and the columns whose buffers do not fit together."""
     import pyarrow as pa
 
-    faults: list[Fault] = []
+    faults: list[Problem] = []
     remedy = "write the text as UTF-8"
     for name, column in zip(table.column_names, table.columns, strict=True):
         cells = as_bytes(column)
@@ -127,10 +128,10 @@ def _column_faults(table: pa.Table, where: str) -> list[Fault]:
             column.validate(full=True)
         except pa.ArrowInvalid as error:
             if cells is column or "UTF8" not in str(error):
-                faults.append(Fault(where, None, f"column {name!r} is damaged ({_first_line(error)})", remedy))
+                faults.append(Problem(where, None, f"column {name!r} is damaged ({_first_line(error)})", remedy))
                 continue
             bad = (row for row, cell in enumerate(cells.to_pylist(), 1) if not _is_utf8(cell))
-            faults += [Fault(where, row, f"{name} is not UTF-8", remedy) for row in bad]
+            faults += [Problem(where, row, f"{name} is not UTF-8", remedy) for row in bad]
     return faults
 
 
@@ -147,9 +148,61 @@ def _rows(table: pa.Table, where: str) -> Iterator[dict[str, Any]]:
             yield from batch.to_pylist()
 
 
-def _columns(table: pa.Table, where: str) -> dict[str, list[Any]]:
-    with _values_explained(where):
-        return {name: table.column(name).to_pylist() for name in table.column_names}
+# Columns without a Python object per value. What is not as simple is an InvalidError, and left to the reader of rows.
+
+
+def text_column(column: pa.ChunkedArray) -> TextColumn:
+    """Return a column of strings without nulls, over its buffers."""
+    import pyarrow as pa
+
+    if pa.types.is_dictionary(column.type):
+        column = column.cast(column.type.value_type)
+    texts = (pa.types.is_string, pa.types.is_large_string, pa.types.is_string_view)
+    if column.null_count or not any(is_text(column.type) for is_text in texts):
+        raise InvalidError(f"holds {column.type} with {column.null_count} nulls")
+    return TextColumn.from_arrow(column)
+
+
+def text_lists(column: pa.ChunkedArray) -> RaggedColumn:
+    """Return a column of strings or lists of strings; null is a row without a text."""
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    if pa.types.is_list(column.type) or pa.types.is_large_list(column.type):
+        sizes = numbers_of(pc.list_value_length(column), 0)
+        return RaggedColumn(text_column(pc.list_flatten(column)), offsets_of(sizes))
+    if pa.types.is_null(column.type):
+        return RaggedColumn(TextColumn.from_strings([]), offsets_of([0] * len(column)))
+    there = numbers_of(column.is_valid())
+    return RaggedColumn(text_column(column.drop_null()), offsets_of(there))
+
+
+def identifiers(column: pa.ChunkedArray | None) -> TextColumn | None:
+    """Return a column of names or whole numbers as texts; null is the empty one. None where there is no name."""
+    import pyarrow as pa
+
+    if column is None or column.null_count == len(column):
+        return None
+    if pa.types.is_integer(column.type):
+        column = column.cast(pa.string())
+    elif pa.types.is_dictionary(column.type):
+        column = column.cast(column.type.value_type)
+    return text_column(column.fill_null(no_text().cast(column.type)) if column.null_count else column)
+
+
+def turn_numbers(column: pa.ChunkedArray | None) -> Ints | None:
+    """Return a column of turns; NO_TURN in place of null. None where there is none."""
+    import pyarrow as pa
+
+    if column is None or column.null_count == len(column):
+        return None
+    if not pa.types.is_integer(column.type) or column.type == pa.uint64():
+        raise InvalidError(f"holds {column.type}")
+    column = column.cast(pa.int64())
+    if numbers_of(column, 0).min() < 0:
+        raise InvalidError("holds a turn below 0")
+    turns: Ints = numbers_of(column, NO_TURN)
+    return turns
 
 
 @contextmanager
@@ -161,7 +214,7 @@ def _values_explained(where: str) -> Iterator[None]:
         yield
     except (pa.ArrowException, ValueError, OverflowError) as error:
         what = f"holds values that cannot be read ({_first_line(error)})"
-        raise DataError(Fault(where, None, what, "write them as texts or numbers")) from None
+        raise DataError(Problem(where, None, what, "write them as texts or numbers")) from None
 
 
 def _is_utf8(cell: bytes | None) -> bool:
@@ -194,7 +247,7 @@ def as_table(source: object, where: str, names: FieldNames, need: Need) -> pa.Ta
     except (pa.ArrowException, TypeError, ValueError) as error:
         what = f"cannot be made an Arrow table ({_first_line(error)})"
         remedy = "give every column one type: strings, or lists of strings"
-        raise DataError(Fault(where, None, what, remedy)) from None
+        raise DataError(Problem(where, None, what, remedy)) from None
 
 
 def _from_pandas(source: Any, names: FieldNames, need: Need) -> pa.Table:

@@ -31,7 +31,7 @@ import numpy.typing as npt
 
 from dialeval.core.arguments import checked
 from dialeval.core.arrays import Floats, Ints
-from dialeval.core.errors import Fault, SettingError, note
+from dialeval.core.errors import Problem, SettingError, add_warning
 from dialeval.io.fields import FieldReader, missing_field
 from dialeval.io.opening import PathSource
 from dialeval.io.reading import read_objects
@@ -151,7 +151,7 @@ def _of_raters(lines: list[_Rated]) -> _Rated:
             raters, value = answers.setdefault(quality, {}), float(values.mean())
             again, before = raters.get(rater, (True, value))
             if rater in raters and again == line.again and before != value:
-                note(f"{line.rater} rated rows more than once with other scores; the last rating counts")
+                add_warning(f"{line.rater} rated rows more than once with other scores; the last rating counts")
             if line.again <= again:
                 raters[rater] = line.again, value
     scores = {quality: np.array([value for _, value in raters.values()]) for quality, raters in answers.items()}
@@ -226,11 +226,11 @@ def _rated_rows(
         )
         rows.append(rated)
     if not records.faults and not rows:
-        records.faults.append(Fault(records.where, None, "holds no rows", "give at least one rated reply"))
+        records.faults.append(Problem(records.where, None, "holds no rows", "give at least one rated reply"))
     elif not records.faults and not any(row.scores for row in rows):
         what = f"no row has {own['scores']}, {', '.join(_PLAIN)}"
         remedy = "give each row scores, or map the name they have: --field scores=NAME"
-        records.faults.append(Fault(records.where, None, what, remedy))
+        records.faults.append(Problem(records.where, None, what, remedy))
     records.raise_faults()
     return rows
 

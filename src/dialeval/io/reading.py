@@ -22,7 +22,7 @@ import numpy as np
 from dialeval.core.arrays import offsets_of
 from dialeval.core.batch import Need
 from dialeval.core.columns import RaggedColumn, TextColumn, join_texts
-from dialeval.core.errors import DataError, Fault, SettingError, noted, whole_characters
+from dialeval.core.errors import DataError, Problem, SettingError, collect_warnings, whole_characters
 from dialeval.io import delimited, json, parquet
 from dialeval.io.delimited import read_lines
 from dialeval.io.fields import FieldReader
@@ -70,9 +70,9 @@ def read_responses(
     return systems
 
 
-def _without_field(rows: Rows, name: str) -> Fault:
+def _without_field(rows: Rows, name: str) -> Problem:
     what = f"no row of {rows.system} has a value in the field {name!r}"
-    return Fault(rows.where, None, what, "check its name; only files and tables of rows have further fields")
+    return Problem(rows.where, None, what, "check its name; only files and tables of rows have further fields")
 
 
 def read_files(paths: Iterable[PathSource], fields: Mapping[str, str] | None = None) -> list[Rows]:
@@ -83,13 +83,13 @@ def read_files(paths: Iterable[PathSource], fields: Mapping[str, str] | None = N
 
 def check(
     path: PathSource, fields: Mapping[str, str] | None = None, **reading: Any
-) -> tuple[list[Rows], Sequence[Fault], Iterable[str]]:
+) -> tuple[list[Rows], Sequence[Problem], Iterable[str]]:
     """Read a file, or every file of a folder by itself, to check it.
 
     Returns:
         The rows of every system, or every problem; and what was guessed in reading.
     """
-    with noted() as notes:
+    with collect_warnings() as notes:
         try:
             files = files_in(path) if is_folder(path) else [path]
             return _joined(partial(read_responses, file, fields, **reading) for file in files), [], notes
@@ -119,7 +119,7 @@ def attach(rows: Rows, need: Need, column: RaggedColumn, where: str) -> Rows:
         longer = rows.where if len(rows) > len(column) else where
         what = f"nothing belongs to this row: {where} has {len(column)} rows, {rows.where} has {len(rows)}"
         remedy = "both must have one line per response"
-        raise DataError(Fault(longer, min(len(rows), len(column)) + 1, what, remedy))
+        raise DataError(Problem(longer, min(len(rows), len(column)) + 1, what, remedy))
     own = {each: kept for each, kept in rows.columns.items() if each is not Need.ROLES or need is not Need.CONTEXT}
     return replace(rows, columns={**own, need: column})
 
@@ -130,7 +130,9 @@ def files_in(folder: PathSource) -> list[Path]:
     facts = _DATASET if {entry.name for entry in entries} >= _DATASET else frozenset()
     files = [entry for entry in entries if _holds_responses(entry) and entry.name not in facts]
     if not files:
-        raise DataError(Fault(os.fspath(folder), None, "holds no file of responses", "put one file per system into it"))
+        raise DataError(
+            Problem(os.fspath(folder), None, "holds no file of responses", "put one file per system into it")
+        )
     return files
 
 
@@ -139,7 +141,7 @@ def _list_files(folder: PathSource) -> list[Path]:
         return sorted(filter(Path.is_file, Path(folder).iterdir()), key=lambda entry: entry.name)
     except OSError as error:
         what = f"cannot be listed ({error.strerror})"
-        raise DataError(Fault(os.fspath(folder), None, what, "give yourself permission to read it")) from None
+        raise DataError(Problem(os.fspath(folder), None, what, "give yourself permission to read it")) from None
 
 
 def read_any_lines(source: PathSource, passed_over: Collection[str]) -> tuple[dict[str, TextColumn], list[str]]:
@@ -156,7 +158,9 @@ def read_any_lines(source: PathSource, passed_over: Collection[str]) -> tuple[di
     skipped = [file for file in files if is_folder(source) and (file.name in passed_over or file.name[:1] == ".")]
     read = [file for file in files if file not in skipped]
     if not read:
-        raise DataError(Fault(os.fspath(source), None, "holds no file of responses", "put one file per system into it"))
+        raise DataError(
+            Problem(os.fspath(source), None, "holds no file of responses", "put one file per system into it")
+        )
     return dict(zip(map(str, read), all_of(partial(read_lines, file) for file in read), strict=True)), list(
         map(str, skipped)
     )
@@ -175,7 +179,7 @@ def _responses(source: Any, names: FieldNames, name: str | None) -> list[Rows]:
     """Return the rows of every system in a source; those of a named source are called by its name."""
     if isinstance(source, Mapping):
         if not source:
-            raise DataError(Fault(name or "responses", None, "is an empty mapping", "name at least one system"))
+            raise DataError(Problem(name or "responses", None, "is an empty mapping", "name at least one system"))
         named = ((whole_characters(str(key)), value) for key, value in source.items())
         systems = _joined(partial(_responses, value, names, key) for key, value in named)
     elif not isinstance(source, str | os.PathLike):
@@ -208,7 +212,7 @@ def _dataset_responses(folder: PathSource, names: FieldNames) -> list[Rows]:
         table = pa.concat_tables(tables)
     except pa.ArrowInvalid as error:
         what = f"its files do not have the same columns ({str(error).splitlines()[0]:.200})"
-        raise DataError(Fault(where, None, what, "save the dataset again")) from None
+        raise DataError(Problem(where, None, what, "save the dataset again")) from None
     records = parquet.records_of(table, where, names)
     return gather_rows(records, names, whole_characters(Path(where).resolve().name))
 
@@ -251,7 +255,7 @@ def _content(source: Any, where: str, names: FieldNames, need: Need = Need.RESPO
     table = parquet.as_table(source, where, names, need)
     if table is None:
         remedy = "pass a path, a list of strings, a list of rows, a mapping of these, or a table"
-        raise DataError(Fault(where, None, f"cannot read rows from {kind_of(source)}", remedy))
+        raise DataError(Problem(where, None, f"cannot read rows from {kind_of(source)}", remedy))
     return {None: parquet.records_of(table, where, names, need)}
 
 
@@ -304,7 +308,7 @@ def read_objects(
         if isinstance(source, Records):
             return read(source, source.where)
         if format_of(source) == LINES:
-            raise DataError(Fault(os.fspath(source), None, f"plain lines hold no {what}", remedy))
+            raise DataError(Problem(os.fspath(source), None, f"plain lines hold no {what}", remedy))
         return _joined(partial(read, each, stem_of(source)) for each in file_records(source, names, None).values())
 
     given = [sources] if isinstance(sources, str | os.PathLike) else list(sources)
@@ -317,14 +321,14 @@ def read_objects(
 def side_by_side(sets: Mapping[str, RaggedColumn], where: str) -> RaggedColumn:
     """Join sets of texts row by row: the texts of the first set, then those of the second, and so on."""
     if not sets:
-        raise DataError(Fault(where, None, "is an empty mapping", "name at least one set"))
+        raise DataError(Problem(where, None, "is an empty mapping", "name at least one set"))
     if len(sets) == 1:
         return next(iter(sets.values()))
     (first, column), *others = sets.items()
     for name, other in others:
         if len(other) != len(column):
             what = f"{first!r} has {len(column)} rows, {name!r} has {len(other)}"
-            raise DataError(Fault(where, None, what, "every set must have one row per response"))
+            raise DataError(Problem(where, None, what, "every set must have one row per response"))
     values = join_texts([each.values for each in sets.values()])
     counts = [np.diff(each.offsets) for each in sets.values()]
     rows = np.concatenate([np.repeat(np.arange(len(column)), each) for each in counts])
@@ -339,7 +343,7 @@ def check_number_of_systems(number: int, where: str) -> None:
     """DataError where there are more systems than a run may have: each costs a row of every table and test."""
     if number > MOST_SYSTEMS:
         what = f"holds {number:,} systems, and a run has at most {MOST_SYSTEMS:,}"
-        raise DataError(Fault(where, None, what, "check the field of systems, or score some of them at a time"))
+        raise DataError(Problem(where, None, what, "check the field of systems, or score some of them at a time"))
 
 
 def _with_different_names(systems: list[Rows]) -> list[Rows]:
@@ -350,7 +354,7 @@ def _with_different_names(systems: list[Rows]) -> list[Rows]:
         if rows.system in first:
             what = f"the system {rows.system!r} is also in {first[rows.system]}"
             remedy = "rename one, or name them: NAME=PATH on the command line, {name: path} in Python"
-            faults.append(Fault(rows.where, None, what, remedy))
+            faults.append(Problem(rows.where, None, what, remedy))
         first.setdefault(rows.system, rows.where)
     if faults:
         raise DataError(faults)

@@ -16,7 +16,7 @@ from dataclasses import dataclass, field
 from functools import cache, lru_cache
 from typing import TYPE_CHECKING, Any
 
-from dialeval.core.errors import note
+from dialeval.core.errors import add_warning
 
 if TYPE_CHECKING:
     from collections.abc import Collection
@@ -345,7 +345,7 @@ def _without_unlike(row: RowObject, names: FieldNames) -> RowObject:
     unlike = unlike_fields(row.keys(), names)
     if not unlike:
         return row
-    note(f"the field {', '.join(unlike)} of a test case of deepeval is no conversation, and is not read as one")
+    add_warning(f"the field {', '.join(unlike)} of a test case of deepeval is no conversation, and is not read as one")
     return {key: value for key, value in row.items() if key not in unlike}
 
 

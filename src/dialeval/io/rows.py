@@ -18,7 +18,7 @@ import numpy as np
 from dialeval.core.arrays import Ints, Mask, offsets_of, ranges, row_numbers
 from dialeval.core.batch import Need
 from dialeval.core.columns import Column, RaggedColumn, SharedColumn, TextColumn, join_columns
-from dialeval.core.errors import DataError, Fault, FaultList, SettingError
+from dialeval.core.errors import DataError, Problem, ProblemList, SettingError
 from dialeval.core.rowtable import NO_TURN, RowTable
 from dialeval.io import row_shapes
 
@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     import builtins
     from collections.abc import Callable, Iterable, Mapping, Sequence
 
+    import pyarrow as pa
 
 __all__ = ["NO_TURN", "Rows", "by_system"]
 
@@ -320,14 +321,14 @@ class Records:
 
     where: str
     rows: Iterable[tuple[int, object]]
-    faults: list[Fault] = field(default_factory=FaultList)
+    faults: list[Problem] = field(default_factory=ProblemList)
     header: tuple[str, ...] | None = None
     lines: Callable[[], Sequence[int]] | None = None
-    columns: Callable[[], Mapping[str, list[Any]]] | None = None
-    """All values by column, where a table gives these faster than its rows."""
+    table: pa.Table | None = None
+    """The Arrow table that the rows are of, if they are."""
 
     def __post_init__(self) -> None:
-        if isinstance(self.faults, FaultList):
+        if isinstance(self.faults, ProblemList):
             self.faults.when_full = self.raise_faults
 
     def raise_faults(self) -> None:
@@ -348,7 +349,7 @@ def split_fields(given: str | Iterable[str]) -> list[str]:
 def all_of(readers: Iterable[Callable[[], T]]) -> list[T]:
     """Return what every reader returns, or the faults of all of them."""
     results: list[T] = []
-    faults: list[Fault] = []
+    faults: list[Problem] = []
     for read in readers:
         try:
             results.append(read())

@@ -11,7 +11,7 @@ from typing import Annotated, Any
 
 from msgspec import Meta, Struct
 
-from dialeval.core.gate import SHA256
+from dialeval.core.validation import SHA256
 from dialeval.io import judge_settings
 from dialeval.io.judge_settings import BreakdownScale, PairShape
 
@@ -105,7 +105,7 @@ class Judge(Struct):
     turns: Size
     sha256: Digest
     digest: Digest
-    """SHA-256 of all else in the document, see `gate.content_digest`."""
+    """SHA-256 of all else in the document, see `validation.content_digest`."""
 
 
 class PlainEncoder(Struct):

@@ -19,7 +19,7 @@ from pathlib import PurePath
 from typing import Any
 
 from dialeval.core.batch import Need
-from dialeval.core.errors import DataError, Fault, SettingError, whole_characters
+from dialeval.core.errors import DataError, Problem, SettingError, whole_characters
 from dialeval.core.run_schema import Role
 from dialeval.io.fields import kind_of
 from dialeval.io.opening import (
@@ -107,7 +107,7 @@ def find_sources(responses: Any, references: Any = None, contexts: Any = None, a
     """Return the sources behind paths, patterns and folders, or a mapping of names to these."""
     named: Mapping[str | None, Any] = responses if isinstance(responses, Mapping) else {None: responses}
     if not named:
-        raise DataError(Fault("responses", None, "is an empty mapping", "name at least one system"))
+        raise DataError(Problem("responses", None, "is an empty mapping", "name at least one system"))
     beside = {
         need: [_paths(one, as_shards, need.argument) for one in _sets(given)]
         for need, given in {Need.REFERENCE: references, Need.CONTEXT: contexts}.items()
@@ -142,7 +142,7 @@ def _paths(given: Any, as_shards: bool, what: str) -> list[str]:
         return [where]
     if not as_shards:
         remedy = "name one file, or write --shards if the files of a folder are the parts of one"
-        raise DataError(Fault(where, None, "is a folder, and one file is expected", remedy))
+        raise DataError(Problem(where, None, "is a folder, and one file is expected", remedy))
     return without_repeated([str(file) for file in files_in(local_path(where))])
 
 
@@ -166,12 +166,12 @@ def _with_files_beside(
     rows = next((path for path in paths if format_of(path) != LINES), None)
     if rows is not None:
         remedy = "put them into the rows (fields reference, context), or give responses one a line"
-        raise DataError(Fault(rows, None, "holds rows, and rows carry their own references and contexts", remedy))
+        raise DataError(Problem(rows, None, "holds rows, and rows carry their own references and contexts", remedy))
     for need, sets in beside.items():
         for files in sets:
             if len(files) != len(paths):
                 what = f"{len(paths)} files of responses and {len(files)} of {need.argument}"
-                raise DataError(Fault(where, None, what, "give one file for each, in the order of names"))
+                raise DataError(Problem(where, None, what, "give one file for each, in the order of names"))
     return tuple(
         Shard(path, tuple((need, tuple(files[number] for files in sets)) for need, sets in beside.items()))
         for number, path in enumerate(paths)

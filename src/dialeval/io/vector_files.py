@@ -34,9 +34,9 @@ from typing import Any, BinaryIO, Literal, NamedTuple, TypeAlias, cast, get_args
 import numpy as np
 import numpy.typing as npt
 
-from dialeval.core import gate
+from dialeval.core import validation
 from dialeval.core.arrays import Floats
-from dialeval.core.errors import DataError, Fault
+from dialeval.core.errors import DataError, Problem
 
 Matrix: TypeAlias = npt.NDArray[np.floating[Any]]
 WordRows: TypeAlias = tuple[list[bytes], Matrix]
@@ -45,7 +45,7 @@ Oddity: TypeAlias = Literal["blank", "without a word", "with a word that is not 
 
 BLOCK_BYTES = 1 << 24
 """Text that is parsed at a time."""
-MOST_FAULTS = 100_000
+MOST_PROBLEMS = 100_000
 """A file with so many errors is not a vector file; reading stops there."""
 _COMPRESSIONS = {".gz": "gzip", ".zst": "zstd"}
 _BYTE_ORDER_MARK = b"\xef\xbb\xbf"
@@ -94,9 +94,9 @@ class Findings:
         self.other.append(what)
         return None
 
-    def faults(self, where: str) -> list[Fault]:
+    def faults(self, where: str) -> list[Problem]:
         """Return the odd lines as errors, for a file that is refused."""
-        return [Fault(where, line, *_FAULTS[kind]) for line, kind in self.odd]
+        return [Problem(where, line, *_FAULTS[kind]) for line, kind in self.odd]
 
     def warning(self) -> str | None:
         """Return one line about everything odd, or None."""
@@ -130,7 +130,7 @@ def source_files(path: Path) -> tuple[Path, ...]:
         if choice.is_file():
             return path, choice
     names = ", ".join(choice.name for choice in choices)
-    raise DataError(Fault(str(path), None, "has no vocabulary beside it", f"put the words, one a line, into {names}"))
+    raise DataError(Problem(str(path), None, "has no vocabulary beside it", f"put the words, one a line, into {names}"))
 
 
 def read_vectors(path: Path, findings: Findings) -> Iterator[WordRows]:
@@ -157,7 +157,7 @@ def _read_chunk(stream: BinaryIO, size: int, where: str) -> bytes:
     try:
         return stream.read(size)
     except OSError as error:
-        raise DataError(Fault(where, None, f"cannot be read: {error}", "get the file again")) from error
+        raise DataError(Problem(where, None, f"cannot be read: {error}", "get the file again")) from error
 
 
 class Layout(NamedTuple):
@@ -174,14 +174,14 @@ class Layout(NamedTuple):
 
 def _read_text(path: Path, findings: Findings) -> Iterator[WordRows]:
     where = str(path)
-    count, faults = 0, list[Fault]()
+    count, faults = 0, list[Problem]()
     with _open_stream(path) as stream:
         blocks = _split_blocks(stream, where)
         _, first = next(blocks, (1, b""))
         layout = find_layout(first)
         if 0 < layout.longest <= layout.dimension:  # no memory is reserved because a header says so
             what = f"the header promises {layout.dimension} numbers a word, but the lines have fewer"
-            raise DataError(Fault(where, 1, what, "get the whole file, or correct the header"))
+            raise DataError(Problem(where, 1, what, "get the whole file, or correct the header"))
         findings.header = layout.words is not None
         start = (1 + first.count(b"\n", 0, layout.start), first[layout.start :])
         for line, block in chain([start], blocks):
@@ -190,23 +190,23 @@ def _read_text(path: Path, findings: Findings) -> Iterator[WordRows]:
             count += len(words) + len(wrong)
             if not faults:
                 yield words, vectors
-            if len(faults) >= MOST_FAULTS or (len(findings.odd) >= MOST_FAULTS and findings.is_broken(count)):
+            if len(faults) >= MOST_PROBLEMS or (len(findings.odd) >= MOST_PROBLEMS and findings.is_broken(count)):
                 what = "reading stopped after so many faults"
-                stopped = Fault(where, None, what, "check that these are word vectors")
+                stopped = Problem(where, None, what, "check that these are word vectors")
                 raise DataError([*_in_order(faults, findings, where), stopped])
     if faults or findings.is_broken(count):
         faults = _in_order(faults, findings, where)
     elif not count:
-        faults = [Fault(where, None, "holds no word vectors", "give a file with one word and its numbers a line")]
+        faults = [Problem(where, None, "holds no word vectors", "give a file with one word and its numbers a line")]
     if layout.words is not None and count:
         lines = count + sum(kind not in ("blank", _JOINED) for _, kind in findings.odd)
         if untrue := findings.check_header(layout.words, lines):
-            faults.append(Fault(where, 1, untrue, "get the whole file, or correct the header"))
+            faults.append(Problem(where, 1, untrue, "get the whole file, or correct the header"))
     if faults:
         raise DataError(faults)
 
 
-def _in_order(faults: list[Fault], findings: Findings, where: str) -> list[Fault]:
+def _in_order(faults: list[Problem], findings: Findings, where: str) -> list[Problem]:
     return sorted([*faults, *findings.faults(where)], key=lambda fault: fault.line or 0)
 
 
@@ -216,7 +216,7 @@ def _split_blocks(stream: BinaryIO, where: str) -> Iterator[tuple[int, bytes]]:
     while chunk := _read_chunk(stream, BLOCK_BYTES, where):
         if line == 1 and b"\0" in chunk:
             remedy = "give vectors as text, .npy with its vocabulary beside it, or word2vec .bin; unpack archives first"
-            raise DataError(Fault(where, None, "is not a text file", remedy))
+            raise DataError(Problem(where, None, "is not a text file", remedy))
         if line == 1 and not carried:
             chunk = chunk.removeprefix(_BYTE_ORDER_MARK)
         end = chunk.rfind(b"\n") + 1
@@ -264,7 +264,7 @@ def _count_trailing_numbers(fields: list[bytes]) -> int:
 
 def parse_block(
     data: bytes, first_line: int, dimension: int, where: str, findings: Findings
-) -> tuple[list[bytes], Floats, list[Fault]]:
+) -> tuple[list[bytes], Floats, list[Problem]]:
     """Parse whole lines: their words, vectors and errors."""
     if plain := parse_plain(data, dimension):
         return *plain, []
@@ -272,8 +272,8 @@ def parse_block(
     for number, line in enumerate(data.removesuffix(b"\n").split(b"\n") if data else [], first_line):
         try:
             word, numbers, odd = _parse_line(line, dimension)
-        except gate.UnfitError as error:
-            faults.append(Fault(where, number, *error.args))
+        except validation.InvalidError as error:
+            faults.append(Problem(where, number, *error.args))
             continue
         if odd is not None:
             findings.odd.append((number, odd))
@@ -317,7 +317,7 @@ def _parse_line(line: bytes, dimension: int) -> tuple[bytes, list[float] | None,
     """Return the word and the numbers of a line, None if it is left out, and what is odd about it.
 
     Raises:
-        UnfitError: With what is wrong, and what to do.
+        InvalidError: With what is wrong, and what to do.
     """
     before, *fields = line.strip().rsplit(None, dimension) or [b""]
     if not before:
@@ -327,14 +327,16 @@ def _parse_line(line: bytes, dimension: int) -> tuple[bytes, list[float] | None,
         if numbers is None:
             wrong = next(text for text in fields if _to_floats([text]) is None)
             shown = wrong[:40].decode(errors="replace")
-            raise gate.UnfitError(f"{shown!r} is not a finite number", "correct the number, or take the line out")
+            raise validation.InvalidError(
+                f"{shown!r} is not a finite number", "correct the number, or take the line out"
+            )
         if not _are_utf8([before]):
             return before, None, "with a word that is not UTF-8"
         return before, numbers, _JOINED if _count_trailing_numbers(before.split()) else None
     if len(fields) == dimension - 1 and line[:1].isspace() and _to_floats([before, *fields]) is not None:
         return b"", None, "without a word"
     what = f"{len(fields)} numbers where {dimension} are expected"
-    raise gate.UnfitError(what, f"give every word {dimension} numbers, or take the line out")
+    raise validation.InvalidError(what, f"give every word {dimension} numbers, or take the line out")
 
 
 def _to_floats(fields: list[bytes]) -> list[float] | None:
@@ -357,20 +359,20 @@ def _are_utf8(words: list[bytes]) -> bool:
 
 def _read_matrix(path: Path, vocabulary: Path, findings: Findings) -> Iterator[WordRows]:
     remedy = "save a two-dimensional array of floats with numpy.save"
-    matrix: Matrix = gate.read_array(path, None, remedy, None)
+    matrix: Matrix = validation.read_array(path, None, remedy, None)
     if matrix.ndim != 2 or not np.issubdtype(matrix.dtype, np.floating) or matrix.dtype.itemsize > 8 or not matrix.size:
         what = f"holds an array of type {matrix.dtype} and shape {matrix.shape}"
-        raise DataError(Fault(str(path), None, what, remedy))
+        raise DataError(Problem(str(path), None, what, remedy))
     remedy = "give every row its word, one a line"
-    lines = gate.read_bytes(vocabulary, remedy).removeprefix(_BYTE_ORDER_MARK).removesuffix(b"\n").split(b"\n")
+    lines = validation.read_bytes(vocabulary, remedy).removeprefix(_BYTE_ORDER_MARK).removesuffix(b"\n").split(b"\n")
     words = [line.removesuffix(b"\r") for line in lines]
     if len(words) != len(matrix):
         findings.odd += [(line, "blank") for line, word in enumerate(words, 1) if not word.strip()]
         words = [word for word in words if word.strip()]
     if len(words) != len(matrix):
         what = f"{len(words)} words for the {len(matrix)} rows of {path.name}"
-        raise DataError(Fault(str(vocabulary), None, what, remedy))
-    faults: list[Fault] = []
+        raise DataError(Problem(str(vocabulary), None, what, remedy))
+    faults: list[Problem] = []
     sound = 0
     for start in range(0, len(matrix), _ROWS):
         rows = matrix[start : start + _ROWS]
@@ -387,7 +389,7 @@ def _read_matrix(path: Path, vocabulary: Path, findings: Findings) -> Iterator[W
 
 def _read_word2vec(path: Path, findings: Findings) -> Iterator[WordRows]:
     what = "is cut short, or is not in the word2vec binary format"
-    broken = DataError(Fault(str(path), None, what, "get the file again, or give the vectors as text"))
+    broken = DataError(Problem(str(path), None, what, "get the file again, or give the vectors as text"))
     with _open_stream(path) as stream:
         data = _read_chunk(stream, max(_LONGEST_HEADER, _READ_BYTES), str(path))
         place = data.find(b"\n", 0, _LONGEST_HEADER) + 1
@@ -444,7 +446,7 @@ def _sound_rows(words: list[bytes], rows: Matrix, start: int, findings: Findings
     return [words[row] for row in kept], rows[kept]
 
 
-def _number_faults(rows: Matrix, path: Path, start: int) -> list[Fault]:
+def _number_faults(rows: Matrix, path: Path, start: int) -> list[Problem]:
     what, remedy = "a number of this row is not finite", "correct the row, or take it out"
     infinite = np.flatnonzero(~np.isfinite(rows).all(axis=1)).tolist()
-    return [Fault(str(path), start + row + 1, what, remedy) for row in infinite]
+    return [Problem(str(path), start + row + 1, what, remedy) for row in infinite]

@@ -34,11 +34,11 @@ from typing import TYPE_CHECKING, Any, Protocol
 import numpy as np
 import numpy.typing as npt
 
-from dialeval.core import gate
+from dialeval.core import validation
 from dialeval.core.arguments import checked
 from dialeval.core.arrays import Floats
 from dialeval.core.columns import DIGEST_LENGTH
-from dialeval.core.errors import DataError, Fault, SettingError
+from dialeval.core.errors import DataError, Problem, SettingError
 from dialeval.core.files import check_writable
 from dialeval.io.packs import PACK_SOURCES, building, cache_folder, discard, installed_pack, sha256_of
 from dialeval.io.vector_files import Findings, Matrix, read_vectors, source_files
@@ -96,14 +96,14 @@ class _Entry:
     matrix: Matrix
 
     def look_up(self, words: Sequence[str]) -> tuple[Floats, npt.NDArray[np.bool_]]:
-        """Return what `Embeddings.vectors_for` returns; UnfitError where a row is not as it was written."""
+        """Return what `Embeddings.vectors_for` returns; InvalidError where a row is not as it was written."""
         keys = _hash_words(words)
         at = np.minimum(np.searchsorted(self.keys, keys), len(self.keys) - 1)
         known = self.keys[at] == keys
         found = self.index[at[known]]
         read = self.matrix[found["row"]]
         if _check_rows(read, found["row"]) != found["check"].tolist():
-            raise gate.UnfitError("matrix.bin is damaged")
+            raise validation.InvalidError("matrix.bin is damaged")
         vectors = np.zeros((len(words), self.matrix.shape[1]))
         vectors[known] = read
         return vectors, known
@@ -135,18 +135,18 @@ class Embeddings:
 
     def words(self) -> list[str]:
         """Return the distinct words in the order of their rows."""
-        return gate.read_json(self._entry.folder / "words.json", list[str], _REMEDY)
+        return validation.read_json(self._entry.folder / "words.json", list[str], _REMEDY)
 
     def vectors_for(self, words: Sequence[str]) -> tuple[Floats, npt.NDArray[np.bool_]]:
         """Return one row per word, and whether the word is known; the row of an unknown word is zero."""
         for loaded_again in (False, True):
             try:
                 return self._entry.look_up(words)
-            except gate.UnfitError as error:
+            except validation.InvalidError as error:
                 if loaded_again:  # else another process may have made the entry anew
                     self._discard(self._entry.folder, error)
                 self._entry = self._load(self.digest)
-        with gate.explained(self._entry.folder, "run again: it is then made anew"):
+        with validation.explained(self._entry.folder, "run again: it is then made anew"):
             return self._entry.look_up(words)
 
     def _load(self, digest: str | None) -> _Entry:
@@ -158,12 +158,12 @@ class Embeddings:
         if folder.exists():
             try:
                 entry = _open_entry(folder)
-            except (DataError, OSError, gate.UnfitError) as error:
+            except (DataError, OSError, validation.InvalidError) as error:
                 self._discard(folder, error)
         entry = entry or self._build(folder, files, stamp)
         if digest not in (None, entry.facts.content):
             what, remedy = "the file has changed since the run began", "run again when nothing writes to it"
-            raise DataError(Fault(self.name, None, what, remedy))
+            raise DataError(Problem(self.name, None, what, remedy))
         return entry
 
     def _discard(self, folder: Path, reason: object) -> None:
@@ -173,12 +173,12 @@ class Embeddings:
     def _build(self, folder: Path, files: Sequence[Path], stamp: list[list[int]]) -> _Entry:
         if self._sha256 is not None and (sha256 := sha256_of(self._path)) != self._sha256:
             what, remedy = f"SHA-256 {sha256} instead of {self._sha256}", "run: dialeval data remove, then: data add"
-            raise DataError(Fault(str(self._path), None, what, remedy))
+            raise DataError(Problem(str(self._path), None, what, remedy))
         with building(folder) as unfinished:
             _write_entry(unfinished, self._path)
             if _stamp(files) != stamp:
                 what, remedy = "the file changed while it was read", "run again when nothing writes to it"
-                raise DataError(Fault(str(self._path), None, what, remedy))
+                raise DataError(Problem(str(self._path), None, what, remedy))
         with suppress(SettingError):  # a cache that may only be read
             forget(self._path, _OLD_SECONDS)
         return _open_entry(folder)
@@ -224,23 +224,23 @@ def _write_entry(folder: Path, source: Path) -> None:
         "warning": findings.warning(),
         "files": {name: zlib.crc32((folder / name).read_bytes()) for name in _CHECKED},
     }
-    (folder / "entry.json").write_bytes(gate.with_digest(facts))
+    (folder / "entry.json").write_bytes(validation.with_digest(facts))
 
 
 def _open_entry(folder: Path) -> _Entry:
-    """Map the files of an entry; DataError, OSError or UnfitError where they are not whole."""
+    """Map the files of an entry; DataError, OSError or InvalidError where they are not whole."""
     from dialeval.io.schemas import VectorEntry
 
-    document = gate.read_json(folder / "entry.json", dict[str, Any], _REMEDY)
-    gate.check_digest(document)
-    facts = gate.fitting(document, VectorEntry, str(folder / "entry.json"), _REMEDY)
+    document = validation.read_json(folder / "entry.json", dict[str, Any], _REMEDY)
+    validation.check_digest(document)
+    facts = validation.fitting(document, VectorEntry, str(folder / "entry.json"), _REMEDY)
     for name in _CHECKED:
-        if zlib.crc32(gate.read_bytes(folder / name, _REMEDY)) != facts.files.get(name):
-            raise gate.UnfitError(f"{name} is damaged")
-    index = gate.read_array(folder / "index.npy", _INDEX, _REMEDY)
+        if zlib.crc32(validation.read_bytes(folder / name, _REMEDY)) != facts.files.get(name):
+            raise validation.InvalidError(f"{name} is damaged")
+    index = validation.read_array(folder / "index.npy", _INDEX, _REMEDY)
     if not len(index) or not 0 <= index["row"].min() <= index["row"].max() < facts.shape[0]:
-        raise gate.UnfitError("words are not where they should be")
-    matrix: Matrix = gate.mapped_array(folder / "matrix.bin", facts.dtype, facts.shape, _REMEDY)
+        raise validation.InvalidError("words are not where they should be")
+    matrix: Matrix = validation.mapped_array(folder / "matrix.bin", facts.dtype, facts.shape, _REMEDY)
     return _Entry(folder, facts, np.ascontiguousarray(index["key"]), index, matrix)
 
 
@@ -345,7 +345,7 @@ def load_embeddings(source: str | os.PathLike[str]) -> Embeddings | Subwords:
         return _load_file(path, path.name)
     if path.suffix or len(path.parts) > 1 or not isinstance(source, str):
         what = "is a folder, not a file of word vectors" if path.is_dir() else "no such file"
-        raise DataError(Fault(name, None, what, "give a file of word vectors or the name of a data pack"))
+        raise DataError(Problem(name, None, what, "give a file of word vectors or the name of a data pack"))
     choices = [*PACK_SOURCES, _WORDLLAMA]
     close = get_close_matches(name, choices, 1)
     hint = f"did you mean {close[0]}?" if close else f"give a file or one of {', '.join(choices)}"
@@ -364,7 +364,7 @@ def _load_file(path: Path, name: str, sha256: str | None = None) -> Embeddings:
     try:
         return Embeddings(path, name, sha256)
     except PermissionError as error:
-        raise DataError(Fault(str(path), None, "must not be read", "give yourself the right to read it")) from error
+        raise DataError(Problem(str(path), None, "must not be read", "give yourself the right to read it")) from error
 
 
 class Subwords:

@@ -31,7 +31,7 @@ from typing import Any, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
-from dialeval.core import gate
+from dialeval.core import validation
 from dialeval.core.arrays import Floats, Ints
 from dialeval.core.batch import Batch, Need
 from dialeval.core.columns import DIGEST_LENGTH
@@ -190,13 +190,13 @@ def load(folder: str | os.PathLike[str]) -> Weights:
 
     remedy = "give a folder that `dialeval adem train` wrote, or copy it again"
     judge, facts, tensors = load_weights(folder, schemas.Judge, remedy)
-    with gate.explained(Path(folder) / "judge.safetensors", remedy):
-        size = len(gate.tensor(tensors, "response", (None,)))
+    with validation.explained(Path(folder) / "judge.safetensors", remedy):
+        size = len(validation.tensor(tensors, "response", (None,)))
         shapes = {name: (None,) if name == "response" else (size, None) for name in _TENSORS}
-        found = {name: gate.tensor(tensors, name, shape).astype(np.float64) for name, shape in shapes.items()}
+        found = {name: validation.tensor(tensors, name, shape).astype(np.float64) for name, shape in shapes.items()}
         for side in ("context", "reference"):
             if found[f"{side}_left"].shape != found[f"{side}_right"].shape:
-                raise gate.UnfitError(f"{side}_left and {side}_right have different shapes")
+                raise validation.InvalidError(f"{side}_left and {side}_right have different shapes")
     return Weights(
         judge.kind,
         judge.identity,

@@ -27,7 +27,7 @@ import torch
 from torch import Tensor, nn
 
 from dialeval.core.arrays import Floats
-from dialeval.core.errors import DataError, DialevalError, Fault, SettingError
+from dialeval.core.errors import DataError, DialevalError, Problem, SettingError
 from dialeval.io.packs import Progress
 from dialeval.io.schemas import Model
 from dialeval.judges.folder import load_weights, save_weights
@@ -139,7 +139,7 @@ class Trainer:
         remedy = "give a folder that `save` of this model wrote"
         if Path(folder).is_file():
             what = "is a file; weights are read from safetensors and JSON in a folder, never from a pickle"
-            raise DataError(Fault(str(folder), None, what, remedy))
+            raise DataError(Problem(str(folder), None, what, remedy))
         document, _, tensors = load_weights(folder, Model, remedy, cls.kind)
         try:
             model = cls._from_settings(document.settings, device)
@@ -150,7 +150,7 @@ class Trainer:
         except Exception as error:  # whatever PyTorch raises for settings and weights that do not fit
             reason = " ".join(f"{type(error).__name__}: {error}".split())
             what = f"holds no model of the kind {cls.kind} ({reason})"[:300]
-            raise DataError(Fault(str(folder), None, what, remedy)) from None
+            raise DataError(Problem(str(folder), None, what, remedy)) from None
 
     def fit(
         self,

@@ -1,36 +1,11 @@
-"""BLEU-n: how many of the response's n-grams, up to n words long, its references share.
-
-    bleu-n = BP * exp(sum over orders i <= n of w_i * log p_i)
-
-with clipped precisions p_i against all references of a row and the brevity penalty BP against the closest reference
-length. `bleu_counts` has the counts, `smoothing` the formulas. Which paper's number it is:
-
-- `bleu-1` to `bleu-4` (`by=nltk`) are the mean of sentence BLEU that dialog-eval and papers after it print: nltk's
-  `sentence_bleu`, smoothing method `smooth`. All four orders are smoothed together and those above n have weight 0,
-  which matters to methods 5 to 7. The weights are 1; 0.5 each; 0.33 each, so that bleu-3 has a sum of 0.99 as in the
-  original; 0.25 each.
-- `bleu(per=corpus,tokenizer=13a)` is what papers on translation, and most others, print as BLEU: sacreBLEU's corpus
-  BLEU with its defaults, from 0 to 1. The counts of all responses are added up first. With `zh`, `ja`, `intl`, `char`
-  or, as its `none`, `words.1` it is sacreBLEU's under that tokenizer; the signature holds sacreBLEU's own.
-- `bleu(by=sacre)` is the mean of sacreBLEU's sentence BLEU, from 0 to 1: NIST smoothing, equal weights over the orders
-  of which the response has an n-gram.
-
-Papers: Papineni et al. 2002, "BLEU: a Method for Automatic Evaluation of Machine Translation", ACL; Chen and Cherry
-2014, "A Systematic Comparison of Smoothing Techniques for Sentence-Level BLEU", WMT; Post 2018, "A Call for Clarity in
-Reporting BLEU Scores", WMT.
-
-Edge cases: an empty response and a response without a common word score 0, an empty reference is a reference of no
-words, and a row without any reference is not scored. Under smoothing method 6 a response with a common word but no
-common trigram is not scored; dialog-eval ends with an AssertionError there. Methods 5 and 7 may exceed 1. Under
-`per=corpus` the items are sacreBLEU's sentence BLEU; of rows without a reference nothing is added up.
-"""
+"""BLEU as nltk, sacreBLEU and nlg-eval define it; `bleu_counts` has the counts and the formulas."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Literal
+from typing import Literal, get_args
 
 import numpy as np
 
@@ -67,7 +42,34 @@ ABOVE_ONE = (5, 7)
 
 @dataclass(frozen=True)
 class Bleu(CountMetric):
-    """Shared n-grams: the mean sentence BLEU of dialog-eval; bleu(per=corpus,tokenizer=13a) is sacreBLEU's."""
+    """Shared n-grams: the mean sentence BLEU of dialog-eval; bleu(per=corpus,tokenizer=13a) is sacreBLEU's.
+
+    BLEU-n: how many of the response's n-grams, up to n words long, its references share.
+
+        bleu-n = BP * exp(sum over orders i <= n of w_i * log p_i)
+
+    with clipped precisions p_i against all references of a row and the brevity penalty BP against the closest reference
+    length. `bleu_counts` has the counts, `smoothing` the formulas. Which paper's number it is:
+
+    - `bleu-1` to `bleu-4` (`by=nltk`) are the mean of sentence BLEU that dialog-eval and papers after it print: nltk's
+      `sentence_bleu`, smoothing method `smooth`. All four orders are smoothed together and those above n have weight 0,
+      which matters to methods 5 to 7. The weights are 1; 0.5 each; 0.33 each, so that bleu-3 has a sum of 0.99 as in
+      the original; 0.25 each.
+    - `bleu(per=corpus,tokenizer=13a)` is what papers on translation, and most others, print as BLEU: sacreBLEU's corpus
+      BLEU with its defaults, from 0 to 1. The counts of all responses are added up first. With `zh`, `ja`, `intl`,
+      `char` or, as its `none`, `words.1` it is sacreBLEU's under that tokenizer; the signature holds sacreBLEU's own.
+    - `bleu(by=sacre)` is the mean of sacreBLEU's sentence BLEU, from 0 to 1: NIST smoothing, equal weights over the
+      orders of which the response has an n-gram.
+
+    Papers: Papineni et al. 2002, "BLEU: a Method for Automatic Evaluation of Machine Translation", ACL; Chen and Cherry
+    2014, "A Systematic Comparison of Smoothing Techniques for Sentence-Level BLEU", WMT; Post 2018, "A Call for Clarity
+    in Reporting BLEU Scores", WMT.
+
+    Edge cases: an empty response and a response without a common word score 0, an empty reference is a reference of no
+    words, and a row without any reference is not scored. Under smoothing method 6 a response with a common word but no
+    common trigram is not scored; dialog-eval ends with an AssertionError there. Methods 5 and 7 may exceed 1. Under
+    `per=corpus` the items are sacreBLEU's sentence BLEU; of rows without a reference nothing is added up.
+    """
 
     family = "bleu"
     presets = {"bleu-1": {"n": 1}, "bleu-2": {"n": 2}, "bleu-3": {"n": 3}, "bleu-4": {"n": 4}}
@@ -102,10 +104,6 @@ class Bleu(CountMetric):
         return plain.with_fields(smooth="exp") if self.by == "sacre" else plain
 
     @property
-    def of_corpus(self) -> bool:
-        return self.per == "corpus"
-
-    @property
     def width(self) -> int:
         return 2 * self.n + 4
 
@@ -138,3 +136,63 @@ class Bleu(CountMetric):
         if self.by == "sacre":
             return sacre_bleu(counts, logs, self.n)
         return weighted_bleu(counts, logs, WEIGHTS[self.n])
+
+
+TINY, SMALL = 1e-15, 1e-9
+"""What coco-caption adds to matches and to n-grams, so that no precision is 0 or divided by 0."""
+
+
+@dataclass(frozen=True)
+class NlgBleu(CountMetric):
+    """Shared n-grams: the BLEU that nlg-eval and coco-caption print, and papers that used these.
+
+    BLEU as nlg-eval computes it: that of coco-caption, without smoothing but for two constants.
+
+        p_i = (clipped matches of order i + 1e-15) / (n-grams of order i + 1e-9)
+        nlg-bleu-n = (p_1 * ... * p_n)^(1/n) * BP
+        BP = exp(1 - 1 / ratio) if ratio < 1, else 1
+        ratio = (words of the response + 1e-15) / (closest reference + 1e-9)
+
+    It is the BLEU of papers that used nlg-eval or coco-caption, among them most that correlate BLEU with judgments of
+    dialogue by people; it is not sacreBLEU's (`bleu(per=corpus,tokenizer=13a)`). One value per response and then the
+    mean (`per=response`), or the value of the summed counts (`per=corpus`), which is the one that nlg-eval prints for a
+    file. Words are split at white space and keep their case, as there.
+
+    An order without a match multiplies the value by about 1e-15 rather than 0: of two responses without a common
+    four-gram the shorter one stands above the other by its fewer n-grams alone. That is of no consequence to a mean,
+    but it is what rank correlations with this BLEU are partly made of.
+
+    Papers: Papineni et al. 2002, "BLEU: a Method for Automatic Evaluation of Machine Translation", ACL; Chen et al.
+    2015, "Microsoft COCO Captions: Data Collection and Evaluation Server"; Sharma et al. 2017, "Relevance of
+    Unsupervised Metrics in Task-Oriented Dialogue for Evaluating Natural Language Generation".
+
+    Edge cases: an empty response scores 0, an empty reference is a reference of no words, a row without any reference
+    is not scored.
+    """
+
+    family = "nlg-bleu"
+    presets = {f"nlg-bleu-{n}": {"n": n} for n in get_args(Order)}
+    needs = frozenset({Need.RESPONSE, Need.REFERENCE})
+    better = "higher"
+    bounds = (0.0, 1.0)
+
+    n: Order = 4
+    per: Per = "response"
+    tokenizer: Tokenizer = DEFAULT
+
+    @property
+    def width(self) -> int:
+        return 2 + 2 * self.n
+
+    def row_counts(self, batch: Batch) -> tuple[Ints, Flags]:
+        counts = bleu_counts(batch, self.tokenizer)
+        lengths = (counts.response_lengths, counts.reference_lengths)
+        columns = np.column_stack((*lengths, counts.matches[:, : self.n], counts.totals[:, : self.n]))
+        return columns, counts.reference_lengths != NO_REFERENCE
+
+    def formula(self, counts: Ints | Floats) -> Floats:
+        length, reference, matches, totals = np.split(counts, (1, 2, 2 + self.n), axis=1)
+        product = ((matches + TINY) / (totals + SMALL)).prod(axis=1)
+        shortness = (reference[:, 0] + SMALL) / (length[:, 0] + TINY)
+        values: Floats = product ** (1 / self.n) * np.exp(np.minimum(1 - shortness, 0))
+        return values

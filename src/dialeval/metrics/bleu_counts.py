@@ -22,9 +22,8 @@ ends in it occurs are those bits and the shifted ones of the n-gram before. The 
 each other in the bytes of another integer, so that one subtraction compares them. `match_long_texts` takes any length
 in linear time: it numbers the n-grams of the response in an exact hash table, order by order.
 
-A text is the words `ids[offsets[text]:offsets[text + 1]]`. For `match_long_texts` the references of a row are the texts
-`lists[row]` to `lists[row + 1]`, laid out the same way; `match_short_texts` takes queries. Kernels allocate nothing
-(that would double their compile time); scratch comes from the caller.
+A text is the words `ids[offsets[text]:offsets[text + 1]]`. The references of a row are the texts `lists[row]` to
+`lists[row + 1]`. Kernels allocate nothing (that would double their compile time); scratch comes from the caller.
 """
 
 from __future__ import annotations
@@ -36,7 +35,6 @@ from dataclasses import dataclass
 from typing import Literal
 
 import numpy as np
-import numpy.typing as npt
 from numpy import int64, uint64
 
 from dialeval.core.arrays import Floats, Ints
@@ -70,11 +68,12 @@ class BleuCounts:
     @classmethod
     def of(cls, responses: TokenColumn, references: TokenColumn, lists: Ints) -> BleuCounts:
         """The counts of responses; the references of row `i` are the texts `lists[i]` to `lists[i + 1]`."""
-        rows = np.arange(len(responses) + 1)  # each row is a query of one response and one group of references
         # Column-major: the formulas then work on one contiguous array per order.
         matches = np.empty((len(responses), ORDERS), np.int64, order="F")
-        texts = (responses.ids, responses.offsets, rows, references.ids, references.offsets, lists, rows)
-        closest, long = match_short(texts, matches)
+        closest, rest = np.empty(len(responses), np.int64), np.empty(len(responses), np.int64)
+        scratch = (np.empty(SHORT, np.int32), np.empty(SHORT, np.uint64), np.empty(SHORT, np.uint64))
+        texts = (responses.ids, responses.offsets, references.ids, references.offsets, lists)
+        long = rest[: match_short_texts(texts, scratch, matches, closest, rest)]
         if len(long):
             match_long(long, responses, references, lists, matches)
         lengths = responses.lengths
@@ -83,17 +82,6 @@ class BleuCounts:
 
     def __len__(self) -> int:
         return len(self.response_lengths)
-
-
-def match_short(texts: tuple[npt.NDArray[np.integer], ...], matches: Ints) -> tuple[Ints, Ints]:
-    """Fill `matches` of pairs of short texts, laid out as the kernel takes them.
-
-    Returns the closest reference length of every pair, and the numbers of the pairs that have a longer text.
-    """
-    closest, rest = np.empty(len(matches), np.int64), np.empty(len(matches), np.int64)
-    words, ranks, hits = (np.empty(SHORT, kind) for kind in (np.int32, np.uint64, np.uint64))
-    left = match_short_texts(texts, words, ranks, hits, matches, closest, rest)
-    return closest, rest[:left]
 
 
 def match_long(rows: Ints, responses: TokenColumn, references: TokenColumn, lists: Ints, matches: Ints) -> None:
@@ -212,48 +200,28 @@ def clipped_matches(ids, start, length, reference_ids, reference_offsets, first,
 
 
 @kernel
-def match_short_texts(texts, words, ranks, hits, matches, closest, rest):  # type: ignore[no-untyped-def]
-    """Fill `matches` of pairs of short texts, `closest` (reference length, -1 if there is none) of all pairs.
+def match_short_texts(texts, scratch, matches, closest, rest):  # type: ignore[no-untyped-def]
+    """Fill `matches` of rows of short texts, and `closest` (reference length, -1 if there is none) of all rows.
 
-    `texts` lays out queries: query `q` has the texts `lists[q]` to `lists[q + 1]` and the groups of references
-    `group_lists[q]` to `group_lists[q + 1]`; each text and each group of a query are a pair. A response and its
-    references are a query with one text and one group. The numbers of pairs with a long text go into `rest`; gives how
-    many those are. `words`, `ranks` and `hits` are scratch for `SHORT` words each.
+    The numbers of rows with a long text go into `rest`; gives how many those are. `scratch` has room for the words,
+    ranks and hits of `SHORT` words.
     """
-    ids, offsets, lists, reference_ids, reference_offsets, groups, group_lists = texts
+    ids, offsets, reference_ids, reference_offsets, lists = texts
+    words, ranks, hits = scratch
     left = 0
-    pair = 0
-    for query in range(lists.shape[0] - 1):
-        for text in range(lists[query], lists[query + 1]):
-            start = offsets[text]
-            length = offsets[text + 1] - start
-            if length <= SHORT:
-                rank_ngrams(ids, start, length, words, ranks)
-            for group in range(group_lists[query], group_lists[query + 1]):
-                first = groups[group]
-                last = groups[group + 1]
-                closest[pair], longest = closest_length(length, reference_offsets, first, last)
-                if longest > SHORT:
-                    rest[left] = pair
-                    left += 1
-                else:
-                    total = clipped_matches(
-                        ids, start, length, reference_ids, reference_offsets, first, last, words, ranks, hits
-                    )
-                    for order in range(ORDERS):
-                        matches[pair, order] = (total >> uint64(8 * order)) & uint64(0xFF)
-                pair += 1
+    for row in range(offsets.shape[0] - 1):
+        start, first, last = offsets[row], lists[row], lists[row + 1]
+        length = offsets[row + 1] - start
+        closest[row], longest = closest_length(length, reference_offsets, first, last)
+        if longest > SHORT:
+            rest[left] = row
+            left += 1
+            continue
+        rank_ngrams(ids, start, length, words, ranks)
+        total = clipped_matches(ids, start, length, reference_ids, reference_offsets, first, last, words, ranks, hits)
+        for order in range(ORDERS):
+            matches[row, order] = (total >> uint64(8 * order)) & uint64(0xFF)
     return left
-
-
-@kernel
-def slot_of(keys, shift, key):  # type: ignore[no-untyped-def]
-    """The slot of an n-gram: it holds the n-gram, or -1."""
-    mask = (uint64(1) << (uint64(64) - shift)) - uint64(1)
-    slot = (uint64(key ^ (key >> WORD_BITS)) * _ODD) >> shift
-    while keys[slot] != key and keys[slot] >= 0:
-        slot = (slot + uint64(1)) & mask
-    return slot
 
 
 @kernel

@@ -18,17 +18,6 @@ Papers: Popović 2015, "chrF: character n-gram F-score for automatic MT evaluati
 helping character n-grams", WMT.
 
 Edge cases: an empty response and an empty reference score 0; a row without any reference is not scored.
-
-Kernel: clipped n-gram matches of pairs of texts in characters.
-
-The places at which a character occurs in the shorter text are bits, in blocks of 64. The places at which the n-gram
-that ends in a character of the longer text occurs are the places of the character, and those of the n-gram before it,
-shifted by one. Of these the first that is not taken yet is taken. An n-gram so takes as many places as the text with
-fewer of it has, which is the clipping of BLEU, and different n-grams have different places: the matches of an order are
-the places that are taken in the end. Where an n-gram does not occur, no longer one that ends in the same character
-does, so most characters look at a few orders only.
-
-Layout of texts as in `bleu_kernel`, with one reference for each response; scratch comes from the caller.
 """
 
 from __future__ import annotations
@@ -80,10 +69,6 @@ class Chrf(CountMetric):
             raise SettingError(f"chrf counts n-grams of some order; n={self.n} with words={self.words} is not possible")
         if not 0 <= self.beta < np.inf:
             raise SettingError(f"chrf weighs recall beta times as much as precision; beta={self.beta} is not possible")
-
-    @property
-    def of_corpus(self) -> bool:
-        return self.per == "corpus"
 
     @property
     def width(self) -> int:
@@ -203,6 +188,17 @@ def _without_punctuation(word: str) -> list[str]:
         return [word[0], word[1:]]
     return [word]
 
+
+# Kernel: clipped n-gram matches of pairs of texts in characters.
+#
+# The places at which a character occurs in the shorter text are bits, in blocks of 64. The places at which the n-gram
+# that ends in a character of the longer text occurs are the places of the character, and those of the n-gram before it,
+# shifted by one. Of these the first that is not taken yet is taken. An n-gram so takes as many places as the text with
+# fewer of it has, which is the clipping of BLEU, and different n-grams have different places: the matches of an order
+# are the places that are taken in the end. Where an n-gram does not occur, no longer one that ends in the same
+# character does, so most characters look at a few orders only.
+#
+# Layout of texts as in `bleu_counts`, with one reference for each response; scratch comes from the caller.
 
 _STRIDE, _WIDTH = np.uint64(BLOCKS), np.uint64(BLOCK)
 _LAST = np.uint64(BLOCK - 1)

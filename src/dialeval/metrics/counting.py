@@ -23,7 +23,7 @@ from dialeval.core.batch import Batch
 from dialeval.core.contributions import Resamples, RowSums
 from dialeval.core.exact import BySize, ClusterError, Moments, by_size, check_clusters, formula_error, merged
 from dialeval.core.fold import Estimate, Metric, Partial
-from dialeval.core.gate import UnfitError
+from dialeval.core.validation import InvalidError
 
 Per = Literal["corpus", "response"]
 Flags = npt.NDArray[np.bool_]
@@ -40,12 +40,12 @@ class SummedCounts:
 
     @classmethod
     def from_plain(cls, counts: tuple[int, ...], moments: Moments, clusters: BySize) -> SummedCounts:
-        """Counts out of a file; UnfitError where they are none."""
+        """Counts out of a file; InvalidError where they are none."""
         check_clusters(clusters, len(counts), moments.scored)
         if any(type(each) is not int or not 0 <= each < 1 << 62 for each in counts):
-            raise UnfitError("a count is no count")
+            raise InvalidError("a count is no count")
         if any(abs(each) >= 1 << 200 for sums in clusters.values() for each in sums):
-            raise UnfitError("sums of clusters are beyond all counts")
+            raise InvalidError("sums of clusters are beyond all counts")
         return cls(counts, moments, clusters)
 
 
@@ -58,8 +58,8 @@ class CountMetric(Metric[SummedCounts]):
 
     @property
     def of_corpus(self) -> bool:
-        """Whether the value of all rows together is reported, and not the mean over rows."""
-        return True
+        """Whether the value of all rows together is reported, and not the mean over rows (a setting `per=response`)."""
+        return getattr(self, "per", "corpus") == "corpus"
 
     @property
     @abstractmethod

@@ -70,10 +70,6 @@ class Distinct(Metric[DistinctState]):
         if self.n < 1:
             raise SettingError(f"distinct counts n-grams of at least one word; n={self.n} is not possible")
 
-    @property
-    def wants(self) -> frozenset[Need]:
-        return frozenset({Need.VOCABULARY}) if self.oov == "unk" else frozenset()
-
     def empty(self) -> DistinctState:
         return DistinctState(NgramCounts.empty(self.n), Moments())
 

@@ -1,25 +1,8 @@
-"""Embedding similarity: how close a response is to its reference in meaning, by word vectors.
-
-    embedding-average = cosine of the weighted averages of the two texts' word vectors
-    embedding-extrema = cosine of the two vectors of per-dimension extremes
-    embedding-greedy  = (m(response, reference) + m(reference, response)) / 2, where m(a, b) is the mean over the words
-                        of a of the largest cosine with a word of b, at least 0
-
-`vectors` says how a text becomes a vector: only words with a vector count, and words that are frequent in the training
-text weigh less in the average. With several references the best one counts.
-
-Papers: Liu et al. 2016, "How NOT To Evaluate Your Dialogue System", EMNLP; Forgues et al. 2014, "Bootstrapping Dialog
-Systems with Word Embeddings" (extrema); Rus and Lintean 2012, "A Comparison of Greedy and Optimal Assessment of Natural
-Language Student Input Using Word-to-Word Similarity Metrics", BEA (greedy).
-
-Edge cases: a text without a known word, or whose vector is zero, cannot be compared: the row is not scored. In the
-greedy matching words with a zero vector do not count, a negative cosine counts as 0, and a side that comes to exactly
-0 leaves the row without a score. With `oov=unk` (`-m dialog-eval`) all of it as in dialog-eval; there a word2vec header
-or a short line in the vector file ends the run.
-"""
+"""Similarity in meaning by vectors of words and word pieces: embedding metrics, coherence, greedy matching."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal, TypeAlias
 
@@ -31,6 +14,7 @@ from dialeval.core.columns import TokenColumn
 from dialeval.core.fold import Bounds, RowMetric
 from dialeval.core.kernels import kernel
 from dialeval.core.signature import Signature
+from dialeval.metrics.encoder import ShippedEncoder
 from dialeval.metrics.word_resources import KnownWords, Mask, TrainText, VectorTable
 from dialeval.text.resampled import NgramValues
 from dialeval.text.tokenizers import DEFAULT, Oov, Tokenizer, tokens
@@ -278,7 +262,27 @@ def greedy_matches(batch: Batch, owners: Ints, tokenizer: Tokenizer, oov: Oov) -
 
 @dataclass(frozen=True)
 class Embedding(RowMetric):
-    """Closeness of response and reference in meaning, by word vectors."""
+    """Closeness of response and reference in meaning, by word vectors.
+
+    Embedding similarity: how close a response is to its reference in meaning, by word vectors.
+
+        embedding-average = cosine of the weighted averages of the two texts' word vectors
+        embedding-extrema = cosine of the two vectors of per-dimension extremes
+        embedding-greedy  = (m(response, reference) + m(reference, response)) / 2
+        m(a, b)           = mean over the words of a of the largest cosine with a word of b, at least 0
+
+    `vectors` says how a text becomes a vector: only words with a vector count, and words that are frequent in the
+    training text weigh less in the average. With several references the best one counts.
+
+    Papers: Liu et al. 2016, "How NOT To Evaluate Your Dialogue System", EMNLP; Forgues et al. 2014, "Bootstrapping
+    Dialog Systems with Word Embeddings" (extrema); Rus and Lintean 2012, "A Comparison of Greedy and Optimal Assessment
+    of Natural Language Student Input Using Word-to-Word Similarity Metrics", BEA (greedy).
+
+    Edge cases: a text without a known word, or whose vector is zero, cannot be compared: the row is not scored. In the
+    greedy matching words with a zero vector do not count, a negative cosine counts as 0, and a side that comes to
+    exactly 0 leaves the row without a score. With `oov=unk` (`-m dialog-eval`) all of it as in dialog-eval; there a
+    word2vec header or a short line in the vector file ends the run.
+    """
 
     family = "embedding"
     presets = {
@@ -292,10 +296,6 @@ class Embedding(RowMetric):
     by: Literal["average", "extrema", "greedy"] = "average"
     oov: Oov = "self"
     tokenizer: Tokenizer = DEFAULT
-
-    @property
-    def wants(self) -> frozenset[Need]:
-        return frozenset({Need.VOCABULARY}) if self.oov == "unk" else frozenset()
 
     @property
     def bounds(self) -> Bounds:
@@ -321,3 +321,118 @@ class Embedding(RowMetric):
         best = np.full(len(batch), -np.inf)
         np.fmax.at(best, owners, values)
         return np.where(np.isinf(best), np.nan, best)
+
+
+@dataclass(frozen=True)
+class Coherence(RowMetric):
+    """Closeness of the response in meaning to what it answers.
+
+    Coherence: how close a response is in meaning to what it answers.
+
+        coherence = cosine of the weighted averages of the word vectors of the context's last turn and of the response
+
+    The average is that of `embedding-average` (see `vectors`). `turns=all` takes the words of the whole context instead
+    of its last turn; for a file with one line of context per response the two are the same.
+
+    A response that repeats its context is perfectly coherent by this measure: read it together with others.
+
+    Paper: Xu et al. 2018, "Better Conversations by Modeling, Filtering, and Optimizing for Coherence and Diversity",
+    EMNLP.
+
+    Edge cases: a row without a context, a text without a known word, or one whose average is the zero vector, is not
+    scored. With `oov=unk` (`-m dialog-eval`) the same as in dialog-eval.
+    """
+
+    family = "coherence"
+    presets = {"coherence": {}}
+    needs = frozenset({Need.RESPONSE, Need.CONTEXT, Need.EMBEDDINGS, Need.TRAIN})
+    better = "higher"
+    bounds = (-1.0, 1.0)
+    definition = 2
+
+    turns: Literal["last", "all"] = "last"
+    oov: Oov = "self"
+    tokenizer: Tokenizer = DEFAULT
+
+    def signature(self) -> Signature:
+        return super().signature().with_fields(weight=SIF_WEIGHT)
+
+    def score(self, batch: Batch) -> Floats:
+        sides = (Need.CONTEXT, Need.RESPONSE)
+        turns, response = (text_vectors(batch, need, "average", self.tokenizer, self.oov) for need in sides)
+        contexts = batch.contexts()
+        if self.turns == "all":
+            return cosines(_join_texts(turns, contexts.starts, contexts.ends), response, np.arange(len(batch)))
+        if not len(turns.counted):
+            return np.full(len(batch), np.nan)
+        last = np.maximum(contexts.ends - 1, 0)  # of a row without a context some turn, which does not count
+        return np.where(contexts.ends > contexts.starts, cosines(turns, response, last), np.nan)
+
+
+def _join_texts(turns: TextVectors, starts: Ints, ends: Ints) -> TextVectors:
+    """Return one average for all texts of each row: averages weighted by their numbers of words."""
+    vectors, counted = np.empty((len(starts), turns.vectors.shape[1])), np.empty(len(starts), np.int64)
+    sums_of_texts(turns.vectors, turns.counted, starts, ends, vectors, counted)
+    return TextVectors(vectors / np.maximum(counted, 1)[:, None], counted)
+
+
+@dataclass(frozen=True)
+class GreedyMatch(RowMetric):
+    """Closeness of response and reference, word piece by word piece, by vectors in context (BERTScore's formula).
+
+    Greedy matching of contextual vectors: BERTScore's formula on the shipped sentence encoder.
+
+        P = mean over word pieces of the response of the largest cosine with a piece of the reference
+        R = mean over word pieces of the reference of the largest cosine with a piece of the response
+        greedy-match = 2 P R / (P + R)
+
+    The vector of a word piece is that of the encoder's last layer, which has read the whole text. It is not BERTScore:
+    that one takes a middle layer of a larger model (RoBERTa) and often a baseline, so figures do not compare; the
+    formula is the same, without weights by rarity and without rescaling. With several references the best one counts.
+
+    What it is good for: paraphrases that share no word. What it is not: a test of facts. Names and numbers that differ
+    cost little, and any two English sentences are rather close; read it beside its floors (`--anchors`).
+
+    Paper: Zhang et al. 2020, "BERTScore: Evaluating Text Generation with BERT", ICLR.
+
+    Edge cases: the marks of beginning and end are no pieces of their own, but a piece may be nearest to one, as in
+    BERTScore; a negative cosine counts as 0, as it does there in a batch with longer texts. A text without a word piece
+    scores 0; a row without any reference is not scored. Of a long text the first 128 pieces count.
+    """
+
+    family = "greedy-match"
+    presets = {"greedy-match": {}}
+    needs = frozenset({Need.RESPONSE, Need.REFERENCE, Need.ENCODER})
+    costly = True
+    better = "higher"
+    bounds = (0.0, 1.0)
+
+    def score(self, batch: Batch) -> Floats:
+        encoder: ShippedEncoder = batch.resource(Need.ENCODER)
+        references = batch.lists(Need.REFERENCE)
+        here, there = list(batch.texts(Need.RESPONSE)), list(references.values)
+        vectors = _unit_vectors(encoder, [*here, *there])
+        owners = row_numbers(references.offsets)
+        best = np.full(len(here), np.nan)
+        for row, reference in zip(owners.tolist(), there, strict=True):
+            best[row] = np.fmax(best[row], matched(vectors[here[row]], vectors[reference]))
+        return best
+
+
+def matched(response: Floats, reference: Floats) -> float:
+    """Return the F1 of two texts, from their unit vectors, the marks of beginning and end among them."""
+    if len(response) < 3 or len(reference) < 3:
+        return 0.0
+    cosines = np.clip(response @ reference.T, 0, 1)
+    precision, recall = cosines[1:-1].max(axis=1).mean(), cosines[:, 1:-1].max(axis=0).mean()
+    return float(2 * precision * recall / (precision + recall)) if precision + recall else 0.0
+
+
+def _unit_vectors(encoder: ShippedEncoder, texts: Sequence[str]) -> dict[str, Floats]:
+    """Return the vectors of every different text, each of length 1."""
+    found: dict[str, Floats] = {}
+    for text, vectors in dict(zip(texts, encoder.token_vectors(texts), strict=True)).items():
+        wide = vectors.astype(np.float64)
+        lengths = np.sqrt((wide * wide).sum(axis=1))[:, None]
+        found[text] = wide / np.where(lengths == 0, 1, lengths)
+    return found

@@ -27,7 +27,7 @@ from typing import Any, Protocol
 import numpy as np
 import numpy.typing as npt
 
-from dialeval.core import gate
+from dialeval.core import validation
 from dialeval.core.arrays import Ints
 from dialeval.core.errors import DataError, DialevalError, SettingError
 from dialeval.core.files import replacing
@@ -474,7 +474,7 @@ class Store:
         for file in files:
             # A segment that another run has just removed, or that a full disk has broken, is computed again.
             with suppress(DataError):
-                self._remember(gate.read_array(file, self.dtype, ""))
+                self._remember(validation.read_array(file, self.dtype, ""))
         if len(self._segments) > _SEGMENTS:
             self._merge(files)
 

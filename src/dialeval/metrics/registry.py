@@ -225,42 +225,28 @@ ENTRY_POINT = "dialeval.metrics"
 
 _BUILT_IN: Mapping[Need, Sequence[str]] = {
     Need.RESPONSE: (
-        "dialeval.metrics.length:Length",
-        "dialeval.metrics.entropy:TrainEntropy",
-        "dialeval.metrics.divergence:KlDivergence",
-        "dialeval.metrics.embedding:Embedding",
-        "dialeval.metrics.coherence:Coherence",
-        "dialeval.metrics.greedy_match:GreedyMatch",
-        "dialeval.metrics.distinct:Distinct",
-        "dialeval.metrics.bleu:Bleu",
-        "dialeval.metrics.nlg_bleu:NlgBleu",
-        "dialeval.metrics.rouge:RougeL",
-        "dialeval.metrics.rouge_score:RougeScore",
-        "dialeval.metrics.chrf:Chrf",
-        "dialeval.judges.adem:Adem",
-        "dialeval.judges.judge:Judgment",
+        "metrics.words:Length,TrainEntropy,KlDivergence",
+        "metrics.embedding:Embedding,Coherence,GreedyMatch",
+        "metrics.distinct:Distinct",
+        "metrics.bleu:Bleu,NlgBleu",
+        "metrics.rouge:RougeL,RougeScore",
+        "metrics.chrf:Chrf",
+        "judges.adem:Adem",
+        "judges.judge:Judgment",
     ),
-    Need.HYPOTHESES: ("dialeval.suites.lsdscc.metrics:Coverage",),
+    Need.HYPOTHESES: ("suites.lsdscc.metrics:Coverage",),
     Need.TASK_TURNS: (
-        "dialeval.suites.multiwoz.inform:Inform",
-        "dialeval.suites.multiwoz.success:Success",
-        "dialeval.suites.multiwoz.bleu:TaskBleu",
-        "dialeval.suites.multiwoz.combined:Combined",
-        "dialeval.suites.multiwoz.richness:Richness",
+        "suites.multiwoz.inform:Inform",
+        "suites.multiwoz.success:Success",
+        "suites.multiwoz.bleu:TaskBleu",
+        "suites.multiwoz.combined:Combined",
+        "suites.multiwoz.richness:Richness",
     ),
-    Need.TRIALS: ("dialeval.metrics.trials:PassHat", "dialeval.metrics.trials:Flips"),
-    Need.STATES: ("dialeval.suites.multiwoz.tracking:Tracking",),
-    Need.FRAMES: (
-        "dialeval.suites.sgd.metrics:GoalAccuracy",
-        "dialeval.suites.sgd.metrics:IntentAccuracy",
-        "dialeval.suites.sgd.metrics:RequestedSlots",
-    ),
-    Need.SPANS: ("dialeval.suites.sgd.metrics:SlotTagging",),
-    Need.LABELS: (
-        "dialeval.suites.breakdown.metrics:LabelAccuracy",
-        "dialeval.suites.breakdown.metrics:BreakdownDetection",
-        "dialeval.suites.breakdown.metrics:BreakdownDistance",
-    ),
+    Need.TRIALS: ("metrics.trials:PassHat,Flips",),
+    Need.STATES: ("suites.multiwoz.tracking:Tracking",),
+    Need.FRAMES: ("suites.sgd.metrics:GoalAccuracy,IntentAccuracy,RequestedSlots",),
+    Need.SPANS: ("suites.sgd.metrics:SlotTagging",),
+    Need.LABELS: ("suites.breakdown.metrics:LabelAccuracy,BreakdownDetection,BreakdownDistance",),
 }
 """By what they measure, in the order in which tables show them; imported when something of the kind is asked for."""
 
@@ -336,8 +322,9 @@ class Registry:
     def _import(self, subjects: Iterable[Need]) -> None:
         for subject in subjects:
             for place in self._waiting.pop(subject, ()):
-                module, name = place.split(":")
-                self._add(getattr(import_module(module), name))
+                module, names = place.split(":")
+                for name in names.split(","):
+                    self._add(getattr(import_module(f"dialeval.{module}"), name))
 
     def _import_all(self) -> None:
         """Import what is built in, and what installed packages add."""
@@ -358,8 +345,11 @@ class Registry:
 
     def _named(self, name: str) -> MetricClass | None:
         """Find the class of a preset or family: first among imported ones, then among those that score responses."""
-        modules = {subject: {place.partition(":")[0] for place in places} for subject, places in self._waiting.items()}
-        imported = [subject for subject, names in modules.items() if names <= sys.modules.keys()]
+        imported = [
+            subject
+            for subject, places in self._waiting.items()
+            if all(f"dialeval.{place.partition(':')[0]}" in sys.modules for place in places)
+        ]
         for subjects in (imported, [Need.RESPONSE], list(Need)):
             self._import(subjects)
             if len(subjects) == len(Need):
@@ -477,6 +467,12 @@ def _entry_points() -> Iterable[Any]:
 def register(metric: Registered) -> Registered:
     """Add a metric class or a function of `metric_of_rows` to the registry of this process; a decorator."""
     return registry().register(metric)
+
+
+def explain(metric: MetricClass) -> str:
+    """Return formula, papers and edge cases of a metric: its docstring without the first line, else its module's."""
+    own = (inspect.getdoc(metric) or "").partition("\n")[2]
+    return (own or sys.modules[metric.__module__].__doc__ or "").strip()
 
 
 def split_names(text: str) -> list[str]:

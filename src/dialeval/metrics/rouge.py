@@ -1,34 +1,9 @@
-"""ROUGE-L: how much of response and reference can be read off the other in order, with gaps.
-
-    p = max over references of LCS(response, reference) / words of the response
-    r = max over references of LCS(response, reference) / words of the reference
-    rouge-l = (1 + beta^2) * p * r / (r + beta^2 * p)
-
-LCS is the length of the longest common subsequence of words. Precision and recall each take the best reference, not
-necessarily the same one, and recall weighs more (beta = 1.2): the definition of coco-caption, which nlg-eval and with
-it most papers on dialogue use. One value per response, then the mean. Words are split at white space and their case is
-kept, as nlg-eval does; `tokenizer=lower-words.1` ignores case.
-
-Paper: Lin 2004, "ROUGE: A Package for Automatic Evaluation of Summaries", ACL workshop.
-
-Edge cases: an empty response, an empty reference and a pair without a common word score 0; a row without any reference
-is not scored. coco-caption splits at each single blank, so that it takes an empty text for one empty word and gives 1
-to an empty response with an empty reference.
-
-Kernel: the longest common subsequence of responses and references, a machine word of positions at a time.
-
-The positions of a response are bits. A bit that is 0 in `rows` says that the longest common subsequence with the part
-of the reference read so far grows at that position; one addition per 64 positions takes in a further word of the
-reference (Crochemore et al. 2001; Hyyrö 2004). Each word costs as many steps as the response has blocks of 64 words, so
-texts of many thousand words take the product of their lengths, divided by 64. What both begin and end with alike is
-part of a longest common subsequence and is not looked at again.
-
-Layout of texts as in `bleu_kernel`; scratch comes from the caller.
-"""
+"""ROUGE-L of coco-caption, and ROUGE-1, ROUGE-2 and ROUGE-L of rouge-score."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Literal
 
 import numpy as np
 from numpy import uint64
@@ -39,8 +14,18 @@ from dialeval.core.columns import TokenColumn
 from dialeval.core.errors import SettingError
 from dialeval.core.fold import RowMetric
 from dialeval.core.kernels import count_ones, kernel
-from dialeval.metrics.bleu_counts import SHORT, STEP, equal_words
+from dialeval.metrics.bleu_counts import SHORT, STEP, BleuCounts, equal_words
 from dialeval.text.tokenizers import DEFAULT, Tokenizer, tokens
+
+# Kernel: the longest common subsequence of responses and references, a machine word of positions at a time.
+#
+# The positions of a response are bits. A bit that is 0 in `rows` says that the longest common subsequence with the part
+# of the reference read so far grows at that position; one addition per 64 positions takes in a further word of the
+# reference (Crochemore et al. 2001; Hyyrö 2004). Each word costs as many steps as the response has blocks of 64 words:
+# texts of many thousand words take the product of their lengths, divided by 64. What both begin and end with alike is
+# part of a longest common subsequence and is not looked at again.
+#
+# Layout of texts as in `bleu_counts`; scratch comes from the caller.
 
 
 @kernel
@@ -100,7 +85,25 @@ def fill_longest_common(ids, offsets, reference_ids, reference_offsets, lists, w
 
 @dataclass(frozen=True)
 class RougeL(RowMetric):
-    """Longest common subsequence of response and reference, as an F measure."""
+    """Longest common subsequence of response and reference, as an F measure.
+
+    ROUGE-L: how much of response and reference can be read off the other in order, with gaps.
+
+        p = max over references of LCS(response, reference) / words of the response
+        r = max over references of LCS(response, reference) / words of the reference
+        rouge-l = (1 + beta^2) * p * r / (r + beta^2 * p)
+
+    LCS is the length of the longest common subsequence of words. Precision and recall each take the best reference, not
+    necessarily the same one, and recall weighs more (beta = 1.2): the definition of coco-caption, which nlg-eval and
+    with it most papers on dialogue use. One value per response, then the mean. Words are split at white space and their
+    case is kept, as nlg-eval does; `tokenizer=lower-words.1` ignores case.
+
+    Paper: Lin 2004, "ROUGE: A Package for Automatic Evaluation of Summaries", ACL workshop.
+
+    Edge cases: an empty response, an empty reference and a pair without a common word score 0; a row without any
+    reference is not scored. coco-caption splits at each single blank, so that it takes an empty text for one empty word
+    and gives 1 to an empty response with an empty reference.
+    """
 
     family = "rouge"
     presets = {"rouge-l": {}}
@@ -147,3 +150,56 @@ def best_of_rows(values: Floats, rows: Ints, size: int) -> Floats:
     best = np.zeros(size)
     np.maximum.at(best, rows, values)
     return best
+
+
+@dataclass(frozen=True)
+class RougeScore(RowMetric):
+    """Words, pairs of words or the longest common subsequence shared with the reference: F1 as in rouge-score.
+
+    ROUGE-1, ROUGE-2 and ROUGE-L as Google's rouge-score computes them, which papers on summaries and chatbots print.
+
+        rouge-score-n = F1 of p = m / n-grams of the response and r = m / n-grams of the reference,
+                        m = sum over n-grams of min(count in the response, count in the reference)
+        rouge-score-l = F1 of p = LCS / words of the response and r = LCS / words of the reference
+
+    with F1 = 2 p r / (p + r), and LCS the length of the longest common subsequence of words. Of several references the
+    one with the highest F1 counts. One value per response, then the mean, from 0 to 1. Words are those of rouge-score
+    without its stemmer (`tokenizer=rouge`): lower case, and whatever is no letter or digit of ASCII splits, so that it
+    says nothing about other scripts; choose another tokenizer for these. `rouge-l` is the definition of coco-caption
+    and nlg-eval, which most papers on dialogue print.
+
+    Paper: Lin 2004, "ROUGE: A Package for Automatic Evaluation of Summaries", ACL workshop.
+
+    Edge cases: a text without a word, and under rouge-score-2 without a pair of words, scores 0; a row without any
+    reference is not scored.
+    """
+
+    family = "rouge-score"
+    presets = {f"rouge-score-{of}": {"of": of} for of in ("1", "2", "l")}
+    needs = frozenset({Need.RESPONSE, Need.REFERENCE})
+    better = "higher"
+    bounds = (0.0, 1.0)
+
+    of: Literal["1", "2", "l"] = "l"
+    tokenizer: Tokenizer = "rouge"
+
+    def score(self, batch: Batch) -> Floats:
+        responses = tokens(batch, Need.RESPONSE, self.tokenizer)
+        references = tokens(batch, Need.REFERENCE, self.tokenizer)
+        lists = batch.lists(Need.REFERENCE).offsets
+        rows = row_numbers(lists)
+        if self.of == "l":
+            shorter, common = 0, longest_common(responses, references, lists)
+        else:
+            shorter = int(self.of) - 1
+            pairs = batch.derived(
+                ("pair counts", self.tokenizer),
+                lambda: BleuCounts.of(responses.take(rows), references, np.arange(len(rows) + 1)),
+            )
+            common = pairs.matches[:, shorter]
+        precision = common / np.maximum(responses.lengths[rows] - shorter, 1)
+        recall = common / np.maximum(references.lengths - shorter, 1)
+        both = precision + recall
+        scores = best_of_rows(2 * precision * recall / np.where(both == 0, 1, both), rows, len(responses))
+        scores[np.diff(lists) == 0] = np.nan
+        return scores

@@ -37,7 +37,7 @@ from dialeval.core.batch import Batch, Need
 from dialeval.core.errors import SettingError
 from dialeval.core.exact import Moments
 from dialeval.core.fold import Estimate, Level, Metric, Partial
-from dialeval.core.gate import UnfitError
+from dialeval.core.validation import InvalidError
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,10 +55,10 @@ class TaskValues:
 
     @classmethod
     def from_plain(cls, tasks: int, counts: Mapping[float, int]) -> TaskValues:
-        """Check values that were read from a file; UnfitError where no tasks have them."""
+        """Check values that were read from a file; InvalidError where no tasks have them."""
         whole = all(type(value) is float and type(count) is int and count > 0 for value, count in counts.items())
         if not whole or not all(0 <= value <= 1 for value in counts) or sum(counts.values()) > tasks:
-            raise UnfitError("no tasks have these values")
+            raise InvalidError("no tasks have these values")
         return cls(tasks, counts)
 
     def __add__(self, other: TaskValues) -> TaskValues:

@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, Any, Generic, NamedTuple, TypeVar
 
-from dialeval.core import gate
+from dialeval.core import validation
 from dialeval.core.errors import plain
 from dialeval.reports.figures import BETTER, DIFFERENT, MISSING, WORSE
 
@@ -57,7 +57,7 @@ class Table(NamedTuple):
 
 def to_json(subject: Any) -> str:
     """What the `to_dict` of a run, a comparison or an agreement gives, as indented JSON with every digit."""
-    return gate.dump(subject.to_dict()).decode()
+    return validation.dump(subject.to_dict()).decode()
 
 
 _QUOTED = re.compile('[",\r\n]')

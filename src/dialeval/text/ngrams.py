@@ -29,8 +29,8 @@ from dialeval.core.arrays import Bytes, Floats, Ids, Ints, empty_array, offsets_
 from dialeval.core.batch import Batch, Need
 from dialeval.core.columns import TextColumn, TokenColumn
 from dialeval.core.fold import Reduction
-from dialeval.core.gate import UnfitError, check_array
 from dialeval.core.kernels import kernel
+from dialeval.core.validation import InvalidError, check_array
 from dialeval.text.tokenizers import Oov, Tokenizer, tokenize, tokens
 from dialeval.text.vocabulary import Vocabulary
 
@@ -493,7 +493,7 @@ class NgramCounts:
 
     @classmethod
     def from_plain(cls, n: int, data: Bytes, lengths: Ints, keys: Ints, counts: Counts) -> NgramCounts:
-        """The counts out of a file, from what `to_plain` gave; UnfitError where they are not of that form.
+        """The counts out of a file, from what `to_plain` gave; InvalidError where they are not of that form.
 
         Kernels follow ids and lengths without a look, so that these must not point anywhere else.
         """
@@ -507,14 +507,14 @@ class NgramCounts:
         data.tobytes().decode()
         words = len(lengths)
         if n < 1 or counts.dtype not in (np.int32, np.int64) or counts.min(initial=1) < 1:
-            raise UnfitError("no n-grams have these counts")
+            raise InvalidError("no n-grams have these counts")
         if lengths.min(initial=0) < 0 or lengths.max(initial=0) > len(data) or lengths.sum() != len(data):
-            raise UnfitError("words have other lengths than their text")
+            raise InvalidError("words have other lengths than their text")
         if not are_words(keys, n, words):
-            raise UnfitError("n-grams are of words that are not there")
+            raise InvalidError("n-grams are of words that are not there")
         made = cls._of_plain(n, data, lengths, keys, counts)
         if len(made.vocabulary) != words or not is_ascending(made.keys):
-            raise UnfitError("words stand there twice, or n-grams are out of order")
+            raise InvalidError("words stand there twice, or n-grams are out of order")
         return made
 
     @classmethod

@@ -14,9 +14,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from dialeval.core.batch import Need
-from dialeval.core.errors import DataError, Fault
+from dialeval.core.errors import DataError, Problem
 from dialeval.core.rowtable import NO_TURN
-from dialeval.suites.breakdown.documents import LOGS, Document, Findings, Problem, name_turns, open_stores, parse
+from dialeval.suites.breakdown.documents import LOGS, Document, Findings, ProblemType, name_turns, open_stores, parse
 from dialeval.suites.breakdown.reading import read, read_logs
 from suites.breakdown.challenge import SAMPLE, faults, labeled, log, write
 
@@ -206,9 +206,9 @@ def test_a_device_is_no_dialogue(tmp_path: Path) -> None:
 
 def findings(lenient: bool) -> Findings:
     found = Findings(lenient)
-    found.add(Problem.MISSING_TURNS, ("a.json", None), "no label for turn 3", turns=1)
-    found.add(Problem.MISSING_TURNS, ("b.json", 7), "no label for turns 1, 5", turns=2)
-    found.add(Problem.UNKNOWN_LABEL, ("c.json", None), "is not JSON")
+    found.add(ProblemType.MISSING_TURNS, ("a.json", None), "no label for turn 3", turns=1)
+    found.add(ProblemType.MISSING_TURNS, ("b.json", 7), "no label for turns 1, 5", turns=2)
+    found.add(ProblemType.UNKNOWN_LABEL, ("c.json", None), "is not JSON")
     found.remarks.append("a remark")
     return found
 
@@ -221,7 +221,7 @@ def test_strict_reading_raises_every_fault() -> None:
         ("b.json", 7),
         ("c.json", None),
     ]
-    assert caught.value.faults[0].remedy == Problem.MISSING_TURNS.remedy
+    assert caught.value.faults[0].remedy == ProblemType.MISSING_TURNS.remedy
 
 
 def test_lenient_reading_counts_files_and_turns() -> None:
@@ -231,23 +231,23 @@ def test_lenient_reading_counts_files_and_turns() -> None:
         "a remark",
     ]
     one = Findings(lenient=True)
-    one.add(Problem.MISSING_TURNS, ("a.json", None), "no label for turn 3", turns=1)
+    one.add(ProblemType.MISSING_TURNS, ("a.json", None), "no label for turn 3", turns=1)
     assert one.warnings() == ["annotated turns without labels: in 1 file (1 turn); not scored"]
 
 
 def test_some_faults_are_never_only_counted() -> None:
     found = findings(lenient=True)
-    found.refuse(Fault("detector", None, "is not there", "check the path"))
+    found.refuse(Problem("detector", None, "is not there", "check the path"))
     with pytest.raises(DataError) as caught:
         found.warnings()
     assert len(caught.value.faults) == 4
 
 
 def test_an_error_is_placed_on_its_own_line() -> None:
-    error = DataError(Fault("x", 4, "is not JSON", "mend it"))
+    error = DataError(Problem("x", 4, "is not JSON", "mend it"))
     found = Findings()
-    found.add_error(Problem.UNKNOWN_LABEL, ("lines.jsonl", 9), error)
-    found.add_error(Problem.UNKNOWN_LABEL, ("a.json", None), error)
+    found.add_error(ProblemType.UNKNOWN_LABEL, ("lines.jsonl", 9), error)
+    found.add_error(ProblemType.UNKNOWN_LABEL, ("a.json", None), error)
     assert [fault.line for fault in found.faults] == [9, 4]
 
 

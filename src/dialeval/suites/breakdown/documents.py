@@ -34,7 +34,7 @@ import numpy as np
 import orjson
 from msgspec import UNSET, Struct, UnsetType, ValidationError
 
-from dialeval.core.errors import DataError, Fault
+from dialeval.core.errors import DataError, Problem
 from dialeval.core.rowtable import NO_TURN
 from dialeval.io.delimited import split
 from dialeval.io.download import UntrustedArchive, unpacked_limit
@@ -59,7 +59,7 @@ Place = tuple[str, int | None]
 """The file of a document, and its line in a JSONL file."""
 
 
-class Problem(Enum):
+class ProblemType(Enum):
     """What can be wrong: what it is called when it is counted, how to solve it, what lenient reading does."""
 
     UNREADABLE_LOG = (
@@ -115,23 +115,23 @@ class Findings:
     """The problems found so far, and remarks that are worth printing."""
 
     lenient: bool = False
-    faults: list[Fault] = field(default_factory=list)
+    faults: list[Problem] = field(default_factory=list)
     remarks: list[str] = field(default_factory=list)
-    _counts: dict[Problem, list[int]] = field(default_factory=dict)
+    _counts: dict[ProblemType, list[int]] = field(default_factory=dict)
 
-    def add(self, kind: Problem, place: Place, what: str, turns: int = 0) -> None:
+    def add(self, kind: ProblemType, place: Place, what: str, turns: int = 0) -> None:
         """Add a problem of a document that concerns some turns (or all of it)."""
-        self.faults.append(Fault(*place, what, kind.remedy))
+        self.faults.append(Problem(*place, what, kind.remedy))
         counted = self._counts.setdefault(kind, [0, 0])
         counted[0] += 1
         counted[1] += turns
 
-    def add_error(self, kind: Problem, place: Place, error: DataError) -> None:
+    def add_error(self, kind: ProblemType, place: Place, error: DataError) -> None:
         """Add the reason why a document could not be read."""
         first = error.faults[0]
         self.add(kind, (place[0], first.line if place[1] is None else place[1]), first.what)
 
-    def refuse(self, *faults: Fault) -> None:
+    def refuse(self, *faults: Problem) -> None:
         """Add problems that are errors even where reading is lenient."""
         self.faults += faults
         self.lenient = False
@@ -210,7 +210,7 @@ def open_stores(source: Any, ending: str) -> dict[str, Store]:
     if isinstance(source, Iterable) and not isinstance(source, Mapping):
         return {argument: Listed(argument, enumerate(source, 1))}
     what = f"cannot read {held} from {type(source).__name__}"
-    raise DataError(Fault(argument, None, what, f"pass a path, or a list of parsed {held}"))
+    raise DataError(Problem(argument, None, what, f"pass a path, or a list of parsed {held}"))
 
 
 def _open_path(path: PathSource, ending: str, called: str) -> dict[str, Store]:
@@ -221,7 +221,7 @@ def _open_path(path: PathSource, ending: str, called: str) -> dict[str, Store]:
             names = frozenset(name for name in os.listdir(folder) if _is_wanted(name, ending))  # noqa: PTH208
         except OSError as error:
             what = f"cannot be listed ({error.strerror})"
-            raise DataError(Fault(where, None, what, "give yourself permission to read it")) from None
+            raise DataError(Problem(where, None, what, "give yourself permission to read it")) from None
         found = {Path(where).resolve().name: Files(folder, names, partial(_read_file, folder))}
     elif where.lower().endswith(_ARCHIVES):
         folders = _read_archive(where, ending)
@@ -238,10 +238,10 @@ def _open_path(path: PathSource, ending: str, called: str) -> dict[str, Store]:
     else:
         there = os.path.exists(where)  # noqa: PTH110  (Path.exists raises for a name that is too long)
         what = "is neither" if there else "there is no such file or folder"
-        raise DataError(Fault(where, None, what, f"give a folder of {called}, a .jsonl file or a .tar.gz"))
+        raise DataError(Problem(where, None, what, f"give a folder of {called}, a .jsonl file or a .tar.gz"))
     if not any(files.names for files in found.values()):
         remedy = "check the path; the challenge's names are expected"
-        raise DataError(Fault(where, None, f"holds no {called}", remedy))
+        raise DataError(Problem(where, None, f"holds no {called}", remedy))
     return dict(found)
 
 
@@ -330,11 +330,11 @@ def decode_dialogue(document: Document, findings: Findings) -> Dialogue | None:
         dialogue = _decode_dialogue(document, findings)
         dialogue.name.encode()  # it becomes a column of texts
     except UnicodeEncodeError:
-        findings.add(Problem.UNREADABLE_LOG, document.place, "the dialogue-id holds half a character")
+        findings.add(ProblemType.UNREADABLE_LOG, document.place, "the dialogue-id holds half a character")
     except ValidationError as error:
-        findings.add(Problem.UNREADABLE_LOG, document.place, f"is no dialogue of the challenge: {error}")
+        findings.add(ProblemType.UNREADABLE_LOG, document.place, f"is no dialogue of the challenge: {error}")
     except DataError as error:
-        findings.add_error(Problem.UNREADABLE_LOG, document.place, error)
+        findings.add_error(ProblemType.UNREADABLE_LOG, document.place, error)
     else:
         return dialogue
     return None
@@ -384,7 +384,7 @@ def parse(document: Document, findings: Findings) -> Any:
     with suppress(orjson.JSONDecodeError):
         return orjson.loads(data)
     if data.startswith(BYTE_ORDER_MARK):
-        findings.add(Problem.MARK, document.place, "starts with a byte order mark")
+        findings.add(ProblemType.MARK, document.place, "starts with a byte order mark")
     try:
         return parsed(np.frombuffer(data, np.uint8), document.where)
     except DataError as error:

@@ -24,10 +24,10 @@ import orjson
 
 from dialeval.core.arrays import Floats, Ints
 from dialeval.core.batch import Need
-from dialeval.core.errors import DataError, Fault, SettingError
+from dialeval.core.errors import DataError, Problem, SettingError
 from dialeval.core.files import write_bytes
-from dialeval.core.gate import dump
 from dialeval.core.rowtable import NO_TURN
+from dialeval.core.validation import dump
 from dialeval.io.judge_settings import BreakdownScale
 from dialeval.io.opening import PathSource
 from dialeval.io.reading import read_files, read_responses
@@ -74,7 +74,7 @@ def detect(
             document = documents.setdefault(name, {"dialogue-id": name, "turns": []})
             if any(entry["turn-index"] == turn for entry in document["turns"]):
                 what = f"turn {turn} of the dialogue {name!r} is there twice"
-                raise DataError(Fault(rows.where, None, what, "label one system at a time, and give dialogues an id"))
+                raise DataError(Problem(rows.where, None, what, "label one system at a time, and give dialogues an id"))
             document["turns"].append({"turn-index": turn, "labels": [labels]})
     return list(documents.values())
 
@@ -83,7 +83,7 @@ def _labels(rows: Rows, judge: DialogueJudge) -> list[tuple[str, int, dict[str, 
     """By row: its dialogue, its turn, and what is said of it."""
     if Need.CONTEXT not in rows.columns:
         what = "has no contexts, so nothing can be said of its turns"
-        raise DataError(Fault(rows.where, None, what, "give chats (`messages`), or rows with a context"))
+        raise DataError(Problem(rows.where, None, what, "give chats (`messages`), or rows with a context"))
     scale, contexts = judge.weights.breakdown, list(rows.columns[Need.CONTEXT])
     shares = judge.verdicts(contexts, list(rows.responses), [()] * len(rows)).breakdown
     shares = np.where(np.isnan(shares), scale.mean, shares)
@@ -110,7 +110,7 @@ def save_labels(documents: Sequence[Document], output: str | os.PathLike[str]) -
         if not name or "/" in name or "\0" in name or len(name.encode()) > 200:
             remedy = "write one file for all dialogues: -o labels.jsonl"
             raise DataError(
-                Fault(str(output), None, f"the dialogue {name[:60]!r} cannot be the name of a file", remedy)
+                Problem(str(output), None, f"the dialogue {name[:60]!r} cannot be the name of a file", remedy)
             )
     for document in documents:
         write_bytes(output / f"{document['dialogue-id']}{ENDING}", dump(document))

@@ -34,7 +34,7 @@ from msgspec import UNSET
 from dialeval.core.arrays import Floats, Ints, offsets_of
 from dialeval.core.batch import Need
 from dialeval.core.columns import NumberColumn, TextColumn
-from dialeval.core.errors import DataError, Fault, SettingError
+from dialeval.core.errors import DataError, Problem, SettingError
 from dialeval.core.rowtable import NO_TURN
 from dialeval.io.rows import Rows
 from dialeval.suites.breakdown.documents import (
@@ -48,7 +48,7 @@ from dialeval.suites.breakdown.documents import (
     Findings,
     Listed,
     Place,
-    Problem,
+    ProblemType,
     Store,
     Turn,
     decode_dialogue,
@@ -173,7 +173,7 @@ def _judged_turns(document: Document, turns: list[Turn], findings: Findings) -> 
         if turn.annotations is UNSET or turn.speaker is UNSET:
             lacking = "annotations" if turn.annotations is UNSET else "speaker"
             what = f"is no dialogue of the challenge: Object missing required field `{lacking}` - at `$.turns[{at}]`"
-            findings.add(Problem.UNREADABLE_LOG, document.place, what)
+            findings.add(ProblemType.UNREADABLE_LOG, document.place, what)
             return None
         judged.append(turn)
         if type(turn.index) is not int or not -1 <= turn.index < _LARGEST_INDEX:
@@ -182,8 +182,8 @@ def _judged_turns(document: Document, turns: list[Turn], findings: Findings) -> 
         if turn.speaker != SYSTEM:
             others.append(at)
     for kind, places, what in (
-        (Problem.BAD_INDEX, unnumbered, "the turn-index is no whole number from 0 on"),
-        (Problem.OTHER_SPEAKER, others, "the speaker is neither S nor U"),
+        (ProblemType.BAD_INDEX, unnumbered, "the turn-index is no whole number from 0 on"),
+        (ProblemType.OTHER_SPEAKER, others, "the speaker is neither S nor U"),
     ):
         if places:
             findings.add(kind, document.place, f"{name_turns(places)} of the list: {what}", len(places))
@@ -195,11 +195,11 @@ def _check_annotated(annotated: Annotated, findings: Findings) -> None:
     seen: dict[str, str] = {}
     for place, dialogue in zip(annotated.places, annotated.dialogues, strict=True):
         if dialogue in seen:
-            findings.add(Problem.REPEATED_DIALOGUE, place, f"the dialogue {dialogue!r} is also in {seen[dialogue]}")
+            findings.add(ProblemType.REPEATED_DIALOGUE, place, f"the dialogue {dialogue!r} is also in {seen[dialogue]}")
         seen.setdefault(dialogue, place[0])
     for at, rows in _rows_by_dialogue(annotated, annotated.counts.sum(axis=1) == 0):
         what = f"{name_turns(annotated.turns[rows].tolist())}: no annotation is O, T or X"
-        findings.add(Problem.NO_REFERENCE, annotated.places[at], what, len(rows))
+        findings.add(ProblemType.NO_REFERENCE, annotated.places[at], what, len(rows))
 
 
 def _rows_by_dialogue(annotated: Annotated, chosen: Any) -> list[tuple[int, Ints]]:
@@ -226,9 +226,11 @@ def read_chats(source: Any) -> list[dict[str, Any]]:
             silent = [at for at, turn in enumerate(turns) if not isinstance(turn.utterance, str)]
             if moved:
                 what = f"turn {turns[moved[0]].index} is the {moved[0] + 1}. of the list, counted from index 0"
-                findings.add(Problem.BAD_INDEX, document.place, what, len(moved))
+                findings.add(ProblemType.BAD_INDEX, document.place, what, len(moved))
             if silent:
-                findings.add(Problem.UNREADABLE_LOG, document.place, f"{name_turns(silent)} of the list: no utterance")
+                findings.add(
+                    ProblemType.UNREADABLE_LOG, document.place, f"{name_turns(silent)} of the list: no utterance"
+                )
             messages = [
                 {"role": "user" if turn.speaker == USER else "assistant", "content": turn.utterance} for turn in turns
             ]
@@ -261,7 +263,7 @@ class LabelsReader:
             found = self._of_file(source, dialogue) if isinstance(source, Files) else listed.get(dialogue)
             if found is None:
                 what = f"there are no labels for the dialogue {dialogue!r}"
-                self.findings.add(Problem.NO_LABELS, (source.where, None), what, len(turns))
+                self.findings.add(ProblemType.NO_LABELS, (source.where, None), what, len(turns))
             document = found or Document(source.where, None, None)
             self.places.append(document.place)
             rows += [_NONE] * len(turns) if document.content is None else self._matched(dialogue, turns, document)
@@ -277,10 +279,10 @@ class LabelsReader:
             dialogue = _dialogue_id(document)
             if not isinstance(dialogue, str):
                 if document.content is not None:
-                    self.findings.add(Problem.UNREADABLE_LABELS, document.place, "has no dialogue-id")
+                    self.findings.add(ProblemType.UNREADABLE_LABELS, document.place, "has no dialogue-id")
             elif dialogue in documents:
                 what = f"there are labels for the dialogue {dialogue!r} before"
-                self.findings.add(Problem.REPEATED_LABELS, document.place, what)
+                self.findings.add(ProblemType.REPEATED_LABELS, document.place, what)
             else:
                 documents[dialogue] = document
         return documents
@@ -293,12 +295,14 @@ class LabelsReader:
         try:
             document = self._parsed(source.document(name))
         except DataError as error:
-            self.findings.add_error(Problem.UNREADABLE_LABELS, (f"{source.where}/{name}", None), error)
+            self.findings.add_error(ProblemType.UNREADABLE_LABELS, (f"{source.where}/{name}", None), error)
             return Document(source.where, None, None)
         other = _dialogue_id(document)
         if document.content is not None and other != dialogue:
             called = "no dialogue" if other is None else f"the dialogue {other!r}"
-            self.findings.add(Problem.OTHER_DIALOGUE, document.place, f"holds the labels of {called}, not {dialogue!r}")
+            self.findings.add(
+                ProblemType.OTHER_DIALOGUE, document.place, f"holds the labels of {called}, not {dialogue!r}"
+            )
         return document
 
     def _parsed(self, document: Document) -> Document:
@@ -306,7 +310,7 @@ class LabelsReader:
         try:
             return document._replace(content=parse(document, self.findings))
         except DataError as error:
-            self.findings.add_error(Problem.UNREADABLE_LABELS, document.place, error)
+            self.findings.add_error(ProblemType.UNREADABLE_LABELS, document.place, error)
             return document._replace(content=None)
 
     def _matched(self, dialogue: str, turns: list[int], document: Document) -> list[tuple[Any, ...]]:
@@ -322,7 +326,7 @@ class LabelsReader:
         missing = [turn for turn, at in zip(turns, chosen, strict=True) if at is None]
         if missing:
             what = f"{name_turns(missing)}: no labels ({len(values)} entries for {len(turns)} annotated turns)"
-            self.findings.add(Problem.MISSING_TURNS, document.place, what, len(missing))
+            self.findings.add(ProblemType.MISSING_TURNS, document.place, what, len(missing))
         self.unused += len(values) - sum(at is not None for at in chosen)
         return [_NONE if at is None else values[at] for at in chosen]
 
@@ -330,14 +334,14 @@ class LabelsReader:
         """Return the turn-index of every entry, and its code and probabilities; report what an entry lacks."""
         given = document.content.get("turns") if isinstance(document.content, dict) else None
         if not isinstance(given, list):
-            self.findings.add(Problem.UNREADABLE_LABELS, document.place, 'has no list of "turns"')
+            self.findings.add(ProblemType.UNREADABLE_LABELS, document.place, 'has no list of "turns"')
             return [], []
         indices, values = [], []
         for at, entry in enumerate(given):
             index, labels = (entry.get("turn-index"), entry.get("labels")) if isinstance(entry, dict) else (None, None)
             indices.append(index)
             if not isinstance(labels, list) or not labels or not isinstance(labels[0], dict):
-                self.findings.add(Problem.BAD_ENTRY, document.place, f"entry {at}: no labels", 1)
+                self.findings.add(ProblemType.BAD_ENTRY, document.place, f"entry {at}: no labels", 1)
                 values.append(_NONE)
                 continue
             self.several += len(labels) > 1
@@ -345,7 +349,7 @@ class LabelsReader:
                 label, *probabilities = _fields(labels[0])
             except KeyError:
                 lacking = ", ".join(key for key in _KEYS if key not in labels[0])
-                self.findings.add(Problem.BAD_ENTRY, document.place, f"entry {at}: no {lacking}", 1)
+                self.findings.add(ProblemType.BAD_ENTRY, document.place, f"entry {at}: no {lacking}", 1)
                 label, *probabilities = (labels[0].get(key, UNSET) for key in _KEYS)
             code = _CODES.get(label, _OTHER) if isinstance(label, str) else np.nan if label is UNSET else _OTHER
             values.append((code, *probabilities))
@@ -361,10 +365,10 @@ class LabelsReader:
         if self.match == "turn-index":
             if repeated:
                 what = f"{name_turns(repeated)}: labels more than once"
-                self.findings.add(Problem.REPEATED_LABELS, document.place, what, len(repeated))
+                self.findings.add(ProblemType.REPEATED_LABELS, document.place, what, len(repeated))
             if nameless:
                 what = f"{nameless} of {len(indices)} entries have no whole number as turn-index"
-                self.findings.add(Problem.BAD_ENTRY, document.place, what, nameless)
+                self.findings.add(ProblemType.BAD_ENTRY, document.place, what, nameless)
         return [first.get(turn) for turn in turns]
 
     def _remark(self) -> None:
@@ -388,15 +392,15 @@ class LabelsReader:
         with np.errstate(invalid="ignore"):
             improbable = there & ~((probabilities >= 0) & np.isfinite(probabilities)).all(axis=1)
             odd = there & ~improbable & ~(np.abs(probabilities.sum(axis=1) - 1) <= SUM_TOLERANCE)
-        problems: tuple[tuple[Any, Problem, str], ...] = (
-            (code == _OTHER, Problem.UNKNOWN_LABEL, "the label is none of O, T and X"),
-            (improbable, Problem.NOT_PROBABLE, "a probability is below 0 or not finite"),
-            (odd, Problem.ODD_SUM, "the probabilities do not add up to 1"),
+        problems: tuple[tuple[Any, ProblemType, str], ...] = (
+            (code == _OTHER, ProblemType.UNKNOWN_LABEL, "the label is none of O, T and X"),
+            (improbable, ProblemType.NOT_PROBABLE, "a probability is below 0 or not finite"),
+            (odd, ProblemType.ODD_SUM, "the probabilities do not add up to 1"),
         )
         for bad, kind, what in problems:
             for owner, rows in _rows_by_dialogue(self.annotated, bad):
                 shown = ", ".join(f"{p:g}" for p in probabilities[rows[0]])
-                first = "" if kind is Problem.UNKNOWN_LABEL else f" (first: {shown})"
+                first = "" if kind is ProblemType.UNKNOWN_LABEL else f" (first: {shown})"
                 message = f"{name_turns(self.annotated.turns[rows].tolist())}: {what}{first}"
                 self.findings.add(kind, self.places[owner], message, len(rows))
 
@@ -440,7 +444,7 @@ def read(data: Any, labels: Any, match: Match = "turn-index", lenient: bool = Fa
     findings = Findings(lenient)
     annotated = read_logs(data, findings)
     if not annotated.dialogues:
-        fault = Fault(annotated.where, None, "holds no dialogue", "give at least one annotated dialogue")
+        fault = Problem(annotated.where, None, "holds no dialogue", "give at least one annotated dialogue")
         raise DataError([*findings.faults, fault])
     names = TextColumn.from_strings(annotated.dialogues)
     # Runs of equal names are one dialogue; a dialogue that is there twice in a row stays whole, which does no harm.
@@ -459,7 +463,7 @@ def _detectors(labels: Any, findings: Findings) -> dict[str, Store]:
     detectors: dict[str, Store] = {}
     sources = _sources(labels)
     if not sources:
-        findings.refuse(Fault("labels", None, "name no detector", "give the labels of at least one"))
+        findings.refuse(Problem("labels", None, "name no detector", "give the labels of at least one"))
     for name, source in sources:
         try:
             stores = open_stores(source, LABELS)
@@ -471,7 +475,7 @@ def _detectors(labels: Any, findings: Findings) -> dict[str, Store]:
             called = inner if name is None else name if len(stores) == 1 else f"{name}/{inner}"
             if called in detectors:
                 what = f"the detector {called!r} is also in {detectors[called].where}"
-                findings.refuse(Fault(store.where, None, what, "name them: NAME=PATH, or {name: path}"))
+                findings.refuse(Problem(store.where, None, what, "name them: NAME=PATH, or {name: path}"))
             detectors.setdefault(called, store)
     return detectors
 

@@ -29,7 +29,7 @@ from typing import Any, TypeVar
 from dialeval.core.arguments import checked
 from dialeval.core.batch import Need
 from dialeval.core.columns import GroupedColumn, RaggedColumn, TextColumn
-from dialeval.core.errors import DataError, Fault, SettingError
+from dialeval.core.errors import DataError, Problem, SettingError
 from dialeval.io import json
 from dialeval.io.delimited import read_lines
 from dialeval.io.opening import LINES, PathSource, format_of, read_bytes, stem_of
@@ -91,7 +91,7 @@ class ReferenceSet(list[list[list[str]]]):
         """The ids of the groups, in order."""
         if len(self.names) != len(self):
             what = f"{len(self)} groups have {len(self.names)} names"
-            raise DataError(Fault("reference set", None, what, "name every group once"))
+            raise DataError(Problem("reference set", None, what, "name every group once"))
 
     @classmethod
     def from_json(cls, json_dict: Mapping[str, Any], query: str | None = None) -> ReferenceSet:
@@ -100,7 +100,7 @@ class ReferenceSet(list[list[list[str]]]):
             (inner,) = json_dict.values()
             if isinstance(inner, Mapping):
                 (query,), json_dict = json_dict, inner
-        faults: list[Fault] = []
+        faults: list[Problem] = []
         names, groups = _groups_of(json_dict, "reference set", 1 if query is None else query, faults)
         if faults:
             raise DataError(faults)
@@ -147,7 +147,7 @@ def read_hypotheses(source: Any, eos: str | None = EOS, name: str | None = None)
     """Read the hypotheses of every system of a path, a folder, a list of lists of texts, or a mapping to these."""
     if isinstance(source, Mapping):
         if not source:
-            raise DataError(Fault(name or "responses", None, "is an empty mapping", "name at least one system"))
+            raise DataError(Problem(name or "responses", None, "is an empty mapping", "name at least one system"))
         return [rows for key, value in source.items() for rows in read_hypotheses(value, eos, str(key))]
     if isinstance(source, str | os.PathLike):
         if is_folder(source):
@@ -158,7 +158,7 @@ def read_hypotheses(source: Any, eos: str | None = EOS, name: str | None = None)
     where = name or "responses"
     if not isinstance(source, LISTS):
         remedy = "pass a path, a list with a list of texts per query, or a mapping of systems to these"
-        raise DataError(Fault(where, None, f"{kind_of(source)} is no source of hypotheses", remedy))
+        raise DataError(Problem(where, None, f"{kind_of(source)} is no source of hypotheses", remedy))
     return [Rows(name or UNNAMED, {Need.HYPOTHESES: _column(enumerate(source, 1), where)}, where=where)]
 
 
@@ -174,10 +174,10 @@ def read_hypothesis_column(path: PathSource, eos: str | None = EOS) -> RaggedCol
         document = json.load(path, _HYPOTHESES_REMEDY)
         items = list(document.values()) if isinstance(document, dict) else document
         if not isinstance(items, list):
-            raise DataError(Fault(where, 1, f"is {kind_of(document)}", _HYPOTHESES_REMEDY))
+            raise DataError(Problem(where, 1, f"is {kind_of(document)}", _HYPOTHESES_REMEDY))
         return _column(enumerate(items, 1), where)
     remedy = "give lines with a separator between hypotheses, .json or .jsonl"
-    raise DataError(Fault(where, None, f"a .{kind} file does not hold hypotheses", remedy))
+    raise DataError(Problem(where, None, f"a .{kind} file does not hold hypotheses", remedy))
 
 
 def read_hypothesis_lines(path: PathSource, eos: str | None = EOS) -> RaggedColumn:
@@ -200,7 +200,7 @@ def _split(line: str, eos: str | None) -> list[str]:
     return line.split(eos)
 
 
-def _column(rows: Iterable[tuple[int, object]], where: str, faults: list[Fault] | None = None) -> RaggedColumn:
+def _column(rows: Iterable[tuple[int, object]], where: str, faults: list[Problem] | None = None) -> RaggedColumn:
     """Make a column of rows that hold lists of texts; `faults` grows while rows are read."""
     faults = [] if faults is None else faults
     hypotheses = []
@@ -211,23 +211,23 @@ def _column(rows: Iterable[tuple[int, object]], where: str, faults: list[Fault] 
             row = [row]
         if not isinstance(row, LISTS):
             what = f"has none of the fields {', '.join(FIELDS)}" if isinstance(row, dict) else f"is {kind_of(row)}"
-            faults.append(Fault(where, line, what, _HYPOTHESES_REMEDY))
+            faults.append(Problem(where, line, what, _HYPOTHESES_REMEDY))
             continue
         hypotheses.append([text_of(text, where, line, "a hypothesis", faults) for text in row])
     if not hypotheses and not faults:
-        faults.append(Fault(where, None, "holds no hypotheses", _HYPOTHESES_REMEDY))
+        faults.append(Problem(where, None, "holds no hypotheses", _HYPOTHESES_REMEDY))
     if faults:
         raise DataError(faults)
     return RaggedColumn.from_lists(hypotheses, where)
 
 
-def text_of(text: object, where: str, line: int | None, what: str, faults: list[Fault]) -> str:
+def text_of(text: object, where: str, line: int | None, what: str, faults: list[Problem]) -> str:
     """Return a text; a list of words becomes one with a space between them."""
     if isinstance(text, str):
         return text
     if isinstance(text, LISTS) and all(isinstance(word, str) for word in text):
         return " ".join(text)
-    faults.append(Fault(where, line, f"{what} is {kind_of(text)}", "make it a string"))
+    faults.append(Problem(where, line, f"{what} is {kind_of(text)}", "make it a string"))
     return ""
 
 
@@ -238,7 +238,7 @@ def each_of(values: Any, what: str) -> Iterator[Any]:
             return iter(values)
     except TypeError:
         pass
-    raise DataError(Fault(what, None, f"is {kind_of(values)} where a list is expected", "make it a list"))
+    raise DataError(Problem(what, None, f"is {kind_of(values)} where a list is expected", "make it a list"))
 
 
 def words_of(text: Any, what: str) -> list[str]:
@@ -249,7 +249,7 @@ def words_of(text: Any, what: str) -> list[str]:
     if not all(isinstance(word, str) for word in words):
         odd = next(word for word in words if not isinstance(word, str))
         remedy = "make it a string, or a list of words"
-        raise DataError(Fault("words", None, f"{what} holds {kind_of(odd)} where a word is expected", remedy))
+        raise DataError(Problem("words", None, f"{what} holds {kind_of(odd)} where a word is expected", remedy))
     return words
 
 
@@ -270,9 +270,9 @@ def read_groups(source: Any) -> Groups:
         where, source = os.fspath(source), json.load(source, _GROUPS_REMEDY)
     named = isinstance(source, Mapping)
     if not named and not isinstance(source, LISTS):
-        raise DataError(Fault(where, None, f"is {kind_of(source)}", "give an object of query -> groups, or a list"))
+        raise DataError(Problem(where, None, f"is {kind_of(source)}", "give an object of query -> groups, or a list"))
     queries: list[str | None] = list(map(str, source)) if named else [None] * len(source)
-    faults: list[Fault] = []
+    faults: list[Problem] = []
     texts: list[str] = []
     sizes: list[int] = []
     names: list[Sequence[str]] = []
@@ -285,7 +285,7 @@ def read_groups(source: Any) -> Groups:
         if isinstance(row, ReferenceSet):
             queries[number - 1] = row.query
     if not names:
-        faults.append(Fault(where, None, "holds no queries", _GROUPS_REMEDY))
+        faults.append(Problem(where, None, "holds no queries", _GROUPS_REMEDY))
     if faults:
         raise DataError(faults)
     column = GroupedColumn.of(TextColumn.from_strings(texts, where), sizes, list(map(len, names)))
@@ -300,7 +300,7 @@ def attach_groups(rows: Rows, groups: Groups) -> Rows:
             f"{rows.where} has hypotheses for {len(rows)} queries, {groups.where} has groups for {len(groups.column)}"
         )
         remedy = "give one line of hypotheses per query; equal queries of a JSON object count as one"
-        raise DataError(Fault(longer, None, what, remedy))
+        raise DataError(Problem(longer, None, what, remedy))
     return replace(rows, columns={**rows.columns, Need.REFERENCE_GROUPS: groups.column})
 
 
@@ -316,7 +316,7 @@ def order_of(ids: Sequence[str]) -> list[int]:
     return sorted(range(len(ids)), key=numbers.__getitem__)
 
 
-def _groups_of(row: Any, where: str, query: str | int, faults: list[Fault]) -> tuple[list[str], list[list[str]]]:
+def _groups_of(row: Any, where: str, query: str | int, faults: list[Problem]) -> tuple[list[str], list[list[str]]]:
     """Return the names and references of the groups of one query, in order; whatever is wrong is added to `faults`."""
     groups: list[Any]
     if isinstance(row, Mapping):
@@ -329,13 +329,13 @@ def _groups_of(row: Any, where: str, query: str | int, faults: list[Fault]) -> t
         groups = [row] if set(map(type, row)) == {str} else list(row)
         names = list(map(str, range(len(groups))))
     else:
-        faults.append(Fault(where, None, f"query {query!r:.60} has {kind_of(row)}", _GROUPS_REMEDY))
+        faults.append(Problem(where, None, f"query {query!r:.60} has {kind_of(row)}", _GROUPS_REMEDY))
         return [], []
     found = []
     for name, group in zip(names, groups, strict=True):
         what = f"group {name!r} of query {query!r:.60}"
         if not isinstance(group, LISTS):
-            faults.append(Fault(where, None, f"{what} is {kind_of(group)}", _GROUPS_REMEDY))
+            faults.append(Problem(where, None, f"{what} is {kind_of(group)}", _GROUPS_REMEDY))
             group = ()
         found.append([text_of(text, where, None, f"a reference in {what}", faults) for text in group])
     return names, found
@@ -355,7 +355,7 @@ def reference_groups() -> Path:
     """Return the file of the installed pack, which has its digest; SettingError with the command that installs it."""
     pack = installed_pack(NAME)
     if FILE not in pack.files:
-        raise DataError(Fault(str(pack.path), None, f"its manifest does not name {FILE}", pack.remedy))
+        raise DataError(Problem(str(pack.path), None, f"its manifest does not name {FILE}", pack.remedy))
     return pack.checked_file(FILE)
 
 
@@ -365,7 +365,9 @@ def build_local(source: Path, target: Path) -> None:
     if source.is_dir():
         file = next((source / place for place in _PLACES if (source / place).is_file()), source)
         if file == source:
-            raise DataError(Fault(str(source), None, f"does not hold {FILE}", "name the JSON file of reference groups"))
+            raise DataError(
+                Problem(str(source), None, f"does not hold {FILE}", "name the JSON file of reference groups")
+            )
     read_groups(file)
     (target / FILE).write_bytes(read_bytes(file).tobytes())
 

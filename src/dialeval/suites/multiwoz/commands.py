@@ -184,7 +184,7 @@ def domains(source: str, output: Path, force: bool) -> None:
     Predictions that have active_domains in some turn are refused, and so is an output that exists (on a terminal you
     are asked). --force replaces and overwrites, and says which domains were replaced.
     """
-    from dialeval.core.errors import DataError, Fault
+    from dialeval.core.errors import DataError, Problem
     from dialeval.multiwoz import add_slot_domains
     from dialeval.suites.multiwoz.predictions import read_document
 
@@ -195,9 +195,9 @@ def domains(source: str, output: Path, force: bool) -> None:
     if not force:
         faults = []
         if there:
-            faults.append(Fault(source, None, f"has active_domains in {places}", "pass --force to replace them"))
+            faults.append(Problem(source, None, f"has active_domains in {places}", "pass --force to replace them"))
         if output.exists() and not sys.stdin.isatty():
-            faults.append(Fault(str(output), None, "exists", "pass --force to overwrite it"))
+            faults.append(Problem(str(output), None, "exists", "pass --force to overwrite it"))
         if faults:
             raise DataError(faults)
         if output.exists():

@@ -26,7 +26,7 @@ from dialeval import sample
 from dialeval.core.arrays import without_garbage_collection
 from dialeval.core.batch import Need
 from dialeval.core.columns import DIGEST_LENGTH
-from dialeval.core.errors import DataError, Fault, NeedError, SettingError
+from dialeval.core.errors import DataError, NeedError, Problem, SettingError
 from dialeval.io import json
 from dialeval.io.json import Shape, shape_faults
 from dialeval.io.opening import PACKINGS, read_bytes, stem_of, without_mark
@@ -122,10 +122,10 @@ class TaskFiles:
 def read_task(folder: Path, split: str | None = None) -> TaskFiles:
     """Read the files of a folder; of one with splits those of `split` (`test` unless given)."""
     if not folder.is_dir():
-        raise DataError(Fault(str(folder), None, "there is no such folder", "check the path"))
+        raise DataError(Problem(str(folder), None, "there is no such folder", "check the path"))
     whole, (split, others) = folder, _split(folder, split)
     folder = whole / split if split else whole
-    faults: list[Fault] = []
+    faults: list[Problem] = []
     shas: dict[str, str] = {}
 
     def load(name: str, shape: Shape) -> Any:
@@ -143,7 +143,7 @@ def read_task(folder: Path, split: str | None = None) -> TaskFiles:
 
     goals = load("goals.json", _GOALS)
     if goals is None and not faults:
-        faults.append(Fault(str(folder), None, "holds no goals.json", "name a folder with the files of a task"))
+        faults.append(Problem(str(folder), None, "holds no goals.json", "name a folder with the files of a task"))
     booked = load("booked_domains.json", _per_turn(_TEXTS))
     states = load("gold_states.json", _per_turn(_STATE))
     users = load("user_turns.json", _per_turn(_TEXT))
@@ -229,13 +229,13 @@ def _turn_counts(
     if not given:
         what = "says nothing about turns"
         remedy = "add booked_domains.json, gold_states.json, user_turns.json or references/NAME.json"
-        raise DataError(Fault(str(folder), None, what, remedy))
+        raise DataError(Problem(str(folder), None, what, remedy))
     faults, turns = [], {}
     for dialogue in dialogues:
         counts = {name: turns_of.get(dialogue, 0) for name, turns_of in given.items()}
         if len(set(counts.values())) > 1:
             what = "has " + ", ".join(f"{count} turns in {name}" for name, count in counts.items())
-            faults.append(Fault(f"{folder}: {dialogue}", None, what, "every file must have all its system turns"))
+            faults.append(Problem(f"{folder}: {dialogue}", None, what, "every file must have all its system turns"))
         turns[dialogue] = max(counts.values())
     if faults:
         raise DataError(faults)
@@ -304,18 +304,18 @@ def load_task(data: str | os.PathLike[str] | None = None, split: str | None = No
     return TaskData(replace(files, references=_normalized(files.references, ontology)), ontology, venues)
 
 
-def _misfits(files: TaskFiles, ontology: Ontology) -> Iterator[Fault]:
+def _misfits(files: TaskFiles, ontology: Ontology) -> Iterator[Problem]:
     """Domains and words of goals that the ontology does not have: no system could ever meet them."""
     for dialogue, goal in files.goals.goals.items():
         for domain, wishes in goal.items():
             where = f"{files.where}: goals.json: {dialogue}.{domain}"
             if domain not in ontology.domains:
                 remedy = f"there are {', '.join(ontology.domains)}"
-                yield Fault(where, None, "the ontology has no such domain", remedy)
+                yield Problem(where, None, "the ontology has no such domain", remedy)
             for word in wishes["requestable"]:
                 if word not in ontology.requested:
                     remedy = f"[requested] has {', '.join(ontology.requested)}"
-                    yield Fault(f"{where}.requestable", None, f"no system can give {word!r}", remedy)
+                    yield Problem(f"{where}.requestable", None, f"no system can give {word!r}", remedy)
 
 
 def _folder(data: str | os.PathLike[str] | None) -> Path:

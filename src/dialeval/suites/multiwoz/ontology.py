@@ -18,8 +18,8 @@ from pathlib import Path
 from typing import Any, cast
 
 from dialeval.core.columns import DIGEST_LENGTH
-from dialeval.core.errors import DataError, Fault
-from dialeval.core.gate import parse_toml
+from dialeval.core.errors import DataError, Problem
+from dialeval.core.validation import parse_toml
 from dialeval.io.opening import read_bytes
 from dialeval.suites.multiwoz.states import RULES, Spelling, StateNormalizer
 
@@ -119,12 +119,12 @@ def load_ontology(path: str | os.PathLike[str]) -> Ontology:
 class _Reader:
     """Reads the entries of one table of the file; one of the wrong type is noted as a fault and read as its default."""
 
-    def __init__(self, where: str, prefix: str, entries: Mapping[str, Any], faults: list[Fault]) -> None:
+    def __init__(self, where: str, prefix: str, entries: Mapping[str, Any], faults: list[Problem]) -> None:
         self.where, self.prefix, self.entries, self.faults = where, prefix, entries, faults
         self._asked: set[str] = set()
 
     def fault(self, name: str, what: str) -> None:
-        self.faults.append(Fault(f"{self.where}: {self.prefix}{name}", None, what, _EXPLAINED))
+        self.faults.append(Problem(f"{self.where}: {self.prefix}{name}", None, what, _EXPLAINED))
 
     def refuse_others(self, kind: str) -> None:
         """Note a fault for every entry that was not asked for."""

@@ -27,8 +27,8 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from dialeval.core import gate
-from dialeval.core.errors import DataError, Fault
+from dialeval.core import validation
+from dialeval.core.errors import DataError, Problem
 from dialeval.io.packs import Progress, cache_folder
 from dialeval.suites.multiwoz.ontology import MULTIWOZ, Ontology, load_ontology
 from dialeval.suites.multiwoz.states import Normalizer
@@ -65,7 +65,7 @@ def build_local(source: Path, target: Path) -> None:
     if not (source / ACTS).is_file():
         what = f"holds neither goals.json nor {ACTS}"
         remedy = "name a copy of the official repository, or a folder with goals.json, gold_states.json and database/"
-        raise DataError(Fault(str(source), None, what, remedy))
+        raise DataError(Problem(str(source), None, what, remedy))
     _build(source, target)
 
 
@@ -93,7 +93,7 @@ def _take_over(source: Path, target: Path) -> None:
     from dialeval.suites.multiwoz.venues import load_venues
 
     if (source / "splits.json").is_file():
-        raise DataError(Fault(str(source), None, "has splits already", "pass it as --data"))
+        raise DataError(Problem(str(source), None, "has splits already", "pass it as --data"))
     task = read_task(source)
     database = source / "database" if (source / "database").is_dir() else source
     load_venues(load_ontology(MULTIWOZ), database)
@@ -156,7 +156,7 @@ def _corpus(source: Path) -> dict[str, Any]:
 
     archive = source / GOALS_ZIP
     if not archive.is_file():
-        raise DataError(Fault(str(source), None, f"does not hold {GOALS_ZIP}", _REMEDY))
+        raise DataError(Problem(str(source), None, f"does not hold {GOALS_ZIP}", _REMEDY))
     with tempfile.TemporaryDirectory(prefix="dialeval-") as folder:
         unpack(archive, ["data.json"], Path(folder), _MOST_BYTES, str(archive))
         return _by_id(Path(folder) / "data.json")
@@ -164,7 +164,7 @@ def _corpus(source: Path) -> dict[str, Any]:
 
 def _dialogues(source: Path, split: str) -> Iterator[dict[str, Any]]:
     for name in dialogue_files(split):
-        yield from gate.read_json(source / name, list[dict[str, Any]], _REMEDY)
+        yield from validation.read_json(source / name, list[dict[str, Any]], _REMEDY)
 
 
 def _system_turns(dialogue: Mapping[str, Any]) -> Iterator[tuple[Mapping[str, Any], Mapping[str, Any]]]:
@@ -236,7 +236,7 @@ def delexicalized(turn: Mapping[str, Any], acts: Mapping[str, Any]) -> str:
 
 def _by_id(path: Path) -> dict[str, Any]:
     """The entries of an object in a file by the ids of their dialogues."""
-    document = gate.read_json(path, dict[str, dict[str, Any]], _REMEDY)
+    document = validation.read_json(path, dict[str, dict[str, Any]], _REMEDY)
     return {_id(name): entry for name, entry in document.items()}
 
 
@@ -251,7 +251,7 @@ def _faults_explained(where: str) -> Iterator[None]:
         yield
     except (KeyError, TypeError, ValueError, AttributeError, IndexError) as error:
         what = f"is not in the official form ({type(error).__name__}: {error})"
-        raise DataError(Fault(where, None, what, "get the data from the official address")) from None
+        raise DataError(Problem(where, None, what, "get the data from the official address")) from None
 
 
 def _write(path: Path, content: object) -> None:
@@ -263,6 +263,6 @@ def _write(path: Path, content: object) -> None:
 
 def _copy(source: Path, target: Path) -> None:
     target.parent.mkdir(parents=True, exist_ok=True)
-    gate.size_of(source, _REMEDY)
-    with gate.explained(source, _REMEDY):
+    validation.size_of(source, _REMEDY)
+    with validation.explained(source, _REMEDY):
         shutil.copyfile(source, target)

@@ -27,7 +27,7 @@ import numpy as np
 from dialeval.core.arrays import offsets_of, row_numbers, without_garbage_collection
 from dialeval.core.batch import Need
 from dialeval.core.columns import ObjectColumn, RaggedColumn, TextColumn
-from dialeval.core.errors import DataError, Fault
+from dialeval.core.errors import DataError, Problem
 from dialeval.io import json
 from dialeval.io.json import OBJECT, Shape, shape_faults
 from dialeval.io.opening import PathSource, stem_of
@@ -93,7 +93,7 @@ def read_predictions(source: Any, task: TaskFiles) -> list[Predictions]:
     documents = list(_documents(source))
     names = Counter(system for system, _, _ in documents)
     remedy = "rename a file, or write NAME=FILE"
-    faults = [Fault(name, None, "two systems have this name", remedy) for name, count in names.items() if count > 1]
+    faults = [Problem(name, None, "two systems have this name", remedy) for name, count in names.items() if count > 1]
     if faults:
         raise DataError(faults)
     with without_garbage_collection():
@@ -184,28 +184,28 @@ def predictions_of(document: Any, task: TaskFiles, system: str, where: str) -> P
     )
 
 
-def _form_faults(document: Any, where: str) -> list[Fault]:
+def _form_faults(document: Any, where: str) -> list[Problem]:
     """What is wrong with a document by itself."""
     if isinstance(document, Mapping) and not document:
-        return [Fault(where, None, "is an empty object", _FORM)]
+        return [Problem(where, None, "is an empty object", _FORM)]
     return shape_faults(document, _PREDICTIONS, where)
 
 
-def _data_faults(document: Any, task: TaskFiles, where: str) -> Iterator[Fault]:
+def _data_faults(document: Any, task: TaskFiles, where: str) -> Iterator[Problem]:
     """What in a document does not fit the data."""
     if not isinstance(document, Mapping):
         return
     unknown = [dialogue for dialogue in document if dialogue not in task.turns]
     for dialogue in unknown[:SHOWN_UNKNOWN]:
-        yield Fault(f"{where}: {dialogue}", None, *_unknown(str(dialogue), task))
+        yield Problem(f"{where}: {dialogue}", None, *_unknown(str(dialogue), task))
     if len(unknown) > SHOWN_UNKNOWN:
         what = f"and {len(unknown) - SHOWN_UNKNOWN} more dialogue ids that the data does not have"
-        yield Fault(where, None, what, "check that file and data belong together")
+        yield Problem(where, None, what, "check that file and data belong together")
     for dialogue, turns in document.items():
         most = task.turns.get(dialogue)
         if most is not None and isinstance(turns, list | tuple) and len(turns) > most:
             what = f"one turn too many: the dialogue has {most} system turns in the data, and {len(turns)} here"
-            yield Fault(f"{where}: {dialogue}[{most}]", None, what, "give one response per system turn")
+            yield Problem(f"{where}: {dialogue}[{most}]", None, what, "give one response per system turn")
 
 
 def _unknown(dialogue: str, task: TaskFiles) -> tuple[str, str]:

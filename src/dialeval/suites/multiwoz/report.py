@@ -11,7 +11,7 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from dialeval.core.gate import dump
+from dialeval.core.validation import dump
 from dialeval.reports import markup
 from dialeval.reports.documents import csv_text
 from dialeval.reports.figures import plain

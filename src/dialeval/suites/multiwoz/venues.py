@@ -32,8 +32,8 @@ from pathlib import Path
 from typing import Any
 
 from dialeval.core.columns import DIGEST_LENGTH
-from dialeval.core.errors import DataError, Fault
-from dialeval.core.gate import parse_json
+from dialeval.core.errors import DataError, Problem
+from dialeval.core.validation import parse_json
 from dialeval.io import parquet
 from dialeval.io.opening import format_of, read_bytes, without_mark
 from dialeval.suites.multiwoz.ontology import Domain, Ontology
@@ -177,7 +177,7 @@ class Venues:
 def load_venues(ontology: Ontology, folder: str | os.PathLike[str]) -> Venues:
     """The tables of an ontology's domains from a folder; every fault of every table at once."""
     tables: dict[str, Table] = {}
-    faults: list[Fault] = []
+    faults: list[Problem] = []
     sha = hashlib.sha256()
     for name, domain in ontology.domains.items():
         if domain.table is None:
@@ -205,29 +205,29 @@ def _records(path: Path, content: bytes) -> list[Any]:
     if kind == "json":
         records = parse_json(content, str(path), "correct it there")
         if not isinstance(records, list):
-            raise DataError(Fault(str(path), 1, "is no list of venues", "give a list of objects, one per venue"))
+            raise DataError(Problem(str(path), 1, "is no list of venues", "give a list of objects, one per venue"))
         return records
     if kind in ("csv", "tsv"):
         try:
             lines = io.StringIO(content.decode(), newline="")
         except UnicodeDecodeError as error:
-            raise DataError(Fault(str(path), None, f"not UTF-8 ({error})", "save it as UTF-8")) from None
+            raise DataError(Problem(str(path), None, f"not UTF-8 ({error})", "save it as UTF-8")) from None
         return list(csv.DictReader(lines, delimiter="," if kind == "csv" else "\t"))
     if kind in ("parquet", "arrow"):
         import pyarrow as pa
 
         return list(parquet.plain_rows(parquet.table_of(pa.BufferReader(content), path), str(path)))
-    raise DataError(Fault(str(path), None, "is no table", "give .json, .csv, .tsv, .parquet or .arrow"))
+    raise DataError(Problem(str(path), None, "is no table", "give .json, .csv, .tsv, .parquet or .arrow"))
 
 
 def _venues(domain: Domain, ontology: Ontology, records: Sequence[Any], where: str) -> list[dict[str, str]]:
     """The venues with the one names of their columns; what is no slot is dropped."""
     venues: list[dict[str, str]] = []
-    faults: list[Fault] = []
+    faults: list[Problem] = []
     columns: dict[Any, str] = {}
     for row, record in enumerate(records):
         if not isinstance(record, dict):
-            faults.append(Fault(f"{where}: [{row}]", None, "is no object", "give one object per venue"))
+            faults.append(Problem(f"{where}: [{row}]", None, "is no object", "give one object per venue"))
             continue
         venue: dict[str, str] = {}
         for name, value in record.items():
@@ -240,12 +240,12 @@ def _venues(domain: Domain, ontology: Ontology, records: Sequence[Any], where: s
                 venue[column] = value
             elif isinstance(value, dict | list):
                 remedy = f"name the column in `drop` of domains.{domain.name}, or give a text"
-                faults.append(Fault(f"{where}: [{row}].{name}", None, "is no text or number", remedy))
+                faults.append(Problem(f"{where}: [{row}].{name}", None, "is no text or number", remedy))
             else:
                 venue[column] = _text(value)
         if domain.key not in venue:
             remedy = f"give it one, or name another column as `key` of domains.{domain.name}"
-            faults.append(Fault(f"{where}: [{row}]", None, f"has no {domain.key!r}", remedy))
+            faults.append(Problem(f"{where}: [{row}]", None, f"has no {domain.key!r}", remedy))
         venues.append(venue)
     if faults:
         raise DataError(faults)

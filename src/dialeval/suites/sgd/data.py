@@ -23,7 +23,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from dialeval.core.columns import ObjectColumn
-from dialeval.core.errors import DataError, Fault, whole_characters
+from dialeval.core.errors import DataError, Problem, whole_characters
 from dialeval.io import json
 from dialeval.io.json import OBJECT, Shape, shape_faults
 from dialeval.io.opening import PathSource, format_of, stem_of
@@ -90,17 +90,17 @@ def read_dialogues(source: Any, name: str) -> dict[str, Dialogue]:
     else:
         parts = [_dialogues(source, name)]
     dialogues: dict[str, Dialogue] = {}
-    faults: list[Fault] = []
+    faults: list[Problem] = []
     for part in parts:
         for dialogue, read in part:
             if dialogue in dialogues:
                 also = f", also in {dialogues[dialogue].where}" if read.where != dialogues[dialogue].where else ""
-                faults.append(Fault(f"{read.where}: {dialogue}", None, f"is there twice{also}", "keep one of them"))
+                faults.append(Problem(f"{read.where}: {dialogue}", None, f"is there twice{also}", "keep one of them"))
             dialogues[dialogue] = read
     if faults:
         raise DataError(faults)
     if not dialogues:
-        raise DataError(Fault(place_of(source, name), None, "holds no dialogue", _FORM))
+        raise DataError(Problem(place_of(source, name), None, "holds no dialogue", _FORM))
     return dialogues
 
 
@@ -115,7 +115,7 @@ def _files(source: PathSource) -> list[Path]:
     found = files_in(source)
     files = [path for path in found if format_of(path) == "json" and stem_of(path) not in _NO_DIALOGUES]
     if not files:
-        raise DataError(Fault(os.fspath(source), None, "holds no file of dialogues (*.json)", "name another folder"))
+        raise DataError(Problem(os.fspath(source), None, "holds no file of dialogues (*.json)", "name another folder"))
     return files
 
 
@@ -131,20 +131,20 @@ def _dialogues(document: Any, where: str) -> list[tuple[str, Dialogue]]:
     return [(whole_characters(str(name)), Dialogue(where, dialogue["turns"])) for name, dialogue in named]
 
 
-def turn_faults(turn: Mapping[str, Any], where: str) -> Iterator[Fault]:
+def turn_faults(turn: Mapping[str, Any], where: str) -> Iterator[Problem]:
     """What is wrong with the frames of a user turn."""
     services = [frame["service"] for frame in turn.get("frames", ())]
     for service, times in Counter(services).items():
         if times > 1:
-            yield Fault(where, None, f"has {times} frames of the service {service!r}", "keep one of them")
+            yield Problem(where, None, f"has {times} frames of the service {service!r}", "keep one of them")
     for frame in turn.get("frames", ()):
         if "state" not in frame:
-            yield Fault(where, None, f"the frame of {frame['service']!r} has no state", STATE_FORM)
+            yield Problem(where, None, f"the frame of {frame['service']!r} has no state", STATE_FORM)
             continue
         for slot, values in frame["state"]["slot_values"].items():
             if not values:
                 what = f"the slot {slot!r} of {frame['service']!r} has no value"
-                yield Fault(where, None, what, "leave the slot out where it has none")
+                yield Problem(where, None, what, "leave the slot out where it has none")
 
 
 # The schema of schema-guided dialogues: its services, and which of their slots are categorical.
@@ -194,12 +194,12 @@ def read_schema(source: Any) -> Schema:
     return Schema(services, ObjectColumn([[name, list(slots.items())] for name, slots in services.items()]).digest)
 
 
-def _twice(document: Any, where: str) -> Iterator[Fault]:
+def _twice(document: Any, where: str) -> Iterator[Problem]:
     met = set()
     for number, service in enumerate(document):
         name, slots = service["service_name"], Counter(slot["name"] for slot in service["slots"])
         if name in met:
-            yield Fault(f"{where}: [{number}]", None, f"the service {name!r} is there twice", "keep one of them")
+            yield Problem(f"{where}: [{number}]", None, f"the service {name!r} is there twice", "keep one of them")
         met.add(name)
         for slot in (slot for slot, times in slots.items() if times > 1):
-            yield Fault(f"{where}: [{number}].slots", None, f"the slot {slot!r} is there twice", "keep one of them")
+            yield Problem(f"{where}: [{number}].slots", None, f"the slot {slot!r} is there twice", "keep one of them")

@@ -17,7 +17,7 @@ from typing import Any
 from dialeval.core.arguments import checked
 from dialeval.core.arrays import without_garbage_collection
 from dialeval.core.batch import Need
-from dialeval.core.errors import DataError, Fault, SettingError
+from dialeval.core.errors import DataError, Problem, SettingError
 from dialeval.core.result import Result, Run
 from dialeval.engine.folding import Options, Progress, run_sources
 from dialeval.engine.plan import Asked, planner
@@ -87,11 +87,11 @@ def _schema(references: Any) -> Path:
     if not isinstance(references, str | os.PathLike):
         raise SettingError("give the schema of the references: schema=... in Python, --schema on the command line")
     if not os.path.exists(references):  # noqa: PTH110  (as below)
-        raise DataError(Fault(os.fspath(references), None, "there is no such file", "check the path"))
+        raise DataError(Problem(os.fspath(references), None, "there is no such file", "check the path"))
     folder = Path(references) if is_folder(references) else Path(references).parent
     path = folder / SCHEMA_FILE
     if not os.path.isfile(path):  # noqa: PTH113  (Path.is_file raises for names that are too long)
-        raise DataError(Fault(str(folder), None, f"holds no {SCHEMA_FILE}", "give the schema: --schema FILE"))
+        raise DataError(Problem(str(folder), None, f"holds no {SCHEMA_FILE}", "give the schema: --schema FILE"))
     return path
 
 

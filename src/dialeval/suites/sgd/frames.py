@@ -16,7 +16,7 @@ import numpy as np
 
 from dialeval.core.batch import Need
 from dialeval.core.columns import ObjectColumn, RaggedColumn, TextColumn
-from dialeval.core.errors import DataError, Fault, whole_characters
+from dialeval.core.errors import DataError, Problem, whole_characters
 from dialeval.io.rows import Rows
 from dialeval.suites.sgd.data import TURN_FORM, USER, Dialogue, Schema, place_of, read_dialogues, turn_faults
 
@@ -64,7 +64,7 @@ def read_references(source: Any, schema: Schema) -> TrueFrames:
     """The true frames of a file, a folder or a parsed document."""
     dialogues, where = read_dialogues(source, "references"), place_of(source, "references")
     frames: list[Frame] = []
-    faults: list[Fault] = []
+    faults: list[Problem] = []
     for name, dialogue in dialogues.items():
         for number, turn in enumerate(dialogue.turns):
             if turn["speaker"] != USER:
@@ -74,14 +74,14 @@ def read_references(source: Any, schema: Schema) -> TrueFrames:
             for frame in turn.get("frames", ()):
                 service = whole_characters(frame["service"])
                 if service not in schema.services:
-                    faults.append(Fault(here, None, f"the schema has no service {service!r}", "give its own schema"))
+                    faults.append(Problem(here, None, f"the schema has no service {service!r}", "give its own schema"))
                 if "state" in frame:
                     said = whole_characters(turn.get("utterance", ""))
                     frames.append(Frame(name, number, service, said, _state(frame["state"]), _spans(frame, said)))
     if faults:
         raise DataError(faults)
     if not frames:
-        raise DataError(Fault(where, None, f"has no frame in a turn of {USER}", TURN_FORM))
+        raise DataError(Problem(where, None, f"has no frame in a turn of {USER}", TURN_FORM))
     return TrueFrames(where, dialogues, frames)
 
 
@@ -133,17 +133,17 @@ def read_predictions(
     return Predictions(rows, len(dialogues), sum(state is not None for state in states), dict(unknown.most_common()))
 
 
-def _unknown(dialogues: Mapping[str, Dialogue], true: TrueFrames, where: str) -> Iterator[Fault]:
+def _unknown(dialogues: Mapping[str, Dialogue], true: TrueFrames, where: str) -> Iterator[Problem]:
     unknown = [name for name in dialogues if name not in true.dialogues]
     remedy = "check that predictions and references belong together"
     for name in unknown[:SHOWN_UNKNOWN]:
-        yield Fault(f"{dialogues[name].where}: {name}", None, "the references have no such dialogue", remedy)
+        yield Problem(f"{dialogues[name].where}: {name}", None, "the references have no such dialogue", remedy)
     if len(unknown) > SHOWN_UNKNOWN:
         what = f"and {len(unknown) - SHOWN_UNKNOWN:,} more dialogues that the references do not have"
-        yield Fault(where, None, what, remedy)
+        yield Problem(where, None, what, remedy)
 
 
-def _misfits(dialogues: Mapping[str, Dialogue], true: TrueFrames) -> Iterator[Fault]:
+def _misfits(dialogues: Mapping[str, Dialogue], true: TrueFrames) -> Iterator[Problem]:
     """Turns and frames that are not those of the references."""
     for name, dialogue in dialogues.items():
         if name not in true.dialogues:
@@ -151,25 +151,27 @@ def _misfits(dialogues: Mapping[str, Dialogue], true: TrueFrames) -> Iterator[Fa
         turns = true.dialogues[name].turns
         if len(dialogue.turns) > len(turns):
             what = f"has {len(dialogue.turns)} turns, and the references have {len(turns)}"
-            yield Fault(f"{dialogue.where}: {name}", None, what, "give the turns of the references")
+            yield Problem(f"{dialogue.where}: {name}", None, what, "give the turns of the references")
         for number, (turn, reference) in enumerate(zip(dialogue.turns, turns, strict=False)):
             where = f"{dialogue.where}: {name}[{number}]"
             if turn["speaker"] != reference["speaker"]:
                 what = f"the speaker is {turn['speaker']!r}, and {reference['speaker']!r} in the references"
-                yield Fault(where, None, what, "give the turns of the references in their order")
+                yield Problem(where, None, what, "give the turns of the references in their order")
             elif reference["speaker"] == USER:
                 yield from _user_misfits(turn, reference, where)
 
 
-def _user_misfits(turn: Mapping[str, Any], reference: Mapping[str, Any], where: str) -> Iterator[Fault]:
+def _user_misfits(turn: Mapping[str, Any], reference: Mapping[str, Any], where: str) -> Iterator[Problem]:
     if "utterance" in turn and turn["utterance"] != reference.get("utterance", ""):
-        yield Fault(where, None, "the utterance is not that of the references", "give the turns in their order")
+        yield Problem(where, None, "the utterance is not that of the references", "give the turns in their order")
     yield from turn_faults(turn, where)
     services = {frame["service"] for frame in turn.get("frames", ())}
     for frame in reference.get("frames", ()):
         if frame["service"] not in services:
             what = f"has no frame of the service {frame['service']!r}"
-            yield Fault(where, None, what, "predict every service of the turn; give an empty state if nothing is known")
+            yield Problem(
+                where, None, what, "predict every service of the turn; give an empty state if nothing is known"
+            )
 
 
 def _given(dialogues: Mapping[str, Dialogue], frame: Frame) -> Mapping[str, Any] | None:

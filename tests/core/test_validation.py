@@ -1,4 +1,4 @@
-"""The gate: plain files only, and what does not fit its schema is one fault that names the file."""
+"""Validation of documents and files: plain files only; a misfit is one problem that names the file."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ import pyarrow.parquet as pq
 import pytest
 from safetensors.numpy import save
 
-from dialeval.core import gate
+from dialeval.core import validation
 from dialeval.core.arrow import read_table
 from dialeval.core.errors import DataError
 
@@ -31,12 +31,12 @@ class Note(msgspec.Struct):
 def reads(path: Path) -> list[Callable[[], object]]:
     """Everything that opens a file."""
     return [
-        lambda: gate.size_of(path, "mend it"),
-        lambda: gate.read_bytes(path, "mend it"),
-        lambda: gate.read_json(path, Note, "mend it"),
-        lambda: gate.read_array(path, np.float64, "mend it"),
-        lambda: gate.mapped_array(path, np.uint8, (3,), "mend it"),
-        lambda: gate.read_tensors(path, "mend it"),
+        lambda: validation.size_of(path, "mend it"),
+        lambda: validation.read_bytes(path, "mend it"),
+        lambda: validation.read_json(path, Note, "mend it"),
+        lambda: validation.read_array(path, np.float64, "mend it"),
+        lambda: validation.mapped_array(path, np.uint8, (3,), "mend it"),
+        lambda: validation.read_tensors(path, "mend it"),
         lambda: read_table(path, {}, [pa.float64()], "mend it", "", "run.json"),
     ]
 
@@ -65,7 +65,7 @@ def test_only_plain_files_are_opened(tmp_path: Path, kind: str) -> None:
 def test_a_link_to_a_plain_file_is_followed(tmp_path: Path) -> None:
     (tmp_path / "note.json").write_text('{"rows": 1}')
     (tmp_path / "link.json").symlink_to(tmp_path / "note.json")
-    assert gate.read_json(tmp_path / "link.json", Note, "") == Note(1)
+    assert validation.read_json(tmp_path / "link.json", Note, "") == Note(1)
 
 
 @pytest.mark.parametrize(
@@ -86,31 +86,31 @@ def test_a_link_to_a_plain_file_is_followed(tmp_path: Path) -> None:
 def test_documents_that_do_not_fit(tmp_path: Path, content: str, what: str) -> None:
     (tmp_path / "note.json").write_text(content)
     with pytest.raises(DataError) as info:
-        gate.read_json(tmp_path / "note.json", Note, "mend it")
+        validation.read_json(tmp_path / "note.json", Note, "mend it")
     [fault] = info.value.faults
     assert fault.what.startswith(what)
     assert fault.where == str(tmp_path / "note.json")
 
 
 def test_the_largest_document(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(gate, "LARGEST_DOCUMENT", 11)
+    monkeypatch.setattr(validation, "LARGEST_DOCUMENT", 11)
     (tmp_path / "note.json").write_text('{"rows": 1}')
-    assert gate.read_json(tmp_path / "note.json", Note, "").rows == 1
+    assert validation.read_json(tmp_path / "note.json", Note, "").rows == 1
     (tmp_path / "note.json").write_text('{"rows": 10}')
     with pytest.raises(DataError, match="more than 11 bytes"):
-        gate.read_json(tmp_path / "note.json", Note, "")
+        validation.read_json(tmp_path / "note.json", Note, "")
 
 
 def test_digests(tmp_path: Path) -> None:
     (tmp_path / "x").write_bytes(b"content")
-    assert gate.read_bytes(tmp_path / "x", "", hashlib.sha256(b"content").hexdigest()) == b"content"
+    assert validation.read_bytes(tmp_path / "x", "", hashlib.sha256(b"content").hexdigest()) == b"content"
     with pytest.raises(DataError, match=r"x: does not belong to run\.json"):
-        gate.read_bytes(tmp_path / "x", "", hashlib.sha256(b"other").hexdigest(), "run.json")
+        validation.read_bytes(tmp_path / "x", "", hashlib.sha256(b"other").hexdigest(), "run.json")
 
 
 @pytest.mark.parametrize("name", ["", ".", "..", "/dev/zero", "a/b", "../x", "a\\b", "c:x", "a\0b", "x\n", "x" * 256])
 def test_names_that_are_none(name: str) -> None:
-    kind = Annotated[str, msgspec.Meta(pattern=gate.FILE_NAME)]
+    kind = Annotated[str, msgspec.Meta(pattern=validation.FILE_NAME)]
     with pytest.raises(msgspec.ValidationError):
         msgspec.convert(name, kind)
     for sound in ("items.parquet", "...", "a b", ".hidden", "ä"):
@@ -121,9 +121,9 @@ def test_depth() -> None:
     deep: Any = []
     for _ in range(300):
         deep = [deep]
-    gate.check_depth([[[]]])
-    with pytest.raises(gate.UnfitError, match="nested too deeply"):
-        gate.check_depth({"x": deep})
+    validation.check_depth([[[]]])
+    with pytest.raises(validation.InvalidError, match="nested too deeply"):
+        validation.check_depth({"x": deep})
 
 
 @pytest.mark.parametrize(
@@ -138,7 +138,7 @@ def test_depth() -> None:
 def test_arrays_that_do_not_fit(tmp_path: Path, array: Any, shape: tuple[int | None, ...], what: str) -> None:
     np.save(tmp_path / "x.npy", array)
     with pytest.raises(DataError, match=rf"x\.npy: .*{what}"):
-        gate.read_array(tmp_path / "x.npy", np.float64, "mend it", shape)
+        validation.read_array(tmp_path / "x.npy", np.float64, "mend it", shape)
 
 
 @pytest.mark.parametrize(
@@ -159,36 +159,36 @@ def test_headers_of_arrays_that_are_broken(tmp_path: Path, old: bytes, new: byte
     assert old in content
     (tmp_path / "x.npy").write_bytes(content.replace(old, new, 1))
     with pytest.raises(DataError, match=r"x\.npy: is not a NumPy array"):
-        gate.read_array(tmp_path / "x.npy", np.float64, "mend it")
+        validation.read_array(tmp_path / "x.npy", np.float64, "mend it")
 
 
 def test_arrays_are_mapped(tmp_path: Path) -> None:
     np.save(tmp_path / "x.npy", np.arange(3.0))
-    assert gate.read_array(tmp_path / "x.npy", np.float64, "").tolist() == [0, 1, 2]
+    assert validation.read_array(tmp_path / "x.npy", np.float64, "").tolist() == [0, 1, 2]
     (tmp_path / "x.bin").write_bytes(np.arange(4, dtype="<f4").tobytes())
-    assert gate.mapped_array(tmp_path / "x.bin", "<f4", (2, 2), "").tolist() == [[0, 1], [2, 3]]
+    assert validation.mapped_array(tmp_path / "x.bin", "<f4", (2, 2), "").tolist() == [[0, 1], [2, 3]]
     (tmp_path / "empty").write_bytes(b"")
-    assert gate.mapped_array(tmp_path / "empty", "<f4", (0, 2), "").shape == (0, 2)
+    assert validation.mapped_array(tmp_path / "empty", "<f4", (0, 2), "").shape == (0, 2)
     with pytest.raises(DataError, match=r"x\.bin: has another size than 2 x 3 numbers"):
-        gate.mapped_array(tmp_path / "x.bin", "<f4", (2, 3), "")
+        validation.mapped_array(tmp_path / "x.bin", "<f4", (2, 3), "")
 
 
 def test_tensors(tmp_path: Path) -> None:
     path = tmp_path / "x.safetensors"
     tensors = {"a": np.ones((2, 3), np.float32), "half": np.ones(2, np.float16), "ids": np.ones(2, np.int64)}
     path.write_bytes(save(tensors))
-    found = gate.read_tensors(path, "")
+    found = validation.read_tensors(path, "")
     assert {name: str(each.dtype) for name, each in found.items()} == {"a": "float32", "half": "float32"}
-    assert gate.tensor(found, "a", (2, None)).shape == (2, 3)
+    assert validation.tensor(found, "a", (2, None)).shape == (2, 3)
     for name, shape, what in (("b", (2,), "holds no b"), ("ids", (2,), "holds no ids"), ("a", (3, 2), "has the shape")):
-        with pytest.raises(gate.UnfitError, match=what):
-            gate.tensor(found, name, shape)
+        with pytest.raises(validation.InvalidError, match=what):
+            validation.tensor(found, name, shape)
     path.write_bytes(save({"a": np.array([1, np.nan], np.float32)}))
     with pytest.raises(DataError, match=r"a holds numbers that are not finite"):
-        gate.read_tensors(path, "")
+        validation.read_tensors(path, "")
     path.write_bytes(save(tensors)[:-3])
     with pytest.raises(DataError, match=r"x\.safetensors: holds no readable weights"):
-        gate.read_tensors(path, "")
+        validation.read_tensors(path, "")
 
 
 TABLE = {"system": ["a", "b"], "row": [0, 1], "x": [0.5, None]}
@@ -234,5 +234,5 @@ def test_texts_of_tables_are_utf8(tmp_path: Path) -> None:
 @pytest.mark.parametrize("content", [b"a = ", b"\xff = 1", b"a = " + b"9" * 5000, b"a = " + b"[" * 5000])
 def test_what_is_no_toml_is_named(content: bytes) -> None:
     with pytest.raises(DataError, match=r"form\.toml: not TOML"):
-        gate.parse_toml(content, "form.toml", "mend it")
-    assert gate.parse_toml(b"a = 1", "form.toml", "mend it") == {"a": 1}
+        validation.parse_toml(content, "form.toml", "mend it")
+    assert validation.parse_toml(b"a = 1", "form.toml", "mend it") == {"a": 1}

@@ -2,28 +2,28 @@ from __future__ import annotations
 
 import pytest
 
-from dialeval.core.errors import note, noted
+from dialeval.core.errors import add_warning, collect_warnings
 
 
 def test_what_is_noted_is_told_to_the_innermost_who_asks_once() -> None:
-    with noted() as outer:
-        note("a")
-        with noted() as inner:
+    with collect_warnings() as outer:
+        add_warning("a")
+        with collect_warnings() as inner:
             for line in ("c", "b", "c"):
-                note(line)
-        note("d")
+                add_warning(line)
+        add_warning("d")
     assert list(inner) == ["c", "b"]
     assert list(outer) == ["a", "d"]
 
 
 def test_an_error_ends_collecting() -> None:
-    with noted() as outer:
-        with pytest.raises(ValueError, match="x"), noted():
+    with collect_warnings() as outer:
+        with pytest.raises(ValueError, match="x"), collect_warnings():
             raise ValueError("x")
-        note("a")
+        add_warning("a")
     assert list(outer) == ["a"]
 
 
 def test_where_nobody_asks_it_is_a_warning() -> None:
     with pytest.warns(UserWarning, match="guessed"):
-        note("guessed")
+        add_warning("guessed")

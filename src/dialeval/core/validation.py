@@ -1,9 +1,9 @@
-"""The gate: what dialeval wrote itself or takes ready-made from others is checked here once, before anything uses it.
+"""Validate files that dialeval wrote itself or takes ready-made from others, once, before anything uses them.
 
-Saved runs, journals, judges, encoders, data packs and caches lie on disks where they are cut short, edited, mixed up,
-or put by somebody who means harm. Each format has a schema: types and ranges for JSON (a `msgspec.Struct`), types and
-shapes for arrays and tensors, types of columns for tables. What does not fit is a DataError that names the file and
-says what is wrong with it; code behind the gate relies on the schema and checks nothing again.
+Saved runs, journals, judges, encoders, data packs and caches may be truncated, edited, mixed up or made by an attacker.
+Each format has a schema: types and ranges for JSON (a `msgspec.Struct`), types and shapes for arrays and tensors, types
+of columns for tables. A misfit is a DataError that names the file and says what is wrong with it; later code relies on
+the schema and checks nothing again.
 
 A document may carry a digest of its own content, so that a value that was edited, or damaged on a disk, is not taken
 for the one that was computed. Whoever changes a document on purpose can compute its digest too; what a document says of
@@ -29,7 +29,7 @@ import numpy as np
 import numpy.typing as npt
 import orjson
 
-from dialeval.core.errors import DataError, Fault, whole_characters
+from dialeval.core.errors import DataError, Problem, whole_characters
 
 # Plain data for JSON: null for NaN and infinities, and the layout of every JSON file that people may open.
 
@@ -63,27 +63,27 @@ def _writable(value: Any) -> Any:
 T = TypeVar("T")
 
 FILE_NAME = r"^(?!\.{1,2}\Z)[^/\\\x00-\x1f:]{1,255}\Z"
-"""What a document may call a file beside it: one name, not a path."""
+"""Names that a document may give to a file next to it: one name, not a path."""
 SHA256 = r"^[0-9a-f]{64}\Z"
 LARGEST_DOCUMENT = 1 << 30
 """Bytes of a JSON document; all of it is held in memory."""
 _LONGEST = 300
 
 
-class UnfitError(ValueError):
-    """What a check of a content says of it; `explained` adds the file."""
+class InvalidError(ValueError):
+    """A content that fails its check; `explained` adds the file."""
 
 
 @contextmanager
 def explained(where: str | os.PathLike[str], remedy: str) -> Iterator[None]:
-    """Turn errors of a content (UnfitError) or of the system into a DataError that names the file."""
+    """Turn errors of a content (InvalidError) or of the system into a DataError that names the file."""
     try:
         yield
     except OSError as error:
         reason = error.strerror or str(error)
-        raise DataError(Fault(str(error.filename or where), None, f"cannot be read ({reason})", remedy)) from None
-    except UnfitError as error:
-        raise DataError(Fault(str(where), None, str(error)[:_LONGEST], remedy)) from None
+        raise DataError(Problem(str(error.filename or where), None, f"cannot be read ({reason})", remedy)) from None
+    except InvalidError as error:
+        raise DataError(Problem(str(where), None, str(error)[:_LONGEST], remedy)) from None
 
 
 def size_of(path: str | os.PathLike[str], remedy: str) -> int:
@@ -92,9 +92,9 @@ def size_of(path: str | os.PathLike[str], remedy: str) -> int:
         try:
             status = Path(path).stat()
         except ValueError:
-            raise UnfitError("is no path (it holds a NUL)") from None
+            raise InvalidError("is no path (it holds a NUL)") from None
         if not stat.S_ISREG(status.st_mode):
-            raise UnfitError("is a folder" if stat.S_ISDIR(status.st_mode) else "is no plain file")
+            raise InvalidError("is a folder" if stat.S_ISDIR(status.st_mode) else "is no plain file")
         return status.st_size
 
 
@@ -104,14 +104,14 @@ def read_bytes(path: str | os.PathLike[str], remedy: str, sha256: str | None = N
     with explained(path, remedy):
         content = Path(path).read_bytes()
         if sha256 is not None and hashlib.sha256(content).hexdigest() != sha256:
-            raise UnfitError(f"does not belong to {of}")
+            raise InvalidError(f"does not belong to {of}")
     return content
 
 
 def read_json(path: str | os.PathLike[str], kind: type[T], remedy: str) -> T:
     """Read a JSON document and convert it to a type."""
     if size_of(path, remedy) > LARGEST_DOCUMENT:
-        raise DataError(Fault(str(path), None, f"has more than {LARGEST_DOCUMENT:,} bytes", remedy))
+        raise DataError(Problem(str(path), None, f"has more than {LARGEST_DOCUMENT:,} bytes", remedy))
     return fitting(parse_json(read_bytes(path, remedy), str(path), remedy), kind, str(path), remedy)
 
 
@@ -120,7 +120,7 @@ def parse_json(content: bytes, where: str, remedy: str) -> Any:
     try:
         return orjson.loads(content)
     except orjson.JSONDecodeError as error:
-        raise DataError(Fault(where, error.lineno, f"not JSON ({error.msg})", remedy)) from None
+        raise DataError(Problem(where, error.lineno, f"not JSON ({error.msg})", remedy)) from None
 
 
 def parse_toml(content: bytes, where: str, remedy: str) -> dict[str, Any]:
@@ -132,7 +132,7 @@ def parse_toml(content: bytes, where: str, remedy: str) -> dict[str, Any]:
     try:
         document: dict[str, Any] = tomllib.loads(content.decode())
     except (ValueError, RecursionError) as error:  # not only TOMLDecodeError: 5,000 digits are a ValueError
-        raise DataError(Fault(where, None, f"not TOML ({error})", remedy)) from None
+        raise DataError(Problem(where, None, f"not TOML ({error})", remedy)) from None
     return document
 
 
@@ -143,22 +143,22 @@ def fitting(document: Any, kind: type[T], where: str, remedy: str) -> T:
     try:
         return msgspec.convert(document, kind)
     except msgspec.ValidationError as error:
-        raise DataError(Fault(where, None, in_words(str(error)), remedy)) from None
+        raise DataError(Problem(where, None, in_words(str(error)), remedy)) from None
 
 
 def check_depth(document: Any) -> None:
-    """Raise UnfitError for plain data that is nested more deeply than it could be written again."""
+    """Raise InvalidError for plain data that is nested more deeply than it could be written again."""
     try:
         orjson.dumps(document)
     except TypeError as error:
-        raise UnfitError(f"is nested too deeply ({error})") from None
+        raise InvalidError(f"is nested too deeply ({error})") from None
 
 
 def content_digest(document: Mapping[str, Any]) -> str:
     """Return the SHA-256 of all that a JSON object holds but its field `digest`, however it is indented.
 
     Raises:
-        UnfitError: It is nested more deeply than it could be written again.
+        InvalidError: It is nested more deeply than it could be written again.
     """
     content = {name: value for name, value in document.items() if name != "digest"}
     check_depth(content)
@@ -172,9 +172,9 @@ def with_digest(document: Mapping[str, Any]) -> bytes:
 
 
 def check_digest(document: Mapping[str, Any]) -> None:
-    """Raise UnfitError where a JSON object is not what it was when its field `digest` was written."""
+    """Raise InvalidError where a JSON object is not what it was when its field `digest` was written."""
     if document.get("digest") != content_digest(document):
-        raise UnfitError("was changed after it was saved: its content does not have the digest that it states")
+        raise InvalidError("was changed after it was saved: its content does not have the digest that it states")
 
 
 def in_words(message: str) -> str:
@@ -199,7 +199,7 @@ def read_array(
         except OSError:
             raise
         except Exception as error:  # a header is parsed as Python and may fail in any way
-            raise UnfitError(f"is not a NumPy array ({type(error).__name__}: {error})") from None
+            raise InvalidError(f"is not a NumPy array ({type(error).__name__}: {error})") from None
         check_array(array, array.dtype if dtype is None else dtype, array.shape if shape is None else shape)
     return array
 
@@ -209,7 +209,7 @@ def mapped_array(
 ) -> npt.NDArray[Any]:
     """Map an array whose bytes are all that a file holds."""
     if size_of(path, remedy) != math.prod(shape) * np.dtype(dtype).itemsize:
-        raise DataError(Fault(str(path), None, f"has another size than {_shown(shape)} numbers", remedy))
+        raise DataError(Problem(str(path), None, f"has another size than {_shown(shape)} numbers", remedy))
     if not math.prod(shape):
         return np.empty(shape, dtype)
     with explained(path, remedy):  # a plain view: slices of a `memmap` object itself are many times slower
@@ -217,9 +217,9 @@ def mapped_array(
 
 
 def check_array(array: npt.NDArray[Any], dtype: npt.DTypeLike, shape: tuple[int | None, ...]) -> None:
-    """Raise UnfitError for another type or shape."""
+    """Raise InvalidError for another type or shape."""
     if array.dtype != np.dtype(dtype) or not _has_shape(array, shape):
-        raise UnfitError(f"holds {array.dtype} of shape {array.shape}, not {np.dtype(dtype)} of {_shown(shape)}")
+        raise InvalidError(f"holds {array.dtype} of shape {array.shape}, not {np.dtype(dtype)} of {_shown(shape)}")
 
 
 def read_tensors(
@@ -233,22 +233,22 @@ def read_tensors(
         try:
             every = dict(load(content))
         except Exception as error:  # SafetensorError, and what is raised for headers and types that it lets through
-            raise UnfitError(f"holds no readable weights ({type(error).__name__}: {error})") from None
+            raise InvalidError(f"holds no readable weights ({type(error).__name__}: {error})") from None
         floats = {name: each for name, each in every.items() if each.dtype in (np.float32, np.float16)}
         for name, each in floats.items():
             if not np.isfinite(each).all():
-                raise UnfitError(f"{name} holds numbers that are not finite")
+                raise InvalidError(f"{name} holds numbers that are not finite")
     return {name: each.astype(np.float32, copy=False) for name, each in floats.items()}
 
 
 def tensor(
     tensors: Mapping[str, npt.NDArray[np.float32]], name: str, shape: tuple[int | None, ...]
 ) -> npt.NDArray[np.float32]:
-    """Return one of the tensors; UnfitError where it is missing or has another shape."""
+    """Return one of the tensors; InvalidError where it is missing or has another shape."""
     if name not in tensors:
-        raise UnfitError(f"holds no {name}")
+        raise InvalidError(f"holds no {name}")
     if not _has_shape(tensors[name], shape):
-        raise UnfitError(f"{name} has the shape {tensors[name].shape}, not {_shown(shape)}")
+        raise InvalidError(f"{name} has the shape {tensors[name].shape}, not {_shown(shape)}")
     return tensors[name]
 
 
