@@ -59,6 +59,7 @@ from dialeval.human.sample import Sample, check_same_run, find_sample, read_samp
 from dialeval.io.ratings import DIALOGUE, OVERALL, Ratings, read_ratings, row_digests
 from dialeval.metrics.registry import split_names
 from dialeval.stats import significance
+from dialeval.stats.intervals import DEFAULT_LEVEL
 from dialeval.stats.prediction_powered import (
     RARE,
     RatedSystem,
@@ -69,7 +70,7 @@ from dialeval.stats.prediction_powered import (
     estimate_mean,
     over_raters,
 )
-from dialeval.stats.resampling import DEFAULT_LEVEL, DEFAULT_SEED, check_resampling
+from dialeval.stats.resampling import DEFAULT_SEED, check_resampling
 
 ALPHA = 0.05
 FEW = 20

@@ -61,12 +61,11 @@ import numpy as np
 from dialeval.core.arrays import Floats, Ints
 from dialeval.core.contributions import ClusteredRows, Resamples
 from dialeval.core.errors import SettingError
-from dialeval.stats.intervals import t_factor, two_sided_p, two_sided_t
+from dialeval.stats.intervals import DEFAULT_LEVEL, t_factor, two_sided_p, two_sided_t
 from dialeval.stats.significance import least_p
 
 DEFAULT_RESAMPLES = 1000
 DEFAULT_SEED = 12345
-DEFAULT_LEVEL = 0.95
 
 _CHUNK_CELLS = 1 << 21
 """Counts of one chunk of resamples: 16 MB, whatever the number of clusters."""
