@@ -144,8 +144,8 @@ class RatingEstimate(Struct, frozen=True):
     clusters: int
     """Dialogues (or units of the design) that have some."""
     freedom: float
-    worth: float
-    """Return how many ratings alone would give the same variance."""
+    effective_ratings: float
+    """How many ratings alone would give the same variance."""
     p: float
     """That the value is 0, two-sided."""
 
