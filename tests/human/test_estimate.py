@@ -16,7 +16,7 @@ import dialeval
 from dialeval.core.errors import DataError, SettingError
 from dialeval.core.result import Run
 from dialeval.core.signature import Signature
-from dialeval.human.estimate import People, plan_from_pilot, plan_ratings
+from dialeval.human.estimate import HumanEstimates, plan_from_pilot, plan_ratings
 from dialeval.human.sample import Sample
 from dialeval.io.ratings import read_ratings, row_digests
 from human.rated_runs import ratings_of, run_of
@@ -27,13 +27,13 @@ RUN, OPINIONS = run_of()
 def test_figures_of_systems_and_of_the_difference() -> None:
     drawn = dialeval.draw(RUN, 120)
     found = dialeval.estimate(RUN, ratings_of(drawn, OPINIONS), by="judge", sample=drawn)
-    assert [each.system for each in found.figures] == ["a", "b"]
-    for name, each in zip("ab", found.figures, strict=True):
+    assert [each.system for each in found.systems] == ["a", "b"]
+    for name, each in zip("ab", found.systems, strict=True):
         low, high = each.interval
         assert low < OPINIONS[name].mean() < high
         assert high - low < each.alone_interval[1] - each.alone_interval[0]
         assert each.agreement == pytest.approx(0.8, abs=0.12)
-        assert each.ratings == 60 < each.worth
+        assert each.ratings == 60 < each.effective_ratings
     (difference,) = found.differences
     assert (difference.system, difference.baseline) == ("b", "a")
     assert difference.interval[0] < 0.5 < difference.interval[1]
@@ -42,7 +42,7 @@ def test_figures_of_systems_and_of_the_difference() -> None:
     assert found["b"].system == "b"
     assert found.unit == "dialogues"
     plain = json.loads(json.dumps(found.to_dict()))
-    assert plain["systems"][0]["interval"] == pytest.approx(found.figures[0].interval)
+    assert plain["systems"][0]["interval"] == pytest.approx(found.systems[0].interval)
 
 
 @pytest.mark.parametrize(
@@ -153,7 +153,7 @@ def test_few_dialogues_are_warned_of() -> None:
     assert "only 10 dialogues" in found.warnings[0]
 
 
-def yes_no(share: float, n: int, **settings: object) -> People:
+def yes_no(share: float, n: int, **settings: object) -> HumanEstimates:
     """The estimate of n yes/no answers of one system, of which a share is yes."""
     run = Run({"a": RUN["a"]}, "0")
     drawn = dialeval.draw(run, n)
@@ -198,7 +198,7 @@ def test_equal_ratings_are_not_certain() -> None:
     lines = [{"id": row.id, "rater": "ann", "scores": {"overall": scores[row.system]}} for row in drawn.rows]
     found = dialeval.estimate(RUN, lines, sample=drawn)
     assert found.differences[0].p == 2.0 ** (1 - found.differences[0].clusters) >= 0.25
-    for each in (*found.figures, *found.differences):
+    for each in (*found.systems, *found.differences):
         assert np.isnan(each.interval).all()
     known = dialeval.estimate(RUN, [{**line, "scale": [1, 5]} for line in lines], sample=drawn)
     low, high = known["b"].interval

@@ -47,10 +47,17 @@ def test_alpha_is_that_of_the_package(merged: MergedRatings) -> None:
 
 def test_raters_with_themselves_and_with_the_others(merged: MergedRatings) -> None:
     ann, bob = merged.raters
-    assert (ann.rater, ann.rows, ann.twice, ann.same, ann.apart, ann.shared) == ("ann", 5, 2, 0.5, 1.0, 5)
+    assert (ann.rater, ann.rows, ann.repeated, ann.intra_rater_agreement, ann.mean_absolute_difference, ann.shared) == (
+        "ann",
+        5,
+        2,
+        0.5,
+        1.0,
+        5,
+    )
     assert ann.correlation == pytest.approx(np.corrcoef([1, 2, 3, 4, 5], [2, 3, 4, 5, 1])[0, 1])
     assert (ann.higher, bob.higher) == (0, 0)
-    assert (bob.twice, math.isnan(bob.same)) == (0, True)
+    assert (bob.repeated, math.isnan(bob.intra_rater_agreement)) == (0, True)
     assert merged.seconds["ann"] == 2
     assert math.isnan(merged.seconds["bob"])
 
@@ -75,7 +82,7 @@ def test_first_answers_count_and_of_different_ones_the_last(tmp_path: Path) -> N
     assert [(each.id, each.scores["overall"]) for each in found.lines] == [("r0", 5), ("r1", 2), ("r2", 3)]
     (warning,) = found.warnings
     assert "ann has 1 rating with other scores" in warning
-    assert found.raters[0].twice == 0
+    assert found.raters[0].repeated == 0
 
 
 def test_written_rows_are_read_by_all_that_read_ratings(tmp_path: Path) -> None:
@@ -189,5 +196,5 @@ def test_merged_and_unmerged_ratings_are_the_same_values(tmp_path: Path) -> None
 def test_plain_data_has_everything(merged: MergedRatings) -> None:
     plain = merged.to_dict()
     assert (plain["ratings"], plain["rows"]) == (10, 5)
-    assert plain["raters"][1]["same"] is None
+    assert plain["raters"][1]["intra_rater_agreement"] is None
     assert json.dumps(plain)

@@ -13,7 +13,7 @@ from rich.console import Console
 
 import dialeval
 from dialeval.human import report
-from dialeval.human.estimate import People, plan_ratings
+from dialeval.human.estimate import HumanEstimates, plan_ratings
 from dialeval.human.merge import MergedRatings, merge_ratings
 from dialeval.human.report import FORMATS, people_section, table
 from human.rated_runs import ratings_of, run_of
@@ -25,7 +25,7 @@ TEMPLATE = "{0.__class__}"
 SAMPLE = dialeval.draw(RUN, 150)
 
 
-def found(by: str = "judge") -> People:
+def found(by: str = "judge") -> HumanEstimates:
     return dialeval.estimate(RUN, ratings_of(SAMPLE, OPINIONS), by=by, sample=SAMPLE)
 
 
@@ -37,9 +37,11 @@ def printed(content: object, width: int = 120) -> str:
 
 def test_the_terminal() -> None:
     text = printed(report.table(found()))
-    assert text.startswith("People would rate b higher than a; people do not tell [c] from a (overall, 5% level")
+    assert text.startswith(
+        "People would rate b higher than a; no significant difference between [c] and a (overall, 5% level"
+    )
     assert "ratings alone" in text
-    assert "worth" in text
+    assert "effective" in text
     assert "b - a" in text
     assert "other dialogues of the same kind" in text
     assert "NOT DRAWN" not in text
@@ -54,7 +56,7 @@ def test_a_name_is_a_name_whatever_it_holds() -> None:
 
 def test_ratings_alone_have_no_columns_of_a_judge() -> None:
     text = printed(report.table(found("")))
-    assert "worth" not in text
+    assert "effective" not in text
     assert "estimate" not in text
     assert "ratings alone" in text
 
@@ -84,7 +86,7 @@ def test_every_digit_and_every_format() -> None:
 
 
 def test_the_plan() -> None:
-    text = printed(report.plan_table(plan_ratings({"a": 100, "b": 10_000}, 0.1)))
+    text = printed(report.table(plan_ratings({"a": 100, "b": 10_000}, 0.1)))
     assert "more dialogues" in text
     assert "1,199" in text
     assert "standard deviation of 1" in text
@@ -112,12 +114,12 @@ def test_everything_that_people_said_is_shown(tmp_path: Path) -> None:
     (section,) = (attrs for attrs in page.of("section") if attrs["id"] == "people")
     assert section["aria-labelledby"] == "people-title"
     for words in (
-        "What people would say",
+        "Mean human ratings",
         "People would rate b higher than a",
         "ratings alone",
         "Krippendorff's alpha is 1.00 over 80 rows",
-        "How far metrics agree with them",
-        "Which one is preferred",
+        "Correlation of metrics with human ratings",
+        "Ranking by preferences",
         "Wins between all pairs",
     ):
         assert words in page.text
@@ -131,7 +133,7 @@ def test_parts_stand_alone() -> None:
     _, report, _, ranking = opinions()
     only = people_section(None, None, ranking)
     assert only is not None
-    assert "What people would say" not in only.content
+    assert "Mean human ratings" not in only.content
     alone = people_section(report, None, None)
     assert alone is not None
     assert "preferred" not in alone.content

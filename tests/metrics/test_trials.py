@@ -13,10 +13,9 @@ from hypothesis import strategies as st
 import dialeval
 from dialeval.analysis.values import cut
 from dialeval.core.errors import SettingError
-from dialeval.core.fold import Analytic
+from dialeval.core.fold import Analytic, IntervalChoice
 from dialeval.core.validation import InvalidError
 from dialeval.metrics.trials import Flips, PassHat, TaskValues
-from dialeval.stats.intervals import IntervalChoice
 
 verdicts = st.lists(st.booleans(), min_size=1, max_size=8)
 

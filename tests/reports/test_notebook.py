@@ -151,6 +151,6 @@ def test_what_people_said_shows_itself_too() -> None:
         assert words in text_of(shown)
         assert "\n" not in repr(each)
         assert "\x1b" not in repr(each)
-    assert repr(found).startswith("<People: overall of 2 systems (")
+    assert repr(found).startswith("<HumanEstimates: overall of 2 systems (")
     assert repr(watch).endswith(" decided>")
     assert repr(ranking).endswith("20 pairs by people>")

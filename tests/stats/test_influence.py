@@ -58,10 +58,12 @@ def test_few_clusters_are_those_that_are_too_few_for_their_skewness() -> None:
 def test_clusters_are_worth_less_where_few_of_them_decide() -> None:
     values = np.random.default_rng(3).standard_t(3, size=40)
     found = ratio_influence(values, np.ones(40))
-    assert found.worth == pytest.approx(80 / (2 + scipy.stats.kurtosis(values)))
-    assert found.worth < 30
-    assert ratio_influence(np.arange(10.0), np.ones(10)).worth == 10, "flat ones are worth no more than they are"
-    assert ratio_influence(np.ones(10), np.ones(10)).worth == 10
+    assert found.effective_clusters == pytest.approx(80 / (2 + scipy.stats.kurtosis(values)))
+    assert found.effective_clusters < 30
+    assert ratio_influence(np.arange(10.0), np.ones(10)).effective_clusters == 10, (
+        "flat ones are worth no more than they are"
+    )
+    assert ratio_influence(np.ones(10), np.ones(10)).effective_clusters == 10
 
 
 def test_changes_of_resamples_are_measured_by_their_own_error() -> None:

@@ -14,8 +14,8 @@ from hypothesis import strategies as st
 from dialeval.core.arrays import Floats, Ints, offsets_of
 from dialeval.core.errors import SettingError
 from dialeval.core.exact import ClusterError, Moments
-from dialeval.core.fold import ANY_NUMBER, Analytic, Bounds, Estimate, Level
-from dialeval.stats.intervals import IntervalChoice, clustered, gaffke, student, wilson
+from dialeval.core.fold import ANY_NUMBER, Analytic, Bounds, Estimate, IntervalChoice, Level, clustered
+from dialeval.stats.intervals import gaffke, student, wilson
 
 UNIT = (0.0, 1.0)
 

@@ -90,7 +90,7 @@ def test_a_judge_that_is_worth_nothing_costs_nothing() -> None:
     found = estimate_mean(constant)
     assert found.factors == (0.0,)
     assert found.interval == found.alone_interval
-    assert found.worth == found.ratings
+    assert found.effective_ratings == found.ratings
     widths = [estimate_mean(drawn(r=0.0, seed=seed)[0]) for seed in range(40)]
     assert np.mean([each.error / each.alone_error for each in widths]) < 1.01
     assert max(each.error / each.alone_error for each in widths) < 1.02
@@ -105,10 +105,10 @@ def test_a_judge_that_is_biased_and_on_another_scale_is_as_good() -> None:
 def test_what_the_judge_was_worth() -> None:
     system, _ = drawn(rows=2000, r=0.9)
     found = estimate_mean(system)
-    assert found.worth == pytest.approx(100 * (found.alone_error / found.error) ** 2)
-    assert 300 < found.worth < 600
+    assert found.effective_ratings == pytest.approx(100 * (found.alone_error / found.error) ** 2)
+    assert 300 < found.effective_ratings < 600
     perfect = replace(system, judges=np.where(np.isnan(system.people), 3.0, system.people)[:, None])
-    assert estimate_mean(replace(perfect, people=perfect.judges[:, 0])).worth <= 2000
+    assert estimate_mean(replace(perfect, people=perfect.judges[:, 0])).effective_ratings <= 2000
 
 
 def test_rows_that_the_judge_cannot_score_have_its_mean() -> None:

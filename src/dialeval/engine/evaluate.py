@@ -11,6 +11,7 @@ from typing import Any
 from dialeval.core.arguments import checked
 from dialeval.core.batch import Need
 from dialeval.core.errors import SettingError, collect_warnings
+from dialeval.core.fold import IntervalKind
 from dialeval.core.result import Run, check_folder
 from dialeval.engine.anchors import evaluate_with_anchors
 from dialeval.engine.folding import BATCH_ROWS, Options, Progress, run_sources
@@ -22,7 +23,6 @@ from dialeval.io.opening import LINES, format_of, is_pattern, is_remote
 from dialeval.io.reading import attach, read_responses, read_texts
 from dialeval.io.rows import Rows, split_fields
 from dialeval.io.sources import Source, file_names, find_sources, memory_sources
-from dialeval.stats.intervals import Kind
 from dialeval.suites.lsdscc.data import EOS, Groups, attach_groups, holds_hypotheses, read_groups, read_hypotheses
 from dialeval.text.tokenizers import Tokenizer
 
@@ -134,7 +134,7 @@ def evaluate(
     eos: str | None = EOS,
     t: float | None = None,
     confidence: float | None = None,
-    intervals: Kind | None = None,
+    intervals: IntervalKind | None = None,
     anchors: bool = False,
     alignments: bool = True,
     shards: bool = False,
