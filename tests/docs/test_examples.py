@@ -43,9 +43,8 @@ def test_the_metric_of_the_contributing_page(tmp_path: Path) -> None:
 @pytest.mark.parametrize("page", ["CONTRIBUTING.md", "SECURITY.md", "docs/architecture.md", "docs/task-dialogues.md"])
 def test_modules_that_a_page_names_exist(page: str) -> None:
     """Paths are given from the package or from the root of the repository; `test_security` looks for tests."""
-    named = set(
-        re.findall(r"`(?!tests/)([a-z_]+/[\w/-]+\.(?:py|js|toml|md))[`:]", (ROOT / page).read_text(encoding="utf-8"))
-    )
+    text = (ROOT / page).read_text(encoding="utf-8")
+    named = set(re.findall(r"`(?!tests/)([a-z_]+/[\w/-]+\.(?:py|js|toml|md))[`:]", text))
     missing = [path for path in named if not any((ROOT / base / path).exists() for base in ("", "src/dialeval"))]
     assert not missing
 
