@@ -13,8 +13,9 @@ from hypothesis import strategies as st
 from dialeval.core.batch import Need
 from dialeval.core.columns import TextColumn
 from dialeval.core.errors import DataError, SettingError
+from dialeval.engine.evaluate import has_lists
 from dialeval.io.delimited import split
-from dialeval.suites.lsdscc.data import HypothesisSet, holds_hypotheses, read_hypotheses, separated
+from dialeval.suites.lsdscc.data import HypothesisSet, read_hypotheses, separated
 
 
 def test_the_documented_ways_to_make_a_hypothesis_set(tmp_path: Path) -> None:
@@ -93,12 +94,12 @@ def test_systems_of_hypotheses(tmp_path: Path) -> None:
 
 
 def test_what_counts_as_several_hypotheses() -> None:
-    assert holds_hypotheses([["a"], ["b"]])
-    assert holds_hypotheses({"x": [["a"]]})
-    assert holds_hypotheses([HypothesisSet(["a"])])
-    assert not holds_hypotheses(["a", "b"])
-    assert not holds_hypotheses("a.txt")
-    assert not holds_hypotheses([{"response": "a"}])
+    assert has_lists([["a"], ["b"]])
+    assert has_lists({"x": [["a"]]})
+    assert has_lists([HypothesisSet(["a"])])
+    assert not has_lists(["a", "b"])
+    assert not has_lists("a.txt")
+    assert not has_lists([{"response": "a"}])
 
 
 @pytest.mark.parametrize(
