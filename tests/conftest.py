@@ -18,7 +18,7 @@ import pytest
 from hypothesis import is_hypothesis_test, settings
 
 from dialeval.cli.main import main
-from dialeval.core.errors import DataError, Fault
+from dialeval.core.errors import DataError, Problem
 from dialeval.io.rows import Rows
 
 Dialeval: TypeAlias = Callable[..., subprocess.CompletedProcess[str]]
@@ -195,10 +195,10 @@ def write(tmp_path: Path) -> Write:
 
 
 @pytest.fixture
-def faults_of() -> Callable[[Callable[[], object]], list[Fault]]:
+def faults_of() -> Callable[[Callable[[], object]], list[Problem]]:
     """Return the faults with which a call fails."""
 
-    def catch(call: Callable[[], object]) -> list[Fault]:
+    def catch(call: Callable[[], object]) -> list[Problem]:
         with pytest.raises(DataError) as info:
             call()
         return list(info.value.faults)

@@ -24,7 +24,6 @@ from dialeval.io.opening import LINES, format_of, is_pattern, is_remote
 from dialeval.io.reading import attach, read_responses, read_texts
 from dialeval.io.rows import EOS, LISTS, Rows, split_fields
 from dialeval.io.sources import Source, file_names, find_sources, memory_sources
-from dialeval.suites.lsdscc.data import EOS
 from dialeval.text.tokenizers import Tokenizer
 
 _READ_HYPOTHESES = "dialeval.suites.lsdscc.data:read_with_groups"
