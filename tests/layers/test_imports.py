@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import subprocess
 import sys
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -26,6 +27,12 @@ HEAVY = {
     "rich",
     "vl_convert",
 }
+
+
+@cache
+def trees() -> dict[Path, ast.Module]:
+    """Parse every module of the package once."""
+    return {path: ast.parse(path.read_text(encoding="utf-8")) for path in PACKAGE.rglob("*.py")}
 
 
 def loaded_by(program: str) -> set[str]:
@@ -91,8 +98,7 @@ def test_task_dialogues_and_breakdowns_need_no_compiler() -> None:
 
 
 def test_only_the_compiler_of_kernels_imports_numba() -> None:
-    for path in PACKAGE.rglob("*.py"):
-        tree = ast.parse(path.read_text(encoding="utf-8"))
+    for path, tree in trees().items():
         imported = {
             name.split(".")[0]
             for node in ast.walk(tree)
@@ -133,5 +139,4 @@ def test_a_judge_is_used_without_torch() -> None:
 
 
 def test_every_module_has_a_docstring() -> None:
-    bare = [path for path in PACKAGE.rglob("*.py") if not ast.get_docstring(ast.parse(path.read_text("utf-8")))]
-    assert bare == []
+    assert [path for path, tree in trees().items() if not ast.get_docstring(tree)] == []
