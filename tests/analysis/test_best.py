@@ -6,21 +6,14 @@ import math
 from dataclasses import replace
 
 import numpy as np
-import pytest
 
 import dialeval
-from analysis.test_comparison import made, texts
 from dialeval.analysis.comparison import best_of, best_systems, compare
 from dialeval.core.arrays import Floats
 from dialeval.core.fold import Estimate
 from dialeval.core.result import Result
 from dialeval.core.rowtable import RowTable
 from dialeval.core.signature import Signature
-
-
-@pytest.fixture(scope="module")
-def run() -> dialeval.Run:
-    return made({"a": texts(1), "b": texts(2), "narrow": texts(3, words=4)})
 
 
 def test_the_best_means() -> None:
