@@ -22,6 +22,7 @@ from itertools import pairwise
 from typing import IO, TYPE_CHECKING, Any, ClassVar, Literal, TypeAlias
 
 import numpy as np
+import orjson
 
 from dialeval.core.arrays import cut, offsets_of
 from dialeval.core.arrow import check_decoded_size
@@ -181,7 +182,7 @@ def _row_groups(path: str, most: int) -> Iterator[FileChunk]:
 
 
 def _line_chunks(shard: Shard, most: int) -> list[FileChunk]:
-    """Chunks of equally many lines, of the responses and of what stands beside them."""
+    """Return chunks of equally many lines, of the responses and of the files next to them."""
     lines = _lines_in(shard.path, most)
     edges, count = _line_edges(shard.path, lines)
     chunks = [
@@ -267,8 +268,6 @@ def row_boundary(stream: IO[bytes], start: int, size: int, names: FieldNames, fo
 
 def dialogue_of(line: bytes, names: FieldNames) -> str | None:
     """Return the dialogue that a row names, if it names one and can be read."""
-    import orjson
-
     try:
         row = orjson.loads(line.removeprefix(BYTE_ORDER_MARK))
     except orjson.JSONDecodeError:

@@ -18,8 +18,8 @@ import io
 import re
 import sys
 from collections import Counter
+from collections.abc import Iterator
 from contextlib import contextmanager, suppress
-from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -29,10 +29,6 @@ from dialeval.core.errors import MOST_PROBLEMS, DataError, Problem, ProblemList,
 from dialeval.io import row_shapes
 from dialeval.io.opening import PathSource, read_bytes, without_mark
 from dialeval.io.rows import FieldNames, Records, listed
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
 
 # Lines of text: one response, reference or context per line, without building a single Python string.
 #
@@ -62,7 +58,7 @@ def read_lines(path: PathSource) -> TextColumn:
 def split(data: Bytes, marked: bool = True) -> TextColumn:
     """Return the lines of some bytes, without their endings and, at the start of a file, a byte order mark."""
     data = without_mark(data) if marked else data
-    ends = occurrences(data, b"\n")
+    ends = _find_line_feeds(data)
     if len(data) and (not len(ends) or ends[-1] != len(data) - 1):
         ends = np.append(ends, len(data))
     starts = np.zeros_like(ends)
@@ -91,15 +87,12 @@ def encoding_faults(column: TextColumn, where: str) -> list[Problem]:
     return faults
 
 
-def occurrences(data: Bytes, token: bytes) -> Ints:
-    """Return where a token stands in some bytes, overlapping ones included."""
+def _find_line_feeds(data: Bytes) -> Ints:
+    """Return the places of all line feeds."""
     parts = [np.zeros(0, np.int64)]
     for start in range(0, len(data), _SEARCHED_BYTES):
-        part = data[start : start + _SEARCHED_BYTES + len(token) - 1]
-        places = np.flatnonzero(part[: max(len(part) - len(token) + 1, 0)] == token[0])
-        for at, byte in enumerate(token[1:], 1):
-            places = places[part[places + at] == byte]
-        parts.append(places + start)
+        part = data[start : start + _SEARCHED_BYTES]
+        parts.append(np.flatnonzero(part == ord("\n")) + start)
         release(part)
     return np.concatenate(parts)
 

@@ -28,6 +28,7 @@ from itertools import takewhile
 from typing import Any, NamedTuple
 
 import numpy as np
+import orjson
 
 from dialeval.core.errors import Problem
 from dialeval.io.row_shapes import unknown
@@ -112,7 +113,7 @@ class FieldReader:
         self.line = 0
 
     def fault(self, what: str, remedy: str) -> None:
-        """Note that something is wrong with the row at hand."""
+        """Add a problem of the row at hand."""
         self.faults.append(Problem(self.where, self.line, what, remedy))
 
     def text(self, value: object, what: str, index: int | None = None) -> str:
@@ -203,7 +204,7 @@ class FieldReader:
         return []
 
     def _turn(self, value: object, what: str, index: int | None) -> Message:
-        """One turn of a context: a string, or an object with `text` or `content`."""
+        """Return one turn of a context: a string, or an object with `text` or `content`."""
         if not isinstance(value, dict):
             return Message("", self.text(value, what, index))
         role = next((value[key] for key in ("role", "from") if isinstance(value.get(key), str)), "")
@@ -298,7 +299,7 @@ def _whole_number(value: object) -> int | None:
 
 
 def plain_message(message: object) -> tuple[str, str] | None:
-    """Role and text of a message that has nothing else, as most have; None for others, which take longer to read."""
+    """Return role and text of a message that has nothing else, as most have; None for others."""
     if type(message) is not dict or len(message) != 2:
         return None
     name, text = message.get("role"), message.get("content")
@@ -386,8 +387,6 @@ def _calls(message: RowObject) -> Iterator[object]:
 
 def _call(value: object) -> str:
     """Return a call as it is shown: the tool's name and its arguments, wherever a program puts them."""
-    import orjson
-
     if not isinstance(value, dict):
         return f"[call {value if isinstance(value, str) else kind_of(value)}]"
     inner = _first(value, ("function", "functionCall", "function_call"), value)

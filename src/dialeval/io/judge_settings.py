@@ -29,7 +29,7 @@ class PairShape:
 
     @classmethod
     def within(cls, most: int) -> PairShape:
-        """The usual shape, or a smaller one for an encoder that takes fewer tokens."""
+        """Return the usual shape, or a smaller one for an encoder that takes fewer tokens."""
         context = min(CONTEXT_TOKENS, most * CONTEXT_TOKENS // (CONTEXT_TOKENS + RESPONSE_TOKENS))
         return cls(TURNS, context, min(RESPONSE_TOKENS, most - context))
 

@@ -22,17 +22,13 @@ from contextlib import contextmanager
 from functools import partial
 from itertools import chain, islice
 from pathlib import Path
-from typing import IO, TYPE_CHECKING, Any, Literal, NamedTuple, TypeAlias, cast
+from typing import IO, Any, Literal, NamedTuple, TypeAlias, cast
 from urllib.parse import unquote, urlsplit
 
 import numpy as np
 
-from dialeval.core.arrays import empty_array, release
+from dialeval.core.arrays import Bytes, empty_array, release
 from dialeval.core.errors import DataError, Problem, SettingError, add_warning, whole_characters
-
-if TYPE_CHECKING:
-    from dialeval.core.arrays import Bytes
-
 
 PathSource: TypeAlias = str | os.PathLike[str]
 
@@ -230,7 +226,7 @@ def changed(where: str) -> Problem:
 
 
 def refuse_device(where: str, file: int) -> None:
-    """DataError for an open file that is a device, such as /dev/zero, which never ends; a terminal does."""
+    """Raise DataError for an open file that is a device, such as /dev/zero, which never ends; a terminal does."""
     mode = os.fstat(file).st_mode
     if stat.S_ISBLK(mode) or (stat.S_ISCHR(mode) and not os.isatty(file)):
         raise DataError(Problem(where, None, "is a device", "give a file or a pipe"))
@@ -321,14 +317,14 @@ def size_of(path: str) -> int:
 def changed_at(path: str) -> str:
     """Return a key that changes when a file is written again: its time of change, or what the storage has instead."""
     with _faults_named(path):
-        if is_remote(path):
-            system, inside = _storage(path)
-            return str(system.ukey(inside))
-        return str(Path(local_path(path)).stat().st_mtime_ns)
+        if not is_remote(path):
+            return str(Path(local_path(path)).stat().st_mtime_ns)
+        system, inside = _storage(path)
+        return str(system.ukey(inside))
 
 
 def touched_at(path: str) -> str:
-    """When anything about a local file was last changed, its time of change included; as `changed_at` elsewhere."""
+    """Return when anything about a local file was last changed (ctime); as `changed_at` elsewhere."""
     if is_remote(path):
         return changed_at(path)
     with _faults_named(path):

@@ -25,9 +25,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from dialeval.core import files, validation
-from dialeval.core.columns import DIGEST_LENGTH
 from dialeval.core.errors import DataError, Problem, SettingError
 from dialeval.core.files import cache_root
+from dialeval.core.fingerprint import short_digest
 
 if TYPE_CHECKING:
     from dialeval.io.schemas import PackFile
@@ -145,8 +145,7 @@ class Pack:
     @property
     def digest(self) -> str:
         """One digest over the names and digests of the files."""
-        lines = "".join(f"{facts.sha256}  {name}\n" for name, facts in sorted(self.files.items()))
-        return hashlib.sha256(lines.encode()).hexdigest()[:DIGEST_LENGTH]
+        return short_digest(*(f"{facts.sha256}  {name}\n" for name, facts in sorted(self.files.items())))
 
     @property
     def remedy(self) -> str:

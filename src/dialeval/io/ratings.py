@@ -28,6 +28,7 @@ from typing import NamedTuple, TypeAlias, TypeGuard
 
 import numpy as np
 import numpy.typing as npt
+import orjson
 
 from dialeval.core.arguments import checked
 from dialeval.core.arrays import Floats, Ints
@@ -130,7 +131,7 @@ def row_digests(ratings: Ratings) -> list[str]:
 
 
 def _by_id(rows: list[_Rated]) -> list[_Rated]:
-    """Rows in which the lines of several raters about one thing are one row, in the order of the first of them."""
+    """Join the lines of several raters about one thing to one row, in the order of the first of them."""
     joined: dict[object, list[_Rated]] = {}
     for number, row in enumerate(rows):
         joined.setdefault(number if row.id is None or row.rater is None else row.id, []).append(row)
@@ -296,8 +297,6 @@ def _parsed(value: object) -> object:
     """Return what a cell of a table stands for: a number, or JSON; anything that is no text stays as it is."""
     if not isinstance(value, str):
         return value
-    import orjson
-
     try:
         return orjson.loads(value) if value.strip() else None
     except orjson.JSONDecodeError:

@@ -104,7 +104,7 @@ def read_texts(
     system_prompts: bool = False,
     separator: str | None = None,
 ) -> RaggedColumn:
-    """References or contexts that are given on their own.
+    """Return references or contexts that are given on their own.
 
     Rows give the field of the need; if there is none, their response or their only column. `None` in a list is a row
     without a text. A mapping holds several sets, each with more texts for every row.
@@ -340,7 +340,7 @@ def _joined(readers: Iterable[Callable[[], list[T]]]) -> list[T]:
 
 
 def check_number_of_systems(number: int, where: str) -> None:
-    """DataError where there are more systems than a run may have: each costs a row of every table and test."""
+    """Raise DataError where there are more systems than a run may have: each costs a row of every table and test."""
     if number > MOST_SYSTEMS:
         what = f"holds {number:,} systems, and a run has at most {MOST_SYSTEMS:,}"
         raise DataError(Problem(where, None, what, "check the field of systems, or score some of them at a time"))

@@ -9,6 +9,7 @@ the rows is the input's.
 from __future__ import annotations
 
 import re
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
 from functools import cache
 from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar, cast
@@ -24,7 +25,6 @@ from dialeval.io import row_shapes
 
 if TYPE_CHECKING:
     import builtins
-    from collections.abc import Callable, Iterable, Mapping, Sequence
 
     import pyarrow as pa
 
@@ -203,7 +203,7 @@ def _cut_offsets(offsets: Ints, start: int, stop: int) -> Ints:
 
 
 def by_system(rows: Rows, systems: Sequence[str], codes: Ints) -> list[Rows]:
-    """Rows of several systems taken apart: row `i` belongs to `systems[codes[i]]`."""
+    """Return rows of several systems taken apart: row `i` belongs to `systems[codes[i]]`."""
     if len(systems) == 1:
         return [replace(rows, system=systems[0])]
     order = np.argsort(codes, kind="stable")
@@ -341,7 +341,7 @@ class Records:
 
 
 def split_fields(given: str | Iterable[str]) -> list[str]:
-    """Names of fields, each once: those of a list, or of a text with commas between them."""
+    """Return names of fields, each once: those of a list, or of a text with commas between them."""
     names = [each.strip() for each in given.split(",")] if isinstance(given, str) else given
     return list(dict.fromkeys(name for name in names if name != ""))
 
@@ -384,7 +384,7 @@ _KINDS: list[tuple[type | tuple[type, ...], str]] = [
 
 
 def listed(names: Iterable[object]) -> str:
-    """Names for a message, cut short where they are many."""
+    """Return names for a message, cut short where they are many."""
     texts = [str(name) for name in names]
     more = ["..."] if len(texts) > _SHOWN_NAMES else []
     return ", ".join(texts[:_SHOWN_NAMES] + more) or "nothing"

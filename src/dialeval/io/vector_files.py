@@ -37,6 +37,7 @@ import numpy.typing as npt
 from dialeval.core import validation
 from dialeval.core.arrays import Floats
 from dialeval.core.errors import DataError, Problem
+from dialeval.core.validation import InvalidError
 
 Matrix: TypeAlias = npt.NDArray[np.floating[Any]]
 WordRows: TypeAlias = tuple[list[bytes], Matrix]
@@ -272,7 +273,7 @@ def parse_block(
     for number, line in enumerate(data.removesuffix(b"\n").split(b"\n") if data else [], first_line):
         try:
             word, numbers, odd = _parse_line(line, dimension)
-        except validation.InvalidError as error:
+        except InvalidError as error:
             faults.append(Problem(where, number, *error.args))
             continue
         if odd is not None:
@@ -327,16 +328,14 @@ def _parse_line(line: bytes, dimension: int) -> tuple[bytes, list[float] | None,
         if numbers is None:
             wrong = next(text for text in fields if _to_floats([text]) is None)
             shown = wrong[:40].decode(errors="replace")
-            raise validation.InvalidError(
-                f"{shown!r} is not a finite number", "correct the number, or take the line out"
-            )
+            raise InvalidError(f"{shown!r} is not a finite number", "correct the number, or take the line out")
         if not _are_utf8([before]):
             return before, None, "with a word that is not UTF-8"
         return before, numbers, _JOINED if _count_trailing_numbers(before.split()) else None
     if len(fields) == dimension - 1 and line[:1].isspace() and _to_floats([before, *fields]) is not None:
         return b"", None, "without a word"
     what = f"{len(fields)} numbers where {dimension} are expected"
-    raise validation.InvalidError(what, f"give every word {dimension} numbers, or take the line out")
+    raise InvalidError(what, f"give every word {dimension} numbers, or take the line out")
 
 
 def _to_floats(fields: list[bytes]) -> list[float] | None:

@@ -108,7 +108,7 @@ class Bleu(CountMetric):
         return 2 * self.n + 4
 
     def row_counts(self, batch: Batch) -> tuple[Ints, Flags]:
-        """Matches and n-grams by order, words of the response, words of the reference, numbers of references."""
+        """Return matches and n-grams by order, words of the response, words of the reference, numbers of references."""
         counts = bleu_counts(batch, self.tokenizer)
         lengths = (counts.response_lengths, counts.reference_lengths)
         numbers = reference_numbers(batch)

@@ -46,7 +46,7 @@ def _take_in(words, blocks, word, rows):  # type: ignore[no-untyped-def]
 
 @kernel
 def _shared_ends(ids, start, stop, reference_ids, first, last):  # type: ignore[no-untyped-def]
-    """How many words two texts begin with alike, and how many of the rest they end with alike."""
+    """Return how many words two texts begin with alike, and how many of the rest they end with alike."""
     shorter = min(stop - start, last - first)
     head = 0
     while head < shorter and ids[start + head] == reference_ids[first + head]:
@@ -135,7 +135,7 @@ class RougeL(RowMetric):
 
 
 def longest_common(responses: TokenColumn, references: TokenColumn, lists: Ints) -> Ints:
-    """Per reference the words of its longest common subsequence with the response of its row."""
+    """Return per reference the words of its longest common subsequence with the response of its row."""
 
     blocks = -(-int(responses.lengths.max(initial=0)) // SHORT)
     words, rows = np.empty(blocks * SHORT, np.int32), np.empty(blocks, np.uint64)
@@ -146,7 +146,7 @@ def longest_common(responses: TokenColumn, references: TokenColumn, lists: Ints)
 
 
 def best_of_rows(values: Floats, rows: Ints, size: int) -> Floats:
-    """The largest value of each row; 0 for a row without any."""
+    """Return the largest value of each row; 0 for a row without any."""
     best = np.zeros(size)
     np.maximum.at(best, rows, values)
     return best

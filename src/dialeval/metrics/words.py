@@ -133,7 +133,7 @@ class LogRatios(Fact[BothCounts, NgramValues]):
         return [BothCounts(*pair) for pair in sides]
 
     def closed(self, state: BothCounts) -> BothCounts:
-        """The n-grams that both have: those of one side alone have no ratio, and count for none."""
+        """Return the n-grams that both have: those of one side alone have no ratio, and count for none."""
         keys, references, responses = state.references.shared(state.responses)
         vocabulary = state.references.vocabulary
         return BothCounts(
@@ -200,7 +200,7 @@ class KlDivergence(RowMetric):
             return total / scored
 
     def _looked_up(self, batch: Batch) -> NgramColumn:
-        """The n-grams of the references as they are looked up: only the second word of a pair may be `<unk>`."""
+        """Return the n-grams of the references as they are looked up: only the second word of a pair may be `<unk>`."""
         plain = tokens(batch, Need.REFERENCE, self.tokenizer)
         if self.n == 1:
             return NgramColumn.of(plain, 1)

@@ -77,22 +77,22 @@ def _split(texts: TextColumn, vocabulary: Vocabulary, kinds: Bytes, padded: bool
 
 
 def split_13a(texts: TextColumn, vocabulary: Vocabulary) -> TokenColumn:
-    """The tokens of mteval-v13a."""
+    """Return the tokens of mteval-v13a."""
     return _split(_without_marks(texts), vocabulary, _kinds_13a(), padded=True, stripped=True)
 
 
 def split_zh(texts: TextColumn, vocabulary: Vocabulary) -> TokenColumn:
-    """The tokens of mteval-v13a, Chinese characters apart."""
+    """Return the tokens of mteval-v13a, Chinese characters apart."""
     return _split(texts, vocabulary, _kinds_zh(), padded=False, stripped=True)
 
 
 def split_intl(texts: TextColumn, vocabulary: Vocabulary) -> TokenColumn:
-    """The tokens of mteval-v14."""
+    """Return the tokens of mteval-v14."""
     return _split(texts, vocabulary, _kinds_intl(), padded=False, stripped=False)
 
 
 def split_rouge(texts: TextColumn, vocabulary: Vocabulary) -> TokenColumn:
-    """The words of rouge-score, not stemmed."""
+    """Return the words of rouge-score, not stemmed."""
     result = np.empty(int((texts.ends - texts.starts).sum()), np.uint8)
     starts, ends = np.empty(len(texts), np.int64), np.empty(len(texts), np.int64)
     only_letters_and_digits(texts.data, texts.starts, texts.ends, result, starts, ends)
@@ -100,7 +100,7 @@ def split_rouge(texts: TextColumn, vocabulary: Vocabulary) -> TokenColumn:
 
 
 def _without_marks(texts: TextColumn) -> TextColumn:
-    """The texts after what mteval takes out or replaces first; few have any of it."""
+    """Return the texts after what mteval takes out or replaces first; few have any of it."""
     marked = np.empty(len(texts), np.bool_)
     has_marks(texts.data, texts.starts, texts.ends, marked)
     rows = np.flatnonzero(marked)
@@ -114,7 +114,7 @@ def _without_marks(texts: TextColumn) -> TextColumn:
 
 
 def cleaned(text: str) -> str:
-    """A text without what does not count under `13a`, and with characters for entities; not split yet."""
+    """Return a text without what does not count under `13a`, and with characters for entities; not split yet."""
     text = text.replace("<skipped>", "").replace("-\n", "").replace("\n", " ")
     if "&" in text:
         for entity, sign in _ENTITIES:
@@ -123,7 +123,7 @@ def cleaned(text: str) -> str:
 
 
 def kinds_of(ranges: dict[int, tuple[tuple[int, int], ...]]) -> Bytes:
-    """A table of kinds by code point, from the ranges of each; what is in none has kind 0, a later one wins."""
+    """Return a table of kinds by code point, from the ranges of each; what is in none has kind 0, a later one wins."""
     kinds: Bytes = np.zeros(_CODES, np.uint8)
     for kind, spans in ranges.items():
         for first, last in spans:
@@ -158,7 +158,7 @@ def _kinds_intl() -> Bytes:
 
 
 def ids_of_characters(points: npt.NDArray[np.int32], vocabulary: Vocabulary) -> npt.NDArray[np.int32]:
-    """The ids of code points, each a word of its own."""
+    """Return the ids of code points, each a word of its own."""
     there = np.zeros(int(points.max(initial=-1)) + 1, np.bool_)
     there[points] = True
     used = np.flatnonzero(there)
@@ -169,13 +169,13 @@ def ids_of_characters(points: npt.NDArray[np.int32], vocabulary: Vocabulary) -> 
 
 @kernel
 def _width(first):  # type: ignore[no-untyped-def]
-    """Bytes of the character that begins with a byte."""
+    """Return the number of bytes of the character that begins with a byte."""
     return 1 if first < 0x80 else 2 if first < 0xE0 else 3 if first < 0xF0 else 4
 
 
 @kernel
 def _kind(data, i, kinds):  # type: ignore[no-untyped-def]
-    """The kind of the character at `i`; whatever the bytes are, nothing beyond the arrays is looked at."""
+    """Return the kind of the character at `i`; whatever the bytes are, nothing beyond the arrays is looked at."""
     first = data[i]
     if first < 0x80:
         return kinds[first]
@@ -191,7 +191,7 @@ def _kind(data, i, kinds):  # type: ignore[no-untyped-def]
 
 @kernel
 def _stripped_end(data, start, end, kinds):  # type: ignore[no-untyped-def]
-    """Where a text ends without the blanks at its end."""
+    """Return where a text ends without the blanks at its end."""
     while end > start:
         last = end - 1
         while last > start and data[last] & 0xC0 == 0x80:
@@ -204,7 +204,7 @@ def _stripped_end(data, start, end, kinds):  # type: ignore[no-untyped-def]
 
 @kernel
 def _run_of_stops(data, i, end, kinds):  # type: ignore[no-untyped-def]
-    """The number of stops from `i` on, where the last of them begins, and where they end."""
+    """Return the number of stops from `i` on, where the last of them begins, and where they end."""
     stops = 0
     last = i
     while i < end and _kind(data, i, kinds) == STOP:
