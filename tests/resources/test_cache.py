@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from dialeval.core.errors import SettingError
-from dialeval.io.packs import building, cache_folder, discard, sha256_of
+from dialeval.core.files import building, cache_folder, discard, sha256_of
 
 
 def test_own_variable_comes_first(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

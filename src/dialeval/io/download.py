@@ -36,9 +36,9 @@ import msgspec
 
 from dialeval.core import validation
 from dialeval.core.errors import DataError, Problem, SettingError
-from dialeval.core.files import write_bytes
+from dialeval.core.files import FULL, cache_refusals_explained, sha256_of, write_bytes
 from dialeval.io.opening import MOST_TIMES
-from dialeval.io.packs import FULL, Progress, refusals_explained, sha256_of
+from dialeval.io.packs import Progress
 from dialeval.io.schemas import PartialDownload
 
 WAITS: tuple[float, ...] = (0.5, 1.0, 2.0, 4.0)
@@ -104,7 +104,7 @@ def download(
         if place.is_symlink() or (place.exists() and not place.is_file()):  # a pipe would never be open
             place.unlink()
     try:
-        with refusals_explained(FULL), FileLock(lock, timeout=0):
+        with cache_refusals_explained(FULL), FileLock(lock, timeout=0):
             try:
                 _fetch(address, part, record, progress, most_bytes)
                 if sha256 is not None and (digest := sha256_of(part)) != sha256:

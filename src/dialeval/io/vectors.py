@@ -39,9 +39,9 @@ from dialeval.core.arguments import checked
 from dialeval.core.arrays import Floats
 from dialeval.core.columns import DIGEST_LENGTH
 from dialeval.core.errors import DataError, Problem, SettingError
-from dialeval.core.files import check_writable
+from dialeval.core.files import building, cache_folder, check_writable, discard, sha256_of
 from dialeval.core.validation import InvalidError
-from dialeval.io.packs import PACK_SOURCES, building, cache_folder, discard, installed_pack, sha256_of
+from dialeval.io.packs import PACK_SOURCES, installed_pack
 from dialeval.io.vector_files import Findings, Matrix, read_vectors, source_files
 
 if TYPE_CHECKING:

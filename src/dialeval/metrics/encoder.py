@@ -30,9 +30,8 @@ import numpy.typing as npt
 from dialeval.core import validation
 from dialeval.core.arrays import Ints
 from dialeval.core.errors import DataError, DialevalError, SettingError
-from dialeval.core.files import replacing
+from dialeval.core.files import cache_folder, replacing
 from dialeval.core.kernels import kernel
-from dialeval.io.packs import cache_folder
 from dialeval.metrics.encoder_files import EncoderFiles, Part, Singles, TransformerWeights, find_encoder
 
 # What of an encoder's forward pass is not a matrix product: activation and layer normalization, in place.

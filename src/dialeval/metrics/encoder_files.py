@@ -28,9 +28,9 @@ import numpy.typing as npt
 
 from dialeval.core import validation
 from dialeval.core.errors import DataError, Problem, SettingError
+from dialeval.core.files import sha256_of
 from dialeval.core.fingerprint import short_digest
 from dialeval.core.validation import InvalidError
-from dialeval.io.packs import sha256_of
 
 if TYPE_CHECKING:
     from dialeval.io.schemas import TransformerConfig
