@@ -1,4 +1,5 @@
 # make demo   evaluate the shipped sample and write a report
+# make lint   lint, format, terms, types, layers
 # make check  in a minute: lint, types, layers, tests without browser, cluster and PyTorch
 # make test   everything: lint, types, layers, the whole test suite
 # make fuzz   attack every reader with broken files, FUZZ_SECONDS each (60)
@@ -41,6 +42,7 @@ picture: $(VENV)/.installed-dev chromium
 lint: $(VENV)/.installed-dev
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
+	$(BIN)/python tools/check_terms.py
 	$(BIN)/mypy
 	$(BIN)/lint-imports --no-cache
 

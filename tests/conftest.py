@@ -1,17 +1,29 @@
-"""What all tests share: markers by what a test needs, how hard hypothesis tries, and the place of the golden data."""
+"""What all tests share: markers by what a test needs, how hard hypothesis tries, the golden data, and fixtures."""
 
 from __future__ import annotations
 
 import atexit
+import functools
 import gc
+import gzip
 import inspect
 import os
-from functools import cache
+import subprocess
+import sys
+from collections.abc import Callable
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeAlias
 
 import pytest
 from hypothesis import is_hypothesis_test, settings
+
+from dialeval.cli.main import main
+from dialeval.core.errors import DataError, Problem
+from dialeval.io.rows import Rows
+
+Dialeval: TypeAlias = Callable[..., subprocess.CompletedProcess[str]]
+Plain: TypeAlias = dict[str, Any]
+Write: TypeAlias = Callable[[str, "bytes | str"], Path]
 
 QUICK = "DIALEVAL_QUICK" in os.environ
 """Set by `make check`: hypothesis tries few examples, and the same ones every time."""
@@ -28,12 +40,23 @@ RAY = ("engine/test_cluster.py",)
 LONG = (
     "cli/",
     "docs/",
+    "human/test_estimate_command.py",
+    "human/test_rank_command.py",
+    "human/test_rate_command.py",
+    "human/test_sample_command.py",
+    "judges/test_adem_commands.py",
+    "judges/test_judge_commands.py",
+    "judges/test_score_commands.py",
+    "suites/breakdown/test_commands.py",
+    "suites/lsdscc/test_commands.py",
+    "suites/multiwoz/test_commands.py",
+    "suites/sgd/test_commands.py",
     "packaging/",
-    "analysis/test_judge_validation.py",
-    "analysis/test_judges.py",
+    "judges/test_validation.py",
+    "judges/test_adem.py",
     "core/test_kernel_files.py::test_the_whole_program",
-    "data/rows/test_ratings.py::test_real_ratings",
-    "data/rows/test_reading.py::test_real_rated_rows",
+    "io/test_ratings.py::test_real_ratings",
+    "io/test_reading.py::test_real_rated_rows",
     "engine/test_processes.py",
     "engine/test_scale.py",
     "engine/test_evaluate.py::test_memory",
@@ -42,8 +65,8 @@ LONG = (
     "reports/test_html.py::test_page_has_all_sections_in_order",
     "reports/test_plots.py",
     "simulations/",
-    "test_lsdscc.py::test_nltk_is_not_imported",
-    "resources/test_embeddings.py::test_several_processes",
+    "suites/lsdscc/test_lsdscc.py::test_nltk_is_not_imported",
+    "io/test_embeddings.py::test_several_processes",
     "text/test_ngram_spilling.py::test_merging_large_counts",
 )
 """What starts programs, reads large files or takes seconds; a test may have the marker itself instead."""
@@ -64,7 +87,7 @@ def _place(item: pytest.Item) -> str:
     return f"{item.path.relative_to(TESTS).as_posix()}::{item.name}"
 
 
-@cache
+@functools.cache
 def _skips_without_torch(test: Any) -> bool:
     return 'importorskip("torch")' in inspect.getsource(test)
 
@@ -74,7 +97,7 @@ def _needs_torch(item: pytest.Function) -> bool:
     return "torch" in text and (hasattr(item.module, "torch") or _skips_without_torch(item.function))
 
 
-@cache
+@functools.cache
 def _text(path: Path) -> str:
     return path.read_text(encoding="utf-8")
 
@@ -116,3 +139,68 @@ def shared_data() -> Path:
     if not SHARED_DATA.is_dir():
         pytest.skip("the golden data (../shared/data beside the checkout) is not here")
     return SHARED_DATA
+
+
+@pytest.fixture
+def cache(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Give the test a cache of its own, and no proxy between it and a local server."""
+    folder = tmp_path_factory.mktemp("cache")
+    monkeypatch.setenv("DIALEVAL_CACHE", str(folder))
+    for name in ("http_proxy", "https_proxy", "all_proxy", "HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY"):
+        monkeypatch.delenv(name, raising=False)
+    return folder
+
+
+@pytest.fixture
+def dialeval(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]) -> Dialeval:
+    """Run `dialeval ARGUMENTS` in an empty folder; in this process, since there are many."""
+
+    def run(*arguments: str) -> subprocess.CompletedProcess[str]:
+        monkeypatch.chdir(tmp_path)
+        monkeypatch.setattr(sys, "argv", ["dialeval", *arguments])
+        with pytest.raises(SystemExit) as end:
+            main()
+        out, err = capfd.readouterr()
+        return subprocess.CompletedProcess(arguments, int(end.value.code or 0), out, err)
+
+    return run
+
+
+def _as_plain(rows: Rows) -> Plain:
+    return {
+        "system": rows.system,
+        "columns": {str(need): list(column) for need, column in rows.columns.items()},
+        "dialogues": None if rows.dialogues is None else list(rows.dialogues),
+        "turns": None if rows.turns is None else rows.turns.tolist(),
+    }
+
+
+@pytest.fixture
+def as_plain() -> Callable[[list[Rows]], list[Plain]]:
+    """Turn rows into Python objects, to be compared with `==`."""
+    return lambda found: [_as_plain(rows) for rows in found]
+
+
+@pytest.fixture
+def write(tmp_path: Path) -> Write:
+    """Write a file and return its path; `.gz` is compressed."""
+
+    def write_file(name: str, content: bytes | str) -> Path:
+        path = tmp_path / name
+        data = content if isinstance(content, bytes) else content.encode()
+        path.write_bytes(gzip.compress(data) if name.endswith(".gz") else data)
+        return path
+
+    return write_file
+
+
+@pytest.fixture
+def faults_of() -> Callable[[Callable[[], object]], list[Problem]]:
+    """Return the faults with which a call fails."""
+
+    def catch(call: Callable[[], object]) -> list[Problem]:
+        with pytest.raises(DataError) as info:
+            call()
+        return list(info.value.faults)
+
+    return catch

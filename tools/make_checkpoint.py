@@ -72,7 +72,7 @@ SAME_EVERYWHERE = {
     "NPY_DISABLE_CPU_FEATURES": "AVX512F AVX512CD AVX512_SKX AVX512_CLX AVX512_CNL AVX512_ICL AVX512_SPR",
 }
 HERE = Path(__file__).resolve().parents[1]
-SHIPPED = HERE / "src" / "dialeval" / "metrics" / "learned" / "checkpoints" / "dialogue"
+SHIPPED = HERE / "src" / "dialeval" / "judges" / "checkpoints" / "dialogue"
 
 
 def main() -> None:

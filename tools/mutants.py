@@ -40,7 +40,7 @@ else:
 
 ROOT = Path(__file__).resolve().parents[1]
 PACKAGE = Path("src") / "dialeval"
-AREAS = ("core", "data", "metrics", "engine", "analysis")
+AREAS = ("core", "text", "io", "metrics", "engine", "stats", "analysis", "suites", "judges", "human")
 EXPLAINED = Path(__file__).with_name("mutants-survivors.toml")
 NOT_COPIED = (".*", "build", "dist", "dialeval-demo", "*.html")
 LIGHT = "not slow and not browser and not ray and not torch"

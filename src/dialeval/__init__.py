@@ -1,4 +1,4 @@
-"""dialeval: is this dialogue system better, by how much, how sure can one be, and where does it fail?
+"""dialeval: is this dialogue system better, by how much, with what uncertainty, and where does it fail?
 
 The names below are the public interface. They are imported on first use, so that `import dialeval` costs nothing.
 """

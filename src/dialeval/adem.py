@@ -46,7 +46,7 @@ def __getattr__(name: str) -> Any:
     if name not in _MODELS:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     try:
-        return getattr(import_module(f"dialeval.metrics.learned.training.{_MODELS[name]}"), name)
+        return getattr(import_module(f"dialeval.judges.{_MODELS[name]}"), name)
     except ModuleNotFoundError as error:
         if error.name != "torch":
             raise

@@ -20,7 +20,7 @@ from dialeval.core.result import Result, Run
 from dialeval.core.rowtable import RowTable
 from dialeval.multiwoz import Evaluator
 from dialeval.reports.html import report
-from reports.test_alignments import run_of
+from suites.lsdscc.test_report import run_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable

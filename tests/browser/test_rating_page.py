@@ -13,7 +13,7 @@ from browser.conftest import Opened
 from browser.test_hostile import SHORT, shown
 from browser.test_kinds import violations
 from dialeval.human.page import Form, Quality, rating_page
-from reports.rated_samples import sample_of
+from human.rated_samples import sample_of
 
 if TYPE_CHECKING:
     from playwright.sync_api import Browser, Page

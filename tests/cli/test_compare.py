@@ -11,8 +11,8 @@ import numpy as np
 import pytest
 
 import dialeval as package
-from analysis.rated_runs import run_of
-from cli.conftest import Dialeval
+from conftest import Dialeval
+from human.rated_runs import run_of
 
 WORDS = ["the", "a", "cat", "dog", "sat", "ran", "on", "by"]
 QUICK = ("--resamples", "100", "--trials", "200")

@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from cli.conftest import Dialeval
-from resources.server import Site, serving
+from conftest import Dialeval
+from local_site import Site, serving
 
 VECTORS = "hello 1.0 0.0\nthere 0.5 0.5\n"
 

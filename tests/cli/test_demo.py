@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 import dialeval as package
-from cli.conftest import Dialeval
+from conftest import Dialeval
 
 
 def test_demo_writes_a_report_and_prints_its_path_last(dialeval: Dialeval, tmp_path: Path) -> None:

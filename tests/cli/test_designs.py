@@ -16,7 +16,7 @@ import numpy as np
 import pytest
 
 import dialeval as package
-from cli.conftest import Dialeval
+from conftest import Dialeval
 from realistic_logs import Log, make_log, make_prompts
 
 PROMPTS = make_prompts(40, 1)

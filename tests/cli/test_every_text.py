@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 import dialeval as package
-from cli.conftest import Dialeval
+from conftest import Dialeval
 from dialeval import sample
 
 TEXTS = [

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from cli.conftest import Dialeval
+from conftest import Dialeval
 from dialeval import sample
 from dialeval.reports.tables import METRICS_TXT
 from golden.dialog_eval import existing

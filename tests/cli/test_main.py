@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 
 import dialeval as package
-from cli.conftest import Dialeval
+from conftest import Dialeval
 from dialeval.cli.main import _COMMANDS, DEBUG, STATUSES
 from dialeval.core.errors import plain
 

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from analysis.test_agreement import rated
-from cli.conftest import Dialeval
+from conftest import Dialeval
 
 FEW = ["--resamples", "20"]
 

@@ -12,7 +12,7 @@ import click
 import pytest
 from click.testing import CliRunner, Result
 
-from cli.conftest import Dialeval
+from conftest import Dialeval
 from dialeval import sample
 from dialeval.cli import options
 from dialeval.cli.main import dialeval_command

@@ -15,7 +15,7 @@ from click.testing import CliRunner
 from rich.text import Text
 
 import dialeval
-from cli.conftest import Dialeval
+from conftest import Dialeval
 from dialeval import sample
 from dialeval.analysis.gates import Gate
 from dialeval.cli import output

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from cli.conftest import Dialeval
+from conftest import Dialeval
 from dialeval.cli.progress import Meter, metered
 from dialeval.engine.folding import Done
 from engine.chats import write_shards

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 import dialeval as package
-from cli.conftest import Dialeval
+from conftest import Dialeval
 
 
 def test_a_separator_a_warning_and_prompts(dialeval: Dialeval, tmp_path: Path) -> None:

@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from analysis.rated_runs import ratings_of, run_of
-from cli.conftest import Dialeval
+from conftest import Dialeval
 from dialeval.human.sample import read_sample
+from human.rated_runs import ratings_of, run_of
 
 
 def test_saved_runs_become_one_page(dialeval: Dialeval, tmp_path: Path) -> None:
@@ -70,8 +70,8 @@ def test_what_people_say_is_shown(dialeval: Dialeval, tmp_path: Path) -> None:
     done = dialeval("report", "rated", "--no-compare", "-o", "people.html", *ratings)
     assert done.returncode == 0, done.stderr
     page = (tmp_path / "people.html").read_text(encoding="utf-8")
-    assert "What people would say" in page
-    assert "Which one is preferred" in page
+    assert "Mean human ratings" in page
+    assert "Ranking by preferences" in page
     for wrong in (["--judge", "judge"], ["--human", "ratings.jsonl"], ["rated", *ratings]):
         assert dialeval("report", "rated", "-o", "people.html", *wrong).returncode == 2
 

@@ -11,7 +11,7 @@ from xml.etree import ElementTree as ET
 import pytest
 
 import dialeval as package
-from cli.conftest import Dialeval
+from conftest import Dialeval
 from dialeval.engine import evaluate
 from dialeval.reports.tables import METRICS_TXT
 from engine.chats import write_shards
@@ -251,9 +251,9 @@ def test_anchors_stand_beside_the_systems(dialeval: Dialeval) -> None:
     assert 0 < run["anchors"]["standing"]["a"]["bleu-1"]["share"] < 1
     table = dialeval(*same, "--fail-under", "bleu-1=0.1")
     assert table.returncode == 0, "a floor may fail a gate"
-    assert "between floor (0%) and ceiling (100%)" in table.stdout
+    assert "Between floor (0%) and ceiling (100%):" in table.stdout
     markdown = dialeval(*same, "-f", "md").stdout
-    assert "| metric, between floor (0%) and ceiling (100%) | a |\n| --- | ---: |\n| bleu-1 | " in markdown
+    assert "Between floor (0%) and ceiling (100%):\n\n| metric | a |\n| --- | ---: |\n| bleu-1 | " in markdown
 
 
 def test_a_large_file_of_lines_is_read_in_chunks(

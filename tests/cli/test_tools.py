@@ -7,7 +7,7 @@ from pathlib import Path
 
 from click.testing import CliRunner
 
-from cli.conftest import Dialeval
+from conftest import Dialeval
 from dialeval.cli.tools import formats, schema
 from dialeval.io.row_shapes import OWN, SHAPES
 from dialeval.reports import schemas

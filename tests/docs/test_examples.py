@@ -1,4 +1,4 @@
-"""The metric that CONTRIBUTING.md adds is one, and version and citation agree wherever they are written."""
+"""The metric that CONTRIBUTING.md adds is one, modules that pages name exist, and version and citation agree."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
 import yaml
 
 import dialeval
@@ -37,6 +38,15 @@ def test_the_metric_of_the_contributing_page(tmp_path: Path) -> None:
         check=True,
     )
     assert done.stdout.strip() == "0.5"
+
+
+@pytest.mark.parametrize("page", ["CONTRIBUTING.md", "SECURITY.md", "docs/architecture.md", "docs/task-dialogues.md"])
+def test_modules_that_a_page_names_exist(page: str) -> None:
+    """Paths are given from the package or from the root of the repository; `test_security` looks for tests."""
+    text = (ROOT / page).read_text(encoding="utf-8")
+    named = set(re.findall(r"`(?!tests/)([a-z_]+/[\w/-]+\.(?:py|js|toml|md))[`:]", text))
+    missing = [path for path in named if not any((ROOT / base / path).exists() for base in ("", "src/dialeval"))]
+    assert not missing
 
 
 def test_the_version_is_written_once() -> None:

@@ -24,7 +24,7 @@ from dialeval.engine.processes import Processes
 from dialeval.judges.adem import Judge
 from engine.chats import CHANGES, Delicate, bare, changed_in_between, estimates, figures, in_chunks, texts, write_shards
 from engine.planted import run_among_planted_modules
-from metrics.learned.judges import tiny_weights
+from judges.tiny_judges import tiny_weights
 from tiny_encoder import write_encoder
 
 ENVIRONMENT = {**os.environ, "PYTHONPATH": os.pathsep.join([str(Path(__file__).parents[1]), *sys.path])}

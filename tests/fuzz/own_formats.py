@@ -29,7 +29,7 @@ import pyarrow.parquet as pq
 from dialeval.core.errors import DataError, Problem
 from fuzz.harness import Files, target
 from fuzz.mutation import Unfit, mutated
-from metrics.learned.judges import tiny_dialogue_judge
+from judges.tiny_judges import tiny_dialogue_judge
 from sealing import write_sealed
 from tiny_encoder import write_encoder
 

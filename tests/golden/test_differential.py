@@ -28,7 +28,6 @@ from hypothesis import strategies as st
 from nltk.translate.bleu_score import SmoothingFunction, sentence_bleu
 
 import dialeval
-from data.breakdown.challenge import Row, by_the_original, write
 from dialeval.breakdown import evaluate_breakdown, original
 from dialeval.cli.compat import from_
 from dialeval.core.errors import DataError
@@ -38,8 +37,9 @@ from dialeval.suites.multiwoz.data import TrueStates, load_task
 from dialeval.suites.multiwoz.states import clock, minutes
 from golden import mutations
 from golden.dialog_eval import inputs, per_response
-from metrics.breakdown.naive import GROUPS, distance, references
-from metrics.coverage import twins
+from suites.breakdown.challenge import Row, by_the_original, write
+from suites.breakdown.naive import GROUPS, distance, references
+from suites.lsdscc import twins
 
 pytestmark = [pytest.mark.golden, pytest.mark.long]
 

@@ -21,9 +21,9 @@ from dialeval.judges.judge import DialogueJudge
 from dialeval.metrics.encoder import ShippedEncoder
 from dialeval.metrics.word_resources import KnownWords, TrainText, VectorTable, listed_words
 from dialeval.text.vocabulary import Vocabulary
+from judges.tiny_judges import tiny_dialogue_judge, tiny_judge
 from laws.worlds import World
-from metrics.embedding.test_greedy_match import tiny_shipped_encoder
-from metrics.learned.judges import tiny_dialogue_judge, tiny_judge
+from metrics.test_greedy_match import tiny_shipped_encoder
 
 WORDS = ["the", "cat", "sat", "on", "a", "mat", "<unk>", "日本", "Ünder", "the-very-long-word"]
 LISTED = [*WORDS[:5], "dog"]

@@ -6,7 +6,7 @@ import json
 from dataclasses import dataclass
 
 from dialeval.reports.documents import Document, Table, laid_out, text_formats, to_html, to_latex, to_markdown
-from reports.test_people import printed
+from human.test_report import printed
 
 HOSTILE = "<b>&_\x1b[2J"
 DOCUMENT = Document(

@@ -13,7 +13,6 @@ import pytest
 from rich.console import Console
 
 import dialeval
-from analysis.rated_runs import ratings_of, run_of
 from analysis.test_agreement import rated
 from dialeval import sample
 from dialeval.core.errors import SettingError
@@ -21,6 +20,7 @@ from dialeval.reports import agreement as agreements
 from dialeval.reports import comparisons, notebook
 from dialeval.reports.comparisons import Verdict, judge_run, verdict
 from dialeval.reports.tables import table
+from human.rated_runs import ratings_of, run_of
 
 HOSTILE = "<script>alert(1)</script>\x1b[2J"
 
@@ -151,6 +151,6 @@ def test_what_people_said_shows_itself_too() -> None:
         assert words in text_of(shown)
         assert "\n" not in repr(each)
         assert "\x1b" not in repr(each)
-    assert repr(found).startswith("<People: overall of 2 systems (")
+    assert repr(found).startswith("<HumanEstimates: overall of 2 systems (")
     assert repr(watch).endswith(" decided>")
     assert repr(ranking).endswith("20 pairs by people>")

@@ -21,7 +21,7 @@ from dialeval.multiwoz import Evaluator
 from dialeval.reports.schemas import WRITTEN, schema
 from dialeval.suites.breakdown.evaluation import with_curves
 from dialeval.suites.breakdown.judge import detect, save_labels
-from metrics.learned.judges import tiny_dialogue_judge
+from judges.tiny_judges import tiny_dialogue_judge
 
 HERE = sample.folder()
 

@@ -7,10 +7,10 @@ import io
 import json
 
 import dialeval
-from analysis.rated_runs import run_of
 from dialeval.core.result import Run
 from dialeval.reports.sequential import TREND, WATCH, trend_document
-from reports.test_people import printed
+from human.rated_runs import run_of
+from human.test_report import printed
 
 RUN, _ = run_of(dialogues=60)
 FOUND = dialeval.watch(RUN)

@@ -12,7 +12,7 @@ from dialeval.core.result import Run
 from dialeval.reports.explorer import explorer
 from dialeval.reports.html import render
 from dialeval.reports.sections import section, weak_turns, weak_turns_table
-from metrics.learned.judges import tiny_dialogue_judge
+from judges.tiny_judges import tiny_dialogue_judge
 
 CHAT = ["hello there", "how are you ?", "<b>i</b> am fine", "the cat sat", "the cat sat", "not the dog", "a dog sat"]
 

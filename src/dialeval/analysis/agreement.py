@@ -60,9 +60,8 @@ from dialeval.human.sample import read_sample
 from dialeval.io.ratings import OVERALL, Ratings, read_ratings
 from dialeval.metrics.registry import split_names
 from dialeval.stats.correlation import NAMES, Ceiling, MeanPoints, Points, ceiling, kurtosis
-from dialeval.stats.intervals import two_sided_p
+from dialeval.stats.intervals import DEFAULT_LEVEL, two_sided_p
 from dialeval.stats.resampling import (
-    DEFAULT_LEVEL,
     DEFAULT_RESAMPLES,
     DEFAULT_SEED,
     FISHER,

@@ -35,7 +35,8 @@ from dialeval.core.fold import Better
 from dialeval.core.result import Result, Run
 from dialeval.core.run_schema import Record
 from dialeval.core.version import __version__
-from dialeval.stats.resampling import DEFAULT_LEVEL, DEFAULT_RESAMPLES, DEFAULT_SEED
+from dialeval.stats.intervals import DEFAULT_LEVEL
+from dialeval.stats.resampling import DEFAULT_RESAMPLES, DEFAULT_SEED
 from dialeval.stats.significance import holm
 
 if TYPE_CHECKING:

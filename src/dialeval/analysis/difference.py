@@ -35,9 +35,8 @@ from dialeval.core.result import Result
 from dialeval.core.run_schema import Record
 from dialeval.stats import significance
 from dialeval.stats.independent import is_rough
-from dialeval.stats.intervals import two_sided_t
+from dialeval.stats.intervals import DEFAULT_LEVEL, two_sided_t
 from dialeval.stats.resampling import (
-    DEFAULT_LEVEL,
     DEFAULT_RESAMPLES,
     DEFAULT_SEED,
     Influence,

@@ -47,8 +47,8 @@ from dialeval.core.result import Result
 from dialeval.core.run_schema import Record
 from dialeval.core.version import __version__
 from dialeval.stats.independent import Spread, welch
-from dialeval.stats.intervals import t_factor, two_sided_p
-from dialeval.stats.resampling import DEFAULT_LEVEL, Influence, leaving_out
+from dialeval.stats.intervals import DEFAULT_LEVEL, t_factor, two_sided_p
+from dialeval.stats.resampling import Influence, leaving_out
 from dialeval.stats.sequences import FIRST, Kind, sequence, unpaired_sequence
 from dialeval.stats.significance import ROUNDING, holm
 

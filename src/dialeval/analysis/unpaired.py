@@ -35,7 +35,7 @@ from dialeval.analysis.values import Values, metric_of, table_of
 from dialeval.core.arrays import Floats, Ints, row_numbers
 from dialeval.core.errors import SettingError
 from dialeval.core.exact import Moments
-from dialeval.core.fold import ANY_NUMBER, Bounds, Estimate
+from dialeval.core.fold import ANY_NUMBER, Bounds, Estimate, clustered
 from dialeval.core.result import Result
 from dialeval.core.rowtable import RowTable
 from dialeval.io.rows import split_fields
@@ -51,7 +51,7 @@ from dialeval.stats.independent import (
     sum_by_stratum,
     welch,
 )
-from dialeval.stats.intervals import clustered, t_factor, two_sided_p
+from dialeval.stats.intervals import t_factor, two_sided_p
 from dialeval.stats.resampling import Influence, draws, interval_of_changes, largest_of, leaving_out, studentized
 
 THINNINGS = 50

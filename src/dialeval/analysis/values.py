@@ -63,12 +63,22 @@ from dialeval.core.arrays import Floats, Ints
 from dialeval.core.contributions import KEPT_ROWS, ClusteredRows, Resamples, by_cluster, joined, taken
 from dialeval.core.errors import DialevalError, NeedError, SettingError
 from dialeval.core.exact import Moments
-from dialeval.core.fold import ANY_NUMBER, Analytic, Better, Estimate, Level, Metric, Resampling
+from dialeval.core.fold import (
+    ANY_NUMBER,
+    Analytic,
+    Better,
+    Estimate,
+    IntervalChoice,
+    Level,
+    Metric,
+    Resampling,
+    clustered,
+)
 from dialeval.core.result import Result, Run
 from dialeval.core.rowtable import RowTable
 from dialeval.metrics.registry import registry
 from dialeval.stats.independent import ClusterSums
-from dialeval.stats.intervals import DEFAULT_LEVEL, IntervalChoice, clustered
+from dialeval.stats.intervals import DEFAULT_LEVEL
 from dialeval.stats.resampling import (
     DEFAULT_RESAMPLES,
     DEFAULT_SEED,

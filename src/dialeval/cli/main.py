@@ -61,7 +61,7 @@ STATUSES = {
     0: "done",
     1: "a gate failed: --fail-under, --fail-over, --no-worse-than",
     2: "bad input or usage, or a place that cannot be read or written",
-    70: "an internal error: a fault of dialeval, to be reported",
+    70: "an internal error of dialeval, to be reported",
     130: "interrupted by Ctrl-C",
     141: "the reader of the output has gone, as after `| head`",
     143: "ended by SIGTERM",
@@ -107,7 +107,7 @@ class LazyGroup(click.Group):
 )
 @click.version_option(__version__, prog_name="dialeval")
 def dialeval_command() -> None:
-    """Is this dialogue system better, by how much, how sure can one be, and where does it fail?
+    """Is this dialogue system better, by how much, with what uncertainty, and where does it fail?
 
     \b
     Example:

@@ -43,6 +43,15 @@ from dialeval.core.exact import UNIT_EXPONENT, ClusterError, Moments, mean_error
 from dialeval.core.signature import Signature
 from dialeval.core.validation import InvalidError, check_array
 from dialeval.core.version import __version__
+from dialeval.stats.intervals import (
+    DEFAULT_LEVEL,
+    fraction_of_range,
+    gaffke,
+    student,
+    t_factor,
+    two_sided_t,
+    wilson,
+)
 
 Better = Literal["higher", "lower"]
 """Which values of a metric are the better ones."""
@@ -176,6 +185,75 @@ def _all_at_ends(moments: Moments, bounds: Bounds) -> bool:
     least, largest = map(Fraction, bounds)
     inside = (least + largest) * (moments.total << UNIT_EXPONENT) - moments.squares
     return inside == least * largest * (moments.scored << 2 * UNIT_EXPONENT)
+
+
+IntervalKind = Literal["clustered", "rows", "none"]
+
+
+@dataclass(frozen=True)
+class IntervalChoice:
+    """Which intervals estimates get; `t` is the factor of `rows` and chooses it, `level` is 0.95 unless given."""
+
+    kind: IntervalKind | None = None
+    t: float | None = None
+    level: float | None = None
+
+    def __post_init__(self) -> None:
+        if self.kind is not None and self.kind not in get_args(IntervalKind):
+            raise SettingError(f"intervals are {', '.join(get_args(IntervalKind))}, not {self.kind!r}")
+        if self.t is not None and not self.t > 0:
+            raise SettingError(f"t is the factor of a confidence and above 0, not {self.t}")
+        if self.t is not None and self.level is not None:
+            raise SettingError("give t or a confidence level, not both")
+        if self.t is not None and self.kind not in (None, "rows"):
+            raise SettingError(f"t is the factor of intervals over rows; intervals that are {self.kind} have none")
+        if self.level is not None and not 0 < self.level < 1:
+            raise SettingError(f"a confidence level lies between 0 and 1, such as 0.95; it is not {self.level}")
+
+    def added_to(self, estimate: Estimate, bounds: Bounds) -> Estimate:
+        """Add the interval to an estimate; `bounds` are the ends of what the metric can give."""
+        plain = replace(estimate, error=None)
+        if self.kind == "rows" or self.t is not None:
+            t = self.t or (DEFAULT_T if self.level is None else two_sided_t(self.level, estimate.scored))
+            return plain.with_confidence(t, self.level)
+        found = None if self.kind == "none" else clustered(estimate, bounds, self.level or DEFAULT_LEVEL)
+        if found is None:
+            return replace(plain, confidence=nan)
+        (low, high), how = found
+        return replace(plain, interval=(low, high), confidence=(high - low) / 2, interval_by=how)
+
+
+def clustered(estimate: Estimate, bounds: Bounds, level: float) -> tuple[tuple[float, float], Analytic] | None:
+    """Compute the interval over dialogues, or over independent rows, and its method; None where there is none."""
+    error, value = estimate.error, estimate.mean
+    if error is None or error.clusters < 2 or not isfinite(value):
+        return None
+    over: Literal["dialogues", "rows"] = "rows"
+    if estimate.level is Level.DIALOGUE or error.over_dialogues:
+        over = "dialogues"
+    if error.values:
+        return gaffke(error.values, bounds, level), Analytic(
+            "gaffke", level, over, error.clusters, None, None, error.error
+        )
+    if all(map(isfinite, bounds)) and (error.yes_no or estimate.corpus):
+        size, freedom = _effective_size(value, error, bounds)
+        t = t_factor(level, freedom)
+        known = freedom if isfinite(freedom) else None
+        return wilson(value, size, bounds, t), Analytic("wilson", level, over, error.clusters, t, known, error.error)
+    t = t_factor(level, error.freedom)
+    how = Analytic("student", level, over, error.clusters, t, error.freedom, error.error)
+    return student(value, error.error, bounds, t), how
+
+
+def _effective_size(value: float, error: ClusterError, bounds: Bounds) -> tuple[float, float]:
+    """Return the effective sample size of a value, and its degrees of freedom."""
+    fraction = fraction_of_range(value, bounds)
+    variance = fraction * (1 - fraction)
+    if not variance or (error.yes_no and not error.over_dialogues):
+        return error.clusters, inf  # nothing about the spread is estimated
+    most = float(error.scored) if error.yes_no else inf
+    squared = (error.error / (bounds[1] - bounds[0])) ** 2
+    return min(variance / squared, most) if squared else most, error.freedom
 
 
 class Fold(ABC, Generic[State]):

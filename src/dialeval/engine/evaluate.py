@@ -6,11 +6,13 @@ import os
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
+from pkgutil import resolve_name
 from typing import Any
 
 from dialeval.core.arguments import checked
 from dialeval.core.batch import Need
 from dialeval.core.errors import SettingError, collect_warnings
+from dialeval.core.fold import IntervalKind
 from dialeval.core.result import Run, check_folder
 from dialeval.engine.anchors import evaluate_with_anchors
 from dialeval.engine.folding import BATCH_ROWS, Options, Progress, run_sources
@@ -20,12 +22,13 @@ from dialeval.engine.worker import Engine
 from dialeval.io.fields import FieldNames
 from dialeval.io.opening import LINES, format_of, is_pattern, is_remote
 from dialeval.io.reading import attach, read_responses, read_texts
-from dialeval.io.rows import Rows, split_fields
+from dialeval.io.rows import EOS, LISTS, Rows, split_fields
 from dialeval.io.sources import Source, file_names, find_sources, memory_sources
-from dialeval.stats.intervals import Kind
-from dialeval.suites.lsdscc.data import EOS, Groups, attach_groups, holds_hypotheses, read_groups, read_hypotheses
 from dialeval.text.tokenizers import Tokenizer
 
+_READ_HYPOTHESES = "dialeval.suites.lsdscc.data:read_with_groups"
+_EVALUATE_GROUPS = "dialeval.suites.lsdscc.report:evaluate_groups"
+"""Functions for several responses per row; they are imported when such rows are given."""
 LARGE_BYTES = 1 << 28
 """Files of this size have so many rows that nobody keeps what single rows add to a corpus value, nor their texts."""
 
@@ -91,17 +94,15 @@ class Inputs:
             raise SettingError("fields are kept of rows in memory; rows in chunks are let go")
         return find_sources(self.responses, self.references, self.contexts, self.shards)
 
-    def read(self) -> tuple[list[Rows], Groups | None]:
+    def read(self) -> tuple[list[Rows], Any]:
         """Read the rows of every system, and the reference groups if there are any."""
-        if self.reference_groups is not None or holds_hypotheses(self.responses):
-            if self.keep:
-                raise SettingError("rows with several answers have no further fields to keep")
-            systems = read_hypotheses(self.responses, self.eos)
-        else:
+        groups = None
+        if self.reference_groups is None and not has_lists(self.responses):
             systems = read_responses(self.responses, self.fields, keep=self.keep, **self._reading)
-        groups = None if self.reference_groups is None else read_groups(self.reference_groups)
-        if groups is not None:
-            systems = [attach_groups(rows, groups) for rows in systems]
+        elif self.keep:
+            raise SettingError("rows with several answers have no further fields to keep")
+        else:
+            systems, groups = resolve_name(_READ_HYPOTHESES)(self.responses, self.reference_groups, self.eos)
         for need, source in {Need.REFERENCE: self.references, Need.CONTEXT: self.contexts}.items():
             if source is not None:
                 column = read_texts(source, need, self.fields, **self._reading)
@@ -110,6 +111,13 @@ class Inputs:
                     where = ", ".join(map(str, source))
                 systems = [attach(rows, need, column, where) for rows in systems]
         return systems, groups
+
+
+def has_lists(responses: Any) -> bool:
+    """Return whether responses in memory are several per row: a list of lists, or a mapping of such."""
+    if isinstance(responses, Mapping):
+        return any(map(has_lists, responses.values()))
+    return isinstance(responses, LISTS) and any(isinstance(row, LISTS) for row in responses)
 
 
 @checked
@@ -134,7 +142,7 @@ def evaluate(
     eos: str | None = EOS,
     t: float | None = None,
     confidence: float | None = None,
-    intervals: Kind | None = None,
+    intervals: IntervalKind | None = None,
     anchors: bool = False,
     alignments: bool = True,
     shards: bool = False,
@@ -217,9 +225,7 @@ def evaluate(
     if anchors:
         run = evaluate_with_anchors(systems, plans, resources, options)
     elif groups is not None:
-        from dialeval.suites.lsdscc.report import evaluate_groups  # slow to import, and not needed to score responses
-
-        run = evaluate_groups(systems, groups, plans, resources, options, table=alignments)
+        run = resolve_name(_EVALUATE_GROUPS)(systems, groups, plans, resources, options, table=alignments)
     else:
         run = run_sources(memory_sources(systems), plans, resources, options).run
     run = replace(run, details={**run.details, **(details or {})}, warnings=(*notes, *run.warnings))

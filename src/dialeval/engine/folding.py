@@ -22,7 +22,7 @@ from typing import Any, NamedTuple, cast
 from dialeval.core.batch import Need
 from dialeval.core.errors import DataError, Problem, SettingError, UnsavedRunError, collect_warnings
 from dialeval.core.files import workplace
-from dialeval.core.fold import Estimate, Fact, Metric
+from dialeval.core.fold import Estimate, Fact, IntervalChoice, IntervalKind, Metric
 from dialeval.core.result import TRAINED_ON, Result, Run
 from dialeval.core.rowtable import ItemPart, RowTable
 from dialeval.core.version import __version__
@@ -48,7 +48,6 @@ from dialeval.io.gathering import no_rows
 from dialeval.io.reading import check_number_of_systems
 from dialeval.io.rows import Rows
 from dialeval.io.sources import Source, Versions
-from dialeval.stats.intervals import IntervalChoice, Kind
 from dialeval.text.row_digests import digest_rows
 from dialeval.text.tokenizers import added, chosen
 from dialeval.text.vocabulary import Vocabulary
@@ -84,7 +83,7 @@ class Options:
 
     t: float | None = None
     confidence: float | None = None
-    intervals: Kind | None = None
+    intervals: IntervalKind | None = None
     """`clustered` unless given."""
     batch_rows: int = BATCH_ROWS
     threads: int | None = None

@@ -7,9 +7,10 @@ what it finds there is what the run began with.
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
+from pkgutil import resolve_name
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias, cast, get_args
 
 from dialeval.core.batch import Need
@@ -24,6 +25,36 @@ if TYPE_CHECKING:
 
 WordChoice: TypeAlias = Literal["listed", "vectors"]
 """Whether words with a vector that are not listed are unknown, or known too."""
+
+SHIPPED: Mapping[Need, str] = {
+    Need.JUDGE: "dialeval.judges.adem:Judge",
+    Need.DIALOGUE_JUDGE: "dialeval.judges.judge:DialogueJudge",
+    Need.ENCODER: "dialeval.metrics.encoder:ShippedEncoder",
+}
+"""Resources that ship with the package, by need: each is imported and made when a metric of the plan asks for it."""
+_JUDGE_LOADER = "dialeval.judges.judge:open_judge"
+"""The function that makes a judge from a folder or an object, and returns the needs that it meets."""
+
+
+class LoadedResources(Mapping[Need, Any]):
+    """Resources by need; a shipped one is made at its first use."""
+
+    def __init__(self, resources: Mapping[Need, Any], shipped: Mapping[Need, str]) -> None:
+        self._made, self._places = dict(resources), {**shipped, **resources}
+
+    def __getitem__(self, need: Need) -> Any:
+        if need not in self._made:
+            self._made[need] = resolve_name(self._places[need])()
+        return self._made[need]
+
+    def __contains__(self, need: object) -> bool:
+        return need in self._places
+
+    def __iter__(self) -> Iterator[Need]:
+        return iter(self._places)
+
+    def __len__(self) -> int:
+        return len(self._places)
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,7 +72,7 @@ class Resources:
     digests: Mapping[Need, str] = field(default_factory=dict)
     """Those of the resources that the metrics use."""
 
-    def opened(self, vocabulary: Vocabulary) -> dict[Need, Any]:
+    def opened(self, vocabulary: Vocabulary) -> Mapping[Need, Any]:
         """Open the resources over the words of a vocabulary; DataError where one is not what it should be.
 
         Which words are in-vocabulary matters to metrics with `oov=unk` alone. The listed words are those of the
@@ -51,22 +82,19 @@ class Resources:
         without is what the original made for a vocabulary, and it takes all of it. Where nothing is listed, the words
         with a vector are known; without vectors either, no word is unknown and there is no such resource.
 
-        The judge is the shipped one unless another is given, if its encoder is installed; judges and encoder are loaded
-        when a metric first uses them.
+        The judges are the shipped ones unless another is given, if their encoder is installed.
         """
         if self.ready is not None:
-            return dict(self.ready)
+            return self.ready
         if self.known_words not in (None, *get_args(WordChoice)):
             raise SettingError(f"known_words is one of {', '.join(get_args(WordChoice))}, not {self.known_words!r}")
         given = (self.train, self.vocabulary, self.embeddings, self.known_words)
-        opened = self._open_words(vocabulary) if any(each is not None for each in given) else {}
-        has_shipped = lacking(Need.JUDGE) is None
-        if self.judge is not None or has_shipped:
-            opened |= _find_judges(self.judge)
-        if has_shipped:
-            from dialeval.metrics.encoder import ShippedEncoder
-
-            opened[Need.ENCODER] = ShippedEncoder()
+        words = self._open_words(vocabulary) if any(each is not None for each in given) else {}
+        shipped = SHIPPED if lacking(Need.JUDGE) is None else {}
+        if self.judge is not None:
+            words |= resolve_name(_JUDGE_LOADER)(self.judge)
+            shipped = {need: place for need, place in shipped.items() if need is Need.ENCODER}
+        opened = LoadedResources(words, shipped)
         for need, digest in self.digests.items():
             if opened[need].digest != digest:
                 where = getattr(self, need.argument, None) or self.train or self.embeddings
@@ -111,22 +139,6 @@ class Resources:
                     f"{name}: {kind_of(given)} lies in the memory of this process; save it to a file, so that every "
                     "worker can open it"
                 )
-
-
-def _find_judges(given: Any) -> dict[Need, Any]:
-    """Return the judges by need: the shipped ones, or just the given one, an object or a folder, whatever its kind."""
-    from dialeval.judges.adem import Judge
-    from dialeval.judges.judge import DialogueJudge, is_dialogue_judge
-
-    if given is None:
-        return {Need.JUDGE: Judge(), Need.DIALOGUE_JUDGE: DialogueJudge()}
-    if not hasattr(given, "score"):
-        given = DialogueJudge(given) if is_dialogue_judge(given) else Judge(given)
-    if hasattr(given, "verdicts"):
-        return {Need.DIALOGUE_JUDGE: given}
-    # The shipped judge of adem on another device stands next to the shipped judge of the other kind.
-    other = {Need.DIALOGUE_JUDGE: DialogueJudge()} if getattr(given, "shipped", False) else {}
-    return {Need.JUDGE: given, **other}
 
 
 def resource_warnings(opened: Mapping[Need, Any]) -> tuple[str, ...]:

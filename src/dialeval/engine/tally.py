@@ -20,6 +20,7 @@ from typing import Any
 from dialeval.core.arguments import checked
 from dialeval.core.batch import Need
 from dialeval.core.errors import SettingError, collect_warnings
+from dialeval.core.fold import IntervalKind
 from dialeval.core.result import Result, Run
 from dialeval.engine.evaluate import Inputs
 from dialeval.engine.folding import Options, make_job, open_over_no_words, run_sources
@@ -29,7 +30,6 @@ from dialeval.engine.worker import Job, Opened
 from dialeval.io.fields import FieldNames
 from dialeval.io.rows import Rows
 from dialeval.io.sources import memory_sources
-from dialeval.stats.intervals import Kind
 from dialeval.text.tokenizers import Tokenizer
 
 
@@ -155,7 +155,7 @@ def metric(
     fields: Mapping[str, str] | None = None,
     t: float | None = None,
     confidence: float | None = None,
-    intervals: Kind | None = None,
+    intervals: IntervalKind | None = None,
     threads: int | None = None,
     system: str = "system",
 ) -> Tally:

@@ -95,7 +95,7 @@ def _plan(
     """Print how many ratings a width takes."""
     from dialeval.core.result import load
     from dialeval.human.estimate import estimate, plan_from_pilot, plan_ratings
-    from dialeval.human.report import plan_table
+    from dialeval.human.report import table
     from dialeval.human.sample import tables_of
 
     if width is None:
@@ -105,12 +105,12 @@ def _plan(
     assumed = {"spread": spread, "agreement": agreement}
     given = {name: value for name, value in assumed.items() if value is not None}
     if pilot is None:
-        show(plan_table(plan_ratings(rows, width, level, **given)))
+        show(table(plan_ratings(rows, width, level, **given)))
         return
     if given:
         raise click.UsageError("--spread and --agreement are assumptions; a --pilot has no need of them")
     whole, drawn = (estimate(known, pilot, by=judge, of=of, level=level, **estimated) for of in ("dialogues", "run"))
-    show(plan_table(plan_from_pilot(whole, drawn, rows, width)))
+    show(table(plan_from_pilot(whole, drawn, rows, width)))
 
 
 # `dialeval rate`: a page or a server on which people rate drawn rows, and what they said put together.

@@ -59,6 +59,7 @@ from dialeval.human.sample import Sample, check_same_run, find_sample, read_samp
 from dialeval.io.ratings import DIALOGUE, OVERALL, Ratings, read_ratings, row_digests
 from dialeval.metrics.registry import split_names
 from dialeval.stats import significance
+from dialeval.stats.intervals import DEFAULT_LEVEL
 from dialeval.stats.prediction_powered import (
     RARE,
     RatedSystem,
@@ -69,7 +70,7 @@ from dialeval.stats.prediction_powered import (
     estimate_mean,
     over_raters,
 )
-from dialeval.stats.resampling import DEFAULT_LEVEL, DEFAULT_SEED, check_resampling
+from dialeval.stats.resampling import DEFAULT_SEED, check_resampling
 
 ALPHA = 0.05
 FEW = 20
@@ -88,7 +89,7 @@ _APART = 10**9
 """Between the numbers of units that belong to different systems."""
 
 
-class PeopleFigure(RatingEstimate, frozen=True, kw_only=True):
+class HumanEstimate(RatingEstimate, frozen=True, kw_only=True):
     """The mean human rating of a system, or by how much it is above that of the baseline."""
 
     system: str
@@ -99,12 +100,12 @@ class PeopleFigure(RatingEstimate, frozen=True, kw_only=True):
     adjusted_p: float
 
 
-class People(
+class HumanEstimates(
     Shown,
     Record,
     frozen=True,
     kw_only=True,
-    rename={"version": "dialeval", "target": "of", "figures": "systems"},
+    rename={"version": "dialeval", "target": "of"},
 ):
     """The result of `dialeval.estimate`, and its JSON: `people["damd"].interval`."""
 
@@ -124,17 +125,17 @@ class People(
     named_raters: int
     """How many raters the ratings name."""
     baseline: str
-    figures: Sequence[PeopleFigure]
-    differences: Sequence[PeopleFigure]
+    systems: Sequence[HumanEstimate]
+    differences: Sequence[HumanEstimate]
     warnings: Sequence[str]
 
     def __repr__(self) -> str:
-        names = listed([each.system for each in self.figures], "system")
-        ratings = sum(each.ratings for each in self.figures)
-        return f"<People: {shown(self.quality)} of {names}, {ratings:,} ratings, by {listed(self.by, 'judge')}>"
+        names = listed([each.system for each in self.systems], "system")
+        ratings = sum(each.ratings for each in self.systems)
+        return f"<HumanEstimates: {shown(self.quality)} of {names}, {ratings:,} ratings, by {listed(self.by, 'judge')}>"
 
-    def __getitem__(self, system: str) -> PeopleFigure:
-        return next(figure for figure in self.figures if figure.system == system)
+    def __getitem__(self, system: str) -> HumanEstimate:
+        return next(each for each in self.systems if each.system == system)
 
 
 @checked
@@ -152,7 +153,7 @@ def estimate(
     fields: Mapping[str, str] | None = None,
     seed: int = DEFAULT_SEED,
     raters: Raters = "fixed",
-) -> People:
+) -> HumanEstimates:
     """Estimate the mean human rating of the systems of a run, from ratings of some rows and a judge's of all.
 
     Args:
@@ -215,8 +216,8 @@ def estimate(
             bounds = None if scale is None or base is not None else scale.bounds
             found[at] = over_raters(found[at], [each[at] for each in without], rows, a_row, level, bounds)
     adjusted = significance.holm([each.p for each in found[single:]])
-    figures = [
-        PeopleFigure(
+    estimates = [
+        HumanEstimate(
             **msgspec.structs.asdict(each),
             system=name,
             baseline=base,
@@ -225,8 +226,7 @@ def estimate(
         )
         for each, (name, base), p in zip(found, targets, [math.nan] * single + adjusted, strict=True)
     ]
-    figures, differences = figures[:single], figures[single:]
-    return People(
+    return HumanEstimates(
         version=__version__,
         quality=quality,
         by=keys,
@@ -238,9 +238,9 @@ def estimate(
         raters=raters,
         named_raters=len(names),
         baseline=first,
-        figures=figures,
-        differences=differences,
-        warnings=[*study.warnings(), *overlap, *_doubts(figures, keys, scale)],
+        systems=estimates[:single],
+        differences=estimates[single:],
+        warnings=[*study.warnings(), *overlap, *_doubts(estimates[:single], keys, scale)],
     )
 
 
@@ -468,14 +468,14 @@ def _correlate_judge(system: RatedSystem) -> float:
     return float((weights * judge * people).sum()) / math.sqrt(squares)
 
 
-def _doubts(figures: Sequence[PeopleFigure], keys: Sequence[str], scale: RatingScale | None) -> list[str]:
+def _doubts(systems: Sequence[HumanEstimate], keys: Sequence[str], scale: RatingScale | None) -> list[str]:
     """Return warnings about few clusters, and about judges that were not used."""
     warnings = []
-    if (least := min(each.clusters for each in figures)) < FEW:
+    if (least := min(each.clusters for each in systems)) < FEW:
         warnings.append(
             f"ratings of only {least} dialogues or contexts: intervals rest on little, and may be too narrow"
         )
-    names = ", ".join(shown(each.system) for each in figures if not any(each.factors))
+    names = ", ".join(shown(each.system) for each in systems if not any(each.factors))
     if keys and scale is not None and scale.yes_no and names:
         few = f"fewer than {RARE} answers of the rarer kind for {names}"
         warnings.append(f"{few}: estimates are those of ratings alone")
@@ -526,11 +526,13 @@ def plan_ratings(
     return RatingPlan(width, level, needed, assumptions)
 
 
-def plan_from_pilot(over_dialogues: People, of_run: People, rows: dict[str, int], width: float) -> RatingPlan:
+def plan_from_pilot(
+    over_dialogues: HumanEstimates, of_run: HumanEstimates, rows: dict[str, int], width: float
+) -> RatingPlan:
     """Plan ratings for a width, from a pilot that was estimated for both targets."""
     wanted = _variance(width, over_dialogues.level)
     needed = []
-    found, within = ([*each.figures, *each.differences] for each in (over_dialogues, of_run))
+    found, within = ([*each.systems, *each.differences] for each in (over_dialogues, of_run))
     for whole, drawn in zip(found, within, strict=True):
         names = [whole.system] if whole.baseline is None else [whole.system, whole.baseline]
         number, rated = sum(rows[name] for name in names), whole.ratings
@@ -539,7 +541,7 @@ def plan_from_pilot(over_dialogues: People, of_run: People, rows: dict[str, int]
         judged, alone = (_number(e**2 / share, floor, number, wanted) for e in (drawn.error, drawn.alone_error))
         needed.append(Needed(" - ".join(names), number, judged, alone))
     assumptions = [
-        f"ratings to come are like the {sum(each.ratings for each in over_dialogues.figures)} of the pilot",
+        f"ratings to come are like the {sum(each.ratings for each in over_dialogues.systems)} of the pilot",
         "they are drawn in the same way",
     ]
     return RatingPlan(width, over_dialogues.level, needed, assumptions)

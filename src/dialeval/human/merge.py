@@ -48,11 +48,11 @@ class RaterQuality(Struct, frozen=True, kw_only=True):
     rater: str
     quality: str
     rows: int
-    twice: int
+    repeated: int
     """Rows that came twice."""
-    same: float
+    intra_rater_agreement: float
     """The share of these with the same answer."""
-    apart: float
+    mean_absolute_difference: float
     """The mean distance of the two answers."""
     shared: int
     """Rows that others rated, too."""
@@ -196,9 +196,9 @@ def _raters(quality: str, rows: Mapping[str, Mapping[str, float]], lines: _Lines
             rater=rater,
             quality=quality,
             rows=len(own),
-            twice=len(again),
-            same=float(np.mean(again == 0)) if len(again) else math.nan,
-            apart=float(np.mean(again)) if len(again) else math.nan,
+            repeated=len(again),
+            intra_rater_agreement=float(np.mean(again == 0)) if len(again) else math.nan,
+            mean_absolute_difference=float(np.mean(again)) if len(again) else math.nan,
             shared=len(shared),
             correlation=float(np.corrcoef(mine, theirs)[0, 1]) if varies else math.nan,
             higher=float((mine - theirs).mean()) if shared else math.nan,

@@ -45,7 +45,8 @@ from dialeval.human.sample import row_values, tables_of
 from dialeval.io.ratings import Pairs, length_ratio, read_pairs
 from dialeval.stats import significance
 from dialeval.stats.bradley_terry import Cells, Fits, connected, fit
-from dialeval.stats.resampling import DEFAULT_LEVEL, LOG_ODDS, check_resampling, jackknife, leaving_out
+from dialeval.stats.intervals import DEFAULT_LEVEL
+from dialeval.stats.resampling import LOG_ODDS, check_resampling, jackknife, leaving_out
 
 ALPHA = 0.05
 _PART_CELLS = 1 << 20

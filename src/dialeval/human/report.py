@@ -3,26 +3,29 @@
     FORMATS["md"](people)            json, csv, md, latex, each a str
     console.print(table(people))     the terminal
 
-- `People`: a line per system and a line per difference: the estimate with its interval, the one from ratings alone, and
-  what the judge was worth in ratings. `plan_table` shows how many ratings a width takes.
-- `Ranking`: a line per system, best first, with the groups that cannot be told apart as letters; then wins, ties and
-  losses between all pairs.
+- `HumanEstimates`: a line per system and a line per difference: the estimate with its interval, the one from ratings
+  alone, and the effective sample size. `RatingPlan`: how many ratings an interval of some width takes.
+- `Ranking`: a line per system, best first, with the groups that are not significantly different as letters; then wins,
+  ties and losses between all pairs.
 - `MergedRatings`: inter-annotator agreement, each rater, and the rows on which raters differ.
 
-JSON and CSV hold every digit. `people_section` is the section of the report on human evaluation: what
-`dialeval.estimate`, `dialeval.agreement` and `dialeval.rank` found, in the words and tables that these have in the
-terminal.
+JSON and CSV hold every digit. `people_section` is the section of the report on human evaluation: the results of
+`dialeval.estimate`, `dialeval.agreement` and `dialeval.rank`, as they are printed in the terminal.
 """
 
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from functools import singledispatch
 from string import ascii_lowercase
 from typing import TYPE_CHECKING, Any
 
-from dialeval.human.estimate import ALPHA, People, PeopleFigure, RatingPlan
+from msgspec import Struct
+from msgspec.structs import asdict
+
+from dialeval.human.estimate import ALPHA, HumanEstimate, HumanEstimates, RatingPlan
 from dialeval.human.merge import MergedRatings
 from dialeval.human.rank import Ranking
 from dialeval.reports import agreement as agreements
@@ -38,7 +41,8 @@ if TYPE_CHECKING:
 
 _ESTIMATE_CSV = (
     *("system", "baseline", "value", "low", "high", "error", "alone", "alone_low", "alone_high", "alone_error"),
-    *("ratings", "clusters", "freedom", "worth", "agreement", "factor", "baseline_factor", "p", "adjusted_p"),
+    *("ratings", "clusters", "freedom", "effective_ratings", "agreement", "factor", "baseline_factor"),
+    *("p", "adjusted_p"),
 )
 _RANKING_CSV = (
     *("rank", "system", "strength", "low", "high", "score", "score_low", "score_high"),
@@ -46,8 +50,8 @@ _RANKING_CSV = (
 )
 _MERGED_NOTES = (
     "alpha: Krippendorff's, of ordered values (ordinal); 1 is perfect, 0 is chance. r: one rater against the mean of "
-    "the others. same, apart: rows that came twice, with the same answer, and how far apart on average. higher: than "
-    "the others, on average."
+    "the others. repeated: rows that came twice; intra-rater: agreement with oneself, the fraction of these with the "
+    "same answer; difference: mean absolute difference of the two answers. higher: than the others, on average."
 )
 
 
@@ -71,12 +75,24 @@ def to_csv(result: Any) -> str:
 FORMATS = text_formats(document, to_csv)
 
 
+def _write_csv(columns: Sequence[str], structs: Sequence[Struct], more: Sequence[Mapping[str, Any]]) -> str:
+    """Return a line per struct, an interval as its two ends; `more` are further columns of each."""
+    lines = []
+    for each, others in zip(structs, more, strict=True):
+        line = {**asdict(each), **others}
+        for name in [name for name in line if name.endswith("interval")]:
+            prefix = name.removesuffix("interval")
+            line[f"{prefix}low"], line[f"{prefix}high"] = line[name]
+        lines.append([line[name] for name in columns])
+    return documents.csv_text(columns, lines)
+
+
 @document.register
-def _(people: People) -> Document:
-    head = ["system", "estimate", "ratings alone", "ratings", "worth", "r"]
+def _(people: HumanEstimates) -> Document:
+    head = ["system", "estimate", "ratings alone", "ratings", "effective", "r"]
     if not people.by:
         head = ["system", "ratings alone", "ratings"]
-    tables = [Table(head, [_estimate_cells(each, people) for each in people.figures])]
+    tables = [Table(head, [_estimate_cells(each, people) for each in people.systems])]
     if people.differences:
         head = ["difference", *head[1:-1], "p adjusted" if people.by else head[-1]]
         tables.append(Table(head, [_estimate_cells(each, people) for each in people.differences]))
@@ -84,37 +100,31 @@ def _(people: People) -> Document:
 
 
 @to_csv.register
-def _(people: People) -> str:
-    rows = [
-        [
-            *(each.system, each.baseline, each.value, *each.interval, each.error),
-            *(each.alone, *each.alone_interval, each.alone_error, each.ratings, each.clusters, each.freedom),
-            *(each.worth, each.agreement, *[*each.factors, None, None][:2], each.p, each.adjusted_p),
-        ]
-        for each in (*people.figures, *people.differences)
-    ]
-    return documents.csv_text(_ESTIMATE_CSV, rows)
+def _(people: HumanEstimates) -> str:
+    estimates = [*people.systems, *people.differences]
+    factors = [[*each.factors, None, None] for each in estimates]
+    more = [{"factor": own[0], "baseline_factor": own[1]} for own in factors]
+    return _write_csv(_ESTIMATE_CSV, estimates, more)
 
 
-def verdict(people: People) -> list[str]:
-    """Return what the differences say, in a sentence; none where there are no differences."""
+def verdict(people: HumanEstimates) -> list[str]:
+    """Return which systems differ from the baseline, in a sentence; none where there are no differences."""
     sentences = {
         "higher": "people would rate {} higher than {}",
         "lower": "people would rate {} lower than {}",
-        "equal": "people do not tell {} from {}",
+        "equal": "no significant difference between {} and {}",
     }
     names: dict[str, list[str]] = {way: [] for way in sentences}
     for each in people.differences:
         way = ("higher" if each.value > 0 else "lower") if each.adjusted_p < ALPHA else "equal"
         names[way].append(plain(each.system))
-    baseline = plain(people.baseline)
-    parts = [sentences[way].format(", ".join(own), baseline) for way, own in names.items() if own]
-    tests = len(people.differences)
+    baseline, tests = plain(people.baseline), len(people.differences)
+    parts = "; ".join(sentences[way].format(", ".join(own), baseline) for way, own in names.items() if own)
     how = f"{plain(people.quality)}, 5% level" + (f", corrected for {tests} tests" if tests > 1 else "")
-    return [f"P{'; '.join(parts)[1:]} ({how})."] if parts else []
+    return [f"{parts[0].upper()}{parts[1:]} ({how})."] if parts else []
 
 
-def _estimate_notes(people: People) -> list[str]:
+def _estimate_notes(people: HumanEstimates) -> list[str]:
     """Return what the estimates are, a line each."""
     whom = f"other {people.unit} of the same kind" if people.target == "dialogues" else "just the rows of this run"
     intervals = f"{100 * people.level:g}% intervals for what people would say of {whom}"
@@ -122,8 +132,8 @@ def _estimate_notes(people: People) -> list[str]:
     if people.by:
         judge = " and ".join(plain(key) for key in people.by)
         lines.append(
-            f"estimate: ratings, and {judge} on all rows (prediction-powered). worth: as many ratings alone would give "
-            "the same precision. r: correlation of judge and people."
+            f"estimate: ratings, and {judge} on all rows (prediction-powered). effective: effective sample size, as "
+            "many ratings alone would give the same precision. r: correlation of judge and human ratings."
         )
     if people.raters == "random":
         lines.append(f"Intervals are for other raters as well, by {people.named_raters} raters taken as random.")
@@ -135,34 +145,31 @@ def _estimate_notes(people: People) -> list[str]:
     return lines
 
 
-def _estimate_cells(each: PeopleFigure, people: People) -> list[str]:
-    name, signed = _name(each.system), each.baseline is not None
-    cells = [name if each.baseline is None else f"{name} - {_name(each.baseline)}"]
-    if people.by:
-        cells.append(_show_estimate(each.value, each.interval, signed))
-    cells += [_show_estimate(each.alone, each.alone_interval, signed), str(each.ratings)]
-    if people.by:
-        last = show_p(each.adjusted_p) if signed else show_fixed(each.agreement, 2)
-        cells += [MISSING if math.isnan(each.worth) else f"{each.worth:.0f}", last]
-    return cells
+def _estimate_cells(each: HumanEstimate, people: HumanEstimates) -> list[str]:
+    signed = each.baseline is not None
+
+    def show(value: float, interval: tuple[float, float]) -> str:
+        return show_rounded(value, interval if all(map(math.isfinite, interval)) else None, signed)
+
+    name = " - ".join(_name(name) for name in (each.system, each.baseline) if name is not None)
+    alone = [show(each.alone, each.alone_interval), str(each.ratings)]
+    if not people.by:
+        return [name, *alone]
+    last = show_p(each.adjusted_p) if signed else show_fixed(each.agreement, 2)
+    return [name, show(each.value, each.interval), *alone, show_fixed(each.effective_ratings, 0), last]
 
 
-def _show_estimate(value: float, interval: tuple[float, float], signed: bool) -> str:
-    return show_rounded(value, interval if all(map(math.isfinite, interval)) else None, signed)
+@document.register
+def _(plan: RatingPlan) -> Document:
+    def show(number: int | None) -> str:
+        return "more dialogues" if number is None else f"{number:,}"
 
-
-def plan_table(plan: RatingPlan) -> LaidOut:
-    """Lay out for a rich console how many ratings a width takes."""
-    rows = [[_name(each.what), _count(each.with_judge), _count(each.alone), f"{each.of:,}"] for each in plan.needed]
+    rows = [[_name(each.what), show(each.with_judge), show(each.alone), f"{each.of:,}"] for each in plan.needed]
     notes = [f"This holds if {'; '.join(plan.assumptions)}."]
     if any(each.with_judge is None for each in plan.needed):
         notes.append("more dialogues: ratings of all rows would not give that width.")
     title = f"Ratings for a {100 * plan.level:g}% interval of width {plan.width:g}:"
-    return laid_out(Document([title], [Table(["system", "with the judge", "ratings alone", "of"], rows)], notes))
-
-
-def _count(number: int | None) -> str:
-    return "more dialogues" if number is None else f"{number:,}"
+    return Document([title], [Table(["system", "with the judge", "ratings alone", "of"], rows)], notes)
 
 
 @document.register
@@ -193,14 +200,8 @@ def _(ranking: Ranking) -> Document:
 @to_csv.register
 def _(ranking: Ranking) -> str:
     letters = _letters(ranking)
-    rows = [
-        [
-            *(place, each.system, each.strength, *each.interval, each.score, *each.score_interval),
-            *(each.wins, each.ties, each.losses, letters[each.system]),
-        ]
-        for place, each in enumerate(ranking.systems, 1)
-    ]
-    return documents.csv_text(_RANKING_CSV, rows)
+    more = [{"rank": place, "groups": letters[each.system]} for place, each in enumerate(ranking.systems, 1)]
+    return _write_csv(_RANKING_CSV, ranking.systems, more)
 
 
 def _ranking_notes(ranking: Ranking) -> list[str]:
@@ -249,39 +250,42 @@ def _(merged: MergedRatings) -> Document:
         ]
         for quality, each in merged.ceilings.items()
     ]
-    tables = [Table(["quality", "alpha", "r", "rows with two or more", "raters a row"], ceilings)]
     several = len(merged.ceilings) > 1
     raters = [
         [
             _name(each.rater),
             *([_name(each.quality)] if several else []),
             str(each.rows),
-            str(each.twice),
-            MISSING if math.isnan(each.same) else f"{100 * each.same:.0f}%",
-            show_fixed(each.apart, 2),
+            str(each.repeated),
+            MISSING if math.isnan(each.intra_rater_agreement) else f"{each.intra_rater_agreement:.0%}",
+            show_fixed(each.mean_absolute_difference, 2),
             show_fixed(each.correlation, 2),
             MISSING if math.isnan(each.higher) else f"{each.higher:+.2f}",
             show_fixed(merged.seconds.get(each.rater, math.nan), 0),
         ]
         for each in merged.raters
     ]
-    columns = ["rows", "twice", "same", "apart", "r", "higher", "seconds"]
-    tables.append(Table(["rater", *(["quality"] if several else []), *columns], raters))
-    if merged.disputed:
-        disputed = [
-            [_name(each.id), _name(each.quality), ", ".join(f"{_name(r)} {v:g}" for r, v in each.answers.items())]
-            for each in merged.disputed
-        ]
-        tables.append(Table(["to adjudicate", "quality", "answers"], disputed))
-    return Document([said], tables, [_MERGED_NOTES])
+    columns = ["rows", "repeated", "intra-rater", "difference", "r", "higher", "seconds"]
+    disputed = [
+        [_name(each.id), _name(each.quality), ", ".join(f"{_name(r)} {v:g}" for r, v in each.answers.items())]
+        for each in merged.disputed
+    ]
+    tables = [
+        Table(["quality", "alpha", "r", "rows with two or more", "raters a row"], ceilings),
+        Table(["rater", *(["quality"] if several else []), *columns], raters),
+        Table(["to adjudicate", "quality", "answers"], disputed),
+    ]
+    return Document([said], [each for each in tables if each.rows], [_MERGED_NOTES])
 
 
 def _name(name: str) -> str:
     return shorten(plain(name))
 
 
-def people_section(found: People | None, agreement: Agreement | None, ranking: Ranking | None) -> Section | None:
-    """Return the section; None where nobody was asked."""
+def people_section(
+    found: HumanEstimates | None, agreement: Agreement | None, ranking: Ranking | None
+) -> Section | None:
+    """Return the section on human evaluation; None where there are no ratings."""
     parts: list[str] = []
 
     def add(title: str, shown: Document, *captions: str) -> None:
@@ -291,20 +295,21 @@ def people_section(found: People | None, agreement: Agreement | None, ranking: R
         shown = document(found)
         shown = replace(shown, notes=[*shown.notes, *found.warnings])
         mean = "Mean rating with its interval: ratings and judge together, and ratings alone."
-        add("What people would say", shown, mean, "Differences.")
+        add("Mean human ratings", shown, mean, "Differences.")
     if agreement is not None:
-        parts.append(f"<h3>How far raters agree</h3><p>{_agreement_of(agreement.ceiling)}</p>")
+        parts.append(f"<h3>Inter-annotator agreement</h3><p>{_describe_ceiling(agreement.ceiling)}</p>")
         shown = replace(agreements.document(agreement), said=[])
-        add("How far metrics agree with them", shown, "Correlation with people, with its interval.")
+        shown = replace(shown, tables=shown.titled_tables)
+        add("Correlation of metrics with human ratings", shown, "Correlation coefficients, with their intervals.")
     if ranking is not None:
         strengths = "Strengths, with their intervals."
-        add("Which one is preferred", document(ranking), strengths, "Wins between all pairs.")
-    return Section("people", "People", "".join(parts)) if parts else None
+        add("Ranking by preferences", document(ranking), strengths, "Wins between all pairs.")
+    return Section("people", "Human evaluation", "".join(parts)) if parts else None
 
 
-def _agreement_of(ceiling: Ceiling) -> str:
+def _describe_ceiling(ceiling: Ceiling) -> str:
     if ceiling.reason is not None:
-        return markup.text(f"That cannot be said: {ceiling.reason}.")
+        return markup.text(f"Not known: {ceiling.reason}.")
     alpha, one = ceiling.alpha["ordinal"], ceiling.one_against_others.get("pearson", math.nan)
     others = "" if math.isnan(one) else f"; one rater against the mean of the others, r = {one:.2f}"
     return f"Krippendorff's alpha is {alpha:.2f} over {ceiling.n:,} rows with two raters or more{others}."

@@ -186,6 +186,8 @@ def identifiers(column: pa.ChunkedArray | None) -> TextColumn | None:
         column = column.cast(pa.string())
     elif pa.types.is_dictionary(column.type):
         column = column.cast(column.type.value_type)
+    if not (pa.types.is_string(column.type) or pa.types.is_large_string(column.type)):
+        raise InvalidError(f"holds {column.type}")
     return text_column(column.fill_null(no_text().cast(column.type)) if column.null_count else column)
 
 

@@ -217,6 +217,8 @@ def by_system(rows: Rows, systems: Sequence[str], codes: Ints) -> list[Rows]:
 T = TypeVar("T")
 RowObject: TypeAlias = dict[str, object]
 
+EOS = "</s>"
+"""The default separator of several responses in a line."""
 LISTS = (list, tuple)
 """A list, from a file or from Python; as a tuple, since building a union type on every check costs time."""
 

@@ -55,6 +55,7 @@ from dialeval.core.errors import DataError, Problem, SettingError
 from dialeval.core.exact import Moments
 from dialeval.core.fold import Bounds, Estimate, Metric, Partial
 from dialeval.io.judge_settings import BreakdownScale, PairShape, Scale
+from dialeval.judges.adem import Judge as AdemJudge
 from dialeval.judges.adem import Mask, Texts, closest_cosines, open_vectors
 from dialeval.judges.cross_encoder import HEADS, Changes, CrossEncoder
 from dialeval.judges.folder import HIGHEST, JUDGE_FILE, LOWEST, load_weights, save_weights, trained_on
@@ -361,3 +362,14 @@ def scores(scale: Scale, rating: Floats, rank: Floats, closest: Floats | None) -
         found = np.where(np.isnan(closest), found, both)
     on_scale: Floats = LOWEST + (HIGHEST - LOWEST) / (1.0 + np.exp(-found))
     return on_scale
+
+
+def open_judge(given: Any) -> dict[Need, Any]:
+    """Return a judge, given as a folder or an object of either kind, by the needs that it meets."""
+    if not hasattr(given, "score"):
+        given = DialogueJudge(given) if is_dialogue_judge(given) else AdemJudge(given)
+    if hasattr(given, "verdicts"):
+        return {Need.DIALOGUE_JUDGE: given}
+    # The shipped judge of adem on another device is used next to the shipped judge of the other kind.
+    other = {Need.DIALOGUE_JUDGE: DialogueJudge()} if getattr(given, "shipped", False) else {}
+    return {Need.JUDGE: given, **other}

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 
 from dialeval import lsdscc
 from dialeval.io.opening import PathSource
+from dialeval.io.rows import EOS
 from dialeval.lsdscc import (
     BleuAligner,
     LSDSCCScore,
@@ -17,7 +18,7 @@ from dialeval.lsdscc import (
     compute_score_on_corpus,
     compute_score_on_hypothesis_set,
 )
-from dialeval.suites.lsdscc.data import EOS, read_hypothesis_lines
+from dialeval.suites.lsdscc.data import read_hypothesis_lines
 
 __all__ = [
     "BleuAligner",

@@ -13,17 +13,16 @@ would repeat that of turns and is left out of tables. JSON and CSV hold every di
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from dialeval.analysis.metric_ranking import CONTROL, LEVELS, RANKED_BY, SIGNIFICANT
-from dialeval.reports.documents import Document, Table, csv_text, latex_float, paragraphs, rich_table, text_formats
+from dialeval.reports.documents import Document, LaidOut, Table, csv_text, laid_out, latex_float, text_formats
 from dialeval.reports.figures import MISSING, plain, shorten, show_fixed
 from dialeval.stats.correlation import NAMES
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
-
-    from rich.console import Group
 
     from dialeval.analysis.agreement import Agreement, Correlation
 
@@ -35,19 +34,13 @@ HEADS = {"pearson": "Pearson r", "spearman": "Spearman rho", "kendall": "Kendall
 
 def document(agreement: Agreement) -> Document:
     """Return the verdict, a table per level, and what to read it against."""
-    tables = [Table([f"{title}: {head[0]}", *head[1:]], rows) for title, (head, rows) in _tables(agreement)]
-    return Document(verdict(agreement), tables, notes(agreement))
+    levels = dict(_tables(agreement))
+    return Document(verdict(agreement), [*levels.values()], notes(agreement), titles=[*levels])
 
 
-def table(agreement: Agreement) -> Group:
-    """Return the agreement for a rich console."""
-    from rich.console import Group
-    from rich.text import Text
-
-    parts: list[object] = list(paragraphs(verdict(agreement)))
-    for title, (head, rows) in _tables(agreement):
-        parts += [Text(title, style="bold"), rich_table(zip(head, *rows, strict=True)), Text()]
-    return Group(*parts, *map(Text, notes(agreement)))  # type: ignore[arg-type]
+def table(agreement: Agreement) -> LaidOut:
+    """Lay the agreement out for a rich console."""
+    return laid_out(document(agreement))
 
 
 def to_csv(agreement: Agreement) -> str:
@@ -58,20 +51,11 @@ def to_csv(agreement: Agreement) -> str:
 
 def to_latex(agreement: Agreement) -> str:
     """Return one table with booktabs rules, the levels below each other, and a caption."""
-    tables = document(agreement).tables
-    columns = max((len(each.head) for each in tables), default=1)
-
-    def pad(cells: Sequence[str]) -> list[str]:
-        """Add an empty column for groups, which are there at one level alone."""
-        return [cells[0], *[""] * (columns - len(cells)), *cells[1:]]
-
-    even = [Table(pad(head), [pad(row) for row in rows]) for head, rows in tables]
-    caption = [*verdict(agreement), *(f"{note[:1].upper()}{note[1:]}." for note in notes(agreement))]
+    shown = document(agreement)
+    caption = [*shown.said, *(f"{note[:1].upper()}{note[1:]}." for note in shown.notes)]
+    star = f"$^{{{DIFFERS}}}$"
     return latex_float(
-        even,
-        caption,
-        "tab:agreement",
-        lambda cell: cell.replace("-", "$-$").replace(DIFFERS, f"$^{{{DIFFERS}}}$"),
+        shown.titled_tables, caption, "tab:agreement", lambda cell: cell.replace("-", "$-$").replace(DIFFERS, star)
     )
 
 
@@ -80,12 +64,12 @@ def to_html(agreement: Agreement) -> str:
     from dialeval.reports import markup
     from dialeval.reports.html import page, script
 
-    levels = dict(_tables(agreement))
-    said = "".join(f"<li>{markup.text(note)}</li>" for note in (*notes(agreement), *agreement.warnings))
-    content = markup.document(Document(verdict(agreement), [*levels.values()], []), "agreement", [*levels])
+    shown = document(agreement)
+    lines = "".join(f"<li>{markup.text(note)}</li>" for note in (*shown.notes, *agreement.warnings))
+    content = markup.document(replace(shown, notes=[]), "agreement", shown.titles)
     sections = [
         markup.Section("agreement", "Agreement", content),
-        markup.Section("about", "How to read it", f"<ul>{said}</ul>"),
+        markup.Section("about", "How to read it", f"<ul>{lines}</ul>"),
     ]
     title = f"Agreement with people: {agreement.quality}"
     counts = f"{markup.count(agreement.rated, 'rated row')}, {markup.count(len(agreement.metrics), 'metric')}"

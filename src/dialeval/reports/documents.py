@@ -14,6 +14,7 @@ import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
+from itertools import zip_longest
 from typing import TYPE_CHECKING, Any, Generic, NamedTuple, TypeVar
 
 from dialeval.core import validation
@@ -120,15 +121,15 @@ def latex_lines(columns: int, *tables: Table, figure: Callable[[str], str] = str
     for number, table in enumerate(tables):
         lines += [r"\midrule"] if number else []
         rows = [[latex(name), *map(figure, cells)] for name, *cells in table.rows]
-        head, *rest = (_latex_row(cells) for cells in ([latex(cell) for cell in table.head], *rows))
+        head, *rest = (_latex_row(cells, columns) for cells in ([latex(cell) for cell in table.head], *rows))
         lines += [head, r"\midrule", *rest]
     return [*lines, r"\bottomrule", r"\end{tabular}"]
 
 
-def _latex_row(cells: Sequence[str]) -> str:
+def _latex_row(cells: Sequence[str], columns: int) -> str:
     r"""Return a row of a tabular; a bracket or a star at its start would be taken for an option of the `\\` before."""
     guard = "{}" if cells and cells[0].lstrip().startswith(("[", "*")) else ""
-    return guard + " & ".join(cells) + r" \\"
+    return guard + " & ".join([*cells[:1], *[""] * (columns - len(cells)), *cells[1:]]) + r" \\"
 
 
 def latex_float(
@@ -246,6 +247,16 @@ class Document:
     notes: Sequence[str]
     tight: bool = False
     """Whether the terminal prints the notes right below the last table."""
+    titles: Sequence[str] = ()
+    """Titles of the tables; without, they have none."""
+
+    @property
+    def titled_tables(self) -> Sequence[Table]:
+        """The tables, each with its title in the first cell of its head."""
+        if not self.titles:
+            return self.tables
+        pairs = zip(self.titles, self.tables, strict=True)
+        return [Table([f"{title}: {table.head[0]}", *table.head[1:]], table.rows) for title, table in pairs]
 
 
 class Printer(Generic[T]):
@@ -284,13 +295,13 @@ def laid_out(*layouts: Document) -> LaidOut:
 def to_markdown(document: Document) -> str:
     """Return paragraphs, and tables as GitHub renders them."""
     said, notes = ([f"{markdown(line)}\n" for line in lines] for lines in (document.said, document.notes))
-    return "\n".join([*said, *(markdown_table(each, markdown) for each in document.tables), *notes])
+    return "\n".join([*said, *(markdown_table(each, markdown) for each in document.titled_tables), *notes])
 
 
 def to_latex(document: Document) -> str:
     """Return one tabular with booktabs rules, tables one below the other; all sentences are comments."""
     columns = max((len(each.head) for each in document.tables), default=1)
-    lines = latex_lines(columns, *document.tables, figure=latex)
+    lines = latex_lines(columns, *document.titled_tables, figure=latex)
     return "\n".join([*lines, *(f"% {latex(line)}" for line in (*document.said, *document.notes)), ""])
 
 
@@ -299,7 +310,7 @@ def to_html(document: Document) -> str:
     from html import escape
 
     said = "".join(f"<p>{escape(plain(line))}</p>" for line in document.said)
-    tables = "".join(map(html_table, document.tables))
+    tables = "".join(map(html_table, document.titled_tables))
     return said + tables + small(document.notes)
 
 
@@ -312,11 +323,15 @@ def small(notes: Iterable[str]) -> str:
 
 
 def _parts(layouts: Sequence[Document], width: int) -> Iterator[RenderableType]:
+    from rich.console import Group
     from rich.text import Text
 
     document = next((each for each in layouts if _fits(each, width)), layouts[-1])
     yield from paragraphs(map(plain, document.said))
-    parts = [part for table in document.tables for part in fitting_tables(*table.columns, width)]
+    parts: list[RenderableType] = []
+    for title, table in zip_longest(document.titles, document.tables):
+        first, *others = fitting_tables(*table.columns, width)
+        parts += [Group(Text(title, "bold"), first) if title else first, *others]
     for number, part in enumerate(parts):
         yield from [Text()] if number else []
         yield part

@@ -41,7 +41,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
     from dialeval.analysis.agreement import Agreement
-    from dialeval.human.estimate import People
+    from dialeval.human.estimate import HumanEstimates
     from dialeval.human.rank import Ranking
     from dialeval.reports.markup import Section
 
@@ -135,7 +135,7 @@ def report(
     date: str | None = None,
     compared: bool = True,
     by: str | Sequence[str] | None = None,
-    people: People | None = None,
+    people: HumanEstimates | None = None,
     agreement: Agreement | None = None,
     ranking: Ranking | None = None,
 ) -> Path:

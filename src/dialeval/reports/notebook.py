@@ -1,6 +1,6 @@
 """What a notebook shows: verdict and tables of a run or of what was made of it, and the drawing of one metric.
 
-    html(run)              what `_repr_html_` gives, of Run, Result, Comparison, Agreement, People, Ranking and others
+    html(run)              what `_repr_html_` gives, of Run, Result, Comparison, Agreement and others
     plot(run, "bleu-4")    what `Run.plot` gives
 
 Sentences and figures are those of the terminal and of the report. Tables have no style and no script of their own, so
@@ -22,7 +22,7 @@ from dialeval.analysis.values import better_of
 from dialeval.core.result import Result, Run
 from dialeval.core.version import __version__
 from dialeval.human import report
-from dialeval.human.estimate import People
+from dialeval.human.estimate import HumanEstimates
 from dialeval.human.merge import MergedRatings
 from dialeval.human.rank import Ranking
 from dialeval.reports import agreement as agreements
@@ -68,7 +68,7 @@ def _(agreement: Agreement) -> str:
     return to_html(agreements.document(agreement))
 
 
-@html.register(People)
+@html.register(HumanEstimates)
 @html.register(Ranking)
 @html.register(MergedRatings)
 def _(found: Any) -> str:

@@ -43,7 +43,7 @@ WRITTEN: Mapping[str, Written] = {
     "printed-run": Written("-f json", "score, lsdscc, multiwoz, sgd, breakdown", _RUN, True),
     "comparison": Written("-f json", "compare", "dialeval.analysis.comparison:Comparison", True),
     "agreement": Written("-f json", "meta", "dialeval.analysis.agreement:Agreement", True),
-    "estimate": Written("-f json", "estimate", "dialeval.human.estimate:People", True),
+    "estimate": Written("-f json", "estimate", "dialeval.human.estimate:HumanEstimates", True),
     "ranking": Written("-f json", "rank", "dialeval.human.rank:Ranking", True),
     "sample": Written("sample.json", "sample -o", f"{_SAMPLE}:SavedSample"),
     "sample-row": Written("rows.jsonl, a line", "sample -o", f"{_SAMPLE}:SampledRow"),

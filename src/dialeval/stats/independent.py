@@ -39,8 +39,8 @@ import numpy as np
 from dialeval.core.arrays import Floats, Ints
 from dialeval.stats.resampling import Influence, draws, studentized
 
-FEW, LEAST_WORTH = 20, 10
-"""With fewer clusters, or fewer effective clusters (`Influence.worth`), errors are rough."""
+FEW, LEAST_EFFECTIVE = 20, 10
+"""With fewer clusters, or fewer effective clusters (`Influence.effective_clusters`), errors are rough."""
 _CHUNK_CELLS = 1 << 21
 _EQUAL = 1e-9
 
@@ -127,7 +127,7 @@ class Resampled(NamedTuple):
 
 def is_rough(influence: Influence, clusters: int) -> bool:
     """Tell whether clusters are few, or few for how skewed or unequal their influences are."""
-    return clusters < FEW or influence.worth < LEAST_WORTH or influence.few
+    return clusters < FEW or influence.effective_clusters < LEAST_EFFECTIVE or influence.few
 
 
 def welch(*spreads: Spread) -> float:

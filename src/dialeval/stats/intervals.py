@@ -36,17 +36,16 @@ from __future__ import annotations
 import math
 import sys
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, replace
 from functools import lru_cache
 from statistics import NormalDist
-from typing import Literal, get_args
+from typing import TypeAlias
 
 import numpy as np
 
 from dialeval.core.arrays import Floats
-from dialeval.core.errors import SettingError
-from dialeval.core.exact import ClusterError
-from dialeval.core.fold import DEFAULT_T, Analytic, Bounds, Estimate, Level
+
+Bounds: TypeAlias = tuple[float, float]
+"""The least and the largest value that is possible; infinite where there is no end."""
 
 # Student's t distribution: quantiles for intervals, p-values for tests, without the weight of a statistics library.
 
@@ -113,73 +112,10 @@ def incomplete_beta(x: float, a: float, b: float) -> float:
     return front * value
 
 
-Kind = Literal["clustered", "rows", "none"]
 DEFAULT_LEVEL = 0.95
 
 _STEP, _LAST_NODE, _HALVINGS, _CLOSE = 0.02, 10.0, 14, 1e-12
 """Of Gaffke's interval: the nodes of the integral, the halvings that find its line, and the precision of an end."""
-
-
-@dataclass(frozen=True)
-class IntervalChoice:
-    """Which intervals estimates get; `t` is the factor of `rows` and chooses it, `level` is 0.95 unless given."""
-
-    kind: Kind | None = None
-    t: float | None = None
-    level: float | None = None
-
-    def __post_init__(self) -> None:
-        if self.kind is not None and self.kind not in get_args(Kind):
-            raise SettingError(f"intervals are {', '.join(get_args(Kind))}, not {self.kind!r}")
-        if self.t is not None and not self.t > 0:
-            raise SettingError(f"t is the factor of a confidence and above 0, not {self.t}")
-        if self.t is not None and self.level is not None:
-            raise SettingError("give t or a confidence level, not both")
-        if self.t is not None and self.kind not in (None, "rows"):
-            raise SettingError(f"t is the factor of intervals over rows; intervals that are {self.kind} have none")
-        if self.level is not None and not 0 < self.level < 1:
-            raise SettingError(f"a confidence level lies between 0 and 1, such as 0.95; it is not {self.level}")
-
-    def added_to(self, estimate: Estimate, bounds: Bounds) -> Estimate:
-        """Add the interval to an estimate; `bounds` are the ends of what the metric can give."""
-        plain = replace(estimate, error=None)
-        if self.kind == "rows" or self.t is not None:
-            return self._over_rows(plain)
-        found = None if self.kind == "none" else clustered(estimate, bounds, self.level or DEFAULT_LEVEL)
-        if found is None:
-            return replace(plain, confidence=math.nan)
-        (low, high), how = found
-        return replace(plain, interval=(low, high), confidence=(high - low) / 2, interval_by=how)
-
-    def _over_rows(self, estimate: Estimate) -> Estimate:
-        t = DEFAULT_T if self.t is None else self.t
-        if self.level is not None:
-            t = two_sided_t(self.level, estimate.scored)
-        return estimate.with_confidence(t, self.level)
-
-
-def clustered(estimate: Estimate, bounds: Bounds, level: float) -> tuple[tuple[float, float], Analytic] | None:
-    """Compute the interval over dialogues, or over independent rows, and its method; None where there is none."""
-    error, value = estimate.error, estimate.mean
-    if error is None or error.clusters < 2 or not math.isfinite(value):
-        return None
-    dialogues = estimate.level is Level.DIALOGUE or error.over_dialogues
-    over: Literal["dialogues", "rows"] = "dialogues" if dialogues else "rows"
-    if error.values:
-        how = Analytic("gaffke", level, over, error.clusters, None, None, error.error)
-        return gaffke(error.values, bounds, level), how
-    if all(map(math.isfinite, bounds)) and (error.yes_no or estimate.corpus):
-        worth, freedom = _worth(value, error, bounds)
-        t = t_factor(level, freedom)
-        how = Analytic("wilson", level, over, error.clusters, t, _or_none(freedom), error.error)
-        return wilson(value, worth, bounds, t), how
-    t = t_factor(level, error.freedom)
-    how = Analytic("student", level, over, error.clusters, t, error.freedom, error.error)
-    return student(value, error.error, bounds, t), how
-
-
-def _or_none(freedom: float) -> float | None:
-    return freedom if math.isfinite(freedom) else None
 
 
 def student(value: float, error: float, bounds: Bounds, t: float) -> tuple[float, float]:
@@ -192,7 +128,7 @@ def student(value: float, error: float, bounds: Bounds, t: float) -> tuple[float
 def wilson(value: float, worth: float, bounds: Bounds, t: float) -> tuple[float, float]:
     """Wilson's interval of a value that is worth so many independent ones, within the bounds."""
     least, width = bounds[0], bounds[1] - bounds[0]
-    share = _share(value, bounds)
+    share = fraction_of_range(value, bounds)
     more = t * t / worth
     half = t * math.sqrt(share * (1 - share) / worth + more / (4 * worth))
     low, high = ((share + more / 2 + way * half) / (1 + more) for way in (-1, 1))
@@ -203,7 +139,7 @@ def wilson(value: float, worth: float, bounds: Bounds, t: float) -> tuple[float,
 def gaffke(values: Iterable[tuple[float, int]], bounds: Bounds, level: float) -> tuple[float, float]:
     """Return Gaffke's interval for the mean of values within the bounds, given with how often each occurs."""
     least, width = bounds[0], bounds[1] - bounds[0]
-    counted = [(_share(value, bounds), count) for value, count in values]
+    counted = [(fraction_of_range(value, bounds), count) for value, count in values]
     high = _gaffke_upper(counted, (1 - level) / 2)
     low = 1 - _gaffke_upper([(1 - value, count) for value, count in counted], (1 - level) / 2)
     return least + width * low, least + width * high
@@ -252,16 +188,6 @@ def _exceeding(away: Floats, counts: Floats) -> float:
     return float((sizes * np.cos(angles) * weights).sum()) * scale / math.pi
 
 
-def _share(value: float, bounds: Bounds) -> float:
+def fraction_of_range(value: float, bounds: Bounds) -> float:
+    """Return where a value is in its range: 0 at the least possible value, 1 at the largest."""
     return min(max((value - bounds[0]) / (bounds[1] - bounds[0]), 0.0), 1.0)
-
-
-def _worth(value: float, error: ClusterError, bounds: Bounds) -> tuple[float, float]:
-    """Return the effective sample size of a value, and its degrees of freedom."""
-    share = _share(value, bounds)
-    spread = share * (1 - share)
-    if not spread or (error.yes_no and not error.over_dialogues):
-        return error.clusters, math.inf  # nothing about the spread is estimated
-    most = float(error.scored) if error.yes_no else math.inf
-    squared = (error.error / (bounds[1] - bounds[0])) ** 2
-    return min(spread / squared, most) if squared else most, error.freedom

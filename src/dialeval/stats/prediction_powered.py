@@ -89,8 +89,7 @@ from msgspec.structs import replace
 
 from dialeval.core.arrays import Floats, Ints
 from dialeval.core.errors import SettingError
-from dialeval.core.fold import Bounds
-from dialeval.stats.intervals import incomplete_beta, t_factor, two_sided_p
+from dialeval.stats.intervals import Bounds, incomplete_beta, t_factor, two_sided_p
 from dialeval.stats.significance import least_p
 
 Target = Literal["dialogues", "run"]
@@ -145,8 +144,8 @@ class RatingEstimate(Struct, frozen=True):
     clusters: int
     """Dialogues (or units of the design) that have some."""
     freedom: float
-    worth: float
-    """Return how many ratings alone would give the same variance."""
+    effective_ratings: float
+    """How many ratings alone would give the same variance."""
     p: float
     """That the value is 0, two-sided."""
 

@@ -26,7 +26,7 @@ Student's interval of a jackknifed value, on a scale g without ends (`jackknife`
 
     error     the jackknife's standard error of g(T)
     freedom   the smaller of Kish's effective number of clusters and the effective number by the kurtosis of the
-              influences (`Influence.worth`), less 1, at least 1
+              influences (`Influence.effective_clusters`), less 1, at least 1
     interval  g^-1(g(T) -+ t error), t of Student's distribution
     p         that g(T) is 0: two-sided, g(T) / error
 
@@ -61,12 +61,11 @@ import numpy as np
 from dialeval.core.arrays import Floats, Ints
 from dialeval.core.contributions import ClusteredRows, Resamples
 from dialeval.core.errors import SettingError
-from dialeval.stats.intervals import t_factor, two_sided_p, two_sided_t
+from dialeval.stats.intervals import DEFAULT_LEVEL, t_factor, two_sided_p, two_sided_t
 from dialeval.stats.significance import least_p
 
 DEFAULT_RESAMPLES = 1000
 DEFAULT_SEED = 12345
-DEFAULT_LEVEL = 0.95
 
 _CHUNK_CELLS = 1 << 21
 """Counts of one chunk of resamples: 16 MB, whatever the number of clusters."""
@@ -200,7 +199,7 @@ class Influence:
         return self.skewness / (6 * math.sqrt(len(self.changes)))
 
     @property
-    def worth(self) -> float:
+    def effective_clusters(self) -> float:
         """How many clusters of normal influences would tell their spread as well as these do, by their kurtosis."""
         spread = float((self.units**2).mean())
         excess = float((self.units**4).mean()) / spread**2 - 3 if spread > 0 else 0.0
@@ -388,4 +387,4 @@ def jackknife(value: float, without: Floats, sizes: Floats, scale: Scale = PLAIN
         return Jackknifed(whole, math.nan, math.nan, len(parts), scale)
     influence = Influence.of(whole, parts, sizes)
     kish = len(parts) / float((influence.weights**2).mean())
-    return Jackknifed(whole, influence.error, max(min(kish, influence.worth) - 1, 1.0), len(parts), scale)
+    return Jackknifed(whole, influence.error, max(min(kish, influence.effective_clusters) - 1, 1.0), len(parts), scale)

@@ -22,7 +22,7 @@ from dialeval.core.arrays import Floats, Ints
 from dialeval.core.batch import Need
 from dialeval.core.columns import NumberColumn
 from dialeval.core.errors import SettingError
-from dialeval.core.fold import Estimate, Metric
+from dialeval.core.fold import Estimate, IntervalKind, Metric
 from dialeval.core.result import Result, Run
 from dialeval.core.run_schema import Role
 from dialeval.core.signature import Signature
@@ -32,7 +32,6 @@ from dialeval.engine.plan import Plan
 from dialeval.io.rows import Rows
 from dialeval.io.sources import memory_sources
 from dialeval.stats.correlation import Distance, krippendorff_alpha
-from dialeval.stats.intervals import Kind
 from dialeval.suites.breakdown import metrics as detection
 from dialeval.suites.breakdown.documents import Findings
 from dialeval.suites.breakdown.metrics import LABELS, BreakdownDistance, Codes, Tables, shares
@@ -89,7 +88,7 @@ def evaluate_breakdown(
     anchors: bool = True,
     t: float | None = None,
     confidence: float | None = None,
-    intervals: Kind | None = None,
+    intervals: IntervalKind | None = None,
     threads: int | None = None,
     progress: Progress | None = None,
 ) -> BreakdownRun:

@@ -31,7 +31,7 @@ from typing import Any, Literal, NamedTuple, get_args
 import numpy as np
 from msgspec import UNSET
 
-from dialeval.core.arrays import Floats, Ints, offsets_of
+from dialeval.core.arrays import Floats, Ints, offsets_of, without_garbage_collection
 from dialeval.core.batch import Need
 from dialeval.core.columns import NumberColumn, TextColumn
 from dialeval.core.errors import DataError, Problem, SettingError
@@ -46,15 +46,16 @@ from dialeval.suites.breakdown.documents import (
     Document,
     Files,
     Findings,
+    Labels,
     Listed,
     Place,
     ProblemType,
     Store,
     Turn,
     decode_dialogue,
+    decode_labels,
     name_turns,
     open_stores,
-    parse,
 )
 
 Match = Literal["turn-index", "position"]
@@ -308,7 +309,7 @@ class LabelsReader:
     def _parsed(self, document: Document) -> Document:
         """Return a document with its content parsed; None for content that is no JSON."""
         try:
-            return document._replace(content=parse(document, self.findings))
+            return document._replace(content=decode_labels(document, self.findings))
         except DataError as error:
             self.findings.add_error(ProblemType.UNREADABLE_LABELS, document.place, error)
             return document._replace(content=None)
@@ -332,11 +333,17 @@ class LabelsReader:
 
     def _entries(self, document: Document) -> tuple[list[Any], list[tuple[Any, ...]]]:
         """Return the turn-index of every entry, and its code and probabilities; report what an entry lacks."""
+        if isinstance(document.content, Labels):
+            turns = document.content.turns
+            self.several += sum(len(turn.labels) > 1 for turn in turns)
+            firsts = [turn.labels[0] for turn in turns]
+            values = [(_CODES[label.breakdown], label.o, label.t, label.x) for label in firsts]
+            return [turn.index for turn in turns], values
         given = document.content.get("turns") if isinstance(document.content, dict) else None
         if not isinstance(given, list):
             self.findings.add(ProblemType.UNREADABLE_LABELS, document.place, 'has no list of "turns"')
             return [], []
-        indices, values = [], []
+        indices, values = list[Any](), list[tuple[Any, ...]]()
         for at, entry in enumerate(given):
             index, labels = (entry.get("turn-index"), entry.get("labels")) if isinstance(entry, dict) else (None, None)
             indices.append(index)
@@ -406,6 +413,8 @@ class LabelsReader:
 
 
 def _dialogue_id(document: Document) -> Any:
+    if isinstance(document.content, Labels):
+        return document.content.name
     return document.content.get("dialogue-id") if isinstance(document.content, dict) else None
 
 
@@ -433,6 +442,7 @@ class BreakdownData:
     warnings: list[str] = field(default_factory=list)
 
 
+@without_garbage_collection()
 def read(data: Any, labels: Any, match: Match = "turn-index", lenient: bool = False) -> BreakdownData:
     """Read annotated dialogues and the labels of one or several detectors.
 

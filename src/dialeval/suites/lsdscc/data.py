@@ -35,12 +35,10 @@ from dialeval.io.delimited import read_lines
 from dialeval.io.opening import LINES, PathSource, format_of, read_bytes, stem_of
 from dialeval.io.packs import Progress, installed_pack
 from dialeval.io.reading import UNNAMED, files_in, is_folder
-from dialeval.io.rows import LISTS, Rows, kind_of
+from dialeval.io.rows import EOS, LISTS, Rows, kind_of
 
 AnySet = TypeVar("AnySet", bound="ReferenceSet")
 
-EOS = "</s>"
-"""The default separator of the hypotheses of a line."""
 FIELDS = ("hypotheses", "responses", "response")
 """Where an object may hold its hypotheses."""
 
@@ -136,11 +134,13 @@ class ReferenceSet(list[list[list[str]]]):
         return f"ReferenceSet({super().__repr__()}, query={self.query!r}, names={self.names!r})"
 
 
-def holds_hypotheses(source: Any) -> bool:
-    """Return whether responses given as Python objects are several per query: a list of lists, or a mapping of such."""
-    if isinstance(source, Mapping):
-        return any(map(holds_hypotheses, source.values()))
-    return isinstance(source, LISTS) and any(isinstance(row, LISTS) for row in source)
+def read_with_groups(responses: Any, reference_groups: Any, eos: str | None) -> tuple[list[Rows], Groups | None]:
+    """Read the hypotheses of every system, with the reference groups if there are any."""
+    systems = read_hypotheses(responses, eos)
+    if reference_groups is None:
+        return systems, None
+    groups = read_groups(reference_groups)
+    return [attach_groups(rows, groups) for rows in systems], groups
 
 
 def read_hypotheses(source: Any, eos: str | None = EOS, name: str | None = None) -> list[Rows]:

@@ -18,6 +18,7 @@ from dialeval.core.arguments import checked
 from dialeval.core.arrays import without_garbage_collection
 from dialeval.core.batch import Need
 from dialeval.core.errors import DataError, Problem, SettingError
+from dialeval.core.fold import IntervalKind
 from dialeval.core.result import Result, Run
 from dialeval.engine.folding import Options, Progress, run_sources
 from dialeval.engine.plan import Asked, planner
@@ -25,7 +26,6 @@ from dialeval.engine.resources import Resources
 from dialeval.io.reading import is_folder
 from dialeval.io.rows import all_of
 from dialeval.io.sources import memory_sources, system_name
-from dialeval.stats.intervals import Kind
 from dialeval.suites.sgd.data import read_schema
 from dialeval.suites.sgd.frames import DOMAIN, SEEN, SERVICE, Predictions, TrueFrames, read_predictions, read_references
 from dialeval.suites.sgd.metrics import Match
@@ -51,7 +51,7 @@ def evaluate_sgd(
     strict: bool = False,
     t: float | None = None,
     confidence: float | None = None,
-    intervals: Kind | None = None,
+    intervals: IntervalKind | None = None,
     progress: Progress | None = None,
 ) -> Run:
     """Score predicted frames as evaluate.py of schema_guided_dst does.

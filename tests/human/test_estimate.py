@@ -1,0 +1,336 @@
+"""What people would say: ratings come back, meet the rows that were drawn and the judge, and give figures."""
+
+from __future__ import annotations
+
+import json
+import math
+from dataclasses import replace
+from pathlib import Path
+from statistics import NormalDist
+
+import numpy as np
+import pytest
+from scipy import stats
+
+import dialeval
+from dialeval.core.errors import DataError, SettingError
+from dialeval.core.result import Run
+from dialeval.core.signature import Signature
+from dialeval.human.estimate import HumanEstimates, plan_from_pilot, plan_ratings
+from dialeval.human.sample import Sample
+from dialeval.io.ratings import read_ratings, row_digests
+from human.rated_runs import ratings_of, run_of
+
+RUN, OPINIONS = run_of()
+
+
+def test_figures_of_systems_and_of_the_difference() -> None:
+    drawn = dialeval.draw(RUN, 120)
+    found = dialeval.estimate(RUN, ratings_of(drawn, OPINIONS), by="judge", sample=drawn)
+    assert [each.system for each in found.systems] == ["a", "b"]
+    for name, each in zip("ab", found.systems, strict=True):
+        low, high = each.interval
+        assert low < OPINIONS[name].mean() < high
+        assert high - low < each.alone_interval[1] - each.alone_interval[0]
+        assert each.agreement == pytest.approx(0.8, abs=0.12)
+        assert each.ratings == 60 < each.effective_ratings
+    (difference,) = found.differences
+    assert (difference.system, difference.baseline) == ("b", "a")
+    assert difference.interval[0] < 0.5 < difference.interval[1]
+    assert difference.adjusted_p < 0.01
+    assert found.at_random
+    assert found["b"].system == "b"
+    assert found.unit == "dialogues"
+    plain = json.loads(json.dumps(found.to_dict()))
+    assert plain["systems"][0]["interval"] == pytest.approx(found.systems[0].interval)
+
+
+@pytest.mark.parametrize(
+    "settings",
+    [
+        {"by": ["judge:3"]},
+        {"by": ["system"]},
+        {"unsure": "judge"},
+        {"dialogues": True},
+        {"dialogues": True, "apart": True},
+    ],
+    ids=str,
+)
+@pytest.mark.parametrize("of", ["dialogues", "run"])
+def test_every_design_gives_an_interval_around_the_truth(settings: dict[str, object], of: str) -> None:
+    drawn = dialeval.draw(RUN, 150, **settings)  # type: ignore[arg-type]
+    found = dialeval.estimate(RUN, ratings_of(drawn, OPINIONS), by="judge", sample=drawn, of=of)  # type: ignore[arg-type]
+    for name in "ab":
+        figure = found[name]
+        assert abs(figure.value - OPINIONS[name].mean()) < 3 * figure.error
+        assert figure.error < 1.02 * figure.alone_error
+
+
+def test_ratings_of_everything_are_the_mean_of_the_run() -> None:
+    drawn = dialeval.draw(RUN, 360)
+    found = dialeval.estimate(RUN, ratings_of(drawn, OPINIONS), by="judge", sample=drawn, of="run")
+    for name in "ab":
+        assert found[name].value == pytest.approx(OPINIONS[name].mean())
+        assert found[name].interval == pytest.approx((OPINIONS[name].mean(),) * 2)
+
+
+def test_several_raters_are_averaged_and_ratings_may_be_missing() -> None:
+    drawn = dialeval.draw(RUN, 80)
+    lines = ratings_of(drawn, OPINIONS)
+    second = [{**line, "rater": "bob", "scores": {"overall": line["scores"]["overall"] + 1}} for line in lines]  # type: ignore[index]
+    both = dialeval.estimate(RUN, [*lines, *second], sample=drawn)
+    one = dialeval.estimate(RUN, lines, sample=drawn)
+    assert both["a"].value == pytest.approx(one["a"].value + 0.5)
+    assert both["a"].ratings == 40
+    assert both.warnings == []
+    fewer = dialeval.estimate(RUN, lines[10:], sample=drawn)
+    assert fewer.warnings == ["10 of 80 drawn rows have no rating of overall; they are taken for missing by chance"]
+
+
+def test_several_judges() -> None:
+    drawn = dialeval.draw(RUN, 120)
+    found = dialeval.estimate(RUN, ratings_of(drawn, OPINIONS), by="judge,length", sample=drawn)
+    assert found.by == ["judge", "length"]
+    assert found["a"].error < found["a"].alone_error
+
+
+def test_files_and_folders(tmp_path: Path) -> None:
+    drawn = dialeval.draw(RUN, 60)
+    drawn.save(tmp_path / "to-rate")
+    RUN.save(tmp_path / "run")
+    lines = ratings_of(drawn, OPINIONS)
+    file = tmp_path / "ratings.jsonl"
+    file.write_text("".join(json.dumps(line) + "\n" for line in lines))
+    found = dialeval.estimate(tmp_path / "run", file, by="judge", sample=tmp_path / "to-rate")
+    assert found.to_dict() == dialeval.estimate(RUN, lines, by="judge", sample=drawn).to_dict()
+    # `meta` reads the same file.
+    agreement = dialeval.agreement(RUN, file, sample=tmp_path / "to-rate", metrics=["judge"], resamples=20)
+    assert agreement.rated == 60
+    assert agreement["judge"]["turn"].pearson > 0.5
+
+
+def test_ratings_that_were_not_drawn_are_refused_or_marked() -> None:
+    rated = [
+        {"system": name, "dialog_id": f"d{row // 3}", "response": f"{name} says {row}", "scores": OPINIONS[name][row]}
+        for name in "ab"
+        for row in range(0, 180, 4)
+    ]
+    with pytest.raises(SettingError, match="not drawn at random"):
+        dialeval.estimate(RUN, rated, by="judge")
+    found = dialeval.estimate(RUN, rated, by="judge", as_if_random=True)
+    assert not found.at_random
+    assert "not drawn at random" in found.warnings[0]
+    assert found["a"].ratings == 45
+    assert found["a"].alone == pytest.approx(OPINIONS["a"][::4].mean())
+    run = dialeval.estimate(RUN, rated, by="judge", as_if_random=True, of="run")
+    assert run.differences[0].alone_error == pytest.approx(
+        np.std((OPINIONS["b"] - OPINIONS["a"])[::4], ddof=1) / np.sqrt(45) * np.sqrt(1 - 45 / 180)
+    )
+
+
+def test_what_does_not_fit_is_refused() -> None:
+    drawn = dialeval.draw(RUN, 60)
+    lines = ratings_of(drawn, OPINIONS)
+    with pytest.raises(SettingError, match="another run"):
+        dialeval.estimate(run_of(dialogues=61)[0], lines, sample=drawn)
+    with pytest.raises(SettingError, match="nobody rated 'fluent'"):
+        dialeval.estimate(RUN, lines, sample=drawn, quality="fluent")
+    with pytest.raises(SettingError, match="no 'mood'"):
+        dialeval.estimate(RUN, lines, sample=drawn, by="mood")
+    with pytest.raises(DataError, match="is of no row that was drawn"):
+        dialeval.estimate(RUN, [{**lines[0], "id": "nobody"}], sample=drawn)
+    with pytest.raises(SettingError, match="dialogues or of run"):
+        dialeval.estimate(RUN, lines, sample=drawn, of="weeks")  # type: ignore[arg-type]
+    by_judge = dialeval.draw(RUN, 60, by=["judge"])
+    with pytest.raises(SettingError, match="strata of the run are not those"):
+        other, _ = run_of(r=0.1)
+        dialeval.estimate(other, ratings_of(by_judge, OPINIONS), sample=by_judge)
+
+
+def test_few_dialogues_are_warned_of() -> None:
+    drawn = dialeval.draw(RUN, 60, dialogues=True)
+    found = dialeval.estimate(RUN, ratings_of(drawn, OPINIONS), by="judge", sample=drawn)
+    assert "only 10 dialogues" in found.warnings[0]
+
+
+def yes_no(share: float, n: int, **settings: object) -> HumanEstimates:
+    """The estimate of n yes/no answers of one system, of which a share is yes."""
+    run = Run({"a": RUN["a"]}, "0")
+    drawn = dialeval.draw(run, n)
+    lines = [
+        {"id": row.id, "rater": "ann", "scores": {"overall": float(number < share * n)}}
+        for number, row in enumerate(drawn.rows)
+    ]
+    return dialeval.estimate(run, lines, sample=drawn, **settings)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("share", [0.0, 1.0])
+@pytest.mark.parametrize("of", ["dialogues", "run"])
+def test_answers_that_are_all_yes_or_all_no_have_a_width(share: float, of: str) -> None:
+    figure = yes_no(share, 40, of=of)["a"]
+    low, high = figure.interval
+    assert share in (low, high)
+    # The interval of Clopper and Pearson of as many answers as there are clusters.
+    least = 0.025 ** (1 / figure.clusters)
+    assert (low, high) == pytest.approx((least, 1.0) if share else (0.0, 1 - least))
+    assert 0.08 < high - low < 0.14
+
+
+def test_a_share_has_the_interval_of_clopper_and_pearson() -> None:
+    figure = yes_no(0.95, 40)["a"]
+    size = min(0.95 * 0.05 / figure.error**2, 40) * (stats.norm.ppf(0.975) / stats.t.ppf(0.975, figure.freedom)) ** 2
+    ends = stats.beta.ppf([0.025, 0.975], [0.95 * size, 0.95 * size + 1], [0.05 * size + 1, 0.05 * size])
+    assert figure.interval == pytest.approx(tuple(ends))
+    assert figure.interval[1] < 1
+
+
+def test_a_judge_is_not_fitted_to_a_few_answers_of_one_kind() -> None:
+    found = yes_no(0.9, 60, by="judge")
+    assert found["a"].factors == (0.0,)
+    assert found["a"].value == found["a"].alone
+    assert any("fewer than 10 answers of the rarer kind for a" in warning for warning in found.warnings)
+    assert yes_no(0.5, 60, by="judge")["a"].factors != (0.0,)
+
+
+def test_equal_ratings_are_not_certain() -> None:
+    drawn = dialeval.draw(RUN, 6)
+    scores = {"a": 4.0, "b": 5.0}
+    lines = [{"id": row.id, "rater": "ann", "scores": {"overall": scores[row.system]}} for row in drawn.rows]
+    found = dialeval.estimate(RUN, lines, sample=drawn)
+    assert found.differences[0].p == 2.0 ** (1 - found.differences[0].clusters) >= 0.25
+    for each in (*found.systems, *found.differences):
+        assert np.isnan(each.interval).all()
+    known = dialeval.estimate(RUN, [{**line, "scale": [1, 5]} for line in lines], sample=drawn)
+    low, high = known["b"].interval
+    assert 1 < low < 5 == high
+    low, high = known.differences[0].interval
+    assert low < 0 < 1 < high
+    assert known.differences[0].adjusted_p >= 0.25
+
+
+def test_intervals_stay_on_the_scale() -> None:
+    drawn = dialeval.draw(RUN, 12)
+    rng = np.random.default_rng(1)
+    lines = [
+        {"id": row.id, "rater": "ann", "scores": {"overall": float(rng.choice([3, 4, 5], p=[0.1, 0.2, 0.7]))}}
+        for row in drawn.rows
+    ]
+    free = dialeval.estimate(RUN, lines, sample=drawn)["a"].interval
+    kept = dialeval.estimate(RUN, [{**line, "scale": [1, 5]} for line in lines], sample=drawn)["a"].interval
+    assert free[1] > 5 == kept[1]
+    assert free[0] == kept[0]
+
+
+def by_raters(number: int, spread: float) -> tuple[Sample, list[dict[str, object]]]:
+    """Lines of raters who all rate the drawn rows, some strictly and some mildly."""
+    drawn = dialeval.draw(RUN, 80)
+    strict = np.linspace(-spread, spread, number)
+    return drawn, [
+        {**line, "rater": f"r{rater}", "scores": {"overall": float(OPINIONS[row.system][row.place] + shift)}}
+        for row, line in zip(drawn.rows, ratings_of(drawn, OPINIONS), strict=True)
+        for rater, shift in enumerate(strict.tolist())
+    ]
+
+
+def test_intervals_for_other_raters() -> None:
+    drawn, lines = by_raters(5, 0.8)
+    fixed, random = (
+        dialeval.estimate(RUN, lines, by="judge", sample=drawn, raters=raters) for raters in ("fixed", "random")
+    )
+    assert (fixed.raters, random.raters, random.named_raters) == ("fixed", "random", 5)
+    one, other = fixed["a"], random["a"]
+    assert other.value == one.value
+    # The strictness of 5 raters has a variance of its own, that of their mean.
+    assert other.error**2 == pytest.approx(one.error**2 + np.var(np.linspace(-0.8, 0.8, 5), ddof=1) / 5, rel=0.05)
+    assert other.freedom == 4
+    # A strict rater is strict to both systems.
+    (one_difference,), (other_difference,) = fixed.differences, random.differences
+    assert other_difference.error == pytest.approx(one_difference.error, rel=1e-6)
+    assert other_difference.p >= one_difference.p
+
+
+def test_few_or_nameless_raters_say_nothing_of_others() -> None:
+    drawn, lines = by_raters(4, 0.5)
+    with pytest.raises(SettingError, match="at least 5 raters"):
+        dialeval.estimate(RUN, lines, sample=drawn, raters="random")
+    nameless = [{"id": row.id, "scores": {"overall": [1.0, 2, 3, 4, 5]}} for row in drawn.rows]
+    with pytest.raises(SettingError, match="each with a name; there are 0"):
+        dialeval.estimate(RUN, nameless, sample=drawn, raters="random")
+    with pytest.raises(SettingError, match="fixed or random"):
+        dialeval.estimate(RUN, lines, sample=drawn, raters="many")  # type: ignore[arg-type]
+
+
+def run_of_judge(rows: list[str]) -> Run:
+    """The run as if its judge had learned from some rated rows."""
+    digest = "adem@0123456789ab+encoder@ba9876543210"
+    systems = {}
+    for name in RUN:
+        judge = replace(RUN[name]["judge"], signature=Signature.of("judge", judge=digest))
+        systems[name] = replace(RUN[name], estimates={**RUN[name].estimates, "judge": judge})
+    return Run(systems, "0", details={"trained_on": {digest: rows}})
+
+
+def test_a_judge_that_learned_from_the_ratings_is_refused() -> None:
+    drawn = dialeval.draw(RUN, 80)
+    lines = ratings_of(drawn, OPINIONS)
+    rows = row_digests(read_ratings(lines, sampled=drawn.by_id()))
+    with pytest.raises(SettingError, match="judge learned from 80 of the 80 rated rows"):
+        dialeval.estimate(run_of_judge(rows), lines, by="judge", sample=drawn)
+    with pytest.raises(SettingError, match="judge learned from 20 of the 80 rated rows"):
+        dialeval.estimate(run_of_judge(rows[:20]), lines, by="judge,length", sample=drawn)
+    few = dialeval.estimate(run_of_judge(rows[:2]), lines, by="judge", sample=drawn)
+    assert few.warnings == ["judge learned from 2 of the 80 rated rows"]
+    assert not dialeval.estimate(run_of_judge(rows), lines, by="length", sample=drawn).warnings
+    assert not dialeval.estimate(run_of_judge(["0" * 12]), lines, by="judge", sample=drawn).warnings
+
+
+Z = NormalDist().inv_cdf(0.975)
+
+
+@pytest.mark.parametrize(("rows", "r"), [(1000, 0.0), (1000, 0.6), (200_000, 0.9)])
+def test_as_many_as_the_formula_says(rows: int, r: float) -> None:
+    (needed,) = plan_ratings({"a": rows}, 0.3, spread=1.2, agreement=r).needed
+
+    def width(n: int, r: float) -> float:
+        return 2 * Z * 1.2 / math.sqrt(n) * math.sqrt(1 - r * r * (1 - n / rows))
+
+    assert needed.with_judge is not None
+    assert needed.alone is not None
+    assert width(needed.with_judge, r) <= 0.3 < width(needed.with_judge - 1, r)
+    assert width(needed.alone, 0) <= 0.3 < width(needed.alone - 1, 0)
+    assert needed.with_judge <= needed.alone
+
+
+def test_a_width_that_all_rows_would_not_give() -> None:
+    plan = plan_ratings({"a": 100, "b": 10_000}, 0.1)
+    assert [(each.with_judge, each.alone) for each in plan.needed] == [(None, None), (1199, 1537)]
+    assert any("0.5" in sentence for sentence in plan.assumptions)
+    assert plan.to_dict()["needed"][0] == {"what": "a", "of": 100, "with_judge": None, "alone": None}
+
+
+def test_a_pilot_says_what_more_ratings_would_give() -> None:
+    run, opinions = run_of(dialogues=2000, turns=2, systems={"a": 3.0, "b": 3.2})
+    rows = dict.fromkeys("ab", 4000)
+    pilot = dialeval.draw(run, 200)
+    found = [
+        dialeval.estimate(run, ratings_of(pilot, opinions), by="judge", sample=pilot, of="dialogues"),
+        dialeval.estimate(run, ratings_of(pilot, opinions), by="judge", sample=pilot, of="run"),
+    ]
+    plan = plan_from_pilot(found[0], found[1], rows, 0.2)
+    assert [each.what for each in plan.needed] == ["a", "b", "b - a"]
+    for each in plan.needed:
+        assert each.with_judge is not None
+        assert each.alone is not None
+        assert each.with_judge < each.alone
+        # The pilot's word is kept: so many ratings give about that width.
+        number = each.with_judge * (1 if " - " in each.what else 2)
+        more = dialeval.draw(run, number, seed=2)
+        then = dialeval.estimate(run, ratings_of(more, opinions), by="judge", sample=more)
+        figure = then.differences[0] if " - " in each.what else then[each.what]
+        assert figure.interval[1] - figure.interval[0] == pytest.approx(0.2, rel=0.15)
+
+
+@pytest.mark.parametrize("settings", [{"width": 0.0}, {"width": math.nan}, {"spread": 0.0}, {"agreement": 2.0}])
+def test_what_cannot_be_planned(settings: dict[str, float]) -> None:
+    with pytest.raises(SettingError):
+        plan_ratings({"a": 100}, **{"width": 0.1, **settings})

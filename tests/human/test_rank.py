@@ -1,0 +1,128 @@
+"""Rankings: from people's pairs and from a judge's, with what can and cannot be told apart."""
+
+from __future__ import annotations
+
+import json
+import math
+
+import numpy as np
+import pytest
+
+import dialeval
+from dialeval.core.errors import SettingError
+from dialeval.core.result import Run
+from dialeval.human.rank import pairs_of_run
+from human.rated_runs import run_of
+
+
+def compared(number: int = 600, seed: int = 1, length: float = 0.0) -> list[dict[str, object]]:
+    """Pairs of three systems, of which `x` and `y` are alike and `z` is worse; longer ones are preferred if asked."""
+    rng = np.random.default_rng(seed)
+    strength = {"x": 0.6, "y": 0.6, "z": -1.2}
+    rows: list[dict[str, object]] = []
+    for place in range(number):
+        a, b = rng.permutation(list(strength))[:2].tolist()
+        words = rng.integers(5, 30, size=2)
+        if length:  # the weak system speaks at length
+            words = words + np.array([20 * (name == "z") for name in (a, b)])
+        odds = strength[a] - strength[b] + length * math.log(words[0] / words[1])
+        tie = rng.random() < 0.2
+        better = "tie" if tie else "a" if rng.random() < 1 / (1 + math.exp(-odds)) else "b"
+        rows.append(
+            {
+                "dialog_id": f"d{place // 4}",
+                "a": a,
+                "b": b,
+                "better": better,
+                "response_a": "word " * int(words[0]),
+                "response_b": "word " * int(words[1]),
+            }
+        )
+    return rows
+
+
+def test_a_ranking_of_peoples_pairs() -> None:
+    found = dialeval.rank(compared())
+    assert found.systems[-1].system == "z"
+    assert found.source == "people"
+    assert (found.pairs, found.dialogues, found.unit) == (600, 150, "dialogues")
+    assert [sorted(group) for group in found.groups] == [["x", "y"], ["z"]]
+    for each in found.systems:
+        assert each.interval[0] < each.strength < each.interval[1]
+        assert each.score_interval[0] < each.score < each.score_interval[1]
+        assert each.wins + each.ties + each.losses == sum(sum(row) for row in found.between[each.system].values())
+    wins, ties, losses = found.between["x"]["z"]
+    assert found.between["z"]["x"] == (losses, ties, wins)
+    assert sum(each.wins for each in found.systems) == sum(each.losses for each in found.systems)
+    assert min(found.p[found.systems[0].system].values()) < 0.05
+    assert math.isnan(found.length)
+    assert json.loads(json.dumps(found.to_dict()))["length"] is None
+
+
+def test_equal_seeds_give_equal_rankings() -> None:
+    rows = compared(100)
+    assert dialeval.rank(rows).to_dict() == dialeval.rank(rows).to_dict()
+
+
+def test_what_is_left_at_equal_length() -> None:
+    rows = compared(1500, length=1.5)
+    plain, held = dialeval.rank(rows), dialeval.rank(rows, length=True)
+    by_name = {each.system: each.strength for each in held.systems}
+    assert by_name["z"] == pytest.approx(-1.2, abs=0.35)
+    assert {each.system: each.strength for each in plain.systems}["z"] > by_name["z"] + 0.5
+    assert held.length_interval[0] < 1.5 < held.length_interval[1]
+    assert held.length_interval[0] > 0
+
+
+def test_pairs_without_texts_are_left_out_at_equal_length() -> None:
+    rows = compared(300)
+    for row in rows[:30]:
+        del row["response_a"]
+    found = dialeval.rank(rows, length=True)
+    assert (found.pairs, found.left_out) == (270, 30)
+    with pytest.raises(SettingError, match="no pair has the texts"):
+        dialeval.rank([{key: row[key] for key in ("a", "b", "better")} for row in rows], length=True)
+
+
+def test_a_judges_pairs_of_a_run() -> None:
+    run, _ = run_of(systems={"a": 3.0, "b": 3.0, "c": 3.0})
+    values = {name: run[name]["judge"].items for name in "abc"}
+    pairs = pairs_of_run(run, "judge", tie=0.1)
+    assert len(pairs) == 3 * 180
+    first = pairs.outcome[:180]
+    difference = values["a"] - values["b"]  # type: ignore[operator]
+    assert (first == np.where(np.abs(difference) <= 0.1, 0, np.sign(difference))).all()
+    found = dialeval.rank(run, by="judge", tie=0.1)
+    assert found.source == "judge"
+    assert found.dialogues == 60
+    assert len(found.groups) == 1
+    assert dialeval.rank(run, by="judge", systems=["a", "c"]).pairs == 180
+
+
+def test_a_difference_between_systems_that_are_alike_is_rarely_found() -> None:
+    wrong = 0
+    for seed in range(40):
+        rng = np.random.default_rng(seed)
+        rows = [
+            {"dialog_id": str(n // 3), "a": "x", "b": "y", "better": "ab"[int(rng.random() < 0.5)]} for n in range(120)
+        ]
+        wrong += len(dialeval.rank(rows).groups) > 1
+    assert wrong <= 6
+
+
+@pytest.mark.parametrize(
+    ("pairs", "settings", "words"),
+    [
+        ([{"a": "x", "b": "y", "better": "a"}], {}, "won against all others"),
+        (compared(60), {"systems": ["x", "w"]}, "no system is called 'w'"),
+        (compared(60), {"by": "judge"}, "for runs"),
+        (compared(60), {"level": 1.0}, "between 0 and 1"),
+        (run_of()[0], {}, "ranked by one of its metrics"),
+        (run_of()[0], {"by": "mood"}, "no 'mood'"),
+        (run_of()[0], {"by": "judge", "tie": -1.0}, "from 0 on"),
+        (Run({"a": run_of()[0]["a"]}, "0"), {"by": "judge"}, "needs two systems"),
+    ],
+)
+def test_what_cannot_be_ranked(pairs: object, settings: dict[str, object], words: str) -> None:
+    with pytest.raises(SettingError, match=words):
+        dialeval.rank(pairs, **settings)  # type: ignore[arg-type]

@@ -1,0 +1,160 @@
+"""What people would say, as tables."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from rich.console import Console
+
+import dialeval
+from dialeval.human import report
+from dialeval.human.estimate import HumanEstimates, plan_ratings
+from dialeval.human.merge import MergedRatings, merge_ratings
+from dialeval.human.report import FORMATS, people_section, table
+from human.rated_runs import ratings_of, run_of
+from human.test_merge import line, written
+from reports.test_html import HOSTILE, Page
+
+RUN, OPINIONS = run_of(systems={"a": 3.0, "b": 3.6, "[c]": 3.0})
+TEMPLATE = "{0.__class__}"
+SAMPLE = dialeval.draw(RUN, 150)
+
+
+def found(by: str = "judge") -> HumanEstimates:
+    return dialeval.estimate(RUN, ratings_of(SAMPLE, OPINIONS), by=by, sample=SAMPLE)
+
+
+def printed(content: object, width: int = 120) -> str:
+    file = io.StringIO()
+    Console(file=file, width=width).print(content)
+    return file.getvalue()
+
+
+def test_the_terminal() -> None:
+    text = printed(report.table(found()))
+    assert text.startswith(
+        "People would rate b higher than a; no significant difference between [c] and a (overall, 5% level"
+    )
+    assert "ratings alone" in text
+    assert "effective" in text
+    assert "b - a" in text
+    assert "other dialogues of the same kind" in text
+    assert "NOT DRAWN" not in text
+
+
+def test_a_name_is_a_name_whatever_it_holds() -> None:
+    run, opinions = run_of(dialogues=20, systems={TEMPLATE: 3.0, "b": 3.0})
+    sample = dialeval.draw(run, 40)
+    made = dialeval.estimate(run, ratings_of(sample, opinions), by="judge", sample=sample)
+    assert TEMPLATE in report.verdict(made)[0]
+
+
+def test_ratings_alone_have_no_columns_of_a_judge() -> None:
+    text = printed(report.table(found("")))
+    assert "effective" not in text
+    assert "estimate" not in text
+    assert "ratings alone" in text
+
+
+def test_what_was_not_drawn_is_marked_in_every_format_for_people() -> None:
+    rated = [
+        {"system": "a", "dialog_id": f"d{row // 3}", "response": f"a says {row}", "scores": OPINIONS["a"][row]}
+        for row in range(0, 180, 4)
+    ]
+    marked = dialeval.estimate(RUN, rated, by="judge", as_if_random=True)
+    for text in (printed(report.table(marked)), report.FORMATS["md"](marked), report.FORMATS["latex"](marked)):
+        assert "NOT DRAWN AT RANDOM" in text
+    assert json.loads(report.FORMATS["json"](marked))["at_random"] is False
+
+
+def test_every_digit_and_every_format() -> None:
+    made = found()
+    lines = list(csv.DictReader(io.StringIO(report.to_csv(made))))
+    assert [line["baseline"] for line in lines] == ["", "", "", "a", "a"]
+    assert float(lines[1]["value"]) == made["b"].value
+    assert float(lines[3]["high"]) == made.differences[0].interval[1]
+    assert [float(lines[3][name]) for name in ("factor", "baseline_factor")] == list(made.differences[0].factors)
+    assert lines[0]["baseline_factor"] == ""
+    assert r"\[c\]" in report.FORMATS["md"](made)
+    assert r"\toprule" in report.FORMATS["latex"](made)
+    assert json.loads(report.FORMATS["json"](made)) == made.to_dict()
+
+
+def test_the_plan() -> None:
+    text = printed(report.table(plan_ratings({"a": 100, "b": 10_000}, 0.1)))
+    assert "more dialogues" in text
+    assert "1,199" in text
+    assert "standard deviation of 1" in text
+
+
+def opinions() -> tuple[Any, Any, Any, Any]:
+    run, said = run_of(dialogues=40)
+    sample = dialeval.draw(run, 80)
+    lines = [*ratings_of(sample, said), *({**line, "rater": "bob"} for line in ratings_of(sample, said))]
+    ratings = [{**row, **line} for row, line in zip([*sample.by_id().values()] * 2, lines, strict=True)]
+    report = dialeval.estimate(run, lines, by="judge", sample=sample)
+    agreement = dialeval.agreement(run, ratings, metrics="judge", resamples=20)
+    pairs = [{"a": "a", "b": HOSTILE.replace("\udc80", ""), "better": ("a", "b", "tie")[n % 3]} for n in range(12)]
+    return run, report, agreement, dialeval.rank(pairs)
+
+
+def test_nobody_was_asked() -> None:
+    assert people_section(None, None, None) is None
+
+
+def test_everything_that_people_said_is_shown(tmp_path: Path) -> None:
+    run, report, agreement, ranking = opinions()
+    path = dialeval.report(run, tmp_path / "r.html", people=report, agreement=agreement, ranking=ranking)
+    page = Page(path.read_text(encoding="utf-8"))
+    (section,) = (attrs for attrs in page.of("section") if attrs["id"] == "people")
+    assert section["aria-labelledby"] == "people-title"
+    for words in (
+        "Mean human ratings",
+        "People would rate b higher than a",
+        "ratings alone",
+        "Krippendorff's alpha is 1.00 over 80 rows",
+        "Correlation of metrics with human ratings",
+        "Ranking by preferences",
+        "Wins between all pairs",
+    ):
+        assert words in page.text
+    assert not page.of("img")
+    assert not any(
+        attrs["id"] == "people" for attrs in Page(dialeval.report(run, path).read_text("utf-8")).of("section")
+    )
+
+
+def test_parts_stand_alone() -> None:
+    _, report, _, ranking = opinions()
+    only = people_section(None, None, ranking)
+    assert only is not None
+    assert "Mean human ratings" not in only.content
+    alone = people_section(report, None, None)
+    assert alone is not None
+    assert "preferred" not in alone.content
+
+
+@pytest.fixture
+def merged(tmp_path: Path) -> MergedRatings:
+    lines = [line(f"r{n}", rater, (n + m) % 5) for n in range(8) for m, rater in enumerate(("ann", "b|ob"))]
+    return merge_ratings([written(tmp_path, "a.jsonl", [*lines, line("r0", "ann", 0, again=True, seconds=4)])])
+
+
+def test_the_terminal_has_all_tables(merged: MergedRatings) -> None:
+    console = Console(width=120, record=True, file=None, quiet=False)
+    with console.capture() as captured:
+        console.print(table(merged))
+    shown = captured.get()
+    assert "16 ratings of 8 rows by 2 raters." in shown
+    for words in ("alpha", "ann 4, b|ob 0", "100%", "to adjudicate"):
+        assert words in shown
+
+
+def test_markdown_and_json(merged: MergedRatings) -> None:
+    assert "| b\\|ob |" in FORMATS["md"](merged)
+    assert json.loads(FORMATS["json"](merged))["qualities"]["overall"]["n"] == 8

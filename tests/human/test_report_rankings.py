@@ -1,0 +1,42 @@
+"""A ranking as a table."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+
+import dialeval
+from dialeval.human import report as rankings
+from human.test_rank import compared
+from human.test_report import printed
+
+FOUND = dialeval.rank(compared())
+
+
+def test_the_terminal() -> None:
+    text = printed(rankings.table(FOUND))
+    first, second, last = (each.system for each in FOUND.systems)
+    lines = text.splitlines()
+    assert lines[0].split()[:2] == ["system", "group"]
+    assert [line.split()[:2] for line in lines[2:5]] == [[first, "a"], [second, "a"], [last, "b"]]
+    assert "won/tied/lost against" in text
+    assert "/".join(map(str, FOUND.between[first][last])) in text
+    assert "equal length" not in text
+
+
+def test_at_equal_length_its_effect_is_told() -> None:
+    rows = compared(400, length=1.0)
+    del rows[0]["response_a"]
+    text = printed(rankings.table(dialeval.rank(rows, length=True)))
+    assert "At equal length: twice as long changes the odds by a factor of" in text
+    assert "1 pairs without texts are left out." in text
+
+
+def test_every_format() -> None:
+    lines = list(csv.DictReader(io.StringIO(rankings.to_csv(FOUND))))
+    assert [line["groups"] for line in lines] == ["a", "a", "b"]
+    assert float(lines[0]["strength"]) == FOUND.systems[0].strength
+    assert rankings.FORMATS["md"](FOUND).startswith("| system | group |")
+    assert r"\toprule" in rankings.FORMATS["latex"](FOUND)
+    assert json.loads(rankings.FORMATS["json"](FOUND)) == FOUND.to_dict()

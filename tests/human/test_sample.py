@@ -1,0 +1,202 @@
+"""Rows to rate: drawn with the probabilities that are said, in every design."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections import Counter
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import dialeval
+from dialeval.core.errors import DataError, SettingError
+from dialeval.core.result import Run
+from dialeval.human import sample as sampling
+from dialeval.human.sample import inclusion_probabilities, read_sample, sample_systematically, strata_of_rows
+from human.rated_runs import run_of, with_judge
+
+RUN, _ = run_of()
+
+
+def test_every_unit_has_its_probability_and_their_number_is_fixed() -> None:
+    rng = np.random.default_rng(1)
+    wanted = inclusion_probabilities(np.array([1.0, 2, 3, 4, 5, 50]), 3)
+    assert wanted[-1] == 1
+    assert wanted.sum() == pytest.approx(3)
+    assert wanted[:5] == pytest.approx(2 * np.arange(1, 6) / 15)
+    taken = np.array([sample_systematically(wanted, rng) for _ in range(20_000)])
+    assert set(taken.sum(axis=1)) == {3}
+    assert taken.mean(axis=0) == pytest.approx(wanted, abs=0.012)
+
+
+def test_equal_probabilities_make_every_set_equally_likely() -> None:
+    rng = np.random.default_rng(2)
+    sets = Counter(tuple(np.flatnonzero(sample_systematically(np.full(5, 0.4), rng)).tolist()) for _ in range(10_000))
+    assert len(sets) == 10
+    assert max(sets.values()) - min(sets.values()) < 250
+
+
+def test_nothing_but_certain_units() -> None:
+    assert inclusion_probabilities(np.ones(3), 3).tolist() == [1, 1, 1]
+    assert sample_systematically(np.ones(3), np.random.default_rng(0)).all()
+
+
+def test_all_systems_are_rated_on_the_same_contexts() -> None:
+    drawn = dialeval.draw(RUN, 40)
+    assert len(drawn.rows) == 40
+    by_system = {name: sorted(row.place for row in drawn.rows if row.system == name) for name in "ab"}
+    assert by_system["a"] == by_system["b"]
+    assert {row.probability for row in drawn.rows} == {20 / 180}
+    assert drawn.design.unit == "contexts"
+
+
+def test_a_row_says_what_it_is_and_its_id_does_not() -> None:
+    drawn = dialeval.draw(RUN, 10)
+    row = drawn.rows[0]
+    assert row.response == f"{row.system} says {row.place}"
+    assert row.row == row.place + 1, "rows are counted from 1 in all output"
+    assert row.context == [f"what {row.place}"]
+    assert (row.dialog_id, row.turn) == (f"d{row.place // 3}", row.place % 3)
+    assert len({each.id for each in drawn.rows}) == 10
+    assert all(len(each.id) == 8 for each in drawn.rows)
+    assert [each.id for each in dialeval.draw(RUN, 10).rows] == [each.id for each in drawn.rows]
+    assert [each.id for each in dialeval.draw(RUN, 10, seed=2).rows] != [each.id for each in drawn.rows]
+
+
+def test_samples_of_a_run_have_no_id_in_common() -> None:
+    drawn = [dialeval.draw(RUN, 30), dialeval.draw(RUN, 30, by=["turn"]), dialeval.draw(RUN, 30, seed=7)]
+    ids = [row.id for sample in drawn for row in sample.rows]
+    assert len(set(ids)) == len(ids)
+    assert [row.id for row in dialeval.draw(RUN, 30).rows] == [row.id for row in drawn[0].rows]
+
+
+def test_apart_draws_from_each_system_by_itself() -> None:
+    drawn = dialeval.draw(RUN, 40, apart=True)
+    rows = {name: {row.place for row in drawn.rows if row.system == name} for name in "ab"}
+    assert len(drawn.rows) == 40
+    assert rows["a"] != rows["b"]
+
+
+def test_strata_of_systems_turns_and_quantiles() -> None:
+    drawn = dialeval.draw(RUN, 60, by=["system"])
+    assert Counter(row.system for row in drawn.rows) == {"a": 30, "b": 30}
+    drawn = dialeval.draw(RUN, 60, by=["turn"])
+    assert Counter(row.turn for row in drawn.rows) == {0: 20, 1: 20, 2: 20}
+    drawn = dialeval.draw(RUN, 60, by=["judge:3", "turn"])
+    assert set(drawn.design.strata) == {f"judge={third}/3, turn={turn}" for third in (1, 2, 3) for turn in (0, 1, 2)}
+    assert sum(each.responses for each in drawn.design.strata.values()) == 360
+    assert min(each.drawn_units for each in drawn.design.strata.values()) >= 2
+    for row in drawn.rows:
+        stratum = drawn.design.strata[row.stratum]
+        assert row.probability == pytest.approx(stratum.drawn_units / stratum.units)
+    again = strata_of_rows(RUN, drawn)
+    assert all(again[row.system][row.place] == row.stratum for row in drawn.rows)
+
+
+def test_a_stratum_is_drawn_from_in_proportion_and_at_least_twice() -> None:
+    values = np.where(np.arange(180) < 174, 1.0, 2.0) + np.arange(180) * 1e-6
+    run = Run({"a": with_judge(RUN["a"], values)}, "0")
+    drawn = dialeval.draw(run, 40, by=["judge:2"])
+    assert sorted(each.drawn_units for each in drawn.design.strata.values()) == [20, 20]
+
+
+def test_whole_dialogues() -> None:
+    drawn = dialeval.draw(RUN, 60, dialogues=True)
+    by_dialogue = Counter(row.dialog_id for row in drawn.rows)
+    assert len(by_dialogue) == 10
+    assert set(by_dialogue.values()) == {6}
+    assert {row.probability for row in drawn.rows} == {10 / 60}
+
+
+def test_what_the_judge_is_unsure_about_is_drawn_more_often() -> None:
+    values = np.tile([0.0, 5.0, 10.0], 60)
+    run = Run({"a": with_judge(RUN["a"], values)}, "0")
+    drawn = dialeval.draw(run, 60, unsure="judge")
+    unsure = [row for row in drawn.rows if values[row.place] == 5]
+    # The sure ones have a quarter of the mean, which is a third of 5.
+    share = 5 / (5 + 2 * 0.25 * 5 / 3)
+    assert unsure[0].probability == pytest.approx(share)
+    draws = [dialeval.draw(run, 60, unsure="judge", seed=seed).rows for seed in range(150)]
+    assert np.mean([values[row.place] == 5 for rows in draws for row in rows]) == pytest.approx(share, abs=0.02)
+
+
+@pytest.mark.parametrize(
+    ("settings", "words"),
+    [
+        ({"n": 0}, "at least one response"),
+        ({"n": 1000}, "360 responses, fewer than the 1000"),
+        ({"n": 10, "by": ["judge:10"]}, "10 strata give at least 20 units"),
+        ({"n": 10, "by": ["mood"]}, "cannot be drawn by 'mood'"),
+        ({"n": 10, "by": ["judge:1"]}, "cannot be drawn by 'judge:1'"),
+        ({"n": 10, "systems": ["c"]}, "no system is called 'c'"),
+        ({"n": 10, "unsure": "mood"}, "no 'mood'"),
+    ],
+)
+def test_what_cannot_be_drawn(settings: dict[str, object], words: str) -> None:
+    with pytest.raises(SettingError, match=words):
+        dialeval.draw(RUN, **settings)  # type: ignore[arg-type]
+
+
+def test_a_name_that_cannot_be_written_is_refused() -> None:
+    run = Run({"\udcff": RUN["a"]}, "0")
+    with pytest.raises(SettingError, match="half a character"):
+        dialeval.draw(run, 10)
+
+
+def test_systems_with_other_rows_are_drawn_from_apart() -> None:
+    other, _ = run_of(dialogues=20)
+    run = Run({"a": RUN["a"], "c": other["a"]}, "0")
+    with pytest.raises(SettingError, match="--apart"):
+        dialeval.draw(run, 10)
+    assert len(dialeval.draw(run, 24, apart=True).rows) == 24
+
+
+def test_roles_come_along(tmp_path: Path) -> None:
+    said = [("user", "hello"), ("assistant", "hi"), ("user", "bye"), ("assistant", "see you")]
+    chats = [{"messages": [{"role": role, "content": f"{text} {at}"} for role, text in said]} for at in range(20)]
+    (tmp_path / "chats.jsonl").write_text("".join(json.dumps(chat) + "\n" for chat in chats))
+    run = dialeval.evaluate(tmp_path / "chats.jsonl", metrics="length")
+    drawn = dialeval.draw(run, 40).save(tmp_path / "drawn")
+    for row in read_sample(drawn).rows:
+        assert row.roles == ["user", "assistant", "user"][: len(row.context)]
+    lines = [json.loads(line) for line in (drawn / "rows.jsonl").read_text().splitlines()]
+    lines[0]["roles"] = ["user"] * 9
+    (drawn / "rows.jsonl").write_text("".join(json.dumps(line) + "\n" for line in lines))
+    design = json.loads((drawn / "sample.json").read_text())
+    design["rows"]["sha256"] = hashlib.sha256((drawn / "rows.jsonl").read_bytes()).hexdigest()
+    (drawn / "sample.json").write_text(json.dumps(design))
+    with pytest.raises(DataError, match="does not have a role for each turn"):
+        read_sample(drawn)
+
+
+def test_strata_by_a_field_that_the_run_kept() -> None:
+    topics, tags = ("food", "taxi"), ("x", "y")
+    rows = [
+        {"dialog_id": f"d{n // 2}", "response": f"reply {n}", "topic": topics[n % 2], "tags": list(tags[: n % 3])}
+        for n in range(60)
+    ]
+    run = dialeval.evaluate(rows, metrics="length", keep=["topic", "tags"])
+    drawn = dialeval.draw(run, 20, by=["topic"])
+    assert {name: each.drawn_responses for name, each in drawn.design.strata.items()} == {
+        "topic=food": 10,
+        "topic=taxi": 10,
+    }
+    assert all(row.stratum == f"topic={topics[row.place % 2]}" for row in drawn.rows)
+    assert set(dialeval.draw(run, 20, by=["tags"]).design.strata) == {"tags=none", "tags=x", "tags=x + y"}
+    with pytest.raises(SettingError, match="there are system, turn, topic, tags, length"):
+        dialeval.draw(run, 20, by=["mood"])
+
+
+def test_a_sample_that_would_fill_the_memory_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Every response of a long chat has all messages before it as its context."""
+    messages = [{"role": ("user", "assistant")[n % 2], "content": "w" * 100} for n in range(400)]
+    run = dialeval.evaluate({"bot": [{"messages": messages}]}, metrics="length")
+    texts = sum(100 * (2 * n + 1) + 100 for n in range(200))
+    monkeypatch.setattr(sampling, "MOST_BYTES", texts)
+    roles = 9 * 200 * 200  # who said each turn is text as well
+    with pytest.raises(SettingError, match="sample fewer rows, or cut long chats into dialogues"):
+        dialeval.draw(run, 200)
+    monkeypatch.setattr(sampling, "MOST_BYTES", texts + roles)
+    assert len(dialeval.draw(run, 200).rows) == 200

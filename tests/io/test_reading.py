@@ -1,0 +1,288 @@
+from __future__ import annotations
+
+import gzip
+import json
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from dialeval.core.batch import Need
+from dialeval.core.columns import RaggedColumn
+from dialeval.core.errors import DataError, Problem, SettingError
+from dialeval.io import reading
+from dialeval.io.parquet import as_table
+from dialeval.io.reading import attach, check, read_files, read_responses, read_texts
+
+Caught = Callable[[Callable[[], object]], list[Problem]]
+Write = Callable[[str, "bytes | str"], Path]
+
+RATED = sorted((Path(__file__).parents[3] / "shared" / "data" / "ratings").glob("*.jsonl.gz"))
+NO_RATED = "the folder of human ratings does not lie beside the checkout"
+
+
+def systems(source: Any, **settings: Any) -> list[str]:
+    return [rows.system for rows in read_responses(source, **settings)]
+
+
+def test_a_list_is_called_system_unless_named() -> None:
+    assert systems(["a", "b"]) == ["system"]
+    assert systems(["a", "b"], name="damd") == ["damd"]
+    assert systems([{"response": "a"}, {"response": "b", "system": "x"}], name="damd") == ["damd/damd", "damd/x"]
+    assert systems([{"response": "b", "system": "x"}]) == ["x"]
+
+
+def test_a_file_is_called_by_its_name_or_the_one_given(write: Write) -> None:
+    path = write("damd.txt", "a\n")
+    assert systems(path) == ["damd"]
+    assert systems(str(path), name="mine") == ["mine"]
+    assert systems(write("no-suffix", "a\n")) == ["no-suffix"]
+    assert read_responses(path)[0].where == str(path)
+
+
+def test_a_mapping_names_its_values(write: Write) -> None:
+    two = [{"response": "a", "system": "x"}, {"response": "b", "system": "y"}]
+    source = {"damd": write("other.txt", "a\n"), "list": ["a"], "two": two, "nested": {"p": ["a"], "q": ["b"]}}
+    assert systems(source) == ["damd", "list", "two/x", "two/y", "nested/p", "nested/q"]
+
+
+def test_a_folder_is_many_systems(write: Write, tmp_path: Path) -> None:
+    for name in ("b.txt", "a.txt.gz", "metrics.txt", ".hidden.txt", "README.md", "c.d.jsonl", "plain"):
+        write(name, '"x"\n')
+    (tmp_path / "sub").mkdir()
+    (tmp_path / "sub" / "inner.txt").write_text("x\n")
+    assert systems(tmp_path) == ["a", "b", "c.d", "plain"]
+    assert systems({"all": tmp_path}) == ["all/a", "all/b", "all/c.d", "all/plain"]
+
+
+def test_a_folder_without_responses_is_a_fault(write: Write, tmp_path: Path, faults_of: Caught) -> None:
+    write("metrics.txt", "x\n")
+    [fault] = faults_of(lambda: read_responses(tmp_path))
+    assert (fault.where, fault.what) == (str(tmp_path), "holds no file of responses")
+
+
+def test_one_name_for_two_systems_is_a_fault(write: Write, tmp_path: Path, faults_of: Caught) -> None:
+    first, second = write("a.txt", "x\n"), write("a.txt.gz", "y\n")
+    for call in (lambda: read_responses(tmp_path), lambda: read_files([first, second])):
+        [fault] = faults_of(call)
+        assert fault.where == str(second)
+        assert fault.what == f"the system 'a' is also in {first}"
+        assert "NAME=PATH" in fault.remedy
+    assert systems({"one": first, "two": second}) == ["one", "two"]
+
+
+def test_several_files_and_folders(write: Write, tmp_path: Path) -> None:
+    (tmp_path / "more").mkdir()
+    found = read_files([write("b.txt", "x\n"), write("more/a.txt", "y\n").parent])
+    assert [rows.system for rows in found] == ["b", "a"]
+
+
+def test_the_faults_of_all_files_come_together(write: Write, tmp_path: Path, faults_of: Caught) -> None:
+    write("a.txt", b"\xff\n"), write("b.jsonl", "{\n"), write("c.txt", "fine\n")
+    wheres = [str(tmp_path / "a.txt"), str(tmp_path / "b.jsonl")]
+    assert [fault.where for fault in faults_of(lambda: read_responses(tmp_path))] == wheres
+    mapping = {"a": tmp_path / "a.txt", "b": tmp_path / "b.jsonl", "c": tmp_path / "c.txt"}
+    assert [fault.where for fault in faults_of(lambda: read_responses(mapping))] == wheres
+
+
+@pytest.mark.parametrize(
+    ("source", "what"),
+    [
+        (3, "cannot read rows from a number"),
+        (None, "cannot read rows from null"),
+        (b"a.txt", "cannot read rows from a Python bytes"),
+        ({}, "is an empty mapping"),
+        ([], "holds no rows"),
+        ("", "there is no such file"),
+        ("no/such/file.txt", "there is no such file"),
+        ("a\0b", "is no path (it holds a NUL)"),
+        ("a text instead of a path " * 300, "cannot be read (File name too long)"),
+        (["a", 3], "the row is a number"),
+    ],
+)
+def test_what_cannot_be_read_is_a_fault(source: Any, what: str, faults_of: Caught) -> None:
+    [fault] = faults_of(lambda: read_responses(source))
+    assert fault.what == what
+    if source != ["a", 3]:
+        assert faults_of(lambda: read_texts(source, Need.REFERENCE))[0].what == what
+
+
+def test_texts_of_files(write: Write) -> None:
+    assert list(read_texts(write("a.txt", "x\n\n"), Need.REFERENCE)) == [["x"], [""]]
+    rows = write("a.jsonl", '{"response": "a", "reference": ["x", "y"], "context": "c"}\n{"response": "b"}\n')
+    assert list(read_texts(rows, Need.REFERENCE)) == [["x", "y"], []]
+    assert list(read_texts(rows, Need.CONTEXT)) == [["c"], []]
+    assert list(read_texts(rows, Need.REFERENCE, {"reference": "response"})) == [["a"], ["b"]]
+    assert list(read_texts(write("b.jsonl", '"x"\nnull\n["y", "z"]\n'), Need.REFERENCE)) == [["x"], [], ["y", "z"]]
+
+
+def test_sets_of_references_stand_side_by_side(write: Write, faults_of: Caught) -> None:
+    first = write("r1.txt", "a\nb\n")
+    sets = {"one": first, "two": [["c", "d"], None], "three": ["é", "f"]}
+    assert list(read_texts(sets, Need.REFERENCE)) == [["a", "c", "d", "é"], ["b", "f"]]
+    assert list(read_texts({"one": first}, Need.REFERENCE)) == [["a"], ["b"]]
+    [fault] = faults_of(lambda: read_texts({"one": first, "two": ["x"]}, Need.REFERENCE))
+    assert fault.what == "'one' has 2 rows, 'two' has 1"
+    found = faults_of(lambda: read_texts({"one": "no.txt", "two": ["x", 3], "three": [4]}, Need.REFERENCE))
+    assert [fault.where for fault in found] == ["no.txt", "references 'two'", "references 'three'"]
+
+
+@pytest.mark.parametrize(("references", "line", "place"), [(20, 21, "test_target.txt"), (60, 41, "fewer.txt")])
+def test_unequal_lengths_are_a_fault(write: Write, faults_of: Caught, references: int, line: int, place: str) -> None:
+    [rows] = read_responses(write("test_target.txt", "x\n" * 40))
+    column = RaggedColumn.from_lists([["r"]] * references)
+    [fault] = faults_of(lambda: attach(rows, Need.REFERENCE, column, "fewer.txt"))
+    assert fault.where.endswith(place)
+    assert fault.line == line
+    assert f"fewer.txt has {references} rows, {rows.where} has 40" in fault.what
+    assert fault.remedy == "both must have one line per response"
+
+
+def test_attach_adds_a_column_and_changes_nothing() -> None:
+    [rows] = read_responses([{"response": "a", "reference": "old"}])
+    column = RaggedColumn.from_lists([["new"]])
+    more = attach(rows, Need.REFERENCE, column, "refs")
+    assert list(more.columns[Need.REFERENCE]) == [["new"]]
+    assert list(rows.columns[Need.REFERENCE]) == [["old"]]
+    assert list(attach(rows, Need.CONTEXT, column, "c").columns) == [Need.RESPONSE, Need.REFERENCE, Need.CONTEXT]
+
+
+@pytest.mark.parametrize("suffix", ["csv", "parquet"])
+def test_a_column_that_only_happens_to_be_known_is_not_taken_for_texts(
+    write: Write, tmp_path: Path, faults_of: Caught, suffix: str
+) -> None:
+    import pyarrow as pa
+    import pyarrow.parquet
+
+    path = write("gold.csv", "gold,dialog_id\nx,d\n")
+    if suffix == "parquet":
+        path = tmp_path / "gold.parquet"
+        pa.parquet.write_table(pa.table({"gold": ["x"], "dialog_id": ["d"]}), path)
+    [fault] = faults_of(lambda: read_texts(path, Need.REFERENCE))
+    assert fault.what == "has no field 'reference', only gold, dialog_id"
+
+
+def test_only_tables_are_tables() -> None:
+    from dialeval.io.rows import FieldNames
+
+    assert as_table(object(), "x", FieldNames(), Need.RESPONSE) is None
+
+
+@pytest.mark.skipif(not RATED, reason=NO_RATED)
+def test_real_rated_rows_have_no_fault() -> None:
+    assert not any(check(path)[1] for path in RATED)
+
+
+@pytest.mark.skipif(not RATED, reason=NO_RATED)
+@pytest.mark.parametrize("path", RATED, ids=lambda path: path.name.partition(".")[0])
+def test_real_rated_rows_are_those_of_a_plain_reading(path: Path) -> None:
+    with gzip.open(path, "rt", encoding="utf-8", newline="\n") as file:
+        plain = [json.loads(line) for line in file]
+    name = path.name.partition(".")[0]
+    found = {rows.system: rows for rows in read_responses(path)}
+    for system, rows in found.items():
+        own = [row for row in plain if (row["system"] or name) == system]
+        assert list(rows.responses) == [row["response"] for row in own]
+        if Need.CONTEXT in rows.columns:
+            assert list(rows.columns[Need.CONTEXT]) == [[turn["text"] for turn in row["context"]] for row in own]
+        if Need.REFERENCE in rows.columns:
+            left_out = [bool(row["response_is_reference"]) if "response_is_reference" in row else False for row in own]
+            counts = [0 if left or row["reference"] is None else 1 for left, row in zip(left_out, own, strict=True)]
+            assert [min(len(texts), 1) for texts in rows.columns[Need.REFERENCE]] == counts
+    assert sum(map(len, found.values())) == len(plain)
+
+
+@pytest.mark.parametrize("name", ["rows.jsonl", "rows.csv", "rows.parquet"])
+def test_further_fields_are_kept_of_every_format(name: str, write: Write, tmp_path: Path) -> None:
+    if name.endswith("parquet"):
+        import pyarrow as pa
+        import pyarrow.parquet as pq
+
+        path = tmp_path / name
+        pq.write_table(pa.table({"response": ["a", "b"], "topic": ["x", None], "stars": [1, 2]}), path)
+    else:
+        csv = "response,topic,stars\na,x,1\nb,,2\n"
+        jsonl = '{"response": "a", "topic": "x", "stars": 1}\n{"response": "b", "topic": null, "stars": 2}\n'
+        path = Path(write(name, csv if name.endswith("csv") else jsonl))
+    [rows] = read_responses(path, keep=["topic", "stars"])
+    assert {field: list(column) for field, column in rows.fields.items()} == {
+        "topic": [["x"], []],
+        "stars": [["1"], ["2"]],
+    }
+    assert read_responses(path)[0].fields == {}
+
+
+def test_a_field_that_no_row_has_is_a_fault(write: Write, faults_of: Caught) -> None:
+    [fault] = faults_of(lambda: read_responses({"bot": ["a", "b"]}, keep=["topic"]))
+    assert fault.what == "no row of bot has a value in the field 'topic'"
+
+
+def test_a_run_has_so_many_systems_and_no_more(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    import dialeval
+
+    monkeypatch.setattr(reading, "MOST_SYSTEMS", 3)
+    path = tmp_path / "rows.jsonl"
+    path.write_text("".join(f'{{"response": "a", "system": "s{number}"}}\n' for number in range(4)))
+    for shards in (False, True):
+        with pytest.raises(DataError, match=r": holds 4 systems, and a run has at most 3"):
+            dialeval.evaluate(tmp_path if shards else path, metrics="length", shards=shards)
+    path.write_text("".join(f'{{"response": "a", "system": "s{number}"}}\n' for number in range(3)))
+    assert len(dialeval.evaluate(path, metrics="length")) == 3
+
+
+def test_every_fault_of_every_file(write: Write, tmp_path: Path) -> None:
+    paths = [
+        write("a.txt", b"ok\n\xff\n\xfe\n"),
+        write("good.txt", "x\n"),
+        write("b.jsonl", '{"response": 1}\nnope\n{"answer": "x"}\n'),
+        write("c.csv", "answer\nx\n"),
+        write("d.json", "[1,\n2"),
+        write("e.txt", ""),
+        write("f.parquet", "x"),
+        write("g.txt.gz", "x\n"),
+        tmp_path / "missing.txt",
+    ]
+    paths[7].write_bytes(b"not packed")
+    found = [(Path(fault.where).name, fault.line) for path in paths for fault in check(path)[1]]
+    assert found == [
+        ("a.txt", 2),
+        ("a.txt", 3),
+        ("b.jsonl", 1),
+        ("b.jsonl", 2),
+        ("b.jsonl", 3),
+        ("c.csv", 1),
+        ("d.json", 2),
+        ("e.txt", None),
+        ("f.parquet", None),
+        ("g.txt.gz", None),
+        ("missing.txt", None),
+    ]
+
+
+def test_good_files_have_no_faults_even_if_they_share_a_name(write: Write, tmp_path: Path) -> None:
+    write("a.txt", "x\n")
+    write("a.txt.gz", "x\n")
+    systems, faults, _ = check(tmp_path)
+    assert ([rows.system for rows in systems], faults) == (["a", "a"], [])
+
+
+def test_fields_are_mapped(write: Write) -> None:
+    path = write("a.jsonl", '{"answer": "x"}\n')
+    assert not check(path, {"response": "answer"})[1]
+    with pytest.raises(SettingError):
+        check(path, {"answers": "answer"})
+
+
+def test_a_folder_without_files_is_a_fault(tmp_path: Path) -> None:
+    [fault] = check(tmp_path)[1]
+    assert fault.where == str(tmp_path)
+
+
+def test_importing_the_readers_loads_no_heavy_library() -> None:
+    heavy = ("pyarrow", "pandas", "polars", "datasets", "numba")
+    code = f"import sys, dialeval.io.reading; print([name for name in {heavy!r} if name in sys.modules])"
+    run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert run.stdout.strip() == "[]"

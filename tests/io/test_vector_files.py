@@ -1,0 +1,531 @@
+"""Files of word vectors, text and binary, against naive readers."""
+
+from __future__ import annotations
+
+import gzip
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from dialeval.core.arrays import Floats
+from dialeval.core.errors import DataError, Problem
+from dialeval.io import vector_files
+from dialeval.io.vector_files import Findings, Oddity, find_layout, parse_block, parse_plain, read_vectors
+from dialeval.io.vectors import Embeddings, load_embeddings
+
+pytestmark = pytest.mark.usefixtures("cache")
+
+BOTH = pytest.mark.parametrize("fast", [False, True], ids=["by line", "by Arrow"])
+
+LETTERS = st.characters(codec="utf-8", exclude_characters=" \t\n\r\x0b\x0c\0_")
+WORD = st.text(LETTERS, min_size=1, max_size=5).filter(lambda word: not word.startswith("\ufeff"))
+PLAIN = st.decimals(-1000, 1000, places=5).map(str)
+ODD = st.sampled_from(
+    ["+1.5", ".5", "-.5", "5.", "1e-7", "-1E+3", "1e22", "1e23", "1e-22", "1e-300", "-0", "-0.0", "007"]
+)
+ANY = st.floats(allow_nan=False, allow_infinity=False).map(repr)
+LONG = st.from_regex(r"-?[0-9]{1,25}(\.[0-9]{1,25})?(e-?[0-9]{1,2})?", fullmatch=True)
+# Where a mantissa stops being exact, and where a power of ten does.
+EDGE = st.builds("{}e{}".format, st.integers(2**53 - 9, 2**53 + 999), st.sampled_from([-23, -22, -3, 0, 3, 22, 23]))
+NUMBER = st.one_of(PLAIN, ODD, ANY, LONG, EDGE)
+
+
+def naive(line: str, dimension: int) -> tuple[str, list[float]]:
+    fields = [field for field in line.replace("\t", " ").split(" ") if field]
+    return " ".join(fields[:-dimension]), [float(field) for field in fields[-dimension:]]
+
+
+def read(path: Path, findings: Findings | None = None) -> tuple[list[str], Floats]:
+    rows = list(read_vectors(path, findings or Findings()))
+    return [word.decode() for words, _ in rows for word in words], np.concatenate([vectors for _, vectors in rows])
+
+
+def faults_of(path: Path) -> list[tuple[int | None, str]]:
+    with pytest.raises(DataError) as caught:
+        read(path)
+    assert all(fault.where == str(path) and fault.remedy for fault in caught.value.faults)
+    return [(fault.line, fault.what) for fault in caught.value.faults]
+
+
+Parsed = tuple[list[bytes], bytes, list[Problem], list[tuple[int, Oddity]]]
+
+
+def parse(data: bytes, dimension: int, fast: bool = True, first_line: int = 1) -> Parsed:
+    """The words, the bytes of the vectors, the errors and the odd lines of a block."""
+    findings = Findings()
+    with pytest.MonkeyPatch.context() as patch:
+        if not fast:
+            patch.setattr(vector_files, "parse_plain", lambda *_: None)
+        words, vectors, faults = parse_block(data, first_line, dimension, "x", findings)
+    assert vectors.shape == (len(words), dimension)
+    return words, vectors.tobytes(), faults, findings.odd
+
+
+@pytest.fixture(params=[False, True], ids=["by line", "by Arrow"])
+def _each_way(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
+    if not request.param:
+        monkeypatch.setattr(vector_files, "parse_plain", lambda *_: None)
+
+
+@BOTH
+@given(data=st.data())
+@settings(deadline=None, suppress_health_check=[HealthCheck.too_slow])
+def test_equals_the_naive_twin(fast: bool, data: st.DataObject) -> None:
+    dimension = data.draw(st.integers(1, 4))
+    gap = st.sampled_from([" ", "  ", "\t", " \t "])
+    lines = []
+    for _ in range(data.draw(st.integers(1, 6))):
+        fields = [data.draw(WORD), *(data.draw(NUMBER) for _ in range(dimension))]
+        lines.append("".join(field + data.draw(gap) for field in fields[:-1]) + fields[-1])
+    ends = data.draw(st.sampled_from(["\n", "\r\n", " \n"]))
+    text = ends.join(lines) + data.draw(st.sampled_from(["", "\n"]))
+    words, vectors, faults, odd = parse(text.encode(), dimension, fast)
+    expected = [naive(line, dimension) for line in lines]
+    assert (faults, odd) == ([], [])
+    assert [word.decode() for word in words] == [word for word, _ in expected]
+    # Bit for bit: the sign of a zero counts too.
+    assert vectors == np.array([numbers for _, numbers in expected]).tobytes()
+
+
+PIECES = st.sampled_from(
+    [*(bytes([byte]) for byte in b"ab123.e+_- \t\r\v\f\0\"',\\"), b" 1", b" 2", b"inf", b"\xef\xbb\xbf"]
+)
+ANYTHING = st.one_of(st.binary(max_size=24), st.lists(PIECES, max_size=12).map(b"".join))
+
+
+@given(line=ANYTHING.filter(lambda line: b"\n" not in line), dimension=st.integers(1, 3))
+@settings(deadline=None, max_examples=1000)
+def test_both_ways_agree_on_any_bytes(line: bytes, dimension: int) -> None:
+    for block in (b"a" + b" 1" * dimension + b"\n" + line + b"\n", line + b"\nb" + b" 2" * dimension, line):
+        assert parse(block, dimension, first_line=7) == parse(block, dimension, fast=False, first_line=7)
+
+
+def test_which_lines_arrow_reads() -> None:
+    words, vectors = parse_plain("the 1 -2.5\nof\t.5 5. \r\n知道 +1 1e23".encode(), 2) or ([], None)
+    assert words == [b"the", b"of", "知道".encode()]
+    assert vectors is not None
+    assert vectors.tolist() == [[1.0, -2.5], [0.5, 5.0], [1.0, 1e23]]
+    refused = ["", " the 1 2", "the 1", "the 1 2 3", "the x 2", "the  1 2", "\ufeffthe 1 2", "a 1 nan", "a\r 1 2"]
+    assert [parse_plain(line.encode(), 2) for line in refused] == [None] * len(refused)
+
+
+def naive_read(lines: list[bytes], dimension: int) -> tuple[list[str], list[list[float]], int]:
+    """What a patient reader makes of lines without faults: the words, their numbers, and how many lines are odd."""
+    words, vectors, odd = [], [], 0
+    for line in lines:
+        fields = line.split()
+        if len(fields) <= dimension:
+            odd += 1
+            continue
+        try:
+            word = line.strip().rsplit(None, dimension)[0].decode()
+        except UnicodeDecodeError:
+            odd += 1
+            continue
+        odd += fields[-dimension - 1].replace(b".", b"").isdigit() and len(fields) > dimension + 1
+        words.append(word)
+        vectors.append([float(field) for field in fields[-dimension:]])
+    return words, vectors, odd
+
+
+@BOTH
+@given(data=st.data())
+@settings(deadline=None, suppress_health_check=[HealthCheck.too_slow])
+def test_odd_lines_equal_a_patient_reader(fast: bool, data: st.DataObject) -> None:
+    dimension = data.draw(st.integers(1, 3))
+    word = st.sampled_from(
+        [b"the", b"95", b"windows 95", b"mp 3 4.5", b". . .", b"\xff", b"caf\xe9 7", b"", b"a\xc2\xa0b"]
+    )
+    numbers = st.lists(PLAIN, min_size=dimension, max_size=dimension).map(lambda found: " ".join(found).encode())
+    line = st.one_of(st.builds(b"%b %b".__mod__, st.tuples(word, numbers)), st.sampled_from([b"", b" ", b"\t\r"]))
+    lines = data.draw(st.lists(line, min_size=1, max_size=8))
+    found, parsed, faults, odd = parse(b"\n".join(lines) + b"\n", dimension, fast)
+    words, vectors, odd_lines = naive_read(lines, dimension)
+    assert faults == []
+    assert [word.decode() for word in found] == words
+    assert parsed == np.array(vectors).tobytes()
+    assert len(odd) == odd_lines
+
+
+@pytest.mark.usefixtures("_each_way")
+class TestFiles:
+    def test_header_and_no_header(self, tmp_path: Path) -> None:
+        (tmp_path / "a").write_text("the 0.1 0.2\nof -3 4e-1\n")
+        (tmp_path / "b").write_text("2 2\nthe 0.1 0.2 \nof -3 4e-1 \n")  # fastText leaves a blank at the end
+        for name in "ab":
+            words, vectors = read(tmp_path / name)
+            assert words == ["the", "of"]
+            assert vectors.tolist() == [[0.1, 0.2], [-3.0, 0.4]]
+
+    def test_words_with_blanks_and_unicode_spaces(self, tmp_path: Path) -> None:
+        text = ". . . 1 2\nat name@domain.com 3 4\na\u00a0b 5 6\n\u0085 7 8\n\u2028x 9 10\n知道 11 12\n"
+        (tmp_path / "a").write_bytes(text.encode())
+        words, vectors = read(tmp_path / "a")
+        assert words == [". . .", "at name@domain.com", "a\u00a0b", "\u0085", "\u2028x", "知道"]
+        assert vectors.tolist() == np.arange(1.0, 13).reshape(6, 2).tolist()
+
+    def test_byte_order_mark_is_no_letter(self, tmp_path: Path) -> None:
+        (tmp_path / "a").write_bytes(b"\xef\xbb\xbfthe 1 2\nof 3 4\n")
+        assert read(tmp_path / "a")[0] == ["the", "of"]
+
+    def test_every_fault_is_listed(self, tmp_path: Path) -> None:
+        lines = ["the 1 2 3", "", "of 1 2", "and 1 x 3", "to 1 2 3 4", "in 1 nan 3", "a 1 1e999 3", "  ", "on 1_0 2 3"]
+        (tmp_path / "a").write_text("\n".join([*lines, *["w 1 2 3"] * 9]))
+        assert faults_of(tmp_path / "a") == [
+            (2, "blank line"),
+            (3, "2 numbers where 3 are expected"),
+            (4, "'x' is not a finite number"),
+            (5, "too many numbers, or a word with a number in it"),
+            (6, "'nan' is not a finite number"),
+            (7, "'1e999' is not a finite number"),
+            (8, "blank line"),
+            (9, "'1_0' is not a finite number"),
+        ]
+
+    def test_line_numbers_count_the_header(self, tmp_path: Path) -> None:
+        (tmp_path / "a").write_text("2 3\nthe 1 2 3\nof 1\n")
+        assert faults_of(tmp_path / "a") == [(3, "1 numbers where 3 are expected")]
+
+    def test_line_numbers_across_blocks(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+        lines = [f"w{row} {row} 2" for row in range(500)]
+        (tmp_path / "good").write_text("\n".join(lines))
+        lines[33], lines[444] = "w 1", ""
+        (tmp_path / "bad").write_text("\n".join(lines))
+        monkeypatch.setattr(vector_files, "BLOCK_BYTES", 64)
+        words, vectors = read(tmp_path / "good")
+        assert words == [f"w{row}" for row in range(500)]
+        assert vectors[:, 0].tolist() == list(range(500))
+        assert faults_of(tmp_path / "bad") == [(34, "1 numbers where 2 are expected"), (445, "blank line")]
+
+    @pytest.mark.parametrize("header", [b"", b"2 2\n", b"\n2 2\n"], ids=["plain", "header", "late header"])
+    @pytest.mark.parametrize(
+        ("odd", "left_out"),
+        [
+            (b"\n", "left out: 1 blank"),
+            (b" \t\r\n", "left out: 1 blank"),
+            (b" 0.5 0.6\n", "left out: 1 without a word"),
+            (b"\xff 5 6\n", "left out: 1 with a word that is not UTF-8"),
+            (b"windows 95 5 6\n", "joined: 1 with a number in the word"),
+        ],
+    )
+    def test_an_odd_line_is_read_around(self, tmp_path: Path, header: bytes, odd: bytes, left_out: str) -> None:
+        sound = [b"the 1 2\n", b"of 3 4\n"]
+        joined = odd.startswith(b"windows")
+        header = header if left_out.endswith("blank") else header.replace(b"2 2", b"3 2")
+        for place in range(3):
+            (tmp_path / "a").write_bytes(header + b"".join([*sound[:place], odd, *sound[place:]]))
+            findings = Findings()
+            words, vectors = read(tmp_path / "a", findings)
+            assert sorted(words) == sorted(["the", "of", *["windows 95"] * joined])
+            assert sorted(vectors.tolist()) == [[1, 2], [3, 4], *[[5, 6]] * joined]
+            line = header.count(b"\n") + place + 1
+            assert findings.warning() == f"1 odd line, the first is {line}; {left_out}"
+            assert findings.header == bool(header)
+
+    def test_a_file_that_is_odd_throughout_is_refused(self, tmp_path: Path) -> None:
+        odd, sound = ["windows 95 1 2"] * 11, [f"w{row} 1 2" for row in range(1100)]
+        (tmp_path / "a").write_text("\n".join([*sound, *odd]))
+        assert len(read(tmp_path / "a")[0]) == 1111
+        (tmp_path / "a").write_text("\n".join([*sound[1:], *odd]))
+        assert [line for line, _ in faults_of(tmp_path / "a")] == list(range(1100, 1111))
+        (tmp_path / "a").write_text("\n\n".join(sound))
+        assert len(read(tmp_path / "a")[0]) == 1100
+
+    @pytest.mark.parametrize("promised", [1, 3, 4])
+    def test_header_that_is_off_by_a_few(self, tmp_path: Path, promised: int) -> None:
+        (tmp_path / "a").write_text(f"{promised} 2\nthe 1 2\nof 3 4\n")
+        findings = Findings()
+        assert read(tmp_path / "a", findings)[0] == ["the", "of"]
+        assert findings.warning() == f"the header promises {promised} words, but 2 follow"
+
+    def test_header_that_lies(self, tmp_path: Path) -> None:
+        (tmp_path / "a").write_text("5 2\nthe 1 2\nof 3 4\n")
+        assert faults_of(tmp_path / "a") == [(1, "the header promises 5 words, but 2 follow")]
+
+    @pytest.mark.parametrize("dimension", ["3", "999999999999"])
+    def test_header_with_another_dimension(self, tmp_path: Path, dimension: str) -> None:
+        (tmp_path / "a").write_text(f"2 {dimension}\nthe 1 2\nof 3 4\n")
+        assert faults_of(tmp_path / "a") == [
+            (1, f"the header promises {dimension} numbers a word, but the lines have fewer")
+        ]
+
+    @pytest.mark.parametrize("content", ["", "0 300\n", "0 999999999999\n"])
+    def test_nothing_in_it(self, tmp_path: Path, content: str) -> None:
+        (tmp_path / "a").write_text(content)
+        assert faults_of(tmp_path / "a") == [(None, "holds no word vectors")]
+
+    def test_reading_stops_where_nothing_is_right(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+        monkeypatch.setattr(vector_files, "MOST_PROBLEMS", 10)
+        monkeypatch.setattr(vector_files, "BLOCK_BYTES", 64)
+        (tmp_path / "a").write_text("not a vector at all\n" * 1000)
+        assert 10 < len(faults_of(tmp_path / "a")) < 100
+
+    def test_compressed_files(self, tmp_path: Path) -> None:
+        content = "".join(f"w{row} {row / 7:.5f} 2\n" for row in range(1000)).encode()
+        (tmp_path / "a").write_bytes(content)
+        half = content.index(b"w500 ")
+        (tmp_path / "a.gz").write_bytes(gzip.compress(content[:half]) + gzip.compress(content[half:]))
+        zstd = pa.Codec("zstd")
+        frames = [zstd.compress(part, asbytes=True) for part in (content[:half], content[half:])]
+        (tmp_path / "a.zst").write_bytes(b"".join(frames))
+        plain = read(tmp_path / "a")
+        for name in ("a.gz", "a.zst"):
+            words, vectors = read(tmp_path / name)
+            assert words == plain[0]
+            assert vectors.tobytes() == plain[1].tobytes()
+
+    @pytest.mark.parametrize("suffix", [".gz", ".zst"])
+    def test_broken_compression(self, tmp_path: Path, suffix: str) -> None:
+        content = "".join(f"w{row} {row / 7:.5f} 2\n" for row in range(1000)).encode()
+        packed = gzip.compress(content) if suffix == ".gz" else pa.Codec("zstd").compress(content, asbytes=True)
+        for name, data in (("cut", packed[: len(packed) // 2]), ("wrong", b"never compressed 1 2\n")):
+            path = tmp_path / f"{name}{suffix}"
+            path.write_bytes(data)
+            [(line, what)] = faults_of(path)
+            assert line is None
+            assert "cannot be read" in what
+
+    def test_binary_file_is_named_as_such(self, tmp_path: Path) -> None:
+        (tmp_path / "a.pt").write_bytes(bytes(100))
+        assert faults_of(tmp_path / "a.pt") == [(None, "is not a text file")]
+
+
+@pytest.mark.parametrize(
+    ("text", "dimension", "words"),
+    [
+        ("400000 300\nthe 1 2", 300, 400000),
+        ("2 1\nthe 5\nof 6", 1, 2),
+        ("1984 7\n1985 8\n", 1, None),
+        ("the 1 2 3\n", 3, None),
+        (". . . 1 2 3\nthe 1 2 3\n", 3, None),
+        ("the 1 2\nof 1 2 3\nand 1 2 3\n", 3, None),  # a short first line does not decide
+        ("1 2 3 4\n5 2 3 4\n", 3, None),
+        ("nothing\n", 1, None),
+        ("windows 95 1 2\nthe 1 2\n", 2, None),
+        (" 1.5 2\nthe 1 2\n", 2, None),
+        ("\n \n2 2\nthe 1 2\n", 2, 2),
+        (f"{'9' * 5000} 2\nthe 1 2\n", 1, None),  # more digits than Python converts
+    ],
+)
+def test_layout(text: str, dimension: int, words: int | None) -> None:
+    layout = find_layout(text.encode())
+    assert (layout.dimension, layout.words) == (dimension, words)
+
+
+def test_one_line_says_everything() -> None:
+    kinds: list[Oddity] = ["blank", "without a word", "blank", "with a word that is not UTF-8", vector_files._JOINED]
+    findings = Findings(odd=list(enumerate(kinds, 4)), other=["more"])
+    assert findings.warning() == (
+        "5 odd lines, the first is 4; left out: 2 blank, 1 without a word, 1 with a word that is not UTF-8; "
+        "joined: 1 with a number in the word; more"
+    )
+    assert [(fault.line, fault.what) for fault in findings.faults("x")][::4] == [
+        (4, "blank line"),
+        (8, "too many numbers, or a word with a number in it"),
+    ]
+    assert Findings().warning() is None
+
+
+@pytest.mark.parametrize(
+    ("odd", "sound", "refused"),
+    [(0, 0, False), (1, 0, True), (1, 1, False), (2, 1, True), (10, 10, False), (11, 99, True), (11, 1100, False)],
+)
+def test_when_odd_lines_are_too_many(odd: int, sound: int, refused: bool) -> None:
+    assert Findings(odd=[(1, "without a word")] * odd).is_broken(sound) == refused
+    assert Findings(odd=[(1, vector_files._JOINED)] * odd).is_broken(sound + odd) == refused
+    assert not Findings(odd=[(1, "blank")] * odd).is_broken(sound)
+    findings = Findings()
+    assert (findings.check_header(sound + odd, sound) is not None) == refused
+    assert bool(findings.other) == (odd > 0 and not refused)
+
+
+WORDS = ["the", "of", "知道", "a\u00a0b"]
+MATRIX = (np.arange(12, dtype=np.float32) / 7).reshape(4, 3)
+
+
+def load(path: Path) -> Embeddings:
+    loaded = load_embeddings(path)
+    assert isinstance(loaded, Embeddings)
+    return loaded
+
+
+def word2vec(path: Path, end: bytes, count: int = len(WORDS)) -> bytes:
+    records = (word.encode() + b" " + row.tobytes() + end for word, row in zip(WORDS, MATRIX, strict=True))
+    content = b"%d 3\n" % count + b"".join(records)
+    path.write_bytes(gzip.compress(content) if path.suffix == ".gz" else content)
+    return content
+
+
+@pytest.mark.parametrize("end", [b"", b"\n"])
+@pytest.mark.parametrize("name", ["x.bin", "x.bin.gz"])
+def test_word2vec(tmp_path: Path, end: bytes, name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(vector_files, "_READ_BYTES", 5)
+    monkeypatch.setattr(vector_files, "_LONGEST_WORD", 20)
+    word2vec(tmp_path / name, end)
+    vectors = load(tmp_path / name)
+    assert vectors.words() == WORDS
+    assert vectors._entry.matrix.dtype == np.float32
+    assert vectors.vectors_for(vectors.words())[0].tolist() == MATRIX.tolist()
+
+
+@pytest.mark.parametrize("end", [b"", b"\n"])
+def test_word2vec_cut_anywhere_is_refused(tmp_path: Path, end: bytes) -> None:
+    """But behind a vector, where it is a header that promises a few words too many."""
+    content = word2vec(tmp_path / "x.bin", end)
+    ends = [len(content.split(word.encode())[0]) for word in WORDS[2:]]
+    for place, size in enumerate(ends, 2):
+        (tmp_path / "x.bin").write_bytes(content[:size])
+        vectors = load(tmp_path / "x.bin")
+        assert vectors.words() == WORDS[:place]
+        assert vectors.warnings == (f"x.bin: the header promises 4 words, but {place} follow",)
+    whole = {*ends, len(content), *(end and [size - 1 for size in (*ends, len(content))])}
+    for size in set(range(len(content))) - whole:
+        (tmp_path / "x.bin").write_bytes(content[:size])
+        with pytest.raises(DataError, match="cut short"):
+            load(tmp_path / "x.bin")
+
+
+@pytest.mark.parametrize("size", [5, 1 << 24])
+def test_what_follows_the_promised_words_is_left_out(
+    tmp_path: Path, size: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(vector_files, "_READ_BYTES", size)
+    monkeypatch.setattr(vector_files, "_LONGEST_WORD", 20)
+    word2vec(tmp_path / "x.bin", b"\n", count=2)
+    vectors = load(tmp_path / "x.bin")
+    assert vectors.words() == WORDS[:2]
+    assert vectors.warnings == ("x.bin: the header promises 2 words, and what follows them was left out",)
+
+
+@pytest.mark.parametrize(
+    ("word", "what"), [("", "without a word"), ("\xff", "with a word that is not UTF-8")], ids=["empty", "not UTF-8"]
+)
+@pytest.mark.parametrize("place", range(4))
+def test_an_odd_word_is_left_out(tmp_path: Path, word: str, what: str, place: int) -> None:
+    words = [name.encode() for name in WORDS]
+    words[place] = word.encode("latin-1")
+    records = (name + b" " + row.tobytes() for name, row in zip(words, MATRIX, strict=True))
+    (tmp_path / "x.bin").write_bytes(b"4 3\n" + b"".join(records))
+    np.save(tmp_path / "y.npy", MATRIX)
+    (tmp_path / "y.vocab").write_bytes(b"\n".join(words) + b"\n")
+    sound = [row for row in range(4) if row != place]
+    for name in ("x.bin", "y.npy"):
+        vectors = load(tmp_path / name)
+        assert vectors.words() == [WORDS[row] for row in sound]
+        assert vectors.vectors_for(vectors.words())[0].tolist() == MATRIX[sound].tolist()
+        assert vectors.warnings == (f"{name}: 1 odd line, the first is {place + 1}; left out: 1 {what}",)
+
+
+@given(
+    words=st.lists(st.sampled_from([b"the", b"of", b"\xff", b"", "知".encode()]), min_size=1, max_size=9),
+    promised=st.integers(-3, 3),
+    end=st.sampled_from([b"", b"\n"]),
+    rows=st.sampled_from([2, 1 << 14]),
+)
+@settings(deadline=None)
+def test_equals_a_naive_reader(
+    tmp_path_factory: pytest.TempPathFactory, words: list[bytes], promised: int, end: bytes, rows: int
+) -> None:
+    path = tmp_path_factory.mktemp("x") / "x.bin"
+    count = max(1, len(words) + promised)
+    matrix = np.arange(2 * len(words), dtype="<f4").reshape(-1, 2)
+    records = [word + b" " + row.tobytes() + end for word, row in zip(words, matrix, strict=True)]
+    path.write_bytes(b"%d 2\n" % count + b"".join(records))
+    read = words[:count]
+    sound = [row for row, word in enumerate(read) if word not in (b"", b"\xff")]
+    findings = Findings()
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(vector_files, "_ROWS", rows)
+        try:
+            found = list(vector_files.read_vectors(path, findings))
+        except DataError:
+            assert len(read) - len(sound) > len(sound) or count - len(read) > len(read)
+            return
+    assert [word for some, _ in found for word in some] == [read[row] for row in sound]
+    assert np.concatenate([some for _, some in found]).tolist() == matrix[sound].tolist()
+    assert len(findings.odd) == len(read) - len(sound)
+    assert len(findings.other) == (count != len(words))
+
+
+def test_too_many_odd_words_are_refused(tmp_path: Path) -> None:
+    words = ["the", "of", "", " "]
+    np.save(tmp_path / "y.npy", MATRIX)
+    (tmp_path / "y.vocab").write_text("\n".join(words) + "\n")
+    assert len(load(tmp_path / "y.npy")) == 2
+    (tmp_path / "y.vocab").write_bytes(b"the\n\xff\n\xfe\n\xfd\n")
+    with pytest.raises(DataError, match=r"y\.vocab:2: the word is not UTF-8") as caught:
+        load(tmp_path / "y.npy")
+    assert len(caught.value.faults) == 3
+    records = (word + b" " + row.tobytes() for word, row in zip([b"a", b"\xff", b"\xff", b"\xff"], MATRIX, strict=True))
+    (tmp_path / "x.bin").write_bytes(b"4 3\n" + b"".join(records))
+    with pytest.raises(DataError, match=r"x\.bin:2: the word is not UTF-8"):
+        load(tmp_path / "x.bin")
+
+
+def test_blank_lines_of_a_vocabulary_that_belong_to_no_row(tmp_path: Path) -> None:
+    np.save(tmp_path / "y.npy", MATRIX)
+    (tmp_path / "y.vocab").write_text("\n".join(WORDS) + "\n\n\n", "utf-8")
+    vectors = load(tmp_path / "y.npy")
+    assert vectors.words() == WORDS
+    assert vectors.warnings == ("y.npy: 2 odd lines, the first is 5; left out: 2 blank",)
+
+
+@pytest.mark.parametrize("content", [b"\xba\x16\x4f\x2f" * 99, b"4\n", b"4 0\n", b"4 99999999999\n", b"a b\n"])
+def test_other_binary_is_refused(tmp_path: Path, content: bytes) -> None:
+    (tmp_path / "x.bin").write_bytes(content)
+    with pytest.raises(DataError, match="word2vec"):
+        load(tmp_path / "x.bin")
+
+
+@pytest.mark.parametrize("vocabulary", ["x.vocab", "x.txt", "vocab.txt"])
+@pytest.mark.parametrize("dtype", ["<f2", "<f4", ">f4", "<f8"])
+def test_numpy(tmp_path: Path, vocabulary: str, dtype: str) -> None:
+    np.save(tmp_path / "x.npy", MATRIX.astype(dtype))
+    (tmp_path / vocabulary).write_bytes("\r\n".join(WORDS).encode())
+    vectors = load(tmp_path / "x.npy")
+    assert vectors.words() == WORDS
+    assert vectors.vectors_for(WORDS)[0].tolist() == MATRIX.astype(dtype).astype(np.float64).tolist()
+
+
+def test_numpy_follows_its_vocabulary(tmp_path: Path) -> None:
+    np.save(tmp_path / "x.npy", MATRIX)
+    (tmp_path / "x.vocab").write_text("a\nb\nc\nd\n")
+    assert "b" in load(tmp_path / "x.npy")
+    (tmp_path / "x.vocab").write_text("a\nB\nc\nd\n")
+    assert "b" not in load(tmp_path / "x.npy")
+
+
+def test_numpy_in_fortran_order(tmp_path: Path) -> None:
+    np.save(tmp_path / "x.npy", np.asfortranarray(MATRIX))
+    (tmp_path / "x.vocab").write_text("\n".join(WORDS))
+    assert load(tmp_path / "x.npy").vectors_for(WORDS)[0].tolist() == MATRIX.tolist()
+
+
+def test_numpy_faults(tmp_path: Path) -> None:
+    path = tmp_path / "x.npy"
+    np.save(path, MATRIX)
+    with pytest.raises(DataError, match="no vocabulary"):
+        load(path)
+    (tmp_path / "x.vocab").write_text("the\nof\n")
+    with pytest.raises(DataError, match="2 words for the 4 rows"):
+        load(path)
+    (tmp_path / "x.vocab").write_text("\n".join(WORDS))
+    broken = MATRIX.copy()
+    broken[2, 1] = np.inf
+    np.save(path, broken)
+    with pytest.raises(DataError, match=r"x\.npy:3: .*not finite"):
+        load(path)
+
+
+@pytest.mark.parametrize(
+    "array", [np.arange(4), np.zeros(4), np.zeros((0, 3)), np.array([["a"]]), np.array([[{}]], dtype=object)]
+)
+def test_other_arrays_are_refused(tmp_path: Path, array: np.ndarray[tuple[int, ...], np.dtype[np.generic]]) -> None:
+    np.save(tmp_path / "x.npy", array, allow_pickle=True)
+    (tmp_path / "x.vocab").write_text("a")
+    with pytest.raises(DataError, match="two-dimensional array of floats"):
+        load(tmp_path / "x.npy")

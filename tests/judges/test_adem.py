@@ -1,0 +1,110 @@
+"""Making a judge out of files; the command line tests see the rest (`tests/judges/test_adem_commands.py`)."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from dialeval.core.errors import SettingError
+from dialeval.io.ratings import read_ratings, row_digests
+from dialeval.judges import validation
+from dialeval.judges.adem import load, open_judge
+from dialeval.judges.validation import attack_files, make_judge, plain, some_rows
+from dialeval.metrics.encoder_files import find_encoder
+from judges.test_adem_commands import written
+from judges.tiny_judges import invented_ratings
+from tiny_encoder import write_encoder
+
+
+@pytest.fixture(autouse=True)
+def own_cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("DIALEVAL_CACHE", str(tmp_path / "cache"))
+
+
+def test_a_judge_knows_its_data_settings_and_encoder(tmp_path: Path) -> None:
+    encoder = write_encoder(tmp_path / "encoder")
+    rated = written(invented_ratings(60, sets=2), tmp_path / "rated.jsonl")
+    steps: list[tuple[int, int | None]] = []
+    made = make_judge(
+        [rated],
+        encoder=encoder,
+        tokens=32,
+        rank=2,
+        licences={"set1": "MIT"},
+        progress=lambda *step: steps.append(step),
+    )
+    assert steps == [(0, None), (1, 2), (2, 2)]
+    assert made.weights.facts["data"] == [
+        {"name": "set0", "rows": 30, "licence": "not stated"},
+        {"name": "set1", "rows": 30, "licence": "MIT"},
+    ]
+    assert made.weights.facts["settings"]["rank"] == 2
+    assert made.weights.encoder_digest == find_encoder(encoder).digest
+    again = load(made.weights.save(tmp_path / "judge"))
+    assert again.digest == made.weights.digest
+    assert list(again.facts) == ["data", "settings", "validation", "attacks", "trained_on"]
+    assert again.facts["trained_on"] == sorted(set(row_digests(read_ratings(rated))))
+    assert make_judge([rated], encoder=encoder, tokens=32, rank=2, validate=False).validation is None
+    attacks = attack_files(open_judge(tmp_path / "judge", encoder), [rated])
+    assert {each.name: each.rows for each in attacks} == dict.fromkeys((each.name for each in made.attacks), 60)
+
+
+def test_test_files_are_judged_and_not_learned_from(tmp_path: Path) -> None:
+    encoder = write_encoder(tmp_path / "encoder")
+    rated = written(invented_ratings(60, sets=2), tmp_path / "rated.jsonl")
+    other = written(invented_ratings(30, sets=1, seed=3), tmp_path / "other.jsonl")
+    rows = [{**json.loads(line), "dataset": "other"} for line in other.read_text().splitlines()]
+    other.write_text("".join(json.dumps(row) + "\n" for row in rows))
+    both = make_judge([rated], [other], encoder=encoder, tokens=32)
+    assert both.weights.digest == make_judge([rated], encoder=encoder, tokens=32, validate=False).weights.digest
+    assert both.validation is not None
+    assert list(both.validation.sets) == ["set0", "set1", "other"]
+    assert [each["name"] for each in both.weights.facts["data"]] == ["set0", "set1"]
+
+
+def test_numbers_in_the_file_are_rounded() -> None:
+    assert plain({"a": (0.123456, float("nan")), "b": [3, "x"]}) == {"a": [0.1235, None], "b": [3, "x"]}
+
+
+def test_attacked_are_some_rows_with_a_context_and_a_reference(monkeypatch: pytest.MonkeyPatch) -> None:
+    ratings = invented_ratings(12)
+    contexts = [[] if row < 2 else each for row, each in enumerate(ratings.contexts)]
+    references = [[] if row > 9 else each for row, each in enumerate(ratings.references)]
+    changed = replace(ratings, contexts=contexts, references=references)
+    assert some_rows(changed).responses == ratings.responses[2:10]
+    assert some_rows(replace(changed, contexts=[[]] * 12)).responses == ratings.responses, "no row has both"
+    monkeypatch.setattr(validation, "ATTACKED_ROWS", 5)
+    places = [ratings.responses.index(text) for text in some_rows(changed).responses]
+    assert len(places) == 5
+    assert places == sorted(set(places))
+    assert places == [ratings.responses.index(text) for text in some_rows(changed).responses], "drawn by a fixed seed"
+
+
+def test_settings_are_reported_by_the_names_that_people_read(tmp_path: Path) -> None:
+    encoder = write_encoder(tmp_path / "encoder")
+    rated = written(invented_ratings(40, sets=2), tmp_path / "rated.jsonl")
+    common = {
+        "quality": "overall",
+        "turns of the context": 3,
+        "encoder": find_encoder(encoder).name,
+        "encoder digest": find_encoder(encoder).digest,
+        "tokens of a text": 32,
+    }
+    adem, identity = (
+        make_judge([rated], encoder=encoder, tokens=32, kind=kind, strength=2.0, validate=False)
+        for kind in ("adem", "identity")
+    )
+    found, untrained = (each.weights.facts["settings"] for each in (adem, identity))
+    assert found == {"kind": "adem", **common, "strength": 2.0, "response strength": 100.0, "rank": 8}
+    assert untrained == {"kind": "identity", **common}
+    assert (adem.command, adem.title) == ("dialeval.adem.train(...)", "A judge of dialogue responses")
+
+
+def test_recipes_and_contexts_are_checked() -> None:
+    with pytest.raises(SettingError, match="one of adem, identity, paper, not 'odd'"):
+        make_judge([], kind="odd")
+    with pytest.raises(SettingError, match="at least one turn"):
+        make_judge([], turns=0)

@@ -1,0 +1,169 @@
+"""The command `adem`: train, score and attack with a tiny encoder; what a new user gets wrong."""
+
+from __future__ import annotations
+
+import json
+import sys
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner, Result
+
+from dialeval.cli.main import dialeval_command
+from dialeval.core.errors import DataError, NeedError, SettingError
+from dialeval.io.ratings import Ratings
+from judges.tiny_judges import invented_ratings
+from tiny_encoder import write_encoder
+
+
+def run(*arguments: object) -> Result:
+    done = CliRunner().invoke(dialeval_command, [str(argument) for argument in arguments], catch_exceptions=False)
+    assert done.exit_code == 0, done.output
+    return done
+
+
+def written(ratings: Ratings, path: Path) -> Path:
+    rows = zip(
+        ratings.datasets,
+        ratings.contexts,
+        ratings.responses,
+        ratings.references,
+        ratings.values["overall"],
+        strict=True,
+    )
+    lines = [
+        json.dumps({"dataset": name, "context": c, "response": said, "reference": r, "scores": value, "scale": [1, 5]})
+        for name, c, said, r, value in rows
+    ]
+    path.write_text("\n".join(lines) + "\n")
+    return path
+
+
+@pytest.fixture(scope="module")
+def place(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder with ratings, an encoder and a judge that was trained by the command."""
+    folder = tmp_path_factory.mktemp("adem")
+    write_encoder(folder / "encoder")
+    written(invented_ratings(120), folder / "rated.jsonl")
+    written(invented_ratings(60, sets=1, seed=5), folder / "other.jsonl")
+    text = (folder / "other.jsonl").read_text().replace('"set0"', '"other"')
+    (folder / "other.jsonl").write_text(text)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("DIALEVAL_CACHE", str(folder / "cache"))
+        run(*training(folder, "judge"), "--licence", "set0=MIT")
+    return folder
+
+
+def training(folder: Path, output: str) -> list[object]:
+    given = ["--ratings", folder / "rated.jsonl", "--test", folder / "other.jsonl", "--encoder", folder / "encoder"]
+    return ["adem", "train", *given, "-o", folder / output, "--strength", 3, "--tokens", 32]
+
+
+@pytest.fixture(autouse=True)
+def own_cache(place: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("DIALEVAL_CACHE", str(place / "cache"))
+
+
+def test_training_writes_a_judge_with_its_card_the_same_every_time(place: Path) -> None:
+    printed = run(*training(place, "again")).stdout
+    for name in ("judge.safetensors",):
+        assert (place / "again" / name).read_bytes() == (place / "judge" / name).read_bytes()
+    facts = json.loads((place / "judge" / "judge.json").read_text())
+    assert facts["data"][0] == {"name": "set0", "rows": 40, "licence": "MIT"}
+    assert facts["data"][1]["licence"] == "not stated"
+    assert set(facts["validation"]["sets"]) == {"set0", "set1", "set2", "other"}
+    assert {"identity", "adem", "bleu-4", "rouge-l", "length"} <= set(facts["validation"]["mean"])
+    assert "set1" in printed
+    card = (place / "judge" / "README.md").read_text()
+    for words in (
+        "| set0 | 40 | MIT |",
+        "## Results",
+        "## Weaknesses",
+        "words reversed",
+        "mean of sets with references",
+    ):
+        assert words in card
+
+
+def test_a_judge_is_not_corrected_by_the_ratings_that_it_learned_from(place: Path, tmp_path: Path) -> None:
+    judge = ["--judge", place / "judge", "--encoder", place / "encoder"]
+    for name, refused in (("rated.jsonl", True), ("other.jsonl", False)):
+        run("adem", "score", place / name, *judge, "-o", tmp_path / "run", "--force")
+        given = ["estimate", tmp_path / "run", "--human", place / name, "--by", "adem", "--as-if-random"]
+        if refused:
+            with pytest.raises(SettingError, match="rated rows, so that it says of them"):
+                run(*given)
+        else:
+            run(*given)
+
+
+def test_scoring_with_a_judge(place: Path) -> None:
+    rows = place / "other.jsonl"
+    judge = ["--judge", place / "judge", "--encoder", place / "encoder"]
+    done = run("adem", "score", rows, *judge, "-f", "json", "-o", place / "run")
+    found = json.loads(done.stdout)["systems"]["other"]["metrics"]["adem"]
+    assert (found["rows"], found["scored"]) == (60, 60)
+    assert 1 <= found["mean"] <= 5
+    assert "|judge:adem@" in found["signature"]
+    assert (place / "run" / "run.json").is_file()
+    with pytest.raises(SettingError, match="there is no encoder 'encoder'"):
+        run("adem", "score", rows, "--judge", place / "judge")
+
+
+def test_attacking_a_judge(place: Path) -> None:
+    judge = ["--judge", place / "judge", "--encoder", place / "encoder"]
+    found = json.loads(run("adem", "attack", place / "other.jsonl", *judge, "-f", "json").stdout)["attacks"]
+    assert {each["name"] for each in found} == {"reversed", "dull", "random", "context", "reference"}
+    shown = run("adem", "attack", *judge)
+    assert "reversed" in shown.stdout
+    assert "real responses get" in shown.stderr
+
+
+def test_what_goes_wrong_is_said(place: Path) -> None:
+    with pytest.raises(DataError, match="there is no such file"):
+        run("adem", "train", "--ratings", place / "none.jsonl", "--encoder", place / "encoder", "-o", place / "x")
+    with pytest.raises(DataError, match=r"judge\.json: cannot be read"):
+        run("adem", "score", place / "other.jsonl", "--judge", place)
+    (place / "bare.txt").write_text("hello\n")
+    with pytest.raises(NeedError, match="adem needs"):
+        run("adem", "score", place / "bare.txt", "--judge", place / "judge", "--encoder", place / "encoder")
+    assert CliRunner().invoke(dialeval_command, ["adem", "train"]).exit_code == 2
+
+
+def test_a_folder_that_cannot_be_written_is_found_before_the_training(place: Path) -> None:
+    (place / "file").write_text("")
+    with pytest.raises(DataError, match="cannot be written"):
+        run("adem", "train", "--ratings", place / "none.jsonl", "-o", place / "file" / "judge")
+
+
+def test_a_judge_that_nothing_was_left_out_for_says_so(place: Path) -> None:
+    written(invented_ratings(6, sets=1), place / "few.jsonl")
+    given = ["--ratings", place / "few.jsonl", "--encoder", place / "encoder", "--tokens", 32]
+    done = run("adem", "train", *given, "-o", place / "few")
+    assert "warning: too few rated rows" in done.stderr
+    assert "sets left out" not in done.stdout
+    assert "None: too few rated rows" in (place / "few" / "README.md").read_text()
+
+
+def test_a_set_of_equal_ratings_and_one_of_two_contexts_do_not_end_the_training(place: Path) -> None:
+    flat = invented_ratings(25, sets=1, seed=7)
+    flat.values["overall"][:] = 3.0
+    text = written(flat, place / "flat.jsonl").read_text().replace('"set0"', '"flat"')
+    (place / "flat.jsonl").write_text(text)
+    lines = written(invented_ratings(40, sets=1), place / "two.jsonl").read_text().splitlines()
+    rows = [{**json.loads(line), "context": [f"hello {number % 2}"]} for number, line in enumerate(lines)]
+    (place / "two.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
+    given = ["--encoder", place / "encoder", "--tokens", 32]
+    for files in (["flat.jsonl", "other.jsonl"], ["two.jsonl"]):
+        done = run("adem", "train", "--ratings", *(place / file for file in files), *given, "-o", place / "odd")
+        assert "sets left out" in done.stdout
+
+
+def test_what_is_not_installed_is_named(place: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    given = ["--encoder", place / "encoder", "--tokens", 32, "--no-validate", "--kind", "paper"]
+    monkeypatch.setitem(sys.modules, "dialeval.judges.trainer", None)
+    with pytest.raises(SettingError, match="needs PyTorch; run: pip install"):
+        run("adem", "train", "--ratings", place / "other.jsonl", *given, "-o", place / "x")
+    monkeypatch.setattr("dialeval.metrics.encoder_files.find_spec", lambda _: None)
+    with pytest.raises(SettingError, match="needs tokenizers and safetensors; run: pip install"):
+        run("adem", "attack")

@@ -1,0 +1,87 @@
+"""Attacks: what is said instead, and what is reported."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from dialeval.core.arrays import Floats
+from dialeval.core.errors import SettingError
+from dialeval.judges.adem import Texts
+from dialeval.judges.attack import ATTACKS, _replacements, attack
+from judges.tiny_judges import invented_ratings, tiny_judge
+
+
+def test_attacks(tmp_path: Path) -> None:
+    judge = tiny_judge(tmp_path / "e")
+    ratings = invented_ratings(40)
+    found = {each.name: each for each in attack(judge, ratings.contexts, ratings.responses, ratings.references)}
+    assert list(found) == list(ATTACKS)
+    assert all(each.rows == 40 for each in found.values())
+    real = judge.score(ratings.contexts, ratings.responses, ratings.references)
+    turned = [" ".join(reversed(text.split())) for text in ratings.responses]
+    other = judge.score(ratings.contexts, turned, ratings.references)
+    each = found["reversed"]
+    assert each.real == pytest.approx(real.mean())
+    assert each.mean == pytest.approx(other.mean())
+    assert each.not_worse == pytest.approx((other >= real).mean())
+    assert each.correlation == pytest.approx(np.corrcoef(real, other)[0, 1])
+    bare = {each.name for each in attack(judge, ratings.contexts, ["word"] * 40, [[]] * 40)}
+    assert bare == {"dull", "context"}, "what cannot be tried is left out"
+    unasked = {each.name for each in attack(judge, [[]] * 40, ratings.responses, ratings.references)}
+    assert unasked == {"reversed", "dull", "random", "reference"}
+    with pytest.raises(SettingError, match="no row has a context or a reference"):
+        attack(judge, [[]] * 40, ratings.responses, [[]] * 40)
+
+
+def test_what_is_said_instead() -> None:
+    contexts, responses = [["a b"], ["c"], [], ["c"]], ["one two three", "one two", "one", ""]
+    said = _replacements(contexts, responses, [["x", "y"], [], ["z"], []], seed=0)
+    assert list(said) == list(ATTACKS)
+    assert said["reversed"] == ["three two one", "two one", None, None], "one word has no other order"
+    assert said["dull"] == ["i do not know ."] * 4
+    assert said["context"] == ["a b", "c", None, "c"]
+    assert said["reference"] == ["x", None, "z", None]
+    assert said["random"][1] in {"one two three", "one"}, "never an answer to the same context"
+    assert _replacements([["c"]] * 4, responses, [[]] * 4, seed=0)["random"] == [None] * 4
+
+
+class Lengths:
+    """A judge that likes long responses and many references, and remembers what it was asked."""
+
+    def __init__(self) -> None:
+        self.asked: list[tuple[str, tuple[str, ...]]] = []
+
+    def score(self, contexts: Texts, responses: Sequence[str], references: Texts) -> Floats:
+        self.asked += [(text, tuple(others)) for text, others in zip(responses, references, strict=True)]
+        return np.array([len(text) + len(others) for text, others in zip(responses, references, strict=True)], float)
+
+
+def test_the_reference_is_judged_by_the_other_ones_if_there_are_such() -> None:
+    references = [["x", "y", "x", "z"], ["x"], ["x", "x"], []]
+    judge: Any = Lengths()
+    found = {each.name: each for each in attack(judge, [["c"]] * 4, ["a", "bb", "ccc", "d"], references)}
+    assert judge.asked[-3:] == [("x", ("y", "z")), ("x", ("x",)), ("x", ("x", "x"))]
+    each = found["reference"]
+    assert (each.rows, each.real, each.mean) == (3, (5 + 3 + 5) / 3, (3 + 2 + 3) / 3)
+    assert each.not_worse == 0
+
+
+def test_an_attack_with_the_same_score_is_not_worse() -> None:
+    judge: Any = Lengths()
+    found = {each.name: each for each in attack(judge, [["abc"], ["de"], ["f"]], ["123", "45", "7"], [[]] * 3)}
+    assert found["context"].not_worse == 1
+    assert found["context"].correlation == pytest.approx(1)
+    assert np.isnan(found["dull"].correlation), "one score for all of them"
+
+
+def test_another_answer_is_never_the_same_text() -> None:
+    contexts, responses = [[str(row)] for row in range(30)], ["yes", "no", "yes"] * 10
+    said = _replacements(contexts, responses, [[]] * 30, seed=1)["random"]
+    assert None not in said
+    assert all(text != own for text, own in zip(said, responses, strict=True))
+    assert said == _replacements(contexts, responses, [[]] * 30, seed=1)["random"]

@@ -1,0 +1,74 @@
+"""The cross-encoder in NumPy: equal to PyTorch's, and the same for a pair whatever it is read with."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from dialeval.judges.cross_encoder import CrossEncoder, PairTokenizer, rated_pairs
+from dialeval.metrics.encoder_files import EncoderFiles, find_encoder
+from judges.tiny_judges import SHAPE, tiny_changes
+from tiny_encoder import WORDS, write_encoder
+
+CONTEXTS = [["hello there", "how are you ?"], ["the cat"], ["a dog sat on the mat ."] * 4, ["i am fine"], ["you ?"]]
+RESPONSES = ["i am fine .", "", "do not know " * 9, "fine", "the cats sat on a mat"]
+
+
+@pytest.fixture
+def files(tmp_path: Path) -> EncoderFiles:
+    return find_encoder(write_encoder(tmp_path))
+
+
+def test_it_says_what_pytorch_says(files: EncoderFiles) -> None:
+    pytest.importorskip("torch")
+    from dialeval.judges.candidates import Corpus
+    from dialeval.judges.cross_training import CrossModel, predict_heads
+
+    changes, tokenizer = tiny_changes(files.folder), PairTokenizer(files)
+    model = CrossModel(files)
+    model.load(changes)
+    pairs = rated_pairs(tokenizer, CONTEXTS, RESPONSES)
+    corpus = Corpus(pairs, SHAPE, (tokenizer.first, tokenizer.end), tokenizer.continuations(), "cpu")
+    expected = predict_heads(model, corpus, np.arange(len(pairs)))
+    np.testing.assert_allclose(CrossEncoder(files, changes, SHAPE).heads(CONTEXTS, RESPONSES), expected, atol=2e-5)
+
+
+def test_what_is_said_of_a_pair_does_not_depend_on_its_neighbors(files: EncoderFiles) -> None:
+    reader = CrossEncoder(files, tiny_changes(files.folder), SHAPE)
+    together = reader.heads(CONTEXTS * 9, RESPONSES * 9)
+    assert np.unique(together[:5], axis=0).shape == (5, 9)
+    for row in range(5):
+        np.testing.assert_array_equal(reader.heads(CONTEXTS[row : row + 1], RESPONSES[row : row + 1])[0], together[row])
+        np.testing.assert_array_equal(together[row + 35], together[row])
+
+
+def test_nor_on_a_processor_whose_products_depend_on_the_place_of_a_row() -> None:
+    own = f"{__file__}::{test_what_is_said_of_a_pair_does_not_depend_on_its_neighbors.__name__}"
+    command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", own]
+    environment = {**os.environ, "OPENBLAS_CORETYPE": "HASWELL"}
+    done = subprocess.run(command, capture_output=True, text=True, env=environment, check=False)
+    assert "1 passed" in done.stdout, done.stdout
+
+
+def test_of_a_long_pair_the_end_of_the_context_and_the_beginning_of_the_response_count(files: EncoderFiles) -> None:
+    reader = CrossEncoder(files, tiny_changes(files.folder), SHAPE)
+    pairs = rated_pairs(PairTokenizer(files), CONTEXTS, RESPONSES)
+    ids, said = reader.sequence(pairs, 2)
+    pieces = [WORDS[piece] for piece in ids]
+    assert (len(pieces), said) == (SHAPE.context_tokens + SHAPE.response_tokens, SHAPE.response_tokens)
+    assert pieces[:9] == ["[CLS]", *["dog", "sat", "on", "the", "mat", "."], "[SEP]", "a"]
+    assert pieces[24:] == [*("do not know " * 5).split(), "[SEP]"]
+    np.testing.assert_array_equal(
+        reader.heads(CONTEXTS[2:3], RESPONSES[2:3]), reader.heads([["hello", *CONTEXTS[2]]], [RESPONSES[2] + "cat"])
+    )
+
+
+def test_the_parts_of_a_pair_are_told_apart(files: EncoderFiles) -> None:
+    reader = CrossEncoder(files, tiny_changes(files.folder), SHAPE)
+    one, other = reader.heads([["the cat", "a dog"], ["the cat"]], ["fine", "a dog"])
+    assert not np.allclose(one, other)

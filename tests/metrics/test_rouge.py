@@ -1,0 +1,93 @@
+"""ROUGE-L against the definition in plain Python, with rapidfuzz for the longest common subsequence."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from rapidfuzz.distance import LCSseq
+
+from dialeval.core.errors import SettingError
+from dialeval.metrics.registry import registry
+from dialeval.metrics.rouge import RougeL, longest_common
+from dialeval.text.tokenizers import tokenize
+from dialeval.text.vocabulary import Vocabulary
+from metrics.test_bleu import batch_of
+
+texts = st.lists(st.sampled_from("abcd"), max_size=9).map(" ".join)
+long_texts = st.lists(st.sampled_from("abcdef"), max_size=200).map(" ".join)
+
+
+def lcs(one: list[str], other: list[str]) -> int:
+    """The textbook table, row by row."""
+    row = [0] * (len(other) + 1)
+    for word in one:
+        above = row
+        row = [0]
+        for place, there in enumerate(other):
+            row.append(above[place] + 1 if word == there else max(row[place], above[place + 1]))
+    return row[-1]
+
+
+def rouge_l(response: str, references: list[str], beta: float) -> float:
+    """As coco-caption computes it, for texts that are not empty."""
+    here, there = response.split(), [reference.split() for reference in references]
+    if not here:
+        return 0.0
+    precision = max(lcs(here, reference) / len(here) for reference in there)
+    recall = max(lcs(here, reference) / len(reference) if reference else 0.0 for reference in there)
+    if not precision or not recall:
+        return 0.0
+    return (1 + beta**2) * precision * recall / (recall + beta**2 * precision)
+
+
+@given(
+    rows=st.lists(st.tuples(texts, st.lists(texts, min_size=1, max_size=3)), min_size=1),
+    beta=st.sampled_from([0.0, 1.0, 1.2]),
+)
+def test_it_is_the_definition(rows: list[tuple[str, list[str]]], beta: float) -> None:
+    batch = batch_of([response for response, _ in rows], [references for _, references in rows])
+    expected = [rouge_l(response, references, beta) for response, references in rows]
+    np.testing.assert_allclose(RougeL(beta=beta).score(batch), expected, rtol=1e-14)
+
+
+@given(rows=st.lists(st.tuples(long_texts, st.lists(long_texts, max_size=2)), max_size=3))
+def test_longest_common_subsequences_of_any_length(rows: list[tuple[str, list[str]]]) -> None:
+    batch = batch_of([response for response, _ in rows], [references for _, references in rows])
+    vocabulary = Vocabulary()
+    lists = batch.lists(next(need for need in batch.columns if need.value == "reference"))
+    responses = tokenize(batch.texts(next(iter(batch.columns))), vocabulary)
+    found = longest_common(responses, tokenize(lists.values, vocabulary), lists.offsets)
+    pairs = [(response.split(), text.split()) for response, references in rows for text in references]
+    assert found.tolist() == [LCSseq.similarity(one, other) for one, other in pairs]
+    assert found.tolist() == [lcs(one, other) for one, other in pairs]
+
+
+@pytest.mark.parametrize("length", [63, 64, 65, 128, 2000])
+def test_whole_blocks_and_one_more(length: int) -> None:
+    words = [str(number) for number in range(length)]
+    same, turned = " ".join(words), " ".join(reversed(words))
+    values = RougeL(beta=1).score(batch_of([same] * 3, [[same], [turned], [f"{words[-1]} behind"]]))
+    assert values[0] == 1
+    assert values[1] == pytest.approx(1 / length)
+    assert values[2] == pytest.approx(2 / (length + 2)), "the last word, alone in a block, is found"
+
+
+def test_precision_and_recall_take_the_best_reference_each() -> None:
+    value = RougeL(beta=1).score(batch_of(["a b c"], [["a", "a b c d e f"]]))[0]
+    assert value == 1  # precision of the second, recall of the first
+
+
+def test_what_cannot_be_scored() -> None:
+    values = RougeL().score(batch_of(["", "a", "a", "", "a b"], [["a"], [""], [], [""], ["", "a"]]))
+    np.testing.assert_allclose(values, [0, 0, np.nan, 0, rouge_l("a b", ["a"], 1.2)], rtol=1e-14)
+
+
+def test_names_and_settings() -> None:
+    assert str(RougeL()) == "rouge-l"
+    assert registry().parse("rouge(beta=1.0)") == RougeL(beta=1)
+    with pytest.raises(SettingError, match="beta=-1"):
+        RougeL(beta=-1)
+    with pytest.raises(SettingError, match="tokenizer"):
+        RougeL(tokenizer="none")  # type: ignore[arg-type]

@@ -1,0 +1,255 @@
+"""Estimates from ratings and a judge: equal to the textbook where there is one, and never worse than ratings alone."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from dialeval.core.errors import SettingError
+from dialeval.stats.intervals import t_factor
+from dialeval.stats.prediction_powered import RatedSystem, combine_judges, estimate_mean
+
+
+def drawn(
+    rows: int = 400, n: int = 100, r: float = 0.8, seed: int = 1, dialogues: int | None = None, mean: float = 3.0
+) -> tuple[RatedSystem, np.ndarray]:
+    """Rows of which some are rated at random, and what people would say of all."""
+    rng = np.random.default_rng(seed)
+    people = mean + rng.normal(size=rows)
+    judge = r * (people - mean) + math.sqrt(1 - r * r) * rng.normal(size=rows)
+    taken = rng.permutation(rows) < n
+    dialogue = np.arange(rows) if dialogues is None else np.sort(rng.integers(dialogues, size=rows))
+    made = RatedSystem(
+        np.where(taken, people, np.nan),
+        judge[:, None],
+        np.full(rows, n / rows),
+        np.zeros(rows, np.int64),
+        np.arange(rows),
+        dialogue,
+    )
+    return made, people
+
+
+def test_ratings_alone_are_students_interval() -> None:
+    system, people = drawn()
+    found = estimate_mean(replace(system, judges=np.zeros((400, 0))))
+    rated = people[system.rated]
+    error = rated.std(ddof=1) / 10
+    assert found.value == found.alone == pytest.approx(rated.mean())
+    assert found.error == pytest.approx(error)
+    half = t_factor(0.95, 99) * error
+    assert found.interval == pytest.approx((rated.mean() - half, rated.mean() + half))
+    assert (found.ratings, found.clusters) == (100, 100)
+    assert found.freedom == pytest.approx(99)
+
+
+def test_of_the_run_ratings_alone_are_sampled_without_replacement() -> None:
+    system, people = drawn()
+    found = estimate_mean(system, target="run")
+    assert found.alone_error == pytest.approx(people[system.rated].std(ddof=1) / 10 * math.sqrt(1 - 100 / 400))
+
+
+def test_ratings_of_all_rows_leave_nothing_open_of_the_run() -> None:
+    system, people = drawn(n=400)
+    found = estimate_mean(system, target="run")
+    assert found.value == pytest.approx(people.mean())
+    assert found.error == 0
+    assert estimate_mean(system).error == pytest.approx(people.std(ddof=1) / 20, rel=0.01)
+
+
+def test_the_estimate_is_that_of_ppi() -> None:
+    """Independent rows: the formula of the PPI++ paper, with the mean over all rows."""
+    system, people = drawn()
+    judge, rated = system.judges[:, 0], system.rated
+    found = estimate_mean(system)
+    (factor,) = found.factors
+    assert found.value == pytest.approx(people[rated].mean() - factor * (judge[rated].mean() - judge.mean()))
+    slope = np.cov(people[rated], judge[rated])[0, 1] / np.var(judge[rated], ddof=1)
+    assert factor == pytest.approx(slope, rel=0.12)  # by the variance in the rated rows and in all rows together
+    residual = people[rated] - slope * judge[rated]
+    variance = residual.var(ddof=2) / 100 * (1 - 100 / 400) + people[rated].var(ddof=1) / 400
+    assert found.error**2 == pytest.approx(variance, rel=0.05)
+
+
+@pytest.mark.parametrize("r", [0.0, 0.3, 0.6, 0.9])
+def test_the_width_is_that_of_the_formula(r: float) -> None:
+    ratios = []
+    for seed in range(60):
+        system, _ = drawn(rows=1000, n=100, r=r, seed=seed)
+        found = estimate_mean(system)
+        ratios.append((found.error / found.alone_error) ** 2)
+    assert math.sqrt(np.mean(ratios)) == pytest.approx(math.sqrt(1 - r * r * 0.9), rel=0.03)
+
+
+def test_a_judge_that_is_worth_nothing_costs_nothing() -> None:
+    constant, _ = drawn()
+    constant = replace(constant, judges=np.full((400, 1), 0.1) * 3)
+    found = estimate_mean(constant)
+    assert found.factors == (0.0,)
+    assert found.interval == found.alone_interval
+    assert found.effective_ratings == found.ratings
+    widths = [estimate_mean(drawn(r=0.0, seed=seed)[0]) for seed in range(40)]
+    assert np.mean([each.error / each.alone_error for each in widths]) < 1.01
+    assert max(each.error / each.alone_error for each in widths) < 1.02
+
+
+def test_a_judge_that_is_biased_and_on_another_scale_is_as_good() -> None:
+    system, _ = drawn()
+    other = replace(system, judges=1000 - 50 * system.judges)
+    assert estimate_mean(other).interval == pytest.approx(estimate_mean(system).interval)
+
+
+def test_what_the_judge_was_worth() -> None:
+    system, _ = drawn(rows=2000, r=0.9)
+    found = estimate_mean(system)
+    assert found.effective_ratings == pytest.approx(100 * (found.alone_error / found.error) ** 2)
+    assert 300 < found.effective_ratings < 600
+    perfect = replace(system, judges=np.where(np.isnan(system.people), 3.0, system.people)[:, None])
+    assert estimate_mean(replace(perfect, people=perfect.judges[:, 0])).effective_ratings <= 2000
+
+
+def test_rows_that_the_judge_cannot_score_have_its_mean() -> None:
+    system, _ = drawn()
+    gaps = system.judges.copy()
+    gaps[::7] = np.nan
+    mean = np.nanmean(gaps)
+    filled = np.where(np.isnan(gaps), mean, gaps)
+    assert estimate_mean(replace(system, judges=gaps)).value == pytest.approx(
+        estimate_mean(replace(system, judges=filled)).value
+    )
+
+
+def test_turns_of_a_dialogue_count_together() -> None:
+    system, _ = drawn(dialogues=40)
+    # Ratings of a dialogue that are all the same say no more than one of them.
+    same = np.repeat(np.random.default_rng(3).normal(size=40), 10)
+    by_dialogue = replace(
+        system, people=same, judges=np.zeros((400, 0)), dialogue=np.repeat(np.arange(40), 10), probability=np.ones(400)
+    )
+    found = estimate_mean(by_dialogue)
+    assert found.error == pytest.approx(same[::10].std(ddof=1) / math.sqrt(40))
+    assert found.freedom == pytest.approx(39)
+    assert estimate_mean(by_dialogue, target="run").error == 0
+
+
+def test_strata_count_by_their_share_of_all_rows() -> None:
+    rng = np.random.default_rng(4)
+    stratum = np.repeat([0, 1], [300, 100])
+    people = np.where(stratum == 0, 1.0, 5.0) + 0.1 * rng.normal(size=400)
+    taken = np.zeros(400, bool)
+    taken[:20] = taken[300:320] = True
+    system = RatedSystem(
+        np.where(taken, people, np.nan),
+        np.zeros((400, 0)),
+        np.where(stratum == 0, 20 / 300, 20 / 100),
+        stratum,
+        np.arange(400),
+        np.arange(400),
+    )
+    found = estimate_mean(system, target="run")
+    first, second = people[:20], people[300:320]
+    assert found.value == pytest.approx(0.75 * first.mean() + 0.25 * second.mean())
+    variance = 0.75**2 * first.var(ddof=1) / 20 * (1 - 20 / 300) + 0.25**2 * second.var(ddof=1) / 20 * (1 - 20 / 100)
+    assert found.error**2 == pytest.approx(variance)
+    assert found.freedom == pytest.approx(40**2 / (20 * 0.75**2 + 20 * 0.25**2) / 4 - 2)
+    # Over other dialogues, which strata they fall into is chance as well.
+    assert estimate_mean(system).error ** 2 == pytest.approx(variance + people.var() / 400, rel=0.1)
+    with pytest.raises(SettingError, match="a stratum has no rating"):
+        estimate_mean(replace(system, people=np.where(stratum == 0, system.people, np.nan)))
+
+
+def test_unequal_probabilities_are_made_up_for() -> None:
+    rng = np.random.default_rng(5)
+    rows = 3000
+    people = rng.normal(size=rows) + np.linspace(0, 4, rows)
+    probability = np.linspace(0.02, 0.2, rows)
+    values = []
+    for _ in range(200):
+        taken = rng.random(rows) < probability
+        nothing = np.zeros((rows, 0))
+        made = RatedSystem(
+            np.where(taken, people, np.nan), nothing, probability, np.zeros(rows, int), np.arange(rows), np.arange(rows)
+        )
+        values.append(estimate_mean(made, target="run"))
+    assert np.mean([each.value for each in values]) == pytest.approx(people.mean(), abs=0.02)
+    spread = np.std([each.value for each in values])
+    assert np.mean([each.error for each in values]) == pytest.approx(spread, rel=0.12)
+
+
+def test_a_difference_on_the_same_contexts_is_paired() -> None:
+    rng = np.random.default_rng(6)
+    hard = 3 * rng.normal(size=400)
+    taken = rng.permutation(400) < 100
+    systems = []
+    for mean in (3.0, 3.5):
+        people = mean + hard + 0.3 * rng.normal(size=400)
+        judge = hard + rng.normal(size=400)
+        systems.append(
+            RatedSystem(
+                np.where(taken, people, np.nan),
+                judge[:, None],
+                np.full(400, 0.25),
+                np.zeros(400, int),
+                np.arange(400),
+                np.arange(400),
+            )
+        )
+    first, second = systems
+    for target in ("dialogues", "run"):
+        found = estimate_mean(second, first, target=target)
+        rated = (second.people - first.people)[first.rated]
+        left = 1 - 0.25 * (target == "run")
+        assert found.alone == pytest.approx(rated.mean())
+        assert found.alone_error == pytest.approx(rated.std(ddof=1) / 10 * math.sqrt(left))
+        # What is hard cancels already: the judge must not bring it back.
+        assert found.error < 1.03 * found.alone_error
+        assert found.value == pytest.approx(0.5, abs=0.15)
+        assert found.p < 1e-6
+
+
+def test_several_judges_are_combined_by_what_other_dialogues_say() -> None:
+    rng = np.random.default_rng(7)
+    rows = 2000
+    parts = rng.normal(size=(rows, 2))
+    people = parts.sum(axis=1) + 0.3 * rng.normal(size=rows)
+    taken = rng.permutation(rows) < 200
+    noise = rng.normal(size=(rows, 1))
+    made = RatedSystem(
+        np.where(taken, people, np.nan),
+        np.column_stack([parts, noise]),
+        np.full(rows, 0.1),
+        np.zeros(rows, int),
+        np.arange(rows),
+        np.repeat(np.arange(rows // 2), 2),
+    )
+    (one,) = combine_judges([made], seed=1)
+    both = estimate_mean(replace(made, judges=one))
+    single = estimate_mean(replace(made, judges=parts[:, :1]))
+    assert both.error < 0.7 * single.error
+    assert np.corrcoef(one[:, 0], people)[0, 1] > 0.9
+    # A rating is never predicted by itself: the fit to noise alone must not look good.
+    (nothing,) = combine_judges([replace(made, judges=rng.normal(size=(rows, 20)))], seed=1)
+    useless = estimate_mean(replace(made, judges=nothing))
+    assert useless.error > 0.97 * useless.alone_error
+
+
+def test_one_dialogue_has_no_interval() -> None:
+    system, _ = drawn(rows=10, n=5)
+    found = estimate_mean(replace(system, dialogue=np.zeros(10, np.int64)))
+    assert math.isnan(found.error)
+    assert math.isnan(found.interval[0])
+    with pytest.raises(SettingError, match="no row"):
+        estimate_mean(replace(system, people=np.full(10, np.nan)))
+
+
+def test_what_was_not_answered_is_taken_for_chance() -> None:
+    system, _ = drawn()
+    kept = system.people.copy()
+    kept[system.rated[:50]] = np.nan
+    found = estimate_mean(replace(system, people=kept, answered={0: 0.5}), target="run")
+    rated = kept[~np.isnan(kept)]
+    assert found.alone == pytest.approx(rated.mean())
+    assert found.alone_error == pytest.approx(rated.std(ddof=1) / math.sqrt(50) * math.sqrt(1 - 50 / 400))

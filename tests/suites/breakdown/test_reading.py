@@ -1,0 +1,257 @@
+"""Reading the challenge's data: annotated turns, the labels of detectors for them, and what was said."""
+
+from __future__ import annotations
+
+import gzip
+import json
+import tarfile
+import tempfile
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import event, given, settings
+from hypothesis import strategies as st
+
+from dialeval.core.batch import Need
+from dialeval.core.errors import DataError, SettingError
+from dialeval.core.rowtable import NO_TURN
+from dialeval.suites.breakdown.documents import Findings
+from dialeval.suites.breakdown.reading import Utterance, read, read_chats, read_logs
+from golden import mutations
+from suites.breakdown.challenge import SAMPLE, by_the_original, faults, labeled, log, matrix, write
+
+
+def test_annotated_turns_become_rows() -> None:
+    found = read([log()], [labeled()])
+    assert matrix(found).tolist() == [[0.0, 0.7, 0.2, 0.1], [2.0, 0.0, 0.0, 1.0]]
+    assert matrix(found, Need.ANNOTATIONS).tolist() == [[2.0, 1.0, 0.0], [0.0, 0.0, 3.0]]
+    rows = found.systems[0]
+    assert (rows.system, rows.turns.tolist()) == ("labels", [2, 4])  # type: ignore[union-attr]
+    assert list(rows.dialogues or []) == ["d1", "d1"]
+    assert found.warnings == []
+
+
+def test_names_of_detectors() -> None:
+    found = read([log()], {"mine": [labeled()], "theirs": [labeled()]})
+    assert [rows.system for rows in found.systems] == ["mine", "theirs"]
+    both = faults(SAMPLE / "data", [SAMPLE / "keywords", SAMPLE / "keywords"])
+    assert "the detector 'keywords' is also in" in both[0]
+    assert "cannot read labels from int" in faults([log()], 5)[0]
+    assert "holds no dialogue" in faults([], [labeled()])[0]
+    assert "labels: name no detector" in faults([log()], {}, lenient=True)[0]
+    assert "cannot read annotated dialogues from dict" in faults(log(), [labeled()])[0]
+
+
+@given(st.data())
+@settings(max_examples=300)
+def test_by_position_and_lenient_all_that_the_original_evaluates_is_read_as_it_reads_it(data: Any) -> None:
+    dialogue, labels = log(), labeled()
+    if data.draw(st.booleans()):
+        dialogue = data.draw(mutations.document(dialogue))
+    if data.draw(st.booleans()):
+        labels = data.draw(mutations.document(labels))
+    try:
+        expected = by_the_original(dialogue, labels)
+    except (KeyError, IndexError, TypeError, ValueError, OverflowError, AssertionError):
+        event("the original ends")
+        expected = None
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        write(folder, "d1.log.json", dialogue)
+        write(folder, f"{dialogue['dialogue-id'] if expected is not None else 'd1'}.labels.json", labels)
+        try:
+            found = read(folder, folder, match="position", lenient=True)
+        except DataError:
+            assert expected is None  # a fault, never anything else
+            return
+    if expected is not None:
+        assert matrix(found, Need.ANNOTATIONS).tolist() == [counts for counts, _ in expected]
+        np.testing.assert_array_equal(matrix(found), np.reshape([row for _, row in expected], (-1, 4)))
+
+
+def test_faults_of_the_dialogues(tmp_path: Path) -> None:
+    data = tmp_path / "data"
+    bad = log("d1")
+    del bad["turns"][0]["annotations"]
+    write(data, "a.log.json", bad)
+    write(data, "b.log.json", "[]")
+    write(data, "c.log.json", log("d3", (2, "??")))
+    write(data, "d.log.json", log("d4"))
+    write(data, "e.log.json", log("d4"))
+    write(data, "f.log.json", {**log(), "dialogue-id": 5})
+    found = faults(data, [labeled("d3", (2, "O", (1, 0, 0))), labeled("d4")])
+    for what in (
+        "is no dialogue of the challenge: Object missing required field `annotations` - at `$.turns[0]`",
+        "is no dialogue of the challenge: Expected `object`, got `array`",
+        "turn 2: no annotation is O, T or X",
+        "is also in",
+        "is no dialogue of the challenge: Expected `str`, got `int` - at `$.dialogue-id`",
+    ):
+        assert any(what in fault for fault in found), what
+    lenient = read(data, [labeled("d3", (2, "O", (1, 0, 0))), labeled("d4")], lenient=True)
+    assert lenient.annotated.dialogues == ["d3", "d4", "d4"]
+
+
+def test_turns_that_only_the_original_takes_are_faults_unless_reading_is_lenient() -> None:
+    dialogue = log("d1", (0, "OOT"), (2, "XXX"), (4, "T"), (6, "OT"))
+    dialogue["turns"][0]["speaker"] = "B"
+    dialogue["turns"][1]["turn-index"] = "2"
+    dialogue["turns"][2]["speaker"] = None
+    dialogue["turns"][3]["speaker"] = "U"
+    entries = [(index, "O", (1, 0, 0)) for index in (0, 2, 4)]
+    found = faults([dialogue], [labeled("d1", *entries)], match="position")
+    assert [fault.split(": ", 1)[1].partition(";")[0] for fault in found] == [
+        "turn 1 of the list: the turn-index is no whole number from 0 on",
+        "turns 0, 2 of the list: the speaker is neither S nor U",
+    ]
+    lenient = read([dialogue], [labeled("d1", *entries)], match="position", lenient=True)
+    assert lenient.annotated.turns.tolist() == [0, NO_TURN, 4]
+    assert lenient.annotated.counts.tolist() == [[2, 1, 0], [0, 0, 3], [0, 1, 0]]
+    assert matrix(lenient)[:, 0].tolist() == [0.0, 0.0, 0.0]
+    assert "annotated turns of another speaker: in 1 file (2 turns); counted as the system's" in lenient.warnings
+
+
+def test_what_the_user_said_needs_no_annotations() -> None:
+    dialogue = log()
+    del dialogue["turns"][-1]["annotations"]
+    assert read([dialogue], [labeled()]).warnings == []
+    dialogue["turns"][-1]["annotations"] = [{"breakdown": {}}, 5]
+    assert read([dialogue], [labeled()]).annotated.turns.tolist() == [2, 4]
+
+
+def test_an_id_that_is_no_text_is_a_fault() -> None:
+    assert "the dialogue-id holds half a character" in faults([log("\ud800"), log()], [labeled()])[0]
+
+
+def test_labels_for_unannotated_turns_shift_nothing_unless_matched_by_position() -> None:
+    labels = labeled("d1", (0, "T", (0, 1, 0)), (2, "O", (1, 0, 0)), (4, "X", (0, 0, 1)))
+    found = read([log()], [labels])
+    assert matrix(found)[:, 0].tolist() == [0.0, 2.0]
+    assert "MATCHING MATTERS" in found.warnings[0]
+    assert "entries that belong to no annotated turn: 1;" in found.warnings[1]
+    shifted = read([log()], [labels], match="position")
+    assert matrix(shifted)[:, 0].tolist() == [1.0, 0.0]
+    assert "Leave --match position out" in shifted.warnings[0]
+    with pytest.raises(SettingError, match="by turn-index or by position"):
+        read([log()], [labels], match="name")  # type: ignore[arg-type]
+
+
+def test_every_fault_of_every_file_at_once(tmp_path: Path) -> None:
+    data, labels = tmp_path / "data", tmp_path / "labels"
+    good = labeled()["turns"]
+    for number in range(1, 11):
+        write(data, f"d{number}.log.json", log(f"d{number}"))
+    write(labels, "d1.labels.json", labeled("d2"))
+    write(labels, "d2.labels.json", {"dialogue-id": "d2", "turns": good[:1]})
+    write(labels, "d3.labels.json", labeled("d3", (2, "o", (1, 0, 0)), (4, "X", (0.9, 0.9, 0.9))))
+    write(labels, "d4.labels.json", labeled("d4", (2, "O", (-0.5, 1, 0.5)), (4, "X", (float("nan"), 0, 1))))
+    write(labels, "d5.labels.json", "{broken")
+    write(labels, "d6.labels.json", {"dialogue-id": "d6", "turns": [*good, good[0]]})
+    write(labels, "d7.labels.json", labeled("d7", (2, "O", ("a", 0, 1)), (4, "X", (0, 0, 1))))
+    write(labels, "d8.labels.json", {"dialogue-id": "d8", "turns": [{"turn-index": 2, "labels": []}, good[1]]})
+    write(labels, "d9.labels.json", "[" * 100_000)
+    found = faults(data, labels)
+    expected = [
+        ("d1", "holds the labels of the dialogue 'd2', not 'd1'"),
+        ("d2", "turn 4: no labels (1 entries for 2 annotated turns)"),
+        ("d5", "not JSON"),
+        ("d6", "turn 2: labels more than once"),
+        ("d8", "entry 0: no labels"),
+        ("d9", "not JSON"),
+        ("labels", "there are no labels for the dialogue 'd10'"),
+        ("d3", "turn 2: the label is none of O, T and X"),
+        ("d4", "turns 2, 4: a probability is below 0 or not finite (first: -0.5, 1, 0.5)"),
+        ("d7", "turn 2: a probability is below 0 or not finite"),
+        ("d3", "turn 4: the probabilities do not add up to 1 (first: 0.9, 0.9, 0.9)"),
+    ]
+    assert len(found) == len(expected)
+    for place, what in expected:
+        assert any(what in fault and place in fault.split(": ")[0] for fault in found), what
+    lenient = read(data, labels, lenient=True)
+    assert len(lenient.warnings) >= 9
+    assert "labels other than O, T, X: in 1 file (1 turn); counted as wrong" in lenient.warnings
+    codes = matrix(lenient)[:, 0].reshape(-1, 2)
+    by_name = dict(zip(lenient.annotated.dialogues, codes.tolist(), strict=True))
+    assert by_name["d1"] == [0.0, 2.0]
+    assert by_name["d3"] == [3.0, 2.0]
+    assert by_name["d2"][0] == 0.0
+    assert np.isnan(by_name["d2"][1])
+    assert all(np.isnan(by_name[name]).all() for name in ("d5", "d9", "d10"))
+
+
+def test_of_several_labels_the_first_counts_whatever_the_others_are() -> None:
+    labels = labeled()
+    labels["turns"][0]["labels"] += [None, {"breakdown": "X"}]
+    labels["turns"].append("no entry")
+    labels["\ud800"] = labels["turns"][1]["\ud800"] = labels["turns"][1]["labels"][0]["\ud800"] = 1
+    found = read([log()], [labels], match="position", lenient=True)
+    assert matrix(found).tolist() == [[0.0, 0.7, 0.2, 0.1], [2.0, 0.0, 0.0, 1.0]]
+    assert "labels: turns with several labels: 1; the first counts" in found.warnings
+
+
+def turn(index: int, speaker: str, text: str) -> dict[str, Any]:
+    return {"turn-index": index, "speaker": speaker, "utterance": text, "annotations": []}
+
+
+def test_turns_are_messages() -> None:
+    [chat] = read_chats(
+        [{"dialogue-id": "d", "turns": [turn(0, "S", "hi"), turn(1, "U", "you?"), turn(2, "S", "yes")]}]
+    )
+    assert chat["dialog_id"] == "d"
+    assert [(each["role"], each["content"]) for each in chat["messages"]] == [
+        ("assistant", "hi"),
+        ("user", "you?"),
+        ("assistant", "yes"),
+    ]
+
+
+def test_a_folder_is_read() -> None:
+    chats = read_chats(DATA)
+    assert len(chats) == 4
+    assert all(chat["messages"] for chat in chats)
+
+
+def test_every_fault_at_once() -> None:
+    with pytest.raises(DataError) as caught:
+        read_chats(
+            [{"dialogue-id": "d", "turns": [turn(3, "S", "hi")]}, {"turns": []}, {"dialogue-id": 1, "turns": []}]
+        )
+    first, second, third = (fault.what for fault in caught.value.faults)
+    assert "turn 3 is the 1. of the list" in first
+    assert "dialogue-id" in second
+    assert "is no dialogue of the challenge" in third
+
+
+DATA = SAMPLE / "data"
+NAMES = ["library-hours", "tin-teapot"]
+DOCUMENTS = {path.name.removesuffix(".log.json"): json.loads(path.read_text()) for path in sorted(DATA.iterdir())}
+WANTED = {
+    name: [(turn["turn-index"], turn["speaker"] == "U", turn["utterance"]) for turn in DOCUMENTS[name]["turns"]]
+    for name in NAMES
+}
+
+
+@pytest.mark.parametrize("kind", ["folder", "jsonl", "tar.gz", "parsed", "generator"])
+def test_what_was_said_in_chosen_dialogues(kind: str, tmp_path: Path) -> None:
+    source: object = DATA
+    if kind == "jsonl":
+        source = tmp_path / "logs.jsonl.gz"
+        (tmp_path / "logs.jsonl.gz").write_bytes(gzip.compress("\n".join(map(json.dumps, DOCUMENTS.values())).encode()))
+    elif kind == "tar.gz":
+        source = tmp_path / "logs.tar.gz"
+        with tarfile.open(tmp_path / "logs.tar.gz", "w:gz") as archive:
+            archive.add(DATA, "data")
+    elif kind != "folder":
+        source = list(DOCUMENTS.values()) if kind == "parsed" else (each for each in DOCUMENTS.values())
+    annotated = read_logs(source, Findings(False))
+    assert annotated.dialogues == list(DOCUMENTS)
+    assert annotated.utterances(NAMES) == WANTED
+
+
+def test_turns_without_a_text_are_left_out_and_halves_of_characters_written_out() -> None:
+    judged = {"speaker": "S", "annotations": [{"breakdown": "O"}]}
+    turns = [{**judged, "turn-index": 1, "utterance": "half \ud800"}, {**judged, "utterance": 7}, judged]
+    annotated = read_logs([{"dialogue-id": "d", "turns": turns}], Findings(True))
+    assert annotated.utterances(["d"]) == {"d": [Utterance(1, False, "half \\ud800")]}

@@ -1,0 +1,433 @@
+"""Alignment: scores of pairs against nltk and sacreBLEU, where hypotheses land, groups made out of references."""
+
+from __future__ import annotations
+
+import itertools
+import math
+import warnings
+from collections.abc import Sequence
+from functools import partial
+from typing import Any
+
+import numpy as np
+import pytest
+import sacrebleu
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from nltk.translate.bleu_score import SmoothingFunction, sentence_bleu
+from nltk.translate.nist_score import sentence_nist
+
+from dialeval.core.arrays import Floats
+from dialeval.core.errors import SettingError
+from dialeval.lsdscc import (
+    BleuAligner,
+    EmbeddingAligner,
+    NLTKBleuAligner,
+    NLTKNistAligner,
+    SacreAligner,
+    align_corpus,
+    compute_score_on_hypothesis_set,
+)
+from dialeval.metrics.embedding import WordValues
+from dialeval.metrics.word_resources import VectorTable
+from dialeval.suites.lsdscc import alignment
+from dialeval.suites.lsdscc.alignment import Comparison, align, as_aligner, cluster
+from dialeval.text.vocabulary import Vocabulary
+from laws.responses import FewVectors
+from metrics.evaluated import Vectors
+from suites.lsdscc.twins import Group, Query, Words, add_one_bleu, figures, queries, words
+
+few = settings(max_examples=60)
+corpora = st.lists(queries(), max_size=4)
+
+
+def compared(corpus: list[Query]) -> Comparison:
+    return Comparison.of_words([texts for texts, _ in corpus], [groups for _, groups in corpus])
+
+
+def pairs(corpus: list[Query]) -> list[tuple[Words, Group]]:
+    return [pair for texts, groups in corpus for pair in itertools.product(texts, groups)]
+
+
+@pytest.mark.parametrize("n", range(1, 9))
+@given(corpus=corpora)
+@few
+def test_add_one_bleu_to_the_last_digit(n: int, corpus: list[Query]) -> None:
+    found = BleuAligner(n).scores(compared(corpus))
+    assert found.tolist() == [add_one_bleu(*pair, n) for pair in pairs(corpus)]
+
+
+@pytest.mark.parametrize("method", range(8))
+@given(corpus=corpora)
+@few
+def test_bleu_as_nltk(method: int, corpus: list[Query]) -> None:
+    smooth = getattr(SmoothingFunction(), f"method{method}")
+
+    def by_nltk(hypothesis: Words, group: Group) -> float:
+        try:
+            return float(sentence_bleu(group, hypothesis, smoothing_function=smooth))
+        except AssertionError:  # method 6 without a common trigram
+            return math.nan
+
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        expected = [by_nltk(*pair) for pair in pairs(corpus)]
+    np.testing.assert_allclose(NLTKBleuAligner(method, 4).scores(compared(corpus)), expected, rtol=1e-12)
+    if method in (0, 1, 3):  # made of the same floats in the same way, so that ties are broken alike
+        np.testing.assert_array_equal(NLTKBleuAligner(method, 4).scores(compared(corpus)), expected)
+
+
+@pytest.mark.parametrize("n", [1, 2, 3, 5, 6, 8])
+@given(corpus=corpora)
+@few
+def test_bleu_of_other_orders_as_nltk(n: int, corpus: list[Query]) -> None:
+    smooth = SmoothingFunction().method3
+    expected = [float(sentence_bleu(group, text, (1 / n,) * n, smooth)) for text, group in pairs(corpus)]
+    np.testing.assert_array_equal(NLTKBleuAligner(3, n).scores(compared(corpus)), expected)
+
+
+@pytest.mark.parametrize("method", [5, 6, 7])
+@pytest.mark.parametrize("n", [3, 5, 7])
+@given(corpus=corpora)
+@few
+def test_smoothing_over_other_orders_as_nltk(n: int, method: int, corpus: list[Query]) -> None:
+    smooth = getattr(SmoothingFunction(), f"method{method}")
+
+    def by_nltk(hypothesis: Words, group: Group) -> float:
+        try:
+            return float(sentence_bleu(group, hypothesis, (1 / n,) * n, smooth))
+        except AssertionError:  # method 6 without a common trigram
+            return math.nan
+
+    expected = [by_nltk(*pair) for pair in pairs(corpus)]
+    np.testing.assert_allclose(NLTKBleuAligner(method, n).scores(compared(corpus)), expected, rtol=1e-12)
+
+
+@pytest.mark.parametrize("n", range(1, 9))
+@given(corpus=corpora)
+@few
+def test_nist_as_nltk(n: int, corpus: list[Query]) -> None:
+    def by_nltk(hypothesis: Words, group: Group) -> float:
+        try:
+            return float(sentence_nist(group, hypothesis, n))
+        except ZeroDivisionError:
+            return math.nan
+
+    expected = [by_nltk(*pair) for pair in pairs(corpus)]
+    np.testing.assert_allclose(NLTKNistAligner(n).scores(compared(corpus)), expected, rtol=1e-12)
+
+
+@given(corpus=corpora, n=st.integers(1, 7))
+@few
+def test_sacre_as_sacrebleu(corpus: list[Query], n: int) -> None:
+    oracle = sacrebleu.BLEU(tokenize="none", effective_order=True, max_ngram_order=n)
+    expected = [
+        oracle.sentence_score(" ".join(text), [" ".join(reference) for reference in group]).score / 100
+        for text, group in pairs(corpus)
+    ]
+    np.testing.assert_allclose(SacreAligner(n).scores(compared(corpus)), expected, rtol=1e-12)
+
+
+VECTORS = {"w1": (1.0, 0.5, -0.25), "w2": (-0.5, 2.0, 0.1), "w3": (0.0, 0.0, 0.0), "w4": (0.3, -0.3, 0.9)}
+
+
+@given(corpus=corpora)
+@few
+def test_cosines_of_averages(corpus: list[Query]) -> None:
+    def average(text: Words) -> Floats:
+        known = [VECTORS[word] for word in text if word in VECTORS]
+        return np.mean(known, axis=0) if known else np.zeros(3)
+
+    def by_hand(hypothesis: Words, group: Group) -> float:
+        cosines = []
+        for reference in group:
+            left, right = average(hypothesis), average(reference)
+            if left.any() and right.any():
+                cosines.append(left @ right / np.linalg.norm(left) / np.linalg.norm(right))
+        return max(cosines, default=math.nan)
+
+    comparison = compared(corpus)
+    vocabulary = comparison.hypotheses.vocabulary
+    assert isinstance(vocabulary, Vocabulary)
+    values = WordValues.of(VectorTable(vocabulary, Vectors(VECTORS)), None, None)
+    found = EmbeddingAligner(values).scores(comparison)
+    np.testing.assert_allclose(found, [by_hand(*pair) for pair in pairs(corpus)], rtol=1e-9, atol=1e-12)
+
+
+def test_groups_without_references_have_no_score() -> None:
+    comparison = compared([([["a", "b"]], [[], [["a", "b"]]])])
+    for scores in (
+        BleuAligner(4).scores(comparison),
+        NLTKBleuAligner(3, 4).scores(comparison),
+        SacreAligner(4).scores(comparison),
+        NLTKNistAligner(2).scores(comparison),
+    ):
+        assert np.isnan(scores).tolist() == [True, False]
+
+
+def test_the_known_weakness_of_the_default() -> None:
+    scores = BleuAligner(4).scores(compared([([[], ["x"], ["x", "y"]], [[["a", "b", "c"]]])]))
+    assert scores.round(2).tolist() == [1.0, 0.84, 0.64]
+    assert SacreAligner(4).scores(compared([([[], ["x"]], [[["a"]]])])).tolist() == [0, 0]
+
+
+HYPOTHESES = [text.split() for text in ("the cat sat on the mat", "a dog", "no")]
+GROUPS = [[text.split() for text in group] for group in (["the cat sat"], ["a dog barked", "one dog"], ["never"])]
+reference_groups = st.lists(words(), min_size=1, max_size=3)
+
+
+@pytest.mark.parametrize("method", range(8))
+def test_smoothing_functions_of_nltk_are_recognized(method: int) -> None:
+    given_ = NLTKBleuAligner(getattr(SmoothingFunction(), f"method{method}"))
+    assert given_.method == method
+    left, right = (
+        compute_score_on_hypothesis_set(HYPOTHESES, GROUPS, aligner) for aligner in (given_, NLTKBleuAligner(method))
+    )
+    assert repr(left) == repr(right)
+
+
+def test_other_constants_are_not_taken_for_the_papers() -> None:
+    assert NLTKBleuAligner(SmoothingFunction(epsilon=0.5).method1).method is None
+    assert NLTKBleuAligner(lambda p_n, **_: p_n).method is None
+    assert NLTKBleuAligner().method == 0
+
+
+@pytest.mark.parametrize("method", range(8))
+@given(hypothesis=words(), group=reference_groups)
+@settings(max_examples=40)
+def test_other_smoothing_functions_are_called_as_nltk_calls_them(method: int, hypothesis: Words, group: Group) -> None:
+    smooth = getattr(SmoothingFunction(epsilon=0.25, alpha=3, k=4), f"method{method}")
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        try:
+            expected = sentence_bleu(group, hypothesis, smoothing_function=smooth)
+        except AssertionError:
+            return
+        assert NLTKBleuAligner(smooth)(hypothesis, group) == pytest.approx(expected, rel=1e-12)
+
+
+@given(hypothesis=words(), group=reference_groups)
+@settings(max_examples=40)
+def test_an_aligner_scores_one_hypothesis_and_one_group(hypothesis: Words, group: Group) -> None:
+    for n in (3, 7, 100):
+        assert BleuAligner(n)(hypothesis, group) == add_one_bleu(hypothesis, group, n)
+
+
+def test_any_callable_is_an_aligner() -> None:
+    seen: list[tuple[Sequence[str], Sequence[Sequence[str]]]] = []
+
+    def shared(hypothesis: Sequence[str], group: Sequence[Sequence[str]]) -> float:
+        seen.append((hypothesis, group))
+        return max(len(set(hypothesis) & set(reference)) for reference in group)
+
+    found = compute_score_on_hypothesis_set(HYPOTHESES, GROUPS, shared)
+    assert found == (2 / 3, 3 / 4, (4 / 1 * 0 + 3 + 2 + 0) / 3)
+    assert seen[:2] == [(HYPOTHESES[0], GROUPS[0]), (HYPOTHESES[0], GROUPS[1])]
+
+
+def test_words_with_blanks_are_words() -> None:
+    assert BleuAligner(1)(["New York"], [["New", "York"]]) == 0.5
+    assert BleuAligner(1)(["New York"], [["New York"]]) == 1.0
+
+
+def test_word_vectors() -> None:
+    aligner = EmbeddingAligner(FewVectors())
+    near = aligner(["the", "cat"], [["cat", "the"], ["日本"]])
+    assert near == pytest.approx(1.0)
+    assert math.isnan(aligner(["unknown"], [["the"]]))
+    found = compute_score_on_hypothesis_set(["the", "cat"], [["the the"], ["cat"], ["日本"]], aligner)
+    assert found == pytest.approx((2 / 3, 2 / 3, 1.0))
+
+
+@pytest.mark.parametrize(
+    "make",
+    [
+        lambda: BleuAligner(101),
+        lambda: NLTKNistAligner(-1),
+        lambda: SacreAligner(-1),
+        lambda: NLTKBleuAligner(8),
+        lambda: NLTKBleuAligner(n=101),
+        lambda: NLTKBleuAligner("method1"),  # type: ignore[arg-type]
+        lambda: as_aligner("bleu"),
+    ],
+)
+def test_what_cannot_be(make: Any) -> None:
+    with pytest.raises(SettingError):
+        make()
+
+
+def test_zero_means_four_as_in_the_original() -> None:
+    assert BleuAligner(0) == BleuAligner(4) == BleuAligner()
+
+
+def as_words(comparison: Comparison) -> list[tuple[Words, Group]]:
+    """Every pair in words."""
+    texts, groups = comparison.hypotheses.words(), comparison.groups_of_words()
+    pairs = zip(comparison.pair_hypotheses.tolist(), comparison.pair_groups.tolist(), strict=True)
+    return [(texts[text], groups[group]) for text, group in pairs]
+
+
+@given(st.lists(queries(), max_size=5), st.sampled_from([1, 7, 1 << 16]))
+@settings(max_examples=60)
+def test_pairs_in_order_however_they_are_cut(corpus: list[Query], most: int) -> None:
+    expected = [pair for texts, groups in corpus for pair in itertools.product(texts, groups)]
+    whole = compared(corpus)
+    assert as_words(whole) == expected
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(alignment, "PART_PAIRS", most)
+        parts = list(whole.parts())
+    assert [pair for part in parts for pair in as_words(part)] == expected
+    assert [text for part in parts for text in part.hypotheses.words()] == whole.hypotheses.words()
+    assert all(part.queries == 1 or part.pairs[-1] <= most for part in parts)
+
+
+@given(st.lists(queries(), max_size=5), st.sampled_from([1, 7, 1 << 16]))
+@settings(max_examples=60)
+def test_as_the_plain_loop_however_it_is_cut(corpus: list[Query], part: int) -> None:
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(alignment, "PART_PAIRS", part)
+        pairs = compared(corpus)
+        found = align(pairs, BleuAligner())
+    expected = [figures(query, partial(add_one_bleu, n=4)) for query in corpus]
+    assert [list(row.aligned) for row in found.table()] == [best for best, _, _, _ in expected]
+    np.testing.assert_allclose(found.mds, [mds for _, mds, _, _ in expected], rtol=1e-15)
+    np.testing.assert_allclose(found.pds, [pds for _, _, pds, _ in expected], rtol=1e-15)
+    np.testing.assert_allclose(found.max_bleu, [score for _, _, _, score in expected], rtol=1e-14)
+
+
+def test_the_first_of_equal_groups() -> None:
+    (row,) = align_corpus([["a b", "c"]], [[["x"], ["a b"], ["a b"], ["c"]]])
+    assert row.aligned == (1, 3)
+    assert row.unreached == (0, 2)
+    assert (row.mds, row.pds) == (0.5, 0.5)
+
+
+def test_what_is_like_nothing_lands_in_the_first_group_or_nowhere() -> None:
+    hypotheses, groups = [["nothing like it at all"]], [[["a b"], ["c d"]]]
+    (original,) = align_corpus(hypotheses, groups)
+    assert (original.aligned, original.mds) == ((0,), 0.5)
+    (sacre,) = align_corpus(hypotheses, groups, SacreAligner())
+    assert (sacre.aligned, sacre.scores, sacre.unreached) == ((None,), (0.0,), (0, 1))
+    assert (sacre.mds, sacre.pds, sacre.max_bleu) == (0, 0, 0)
+
+
+def test_groups_count_by_their_references_in_pds() -> None:
+    found = compute_score_on_hypothesis_set(["a b"], [["a b", "a c", "a d"], ["e f"]])
+    assert found == (0.5, 0.75, 1.0)
+
+
+def test_queries_that_cannot_be_scored() -> None:
+    groups = [["a b"], ["c d e"]]
+    unscored = [
+        (["a b"], [["a"], []], BleuAligner()),
+        (["a b"], [], BleuAligner()),
+        ([], [["a"], []], BleuAligner()),
+        ([], [[]], BleuAligner()),
+        ([], [], BleuAligner()),
+        (["a b", "a"], groups, NLTKNistAligner(2)),
+        (["a b"], [["a b"], [""]], NLTKNistAligner(2)),
+    ]
+    for hypotheses, references, aligner in unscored:
+        assert np.isnan(compute_score_on_hypothesis_set(hypotheses, references, aligner)).all()
+    (row,) = align_corpus([["a b", "a"]], [groups], NLTKNistAligner(2))
+    assert row.aligned == (0, None)
+    assert math.isnan(row.scores[1])
+
+
+def test_no_hypotheses_cover_nothing() -> None:
+    mds, pds, max_bleu = compute_score_on_hypothesis_set([], [["a b"], ["c"]])
+    assert (mds, pds) == (0, 0)
+    assert math.isnan(max_bleu)
+
+
+def test_plain_data_for_json() -> None:
+    (row,) = align_corpus([["a b", "zz"]], [[["a b", "a c"], ["d"]]], SacreAligner())
+    assert row.to_dict(["x", "y"]) == {
+        "mds": 0.5,
+        "pds": pytest.approx(2 / 3),
+        "max-bleu": 0.5,
+        "hypotheses": [{"group": "x", "score": 1.0}, {"group": None, "score": 0.0}],
+        "groups": [
+            {"group": "x", "references": ["a b", "a c"], "hypotheses": 1},
+            {"group": "y", "references": ["d"], "hypotheses": 0},
+        ],
+        "unreached": ["y"],
+    }
+    (nan,) = align_corpus([["a"]], [[["a b"]]], NLTKNistAligner(2))
+    assert nan.to_dict()["mds"] is None
+    assert nan.to_dict()["hypotheses"] == [{"group": None, "score": None}]
+
+
+def naive(similarity: Floats, threshold: float) -> list[list[int]]:
+    found = [[text] for text in range(len(similarity))]
+    while len(found) > 1:
+        means = {
+            pair: np.mean([similarity[a, b] for a in found[pair[0]] for b in found[pair[1]]])
+            for pair in itertools.combinations(range(len(found)), 2)
+        }
+        best = max(means, key=means.__getitem__)
+        if means[best] < threshold:
+            break
+        found[best[0]] = sorted(found[best[0]] + found[best[1]])
+        del found[best[1]]
+    return found
+
+
+@st.composite
+def matrices(draw: st.DrawFn) -> Floats:
+    size = draw(st.integers(0, 9))
+    # Eighths, so that the means of both ways are equal and ties are ties; a seldom tie of thirds would be rounding.
+    numbers = st.integers(0, 2**40).map(lambda number: number / 2**40)
+    square = np.array([[draw(numbers) for _ in range(size)] for _ in range(size)]).reshape(size, size)
+    symmetric: Floats = (square + square.T) / 2
+    return symmetric
+
+
+@given(matrices(), st.floats(0.05, 1))
+@settings(max_examples=150)
+def test_as_the_naive_clustering(similarity: Floats, threshold: float) -> None:
+    assert cluster(similarity, threshold) == naive(similarity, threshold)
+
+
+def test_ends_of_the_scale() -> None:
+    same = np.ones((4, 4))
+    assert cluster(same, 1.0) == [[0, 1, 2, 3]]
+    assert cluster(np.eye(3), 0.5) == [[0], [1], [2]]
+    assert cluster(np.full((3, 3), np.nan), 0.1) == [[0], [1], [2]]
+    assert cluster(np.ones((0, 0)), 0.5) == []
+
+
+def test_the_first_of_equally_similar_pairs_is_joined() -> None:
+    similarity = np.array([[1, 0.6, 0], [0.6, 1, 0.6], [0, 0.6, 1]])
+    assert cluster(similarity, 0.5) == [[0, 1], [2]]
+
+
+def test_groups_do_not_depend_on_those_that_were_given() -> None:
+    texts = ["the cat sat on the mat", "a dog barked", "the cat sat on a mat", "no", "one dog barked loudly"]
+    hypotheses = [["the cat sat", "dog barked"]]
+    flat, apart = (
+        align_corpus(hypotheses, [groups], SacreAligner(), threshold=0.2)
+        for groups in ([texts], [[text] for text in texts])
+    )
+    assert flat == apart
+    assert flat[0].groups == (
+        ("the cat sat on the mat", "the cat sat on a mat"),
+        ("a dog barked", "one dog barked loudly"),
+        ("no",),
+    )
+    assert flat[0].mds == pytest.approx(2 / 3)
+    assert flat[0].pds == pytest.approx(4 / 5)
+
+
+def test_every_query_is_grouped_by_itself() -> None:
+    found = align_corpus([["a"], ["a"]], [[["a b", "a b"]], [["c", "a"]]], SacreAligner(), threshold=0.5)
+    assert [row.groups for row in found] == [(("a b", "a b"),), (("c",), ("a",))]
+
+
+def test_the_similarity_of_two_references_is_the_mean_of_both_ways() -> None:
+    def aligner(text: Sequence[str], group: Sequence[Sequence[str]]) -> float:
+        return {("a", "b"): 0.875, ("b", "a"): 0.375}.get((text[0], group[0][0]), 0.0)
+
+    for threshold, groups in ((0.625, (("a", "b"),)), (0.63, (("a",), ("b",)))):
+        (found,) = align_corpus([["a"]], [[["a"], ["b"]]], aligner, threshold=threshold)
+        assert found.groups == groups

@@ -1,0 +1,133 @@
+"""Hypothesis sets: files, lines, objects, and what is wrong with them."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from dialeval.core.batch import Need
+from dialeval.core.columns import TextColumn
+from dialeval.core.errors import DataError, SettingError
+from dialeval.engine.evaluate import has_lists
+from dialeval.io.delimited import split
+from dialeval.suites.lsdscc.data import HypothesisSet, read_hypotheses, separated
+
+
+def test_the_documented_ways_to_make_a_hypothesis_set(tmp_path: Path) -> None:
+    assert list(HypothesisSet.from_line("1;2;3", eos=";")) == [["1"], ["2"], ["3"]]
+    assert list(HypothesisSet.from_line("This </s> is </s> line 1")) == [["This"], ["is"], ["line", "1"]]
+    plain = [["if", "a", "thing", "quakes"], ["then", "it", "must", "be", "a", "duck"]]
+    wrapped = HypothesisSet(plain)
+    assert list(wrapped) == plain
+    assert str(wrapped) == "if a thing quakes\nthen it must be a duck"
+    assert repr(wrapped) == f"HypothesisSet({plain!r})"
+    (tmp_path / "corpus.txt").write_text("a </s> b c\n\nd </s> \n")
+    assert HypothesisSet.load_corpus(tmp_path / "corpus.txt") == [
+        HypothesisSet([["a"], ["b", "c"]]),
+        HypothesisSet([[]]),
+        HypothesisSet([["d"], []]),
+    ]
+    assert HypothesisSet.load_corpus(tmp_path / "corpus.txt", eos=None) == [
+        HypothesisSet([["a", "</s>", "b", "c"]]),
+        HypothesisSet([[]]),
+        HypothesisSet([["d", "</s>"]]),
+    ]
+    assert HypothesisSet.from_line(" a </s> b", eos=None) == HypothesisSet([["a", "</s>", "b"]])
+    assert HypothesisSet.load_corpus(tmp_path / "corpus.txt", eos="b")[0] == HypothesisSet([["a", "</s>"], ["c"]])
+
+
+@given(
+    st.lists(st.text(st.sampled_from("ab</s>é日 "), max_size=12), min_size=1, max_size=5),
+    st.sampled_from(["</s>", "a", "aa", "aba", "é", " ", "<", None]),
+    st.booleans(),
+)
+def test_lines_are_cut_as_str_split_cuts_them(lines: list[str], eos: str | None, mapped: bool) -> None:
+    content = "".join(f"{line}\n" for line in lines).encode()
+    column = TextColumn.from_strings(lines)
+    if mapped:
+        column = split(np.frombuffer(content, np.uint8))
+    assert list(separated(column, eos)) == [[line] if eos is None else line.split(eos) for line in lines]
+
+
+def test_separators_that_cannot_be() -> None:
+    for eos in ("", "\udc80"):
+        with pytest.raises(SettingError, match="separator"):
+            separated(TextColumn.from_strings(["a"]), eos)
+    with pytest.raises(SettingError, match="separator"):
+        HypothesisSet.from_line("a", eos="")
+    assert list(separated(TextColumn.from_strings(["a", "b"]), "\n")) == [["a"], ["b"]]
+
+
+ROWS = [["a b", "c"], ["d"]]
+
+
+@pytest.mark.parametrize(
+    ("name", "content"),
+    [
+        ("x.txt", "a b</s>c\nd\n"),
+        ("x.json", json.dumps(ROWS)),
+        ("x.json", json.dumps({"q1": ROWS[0], "q2": ROWS[1]})),
+        ("x.jsonl", "\n".join(map(json.dumps, ROWS))),
+        ("x.jsonl", "\n".join(json.dumps({"hypotheses": row}) for row in ROWS)),
+        ("x.jsonl", '{"responses": ["a b", "c"]}\n\n{"response": "d"}\n'),
+    ],
+)
+def test_files_of_hypotheses(tmp_path: Path, name: str, content: str) -> None:
+    (tmp_path / name).write_text(content)
+    (rows,) = read_hypotheses(tmp_path / name)
+    assert rows.system == "x"
+    assert list(rows.columns[Need.HYPOTHESES]) == ROWS
+
+
+def test_systems_of_hypotheses(tmp_path: Path) -> None:
+    for name in ("b", "a"):
+        (tmp_path / f"{name}.txt").write_text("x</s>y\n")
+    assert [rows.system for rows in read_hypotheses(tmp_path)] == ["a", "b"]
+    found = read_hypotheses({"one": tmp_path / "b.txt", "two": [["x", ["y", "z"]]], "all": tmp_path})
+    assert [rows.system for rows in found] == ["one", "two", "all/a", "all/b"]
+    assert list(found[1].columns[Need.HYPOTHESES]) == [["x", "y z"]]
+
+
+def test_what_counts_as_several_hypotheses() -> None:
+    assert has_lists([["a"], ["b"]])
+    assert has_lists({"x": [["a"]]})
+    assert has_lists([HypothesisSet(["a"])])
+    assert not has_lists(["a", "b"])
+    assert not has_lists("a.txt")
+    assert not has_lists([{"response": "a"}])
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "messages"),
+    [
+        ("x.json", "[", ["x.json:1: not JSON"]),
+        ("x.json", "3", ["x.json:1: is a number"]),
+        ("x.json", "[]", ["holds no hypotheses"]),
+        (
+            "x.json",
+            '[["a", 1], 5, {"text": "b"}]',
+            ["x.json:1: a hypothesis is a number", "x.json:2", "x.json:3: has none"],
+        ),
+        ("x.jsonl", '["a"]\n{\n[null]\n', ["x.jsonl:2: not JSON", "x.jsonl:3: a hypothesis is null"]),
+        ("x.csv", "a,b\n", ["does not hold hypotheses"]),
+        ("x.txt", "", ["is empty"]),
+    ],
+)
+def test_faults_of_hypotheses(tmp_path: Path, name: str, content: str, messages: list[str]) -> None:
+    (tmp_path / name).write_text(content)
+    with pytest.raises(DataError) as caught:
+        read_hypotheses(tmp_path / name)
+    assert len(caught.value.faults) == len(messages)
+    for fault, message in zip(caught.value.faults, messages, strict=True):
+        assert message in str(fault)
+
+
+def test_sets_are_compared_by_what_they_hold() -> None:
+    assert HypothesisSet(["a b"]) == HypothesisSet([["a", "b"]]) != HypothesisSet(["a"])
+    assert HypothesisSet(["a"]) != [["b"]]
+    assert HypothesisSet(["a", "b"])[:1] == [["a"]]

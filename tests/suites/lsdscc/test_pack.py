@@ -1,0 +1,62 @@
+"""The data pack `lsdscc`: made of a local copy, used where no file of reference groups is given."""
+
+from __future__ import annotations
+
+import gzip
+import json
+from pathlib import Path
+
+import pytest
+
+from dialeval.core.errors import DataError, SettingError
+from dialeval.io.packs import add_pack, remove_pack, verify_pack
+from dialeval.lsdscc import ReferenceSet
+from dialeval.suites.lsdscc import data
+from local_site import Site, serving
+
+pytestmark = pytest.mark.usefixtures("cache")
+
+GROUPS = {"why ?": {"2": ["because"], "1": ["no idea", "who knows"]}}
+CONTENT = json.dumps(GROUPS).encode()
+
+
+def test_a_file_a_packed_file_or_a_folder_will_do(tmp_path: Path) -> None:
+    packed = tmp_path / "groups.json.gz"
+    packed.write_bytes(gzip.compress(CONTENT))
+    clone = tmp_path / "LSDSCC" / "lsdscc" / "data"
+    clone.mkdir(parents=True)
+    (clone / data.FILE).write_bytes(CONTENT)
+    for source in (packed, clone / data.FILE, clone, tmp_path / "LSDSCC"):
+        pack = add_pack("lsdscc", from_folder=source)
+        assert list(pack.files) == [data.FILE]
+        assert (pack.path / data.FILE).read_bytes() == CONTENT
+        assert verify_pack("lsdscc") == []
+        remove_pack("lsdscc")
+
+
+def test_references_without_a_path_are_those_of_the_pack(tmp_path: Path) -> None:
+    how = "dialeval data add lsdscc --from FILE, where FILE is lsdscc/data/test.group.json of https://github.com/"
+    for ask in (ReferenceSet.load_json_corpus, data.reference_groups, lambda: add_pack("lsdscc")):
+        with pytest.raises(SettingError) as caught:
+            ask()
+        assert how in str(caught.value)
+    (tmp_path / "mine.json").write_bytes(CONTENT)
+    add_pack("lsdscc", from_folder=tmp_path / "mine.json")
+    assert ReferenceSet.load_json_corpus() == ReferenceSet.load_json_corpus(tmp_path / "mine.json")
+    assert [groups.query for groups in ReferenceSet.load_json_corpus()] == ["why ?"]
+
+
+def test_what_is_not_reference_groups_is_not_installed(tmp_path: Path) -> None:
+    (tmp_path / "bad.json").write_text('{"why ?": 5}')
+    for source, what in (("bad.json", "has a number"), ("nowhere.json", "no such file"), (".", "does not hold")):
+        with pytest.raises(DataError, match=what):
+            add_pack("lsdscc", from_folder=tmp_path / source)
+    with pytest.raises(SettingError, match="not installed"):
+        data.reference_groups()
+
+
+def test_an_address_of_ones_own() -> None:
+    with serving(Site(CONTENT)) as site:
+        pack = add_pack("lsdscc", site.address)
+    assert list(pack.files) == [data.FILE]
+    assert data.reference_groups().read_bytes() == CONTENT

@@ -1,0 +1,38 @@
+"""The data of a task: the shipped town, slots that are known, and goals that no ontology covers."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from pathlib import Path
+
+import pytest
+
+from dialeval import sample
+from dialeval.core.batch import Need
+from dialeval.core.errors import DataError
+from dialeval.suites.multiwoz.data import load_task
+
+pytestmark = pytest.mark.usefixtures("cache")
+
+
+def test_the_town_has_everything() -> None:
+    town = load_task("town")
+    assert set(town.resources) >= {Need.GOALS, Need.TRUE_STATES, Need.ONTOLOGY, Need.VENUES}
+    domain, table = next(iter(town.venues.tables.items()))
+    assert (domain, table.columns[0]) in town.known_slots
+    assert ("no such domain", "name") not in town.known_slots
+
+
+def test_goals_beyond_the_ontology_are_faults(tmp_path: Path) -> None:
+    folder = shutil.copytree(sample.folder() / "town", tmp_path / "town")
+    file = next(iter(folder.rglob("goals.json")))
+    goals = json.loads(file.read_text("utf-8"))
+    name, goal = next(iter(goals.items()))
+    wishes = next(iter(goal.values()))
+    goal["circus"] = {**wishes, "requestable": ["FAX"]}
+    file.write_text(json.dumps(goals), "utf-8")
+    with pytest.raises(DataError) as caught:
+        load_task(folder)
+    places = [fault.where.rpartition(": ")[2] for fault in caught.value.faults]
+    assert places == [f"{name}.circus", f"{name}.circus.requestable"]

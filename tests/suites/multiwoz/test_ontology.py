@@ -1,0 +1,111 @@
+"""Ontologies: what the shipped one says, and every fault of a broken one at once."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from dialeval.core.errors import DataError
+from dialeval.suites.multiwoz.ontology import MULTIWOZ, Domain, load_ontology
+from dialeval.suites.multiwoz.states import Spelling
+
+pytestmark = pytest.mark.usefixtures("cache")
+
+SMALL = """
+references = "normalized"
+fuzzy_ratio = 80
+dont_care = ["any"]
+
+[words]
+NAME = ["name", "title"]
+
+[requested]
+words = ["PHONE", "NAME", "PHONE"]
+when_booked = ["PHONE"]
+
+[slots]
+pricerange = "price"
+
+[[values]]
+slots = ["price"]
+same = { low = "cheap" }
+
+[domains.inn]
+table = "inns.csv"
+fuzzy = ["name"]
+
+[domains.taxi]
+optional = true
+"""
+
+
+def faults(path: Path, text: str) -> dict[str, str]:
+    path.write_text(text)
+    with pytest.raises(DataError) as caught:
+        load_ontology(path)
+    return {fault.where.rpartition(": ")[2]: fault.what for fault in caught.value.faults}
+
+
+def test_every_entry_is_read(tmp_path: Path) -> None:
+    (tmp_path / "x.toml").write_text(SMALL)
+    ontology = load_ontology(tmp_path / "x.toml")
+    assert (ontology.name, ontology.fuzzy_ratio, ontology.normalized_references) == ("task", 80, True)
+    assert ontology.words == {"name": "NAME", "title": "NAME"}
+    assert (ontology.requested, ontology.when_booked) == (("PHONE", "NAME"), frozenset({"PHONE"}))
+    assert ontology.spellings == {"price": Spelling("plain", {"low": "cheap"})}
+    assert ontology.states.slot("price range") == "price"
+    assert ontology.domains == {
+        "inn": Domain("inn", "inns.csv", fuzzy=("name",)),
+        "taxi": Domain("taxi", optional=True),
+    }
+    assert load_ontology(MULTIWOZ).name == "multiwoz"
+
+
+def test_every_fault_of_an_ontology_at_once(tmp_path: Path) -> None:
+    path = tmp_path / "ontology.toml"
+    path.write_text(
+        'fuzy = 1\nreferences = "x"\nfuzzy_ratio = 900\ndont_care = "any"\n[words]\nNAME = "name"\n'
+        '[domains.inn]\ntable = 3\ncolor = "red"\n'
+        '[domains.cart]\ntable = "x.json"\noffer = "CART"\n[[values]]\nslots = ["a"]\nrule = "guess"\n'
+    )
+    with pytest.raises(DataError) as caught:
+        load_ontology(path)
+    places = [fault.where.removeprefix(f"{path}: ") for fault in caught.value.faults]
+    assert set(places) == {
+        "fuzy",
+        "references",
+        "fuzzy_ratio",
+        "dont_care",
+        "words.NAME",
+        "domains.inn.table",
+        "domains.inn.color",
+        "domains.cart.offer",
+        "values[0].rule",
+    }
+    said = {place: fault.what for place, fault in zip(places, caught.value.faults, strict=True)}
+    assert said["fuzy"].startswith("is no entry of an ontology; there are any_value, booking_prefix, domains, ")
+    assert said["domains.inn.color"].startswith("is no entry of a domain; there are at_least, at_most, drop, ")
+    assert said["fuzzy_ratio"] == "is 900, not a whole number from 0 to 100"
+
+
+def test_tables_that_are_none(tmp_path: Path) -> None:
+    path = tmp_path / "x.toml"
+    assert faults(path, "words = 1\nvalues = [1]\n[domains]\ninn = 2") == {
+        "words": "is 1, not a table: write [words]",
+        "values": "is [1], not a list of tables: write [[values]]",
+        "domains.inn": "is 2, not a table: write [domains.inn]",
+        "domains": "there is no domain",
+    }
+    assert list(faults(path, "[[values]]\nrule = 'odd'\n[domains.a]")) == ["values[0].rule"]
+    path.write_text("a = ")
+    with pytest.raises(DataError, match="not TOML"):
+        load_ontology(path)
+
+
+@pytest.mark.parametrize("content", ["x = " + "1" * 5000, "x = " + "[" * 5000, "x = 0000-01-01"])
+def test_what_the_parser_cannot_hold_is_a_fault(tmp_path: Path, content: str) -> None:
+    path = tmp_path / "ontology.toml"
+    path.write_text(content)
+    with pytest.raises(DataError, match="not TOML"):
+        load_ontology(path)

@@ -1,0 +1,235 @@
+"""The pack `multiwoz` from small invented files in the layout of the official repository, on disk and over HTTP."""
+
+from __future__ import annotations
+
+import io
+import json
+import threading
+import zipfile
+from collections.abc import Iterator
+from functools import partial
+from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from dialeval.core.errors import DataError, NeedError, SettingError
+from dialeval.io import download as downloads
+from dialeval.io.packs import add_pack, list_packs, remove_pack, verify_pack
+from dialeval.multiwoz import Evaluator
+from dialeval.suites.multiwoz.data import load_task
+from dialeval.suites.multiwoz.ontology import MULTIWOZ, load_ontology
+from dialeval.suites.multiwoz.pack import ACTS, GOALS_ZIP, SPLITS, booked_of, delexicalized, dialogue_files, goal_of
+
+pytestmark = pytest.mark.usefixtures("cache")
+
+GOAL = {
+    "hotel": {
+        "info": {"price range": "cheap", "type": "guest house", "internet": "free"},
+        "fail_info": {},
+        "reqt": ["phone", "postcode", "stars"],
+        "book": {"day": "monday", "invalid": False, "pre_invalid": True},
+    },
+    "train": {"info": {"leaveAt": "9:15", "destination": "ely"}, "reqt": ["trainID"]},
+    "taxi": {},
+    "message": ["find a room"],
+}
+LOG = [
+    {"text": "a cheap room", "metadata": {}},
+    {"text": "the willow", "metadata": {"hotel": {"book": {"booked": []}, "semi": {}}}},
+    {"text": "book it", "metadata": {}},
+    {"text": "booked, AB12", "metadata": {"hotel": {"book": {"booked": [{"name": "willow", "reference": "AB12"}]}}}},
+]
+TURNS: list[dict[str, Any]] = [
+    {
+        "turn_id": "0",
+        "speaker": "USER",
+        "utterance": "a cheap room",
+        "frames": [
+            {"service": "hotel", "state": {"slot_values": {"hotel-pricerange": ["cheap"], "hotel-area": ["dontcare"]}}}
+        ],
+    },
+    {"turn_id": "1", "speaker": "SYSTEM", "utterance": "The Willow is nice, call 555.", "frames": []},
+    {
+        "turn_id": "2",
+        "speaker": "USER",
+        "utterance": "book it",
+        "frames": [
+            {
+                "service": "hotel",
+                "state": {"slot_values": {"hotel-pricerange": ["cheap"], "hotel-bookday": ["monday", "mon"]}},
+            },
+            {"service": "train", "state": {"slot_values": {"train-leaveat": ["9:15"]}}},
+        ],
+    },
+    {"turn_id": "3", "speaker": "SYSTEM", "utterance": "Booked, AB12.", "frames": []},
+]
+ACTS_OF_ONE: dict[str, Any] = {
+    "1": {
+        "span_info": [
+            ["Hotel-Inform", "phone", "555", 25, 28],
+            ["Hotel-Inform", "name", "The Willow", 0, 10],
+            ["Hotel-Inform", "type", "Willow", 4, 10],
+            ["Hotel-Inform", "area", "dontcare", 14, 18],
+        ]
+    },
+    "3": {"span_info": [["Booking-Book", "ref", "AB12", 8, 12]]},
+}
+
+
+def official(folder: Path) -> Path:
+    """A small copy of the official repository: one dialogue in each split."""
+    ids = {"train": "SNG01.json", "dev": "SNG02.json", "test": "MUL03.json"}
+    files: dict[str, Any] = {name: [] for split in SPLITS for name in dialogue_files(split)}
+    for split, name in ids.items():
+        files[dialogue_files(split)[0]] = [{"dialogue_id": name, "services": ["hotel"], "turns": TURNS}]
+    files[ACTS] = dict.fromkeys(ids.values(), ACTS_OF_ONE)
+    files["db/hotel_db.json"] = [
+        {"id": "0", "name": "willow", "pricerange": "cheap", "type": "guesthouse", "internet": "yes"}
+    ]
+    files["db/train_db.json"] = [{"trainID": "TR1", "leaveAt": "10:00", "destination": "ely"}]
+    files |= {f"db/{domain}_db.json": [{"id": "1", "name": "x"}] for domain in ("restaurant", "attraction")}
+    for name, content in files.items():
+        (folder / name).parent.mkdir(parents=True, exist_ok=True)
+        (folder / name).write_text(json.dumps(content))
+    packed = io.BytesIO()
+    with zipfile.ZipFile(packed, "w") as archive:
+        document = {name: {"goal": GOAL, "log": LOG} for name in ids.values()}
+        archive.writestr("MultiWOZ_2.1/data.json", json.dumps(document))
+        archive.writestr("__MACOSX/MultiWOZ_2.1/._data.json", "x")
+    (folder / GOALS_ZIP).write_bytes(packed.getvalue())
+    return folder
+
+
+class Quiet(SimpleHTTPRequestHandler):
+    asked: list[str] = []
+    broken: set[str] = set()
+
+    def do_GET(self) -> None:
+        self.asked.append(self.path)
+        if self.path in self.broken:
+            self.send_error(503)
+        else:
+            super().do_GET()
+
+    def log_message(self, format: str, *args: object) -> None:  # noqa: A002
+        pass
+
+
+@pytest.fixture
+def address(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[str]:
+    monkeypatch.setattr(downloads, "WAITS", ())
+    monkeypatch.setattr(Quiet, "asked", [])
+    monkeypatch.setattr(Quiet, "broken", set())
+    folder = official(tmp_path / "site")
+    with ThreadingHTTPServer(("127.0.0.1", 0), partial(Quiet, directory=str(folder))) as server:
+        thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01})
+        thread.start()
+        try:
+            yield f"http://127.0.0.1:{server.server_port}"
+        finally:
+            server.shutdown()
+            thread.join()
+
+
+def test_over_http_and_from_a_copy_it_is_the_same_pack(address: str, tmp_path: Path, cache: Path) -> None:
+    pack = add_pack("multiwoz", address)
+    assert pack.origin == address
+    assert verify_pack("multiwoz") == []
+    digest = pack.digest
+    assert not list((cache / "downloads").glob("multiwoz-*/*"))
+    remove_pack("multiwoz")
+    assert add_pack("multiwoz", from_folder=tmp_path / "site").digest == digest
+
+
+def test_what_is_built_can_be_evaluated(address: str) -> None:
+    add_pack("multiwoz", address)
+    task = load_task()
+    assert list(task.files.turns.items()) == [("mul03", 2)]
+    assert load_task(split="dev").files.turns == {"sng02": 2}
+    assert load_task(split="dev").files.users == {"sng02": ["a cheap room", "book it"]}
+    assert task.files.states is not None
+    assert task.files.states.states["mul03"] == [
+        {"hotel": {"pricerange": "cheap"}},
+        {"hotel": {"pricerange": "cheap", "bookday": "monday"}, "train": {"leave": "09:15"}},
+    ]
+    assert task.files.references is not None
+    assert task.files.references.sets["mwz22"]["mul03"] == ["NAME is nice, call PHONE.", "booked, REFERENCE."]
+    assert task.files.goals.booked == {"mul03": [[], ["hotel"]]}
+    turns = [
+        {"response": "[hotel_name], call [hotel_phone], [hotel_postcode]", "active_domains": ["hotel"]},
+        {"response": "[train_id], [ref]", "active_domains": ["train"]},
+    ]
+    output = Evaluator().evaluate({"mul03": turns})
+    assert output["success"]["inform"] == {"hotel": 100.0, "total": 100.0, "train": 100.0}
+    assert output["success"]["success"]["total"] == 0.0  # the reference came while the train was active
+    with pytest.raises(DataError, match=r"belongs to the split 'dev'.*--split"):
+        Evaluator().evaluate({"sng02": turns})
+    with pytest.raises(SettingError, match="no split 'tset'; it has train, dev, test"):
+        load_task(split="tset")
+
+
+def test_a_broken_download_goes_on_with_what_is_missing(address: str) -> None:
+    Quiet.broken = {f"/{dialogue_files('test')[1]}"}
+    with pytest.raises(DataError, match="run the same command again"):
+        add_pack("multiwoz", address)
+    assert list_packs() == []
+    before = len(Quiet.asked)
+    Quiet.broken = set()
+    add_pack("multiwoz", address)
+    assert Quiet.asked[before:] == [f"/{dialogue_files('test')[1]}"]
+
+
+def test_the_address_is_a_setting(address: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("DIALEVAL_ADDRESS_MULTIWOZ", address)
+    assert add_pack("multiwoz").origin == address
+
+
+def test_a_folder_of_neither_layout(tmp_path: Path) -> None:
+    with pytest.raises(DataError, match=r"holds neither goals.json nor data/MultiWOZ_2.2/dialog_acts.json"):
+        add_pack("multiwoz", from_folder=tmp_path)
+    assert list_packs() == []
+
+
+def test_damaged_data_is_named(tmp_path: Path) -> None:
+    folder = official(tmp_path)
+    (folder / dialogue_files("dev")[1]).write_text("[{]")
+    with pytest.raises(DataError, match=r"dialogues_002.json:1: not JSON"):
+        add_pack("multiwoz", from_folder=folder)
+    broken = [{"dialogue_id": "SNG02.json", "turns": [{"speaker": "USER"}, {"speaker": "SYSTEM", "turn_id": "1"}]}]
+    (folder / dialogue_files("dev")[1]).write_text(json.dumps(broken))
+    with pytest.raises(DataError, match=r"sng02: is not in the official form \(KeyError: 'utterance'\)"):
+        add_pack("multiwoz", from_folder=folder)
+
+
+def test_without_data_the_remedy_is_named() -> None:
+    with pytest.raises(NeedError, match="dialeval data add multiwoz"):
+        load_task()
+
+
+def test_goals_bookings_and_texts() -> None:
+    goal = goal_of(GOAL, load_ontology(MULTIWOZ))
+    assert goal == {
+        "hotel": {
+            "informable": {"pricerange": "cheap", "type": "guesthouse", "internet": "yes"},
+            "requestable": ["PHONE", "POST", "REFERENCE"],
+            "booking": {"day": "monday"},
+        },
+        "train": {
+            "informable": {"leave": "09:15", "destination": "ely"},
+            "requestable": ["TRAINID"],
+            "booking": {},
+        },
+    }
+    assert booked_of(LOG, 3) == [[], ["hotel"], ["hotel"]]
+    assert delexicalized(TURNS[1], ACTS_OF_ONE) == "[name] is nice, call [phone]."
+    assert delexicalized(TURNS[1], {}) == "The Willow is nice, call 555."
+
+
+@pytest.mark.golden
+def test_from_the_shared_layout(shared_data: Path) -> None:
+    add_pack("multiwoz", from_folder=shared_data / "multiwoz")
+    predictions = shared_data / "multiwoz" / "predictions" / "lava.json.gz"
+    expected = json.loads((shared_data / "multiwoz" / "golden.json").read_text())["systems"]["lava"]["outputs"]
+    assert Evaluator().evaluate(predictions)["success"] == expected["as_shipped"]["success"]
