@@ -349,7 +349,7 @@ class NumberColumn(ObjectColumn):
 
     @property
     def digest(self) -> str:
-        """A digest of the numbers and of how many stand in a row."""
+        """A digest of the numbers and of how many are in a row."""
         return short_digest(str(self.values.shape[1:]), np.ascontiguousarray(self.values).data)
 
 

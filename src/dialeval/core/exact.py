@@ -54,7 +54,7 @@ _EXACT_FLOAT = 1 << 53
 """Whole numbers below it have no rounding as floats."""
 
 _NO_SPREAD = 1e-12
-"""A variance smaller than that share of the terms it is the difference of is rounding."""
+"""A variance smaller than that fraction of the terms it is the difference of is rounding."""
 
 
 def merged(left: BySize, right: BySize) -> BySize:

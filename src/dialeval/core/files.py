@@ -1,6 +1,6 @@
 """Writing: what is written is there whole, or what was there before stays.
 
-Everything is made beside its place, on the same file system, forced to the disk and renamed in the end:
+Everything is made next to its place, on the same file system, forced to the disk and renamed in the end:
 
 - `replacing`, `write_bytes`: one file.
 - `building`: a folder that nobody else writes to (an entry of the cache, a data pack).

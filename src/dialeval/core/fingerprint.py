@@ -1,6 +1,6 @@
 """Fingerprints: what a column of texts holds, as a state that merges.
 
-The digest of a column stands in signatures. Where a column is read in parts, on several machines, no part sees the
+The digest of a column is in signatures. Where a column is read in parts, on several machines, no part sees the
 whole, so its digest is a fold like everything else: the texts are the coefficients of a polynomial, and that of two
 parts after each other is the first times a power of the base plus the second. Cut wherever one likes, the digest is
 the same. It tells apart what differs by accident (two polynomials modulo 2**61 - 1), and is no seal against forgery.
@@ -26,7 +26,7 @@ PRIME = (1 << 61) - 1
 FIRST_BASE = 0x12D687E5A3B9F04C
 SECOND_BASE = 0x0B4C6F9D81E7A253
 DIGEST_LENGTH = 12
-"""Hexadecimal digits of a SHA-256 that stand in a signature."""
+"""Hexadecimal digits of a SHA-256 that are in a signature."""
 
 
 def short_digest(*parts: str | bytes | memoryview) -> str:
@@ -74,7 +74,7 @@ class Fingerprint:
 
     @property
     def digest(self) -> str:
-        """What stands in a signature."""
+        """What is in a signature."""
         return short_digest(f"{self.first} {self.second} {self.symbols} {self.texts}")
 
 

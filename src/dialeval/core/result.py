@@ -127,7 +127,7 @@ class Run(Mapping[str, Result], Tabular, Shown):
     version: str
     warnings: tuple[str, ...] = ()
     details: Mapping[str, Any] = field(default_factory=dict)
-    """What a family of metrics has to show beside numbers, as plain data for JSON, under a name of its own."""
+    """What a family of metrics has to show next to numbers, as plain data for JSON, under a name of its own."""
 
     def __getitem__(self, system: str) -> Result:
         return self.systems[system]
@@ -181,7 +181,7 @@ class Run(Mapping[str, Result], Tabular, Shown):
 
     @property
     def anchors(self) -> list[str]:
-        """The names of the floors and ceilings that were scored beside the systems."""
+        """The names of the floors and ceilings that were scored next to the systems."""
         return [name for name, result in self.systems.items() if result.role != "system"]
 
     @property

@@ -1,9 +1,9 @@
-"""From a parsed row to its fields, with a fault for whatever is not as it should be.
+"""From a parsed row to its fields, with a problem for whatever is not as it should be.
 
 A row is an object with `response` and, where known, `dialog_id`, `turn`, `system`, `context`, `reference` and
 `response_is_reference`; `messages` makes it a chat (see `gathering`). Rows of other programs are brought to that by
 `row_shapes`. `FieldNames` says what these fields are called in the input. `FieldReader` takes them out of one row after
-the other: it notes every fault and goes on with an empty value, so that one pass over a file finds all of them;
+the other: it notes every problem and goes on with an empty value, so that one pass over a file finds all of them;
 whoever uses it raises in the end if there are any.
 
 - `response`: a string; or a message, or a list of these, of which the assistant's last one counts.
@@ -74,7 +74,7 @@ PARTS: Mapping[str, str] = {
 
 
 class Message(NamedTuple):
-    """One message: who speaks, what is said, and the calls of tools beside it."""
+    """One message: who speaks, what is said, and the calls of tools next to it."""
 
     role: str
     text: str
@@ -328,7 +328,7 @@ def read_message(reader: FieldReader, message: RowObject, what: str, role: str) 
 
 
 def role_of(reader: FieldReader, message: RowObject, what: str) -> str | None:
-    """Return the role of a message; None, and a fault, where it has none that is known."""
+    """Return the role of a message; None, and a problem, where it has none that is known."""
     role = next((message[key] for key in _ROLE_KEYS if message.get(key) is not None), None)
     if isinstance(role, str) and role in ROLES:
         return ROLES[role]

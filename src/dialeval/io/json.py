@@ -2,7 +2,7 @@
 
 A document of rows is a list of strings, a list of row objects, an object of system name -> such a list, a single row of
 a known shape, or a log that holds a list of these (`row_shapes`). It is parsed in one go. The parser keeps no line
-numbers, so the lines of the items are looked up afterwards, and only if there is a fault to place.
+numbers, so the lines of the items are looked up afterwards, and only if there is a problem to place.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ def load(path: PathSource, form: str = "write a JSON document") -> Any:
 
 
 def parsed(data: Bytes, where: str, form: str = "write a JSON document") -> Any:
-    """Return the value of a JSON document; that it is empty, not UTF-8 or not JSON is a fault."""
+    """Return the value of a JSON document; that it is empty, not UTF-8 or not JSON is a problem."""
     data = without_mark(data)
     try:
         return orjson.loads(data.data)
@@ -120,7 +120,7 @@ def _skipped(text: str, position: int) -> int:
 # JSONL: one JSON value per line, a row object or a plain string.
 #
 # LF and CRLF end a line, blank lines are skipped, a byte order mark is dropped. Every line that is not JSON is a
-# fault, and so is nesting or a number beyond all measure.
+# problem, and so is nesting or a number beyond all measure.
 
 _BLANKS = b" \t\r\n"
 
@@ -156,7 +156,7 @@ def _fault(where: str, line: int, text: bytes, error: ValueError) -> Problem:
     return Problem(where, line, f"not JSON ({str(error).partition(': line')[0]})", "write one JSON object per line")
 
 
-# Checking parsed JSON against a description of what is expected; every mismatch is a fault with its path.
+# Checking parsed JSON against a description of what is expected; every mismatch is a problem with its path.
 #
 # A `Shape` says what a value is, and by `inner` what is inside: one shape for all values of an object or items of a
 # list, or one for each named field of an object. Fields that are not named may hold anything.

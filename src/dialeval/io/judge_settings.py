@@ -50,8 +50,8 @@ class Scale:
 class BreakdownScale:
     """From what the head says to shares of O, T and X, and to a label; the defaults leave the shares as they are.
 
-    `weight`: how much the head counts beside the mean shares (`mean`). `cut`: from which share of T and X together on a
-    turn is labeled T or X.
+    `weight`: how much the head counts next to the mean shares (`mean`). `cut`: the threshold of T
+    and X together from which on a turn is labeled T or X.
     """
 
     weight: float = 1.0

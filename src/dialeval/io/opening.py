@@ -1,11 +1,11 @@
 """The bytes of a file, and what its name says about it.
 
-A file is read once, and one that changes meanwhile is a fault. It is not mapped: what others write to a mapped file
+A file is read once, and one that changes meanwhile is a problem. It is not mapped: what others write to a mapped file
 would show in the middle of a run, and one that they shorten would end the process (SIGBUS). A plain file from
 `SPILLED_BYTES` on is copied to a temporary file, so that its texts take no memory. `.gz` and `.zst` are unpacked, also
 where several archives follow one another, as long as they give no more than `unpacked_limit` bytes. The suffix left of
 `.gz` or `.zst` gives the format (`x.jsonl.gz` is JSONL), and a suffix that is not in `FORMATS` means lines of text.
-Whatever keeps a file from being read is a fault that names it.
+Whatever keeps a file from being read is a problem that names it.
 """
 
 from __future__ import annotations
@@ -221,7 +221,7 @@ def version(status: os.stat_result) -> tuple[int, ...]:
 
 
 def changed(where: str) -> Problem:
-    """Return the fault of a file that is not what it was when reading began."""
+    """Return the problem of a file that is not what it was when reading began."""
     return Problem(where, None, "changed while it was read", "run the same command again when nothing writes to it")
 
 
@@ -233,7 +233,7 @@ def refuse_device(where: str, file: int) -> None:
 
 
 def unreadable(where: str, error: OSError) -> Problem:
-    """Return the fault of a file that the system does not let us read."""
+    """Return the problem of a file that the system does not let us read."""
     if isinstance(error, FileNotFoundError):
         return Problem(where or "''", None, "there is no such file", "check the path")
     if isinstance(error, IsADirectoryError):

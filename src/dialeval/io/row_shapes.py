@@ -32,7 +32,7 @@ class RowShape:
 
     name: str
     title: str
-    """What a row of it is, in words: it stands after "looks like"."""
+    """What a row of it is, in words: it follows "looks like"."""
     signs: tuple[str, ...]
     """The paths that tell it, the most telling one first."""
     paths: Mapping[str, str] = field(default_factory=dict)

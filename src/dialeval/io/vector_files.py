@@ -131,7 +131,9 @@ def source_files(path: Path) -> tuple[Path, ...]:
         if choice.is_file():
             return path, choice
     names = ", ".join(choice.name for choice in choices)
-    raise DataError(Problem(str(path), None, "has no vocabulary beside it", f"put the words, one a line, into {names}"))
+    raise DataError(
+        Problem(str(path), None, "has no vocabulary next to it", f"put the words, one a line, into {names}")
+    )
 
 
 def read_vectors(path: Path, findings: Findings) -> Iterator[WordRows]:
@@ -192,7 +194,7 @@ def _read_text(path: Path, findings: Findings) -> Iterator[WordRows]:
             if not faults:
                 yield words, vectors
             if len(faults) >= MOST_PROBLEMS or (len(findings.odd) >= MOST_PROBLEMS and findings.is_broken(count)):
-                what = "reading stopped after so many faults"
+                what = "reading stopped after so many problems"
                 stopped = Problem(where, None, what, "check that these are word vectors")
                 raise DataError([*_in_order(faults, findings, where), stopped])
     if faults or findings.is_broken(count):
@@ -216,7 +218,9 @@ def _split_blocks(stream: BinaryIO, where: str) -> Iterator[tuple[int, bytes]]:
     line, carried = 1, b""
     while chunk := _read_chunk(stream, BLOCK_BYTES, where):
         if line == 1 and b"\0" in chunk:
-            remedy = "give vectors as text, .npy with its vocabulary beside it, or word2vec .bin; unpack archives first"
+            remedy = (
+                "give vectors as text, .npy with its vocabulary next to it, or word2vec .bin; unpack archives first"
+            )
             raise DataError(Problem(where, None, "is not a text file", remedy))
         if line == 1 and not carried:
             chunk = chunk.removeprefix(_BYTE_ORDER_MARK)

@@ -4,8 +4,8 @@
     R = mean over orders of matches / n-grams of the reference
     chrf = (1 + beta^2) * P * R / (beta^2 * P + R)
 
-over the character n-grams of 1 to 6 characters, white space left out, with beta = 2: recall counts twice as much. It
-forgives inflection and small differences of spelling, needs no tokenizer, and suits languages without blanks. `words=2`
+over the character n-grams of 1 to 6 characters, whitespace left out, with beta = 2: recall counts twice as much. It
+forgives inflection and small differences of spelling, needs no tokenizer, and suits languages without spaces. `words=2`
 adds the n-grams of one and two words, with punctuation at the end (else the beginning) of a word cut off: that is
 chrF++. Only orders of which both sides have an n-gram take part in the means. Of several references the
 one with the highest value counts.

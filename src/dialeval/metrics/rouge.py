@@ -95,13 +95,13 @@ class RougeL(RowMetric):
 
     LCS is the length of the longest common subsequence of words. Precision and recall each take the best reference, not
     necessarily the same one, and recall weighs more (beta = 1.2): the definition of coco-caption, which nlg-eval and
-    with it most papers on dialogue use. One value per response, then the mean. Words are split at white space and their
+    with it most papers on dialogue use. One value per response, then the mean. Words are split at whitespace and their
     case is kept, as nlg-eval does; `tokenizer=lower-words.1` ignores case.
 
     Paper: Lin 2004, "ROUGE: A Package for Automatic Evaluation of Summaries", ACL workshop.
 
     Edge cases: an empty response, an empty reference and a pair without a common word score 0; a row without any
-    reference is not scored. coco-caption splits at each single blank, so that it takes an empty text for one empty word
+    reference is not scored. coco-caption splits at each single space, so that it takes an empty text for one empty word
     and gives 1 to an empty response with an empty reference.
     """
 

@@ -60,9 +60,9 @@ class TrainEntropy(RowMetric):
     Csáky et al. 2019, "Improving Neural Conversational Models with Entropy-Based Data Filtering", ACL.
 
     Edge cases: words (pairs) that the training text does not have are left out, so the utterance value is a sum over
-    known words and not the word value times length. With `oov=unk` words outside the vocabulary (a list, word vectors,
-    or else all words of the training text) count as `<unk>` in both texts; `<unk>` has a share only if the training
-    text has such words. A response without a word (pair) of the training text is not scored.
+    words of that text and not the word value times length. With `oov=unk` words outside the vocabulary (a list, word
+    vectors, or else all words of the training text) count as `<unk>` in both texts; `<unk>` has a share only if the
+    training text has such words. A response without a word (pair) of the training text is not scored.
 
     With `oov=unk` (`-m dialog-eval`) the same as in dialog-eval, which takes the source side of the training text.
     """
@@ -156,7 +156,7 @@ class KlDivergence(RowMetric):
 
         unigram-kl-div = mean over the words w of the reference of log2(p(w) / q(w))
 
-    where p and q are the shares of w among the words of all references and of all responses, cut to the words that both
+    where p and q are the fractions of w among the words of all references and all responses, limited to words that both
     have and made to sum to 1 again. bigram-kl-div is the same over pairs of neighboring words.
 
     So a row's value does not depend on the row's response, only on its reference and on the two distributions; the mean

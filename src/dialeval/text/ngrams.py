@@ -183,7 +183,7 @@ def merge_ends(left, i, right, j, most):  # type: ignore[no-untyped-def]
 
 @kernel
 def _mixed(value):  # type: ignore[no-untyped-def]
-    """Return every bit of the value spread over all bits (the finaliser of SplitMix64)."""
+    """Return every bit of the value spread over all bits (the finalizer of SplitMix64)."""
     value = (value ^ (value >> uint64(30))) * _FIRST
     value = (value ^ (value >> uint64(27))) * _SECOND
     return value ^ (value >> uint64(31))
@@ -276,7 +276,7 @@ _WORD_BITS = 32
 _WORD_MASK = (1 << _WORD_BITS) - 1
 
 _COMPARED_KEYS = 1 << 20
-"""Keys that are compared at a time, so that many millions do not need much memory beside their own."""
+"""Keys that are compared at a time, so that many millions do not need much memory next to their own."""
 
 _DIGITS = 1 << 8
 """Different digits of keys by which they are sorted: so few that all the places written to are in the nearest cache."""
@@ -368,7 +368,7 @@ def _table(keys: int) -> Ints:
 
 @dataclass(frozen=True, eq=False)
 class NgramCounts:
-    """How often each n-gram occurs: packed word ids, one n-gram a row, in ascending order, and `counts` beside."""
+    """How often each n-gram occurs: packed word ids, one n-gram a row, in ascending order, and `counts` next to."""
 
     n: int
     vocabulary: Vocabulary
@@ -514,7 +514,7 @@ class NgramCounts:
             raise InvalidError("n-grams are of words that are not there")
         made = cls._of_plain(n, data, lengths, keys, counts)
         if len(made.vocabulary) != words or not is_ascending(made.keys):
-            raise InvalidError("words stand there twice, or n-grams are out of order")
+            raise InvalidError("words are repeated, or n-grams are out of order")
         return made
 
     @classmethod

@@ -1,21 +1,21 @@
 """Tokenizers that set characters apart: `13a`, `zh` and `intl` of sacreBLEU, and the words of rouge-score.
 
 - `13a`: mteval-v13a, sacreBLEU's default. Symbols stand alone; so do `.` and `,` but between digits, and a hyphen
-  behind a digit. Entities such as `&quot;` are characters, line feeds are blanks, `<skipped>` is nothing.
+  behind a digit. Entities such as `&quot;` are characters, line feeds are spaces, `<skipped>` is nothing.
 - `zh`: the same rules, and every Chinese character alone. sacreBLEU's list of these has two ranges with five digits
   that Python reads as four, so that most symbols from U+2001 to U+2A6D stand alone too.
 - `intl`: mteval-v14. Punctuation (\\p{P}) stands alone but between numbers (\\p{N}), symbols (\\p{S}) always.
-- `rouge`: lower case, and all but the letters and digits of ASCII is a blank.
+- `rouge`: lower case, and all but the letters and digits of ASCII is a space.
 
 What is a number or a symbol in `intl` is what the package regex says, as in sacreBLEU; it follows Unicode, so that
 characters that were added to Unicode lately may be split differently with an older version of it.
 
-Edge cases: blanks at the end of a text do not count, and under `zh` those before it neither. A stop at either end of a
+Edge cases: spaces at the end of a text do not count, and under `zh` those before it neither. A stop at either end of a
 text stands alone under `13a`; under `zh` and `intl` only if its neighbor is no digit (`in 1999.` ends in `1999.`).
 
 Kernels: split texts by the rules of sacreBLEU's tokenizers, without a copy of the text.
 
-These rules only ever put blanks into a text, so that every token is a stretch of its bytes. A character has one of a
+These rules only ever put spaces into a text, so that every token is a stretch of its bytes. A character has one of a
 few kinds, which a table says by its code point; `separation` has the tables. What becomes of a stop (`.` and `,`, or
 any punctuation) depends on its neighbors. Of a run of k stops between x and y all stand alone, but for the last,
 
@@ -23,7 +23,7 @@ any punctuation) depends on its neighbors. Of a run of k stops between x and y a
 
 That is what two substitutions over neighboring characters come to, (not a digit)(stop) and then (stop)(not a digit),
 since a match of the first takes in two characters and the next begins behind them. Where the text is not padded with
-blanks its two ends match neither substitution, so they count as digits here.
+spaces its two ends match neither substitution, so they count as digits here.
 """
 
 from __future__ import annotations
@@ -191,7 +191,7 @@ def _kind(data, i, kinds):  # type: ignore[no-untyped-def]
 
 @kernel
 def _stripped_end(data, start, end, kinds):  # type: ignore[no-untyped-def]
-    """Return where a text ends without the blanks at its end."""
+    """Return where a text ends without the spaces at its end."""
     while end > start:
         last = end - 1
         while last > start and data[last] & 0xC0 == 0x80:
@@ -271,7 +271,7 @@ def _cuts(data, start, end, kinds, padded, stripped, cuts):  # type: ignore[no-u
 def split_apart(data, starts, ends, first, kinds, padded, stripped, cuts, table, arena, word_ends, words, ids, offsets):  # type: ignore[no-untyped-def]
     """Fill `ids` and `offsets` with the tokens of the rows from `first` on; `cuts` is scratch for those of one row.
 
-    `padded`: whether texts stand between blanks; `stripped`: whether blanks before a text do not count. Gives what
+    `padded`: whether texts are between spaces; `stripped`: whether spaces before a text do not count. Gives what
     `words_kernel.split_words` gives.
     """
     count = offsets[first]
@@ -304,7 +304,7 @@ def has_marks(data, starts, ends, found):  # type: ignore[no-untyped-def]
 
 @kernel
 def only_letters_and_digits(data, starts, ends, result, result_starts, result_ends):  # type: ignore[no-untyped-def]
-    """Fill `result` with the texts in lower case, a blank for all but ASCII letters and digits.
+    """Fill `result` with the texts in lower case, a space for all but ASCII letters and digits.
 
     Two further characters have a lower case in ASCII: the sign for kelvin, and a capital i with a dot, whose dot is a
     character of its own then.

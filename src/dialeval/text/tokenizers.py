@@ -1,17 +1,17 @@
 """Tokenizers: named and versioned ways to take a text apart.
 
-The name of a tokenizer stands in the signature of every number made with it. Ours have a version that grows whenever
+The name of a tokenizer is in the signature of every number made with it. Ours have a version that grows whenever
 the same text would be split differently than before; the others are those of the programs that define them.
 
-- `words.1`: split at white space as `str.split()` does (the convention of tokenized response files);
+- `words.1`: split at whitespace as `str.split()` does (the convention of tokenized response files);
 - `lower-words.1`: the same after `str.lower()`;
-- `13a`, `intl`, `zh`: as sacreBLEU; `char`: every character that is no white space, as sacreBLEU;
+- `13a`, `intl`, `zh`: as sacreBLEU; `char`: every character that is no whitespace, as sacreBLEU;
 - `ja`: as sacreBLEU's `ja-mecab`, with the extra `ja`;
 - `unicode`: the words of UAX #29, with the extra `unicode`;
 - `rouge`: as rouge-score, without its stemmer;
 - `auto`: one of these, chosen by the scripts of all texts of a run before anything is split (see `scripts`).
 
-Words that are not in the list of known words (`Need.VOCABULARY`), if there is such a list, count as themselves
+Words that are not in the list of in-vocabulary words (`Need.VOCABULARY`), if there is such a list, count as themselves
 (`oov=self`) or all as one word, `<unk>` (`oov=unk`, the way of dialog-eval).
 """
 
@@ -40,13 +40,13 @@ from dialeval.text.vocabulary import Vocabulary, space_width
 
 # Tokenizers of other libraries: `unicode`, the words of UAX #29, and `ja`, Japanese words by MeCab.
 #
-# - `unicode`: a text is cut at the word boundaries of Unicode's annex 29, and what is only white space is left out.
+# - `unicode`: a text is cut at the word boundaries of Unicode's annex 29, and what is only whitespace is left out.
 #   Punctuation and emoji are words of their own, a letter keeps its marks. It needs no dictionary: letters of scripts
-#   without blanks (Chinese, Thai) stand one by one, runs of Katakana and words of other scripts stay whole. By the
+#   without spaces (Chinese, Thai) stand one by one, runs of Katakana and words of other scripts stay whole. By the
 #   package unicode-segmentation-rs (the extra `unicode`).
 # - `ja`: MeCab with the dictionary IPADIC, the same as sacreBLEU's `ja-mecab` (the extra `ja`).
 #
-# Both split a text into stretches of it, between which a blank is put; blanks inside of one split it too.
+# Both split a text into stretches of it, between which a space is put; spaces inside of one split it too.
 
 IPADIC_WORDS = 392_126
 """Words of the dictionary that sacreBLEU takes."""
@@ -56,13 +56,13 @@ _taggers = local()
 
 
 def unicode_words(texts: TextColumn) -> TextColumn:
-    """Return the texts with a blank at every boundary of a word."""
+    """Return the texts with a space at every boundary of a word."""
     bounds = _bounds()
     return TextColumn.from_strings([" ".join(bounds(text)) for text in texts])
 
 
 def japanese_words(texts: TextColumn) -> TextColumn:
-    """Return the texts with a blank between Japanese words."""
+    """Return the texts with a space between Japanese words."""
     tagger = _tagger()
     return TextColumn.from_strings([tagger.parse(text.strip()) for text in texts])
 
@@ -177,7 +177,7 @@ _PLAIN = re.compile(rf"{_CHUNK}(?: {_CHUNK})*")
 _ALONE = re.compile(rf" (?={_MARK}(?: |$))")
 _COLON = re.compile(r"(?<=[A-Za-z0-9]):(?=[A-Za-z0-9])")
 _DOTS = "MULTI"
-"""Stands in the words that sacremoses takes for runs of dots."""
+"""Part of the words that sacremoses puts in place of runs of dots."""
 
 _KNOWN = re.compile(r"[\x00-\u02ff\u2010-\u2027€]*")
 """Texts of characters whose kinds are known here: Latin letters, ASCII and Latin-1, dashes, curly quotes."""
@@ -299,16 +299,16 @@ def _moses() -> tuple[Callable[[str], Any], Callable[[Any], Any]]:
 
 # Scripts: which tokenizer suits the texts of a run, and texts that the chosen one cannot split.
 #
-# Some scripts put no blanks between words. `words.1` takes a whole sentence of them for one word. `ScriptCounts`
+# Some scripts put no spaces between words. `words.1` takes a whole sentence of them for one word. `ScriptCounts`
 # counts the letters of all texts by kind of script, and `chosen` names a tokenizer:
 #
-#     fewer than LEAST_SHARE of the letters are of scripts without blanks            words.1
+#     fewer than LEAST_SHARE of the letters are of scripts without spaces            words.1
 #     most of those are Chinese or Japanese, with LEAST_SHARE of kana among them     ja
 #     most of those are Chinese                                                      zh
 #     any other                                                                      unicode
 #
 # Counts are whole numbers that add up, so the choice does not depend on how the rows were cut. Letters are counted by
-# the blocks of Unicode they stand in; Korean has blanks.
+# the blocks of Unicode they are in; Korean has spaces.
 #
 # A word of `LONG_RUN` or more such letters is a sentence that was not split: text that was split before has shorter
 # ones.
@@ -318,7 +318,7 @@ MOST_SHARE = 0.5
 LONG_RUN = 5
 
 BY_BLANKS: tuple[Tokenizer, ...] = ("words.1", "lower-words.1", "13a", "intl")
-"""Tokenizers that leave a sentence without blanks whole."""
+"""Tokenizers that leave a sentence without spaces whole."""
 
 _NO_LETTER_KIND, _LETTER_KIND, _CHINESE_LETTERS, _KANA, _UNSPACED = range(5)
 _KINDS = 5
@@ -427,19 +427,19 @@ def _long_runs(ids: Ids, column: TextColumn) -> Mask:
     return used
 
 
-# The characters of texts, white space left out, as a token column: an id is a code point.
+# The characters of texts, whitespace left out, as a token column: an id is a code point.
 #
 # A character is a code point and no more: a letter and a combining accent are two, as in Python's strings.
 #
-# Kernel: the characters of UTF-8 texts as code points, white space left out.
+# Kernel: the characters of UTF-8 texts as code points, whitespace left out.
 
 _SPACES = np.uint64(sum(1 << blank for blank in (*range(0x09, 0x0E), *range(0x1C, 0x21))))
-"""Bit b is set where the byte b is white space; from 64 on none is."""
+"""Bit b is set where the byte b is whitespace; from 64 on none is."""
 
 
 @kernel
 def code_points(data, starts, ends, ids, offsets):  # type: ignore[no-untyped-def]
-    """Fill `ids` with the code points of the characters that are no white space, `offsets` with where each row ends."""
+    """Fill `ids` with the code points of the characters that are no whitespace, `offsets` with where each row ends."""
     # Unsigned, for an index that could be negative is checked for that.
     count, one = uint64(0), uint64(1)
     for row in range(starts.shape[0]):
@@ -448,7 +448,7 @@ def code_points(data, starts, ends, ids, offsets):  # type: ignore[no-untyped-de
         while i < end:
             first = data[i]
             if first < 0x80:
-                # A blank is written too, and the next character over it: which bytes are blank cannot be foretold, and
+                # A space is written too, and the next character over it: which bytes are space cannot be foretold, and
                 # a branch that was taken wrongly costs more.
                 ids[count] = first
                 count += one - (_SPACES >> uint64(first & 0x3F) & uint64(first < 0x40))
@@ -480,7 +480,7 @@ class CodePoints:
 
 
 def characters_of(texts: TextColumn) -> TokenColumn:
-    """Return the characters of each text that are no white space."""
+    """Return the characters of each text that are no whitespace."""
     ids = np.empty(int((texts.ends - texts.starts).sum()), np.int32)
     offsets = np.zeros(len(texts) + 1, np.int64)
     code_points(texts.data, texts.starts, texts.ends, ids, offsets)

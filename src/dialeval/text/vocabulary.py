@@ -3,9 +3,9 @@
 Ids are given in the order in which words are first met. A vocabulary only ever grows, so an id keeps its word; it may
 be used by several threads at once. It is pickled as its words.
 
-Kernels: split UTF-8 text at white space and give every word an id, in one pass over the bytes.
+Kernels: split UTF-8 text at whitespace and give every word an id, in one pass over the bytes.
 
-White space is what `str.split()` takes for it. A word of up to seven bytes is its own key (bytes and length in one
+Whitespace is what `str.split()` takes for it. A word of up to seven bytes is its own key (bytes and length in one
 uint64), so equal keys are equal words. A longer word's key is a hash, and a hit is confirmed byte by byte: ids are
 exact. Words made of plain ASCII are taken eight bytes at a time.
 
@@ -156,7 +156,7 @@ def split_words(data, starts, ends, first, table, arena, word_ends, words, ids, 
             length = -1
             while i <= last_load:
                 chunk = load8(data, i)
-                # High bit set: this byte may be white space (below 0x21) or is not ASCII.
+                # High bit set: this byte may be whitespace (below 0x21) or is not ASCII.
                 special = ((chunk - _ABOVE_BLANK) & ~chunk | chunk) & _HIGH_BITS
                 plain = end - i
                 if special != 0:
@@ -206,7 +206,7 @@ def word_id(data, start, end, table, arena, word_ends, words):  # type: ignore[n
 
 @kernel
 def intern_words(data, starts, ends, first, table, arena, word_ends, words, ids):  # type: ignore[no-untyped-def]
-    """Fill `ids` with the ids of texts that are one word each, blanks included; gives what `split_words` gives."""
+    """Fill `ids` with the ids of texts that are one word each, spaces included; gives what `split_words` gives."""
     for row in range(first, starts.shape[0]):
         word, words = word_id(data, starts[row], ends[row], table, arena, word_ends, words)
         if word < 0:
@@ -274,7 +274,7 @@ class Vocabulary:
         return [known[index] for index in inverse]
 
     def add(self, texts: TextColumn) -> Ids:
-        """Return the ids of texts that are one word each (blanks included), new ones being added."""
+        """Return the ids of texts that are one word each (spaces included), new ones being added."""
         ids = np.empty(len(texts), np.int32)
         with self._lock:
             row = 0
@@ -294,12 +294,12 @@ class Vocabulary:
         return ids
 
     def split(self, texts: TextColumn) -> TokenColumn:
-        """Split texts at white space, as `str.split()` does, new words being added.
+        """Split texts at whitespace, as `str.split()` does, new words being added.
 
         The work is done in a small vocabulary of the texts' own words, which fits the processor's cache and needs no
         lock; only that handful of words is then looked up here.
         """
-        most = (texts.ends - texts.starts + 1) // 2  # a word and a blank take two bytes at least
+        most = (texts.ends - texts.starts + 1) // 2  # a word and a space take two bytes at least
         return self.split_with(texts, most, lambda *place: split_words(texts.data, texts.starts, texts.ends, *place))
 
     def split_with(self, texts: TextColumn, most: Ints, run: Callable[..., tuple[int, int]]) -> TokenColumn:
