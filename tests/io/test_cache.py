@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from dialeval.core.errors import SettingError
-from dialeval.io.packs import building, cache_folder, discard, sha256_of
+from dialeval.core.files import building, cache_folder, discard, sha256_of
 
 pytestmark = pytest.mark.usefixtures("cache")
 

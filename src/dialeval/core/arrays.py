@@ -112,7 +112,7 @@ def release(view: npt.NDArray[np.generic]) -> None:
         owner.madvise(mmap.MADV_DONTNEED, start, stop - start)
 
 
-# Ragged arrays: rows of different lengths, one after the other in a flat array, with offsets beside it.
+# Ragged arrays: rows of different lengths, one after the other in a flat array, with offsets next to it.
 #
 # Row `i` holds the elements `offsets[i]` to `offsets[i + 1]`.
 

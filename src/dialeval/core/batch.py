@@ -17,8 +17,8 @@ from dialeval.core.errors import NeedError
 
 # What a metric can ask for, and how a user gives it.
 #
-# A need is a column of the rows or a resource from outside of them: the training text, the list of known words, word
-# vectors. The plan switches a metric off when one of its needs is not met, and quotes `remedy` so that the user knows
+# A need is a column of the rows or a resource from outside of them: the training text, the vocabulary, word vectors.
+# The plan switches a metric off when one of its needs is not met, and quotes `remedy` so that the user knows
 # what to pass.
 
 

@@ -319,13 +319,13 @@ class ObjectColumn:
         return ObjectColumn([self.values[row] for row in rows.tolist()])
 
     def release(self) -> None:
-        """Nothing to release: objects are in memory."""
+        """Do nothing: objects are in memory."""
 
     @property
     def digest(self) -> str:
         """A digest of the objects as JSON with sorted keys."""
         option = orjson.OPT_SORT_KEYS | orjson.OPT_APPEND_NEWLINE
-        return short_digest(orjson.dumps(value, option=option) for value in self.values)
+        return short_digest(*(orjson.dumps(value, option=option) for value in self.values))
 
 
 @dataclass(frozen=True, eq=False, slots=True)
@@ -349,8 +349,8 @@ class NumberColumn(ObjectColumn):
 
     @property
     def digest(self) -> str:
-        """A digest of the numbers and of how many stand in a row."""
-        return short_digest([str(self.values.shape[1:]).encode(), np.ascontiguousarray(self.values).data])
+        """A digest of the numbers and of how many are in a row."""
+        return short_digest(str(self.values.shape[1:]), np.ascontiguousarray(self.values).data)
 
 
 @dataclass(frozen=True, eq=False, slots=True)
@@ -399,7 +399,7 @@ class GroupedColumn(RaggedColumn):
     @property
     def digest(self) -> str:
         """A digest of the texts and of how they are spread over groups and rows."""
-        return short_digest([np.diff(self.lists).data, np.diff(self.groups).data, self.values.digest.encode()])
+        return short_digest(np.diff(self.lists).data, np.diff(self.groups).data, self.values.digest)
 
 
 Column: TypeAlias = TextColumn | RaggedColumn | SharedColumn | ObjectColumn

@@ -107,7 +107,7 @@ BatchContributions: TypeAlias = RowSums | RowWords | TokenColumn
 def numbered(ids: Ids, below: int) -> tuple[Ids, Ids]:
     """Return the distinct ids in the order of their first use, and the ids numbered in that order."""
     first = np.full(below, len(ids))
-    first[ids[::-1]] = np.arange(len(ids))[::-1]  # of several assignments the last one, the first use, stands
+    first[ids[::-1]] = np.arange(len(ids))[::-1]  # of several assignments the last one remains: the first use
     there = np.flatnonzero(first < len(ids))
     used: Ids = there[np.argsort(first[there])].astype(np.int32)
     number = np.empty(below, np.int32)

@@ -49,7 +49,7 @@ class Shown:
 
 
 def listed(names: Collection[str], noun: str) -> str:
-    """`1 system (damd)`, `12 systems (damd, ubar, mintl and 9 more)`: a line, whatever the names are."""
+    """Return `1 system (damd)`, `12 systems (damd, ubar, mintl and 9 more)`: a line, whatever the names are."""
     many = f"{len(names):,} {noun}" + ("" if len(names) == 1 else "s")
     more = len(names) - MOST_NAMED
     first = ", ".join(map(plain, islice(names, MOST_NAMED))) + (f" and {more:,} more" if more > 0 else "")

@@ -71,7 +71,7 @@ def _written_out(match: re.Match[str]) -> str:
 
 
 SHOWN_PROBLEMS = 5
-"""A message lists this many faults and counts the rest; `dialeval validate` lists up to `MOST_PROBLEMS` of a file."""
+"""A message lists this many problems and counts the rest; `dialeval validate` lists up to `MOST_PROBLEMS` of a file."""
 MOST_PROBLEMS = 10_000
 """Problems of one file that are collected: reading stops there."""
 
@@ -95,7 +95,7 @@ class Problem:
 
 
 class DataError(DialevalError):
-    """An input cannot be used as it is. `faults` holds every fault found, in file order."""
+    """An input cannot be used as it is. `faults` holds every problem found, in file order."""
 
     def __init__(self, faults: Problem | Iterable[Problem]) -> None:
         self.faults: Sequence[Problem] = (faults,) if isinstance(faults, Problem) else tuple(faults)

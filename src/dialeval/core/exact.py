@@ -54,7 +54,7 @@ _EXACT_FLOAT = 1 << 53
 """Whole numbers below it have no rounding as floats."""
 
 _NO_SPREAD = 1e-12
-"""A variance smaller than that share of the terms it is the difference of is rounding."""
+"""A variance smaller than that fraction of the terms it is the difference of is rounding."""
 
 
 def merged(left: BySize, right: BySize) -> BySize:
@@ -100,7 +100,7 @@ def by_size(sums: Ints, sizes: Ints) -> BySize:
 
 
 def added_by_size(lines: Ints, sizes: Ints) -> dict[int, list[int]]:
-    """Lines of numbers, one a cluster, with 1 before them, added up for each size above 0."""
+    """Return lines of numbers, one a cluster, with 1 before them, added up for each size above 0."""
     order = np.argsort(sizes, kind="stable")
     values, starts = np.unique(sizes[order], return_index=True)
     if not len(values):

@@ -1,6 +1,6 @@
 """Writing: what is written is there whole, or what was there before stays.
 
-Everything is made beside its place, on the same file system, forced to the disk and renamed in the end:
+Everything is made next to its place, on the same file system, forced to the disk and renamed in the end:
 
 - `replacing`, `write_bytes`: one file.
 - `building`: a folder that nobody else writes to (an entry of the cache, a data pack).
@@ -20,6 +20,7 @@ writes there.
 
 from __future__ import annotations
 
+import errno
 import glob
 import hashlib
 import os
@@ -47,6 +48,7 @@ _READS = 100
 _LONGEST_NAME = 100
 """Characters of a name that a hidden name repeats; file systems limit the whole of it."""
 _HASHED_BYTES = 1 << 20
+FULL = frozenset({errno.ENOSPC, errno.EDQUOT})
 _LEFT_BEHIND_SECONDS = 24 * 3600
 _WAIT_SECONDS = 30.0
 """For another save into the same folder, which has only to rename its files."""
@@ -107,13 +109,16 @@ def write_scratch(target: Path, content: bytes | memoryview, what: str = "tempor
 
 @contextmanager
 def building(target: Path) -> Iterator[Path]:
-    """Yield a new folder to fill; it becomes `target` when the block ends well, else it is removed.
+    """Yield a new folder of the cache to fill; it becomes `target` when the block ends well, else it is removed.
 
     A target that is there already stays: whoever built it built the same thing.
     """
-    target.parent.mkdir(parents=True, exist_ok=True)
+    with cache_refusals_explained():
+        target.parent.mkdir(parents=True, exist_ok=True)
+        tempfile.TemporaryFile(dir=target.parent).close()
     sweep(target.parent)
-    with _unfinished(target, folder=True) as beside:
+    # The block reads other files too: only a full disk is surely the cache's.
+    with cache_refusals_explained(FULL), _unfinished(target, folder=True) as beside:
         yield beside
         for place in (*beside.rglob("*"), beside):
             force(place)
@@ -126,8 +131,8 @@ def building(target: Path) -> Iterator[Path]:
 
 
 def discard(folder: Path) -> None:
-    """Remove a folder, so that it is gone at once even where deleting takes long; OSError as it comes."""
-    with _unfinished(folder, folder=True) as doomed, suppress(FileNotFoundError):
+    """Remove a folder of the cache, so that it is gone at once even where deleting takes long."""
+    with cache_refusals_explained(), _unfinished(folder, folder=True) as doomed, suppress(FileNotFoundError):
         folder.rename(doomed / folder.name)
 
 
@@ -343,10 +348,12 @@ def force(place: Path) -> None:
         os.close(handle)
 
 
-def sha256_of(file: Path) -> str:
-    """Return the SHA-256 of a file in hexadecimal."""
+def sha256_of(*files: Path) -> str:
+    """Return the SHA-256 of a file in hexadecimal; of several files, that of their digests one after the other."""
+    if len(files) > 1:
+        return hashlib.sha256("".join(map(sha256_of, files)).encode()).hexdigest()
     sha = hashlib.sha256()
-    with file.open("rb") as stream:
+    with files[0].open("rb") as stream:
         while chunk := stream.read(_HASHED_BYTES):
             sha.update(chunk)
     return sha.hexdigest()
@@ -445,7 +452,29 @@ def _places(given: Any) -> Iterator[Path]:
             yield from map(Path, [path] if Path(path).exists() else glob.glob(path, recursive=True))  # noqa: PTH207
 
 
-# Where the user's cache folder is: `DIALEVAL_CACHE`, else the platform's usual place.
+# The user's cache folder: `DIALEVAL_CACHE`, else the platform's usual place (`XDG_CACHE_HOME/dialeval` or
+# `~/.cache/dialeval` on Linux). It is made on first use. A folder in it is whole or absent (`building`): neither a
+# run next to this one nor an interrupted one ever shows half of it.
+
+
+def cache_folder(*parts: str) -> Path:
+    """Return the cache folder or one inside it; it is made if it is not there."""
+    folder = cache_root().joinpath(*parts)
+    with cache_refusals_explained():
+        folder.mkdir(parents=True, exist_ok=True)
+    return folder
+
+
+@contextmanager
+def cache_refusals_explained(refusals: frozenset[int] | None = None) -> Iterator[None]:
+    """Turn an OSError into a SettingError that says what the user can do; `refusals`: only those with these numbers."""
+    try:
+        yield
+    except OSError as error:
+        if refusals is not None and error.errno not in refusals:
+            raise
+        remedy = "make room, or set DIALEVAL_CACHE to another folder"
+        raise SettingError(f"cannot write to the cache folder {cache_root()}: {error.strerror}; {remedy}") from error
 
 
 def cache_root() -> Path:

@@ -1,6 +1,6 @@
 """Fingerprints: what a column of texts holds, as a state that merges.
 
-The digest of a column stands in signatures. Where a column is read in parts, on several machines, no part sees the
+The digest of a column is in signatures. Where a column is read in parts, on several machines, no part sees the
 whole, so its digest is a fold like everything else: the texts are the coefficients of a polynomial, and that of two
 parts after each other is the first times a power of the base plus the second. Cut wherever one likes, the digest is
 the same. It tells apart what differs by accident (two polynomials modulo 2**61 - 1), and is no seal against forgery.
@@ -14,7 +14,6 @@ row of several texts is a symbol of its own. So no two columns have the same sym
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterable
 from dataclasses import dataclass
 
 import numpy as np
@@ -27,14 +26,14 @@ PRIME = (1 << 61) - 1
 FIRST_BASE = 0x12D687E5A3B9F04C
 SECOND_BASE = 0x0B4C6F9D81E7A253
 DIGEST_LENGTH = 12
-"""Hexadecimal digits of a SHA-256 that stand in a signature."""
+"""Hexadecimal digits of a SHA-256 that are in a signature."""
 
 
-def short_digest(parts: Iterable[bytes | memoryview]) -> str:
-    """Return the SHA-256 of some bytes as signatures have it."""
+def short_digest(*parts: str | bytes | memoryview) -> str:
+    """Return the SHA-256 of texts or bytes, one after the other, as signatures have it."""
     sha = hashlib.sha256()
     for part in parts:
-        sha.update(part)
+        sha.update(part.encode() if isinstance(part, str) else part)
     return sha.hexdigest()[:DIGEST_LENGTH]
 
 
@@ -75,8 +74,8 @@ class Fingerprint:
 
     @property
     def digest(self) -> str:
-        """What stands in a signature."""
-        return short_digest([f"{self.first} {self.second} {self.symbols} {self.texts}".encode()])
+        """What is in a signature."""
+        return short_digest(f"{self.first} {self.second} {self.symbols} {self.texts}")
 
 
 _PRIME = np.uint64(PRIME)
@@ -90,7 +89,7 @@ _END_OF_ROW = np.uint64(1 << 60)
 
 @kernel
 def _step(total, base, symbol):  # type: ignore[no-untyped-def]
-    """(total * base + symbol) mod PRIME: factors cut at bit 31, so that no product leaves 64 bits."""
+    """Return (total * base + symbol) mod PRIME; factors are split at bit 31, so that products fit 64 bits."""
     high, low = total >> uint64(31), total & _BITS_31
     base_high, base_low = base >> uint64(31), base & _BITS_31
     middle = low * base_high + high * base_low
@@ -104,7 +103,7 @@ def _step(total, base, symbol):  # type: ignore[no-untyped-def]
 
 @kernel
 def _with_text(data, start, end, first, second, symbols):  # type: ignore[no-untyped-def]
-    """The two sums and the number of symbols after one more text."""
+    """Return the two sums and the number of symbols after one more text."""
     place = start
     while place < end:
         symbol = uint64(0)
@@ -137,7 +136,7 @@ def add_texts(data, starts, ends, lists, totals):  # type: ignore[no-untyped-def
 
 @kernel
 def _power(base, exponent):  # type: ignore[no-untyped-def]
-    """base ** exponent mod PRIME."""
+    """Return base ** exponent mod PRIME."""
     power = uint64(1)
     while exponent > uint64(0):
         if exponent & uint64(1):
@@ -149,7 +148,7 @@ def _power(base, exponent):  # type: ignore[no-untyped-def]
 
 @kernel
 def _between(before, after, power):  # type: ignore[no-untyped-def]
-    """The sum of some texts, from the sums before and after them and the base to the power of their symbols."""
+    """Return the sum of some texts, from the sums before and after them and the base to the power of their symbols."""
     return (after + _PRIME - _step(before, power, uint64(0))) % _PRIME
 
 

@@ -118,7 +118,7 @@ class Analytic:
 
 @dataclass(frozen=True, eq=False, slots=True)
 class Estimate:
-    """A number and how sure one can be of it.
+    """A number and its uncertainty.
 
     `corpus` marks a value of all rows together (distinct-2 of a file): it has no spread over rows, so its standard
     deviation is 0 by convention. `confidence` is half the width of the interval; NaN where there is none. `error` is
@@ -358,7 +358,7 @@ class Metric(Fold[State]):
 
     @property
     def wants(self) -> frozenset[Need]:
-        """What it uses where it is given; its number depends on that, so it stands in the signature too.
+        """What it uses where it is given; its number depends on that, so it is in the signature too.
 
         With a setting `oov=unk`, all words outside of the vocabulary count as one.
         """
@@ -511,7 +511,7 @@ def _show_setting(value: object) -> str:
 # A state is a tree of numbers, texts, arrays, lists, tuples, dicts and dataclasses. A class that cannot be written
 # field by field (one that refers to a vocabulary) has `to_plain` and `from_plain`.
 #
-# `to_bytes` writes such a tree as JSON with its arrays beside it, in NumPy's own archive. Nothing in it is executed:
+# `to_bytes` writes such a tree as JSON with its arrays next to it, in NumPy's own archive. Nothing in it is executed:
 # `from_bytes` makes only objects of the classes that a state of no rows contains, and refuses everything else. A
 # class whose parts must fit together has a `from_plain` that raises InvalidError where they do not; `check_like`
 # compares with a state of no rows.

@@ -87,7 +87,7 @@ class Code:
 
 
 def read(module: str, name: str, digest: str) -> Code | None:
-    """The code that was written for a digest; None if there is none, or it is damaged."""
+    """Return the code that was written for a digest; None if there is none, or it is damaged."""
     for folder in _folders(module):
         path = folder / _file_name(module, name, digest)
         if (content := _trusted_content(path)) is None:
@@ -138,7 +138,7 @@ def _file_name(module: str, name: str, digest: str) -> str:
 
 @cache
 def _compiler() -> str:
-    """The versions of numba and llvmlite, and the processor; numba is not imported for that."""
+    """Return the versions of numba and llvmlite, and the processor; numba is not imported for that."""
     import llvmlite
     import llvmlite.binding as llvm
 
@@ -411,7 +411,7 @@ def _load(code: Code, types: Sequence[str]) -> Call | None:
 
 
 def _c_types(types: Sequence[str]) -> list[Any]:
-    """The types of the values that arguments of some types consist of."""
+    """Return the types of the values that arguments of some types consist of."""
     found: list[Any] = []
     for each in types:
         if each in _C_TYPES:
@@ -424,7 +424,7 @@ def _c_types(types: Sequence[str]) -> list[Any]:
 
 
 def _engine(code: Code) -> tuple[ExecutionEngine, int]:
-    """What holds the loaded code, and the address of the function."""
+    """Return what holds the loaded code, and the address of the function."""
     import llvmlite.binding as llvm
 
     machine = _target().create_target_machine(codemodel="jitdefault", jit=True)  # an engine owns its machine

@@ -56,7 +56,7 @@ from dialeval.core.rowtable import (
 )
 from dialeval.core.run_schema import FORMAT, Role, SavedEstimate, SavedFile, SavedResult, SavedRun
 from dialeval.core.signature import Signature
-from dialeval.core.validation import null_for_nan
+from dialeval.core.validation import InvalidError, null_for_nan
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -127,7 +127,7 @@ class Run(Mapping[str, Result], Tabular, Shown):
     version: str
     warnings: tuple[str, ...] = ()
     details: Mapping[str, Any] = field(default_factory=dict)
-    """What a family of metrics has to show beside numbers, as plain data for JSON, under a name of its own."""
+    """What a family of metrics has to show next to numbers, as plain data for JSON, under a name of its own."""
 
     def __getitem__(self, system: str) -> Result:
         return self.systems[system]
@@ -181,7 +181,7 @@ class Run(Mapping[str, Result], Tabular, Shown):
 
     @property
     def anchors(self) -> list[str]:
-        """The names of the floors and ceilings that were scored beside the systems."""
+        """The names of the floors and ceilings that were scored next to the systems."""
         return [name for name, result in self.systems.items() if result.role != "system"]
 
     @property
@@ -451,25 +451,21 @@ def _check_result(name: str, result: Result) -> None:
         if estimate.items is None:
             continue
         if len(estimate.items) != estimate.rows:
-            raise validation.InvalidError(
-                f"{name}: {len(estimate.items)} values of {key} are saved for {estimate.rows} rows"
-            )
+            raise InvalidError(f"{name}: {len(estimate.items)} values of {key} are saved for {estimate.rows} rows")
         known = None if rows is None else len(rows) if estimate.level is Level.TURN else len(rows.offsets) - 1
         if known not in (None, estimate.rows):
-            raise validation.InvalidError(f"{name}: {known} rows are saved, and {key} has {estimate.rows}")
+            raise InvalidError(f"{name}: {known} rows are saved, and {key} has {estimate.rows}")
         scored = estimate.items[~np.isnan(estimate.items)]
         if len(scored) != estimate.scored:
-            raise validation.InvalidError(
-                f"{name}: {len(scored)} values of {key} are saved, and {estimate.scored} are stated"
-            )
+            raise InvalidError(f"{name}: {len(scored)} values of {key} are saved, and {estimate.scored} are stated")
         if len(scored) and not estimate.corpus:
             mean = float(scored.mean())
             if not abs(mean - estimate.mean) <= _MEAN_TOLERANCE * float(np.abs(scored).max()):
                 what = f"the values of {key} have the mean {mean:.6g}, and {estimate.mean:.6g} is stated"
-                raise validation.InvalidError(f"{name}: {what}")
+                raise InvalidError(f"{name}: {what}")
     counts = {len(each) for each in result.contributions.values()} | ({len(rows)} if rows is not None else set())
     if result.contributions and len(counts) > 1:
-        raise validation.InvalidError(f"{name}: contributions are saved for another number of rows")
+        raise InvalidError(f"{name}: contributions are saved for another number of rows")
 
 
 # Joining.

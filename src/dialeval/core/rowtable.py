@@ -48,7 +48,7 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
 NO_TURN = -1
-"""Stands in `RowTable.turns` for a row that does not say which turn it is."""
+"""The number in `RowTable.turns` of a row that does not say which turn it is."""
 
 SAVED_TEXT_ROWS = 100_000
 """Texts of systems with more rows than that are not saved: a report shows fewer, and the files would be large."""

@@ -82,7 +82,7 @@ class SavedResult(Struct):
 
 
 class Standing(Struct):
-    """Where a system stands between a floor and a ceiling."""
+    """Where a system is between a floor and a ceiling."""
 
     share: float
     floor: str

@@ -1,7 +1,7 @@
 """Chunks: sources cut into parts that one worker can read and fold by itself.
 
 - Lines on this machine: bytes between two ends of lines, found in one quick pass, with those of the references and
-  contexts beside them.
+  contexts next to them.
 - Rows in JSONL, also on shared storage: byte ranges of about equal size. The reader of a chunk finds the first row that
   belongs to it: `row_boundary` gives the same answer to the reader of the chunk before.
 - Parquet: row groups.
@@ -22,6 +22,7 @@ from itertools import pairwise
 from typing import IO, TYPE_CHECKING, Any, ClassVar, Literal, TypeAlias
 
 import numpy as np
+import orjson
 
 from dialeval.core.arrays import cut, offsets_of
 from dialeval.core.arrow import check_decoded_size
@@ -86,7 +87,7 @@ class FileChunk:
     kind: Literal["lines", "rows", "groups", "whole"]
     span: Span
     size: int
-    """Its bytes: its share of the work."""
+    """Its bytes: its fraction of the work."""
     beside: tuple[tuple[Need, tuple[Span, ...]], ...] = ()
 
     @property
@@ -115,7 +116,7 @@ class MemoryChunk:
 
     @property
     def size(self) -> int:
-        """Its rows: its share of the work."""
+        """Its rows: its fraction of the work."""
         return len(self.rows)
 
 
@@ -181,7 +182,7 @@ def _row_groups(path: str, most: int) -> Iterator[FileChunk]:
 
 
 def _line_chunks(shard: Shard, most: int) -> list[FileChunk]:
-    """Chunks of equally many lines, of the responses and of what stands beside them."""
+    """Return chunks of equally many lines, of the responses and of the files next to them."""
     lines = _lines_in(shard.path, most)
     edges, count = _line_edges(shard.path, lines)
     chunks = [
@@ -204,7 +205,7 @@ def _line_chunks(shard: Shard, most: int) -> list[FileChunk]:
 
 
 def unequal(path: str, rows: int, other: str, others: int) -> Problem:
-    """Return the fault of two files that should have equally many lines."""
+    """Return the problem of two files that should have equally many lines."""
     what = f"nothing belongs to this row: {other} has {others} rows, {path} has {rows}"
     return Problem(
         path if rows > others else other, min(rows, others) + 1, what, "both must have one line per response"
@@ -267,8 +268,6 @@ def row_boundary(stream: IO[bytes], start: int, size: int, names: FieldNames, fo
 
 def dialogue_of(line: bytes, names: FieldNames) -> str | None:
     """Return the dialogue that a row names, if it names one and can be read."""
-    import orjson
-
     try:
         row = orjson.loads(line.removeprefix(BYTE_ORDER_MARK))
     except orjson.JSONDecodeError:
@@ -280,7 +279,7 @@ def dialogue_of(line: bytes, names: FieldNames) -> str | None:
 
 # Row blocks: the rows of a chunk, some thousand at a time, and never part of a dialogue.
 #
-# A block knows where its rows stand, so that a fault names the line of the file; and any part of it can be read by
+# A block knows where its rows stand, so that a problem names the line of the file; and any part of it can be read by
 # itself, which is how the row that a metric cannot score is found.
 
 _UNNAMED = (None, "")
@@ -294,13 +293,13 @@ class RowBlock:
     size: int
     read: Callable[[int, int], list[Rows]]
     lines_before: Callable[[], int]
-    """The lines of the file before the block. They are counted only if a fault has to be placed."""
+    """The lines of the file before the block. They are counted only if a problem has to be placed."""
 
     def __len__(self) -> int:
         return self.size
 
     def rows(self, start: int = 0, stop: int | None = None) -> list[Rows]:
-        """Return the rows of each system in the block or in a part of it; faults name the lines of the file."""
+        """Return the rows of each system in the block or in a part of it; problems name the lines of the file."""
         try:
             return self.read(start, self.size if stop is None else stop)
         except DataError as error:

@@ -1,6 +1,6 @@
 """CSV and TSV: a header and one row per response, quoted as in RFC 4180.
 
-What stands between cells is found by the header: a comma, a semicolon, a tab or a bar, whichever gives most names of
+What is between cells is found by the header: a comma, a semicolon, a tab or a bar, whichever gives most names of
 known fields, and else most columns; the one that belongs to the suffix where they are equal. A first line `sep=;`, as
 Excel knows it, says it outright, and `FieldNames.separator` above all. The text is UTF-8, or UTF-16 with a byte order
 mark. Where it is neither and no character is one of UTF-8, it is read as Windows-1252, and a note says so.
@@ -8,7 +8,7 @@ mark. Where it is neither and no character is one of UTF-8, it is read as Window
 The header names the fields. LF and CRLF end a row outside quotes; a lone CR is part of its cell. An empty cell means
 that the field is not given, except in the response column, where it is an empty response. Blank lines are skipped; in
 a table of one column, where such a line is an empty cell, it is a row. A row with more or fewer cells than the header
-is a fault, and every fault names the line of the file on which its row starts.
+is a problem, and every problem names the line of the file on which its row starts.
 """
 
 from __future__ import annotations
@@ -18,8 +18,8 @@ import io
 import re
 import sys
 from collections import Counter
+from collections.abc import Iterator
 from contextlib import contextmanager, suppress
-from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -30,15 +30,11 @@ from dialeval.io import row_shapes
 from dialeval.io.opening import PathSource, read_bytes, without_mark
 from dialeval.io.rows import FieldNames, Records, listed
 
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-
 # Lines of text: one response, reference or context per line, without building a single Python string.
 #
 # UTF-8 always; a byte order mark at the start is dropped. LF and CRLF end a line and nothing else does: a lone CR,
 # U+2028, U+0085, a form feed or a NUL is part of the text. The last line may go without its line feed. An empty line
-# is a row with an empty text; a file without a line is a fault, and so is every line that is not UTF-8.
+# is a row with an empty text; a file without a line is a problem, and so is every line that is not UTF-8.
 
 _SEARCHED_BYTES = 1 << 24
 """Bytes searched at a time, so that a huge file does not need a mask of its own size."""
@@ -62,7 +58,7 @@ def read_lines(path: PathSource) -> TextColumn:
 def split(data: Bytes, marked: bool = True) -> TextColumn:
     """Return the lines of some bytes, without their endings and, at the start of a file, a byte order mark."""
     data = without_mark(data) if marked else data
-    ends = occurrences(data, b"\n")
+    ends = _find_line_feeds(data)
     if len(data) and (not len(ends) or ends[-1] != len(data) - 1):
         ends = np.append(ends, len(data))
     starts = np.zeros_like(ends)
@@ -75,7 +71,7 @@ def split(data: Bytes, marked: bool = True) -> TextColumn:
 
 
 def encoding_faults(column: TextColumn, where: str) -> list[Problem]:
-    """Return a fault for each row of consecutive lines that is not UTF-8."""
+    """Return a problem for each row of consecutive lines that is not UTF-8."""
     view = column.data.data
     faults: list[Problem] = []
     for first in range(0, len(column), _CHECKED_LINES):
@@ -91,15 +87,12 @@ def encoding_faults(column: TextColumn, where: str) -> list[Problem]:
     return faults
 
 
-def occurrences(data: Bytes, token: bytes) -> Ints:
-    """Return where a token stands in some bytes, overlapping ones included."""
+def _find_line_feeds(data: Bytes) -> Ints:
+    """Return the places of all line feeds."""
     parts = [np.zeros(0, np.int64)]
     for start in range(0, len(data), _SEARCHED_BYTES):
-        part = data[start : start + _SEARCHED_BYTES + len(token) - 1]
-        places = np.flatnonzero(part[: max(len(part) - len(token) + 1, 0)] == token[0])
-        for at, byte in enumerate(token[1:], 1):
-            places = places[part[places + at] == byte]
-        parts.append(places + start)
+        part = data[start : start + _SEARCHED_BYTES]
+        parts.append(np.flatnonzero(part == ord("\n")) + start)
         release(part)
     return np.concatenate(parts)
 
@@ -119,7 +112,7 @@ def _block_faults(view: memoryview, block: TextColumn, where: str, first: int) -
 
 
 def not_utf8(where: str, line: int, error: UnicodeDecodeError) -> Problem:
-    """Return the fault of a line that cannot be decoded."""
+    """Return the problem of a line that cannot be decoded."""
     what = f"byte 0x{error.object[error.start]:02x} at position {error.start + 1} of the line is not UTF-8"
     return Problem(where, line, what, "save the file as UTF-8")
 
@@ -127,7 +120,7 @@ def not_utf8(where: str, line: int, error: UnicodeDecodeError) -> Problem:
 MOST_COLUMNS = 10_000
 _SEPARATORS = ",;\t|"
 _SAID = re.compile(r"sep=(?P<separator>[^\r\n\0\"])\r?\n", re.IGNORECASE)
-"""The line before the header by which Excel is told what stands between cells."""
+"""The line before the header by which Excel is told what is between cells."""
 _LOOKED_AT = 1 << 16
 """Characters among which the header is looked for."""
 _UTF_16 = {b"\xff\xfe": "utf-16-le", b"\xfe\xff": "utf-16-be"}

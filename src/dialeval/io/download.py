@@ -36,9 +36,9 @@ import msgspec
 
 from dialeval.core import validation
 from dialeval.core.errors import DataError, Problem, SettingError
-from dialeval.core.files import write_bytes
+from dialeval.core.files import FULL, cache_refusals_explained, sha256_of, write_bytes
 from dialeval.io.opening import MOST_TIMES
-from dialeval.io.packs import FULL, Progress, refusals_explained, sha256_of
+from dialeval.io.packs import Progress
 from dialeval.io.schemas import PartialDownload
 
 WAITS: tuple[float, ...] = (0.5, 1.0, 2.0, 4.0)
@@ -104,7 +104,7 @@ def download(
         if place.is_symlink() or (place.exists() and not place.is_file()):  # a pipe would never be open
             place.unlink()
     try:
-        with refusals_explained(FULL), FileLock(lock, timeout=0):
+        with cache_refusals_explained(FULL), FileLock(lock, timeout=0):
             try:
                 _fetch(address, part, record, progress, most_bytes)
                 if sha256 is not None and (digest := sha256_of(part)) != sha256:
@@ -246,11 +246,14 @@ def _fault(address: str, what: str, remedy: str) -> DataError:
     return DataError(Problem(shown(address), None, what, remedy))
 
 
-# Reading tar archives from elsewhere without trusting them.
+# Reading archives from elsewhere without trusting them.
 #
-# What an archive states about itself is not believed: it is refused where a member is a link, a device or sparse, and
+# What an archive states about itself is not believed. It is refused where a member is a link, a device or sparse, and
 # where it unpacks to more than it should: beyond a number of bytes, or so many times its own size. The last is looked
 # at while it is unpacked, a stretch at a time, so that a trap is left after little of it.
+#
+# `unpack` takes out only the wanted files, by their last name, and also refuses an archive where any member could reach
+# beyond the folder (an absolute path, `..`, a drive, a backslash) or two are the same wanted file.
 
 _SMALL = 1 << 20
 """Below this size the ratio says nothing."""
@@ -258,8 +261,13 @@ _STRETCH = 1 << 26
 """Bytes that are unpacked before their ratio is looked at."""
 _READ_AHEAD = 1 << 17
 """Bytes that gzip may have read before, at most."""
+_COPY_BYTES = 1 << 20
+_GZIP = b"\x1f\x8b"
 
-_DAMAGE = (tarfile.TarError, gzip.BadGzipFile, zlib.error, EOFError)
+_DAMAGE = (
+    *(zipfile.BadZipFile, tarfile.TarError, gzip.BadGzipFile, zlib.error, lzma.LZMAError, EOFError),
+    *(NotImplementedError, ValueError, OverflowError, struct.error),  # sizes, places and names that cannot be
+)
 
 
 @dataclass(frozen=True)
@@ -273,16 +281,28 @@ class UntrustedArchive:
         """Return the error that says what is wrong with the archive."""
         return DataError(Problem(self.where, None, f"the archive {what}", self.remedy))
 
+    def check_path(self, name: str) -> None:
+        """Refuse the archive where a member could be written outside of the folder it is unpacked to."""
+        path, first = PurePosixPath(name), name.partition("/")[0]
+        if path.is_absolute() or ".." in path.parts or ":" in first or "\\" in name or "\0" in name:
+            raise self.refusal(f"holds {name!r}, which would be written outside its folder")
+
     @contextmanager
     def damage_explained(self) -> Iterator[None]:
         """Refuse the archive where it turns out to be damaged while its members are read."""
         try:
             yield
         except _DAMAGE as error:
-            raise self.refusal(f"is damaged: {error}") from None
+            raise self.refusal(f"is damaged: {error}") from error
+        except OSError as error:
+            if error.errno not in (None, errno.EINVAL):  # a full disk, a folder that may not be written to
+                raise
+            raise self.refusal(f"is damaged: {error}") from error  # a place before its start; bzip2 that is none
+        except RuntimeError as error:  # how zipfile reports a password
+            raise self.refusal(f"cannot be unpacked: {error}") from error
 
     def tar_files(self, packed: IO[bytes], limit: int) -> Iterator[tuple[str, IO[bytes]]]:
-        """Name and content of each file in a tar or tar.gz, the content to be read before the next is asked for."""
+        """Yield name and content of each file in a tar or tar.gz; read the content before asking for the next."""
         unpacking = Unpacking(packed, limit, self)
         # As a stream, so that what is skipped counts too: every byte has to be unpacked to get past it.
         with tarfile.open(fileobj=unpacking, mode="r|") as opened:
@@ -294,6 +314,19 @@ class UntrustedArchive:
                 content = opened.extractfile(member) if member.isreg() else None
                 if content is not None:
                     yield member.name, content
+
+    def zip_files(self, packed: IO[bytes], wanted: Collection[str]) -> Iterator[tuple[str, IO[bytes]]]:
+        """Yield name and content of each file in a zip archive whose last name is wanted."""
+        with zipfile.ZipFile(packed) as opened:
+            for entry in opened.infolist():
+                # `orig_filename`: `filename` has been cut at a null byte and had its separators changed.
+                self.check_path(entry.orig_filename)
+                if stat.S_IFMT(entry.external_attr >> 16) not in (0, stat.S_IFREG, stat.S_IFDIR):
+                    raise self.refusal(f"holds {entry.filename!r}, which is a link or a device")
+            for entry in opened.infolist():
+                if PurePosixPath(entry.filename).name in wanted and not entry.is_dir():
+                    with opened.open(entry) as content:
+                        yield entry.filename, content
 
 
 def unpacked_limit(packed_bytes: int, most_bytes: int) -> int:
@@ -333,29 +366,16 @@ class Unpacking(io.RawIOBase):
         return unpacked > MOST_TIMES * packed
 
 
-# Unpacking archives from elsewhere without trusting them.
-#
-# Only the wanted files are taken out, by their last name. An archive is refused where any member could reach beyond
-# the folder (an absolute path, `..`, a drive, a backslash), where one is a link or a device, where two are the same
-# wanted file, or where it unpacks to more than it should: beyond a number of bytes, or so many times its own size, of
-# which the last is looked at while it is unpacked.
-
-_COPY_BYTES = 1 << 20
-_GZIP = b"\x1f\x8b"
-
-_DAMAGED = (
-    *(zipfile.BadZipFile, tarfile.TarError, gzip.BadGzipFile, zlib.error, lzma.LZMAError, EOFError),
-    *(NotImplementedError, ValueError, OverflowError, struct.error),  # sizes, places and names that cannot be
-)
-
-
 def unpack(archive: Path, wanted: Collection[str], folder: Path, most_bytes: int, where: str) -> None:
     """Take the wanted files out of a zip or tar.gz; a file that came under the wanted name is taken as it is."""
     untrusted = UntrustedArchive(where, "get it from the official address")
     limit = unpacked_limit(archive.stat().st_size, most_bytes)
     taken: set[str] = set()
-    with _damage_explained(untrusted):
-        for name, source in _wanted_files(archive, wanted, limit, untrusted):
+    with untrusted.damage_explained(), archive.open("rb") as packed:
+        for path, source in _list_files(packed, wanted, limit, untrusted):
+            untrusted.check_path(path)
+            if (name := PurePosixPath(path).name) not in wanted:
+                continue
             if name in taken:
                 raise untrusted.refusal(f"holds {name!r} twice")
             taken.add(name)
@@ -367,36 +387,20 @@ def unpack(archive: Path, wanted: Collection[str], folder: Path, most_bytes: int
         raise untrusted.refusal(f"does not hold {', '.join(missing)}")
 
 
-def _wanted_files(
-    archive: Path, wanted: Collection[str], limit: int, untrusted: UntrustedArchive
+def _list_files(
+    packed: IO[bytes], wanted: Collection[str], limit: int, untrusted: UntrustedArchive
 ) -> Iterator[tuple[str, IO[bytes]]]:
-    """Yield the last name and the content of each wanted file; each is to be read before the next is asked for."""
-    with archive.open("rb") as packed:
-        if zipfile.is_zipfile(packed):
-            with zipfile.ZipFile(packed) as opened:
-                for entry in opened.infolist():
-                    # `orig_filename`: `filename` has been cut at a null byte and had its separators changed.
-                    kind = stat.S_IFMT(entry.external_attr >> 16)
-                    _check(entry.orig_filename, kind in (0, stat.S_IFREG, stat.S_IFDIR), untrusted)
-                for entry in opened.infolist():
-                    if (name := PurePosixPath(entry.filename).name) in wanted and not entry.is_dir():
-                        with opened.open(entry) as source:
-                            yield name, source
-            return
-        packed.seek(0)
-        if packed.read(len(_GZIP)) == _GZIP:
-            packed.seek(0)
-            # Read as a stream, so that what is skipped counts too: every byte has to be unpacked to get past it.
-            with tarfile.open(fileobj=Unpacking(packed, limit, untrusted), mode="r|") as tar:
-                for member in tar:
-                    _check(member.name, (member.isreg() and not member.issparse()) or member.isdir(), untrusted)
-                    if (name := PurePosixPath(member.name).name) in wanted and (content := tar.extractfile(member)):
-                        yield name, content
-        elif (name := PurePosixPath(untrusted.where).name) in wanted:
-            packed.seek(0)
-            yield name, packed
-        else:
-            raise untrusted.refusal("is neither a zip nor a tar.gz archive")
+    """Yield name and content of each file of an archive, or the file itself if it has a wanted name."""
+    if zipfile.is_zipfile(packed):
+        return untrusted.zip_files(packed, wanted)
+    packed.seek(0)
+    is_gzip = packed.read(len(_GZIP)) == _GZIP
+    packed.seek(0)
+    if is_gzip:
+        return untrusted.tar_files(packed, limit)
+    if (name := PurePosixPath(untrusted.where).name) in wanted:
+        return iter([(name, packed)])
+    raise untrusted.refusal("is neither a zip nor a tar.gz archive")
 
 
 def _copy_member(source: IO[bytes], target: Path, limit: int) -> int:
@@ -407,25 +411,3 @@ def _copy_member(source: IO[bytes], target: Path, limit: int) -> int:
             done += len(chunk)
             out.write(chunk)
     return done
-
-
-def _check(name: str, plain: bool, untrusted: UntrustedArchive) -> None:
-    path, first = PurePosixPath(name), name.partition("/")[0]
-    if path.is_absolute() or ".." in path.parts or ":" in first or "\\" in name or "\0" in name:
-        raise untrusted.refusal(f"holds {name!r}, which would be written outside its folder")
-    if not plain:
-        raise untrusted.refusal(f"holds {name!r}, which is a link or a device")
-
-
-@contextmanager
-def _damage_explained(untrusted: UntrustedArchive) -> Iterator[None]:
-    try:
-        yield
-    except _DAMAGED as error:
-        raise untrusted.refusal(f"is damaged: {error}") from error
-    except OSError as error:
-        if error.errno not in (None, errno.EINVAL):  # a full disk, a folder that may not be written to
-            raise
-        raise untrusted.refusal(f"is damaged: {error}") from error  # a place before its start; bzip2 that is none
-    except RuntimeError as error:  # how zipfile reports a password
-        raise untrusted.refusal(f"cannot be unpacked: {error}") from error

@@ -1,9 +1,9 @@
-"""From a parsed row to its fields, with a fault for whatever is not as it should be.
+"""From a parsed row to its fields, with a problem for whatever is not as it should be.
 
 A row is an object with `response` and, where known, `dialog_id`, `turn`, `system`, `context`, `reference` and
 `response_is_reference`; `messages` makes it a chat (see `gathering`). Rows of other programs are brought to that by
 `row_shapes`. `FieldNames` says what these fields are called in the input. `FieldReader` takes them out of one row after
-the other: it notes every fault and goes on with an empty value, so that one pass over a file finds all of them;
+the other: it notes every problem and goes on with an empty value, so that one pass over a file finds all of them;
 whoever uses it raises in the end if there are any.
 
 - `response`: a string; or a message, or a list of these, of which the assistant's last one counts.
@@ -28,6 +28,7 @@ from itertools import takewhile
 from typing import Any, NamedTuple
 
 import numpy as np
+import orjson
 
 from dialeval.core.errors import Problem
 from dialeval.io.row_shapes import unknown
@@ -73,7 +74,7 @@ PARTS: Mapping[str, str] = {
 
 
 class Message(NamedTuple):
-    """One message: who speaks, what is said, and the calls of tools beside it."""
+    """One message: who speaks, what is said, and the calls of tools next to it."""
 
     role: str
     text: str
@@ -112,7 +113,7 @@ class FieldReader:
         self.line = 0
 
     def fault(self, what: str, remedy: str) -> None:
-        """Note that something is wrong with the row at hand."""
+        """Add a problem of the row at hand."""
         self.faults.append(Problem(self.where, self.line, what, remedy))
 
     def text(self, value: object, what: str, index: int | None = None) -> str:
@@ -203,7 +204,7 @@ class FieldReader:
         return []
 
     def _turn(self, value: object, what: str, index: int | None) -> Message:
-        """One turn of a context: a string, or an object with `text` or `content`."""
+        """Return one turn of a context: a string, or an object with `text` or `content`."""
         if not isinstance(value, dict):
             return Message("", self.text(value, what, index))
         role = next((value[key] for key in ("role", "from") if isinstance(value.get(key), str)), "")
@@ -298,7 +299,7 @@ def _whole_number(value: object) -> int | None:
 
 
 def plain_message(message: object) -> tuple[str, str] | None:
-    """Role and text of a message that has nothing else, as most have; None for others, which take longer to read."""
+    """Return role and text of a message that has nothing else, as most have; None for others."""
     if type(message) is not dict or len(message) != 2:
         return None
     name, text = message.get("role"), message.get("content")
@@ -327,7 +328,7 @@ def read_message(reader: FieldReader, message: RowObject, what: str, role: str) 
 
 
 def role_of(reader: FieldReader, message: RowObject, what: str) -> str | None:
-    """Return the role of a message; None, and a fault, where it has none that is known."""
+    """Return the role of a message; None, and a problem, where it has none that is known."""
     role = next((message[key] for key in _ROLE_KEYS if message.get(key) is not None), None)
     if isinstance(role, str) and role in ROLES:
         return ROLES[role]
@@ -386,8 +387,6 @@ def _calls(message: RowObject) -> Iterator[object]:
 
 def _call(value: object) -> str:
     """Return a call as it is shown: the tool's name and its arguments, wherever a program puts them."""
-    import orjson
-
     if not isinstance(value, dict):
         return f"[call {value if isinstance(value, str) else kind_of(value)}]"
     inner = _first(value, ("function", "functionCall", "function_call"), value)

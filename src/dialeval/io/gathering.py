@@ -29,6 +29,7 @@ from itertools import chain, islice
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
 import numpy as np
+import orjson
 
 from dialeval.core.arrays import Ints, offsets_of
 from dialeval.core.batch import Need
@@ -409,8 +410,6 @@ def _parse_messages(messages: object) -> object:
     """Return messages, also those that a cell of a table holds as JSON; anything else as it is."""
     if not isinstance(messages, str) or not messages.lstrip().startswith("["):
         return messages
-    import orjson
-
     try:
         return orjson.loads(messages)
     except orjson.JSONDecodeError:

@@ -2,7 +2,7 @@
 
 A document of rows is a list of strings, a list of row objects, an object of system name -> such a list, a single row of
 a known shape, or a log that holds a list of these (`row_shapes`). It is parsed in one go. The parser keeps no line
-numbers, so the lines of the items are looked up afterwards, and only if there is a fault to place.
+numbers, so the lines of the items are looked up afterwards, and only if there is a problem to place.
 """
 
 from __future__ import annotations
@@ -10,24 +10,21 @@ from __future__ import annotations
 import json
 import os
 import re
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass
 from functools import partial
 from itertools import chain
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+import orjson
+
+from dialeval.core.arrays import Bytes
+from dialeval.core.columns import TextColumn
 from dialeval.core.errors import DataError, Problem, ProblemList
 from dialeval.io.delimited import encoding_faults, not_utf8, split
 from dialeval.io.opening import PathSource, read_bytes, without_mark
 from dialeval.io.row_shapes import document_rows, is_row
 from dialeval.io.rows import LISTS, Records, kind_of
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from dialeval.core.arrays import Bytes
-    from dialeval.core.columns import TextColumn
-
 
 _FORMS = "give a list of strings, a list of row objects, or an object of system name -> list"
 _GAP = re.compile(r"[ \t\r\n,:]*")
@@ -39,9 +36,7 @@ def load(path: PathSource, form: str = "write a JSON document") -> Any:
 
 
 def parsed(data: Bytes, where: str, form: str = "write a JSON document") -> Any:
-    """Return the value of a JSON document; that it is empty, not UTF-8 or not JSON is a fault."""
-    import orjson
-
+    """Return the value of a JSON document; that it is empty, not UTF-8 or not JSON is a problem."""
     data = without_mark(data)
     try:
         return orjson.loads(data.data)
@@ -125,7 +120,7 @@ def _skipped(text: str, position: int) -> int:
 # JSONL: one JSON value per line, a row object or a plain string.
 #
 # LF and CRLF end a line, blank lines are skipped, a byte order mark is dropped. Every line that is not JSON is a
-# fault, and so is nesting or a number beyond all measure.
+# problem, and so is nesting or a number beyond all measure.
 
 _BLANKS = b" \t\r\n"
 
@@ -142,8 +137,6 @@ def records_of(lines: TextColumn, where: str) -> Records:
 
 
 def _rows(lines: TextColumn, where: str, faults: list[Problem]) -> Iterator[tuple[int, object]]:
-    import orjson
-
     view = lines.data.data
     spans = zip(lines.starts.tolist(), lines.ends.tolist(), strict=True)
     for line, (start, end) in enumerate(spans, 1):
@@ -163,7 +156,7 @@ def _fault(where: str, line: int, text: bytes, error: ValueError) -> Problem:
     return Problem(where, line, f"not JSON ({str(error).partition(': line')[0]})", "write one JSON object per line")
 
 
-# Checking parsed JSON against a description of what is expected; every mismatch is a fault with its path.
+# Checking parsed JSON against a description of what is expected; every mismatch is a problem with its path.
 #
 # A `Shape` says what a value is, and by `inner` what is inside: one shape for all values of an object or items of a
 # list, or one for each named field of an object. Fields that are not named may hold anything.
@@ -191,7 +184,7 @@ class Shape:
 
 
 def shape_faults(document: Any, shape: Shape, where: str) -> list[Problem]:
-    """A fault for everything in a document that is not as its shape says, such as `FILE: pmul1635[3].state.hotel`."""
+    """Return a problem for each mismatch of a document and its shape, at a place such as `FILE: pmul1635[3].state`."""
     faults: list[Problem] = []
     if not _fit([document], shape):
         _check(document, shape, (), where, faults)
@@ -199,7 +192,7 @@ def shape_faults(document: Any, shape: Shape, where: str) -> list[Problem]:
 
 
 def _fit(values: Collection[Any], shape: Shape) -> bool:
-    """Whether plain values fit a shape: level by level, many times faster than one by one with their paths.
+    """Return whether plain values fit a shape: level by level, many times faster than one by one with their paths.
 
     False says nothing: values of other types than those of JSON are left to `_check`.
     """

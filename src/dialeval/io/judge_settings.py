@@ -29,7 +29,7 @@ class PairShape:
 
     @classmethod
     def within(cls, most: int) -> PairShape:
-        """The usual shape, or a smaller one for an encoder that takes fewer tokens."""
+        """Return the usual shape, or a smaller one for an encoder that takes fewer tokens."""
         context = min(CONTEXT_TOKENS, most * CONTEXT_TOKENS // (CONTEXT_TOKENS + RESPONSE_TOKENS))
         return cls(TURNS, context, min(RESPONSE_TOKENS, most - context))
 
@@ -50,8 +50,8 @@ class Scale:
 class BreakdownScale:
     """From what the head says to shares of O, T and X, and to a label; the defaults leave the shares as they are.
 
-    `weight`: how much the head counts beside the mean shares (`mean`). `cut`: from which share of T and X together on a
-    turn is labeled T or X.
+    `weight`: how much the head counts next to the mean shares (`mean`). `cut`: the threshold of T
+    and X together from which on a turn is labeled T or X.
     """
 
     weight: float = 1.0

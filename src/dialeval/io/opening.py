@@ -1,11 +1,11 @@
 """The bytes of a file, and what its name says about it.
 
-A file is read once, and one that changes meanwhile is a fault. It is not mapped: what others write to a mapped file
+A file is read once, and one that changes meanwhile is a problem. It is not mapped: what others write to a mapped file
 would show in the middle of a run, and one that they shorten would end the process (SIGBUS). A plain file from
 `SPILLED_BYTES` on is copied to a temporary file, so that its texts take no memory. `.gz` and `.zst` are unpacked, also
 where several archives follow one another, as long as they give no more than `unpacked_limit` bytes. The suffix left of
 `.gz` or `.zst` gives the format (`x.jsonl.gz` is JSONL), and a suffix that is not in `FORMATS` means lines of text.
-Whatever keeps a file from being read is a fault that names it.
+Whatever keeps a file from being read is a problem that names it.
 """
 
 from __future__ import annotations
@@ -22,17 +22,13 @@ from contextlib import contextmanager
 from functools import partial
 from itertools import chain, islice
 from pathlib import Path
-from typing import IO, TYPE_CHECKING, Any, Literal, NamedTuple, TypeAlias, cast
+from typing import IO, Any, Literal, NamedTuple, TypeAlias, cast
 from urllib.parse import unquote, urlsplit
 
 import numpy as np
 
-from dialeval.core.arrays import empty_array, release
+from dialeval.core.arrays import Bytes, empty_array, release
 from dialeval.core.errors import DataError, Problem, SettingError, add_warning, whole_characters
-
-if TYPE_CHECKING:
-    from dialeval.core.arrays import Bytes
-
 
 PathSource: TypeAlias = str | os.PathLike[str]
 
@@ -225,19 +221,19 @@ def version(status: os.stat_result) -> tuple[int, ...]:
 
 
 def changed(where: str) -> Problem:
-    """Return the fault of a file that is not what it was when reading began."""
+    """Return the problem of a file that is not what it was when reading began."""
     return Problem(where, None, "changed while it was read", "run the same command again when nothing writes to it")
 
 
 def refuse_device(where: str, file: int) -> None:
-    """DataError for an open file that is a device, such as /dev/zero, which never ends; a terminal does."""
+    """Raise DataError for an open file that is a device, such as /dev/zero, which never ends; a terminal does."""
     mode = os.fstat(file).st_mode
     if stat.S_ISBLK(mode) or (stat.S_ISCHR(mode) and not os.isatty(file)):
         raise DataError(Problem(where, None, "is a device", "give a file or a pipe"))
 
 
 def unreadable(where: str, error: OSError) -> Problem:
-    """Return the fault of a file that the system does not let us read."""
+    """Return the problem of a file that the system does not let us read."""
     if isinstance(error, FileNotFoundError):
         return Problem(where or "''", None, "there is no such file", "check the path")
     if isinstance(error, IsADirectoryError):
@@ -321,14 +317,14 @@ def size_of(path: str) -> int:
 def changed_at(path: str) -> str:
     """Return a key that changes when a file is written again: its time of change, or what the storage has instead."""
     with _faults_named(path):
-        if is_remote(path):
-            system, inside = _storage(path)
-            return str(system.ukey(inside))
-        return str(Path(local_path(path)).stat().st_mtime_ns)
+        if not is_remote(path):
+            return str(Path(local_path(path)).stat().st_mtime_ns)
+        system, inside = _storage(path)
+        return str(system.ukey(inside))
 
 
 def touched_at(path: str) -> str:
-    """When anything about a local file was last changed, its time of change included; as `changed_at` elsewhere."""
+    """Return when anything about a local file was last changed (ctime); as `changed_at` elsewhere."""
     if is_remote(path):
         return changed_at(path)
     with _faults_named(path):

@@ -10,81 +10,24 @@ what was downloaded.
 
 from __future__ import annotations
 
-import errno
 import hashlib
 import json
 import os
 import shutil
-import tempfile
-from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from difflib import get_close_matches
 from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from dialeval.core import files, validation
-from dialeval.core.columns import DIGEST_LENGTH
+from dialeval.core import validation
 from dialeval.core.errors import DataError, Problem, SettingError
-from dialeval.core.files import cache_root
+from dialeval.core.files import building, cache_folder, discard, sha256_of
+from dialeval.core.fingerprint import short_digest
 
 if TYPE_CHECKING:
     from dialeval.io.schemas import PackFile
-
-
-# The user's cache folder: find it, build and remove folders in it.
-#
-# The folder is `DIALEVAL_CACHE`; without it the platform's usual place (`XDG_CACHE_HOME/dialeval` or
-# `~/.cache/dialeval` on Linux). It is made on first use.
-#
-# A folder in the cache is whole or absent (`core.files.building`): neither a run beside this one nor an interrupted
-# one ever shows half of it.
-
-FULL = frozenset({errno.ENOSPC, errno.EDQUOT})
-
-
-def cache_folder(*parts: str) -> Path:
-    """Return the cache folder or one inside it; it is made if it is not there."""
-    folder = cache_root().joinpath(*parts)
-    with refusals_explained():
-        folder.mkdir(parents=True, exist_ok=True)
-    return folder
-
-
-@contextmanager
-def building(target: Path) -> Iterator[Path]:
-    """Provide a new folder of the cache to fill, see `core.files.building`."""
-    with refusals_explained():
-        target.parent.mkdir(parents=True, exist_ok=True)
-        tempfile.TemporaryFile(dir=target.parent).close()
-    # The block reads other files too: only a full disk is surely the cache's.
-    with refusals_explained(FULL), files.building(target) as folder:
-        yield folder
-
-
-def discard(folder: Path) -> None:
-    """Remove a folder of the cache, so that it is gone at once even where deleting takes long."""
-    with refusals_explained():
-        files.discard(folder)
-
-
-def sha256_of(*paths: Path) -> str:
-    """Return the SHA-256 of a file in hexadecimal; of several files, that of their digests one after the other."""
-    digests = [files.sha256_of(path) for path in paths]
-    return digests[0] if len(digests) == 1 else hashlib.sha256("".join(digests).encode()).hexdigest()
-
-
-@contextmanager
-def refusals_explained(refusals: frozenset[int] | None = None) -> Iterator[None]:
-    """Turn an OSError into a SettingError that says what the user can do; `refusals`: only those with these numbers."""
-    try:
-        yield
-    except OSError as error:
-        if refusals is not None and error.errno not in refusals:
-            raise
-        remedy = "make room, or set DIALEVAL_CACHE to another folder"
-        raise SettingError(f"cannot write to the cache folder {cache_root()}: {error.strerror}; {remedy}") from error
 
 
 # How long work reports its progress: it calls a function of this form, if it was given one.
@@ -107,7 +50,7 @@ class PackSource:
     name: str
     version: str
     title: str
-    licence: str
+    license: str
     address: str | None
     """None where nobody promises to serve it: it is built from a local copy."""
     files: tuple[str, ...]
@@ -145,8 +88,7 @@ class Pack:
     @property
     def digest(self) -> str:
         """One digest over the names and digests of the files."""
-        lines = "".join(f"{facts.sha256}  {name}\n" for name, facts in sorted(self.files.items()))
-        return hashlib.sha256(lines.encode()).hexdigest()[:DIGEST_LENGTH]
+        return short_digest(*(f"{facts.sha256}  {name}\n" for name, facts in sorted(self.files.items())))
 
     @property
     def remedy(self) -> str:
@@ -182,7 +124,7 @@ PACK_SOURCES: dict[str, PackSource] = {
             name="fasttext-en",
             version="wiki-news-300d-1M",
             title="fastText English word vectors, Wikipedia and news, 1 million words x 300",
-            licence="CC BY-SA 3.0",
+            license="CC BY-SA 3.0",
             address="https://dl.fbaipublicfiles.com/fasttext/vectors-english/wiki-news-300d-1M.vec.zip",
             files=("wiki-news-300d-1M.vec",),
             most_bytes=8 * _GIB,
@@ -191,7 +133,7 @@ PACK_SOURCES: dict[str, PackSource] = {
             name="glove-6b",
             version="6B",
             title="GloVe English word vectors, Wikipedia and Gigaword, 400 thousand words x 300, 200, 100, 50",
-            licence="PDDL 1.0",
+            license="PDDL 1.0",
             address="https://nlp.stanford.edu/data/glove.6B.zip",
             files=("glove.6B.300d.txt", "glove.6B.200d.txt", "glove.6B.100d.txt", "glove.6B.50d.txt"),
             most_bytes=8 * _GIB,
@@ -200,7 +142,7 @@ PACK_SOURCES: dict[str, PackSource] = {
             name="multiwoz",
             version="2.2",
             title="MultiWOZ task dialogues: goals (2.1), texts and states (2.2), venues",
-            licence="MIT",
+            license="MIT",
             address="https://raw.githubusercontent.com/budzianowski/multiwoz/master",
             files=("splits.json",),
             most_bytes=_GIB,
@@ -210,7 +152,7 @@ PACK_SOURCES: dict[str, PackSource] = {
             name="lsdscc",
             version="test",
             title="LSDSCC reference groups, 299 queries of movie threads; from a local copy",
-            licence="none stated for the texts",
+            license="none stated for the texts",
             address=None,
             files=("test.group.json",),
             most_bytes=_GIB,
@@ -360,7 +302,7 @@ def _write_manifest(source: PackSource, folder: Path, origin: str, download_sha2
     facts = {
         "name": source.name,
         "version": source.version,
-        "licence": source.licence,
+        "license": source.license,
         "origin": origin,
         "download_sha256": download_sha256,
         "files": {

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import sys
 from collections import Counter
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
@@ -22,8 +23,6 @@ from dialeval.io.opening import PathSource, format_of, read_bytes
 from dialeval.io.rows import NO_TURN, FieldNames, Records
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
-
     import pyarrow as pa
 
 

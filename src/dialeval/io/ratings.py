@@ -14,7 +14,7 @@ A rated row is a row (see `fields`) with `scores`, and where known `scale`, `dat
   `analysis.sampling`).
 
 `fields` maps names as everywhere: `{"response": "answer", "scores": "human"}`. A row without a score of some quality
-has NaN there. Every fault of every file is found before one is raised.
+has NaN there. Every problem of every file is found before one is raised.
 """
 
 from __future__ import annotations
@@ -28,6 +28,7 @@ from typing import NamedTuple, TypeAlias, TypeGuard
 
 import numpy as np
 import numpy.typing as npt
+import orjson
 
 from dialeval.core.arguments import checked
 from dialeval.core.arrays import Floats, Ints
@@ -130,7 +131,7 @@ def row_digests(ratings: Ratings) -> list[str]:
 
 
 def _by_id(rows: list[_Rated]) -> list[_Rated]:
-    """Rows in which the lines of several raters about one thing are one row, in the order of the first of them."""
+    """Join the lines of several raters about one thing to one row, in the order of the first of them."""
     joined: dict[object, list[_Rated]] = {}
     for number, row in enumerate(rows):
         joined.setdefault(number if row.id is None or row.rater is None else row.id, []).append(row)
@@ -194,7 +195,7 @@ def _rated_rows(
     own: Mapping[str, str],
     sampled: Mapping[str, RowObject] | None,
 ) -> list[_Rated]:
-    """Return the rows of one list, or all its faults; `name` is the data set of those that name none."""
+    """Return the rows of one list, or all its problems; `name` is the data set of those that name none."""
     reader = FieldReader(records.where, names, records.faults)
     rows = []
     for reader.line, row in records.rows:
@@ -296,8 +297,6 @@ def _parsed(value: object) -> object:
     """Return what a cell of a table stands for: a number, or JSON; anything that is no text stays as it is."""
     if not isinstance(value, str):
         return value
-    import orjson
-
     try:
         return orjson.loads(value) if value.strip() else None
     except orjson.JSONDecodeError:
@@ -315,7 +314,7 @@ def _mean(values: Floats) -> float:
 # `id`, `rater` and `scores` are there; `again` is true where the rater met the row for the second time. A rater gives
 # one value for each quality. The first answer counts and one with `again` only shows how consistent the rater is;
 # where an answer was given several times, the last one counts (`merged_ratings`, `data.rows.ratings`). Files are
-# those of `data.rows.reading`. Every fault of every file is found before one is raised.
+# those of `data.rows.reading`. Every problem of every file is found before one is raised.
 
 _REMEDY = "give what raters sent back: .jsonl, .json, .csv, .tsv, or the .sqlite of `dialeval rate serve`"
 
@@ -399,7 +398,7 @@ def _read_lines(
 # only
 #   to hold length equal. `fields` maps names as everywhere.
 #
-# Every fault of every file is found before one is raised.
+# Every problem of every file is found before one is raised.
 
 NAMES = ("a", "b", "better", "response_a", "response_b", "dialog_id")
 TIE = "tie"

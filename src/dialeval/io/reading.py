@@ -39,7 +39,7 @@ _Content: TypeAlias = TextColumn | dict[str | None, Records]
 """What a source holds: lines, or lists of rows by name (None: it has none)."""
 
 _DATASET = frozenset({"dataset_info.json", "state.json"})
-"""What lies beside the tables of a saved dataset of Hugging Face."""
+"""What lies next to the tables of a saved dataset of Hugging Face."""
 _NO_RESPONSES = re.compile(
     r"\.(md|rst|html?|pdf|png|jpe?g|svg|py|ipynb|sh|ya?ml|toml|cfg|ini|log|zip|tar|tgz|bz2|xz|pkl|pickle|npy|npz|pt|bin)$",
     re.IGNORECASE,
@@ -61,7 +61,7 @@ def read_responses(
     """Read the rows of every system in a source, in order of appearance; `keep` names further fields that they keep.
 
     With `name`, a single system is called that, and several are called `name/system`. `system_prompts`: these are part
-    of contexts. `separator`: what stands between the cells of CSV files, where it should not be found.
+    of contexts. `separator`: what is between the cells of CSV files, where it should not be found.
     """
     systems = _with_different_names(_responses(source, FieldNames.of(fields, keep, system_prompts, separator), name))
     faults = [_without_field(rows, each) for rows in systems for each in keep if each not in rows.fields]
@@ -104,7 +104,7 @@ def read_texts(
     system_prompts: bool = False,
     separator: str | None = None,
 ) -> RaggedColumn:
-    """References or contexts that are given on their own.
+    """Return references or contexts that are given on their own.
 
     Rows give the field of the need; if there is none, their response or their only column. `None` in a list is a row
     without a text. A mapping holds several sets, each with more texts for every row.
@@ -340,7 +340,7 @@ def _joined(readers: Iterable[Callable[[], list[T]]]) -> list[T]:
 
 
 def check_number_of_systems(number: int, where: str) -> None:
-    """DataError where there are more systems than a run may have: each costs a row of every table and test."""
+    """Raise DataError where there are more systems than a run may have: each costs a row of every table and test."""
     if number > MOST_SYSTEMS:
         what = f"holds {number:,} systems, and a run has at most {MOST_SYSTEMS:,}"
         raise DataError(Problem(where, None, what, "check the field of systems, or score some of them at a time"))
@@ -366,7 +366,7 @@ def _with_different_names(systems: list[Rows]) -> list[Rows]:
 
 
 def read_dialogues(paths: Iterable[PathSource]) -> list[list[str]]:
-    """Return the turns of every dialogue in files, in order; the faults of all files if there are any."""
+    """Return the turns of every dialogue in files, in order; the problems of all files if there are any."""
     files = all_of(partial(_file_dialogues, path) for path in paths)
     return [turns for dialogues in files for turns in dialogues]
 

@@ -11,7 +11,7 @@ response no paths are looked for.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
 from functools import cache, lru_cache
 from typing import TYPE_CHECKING, Any
@@ -19,8 +19,6 @@ from typing import TYPE_CHECKING, Any
 from dialeval.core.errors import add_warning
 
 if TYPE_CHECKING:
-    from collections.abc import Collection
-
     from dialeval.io.rows import FieldNames, RowObject
 
 
@@ -34,7 +32,7 @@ class RowShape:
 
     name: str
     title: str
-    """What a row of it is, in words: it stands after "looks like"."""
+    """What a row of it is, in words: it follows "looks like"."""
     signs: tuple[str, ...]
     """The paths that tell it, the most telling one first."""
     paths: Mapping[str, str] = field(default_factory=dict)

@@ -9,6 +9,7 @@ the rows is the input's.
 from __future__ import annotations
 
 import re
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
 from functools import cache
 from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar, cast
@@ -24,14 +25,13 @@ from dialeval.io import row_shapes
 
 if TYPE_CHECKING:
     import builtins
-    from collections.abc import Callable, Iterable, Mapping, Sequence
 
     import pyarrow as pa
 
 __all__ = ["NO_TURN", "Rows", "by_system"]
 
 SHOWN = (Need.CONTEXT, Need.ROLES, Need.RESPONSE, Need.REFERENCE, Need.HYPOTHESES)
-"""The columns that a reader wants to see beside the values of a row."""
+"""The columns that a reader wants to see next to the values of a row."""
 
 _COMPARED_ROWS = 1 << 16
 """Rows whose names are compared at a time, so that those of many millions need little memory."""
@@ -203,7 +203,7 @@ def _cut_offsets(offsets: Ints, start: int, stop: int) -> Ints:
 
 
 def by_system(rows: Rows, systems: Sequence[str], codes: Ints) -> list[Rows]:
-    """Rows of several systems taken apart: row `i` belongs to `systems[codes[i]]`."""
+    """Return rows of several systems taken apart: row `i` belongs to `systems[codes[i]]`."""
     if len(systems) == 1:
         return [replace(rows, system=systems[0])]
     order = np.argsort(codes, kind="stable")
@@ -224,7 +224,7 @@ LISTS = (list, tuple)
 
 _SHOWN_NAMES = 12
 _SETTINGS = frozenset({"kept", "system_prompts", "separator"})
-"""What `FieldNames` holds beside names of our fields."""
+"""What `FieldNames` holds next to names of our fields."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -246,7 +246,7 @@ class FieldNames:
     system_prompts: bool = False
     """Whether system prompts are part of contexts."""
     separator: str | None = None
-    """What stands between the cells of a CSV file; None: it is found."""
+    """What is between the cells of a CSV file; None: it is found."""
 
     @classmethod
     def of(
@@ -314,11 +314,11 @@ def _paths(names: FieldNames) -> list[str]:
 
 @dataclass(slots=True)
 class Records:
-    """Parsed rows with the line each stands on, read while a consumer asks for them.
+    """Parsed rows with the line each is on, read while a consumer asks for them.
 
     `faults` grows with what does not parse, and the consumer adds its own, so that the list is in file order.
     `header` holds the columns of a table, which every row then has. Where rows are only numbered, as in a list, the
-    number stands for the line; in a JSON document `lines` finds the lines afterwards, if there is a fault to place.
+    number stands for the line; in a JSON document `lines` finds the lines afterwards, if there is a problem to place.
     """
 
     where: str
@@ -343,13 +343,13 @@ class Records:
 
 
 def split_fields(given: str | Iterable[str]) -> list[str]:
-    """Names of fields, each once: those of a list, or of a text with commas between them."""
+    """Return names of fields, each once: those of a list, or of a text with commas between them."""
     names = [each.strip() for each in given.split(",")] if isinstance(given, str) else given
     return list(dict.fromkeys(name for name in names if name != ""))
 
 
 def all_of(readers: Iterable[Callable[[], T]]) -> list[T]:
-    """Return what every reader returns, or the faults of all of them."""
+    """Return what every reader returns, or the problems of all of them."""
     results: list[T] = []
     faults: list[Problem] = []
     for read in readers:
@@ -386,7 +386,7 @@ _KINDS: list[tuple[type | tuple[type, ...], str]] = [
 
 
 def listed(names: Iterable[object]) -> str:
-    """Names for a message, cut short where they are many."""
+    """Return names for a message, cut short where they are many."""
     texts = [str(name) for name in names]
     more = ["..."] if len(texts) > _SHOWN_NAMES else []
     return ", ".join(texts[:_SHOWN_NAMES] + more) or "nothing"

@@ -22,7 +22,7 @@ Digits = Annotated[str, Meta(pattern=r"^[0-9a-f]{1,64}\Z")]
 
 
 def check_inside(name: str) -> None:
-    """ValueError for a path that leaves its folder."""
+    """Raise ValueError for a path that leaves its folder."""
     path = PurePosixPath(name)
     if path.is_absolute() or ".." in path.parts or "\\" in name or "\0" in name or ":" in name:
         raise ValueError(f"{name!r} is no path inside of the folder")

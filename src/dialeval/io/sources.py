@@ -89,7 +89,7 @@ def file_names(responses: Any) -> list[str]:
 
 
 def memory_sources(systems: Sequence[Rows], roles: Mapping[str, Role] | None = None) -> list[Source]:
-    """Systems whose rows are in memory."""
+    """Return systems whose rows are in memory."""
     return [
         Source(
             number,
@@ -206,7 +206,7 @@ class Versions:
         return cls(dict.fromkeys(path for source in sources for shard in source.shards for path in shard.paths))
 
     def refuse_changed(self, paths: Iterable[str] | None = None) -> None:
-        """DataError where some of the files, or any, are no longer what they were."""
+        """Raise DataError where some of the files, or any, are no longer what they were."""
         files = self._versions if paths is None else dict.fromkeys(paths)
         if faults := [changed(path) for path in files if self._now(path) != self._versions[path]]:
             raise DataError(faults)

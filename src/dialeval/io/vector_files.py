@@ -37,6 +37,7 @@ import numpy.typing as npt
 from dialeval.core import validation
 from dialeval.core.arrays import Floats
 from dialeval.core.errors import DataError, Problem
+from dialeval.core.validation import InvalidError
 
 Matrix: TypeAlias = npt.NDArray[np.floating[Any]]
 WordRows: TypeAlias = tuple[list[bytes], Matrix]
@@ -130,7 +131,9 @@ def source_files(path: Path) -> tuple[Path, ...]:
         if choice.is_file():
             return path, choice
     names = ", ".join(choice.name for choice in choices)
-    raise DataError(Problem(str(path), None, "has no vocabulary beside it", f"put the words, one a line, into {names}"))
+    raise DataError(
+        Problem(str(path), None, "has no vocabulary next to it", f"put the words, one a line, into {names}")
+    )
 
 
 def read_vectors(path: Path, findings: Findings) -> Iterator[WordRows]:
@@ -191,7 +194,7 @@ def _read_text(path: Path, findings: Findings) -> Iterator[WordRows]:
             if not faults:
                 yield words, vectors
             if len(faults) >= MOST_PROBLEMS or (len(findings.odd) >= MOST_PROBLEMS and findings.is_broken(count)):
-                what = "reading stopped after so many faults"
+                what = "reading stopped after so many problems"
                 stopped = Problem(where, None, what, "check that these are word vectors")
                 raise DataError([*_in_order(faults, findings, where), stopped])
     if faults or findings.is_broken(count):
@@ -215,7 +218,9 @@ def _split_blocks(stream: BinaryIO, where: str) -> Iterator[tuple[int, bytes]]:
     line, carried = 1, b""
     while chunk := _read_chunk(stream, BLOCK_BYTES, where):
         if line == 1 and b"\0" in chunk:
-            remedy = "give vectors as text, .npy with its vocabulary beside it, or word2vec .bin; unpack archives first"
+            remedy = (
+                "give vectors as text, .npy with its vocabulary next to it, or word2vec .bin; unpack archives first"
+            )
             raise DataError(Problem(where, None, "is not a text file", remedy))
         if line == 1 and not carried:
             chunk = chunk.removeprefix(_BYTE_ORDER_MARK)
@@ -272,7 +277,7 @@ def parse_block(
     for number, line in enumerate(data.removesuffix(b"\n").split(b"\n") if data else [], first_line):
         try:
             word, numbers, odd = _parse_line(line, dimension)
-        except validation.InvalidError as error:
+        except InvalidError as error:
             faults.append(Problem(where, number, *error.args))
             continue
         if odd is not None:
@@ -327,16 +332,14 @@ def _parse_line(line: bytes, dimension: int) -> tuple[bytes, list[float] | None,
         if numbers is None:
             wrong = next(text for text in fields if _to_floats([text]) is None)
             shown = wrong[:40].decode(errors="replace")
-            raise validation.InvalidError(
-                f"{shown!r} is not a finite number", "correct the number, or take the line out"
-            )
+            raise InvalidError(f"{shown!r} is not a finite number", "correct the number, or take the line out")
         if not _are_utf8([before]):
             return before, None, "with a word that is not UTF-8"
         return before, numbers, _JOINED if _count_trailing_numbers(before.split()) else None
     if len(fields) == dimension - 1 and line[:1].isspace() and _to_floats([before, *fields]) is not None:
         return b"", None, "without a word"
     what = f"{len(fields)} numbers where {dimension} are expected"
-    raise validation.InvalidError(what, f"give every word {dimension} numbers, or take the line out")
+    raise InvalidError(what, f"give every word {dimension} numbers, or take the line out")
 
 
 def _to_floats(fields: list[bytes]) -> list[float] | None:

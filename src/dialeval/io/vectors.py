@@ -39,8 +39,9 @@ from dialeval.core.arguments import checked
 from dialeval.core.arrays import Floats
 from dialeval.core.columns import DIGEST_LENGTH
 from dialeval.core.errors import DataError, Problem, SettingError
-from dialeval.core.files import check_writable
-from dialeval.io.packs import PACK_SOURCES, building, cache_folder, discard, installed_pack, sha256_of
+from dialeval.core.files import building, cache_folder, check_writable, discard, sha256_of
+from dialeval.core.validation import InvalidError
+from dialeval.io.packs import PACK_SOURCES, installed_pack
 from dialeval.io.vector_files import Findings, Matrix, read_vectors, source_files
 
 if TYPE_CHECKING:
@@ -103,7 +104,7 @@ class _Entry:
         found = self.index[at[known]]
         read = self.matrix[found["row"]]
         if _check_rows(read, found["row"]) != found["check"].tolist():
-            raise validation.InvalidError("matrix.bin is damaged")
+            raise InvalidError("matrix.bin is damaged")
         vectors = np.zeros((len(words), self.matrix.shape[1]))
         vectors[known] = read
         return vectors, known
@@ -142,7 +143,7 @@ class Embeddings:
         for loaded_again in (False, True):
             try:
                 return self._entry.look_up(words)
-            except validation.InvalidError as error:
+            except InvalidError as error:
                 if loaded_again:  # else another process may have made the entry anew
                     self._discard(self._entry.folder, error)
                 self._entry = self._load(self.digest)
@@ -158,7 +159,7 @@ class Embeddings:
         if folder.exists():
             try:
                 entry = _open_entry(folder)
-            except (DataError, OSError, validation.InvalidError) as error:
+            except (DataError, OSError, InvalidError) as error:
                 self._discard(folder, error)
         entry = entry or self._build(folder, files, stamp)
         if digest not in (None, entry.facts.content):
@@ -236,10 +237,10 @@ def _open_entry(folder: Path) -> _Entry:
     facts = validation.fitting(document, VectorEntry, str(folder / "entry.json"), _REMEDY)
     for name in _CHECKED:
         if zlib.crc32(validation.read_bytes(folder / name, _REMEDY)) != facts.files.get(name):
-            raise validation.InvalidError(f"{name} is damaged")
+            raise InvalidError(f"{name} is damaged")
     index = validation.read_array(folder / "index.npy", _INDEX, _REMEDY)
     if not len(index) or not 0 <= index["row"].min() <= index["row"].max() < facts.shape[0]:
-        raise validation.InvalidError("words are not where they should be")
+        raise InvalidError("words are not where they should be")
     matrix: Matrix = validation.mapped_array(folder / "matrix.bin", facts.dtype, facts.shape, _REMEDY)
     return _Entry(folder, facts, np.ascontiguousarray(index["key"]), index, matrix)
 

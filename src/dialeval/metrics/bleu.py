@@ -108,7 +108,7 @@ class Bleu(CountMetric):
         return 2 * self.n + 4
 
     def row_counts(self, batch: Batch) -> tuple[Ints, Flags]:
-        """Matches and n-grams by order, words of the response, words of the reference, numbers of references."""
+        """Return matches and n-grams by order, words of the response, words of the reference, numbers of references."""
         counts = bleu_counts(batch, self.tokenizer)
         lengths = (counts.response_lengths, counts.reference_lengths)
         numbers = reference_numbers(batch)
@@ -156,10 +156,10 @@ class NlgBleu(CountMetric):
     It is the BLEU of papers that used nlg-eval or coco-caption, among them most that correlate BLEU with judgments of
     dialogue by people; it is not sacreBLEU's (`bleu(per=corpus,tokenizer=13a)`). One value per response and then the
     mean (`per=response`), or the value of the summed counts (`per=corpus`), which is the one that nlg-eval prints for a
-    file. Words are split at white space and keep their case, as there.
+    file. Words are split at whitespace and keep their case, as there.
 
     An order without a match multiplies the value by about 1e-15 rather than 0: of two responses without a common
-    four-gram the shorter one stands above the other by its fewer n-grams alone. That is of no consequence to a mean,
+    four-gram the shorter one is above the other by its fewer n-grams alone. That is of no consequence to a mean,
     but it is what rank correlations with this BLEU are partly made of.
 
     Papers: Papineni et al. 2002, "BLEU: a Method for Automatic Evaluation of Machine Translation", ACL; Chen et al.

@@ -67,7 +67,7 @@ class BleuCounts:
 
     @classmethod
     def of(cls, responses: TokenColumn, references: TokenColumn, lists: Ints) -> BleuCounts:
-        """The counts of responses; the references of row `i` are the texts `lists[i]` to `lists[i + 1]`."""
+        """Return the counts of responses; the references of row `i` are the texts `lists[i]` to `lists[i + 1]`."""
         # Column-major: the formulas then work on one contiguous array per order.
         matches = np.empty((len(responses), ORDERS), np.int64, order="F")
         closest, rest = np.empty(len(responses), np.int64), np.empty(len(responses), np.int64)
@@ -96,7 +96,7 @@ def match_long(rows: Ints, responses: TokenColumn, references: TokenColumn, list
 
 
 def bleu_counts(batch: Batch, tokenizer: Tokenizer) -> BleuCounts:
-    """The counts of a batch's responses against their references; computed once for all metrics of the batch."""
+    """Return the counts of a batch's responses against their references; computed once for all metrics of the batch."""
     responses = tokens(batch, Need.RESPONSE, tokenizer)
     references = tokens(batch, Need.REFERENCE, tokenizer)
     lists = batch.lists(Need.REFERENCE).offsets
@@ -127,7 +127,7 @@ def equal_words(words, start, word):  # type: ignore[no-untyped-def]
 
 @kernel
 def _places(words, size, word):  # type: ignore[no-untyped-def]
-    """Bit j is set where `words[j]` is the word; looks at `size` words, rounded up to whole steps."""
+    """Return an integer whose bit j is set where `words[j]` is the word, for `size` words, rounded up to steps."""
     bits = uint64(0)
     for j in range(0, size, STEP):
         bits |= equal_words(words, j, word) << uint64(j)
@@ -136,14 +136,14 @@ def _places(words, size, word):  # type: ignore[no-untyped-def]
 
 @kernel
 def _lanes(one, two, three, four, five):  # type: ignore[no-untyped-def]
-    """The numbers of set bits, each in a byte of its own."""
+    """Return the numbers of set bits, each in a byte of its own."""
     low = count_ones(one) | count_ones(two) << uint64(8) | count_ones(three) << uint64(16)
     return low | count_ones(four) << uint64(24) | count_ones(five) << uint64(32)
 
 
 @kernel
 def _ending_here(one, two, three, four, here):  # type: ignore[no-untyped-def]
-    """The places of the n-grams that end in a word, from the places of the word and of those that end before it."""
+    """Return the places of the n-grams that end in a word, from those of the word and of the n-grams before it."""
     step = uint64(1)
     return here, (one << step) & here, (two << step) & here, (three << step) & here, (four << step) & here
 
@@ -165,7 +165,7 @@ def rank_ngrams(ids, start, length, words, ranks):  # type: ignore[no-untyped-de
 
 @kernel
 def closest_length(length, offsets, first, last):  # type: ignore[no-untyped-def]
-    """The length nearest to a text's among the references (-1: there is none), and the largest of all."""
+    """Return the length nearest to a text's among the references (-1: there is none), and the largest of all."""
     best = -1
     longest = length
     for reference in range(first, last):
@@ -179,7 +179,7 @@ def closest_length(length, offsets, first, last):  # type: ignore[no-untyped-def
 
 @kernel
 def clipped_matches(ids, start, length, reference_ids, reference_offsets, first, last, words, ranks, hits):  # type: ignore[no-untyped-def]
-    """The clipped matches of a short text and short references, from the ranks of its n-grams, one byte an order."""
+    """Return the clipped matches of a short text, from the ranks of its n-grams, one byte an order."""
     for i in range(length):
         hits[i] = 0
     for reference in range(first, last):
@@ -226,7 +226,7 @@ def match_short_texts(texts, scratch, matches, closest, rest):  # type: ignore[n
 
 @kernel
 def _place_of(slots, bits, keys, key):  # type: ignore[no-untyped-def]
-    """The slot of an n-gram: it holds the n-gram's number, or -1."""
+    """Return the slot of an n-gram: it holds the n-gram's number, or -1."""
     mask = (uint64(1) << uint64(bits)) - uint64(1)
     slot = (uint64(key ^ (key >> WORD_BITS)) * _ODD) >> uint64(64 - bits)
     while slots[slot] >= 0 and keys[slots[slot]] != key:
@@ -236,7 +236,7 @@ def _place_of(slots, bits, keys, key):  # type: ignore[no-untyped-def]
 
 @kernel
 def _number_ngrams(ids, start, size, order, bits, grams, slots, keys, counts):  # type: ignore[no-untyped-def]
-    """Number the n-grams of a text in the order in which they occur, and count them; gives the bits of the slots."""
+    """Number the n-grams of a text in order of occurrence, and count them; return the bits of the slots."""
     for slot in range(1 << bits):
         slots[slot] = -1
     count = 0
@@ -350,7 +350,7 @@ NIST: Method = 3
 
 
 def smoothed_precisions(counts: BleuCounts, method: int, orders: int = COUNTED_ORDERS) -> Floats:
-    """The precisions of the first orders under a smoothing method, one row each.
+    """Return the precisions of the first orders under a smoothing method, one row each.
 
     `orders` matters to methods 5, 6 and 7 beyond the orders it leaves out: it is the number of weights given to nltk.
     """
@@ -379,14 +379,14 @@ def smoothed_precisions(counts: BleuCounts, method: int, orders: int = COUNTED_O
 
 
 def log_precisions(counts: BleuCounts, method: int, orders: int = COUNTED_ORDERS) -> Floats:
-    """Logarithms of the smoothed precisions of the first orders, one row each; 0 for a precision of 0."""
+    """Return logarithms of the smoothed precisions of the first orders, one row each; 0 for a precision of 0."""
     smoothed = smoothed_precisions(counts, method, orders)
     logs: Floats = np.log(np.where(smoothed == 0, 1.0, smoothed))
     return logs
 
 
 def weighted_bleu(counts: BleuCounts, logs: Floats, weights: Sequence[float]) -> Floats:
-    """BLEU as nltk defines it, from the logarithms of precisions and a weight for each of the first orders."""
+    """Return BLEU as nltk defines it, from the logarithms of precisions and a weight for each of the first orders."""
     exponent = np.zeros(len(counts))
     for order, weight in enumerate(weights):
         exponent += weight * logs[:, order]
@@ -394,7 +394,7 @@ def weighted_bleu(counts: BleuCounts, logs: Floats, weights: Sequence[float]) ->
 
 
 def sacre_bleu(counts: BleuCounts, logs: Floats, n: int) -> Floats:
-    """BLEU of sentences as sacreBLEU defines it, from the logarithms of NIST precisions.
+    """Return BLEU of sentences as sacreBLEU defines it, from the logarithms of NIST precisions.
 
     The mean goes over the orders of which the response has an n-gram (sacreBLEU's effective order). From 0 to 1.
     """
@@ -404,7 +404,7 @@ def sacre_bleu(counts: BleuCounts, logs: Floats, n: int) -> Floats:
 
 
 def corpus_bleu(*counts: float) -> float:
-    """BLEU of a corpus as sacreBLEU defines it, from 0 to 100, with NIST smoothing.
+    """Return BLEU of a corpus as sacreBLEU defines it, from 0 to 100, with NIST smoothing.
 
     Takes matches by order, n-grams by order, words of the responses, words of the closest references.
     """
@@ -429,7 +429,7 @@ def _finished(counts: BleuCounts, exponent: Floats) -> Floats:
 
 
 def _with_neighbors(counts: BleuCounts, precisions: Floats) -> Floats:
-    """Method 5 upon some precisions."""
+    """Smooth precisions by method 5."""
     next_order = slice(COUNTED_ORDERS, COUNTED_ORDERS + 1)
     fifth = counts.matches[:, next_order] / np.maximum(counts.totals[:, next_order], 1)
     following = np.hstack((precisions[:, 1:], fifth))
@@ -442,7 +442,7 @@ def _with_neighbors(counts: BleuCounts, precisions: Floats) -> Floats:
 
 
 def _with_prior(counts: BleuCounts, precisions: Floats) -> Floats:
-    """Method 6."""
+    """Smooth precisions by method 6."""
     orders = precisions.shape[1]
     # NaN before the arithmetic: what is left has a match of the first three orders, so that no divisor is 0.
     possible = (counts.matches[:, 2:3] > 0) & (orders > 2)
@@ -475,20 +475,20 @@ _TOKENIZERS: Mapping[Tokenizer, tuple[str, str]] = {
 
 
 def reference_numbers(batch: Batch) -> Ints:
-    """Per row the number of references and its square."""
+    """Return per row the number of references and its square."""
     numbers = np.diff(batch.lists(Need.REFERENCE).offsets)
     return np.stack((numbers, numbers * numbers), axis=1)
 
 
 def number_of_references(state: SummedCounts) -> int | None:
-    """How many references each scored row has, from sums that end in those of `reference_numbers`; None: it differs."""
+    """Return the references of each scored row, from sums that end in `reference_numbers`; None where it differs."""
     *_, total, squares = state.counts
     rows = state.moments.scored
     return total // rows if rows and rows * squares == total * total else None
 
 
 def bleu_signature(tokenizer: Tokenizer, references: int | None) -> str | None:
-    """That of corpus BLEU with the defaults of sacreBLEU; None for a tokenizer that it does not have."""
+    """Return the signature of corpus BLEU with the defaults of sacreBLEU; None for other tokenizers."""
     if tokenizer not in _TOKENIZERS:
         return None
     case, name = _TOKENIZERS[tokenizer]
@@ -496,7 +496,7 @@ def bleu_signature(tokenizer: Tokenizer, references: int | None) -> str | None:
 
 
 def chrf_signature(characters: int, words: int, beta: float, lower: bool, references: int | None) -> str | None:
-    """That of corpus chrF; None for a beta that is not a whole number."""
+    """Return the signature of corpus chrF; None for a beta that is not a whole number."""
     if beta != int(beta):
         return None
     case = "lc" if lower else "mixed"

@@ -4,8 +4,8 @@
     R = mean over orders of matches / n-grams of the reference
     chrf = (1 + beta^2) * P * R / (beta^2 * P + R)
 
-over the character n-grams of 1 to 6 characters, white space left out, with beta = 2: recall counts twice as much. It
-forgives inflection and small differences of spelling, needs no tokenizer, and suits languages without blanks. `words=2`
+over the character n-grams of 1 to 6 characters, whitespace left out, with beta = 2: recall counts twice as much. It
+forgives inflection and small differences of spelling, needs no tokenizer, and suits languages without spaces. `words=2`
 adds the n-grams of one and two words, with punctuation at the end (else the beginning) of a word cut off: that is
 chrF++. Only orders of which both sides have an n-gram take part in the means. Of several references the
 one with the highest value counts.
@@ -81,8 +81,7 @@ class Chrf(CountMetric):
         return {} if line is None else {SACREBLEU: line}
 
     def row_counts(self, batch: Batch) -> tuple[Ints, Flags]:
-        """Per row: n-grams of the response, n-grams of the best reference, matches; each by order. Last, the numbers of
-        references."""
+        """Count per row n-grams of the response, of the best reference, and matches, by order; last, references."""
         lists = batch.lists(Need.REFERENCE).offsets
         rows = row_numbers(lists)
         # Column-major: the formula then works on one contiguous array per order.
@@ -160,14 +159,14 @@ def _word_matches(responses: TokenColumn, references: TokenColumn, matches: Ints
 
 
 def _first_best(values: Floats, rows: Ints) -> Ints:
-    """Which pair of each row has the highest value; the first of several."""
+    """Return which pair of each row has the highest value; the first of several."""
     order = np.lexsort((np.arange(len(values)), -values, rows))
     first: Ints = order[np.diff(rows[order], prepend=-1) > 0]
     return first
 
 
 def _pieces(batch: Batch, need: Need, lower: bool) -> TokenColumn:
-    """The words of a batch's texts, punctuation at their end (else at their beginning) cut off."""
+    """Return the words of a batch's texts, punctuation at their end (else at their beginning) cut off."""
     split = tokens(batch, need, "lower-words.1" if lower else "words.1")
     return batch.derived(("pieces", need, lower), lambda: _cut(split, cast(Vocabulary, batch.vocabulary)))
 

@@ -40,7 +40,7 @@ class SummedCounts:
 
     @classmethod
     def from_plain(cls, counts: tuple[int, ...], moments: Moments, clusters: BySize) -> SummedCounts:
-        """Counts out of a file; InvalidError where they are none."""
+        """Return counts out of a file; InvalidError where they are none."""
         check_clusters(clusters, len(counts), moments.scored)
         if any(type(each) is not int or not 0 <= each < 1 << 62 for each in counts):
             raise InvalidError("a count is no count")

@@ -1,4 +1,4 @@
-"""Distinct-n: the share of different n-grams among all n-grams of the responses.
+"""Distinct-n: the fraction of different n-grams among all n-grams of the responses.
 
     distinct-n = number of different n-grams / number of n-grams
 

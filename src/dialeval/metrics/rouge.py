@@ -46,7 +46,7 @@ def _take_in(words, blocks, word, rows):  # type: ignore[no-untyped-def]
 
 @kernel
 def _shared_ends(ids, start, stop, reference_ids, first, last):  # type: ignore[no-untyped-def]
-    """How many words two texts begin with alike, and how many of the rest they end with alike."""
+    """Return how many words two texts begin with alike, and how many of the rest they end with alike."""
     shorter = min(stop - start, last - first)
     head = 0
     while head < shorter and ids[start + head] == reference_ids[first + head]:
@@ -95,13 +95,13 @@ class RougeL(RowMetric):
 
     LCS is the length of the longest common subsequence of words. Precision and recall each take the best reference, not
     necessarily the same one, and recall weighs more (beta = 1.2): the definition of coco-caption, which nlg-eval and
-    with it most papers on dialogue use. One value per response, then the mean. Words are split at white space and their
+    with it most papers on dialogue use. One value per response, then the mean. Words are split at whitespace and their
     case is kept, as nlg-eval does; `tokenizer=lower-words.1` ignores case.
 
     Paper: Lin 2004, "ROUGE: A Package for Automatic Evaluation of Summaries", ACL workshop.
 
     Edge cases: an empty response, an empty reference and a pair without a common word score 0; a row without any
-    reference is not scored. coco-caption splits at each single blank, so that it takes an empty text for one empty word
+    reference is not scored. coco-caption splits at each single space, so that it takes an empty text for one empty word
     and gives 1 to an empty response with an empty reference.
     """
 
@@ -135,7 +135,7 @@ class RougeL(RowMetric):
 
 
 def longest_common(responses: TokenColumn, references: TokenColumn, lists: Ints) -> Ints:
-    """Per reference the words of its longest common subsequence with the response of its row."""
+    """Return per reference the words of its longest common subsequence with the response of its row."""
 
     blocks = -(-int(responses.lengths.max(initial=0)) // SHORT)
     words, rows = np.empty(blocks * SHORT, np.int32), np.empty(blocks, np.uint64)
@@ -146,7 +146,7 @@ def longest_common(responses: TokenColumn, references: TokenColumn, lists: Ints)
 
 
 def best_of_rows(values: Floats, rows: Ints, size: int) -> Floats:
-    """The largest value of each row; 0 for a row without any."""
+    """Return the largest value of each row; 0 for a row without any."""
     best = np.zeros(size)
     np.maximum.at(best, rows, values)
     return best

@@ -85,7 +85,7 @@ class TrialMetric(Metric[TaskValues]):
 
     @abstractmethod
     def value(self, trials: int, passes: int) -> float:
-        """The value of a task; NaN where it was tried too seldom."""
+        """Return the value of a task; NaN where it was tried too seldom."""
 
     def empty(self) -> TaskValues:
         return TaskValues()

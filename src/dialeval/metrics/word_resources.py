@@ -7,7 +7,6 @@ looked up. All of it may be used by several threads at once.
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Iterable
 from threading import Lock
 
@@ -15,7 +14,8 @@ import numpy as np
 import numpy.typing as npt
 
 from dialeval.core.arrays import Floats, Ids, Ints
-from dialeval.core.columns import DIGEST_LENGTH, TextColumn
+from dialeval.core.columns import TextColumn
+from dialeval.core.fingerprint import short_digest
 from dialeval.io.vectors import WordVectors
 from dialeval.text.ngrams import COUNTED_TEXTS, count_texts
 from dialeval.text.resampled import NgramValues
@@ -104,8 +104,7 @@ class KnownWords:
     def digest(self) -> str:
         """Which words are known, for signatures."""
         listed = self._listed.column().digest if self._listed else ""
-        parts = f"{listed} {self._vectors.digest if self._vectors else ''}"
-        return hashlib.sha256(parts.encode()).hexdigest()[:DIGEST_LENGTH]
+        return short_digest(f"{listed} {self._vectors.digest if self._vectors else ''}")
 
     def by(self, tokenizer: Tokenizer) -> KnownWords:
         """Return the words that are known to a tokenizer: others where they are those of the training text."""

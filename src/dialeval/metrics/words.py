@@ -60,9 +60,9 @@ class TrainEntropy(RowMetric):
     Csáky et al. 2019, "Improving Neural Conversational Models with Entropy-Based Data Filtering", ACL.
 
     Edge cases: words (pairs) that the training text does not have are left out, so the utterance value is a sum over
-    known words and not the word value times length. With `oov=unk` words outside the vocabulary (a list, word vectors,
-    or else all words of the training text) count as `<unk>` in both texts; `<unk>` has a share only if the training
-    text has such words. A response without a word (pair) of the training text is not scored.
+    words of that text and not the word value times length. With `oov=unk` words outside the vocabulary (a list, word
+    vectors, or else all words of the training text) count as `<unk>` in both texts; `<unk>` has a share only if the
+    training text has such words. A response without a word (pair) of the training text is not scored.
 
     With `oov=unk` (`-m dialog-eval`) the same as in dialog-eval, which takes the source side of the training text.
     """
@@ -133,7 +133,7 @@ class LogRatios(Fact[BothCounts, NgramValues]):
         return [BothCounts(*pair) for pair in sides]
 
     def closed(self, state: BothCounts) -> BothCounts:
-        """The n-grams that both have: those of one side alone have no ratio, and count for none."""
+        """Return the n-grams that both have: those of one side alone have no ratio, and count for none."""
         keys, references, responses = state.references.shared(state.responses)
         vocabulary = state.references.vocabulary
         return BothCounts(
@@ -156,7 +156,7 @@ class KlDivergence(RowMetric):
 
         unigram-kl-div = mean over the words w of the reference of log2(p(w) / q(w))
 
-    where p and q are the shares of w among the words of all references and of all responses, cut to the words that both
+    where p and q are the fractions of w among the words of all references and all responses, limited to words that both
     have and made to sum to 1 again. bigram-kl-div is the same over pairs of neighboring words.
 
     So a row's value does not depend on the row's response, only on its reference and on the two distributions; the mean
@@ -200,7 +200,7 @@ class KlDivergence(RowMetric):
             return total / scored
 
     def _looked_up(self, batch: Batch) -> NgramColumn:
-        """The n-grams of the references as they are looked up: only the second word of a pair may be `<unk>`."""
+        """Return the n-grams of the references as they are looked up: only the second word of a pair may be `<unk>`."""
         plain = tokens(batch, Need.REFERENCE, self.tokenizer)
         if self.n == 1:
             return NgramColumn.of(plain, 1)

@@ -96,7 +96,7 @@ def add_equal(keys, counts):  # type: ignore[no-untyped-def]
 
 @kernel
 def distinct_per_row(keys, offsets, table, seen, distinct):  # type: ignore[no-untyped-def]
-    """Number of distinct keys in every row; `seen` (zeros before) holds the last row that used a slot, plus one."""
+    """Count the distinct keys of every row; `seen` (zeros before) holds the last row that used a slot, plus one."""
     mask = uint64(table.shape[0] - 1)
     for row in range(distinct.shape[0]):
         types = 0
@@ -114,7 +114,7 @@ def distinct_per_row(keys, offsets, table, seen, distinct):  # type: ignore[no-u
 
 @kernel
 def _compared(left, i, right, j):  # type: ignore[no-untyped-def]
-    """Below 0, 0 or above 0 as row `i` of the one comes before, equals or comes after row `j` of the other."""
+    """Return -1, 0 or 1 as row `i` of the one comes before, equals or comes after row `j` of the other."""
     for k in range(left.shape[1]):
         if left[i, k] != right[j, k]:
             return -1 if left[i, k] < right[j, k] else 1
@@ -123,7 +123,7 @@ def _compared(left, i, right, j):  # type: ignore[no-untyped-def]
 
 @kernel
 def is_ascending(keys):  # type: ignore[no-untyped-def]
-    """Whether every row comes after the one before."""
+    """Return whether every row comes after the one before."""
     row = 1
     while row < keys.shape[0] and _compared(keys, row - 1, keys, row) < 0:
         row += 1
@@ -158,7 +158,7 @@ def merge_counts(left, left_counts, right, right_counts, merged, counts):  # typ
 
 @kernel
 def _up_to(keys, start, stop, other, row):  # type: ignore[no-untyped-def]
-    """The first of the rows from `start` to `stop` that comes after a row of `other`."""
+    """Return the first of the rows from `start` to `stop` that comes after a row of `other`."""
     while start < stop:
         middle = (start + stop) // 2
         if _compared(keys, middle, other, row) <= 0:
@@ -170,7 +170,7 @@ def _up_to(keys, start, stop, other, row):  # type: ignore[no-untyped-def]
 
 @kernel
 def merge_ends(left, i, right, j, most):  # type: ignore[no-untyped-def]
-    """How far from `i` and `j` on, at most `most` rows on either side, two lists can be merged by themselves."""
+    """Return how far from `i` and `j` on, at most `most` rows on either side, two lists can be merged by themselves."""
     left_end = min(i + most, left.shape[0])
     right_end = min(j + most, right.shape[0])
     if i < left_end and j < right_end:
@@ -183,7 +183,7 @@ def merge_ends(left, i, right, j, most):  # type: ignore[no-untyped-def]
 
 @kernel
 def _mixed(value):  # type: ignore[no-untyped-def]
-    """Every bit of the value spread over all bits (the finaliser of SplitMix64)."""
+    """Return every bit of the value spread over all bits (the finalizer of SplitMix64)."""
     value = (value ^ (value >> uint64(30))) * _FIRST
     value = (value ^ (value >> uint64(27))) * _SECOND
     return value ^ (value >> uint64(31))
@@ -206,7 +206,7 @@ def hash_words(data, starts, ends, hashes):  # type: ignore[no-untyped-def]
 
 @kernel
 def _word(keys, row, number):  # type: ignore[no-untyped-def]
-    """One of the halves of a row of keys: half 0 is the upper one of the first key."""
+    """Return one of the halves of a row of keys: half 0 is the upper one of the first key."""
     key = keys[row, number // 2]
     return key & _LOWER if number % 2 else key >> 32
 
@@ -230,7 +230,7 @@ def renumber_words(keys, n, numbers, renumbered):  # type: ignore[no-untyped-def
 
 @kernel
 def are_words(keys, n, words):  # type: ignore[no-untyped-def]
-    """Whether packed keys hold n words each, and all of these are below `words`."""
+    """Return whether packed keys hold n words each, and all of these are below `words`."""
     for row in range(keys.shape[0]):
         for half in range(2 * keys.shape[1]):
             word = _word(keys, row, half)
@@ -241,7 +241,7 @@ def are_words(keys, n, words):  # type: ignore[no-untyped-def]
 
 @kernel
 def hash_of(keys, row, n, hashes):  # type: ignore[no-untyped-def]
-    """The hash of an n-gram, a row of packed places in `hashes`."""
+    """Return the hash of an n-gram, a row of packed places in `hashes`."""
     total = _ODD
     for half in range(n % 2, n + n % 2):
         total = _mixed(total ^ hashes[_word(keys, row, half)]) + _ODD
@@ -276,7 +276,7 @@ _WORD_BITS = 32
 _WORD_MASK = (1 << _WORD_BITS) - 1
 
 _COMPARED_KEYS = 1 << 20
-"""Keys that are compared at a time, so that many millions do not need much memory beside their own."""
+"""Keys that are compared at a time, so that many millions do not need much memory next to their own."""
 
 _DIGITS = 1 << 8
 """Different digits of keys by which they are sorted: so few that all the places written to are in the nearest cache."""
@@ -297,7 +297,7 @@ class NgramColumn:
 
     @classmethod
     def of(cls, tokens: TokenColumn, n: int) -> NgramColumn:
-        """All n-grams of a token column, in order."""
+        """Return all n-grams of a token column, in order."""
         if n == 1:
             return cls(1, tokens.ids.astype(np.int64), tokens.offsets, None)
         if n == 2:
@@ -311,14 +311,14 @@ class NgramColumn:
 
     @classmethod
     def pairs(cls, first: TokenColumn, second: TokenColumn) -> NgramColumn:
-        """All pairs of a word of `first` and the next word of `second`, two columns of the same texts."""
+        """Return all pairs of a word of `first` and the next word of `second`, two columns of the same texts."""
         counts = np.maximum(first.lengths - 1, 0)
         place = ranges(first.offsets[:-1], counts)
         keys = first.ids[place].astype(np.int64) << _WORD_BITS | second.ids[place + 1]
         return cls(2, keys, offsets_of(counts), None)
 
     def decode(self, keys: Ints) -> Ids:
-        """The word ids behind keys, one n-gram a row."""
+        """Return the word ids behind keys, one n-gram a row."""
         last = (keys & _WORD_MASK).astype(np.int32)[:, None]
         if self.n == 1:
             return last
@@ -327,7 +327,7 @@ class NgramColumn:
         return np.hstack((before, last))
 
     def distinct(self) -> Floats:
-        """Number of distinct n-grams of every row."""
+        """Return the number of distinct n-grams of every row."""
         rows = len(self.offsets) - 1
         longest = int(np.diff(self.offsets).max(initial=0))
         table, seen = _table(longest), _table(longest)
@@ -337,13 +337,13 @@ class NgramColumn:
         return result
 
     def counts(self) -> tuple[Ints, Counts]:
-        """The distinct keys in ascending order, and how often each occurs."""
+        """Return the distinct keys in ascending order, and how often each occurs."""
         keys, counts = _sorted_counts(self.keys.copy(), np.ones(len(self.keys), _counts_type(len(self.keys))))
         size = add_equal(keys, counts)
         return keys[:size].copy(), counts[:size].copy()
 
     def numbered(self) -> tuple[Ints, Ints]:
-        """The distinct keys in ascending order, and the number that each key has among them.
+        """Return the distinct keys in ascending order, and the number that each key has among them.
 
         As `np.unique` gives them, in a quarter of the time.
         """
@@ -356,7 +356,7 @@ class NgramColumn:
 
 
 def _sorted_counts(keys: Ints, counts: Counts) -> tuple[Ints, Counts]:
-    """Keys in ascending order, each with its count; what was given is overwritten."""
+    """Sort keys, each with its count; what was given is overwritten."""
     spare = np.empty_like(keys), np.empty_like(counts)
     in_spare = sort_counts(keys, counts, *spare, np.empty(_DIGITS, np.int64))
     return spare if in_spare else (keys, counts)
@@ -368,7 +368,7 @@ def _table(keys: int) -> Ints:
 
 @dataclass(frozen=True, eq=False)
 class NgramCounts:
-    """How often each n-gram occurs: packed word ids, one n-gram a row, in ascending order, and `counts` beside."""
+    """How often each n-gram occurs: packed word ids, one n-gram a row, in ascending order, and `counts` next to."""
 
     n: int
     vocabulary: Vocabulary
@@ -377,12 +377,12 @@ class NgramCounts:
 
     @classmethod
     def empty(cls, n: int) -> NgramCounts:
-        """Counts of nothing."""
+        """Return counts of nothing."""
         return cls(n, Vocabulary(), np.empty((0, _packs(n)), np.int64), np.empty(0, np.int32))
 
     @classmethod
     def of(cls, column: NgramColumn, vocabulary: Vocabulary) -> NgramCounts:
-        """The counts of all rows of a column together."""
+        """Return the counts of all rows of a column together."""
         keys, counts = column.counts()
         if column.n <= 2:  # such keys are packed words already
             return cls(column.n, vocabulary, keys[:, None], counts)
@@ -419,7 +419,7 @@ class NgramCounts:
         return total
 
     def merge(self, other: NgramCounts) -> NgramCounts:
-        """The counts of both; large ones lie in temporary files, and few pages of them in memory."""
+        """Return the counts of both; large ones lie in temporary files, and few pages of them in memory."""
         if not other.types:
             return self
         if not self.types:
@@ -434,7 +434,7 @@ class NgramCounts:
         return NgramCounts(self.n, self.vocabulary, keys[:size], counts[:size])
 
     def shared(self, other: NgramCounts) -> tuple[Ints, Counts, Counts]:
-        """The keys of the n-grams, of one or two words, that both have, and the counts on either side."""
+        """Return the keys of the n-grams, of one or two words, that both have, and the counts on either side."""
         other = other.translated(self.vocabulary)
         parts = [(self.keys[:0, 0], self.counts[:0], self.counts[:0])]
         for start in range(0, self.types if other.types else 0, _COMPARED_KEYS):
@@ -446,14 +446,14 @@ class NgramCounts:
         return keys, own, others
 
     def translated(self, vocabulary: Vocabulary) -> NgramCounts:
-        """The same counts in terms of another vocabulary, new words being added to it."""
+        """Return the same counts in terms of another vocabulary, new words being added to it."""
         if vocabulary is self.vocabulary or not self.types:
             return self
         words, used = self._words()
         return self._sorted(self.n, vocabulary, self._renumbered(used, vocabulary.add(words)), self.counts)
 
     def _words(self) -> tuple[TextColumn, Ints]:
-        """The words that occur, in the order of their ids, and these ids."""
+        """Return the words that occur, in the order of their ids, and these ids."""
         column = self.vocabulary.column()
         used = np.zeros(len(column), np.bool_)
         mark_words(self.keys, self.n, used)
@@ -461,19 +461,19 @@ class NgramCounts:
         return column.take(ids), ids
 
     def _renumbered(self, used: Ints, numbers: Ids) -> Ints:
-        """The keys with another number for every word that occurs."""
+        """Return the keys with another number for every word that occurs."""
         places, keys = np.zeros(int(used[-1]) + 1 if len(used) else 0, np.int32), np.empty_like(self.keys)
         places[used] = numbers
         renumber_words(self.keys, self.n, places, keys)
         return keys
 
     def worded(self) -> tuple[TextColumn, Ints]:
-        """The words that occur, in the order of their ids, and the keys with numbers of these words."""
+        """Return the words that occur, in the order of their ids, and the keys with numbers of these words."""
         words, used = self._words()
         return words, self._renumbered(used, np.arange(len(used), dtype=np.int32))
 
     def cut(self, parts: int) -> list[NgramCounts]:
-        """The counts in parts of different n-grams; which part one belongs to depends on its words alone."""
+        """Return the counts in parts of different n-grams; which part one belongs to depends on its words alone."""
         words, keys = self.worded()
         own = Vocabulary()  # of these words: each part looks through all words of its vocabulary
         own.add(words)
@@ -486,14 +486,14 @@ class NgramCounts:
         return [NgramCounts(self.n, own, part_keys[part], part_counts[part]) for part in rows]
 
     def to_plain(self) -> tuple[int, Bytes, Ints, Ints, Counts]:
-        """The counts with the words they use, in plain arrays; `from_plain` gives equal counts back."""
+        """Return the counts with the words they use, in plain arrays; `from_plain` gives equal counts back."""
         words, keys = self.worded()
         lengths = words.ends - words.starts
         return self.n, words.data[ranges(words.starts, lengths)], lengths, keys, self.counts
 
     @classmethod
     def from_plain(cls, n: int, data: Bytes, lengths: Ints, keys: Ints, counts: Counts) -> NgramCounts:
-        """The counts out of a file, from what `to_plain` gave; InvalidError where they are not of that form.
+        """Return the counts out of a file, from what `to_plain` gave; InvalidError where they are not of that form.
 
         Kernels follow ids and lengths without a look, so that these must not point anywhere else.
         """
@@ -514,12 +514,12 @@ class NgramCounts:
             raise InvalidError("n-grams are of words that are not there")
         made = cls._of_plain(n, data, lengths, keys, counts)
         if len(made.vocabulary) != words or not is_ascending(made.keys):
-            raise InvalidError("words stand there twice, or n-grams are out of order")
+            raise InvalidError("words are repeated, or n-grams are out of order")
         return made
 
     @classmethod
     def _of_plain(cls, n: int, data: Bytes, lengths: Ints, keys: Ints, counts: Counts) -> NgramCounts:
-        """The counts from what `to_plain` gave, over a vocabulary of their own."""
+        """Return the counts from what `to_plain` gave, over a vocabulary of their own."""
         ends = np.cumsum(lengths)
         vocabulary = Vocabulary()
         vocabulary.add(TextColumn(data, ends - lengths, ends))
@@ -546,24 +546,24 @@ def _merge(left: NgramCounts, right: NgramCounts, keys: Ints, counts: Counts) ->
 
 
 def word_hashes(words: TextColumn) -> Hashes:
-    """A hash of each word, the same in every process."""
+    """Return a hash of each word, the same in every process."""
     hashes = np.empty(len(words), np.uint64)
     hash_words(words.data, words.starts, words.ends, hashes)
     return hashes
 
 
 def _counts_type(total: int) -> type[np.int32 | np.int64]:
-    """The smallest type that holds a count out of a total: there may be many millions of counts."""
+    """Return the smallest type that holds a count out of a total: there may be many millions of counts."""
     return np.int32 if total < 1 << 31 else np.int64
 
 
 def _packs(n: int) -> int:
-    """Number of int64 that hold n words, two each."""
+    """Return the number of int64 that hold n words, two each."""
     return (n + 1) // 2
 
 
 def _packed(grams: Ids) -> Ints:
-    """Two words in each int64, the first of an odd number alone, so that rows sort like rows of words."""
+    """Pack two words in each int64, the first of an odd number alone, so that rows sort like rows of words."""
     words = grams.astype(np.int64)
     if words.shape[1] % 2:
         words = np.hstack((np.zeros((len(words), 1), np.int64), words))
@@ -579,14 +579,14 @@ class NgramTotals:
     total: int = 0
 
     def merge(self, other: NgramTotals) -> NgramTotals:
-        """The totals of both, whose n-grams are different ones."""
+        """Return the totals of both, whose n-grams are different ones."""
         return NgramTotals(self.types + other.types, self.total + other.total)
 
 
 def count_texts(
     texts: TextColumn, vocabulary: Vocabulary, n: int, tokenizer: Tokenizer, unified: Callable[[Ids], Ids] | None
 ) -> NgramCounts:
-    """The n-gram counts of texts of any number, a part at a time; `unified` maps word ids before they are counted."""
+    """Count the n-grams of any number of texts, a part at a time; `unified` maps word ids before they are counted."""
     sums = Reduction(NgramCounts.merge, lambda: NgramCounts.empty(n))
     for start in range(0, len(texts), COUNTED_TEXTS):
         slice_ = texts.slice(start, start + COUNTED_TEXTS)
@@ -598,13 +598,13 @@ def count_texts(
 
 
 def ngrams(batch: Batch, need: Need, n: int, tokenizer: Tokenizer, oov: Oov = "self") -> NgramColumn:
-    """The n-grams of a batch's texts; computed once for all metrics of the batch."""
+    """Return the n-grams of a batch's texts; computed once for all metrics of the batch."""
     words = tokens(batch, need, tokenizer, oov)
     return batch.derived(("ngrams", need, n, tokenizer, oov), lambda: NgramColumn.of(words, n))
 
 
 def ngram_counts(batch: Batch, need: Need, n: int, tokenizer: Tokenizer, oov: Oov = "self") -> NgramCounts:
-    """The n-gram counts of a batch; computed once for all metrics of the batch."""
+    """Return the n-gram counts of a batch; computed once for all metrics of the batch."""
     column = ngrams(batch, need, n, tokenizer, oov)
     vocabulary = cast(Vocabulary, batch.vocabulary)
     return batch.derived(("ngram counts", need, n, tokenizer, oov), lambda: NgramCounts.of(column, vocabulary))

@@ -28,7 +28,7 @@ from dialeval.text.vocabulary import Vocabulary
 
 @kernel
 def count_inner(offsets, ids, size, seen, inner):  # type: ignore[no-untyped-def]
-    """Different words in the whole segments of cluster `k` from its word `start` on, in `inner[k, start]`.
+    """Count different words in the whole segments of cluster `k` from its word `start` on, in `inner[k, start]`.
 
     `start` is 0 to `size`; `seen` (zeros before) holds the last segment that has a word.
     """
@@ -47,7 +47,7 @@ def count_inner(offsets, ids, size, seen, inner):  # type: ignore[no-untyped-def
 
 @kernel
 def count_segments(counts, offsets, ids, size, inner, seen, found):  # type: ignore[no-untyped-def]
-    """Per resample: all words, different words within whole segments of `size` words, those of the rest at the end.
+    """Count per resample all words, different words in whole segments of `size` words, and those of the rest.
 
     `seen` (zeros before) holds the last segment that has a word.
     """
@@ -96,7 +96,7 @@ def add_windows(ids, size, times, before):  # type: ignore[no-untyped-def]
 
 @kernel
 def _joined_windows(ids, first, length, size, times, last, kept):  # type: ignore[no-untyped-def]
-    """Different words of each window that has words of `last` and of the run from `first` on, added up."""
+    """Count different words of each window that has words of `last` and of the run from `first` on, added up."""
     total = different = gone = 0
     for i in range(kept):
         different += times[last[i]] == 0
@@ -132,7 +132,7 @@ def _keep_last(ids, end, length, size, last, kept):  # type: ignore[no-untyped-d
 
 @kernel
 def count_windows(counts, offsets, ids, size, before, times, last, found):  # type: ignore[no-untyped-def]
-    """Per resample: all words, and the different words of each window of `size` words, added up.
+    """Return per resample: all words, and the different words of each window of `size` words, added up.
 
     With fewer words than a window has, these are the different ones of all. `before` is that of `add_windows`, `times`
     (zeros before and after) holds how often the window has each word, `last` the last words of the runs so far.
@@ -177,7 +177,7 @@ class ClusterGrams:
 
     @classmethod
     def of(cls, rows: ClusteredRows, name: str, n: int) -> ClusterGrams:
-        """The n-grams of words of the rows, by cluster."""
+        """Return the n-grams of words of the rows, by cluster."""
         words = rows.words(name)
         column = NgramColumn.of(TokenColumn(words.ids, words.offsets, Vocabulary()), n)
         keys, numbers = column.numbered()
@@ -190,12 +190,12 @@ class ClusterGrams:
 
 
 def cluster_grams(sample: Resamples, name: str, n: int) -> ClusterGrams:
-    """The n-grams of each cluster; found once for all resamples."""
+    """Return the n-grams of each cluster; found once for all resamples."""
     return sample.rows.derived(("grams", name, n), lambda: ClusterGrams.of(sample.rows, name, n))
 
 
 def ngram_totals(sample: Resamples, name: str, n: int) -> Ids:
-    """How often each n-gram occurs in each resample, one line per n-gram; made once for all metrics."""
+    """Return how often each n-gram occurs in each resample, one line per n-gram; made once for all metrics."""
 
     def make() -> Ids:
         grams = cluster_grams(sample, name, n)
@@ -207,8 +207,10 @@ def ngram_totals(sample: Resamples, name: str, n: int) -> Ids:
 
 
 def segment_kinds(sample: Resamples, name: str, order: str, size: int) -> tuple[Ints, Ints, Ints]:
-    """Words one after the other, in segments: per resample the words, the different words within whole segments added
-    up, and the different words of the last segment, if it is not whole. `order` names the place of each row."""
+    """Return per resample the words, the different words of whole segments added up, and those of a rest.
+
+    Words are one after the other; `order` names the place of each row.
+    """
     rows, kinds = sample.rows, len(sample.rows.words(name).words)
     ids, offsets, clusters = rows.derived(("in order", name, order), lambda: _in_order(rows, name, order))
 
@@ -248,7 +250,7 @@ def window_ratios(sample: Resamples, name: str, order: str, size: int) -> Floats
 
 
 def _in_order(rows: ClusteredRows, name: str, order: str) -> tuple[Ids, Ints, Ints]:
-    """The words of each cluster in the order of its rows, the offsets of clusters in them, and the clusters in order.
+    """Return the words of each cluster in the order of its rows, their offsets, and the clusters in order.
 
     A cluster stands where its first row with words stands.
     """
@@ -283,24 +285,24 @@ class NgramValues:
 
     @classmethod
     def of(cls, places: NgramCounts, values: Floats) -> NgramValues:
-        """The values of n-grams; the count of each n-gram is the place of its value."""
+        """Return the values of n-grams; the count of each n-gram is the place of its value."""
         return cls(places.keys[:, 0], values[places.counts], places.n, places.vocabulary)
 
     def translated(self, vocabulary: Vocabulary) -> NgramValues:
-        """The same values in terms of another vocabulary, new words being added to it."""
+        """Return the same values in terms of another vocabulary, new words being added to it."""
         if self.vocabulary is vocabulary:
             return self
         return NgramValues.of(self._places().translated(vocabulary), self.values)
 
     def _places(self) -> NgramCounts:
-        """The n-grams with the place of its value as the count of each: sorting them anew keeps the two together."""
+        """Return the n-grams, the count of each being the place of its value: sorting keeps the two together."""
         return NgramCounts(self.n, self.vocabulary, self.keys[:, None], np.arange(len(self.keys), dtype=np.int64))
 
     def __reduce__(self) -> tuple[object, tuple[NgramCounts, Floats]]:
         return NgramValues.of, (self._places(), self.values)
 
     def of_keys(self, keys: Ints) -> Floats:
-        """The value of every key of an `NgramColumn`; NaN for an n-gram without one."""
+        """Return the value of every key of an `NgramColumn`; NaN for an n-gram without one."""
         if not len(self.keys):
             return np.full(len(keys), np.nan)
         if len(self.keys) < _CACHED_KEYS:
@@ -317,7 +319,7 @@ class NgramValues:
 
 
 def row_sums(values: Floats, offsets: Ints) -> tuple[Floats, Ints]:
-    """Per row the sum of the values that are not NaN, from left to right, and how many there are."""
+    """Return per row the sum of the values that are not NaN, from left to right, and how many there are."""
     known = ~np.isnan(values)
     # A zero more in a sum changes no bit of it, and is cheaper than leaving out what is not known.
     sums = np.bincount(row_numbers(offsets), np.where(known, values, 0.0), minlength=len(offsets) - 1)

@@ -1,21 +1,21 @@
 """Tokenizers that set characters apart: `13a`, `zh` and `intl` of sacreBLEU, and the words of rouge-score.
 
 - `13a`: mteval-v13a, sacreBLEU's default. Symbols stand alone; so do `.` and `,` but between digits, and a hyphen
-  behind a digit. Entities such as `&quot;` are characters, line feeds are blanks, `<skipped>` is nothing.
+  behind a digit. Entities such as `&quot;` are characters, line feeds are spaces, `<skipped>` is nothing.
 - `zh`: the same rules, and every Chinese character alone. sacreBLEU's list of these has two ranges with five digits
   that Python reads as four, so that most symbols from U+2001 to U+2A6D stand alone too.
 - `intl`: mteval-v14. Punctuation (\\p{P}) stands alone but between numbers (\\p{N}), symbols (\\p{S}) always.
-- `rouge`: lower case, and all but the letters and digits of ASCII is a blank.
+- `rouge`: lower case, and all but the letters and digits of ASCII is a space.
 
 What is a number or a symbol in `intl` is what the package regex says, as in sacreBLEU; it follows Unicode, so that
 characters that were added to Unicode lately may be split differently with an older version of it.
 
-Edge cases: blanks at the end of a text do not count, and under `zh` those before it neither. A stop at either end of a
+Edge cases: spaces at the end of a text do not count, and under `zh` those before it neither. A stop at either end of a
 text stands alone under `13a`; under `zh` and `intl` only if its neighbor is no digit (`in 1999.` ends in `1999.`).
 
 Kernels: split texts by the rules of sacreBLEU's tokenizers, without a copy of the text.
 
-These rules only ever put blanks into a text, so that every token is a stretch of its bytes. A character has one of a
+These rules only ever put spaces into a text, so that every token is a stretch of its bytes. A character has one of a
 few kinds, which a table says by its code point; `separation` has the tables. What becomes of a stop (`.` and `,`, or
 any punctuation) depends on its neighbors. Of a run of k stops between x and y all stand alone, but for the last,
 
@@ -23,7 +23,7 @@ any punctuation) depends on its neighbors. Of a run of k stops between x and y a
 
 That is what two substitutions over neighboring characters come to, (not a digit)(stop) and then (stop)(not a digit),
 since a match of the first takes in two characters and the next begins behind them. Where the text is not padded with
-blanks its two ends match neither substitution, so they count as digits here.
+spaces its two ends match neither substitution, so they count as digits here.
 """
 
 from __future__ import annotations
@@ -77,22 +77,22 @@ def _split(texts: TextColumn, vocabulary: Vocabulary, kinds: Bytes, padded: bool
 
 
 def split_13a(texts: TextColumn, vocabulary: Vocabulary) -> TokenColumn:
-    """The tokens of mteval-v13a."""
+    """Return the tokens of mteval-v13a."""
     return _split(_without_marks(texts), vocabulary, _kinds_13a(), padded=True, stripped=True)
 
 
 def split_zh(texts: TextColumn, vocabulary: Vocabulary) -> TokenColumn:
-    """The tokens of mteval-v13a, Chinese characters apart."""
+    """Return the tokens of mteval-v13a, Chinese characters apart."""
     return _split(texts, vocabulary, _kinds_zh(), padded=False, stripped=True)
 
 
 def split_intl(texts: TextColumn, vocabulary: Vocabulary) -> TokenColumn:
-    """The tokens of mteval-v14."""
+    """Return the tokens of mteval-v14."""
     return _split(texts, vocabulary, _kinds_intl(), padded=False, stripped=False)
 
 
 def split_rouge(texts: TextColumn, vocabulary: Vocabulary) -> TokenColumn:
-    """The words of rouge-score, not stemmed."""
+    """Return the words of rouge-score, not stemmed."""
     result = np.empty(int((texts.ends - texts.starts).sum()), np.uint8)
     starts, ends = np.empty(len(texts), np.int64), np.empty(len(texts), np.int64)
     only_letters_and_digits(texts.data, texts.starts, texts.ends, result, starts, ends)
@@ -100,7 +100,7 @@ def split_rouge(texts: TextColumn, vocabulary: Vocabulary) -> TokenColumn:
 
 
 def _without_marks(texts: TextColumn) -> TextColumn:
-    """The texts after what mteval takes out or replaces first; few have any of it."""
+    """Return the texts after what mteval takes out or replaces first; few have any of it."""
     marked = np.empty(len(texts), np.bool_)
     has_marks(texts.data, texts.starts, texts.ends, marked)
     rows = np.flatnonzero(marked)
@@ -114,7 +114,7 @@ def _without_marks(texts: TextColumn) -> TextColumn:
 
 
 def cleaned(text: str) -> str:
-    """A text without what does not count under `13a`, and with characters for entities; not split yet."""
+    """Return a text without what does not count under `13a`, and with characters for entities; not split yet."""
     text = text.replace("<skipped>", "").replace("-\n", "").replace("\n", " ")
     if "&" in text:
         for entity, sign in _ENTITIES:
@@ -123,7 +123,7 @@ def cleaned(text: str) -> str:
 
 
 def kinds_of(ranges: dict[int, tuple[tuple[int, int], ...]]) -> Bytes:
-    """A table of kinds by code point, from the ranges of each; what is in none has kind 0, a later one wins."""
+    """Return a table of kinds by code point, from the ranges of each; what is in none has kind 0, a later one wins."""
     kinds: Bytes = np.zeros(_CODES, np.uint8)
     for kind, spans in ranges.items():
         for first, last in spans:
@@ -158,7 +158,7 @@ def _kinds_intl() -> Bytes:
 
 
 def ids_of_characters(points: npt.NDArray[np.int32], vocabulary: Vocabulary) -> npt.NDArray[np.int32]:
-    """The ids of code points, each a word of its own."""
+    """Return the ids of code points, each a word of its own."""
     there = np.zeros(int(points.max(initial=-1)) + 1, np.bool_)
     there[points] = True
     used = np.flatnonzero(there)
@@ -169,13 +169,13 @@ def ids_of_characters(points: npt.NDArray[np.int32], vocabulary: Vocabulary) -> 
 
 @kernel
 def _width(first):  # type: ignore[no-untyped-def]
-    """Bytes of the character that begins with a byte."""
+    """Return the number of bytes of the character that begins with a byte."""
     return 1 if first < 0x80 else 2 if first < 0xE0 else 3 if first < 0xF0 else 4
 
 
 @kernel
 def _kind(data, i, kinds):  # type: ignore[no-untyped-def]
-    """The kind of the character at `i`; whatever the bytes are, nothing beyond the arrays is looked at."""
+    """Return the kind of the character at `i`; whatever the bytes are, nothing beyond the arrays is looked at."""
     first = data[i]
     if first < 0x80:
         return kinds[first]
@@ -191,7 +191,7 @@ def _kind(data, i, kinds):  # type: ignore[no-untyped-def]
 
 @kernel
 def _stripped_end(data, start, end, kinds):  # type: ignore[no-untyped-def]
-    """Where a text ends without the blanks at its end."""
+    """Return where a text ends without the spaces at its end."""
     while end > start:
         last = end - 1
         while last > start and data[last] & 0xC0 == 0x80:
@@ -204,7 +204,7 @@ def _stripped_end(data, start, end, kinds):  # type: ignore[no-untyped-def]
 
 @kernel
 def _run_of_stops(data, i, end, kinds):  # type: ignore[no-untyped-def]
-    """The number of stops from `i` on, where the last of them begins, and where they end."""
+    """Return the number of stops from `i` on, where the last of them begins, and where they end."""
     stops = 0
     last = i
     while i < end and _kind(data, i, kinds) == STOP:
@@ -271,7 +271,7 @@ def _cuts(data, start, end, kinds, padded, stripped, cuts):  # type: ignore[no-u
 def split_apart(data, starts, ends, first, kinds, padded, stripped, cuts, table, arena, word_ends, words, ids, offsets):  # type: ignore[no-untyped-def]
     """Fill `ids` and `offsets` with the tokens of the rows from `first` on; `cuts` is scratch for those of one row.
 
-    `padded`: whether texts stand between blanks; `stripped`: whether blanks before a text do not count. Gives what
+    `padded`: whether texts are between spaces; `stripped`: whether spaces before a text do not count. Gives what
     `words_kernel.split_words` gives.
     """
     count = offsets[first]
@@ -304,7 +304,7 @@ def has_marks(data, starts, ends, found):  # type: ignore[no-untyped-def]
 
 @kernel
 def only_letters_and_digits(data, starts, ends, result, result_starts, result_ends):  # type: ignore[no-untyped-def]
-    """Fill `result` with the texts in lower case, a blank for all but ASCII letters and digits.
+    """Fill `result` with the texts in lower case, a space for all but ASCII letters and digits.
 
     Two further characters have a lower case in ASCII: the sign for kelvin, and a capital i with a dot, whose dot is a
     character of its own then.

@@ -38,7 +38,7 @@ _TAKEN_OUT = dict.fromkeys(range(0x80, 0x100))
 
 
 def partial_ratio(one: str, other: str, ratio: Ratio = "historical") -> int:
-    """The partial ratio of two texts."""
+    """Return the partial ratio of two texts."""
     if one == other:
         return 100
     if not one or not other:
@@ -47,7 +47,7 @@ def partial_ratio(one: str, other: str, ratio: Ratio = "historical") -> int:
 
 
 def similar(text: str, others: Iterable[str], least: int, ratio: Ratio = "historical") -> list[str]:
-    """Those of some texts whose partial ratio with a text is at least `least`."""
+    """Return the texts whose partial ratio with a text is at least `least`."""
     from rapidfuzz import fuzz, process
 
     others = list(others)
@@ -79,7 +79,7 @@ def _exact(one: str, other: str) -> int:
 
 
 def token_sort_ratio(one: str, other: str, matching: Matching = "blocks") -> int:
-    """The token sort ratio of two texts."""
+    """Return the token sort ratio of two texts."""
     if one == other:
         return 100
     one, other = _sorted_words(one), _sorted_words(other)

@@ -1,17 +1,17 @@
 """Tokenizers: named and versioned ways to take a text apart.
 
-The name of a tokenizer stands in the signature of every number made with it. Ours have a version that grows whenever
+The name of a tokenizer is in the signature of every number made with it. Ours have a version that grows whenever
 the same text would be split differently than before; the others are those of the programs that define them.
 
-- `words.1`: split at white space as `str.split()` does (the convention of tokenized response files);
+- `words.1`: split at whitespace as `str.split()` does (the convention of tokenized response files);
 - `lower-words.1`: the same after `str.lower()`;
-- `13a`, `intl`, `zh`: as sacreBLEU; `char`: every character that is no white space, as sacreBLEU;
+- `13a`, `intl`, `zh`: as sacreBLEU; `char`: every character that is no whitespace, as sacreBLEU;
 - `ja`: as sacreBLEU's `ja-mecab`, with the extra `ja`;
 - `unicode`: the words of UAX #29, with the extra `unicode`;
 - `rouge`: as rouge-score, without its stemmer;
 - `auto`: one of these, chosen by the scripts of all texts of a run before anything is split (see `scripts`).
 
-Words that are not in the list of known words (`Need.VOCABULARY`), if there is such a list, count as themselves
+Words that are not in the list of in-vocabulary words (`Need.VOCABULARY`), if there is such a list, count as themselves
 (`oov=self`) or all as one word, `<unk>` (`oov=unk`, the way of dialog-eval).
 """
 
@@ -22,9 +22,8 @@ from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
-from threading import Lock, local
+from threading import local
 from typing import Any, Literal, TypeAlias, cast
-from weakref import WeakKeyDictionary
 
 import numpy as np
 from numpy import int64, uint64
@@ -41,13 +40,13 @@ from dialeval.text.vocabulary import Vocabulary, space_width
 
 # Tokenizers of other libraries: `unicode`, the words of UAX #29, and `ja`, Japanese words by MeCab.
 #
-# - `unicode`: a text is cut at the word boundaries of Unicode's annex 29, and what is only white space is left out.
+# - `unicode`: a text is cut at the word boundaries of Unicode's annex 29, and what is only whitespace is left out.
 #   Punctuation and emoji are words of their own, a letter keeps its marks. It needs no dictionary: letters of scripts
-#   without blanks (Chinese, Thai) stand one by one, runs of Katakana and words of other scripts stay whole. By the
+#   without spaces (Chinese, Thai) stand one by one, runs of Katakana and words of other scripts stay whole. By the
 #   package unicode-segmentation-rs (the extra `unicode`).
 # - `ja`: MeCab with the dictionary IPADIC, the same as sacreBLEU's `ja-mecab` (the extra `ja`).
 #
-# Both split a text into stretches of it, between which a blank is put; blanks inside of one split it too.
+# Both split a text into stretches of it, between which a space is put; spaces inside of one split it too.
 
 IPADIC_WORDS = 392_126
 """Words of the dictionary that sacreBLEU takes."""
@@ -57,13 +56,13 @@ _taggers = local()
 
 
 def unicode_words(texts: TextColumn) -> TextColumn:
-    """The texts with a blank at every boundary of a word."""
+    """Return the texts with a space at every boundary of a word."""
     bounds = _bounds()
     return TextColumn.from_strings([" ".join(bounds(text)) for text in texts])
 
 
 def japanese_words(texts: TextColumn) -> TextColumn:
-    """The texts with a blank between Japanese words."""
+    """Return the texts with a space between Japanese words."""
     tagger = _tagger()
     return TextColumn.from_strings([tagger.parse(text.strip()) for text in texts])
 
@@ -99,7 +98,7 @@ def _lacking(name: str) -> SettingError:
 
 
 def lowered(texts: TextColumn) -> TextColumn:
-    """The texts in lower case."""
+    """Return the texts in lower case."""
     return TextColumn.from_strings([text.lower() for text in texts])
 
 
@@ -111,7 +110,6 @@ AUTO: Tokenizer = "auto"
 
 
 def _split_characters(texts: TextColumn, vocabulary: Vocabulary) -> TokenColumn:
-
     split = characters_of(texts)
     return TokenColumn(ids_of_characters(split.ids, vocabulary), split.offsets, vocabulary)
 
@@ -135,14 +133,14 @@ UNKNOWN = "<unk>"
 
 
 def tokenize(texts: TextColumn, vocabulary: Vocabulary, tokenizer: Tokenizer = DEFAULT) -> TokenColumn:
-    """The tokens of texts over a vocabulary, new words being added to it."""
+    """Return the tokens of texts over a vocabulary, new words being added to it."""
     if tokenizer == AUTO:
         raise SettingError("the tokenizer auto is chosen by an evaluation, from all texts; name one to split by it")
     return _SPLITTERS[tokenizer](texts, vocabulary)
 
 
 def tokens(batch: Batch, need: Need, tokenizer: Tokenizer = DEFAULT, oov: Oov = "self") -> TokenColumn:
-    """The tokens of a batch's texts, computed once for all metrics of the batch.
+    """Return the tokens of a batch's texts, computed once for all metrics of the batch.
 
     Of a need with several texts per row it is the tokens of each text, one text a row: `Batch.lists` or, of a context,
     `Batch.contexts` says whose.
@@ -179,7 +177,7 @@ _PLAIN = re.compile(rf"{_CHUNK}(?: {_CHUNK})*")
 _ALONE = re.compile(rf" (?={_MARK}(?: |$))")
 _COLON = re.compile(r"(?<=[A-Za-z0-9]):(?=[A-Za-z0-9])")
 _DOTS = "MULTI"
-"""Stands in the words that sacremoses takes for runs of dots."""
+"""Part of the words that sacremoses puts in place of runs of dots."""
 
 _KNOWN = re.compile(r"[\x00-\u02ff\u2010-\u2027€]*")
 """Texts of characters whose kinds are known here: Latin letters, ASCII and Latin-1, dashes, curly quotes."""
@@ -198,7 +196,7 @@ _DOUBLE = frozenset("„“")
 
 @cache
 def _rules() -> tuple[tuple[re.Pattern[str], str], ...]:
-    """What is split, in this order: commas that are not inside of numbers, then apostrophes."""
+    """Return what is split, in this order: commas that are not inside of numbers, then apostrophes."""
     rules = (
         (rf"({_NO_NUMBER}),", r"\1 , "),
         (rf",({_NO_NUMBER})", r" , \1"),
@@ -221,7 +219,7 @@ _LAST_QUOTE = re.compile(r"\.' ?$")
 
 
 def tidied(text: str) -> str:
-    """A text after being split into tokens and joined again."""
+    """Return a text after being split into tokens and joined again."""
     spaced = " ".join(text.split())
     if not spaced:
         return ""
@@ -231,14 +229,14 @@ def tidied(text: str) -> str:
 
 
 def _plain(spaced: str) -> str | None:
-    """The outcome for a text of plain words and marks; None for any other."""
+    """Return the outcome for a text of plain words and marks; None for any other."""
     if not _PLAIN.fullmatch(spaced) or _DOTS in spaced:
         return None
     return _ALONE.sub("", spaced)
 
 
 def _split(text: str) -> list[str]:
-    """The tokens of a text."""
+    """Return the tokens of a text."""
     text = _CONTROLS.sub("", _BLANKS.sub(" ", text)).strip()
     text = _SIGN.sub(r" \1 ", text)
     end = len(text)
@@ -250,7 +248,7 @@ def _split(text: str) -> list[str]:
 
 
 def _stops_apart(tokens: list[str]) -> list[str]:
-    """Stops at the ends of tokens set apart, but not in abbreviations (p.m.) and before a small letter."""
+    """Split off stops at the ends of tokens, but not in abbreviations (p.m.) and before a small letter."""
     for at, token in enumerate(tokens):
         word = token[:-1]
         if token[-1] != "." or not word:
@@ -262,7 +260,7 @@ def _stops_apart(tokens: list[str]) -> list[str]:
 
 
 def _joined(tokens: list[str]) -> str:
-    """Tokens as a text: closing signs move to the left, opening ones to the right, and quotes by turns."""
+    """Join tokens to a text: closing signs move to the left, opening ones to the right, and quotes by turns."""
     text, blank, before = "", "", ""
     quotes: Counter[str] = Counter()
     for token in tokens:
@@ -301,16 +299,16 @@ def _moses() -> tuple[Callable[[str], Any], Callable[[Any], Any]]:
 
 # Scripts: which tokenizer suits the texts of a run, and texts that the chosen one cannot split.
 #
-# Some scripts put no blanks between words. `words.1` takes a whole sentence of them for one word. `ScriptCounts`
+# Some scripts put no spaces between words. `words.1` takes a whole sentence of them for one word. `ScriptCounts`
 # counts the letters of all texts by kind of script, and `chosen` names a tokenizer:
 #
-#     fewer than LEAST_SHARE of the letters are of scripts without blanks            words.1
+#     fewer than LEAST_SHARE of the letters are of scripts without spaces            words.1
 #     most of those are Chinese or Japanese, with LEAST_SHARE of kana among them     ja
 #     most of those are Chinese                                                      zh
 #     any other                                                                      unicode
 #
 # Counts are whole numbers that add up, so the choice does not depend on how the rows were cut. Letters are counted by
-# the blocks of Unicode they stand in; Korean has blanks.
+# the blocks of Unicode they are in; Korean has spaces.
 #
 # A word of `LONG_RUN` or more such letters is a sentence that was not split: text that was split before has shorter
 # ones.
@@ -320,7 +318,7 @@ MOST_SHARE = 0.5
 LONG_RUN = 5
 
 BY_BLANKS: tuple[Tokenizer, ...] = ("words.1", "lower-words.1", "13a", "intl")
-"""Tokenizers that leave a sentence without blanks whole."""
+"""Tokenizers that leave a sentence without spaces whole."""
 
 _NO_LETTER_KIND, _LETTER_KIND, _CHINESE_LETTERS, _KANA, _UNSPACED = range(5)
 _KINDS = 5
@@ -347,14 +345,14 @@ def _kinds() -> Bytes:
 
 
 def counts_of(texts: TextColumn) -> Counts:
-    """How many characters of each kind texts have."""
+    """Return how many characters of each kind texts have."""
     counts = np.zeros(_KINDS, np.int64)
     _kernel.count_kinds(texts.data, texts.starts, texts.ends, _kinds(), counts)
     return tuple(counts.tolist())
 
 
 def chosen(counts: Counts) -> Tokenizer:
-    """The tokenizer for texts with so many characters of each kind."""
+    """Return the tokenizer for texts with so many characters of each kind."""
     spaced, chinese, kana, unspaced = counts[1:]
     without_blanks = chinese + kana + unspaced
     if not without_blanks or without_blanks < LEAST_SHARE * (without_blanks + spaced):
@@ -385,12 +383,12 @@ class ScriptCounts(Fact[Counts, Counts]):
 
 
 def added(several: Sequence[Counts]) -> Counts:
-    """Counts by kind added up."""
+    """Return counts by kind added up."""
     return tuple(sum(each) for each in zip((0,) * _KINDS, *several, strict=True))
 
 
 def suggested(texts: int, unsplit: int, letters: Sequence[int]) -> Tokenizer:
-    """The tokenizer for texts of which some are not split; `letters`: the characters of these, by kind."""
+    """Return the tokenizer for texts of which some are not split; `letters`: the characters of these, by kind."""
     return "unicode" if unsplit < MOST_SHARE * texts else chosen((0, 0, *letters[_CHINESE_LETTERS:]))
 
 
@@ -406,13 +404,10 @@ class UnsplitTexts(Fact[Counts, Counts]):
 
     def gather(self, batch: Batch) -> Counts:
         split = tokens(batch, self.need, self.tokenizer)
-        runs = _long_runs(cast(Vocabulary, split.vocabulary))
-        if not runs.any():
-            return (len(split), *self.empty()[1:])
-        there = runs[split.ids]
+        column = cast(Vocabulary, split.vocabulary).column()
+        there = _long_runs(split.ids, column)[split.ids]
         rows = np.unique(row_numbers(split.offsets)[there])
-        words = cast(Vocabulary, split.vocabulary).column().take(split.ids[there].astype(np.int64))
-        return (len(split), len(rows), *counts_of(words))
+        return (len(split), len(rows), *counts_of(column.take(split.ids[there].astype(np.int64))))
 
     def merge(self, left: Counts, right: Counts) -> Counts:
         return tuple(a + b for a, b in zip(left, right, strict=True))
@@ -421,49 +416,30 @@ class UnsplitTexts(Fact[Counts, Counts]):
         return state
 
 
-class _Runs:
-    """Which words of a vocabulary have a long run of letters without blanks; grows with the vocabulary."""
-
-    def __init__(self) -> None:
-        self._mask: Mask = np.empty(0, np.bool_)
-        self._lock = Lock()
-
-    def mask(self, vocabulary: Vocabulary) -> Mask:
-        """Whether each word that has occurred so far has one."""
-        with self._lock:
-            start, stop = len(self._mask), len(vocabulary)
-            if start < stop:
-                words = vocabulary.column().slice(start, stop)
-                letters = np.empty(stop - start, np.int64)
-                _kernel.count_from(words.data, words.starts, words.ends, _kinds(), _CHINESE_LETTERS, letters)
-                self._mask = np.concatenate((self._mask, letters >= LONG_RUN))
-            return self._mask
+def _long_runs(ids: Ids, column: TextColumn) -> Mask:
+    """Return whether each word of a vocabulary is among the ids and has a long run of letters without spaces."""
+    used = np.zeros(len(column), np.bool_)
+    used[ids] = True
+    words = column.take(np.flatnonzero(used))
+    letters = np.empty(len(words), np.int64)
+    _kernel.count_from(words.data, words.starts, words.ends, _kinds(), _CHINESE_LETTERS, letters)
+    used[used] = letters >= LONG_RUN
+    return used
 
 
-_runs: WeakKeyDictionary[Vocabulary, _Runs] = WeakKeyDictionary()
-_runs_lock = Lock()
-
-
-def _long_runs(vocabulary: Vocabulary) -> Mask:
-    """Whether each word of a vocabulary has a long run; only new words are looked at, which costs next to nothing."""
-    with _runs_lock:
-        runs = _runs.setdefault(vocabulary, _Runs())
-    return runs.mask(vocabulary)
-
-
-# The characters of texts, white space left out, as a token column: an id is a code point.
+# The characters of texts, whitespace left out, as a token column: an id is a code point.
 #
 # A character is a code point and no more: a letter and a combining accent are two, as in Python's strings.
 #
-# Kernel: the characters of UTF-8 texts as code points, white space left out.
+# Kernel: the characters of UTF-8 texts as code points, whitespace left out.
 
 _SPACES = np.uint64(sum(1 << blank for blank in (*range(0x09, 0x0E), *range(0x1C, 0x21))))
-"""Bit b is set where the byte b is white space; from 64 on none is."""
+"""Bit b is set where the byte b is whitespace; from 64 on none is."""
 
 
 @kernel
 def code_points(data, starts, ends, ids, offsets):  # type: ignore[no-untyped-def]
-    """Fill `ids` with the code points of the characters that are no white space, `offsets` with where each row ends."""
+    """Fill `ids` with the code points of the characters that are no whitespace, `offsets` with where each row ends."""
     # Unsigned, for an index that could be negative is checked for that.
     count, one = uint64(0), uint64(1)
     for row in range(starts.shape[0]):
@@ -472,7 +448,7 @@ def code_points(data, starts, ends, ids, offsets):  # type: ignore[no-untyped-de
         while i < end:
             first = data[i]
             if first < 0x80:
-                # A blank is written too, and the next character over it: which bytes are blank cannot be foretold, and
+                # A space is written too, and the next character over it: which bytes are space cannot be foretold, and
                 # a branch that was taken wrongly costs more.
                 ids[count] = first
                 count += one - (_SPACES >> uint64(first & 0x3F) & uint64(first < 0x40))
@@ -499,12 +475,12 @@ class CodePoints:
         return 0x110000
 
     def words(self, ids: Ids) -> list[str]:
-        """The characters behind ids."""
+        """Return the characters behind ids."""
         return list(map(chr, ids.tolist()))
 
 
 def characters_of(texts: TextColumn) -> TokenColumn:
-    """The characters of each text that are no white space."""
+    """Return the characters of each text that are no whitespace."""
     ids = np.empty(int((texts.ends - texts.starts).sum()), np.int32)
     offsets = np.zeros(len(texts) + 1, np.int64)
     code_points(texts.data, texts.starts, texts.ends, ids, offsets)
@@ -512,6 +488,6 @@ def characters_of(texts: TextColumn) -> TokenColumn:
 
 
 def characters(batch: Batch, need: Need, lower: bool) -> TokenColumn:
-    """The characters of a batch's texts, one text a row; computed once for all metrics of the batch."""
+    """Return the characters of a batch's texts, one text a row; computed once for all metrics of the batch."""
     texts = batch.values(need)
     return batch.derived(("characters", need, lower), lambda: characters_of(lowered(texts) if lower else texts))

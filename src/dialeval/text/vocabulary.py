@@ -3,9 +3,9 @@
 Ids are given in the order in which words are first met. A vocabulary only ever grows, so an id keeps its word; it may
 be used by several threads at once. It is pickled as its words.
 
-Kernels: split UTF-8 text at white space and give every word an id, in one pass over the bytes.
+Kernels: split UTF-8 text at whitespace and give every word an id, in one pass over the bytes.
 
-White space is what `str.split()` takes for it. A word of up to seven bytes is its own key (bytes and length in one
+Whitespace is what `str.split()` takes for it. A word of up to seven bytes is its own key (bytes and length in one
 uint64), so equal keys are equal words. A longer word's key is a hash, and a hit is confirmed byte by byte: ids are
 exact. Words made of plain ASCII are taken eight bytes at a time.
 
@@ -45,7 +45,7 @@ _ABOVE_BLANK = np.uint64(0x2121212121212121)
 
 @kernel
 def space_width(data, i, end):  # type: ignore[no-untyped-def]
-    """Number of bytes of the white-space character at `i`; 0 if there is none."""
+    """Return the number of bytes of the white-space character at `i`; 0 if there is none."""
     b = data[i]
     if b <= 0x20:
         return 1 if b == 0x20 or 0x09 <= b <= 0x0D or 0x1C <= b <= 0x1F else 0
@@ -76,30 +76,37 @@ def _mix(state, chunk):  # type: ignore[no-untyped-def]
 
 @kernel
 def _key(length, state, tail):  # type: ignore[no-untyped-def]
-    """The key of a word from its length, the mix of its whole eight-byte chunks, and the bytes after them."""
+    """Return the key of a word from its length, the mix of its whole eight-byte chunks, and the bytes after them."""
     if length <= _SHORT:
         return tail | (uint64(length + 1) << uint64(56))
     return _mix(state, tail) | _LONG
 
 
 @kernel
-def _scan(data, i, end):  # type: ignore[no-untyped-def]
-    """Where the word at `i` ends, and its key, byte by byte: for any Unicode text and for the edge of the buffer."""
-    start = i
+def _whole(data, start, end):  # type: ignore[no-untyped-def]
+    """Return the key of `data[start:end]` as one word, whatever is in it."""
     state = tail = shift = uint64(0)
-    while i < end and space_width(data, i, end) == 0:
+    for i in range(start, end):
         tail |= uint64(data[i]) << shift
         shift += uint64(8)
-        i += 1
         if shift == 64:
             state = _mix(state, tail)
             tail = shift = uint64(0)
-    return i, _key(i - start, state, tail)
+    return _key(end - start, state, tail)
+
+
+@kernel
+def _scan(data, i, end):  # type: ignore[no-untyped-def]
+    """Return where the word at `i` ends, and its key; byte by byte, for any Unicode text and the edge of the buffer."""
+    start = i
+    while i < end and space_width(data, i, end) == 0:
+        i += 1
+    return i, _whole(data, start, i)
 
 
 @kernel
 def _find(data, start, length, key, table, arena, ends):  # type: ignore[no-untyped-def]
-    """The slot of a word: it holds the word's key and id, or an empty key."""
+    """Return the slot of a word: it holds the word's key and id, or an empty key."""
     mask = uint64(table.shape[0] - 1)
     slot = ((key * _ODD) >> _TOP) & mask & _PAIR
     while table[slot] != 0:
@@ -149,7 +156,7 @@ def split_words(data, starts, ends, first, table, arena, word_ends, words, ids, 
             length = -1
             while i <= last_load:
                 chunk = load8(data, i)
-                # High bit set: this byte may be white space (below 0x21) or is not ASCII.
+                # High bit set: this byte may be whitespace (below 0x21) or is not ASCII.
                 special = ((chunk - _ABOVE_BLANK) & ~chunk | chunk) & _HIGH_BITS
                 plain = end - i
                 if special != 0:
@@ -186,21 +193,8 @@ def split_words(data, starts, ends, first, table, arena, word_ends, words, ids, 
 
 
 @kernel
-def _whole(data, start, end):  # type: ignore[no-untyped-def]
-    """The key of `data[start:end]` as one word, whatever is in it."""
-    state = tail = shift = uint64(0)
-    for i in range(start, end):
-        tail |= uint64(data[i]) << shift
-        shift += uint64(8)
-        if shift == 64:
-            state = _mix(state, tail)
-            tail = shift = uint64(0)
-    return _key(end - start, state, tail)
-
-
-@kernel
 def word_id(data, start, end, table, arena, word_ends, words):  # type: ignore[no-untyped-def]
-    """The id of `data[start:end]` as one word, -1 where the store is too small for it, and the words in the store."""
+    """Return the id of `data[start:end]` as one word, -1 where the store is full, and the words in the store."""
     key = _whole(data, start, end)
     slot = _find(data, start, end - start, key, table, arena, word_ends)
     if table[slot] != 0:
@@ -212,19 +206,12 @@ def word_id(data, start, end, table, arena, word_ends, words):  # type: ignore[n
 
 @kernel
 def intern_words(data, starts, ends, first, table, arena, word_ends, words, ids):  # type: ignore[no-untyped-def]
-    """Fill `ids` with the ids of texts that are one word each, blanks included; gives what `split_words` gives."""
+    """Fill `ids` with the ids of texts that are one word each, spaces included; gives what `split_words` gives."""
     for row in range(first, starts.shape[0]):
-        start = starts[row]
-        length = ends[row] - start
-        key = _whole(data, start, ends[row])
-        slot = _find(data, start, length, key, table, arena, word_ends)
-        if table[slot] != 0:
-            ids[row] = table[slot + uint64(1)]
-        elif _insert(data, start, length, key, slot, table, arena, word_ends, words):
-            ids[row] = words
-            words += 1
-        else:
+        word, words = word_id(data, starts[row], ends[row], table, arena, word_ends, words)
+        if word < 0:
             return row, words
+        ids[row] = word
     return starts.shape[0], words
 
 
@@ -276,18 +263,18 @@ class Vocabulary:
         return Vocabulary, (list(self.column()),)
 
     def column(self) -> TextColumn:
-        """All words, row number = id."""
+        """Return all words, row number = id."""
         return TextColumn(self._arena, self._ends[: self._count], self._ends[1 : self._count + 1])
 
     def words(self, ids: Ids) -> list[str]:
-        """The words behind ids."""
+        """Return the words behind ids."""
         column = self.column()
         unique, inverse = np.unique(ids, return_inverse=True)
         known = [column[int(word)] for word in unique]
         return [known[index] for index in inverse]
 
     def add(self, texts: TextColumn) -> Ids:
-        """The ids of texts that are one word each (blanks included), new ones being added."""
+        """Return the ids of texts that are one word each (spaces included), new ones being added."""
         ids = np.empty(len(texts), np.int32)
         with self._lock:
             row = 0
@@ -300,19 +287,19 @@ class Vocabulary:
         return ids
 
     def find(self, texts: TextColumn) -> Ids:
-        """The ids of texts that are one word each; -1 for a text that is not a word of this vocabulary."""
+        """Return the ids of texts that are one word each; -1 for a text that is not a word of this vocabulary."""
         ids = np.empty(len(texts), np.int32)
         with self._lock:
             find_words(texts.data, texts.starts, texts.ends, self._table, self._arena, self._ends, ids)
         return ids
 
     def split(self, texts: TextColumn) -> TokenColumn:
-        """Split texts at white space, as `str.split()` does, new words being added.
+        """Split texts at whitespace, as `str.split()` does, new words being added.
 
         The work is done in a small vocabulary of the texts' own words, which fits the processor's cache and needs no
         lock; only that handful of words is then looked up here.
         """
-        most = (texts.ends - texts.starts + 1) // 2  # a word and a blank take two bytes at least
+        most = (texts.ends - texts.starts + 1) // 2  # a word and a space take two bytes at least
         return self.split_with(texts, most, lambda *place: split_words(texts.data, texts.starts, texts.ends, *place))
 
     def split_with(self, texts: TextColumn, most: Ints, run: Callable[..., tuple[int, int]]) -> TokenColumn:

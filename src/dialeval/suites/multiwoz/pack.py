@@ -29,7 +29,8 @@ from typing import Any
 
 from dialeval.core import validation
 from dialeval.core.errors import DataError, Problem
-from dialeval.io.packs import Progress, cache_folder
+from dialeval.core.files import cache_folder
+from dialeval.io.packs import Progress
 from dialeval.suites.multiwoz.ontology import MULTIWOZ, Ontology, load_ontology
 from dialeval.suites.multiwoz.states import Normalizer
 
