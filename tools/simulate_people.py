@@ -410,7 +410,7 @@ def rater_coverage(
     for seed in seeds:
         run, lines, sample = rated_by(np.random.default_rng([seed, raters]), design, raters)
         found = estimate_people(run, lines, by="judge", sample=sample, raters=how)
-        low, high = found.figures[0].interval
+        low, high = found.systems[0].interval
         means.append(low <= MEAN <= high)
         low, high = found.differences[0].interval
         differences.append(low <= 0 <= high)

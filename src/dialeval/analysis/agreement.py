@@ -138,12 +138,7 @@ class Bootstrap(Struct, frozen=True):
 
 
 class Agreement(
-    Tabular,
-    Shown,
-    Record,
-    frozen=True,
-    kw_only=True,
-    rename={"version": "dialeval", "metrics": "agreement"},
+    Tabular, Shown, Record, frozen=True, kw_only=True, rename={"version": "dialeval", "metrics": "agreement"}
 ):
     """The result of `dialeval.agreement`, and its JSON: `agreement["bleu-4"]["turn"].spearman`."""
 

@@ -99,9 +99,7 @@ def on_one_scale(ratings: Ratings, quality: str) -> tuple[Ratings, str | None]:
     if ((values[rated] < 0) | (values[rated] > 1)).any():
         raise SettingError(f"a rating of {quality} is not on the scale that its row states; scales are {names}")
     changed = replace(
-        ratings,
-        annotations={**ratings.annotations, quality: annotations},
-        values={**ratings.values, quality: values},
+        ratings, annotations={**ratings.annotations, quality: annotations}, values={**ratings.values, quality: values}
     )
     return changed, f"ratings on the scales {names} were brought to 0 to 1"
 

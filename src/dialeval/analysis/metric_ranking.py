@@ -305,8 +305,7 @@ def metric_differences(
 
 def _upwards(key: str, points: Points) -> Floats:
     """The metric's values times 1 or -1, such that higher is better."""
-    turned: Floats = direction(key, pearson(points.first, points.second)) * points.first
-    return turned
+    return direction(key, pearson(points.first, points.second)) * points.first
 
 
 def williams(first: float, second: float, between: float, n: int) -> tuple[float, float]:
@@ -373,5 +372,4 @@ def _exchanges(pairs: Sequence[Pair], clusters: int) -> tuple[Floats, Floats, Fl
 def _r(sums: Floats, n: Floats) -> Floats:
     """r with standardized scores, from the sums of resamples by term and pair."""
     products, values, squares = sums[:, 0], sums[:, 1], sums[:, 2]
-    r: Floats = products / np.sqrt(n * (squares - values * values / n))
-    return r
+    return products / np.sqrt(n * (squares - values * values / n))

@@ -154,8 +154,7 @@ def rate() -> None:
 
 
 @options.examples(
-    "dialeval rate page to-rate/ -o rate.html",
-    "dialeval rate page to-rate/ --form form.toml -o rate.html",
+    "dialeval rate page to-rate/ -o rate.html", "dialeval rate page to-rate/ --form form.toml -o rate.html"
 )
 @rate.command()
 @click.argument("sample", type=click.Path(exists=True, file_okay=False))
@@ -310,9 +309,7 @@ def _start(serve_at: Callable[[int], RatingServer], port: int | None, last: int)
         return server
 
 
-@options.examples(
-    "dialeval rate export to-rate/ratings.sqlite -o ratings.jsonl",
-)
+@options.examples("dialeval rate export to-rate/ratings.sqlite -o ratings.jsonl")
 @rate.command()
 @click.argument("database", type=click.Path())
 @options.output_file

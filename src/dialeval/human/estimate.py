@@ -100,13 +100,7 @@ class HumanEstimate(RatingEstimate, frozen=True, kw_only=True):
     adjusted_p: float
 
 
-class HumanEstimates(
-    Shown,
-    Record,
-    frozen=True,
-    kw_only=True,
-    rename={"version": "dialeval", "target": "of"},
-):
+class HumanEstimates(Shown, Record, frozen=True, kw_only=True, rename={"version": "dialeval", "target": "of"}):
     """The result of `dialeval.estimate`, and its JSON: `people["damd"].interval`."""
 
     version: str

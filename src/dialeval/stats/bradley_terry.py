@@ -117,8 +117,7 @@ def _likelihood(parameters: Floats, first: Floats, second: Floats, shares: Float
     known = shares[..., 0] * half - shares[..., 2] * half
     if ties:
         known = known + shares[..., 1] * draw
-    found: Floats = (known - shares.sum(axis=2) * log_total).sum(axis=1) - _RIDGE / 2 * (parameters**2).sum(axis=1)
-    return found
+    return np.asarray((known - shares.sum(axis=2) * log_total).sum(axis=1) - _RIDGE / 2 * (parameters**2).sum(axis=1))
 
 
 def _newton(parameters: Floats, first: Floats, second: Floats, shares: Floats, ties: bool, systems: int) -> Floats:
@@ -136,8 +135,7 @@ def _newton(parameters: Floats, first: Floats, second: Floats, shares: Floats, t
         curved += mixed + mixed.transpose(0, 2, 1)
     curved += _RIDGE * np.eye(first.shape[1])
     curved[:, :systems, :systems] += 1 / systems  # only differences matter: the strengths go on adding up to 0
-    step: Floats = np.linalg.solve(curved, gradient[..., None])[..., 0]
-    return step
+    return np.linalg.solve(curved, gradient[..., None])[..., 0]
 
 
 def _advanced(
@@ -162,8 +160,7 @@ def _scores(strengths: Floats, nu: Floats) -> Floats:
     win, loss = np.exp(half), np.exp(-half)
     share = (win + nu[:, None, None] / 2) / (win + loss + nu[:, None, None])
     systems = strengths.shape[1]
-    found: Floats = (share.sum(axis=2) - 0.5) / max(systems - 1, 1)
-    return found
+    return np.asarray((share.sum(axis=2) - 0.5) / max(systems - 1, 1))
 
 
 def connected(systems: int, left: Ints, right: Ints, outcome: Ints) -> bool:

@@ -177,14 +177,12 @@ def _distances(totals: Floats, distance: Distance, values: Floats | None) -> Flo
         return 1 - np.eye(len(totals))
     if distance == "interval":
         given = np.arange(len(totals), dtype=np.float64) if values is None else values
-        differences: Floats = np.subtract.outer(given, given) ** 2
-        return differences
+        return np.subtract.outer(given, given) ** 2
     if distance != "ordinal":
         raise SettingError(f"alpha is nominal, ordinal or interval, not {distance!r}")
     # The values up to and with one, each end counted half: |difference| is what lies between the two.
     middles = np.cumsum(totals) - totals / 2
-    between: Floats = np.subtract.outer(middles, middles) ** 2
-    return between
+    return np.subtract.outer(middles, middles) ** 2
 
 
 NAMES = ("pearson", "spearman", "kendall")
@@ -214,8 +212,7 @@ class Points:
     def values(self) -> Floats:
         """Return the three coefficients of the points as they are."""
         once = np.ones((1, int(self.clusters.max(initial=-1)) + 1), np.int64)
-        coefficients: Floats = self.resampled(once)[0]
-        return coefficients
+        return np.asarray(self.resampled(once)[0])
 
     def resampled(self, counts: Ints) -> Floats:
         """Return the three coefficients of each resample, a row each; `counts`: how often it takes each cluster."""
@@ -266,8 +263,7 @@ def within_one(column: Floats) -> Floats:
 
     No correlation changes by that, and no square of a value is too large or too small to be a number.
     """
-    scaled: Floats = np.ldexp(column, -int(np.frexp(np.abs(column).max(initial=0.0))[1]))
-    return scaled
+    return np.ldexp(column, -int(np.frexp(np.abs(column).max(initial=0.0))[1]))
 
 
 def _pearson_resampled(points: Points, counts: Ints) -> Floats:
@@ -284,8 +280,7 @@ def _pearson_resampled(points: Points, counts: Ints) -> Floats:
         free_x, free_y = sxx - sx * sx / n, syy - sy * sy / n
         r = (sxy - sx * sy / n) / np.sqrt(free_x * free_y)
         r[(free_x <= _NO_SPREAD * sxx) | (free_y <= _NO_SPREAD * syy)] = np.nan
-    clipped: Floats = np.clip(r, -1, 1)
-    return clipped
+    return np.asarray(np.clip(r, -1, 1))
 
 
 def standardized(column: Floats) -> Floats:
