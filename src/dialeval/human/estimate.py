@@ -1,15 +1,15 @@
-"""Mean human ratings of every system, and their differences: ratings of a few rows, joined with a judge's of all.
+"""Mean human ratings of systems and their differences, from ratings of some rows and a judge's scores of all.
 
-The formulas are in `prediction_powered`; here ratings are joined with the rows that were drawn (`sampling`) and with
+The formulas are in `prediction_powered`; here ratings are joined with the rows that were sampled (`sample`) and with
 the run, and estimates are computed for each system and for each difference to the baseline. The p-values of the
 differences are adjusted as one family (Holm).
 
-Raters are taken as fixed: intervals are for what these raters would say of other dialogues. With few raters that is
-narrower than what any raters would say (in simulations with three to five raters a mean covers 59 to 75%; differences
-hold, since a strict rater is strict to both systems). `raters="random"` gives intervals for other raters as well, from
+Raters are fixed: intervals are for the ratings by these raters of other dialogues. With few raters that is narrower
+than for any raters (in simulations with three to five raters a mean covers 59 to 75%; differences hold, since a strict
+rater is strict to both systems). `raters="random"` gives intervals for other raters as well, from
 `FEWEST_RATERS` raters on.
 
-A judge that learned from the ratings it is corrected by says of them what it learned, and intervals cover nothing. A
+A judge that was trained on the ratings it is corrected by repeats them, and intervals do not hold. A
 run knows which rated rows its judges learned from (`core.result.TRAINED_ON`); ratings of which more than `MOST_KNOWN`
 are among them are refused.
 
@@ -76,7 +76,7 @@ ALPHA = 0.05
 FEW = 20
 """Rated clusters below which a warning says that intervals rest on little."""
 FEWEST_RATERS = 5
-"""Raters without which nothing is said of other raters."""
+"""The fewest raters for intervals that generalize to other raters."""
 MOST_KNOWN = 0.05
 """The fraction of rated rows that a judge may have learned from: some rows, such as greetings, are in every set."""
 ASSUMED_SPREAD = 1.0
@@ -171,7 +171,7 @@ def estimate(
     if raters not in get_args(Raters):
         raise SettingError(f"raters are {' or '.join(get_args(Raters))}, not {raters!r}")
     if of not in get_args(Target):
-        raise SettingError(f"people's opinion is estimated of dialogues or of run, not of {of!r}")
+        raise SettingError(f"mean ratings are estimated of dialogues or of run, not of {of!r}")
     check_resampling(level, 1)
     known = run if isinstance(run, Run) else load(run)
     keys = split_names(by) if isinstance(by, str) else list(by)
@@ -374,14 +374,14 @@ class _Study:
         return found
 
     def warnings(self) -> list[str]:
-        """Return what is doubtful about the choice of the rated rows."""
+        """Return warnings about the choice of the rated rows."""
         values = self.ratings.values[self.quality]
         if self.sample is not None:
             rated = {name for name, value in zip(self.ratings.ids, values, strict=True) if not math.isnan(value)}
             missing, drawn = sum(row.id not in rated for row in self.sample.rows), len(self.sample.rows)
             chance = f"have no rating of {self.quality}; they are taken for missing by chance"
             return [f"{missing} of {drawn} drawn rows {chance}"] if missing else []
-        warnings = ["the rated rows were not drawn at random, as far as anybody knows: figures are as if they had been"]
+        warnings = ["the rated rows were not drawn at random, as far as is known: estimates are as if they had been"]
         used, given = sum(len(rows) for _, rows in self.places.values()), len(values)
         if used < given:
             warnings.append(f"{given - used} of {given} rated rows are not in the run and are left out")

@@ -88,7 +88,7 @@ class Quality(Struct, forbid_unknown_fields=True):
             raise ValueError("labels are one for each number, or two for the ends")
 
     def choices(self, compare: bool) -> list[Choice]:
-        """The answers in the order in which they are shown; of a comparison as if its first response were A."""
+        """Return the answers in the order in which they are shown; of a comparison as if its first response were A."""
         if compare:
             sides = (1, "A is better"), (0, "No difference"), (-1, "B is better")
             return [Choice(value, label, [str(at)]) for at, (value, label) in enumerate(sides, 1)]
@@ -118,7 +118,7 @@ class Form(Struct, forbid_unknown_fields=True):
             raise ValueError("two qualities have the same name")
 
     def to_page(self) -> dict[str, Any]:
-        """Plain data for the script of the page."""
+        """Return plain data for the script of the page."""
         asked = "Which reply is better?" if self.compare else "How good is the reply?"
         told = "Read the conversation, then " + ("compare the two replies." if self.compare else "rate the reply.")
         return {
@@ -137,7 +137,7 @@ class Form(Struct, forbid_unknown_fields=True):
         }
 
     def faults(self, scores: Mapping[str, float]) -> Sequence[str]:
-        """What is wrong with the scores of a row; nothing if they answer the form."""
+        """Return the problems of the scores of a row; none if they answer the form."""
         wrong = [f"{name!r:.70} is no quality of the form" for name in scores.keys() - {q.name for q in self.quality}]
         for each in self.quality:
             if each.name not in scores:
@@ -163,7 +163,7 @@ def score_check(form: Form | None, sample: Sample | None) -> ScoreCheck:
 
 
 def read_form(path: str | os.PathLike[str] | None) -> Form:
-    """The form in a TOML file; the built-in one where there is none."""
+    """Read the form in a TOML file; without a file, return the built-in one."""
     if path is None:
         return Form()
     where = os.fspath(path)
@@ -171,7 +171,7 @@ def read_form(path: str | os.PathLike[str] | None) -> Form:
 
 
 def things_to_rate(sample: Sample, form: Form) -> list[dict[str, Any]]:
-    """What raters see, as plain data: single responses, or pairs of them."""
+    """Return what raters see, as plain data: single responses, or pairs of them."""
     if not form.compare:
         return [_thing(row.id, form, row) for row in sample.rows]
     pairs = sample.pairs()
@@ -188,13 +188,13 @@ def _thing(identity: str, form: Form, *rows: SampledRow) -> dict[str, Any]:
 
 
 def digest_of(sample: Sample, form: Form) -> str:
-    """What tells the ratings of a sample and form from those of others."""
+    """Return a digest of sample and form, which identifies their ratings."""
     parts = (str(sample.design.seed).encode(), sample.design.rows.sha256.encode(), msgspec.json.encode(form))
     return hashlib.sha256(b"\n".join(parts)).hexdigest()[:16]
 
 
 def rating_page(sample: Sample, form: Form, only: Sequence[str] | None = None) -> str:
-    """The page for any number of raters, who keep ratings in their browsers; `only`: the ids of what to rate, once."""
+    """Return the page for any number of raters; ratings stay in the browser. `only`: the ids to rate, once each."""
     things = things_to_rate(sample, form)
     digest = digest_of(sample, form)
     if only is not None:
@@ -207,7 +207,7 @@ def rating_page(sample: Sample, form: Form, only: Sequence[str] | None = None) -
 def served_page(
     form: Form, digest: str, things: Sequence[Mapping[str, Any]], rater: str, lines: Sequence[Mapping[str, Any]]
 ) -> str:
-    """The page for one rater, whose ratings go to the server that it came from."""
+    """Return the page for one rater, whose ratings are sent to the server."""
     data = {"things": things, "digest": digest, "rater": rater, "lines": lines, "server": True}
     return _page(form, data, _FROM_SERVER)
 

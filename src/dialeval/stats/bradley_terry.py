@@ -1,4 +1,4 @@
-"""The model of Bradley and Terry with ties (Davidson), fitted to wins, ties and losses.
+"""The Bradley-Terry model with ties (Davidson), fitted to wins, ties and losses.
 
 Every system has a strength b; with d = b_i - b_j + gamma x, where x is what is to be held equal (for example the
 logarithm of the ratio of lengths),
@@ -68,7 +68,7 @@ class Fits(NamedTuple):
     tie: Floats
     """nu; 0 without ties."""
     scores: Floats
-    """The expected share of wins, a tie counting half, of each system against the others at equal control."""
+    """The expected fraction of wins, a tie counting half, of each system against the others at equal control."""
 
 
 def fit(cells: Cells, counts: Floats) -> Fits:

@@ -52,7 +52,7 @@ from dialeval.core.kernels import kernel
 
 @kernel
 def _tally(counts, clusters, levels, weights, tree, level_weights):  # type: ignore[no-untyped-def]
-    """Weights of points and of values of the second column; gives the sum."""
+    """Fill in the weights of points and of values of the second column, and return their sum."""
     for level in range(level_weights.shape[0]):
         tree[level] = level_weights[level] = 0
     total = 0
@@ -66,7 +66,7 @@ def _tally(counts, clusters, levels, weights, tree, level_weights):  # type: ign
 
 @kernel
 def _ranked(total, level_weights, level_ranks):  # type: ignore[no-untyped-def]
-    """Midranks of the values of the second column, less their mean; gives the sum of squares and the tied pairs."""
+    """Fill in centered midranks of the values of the second column; return their sum of squares and the tied pairs."""
     below = ties = 0
     squares = 0.0
     for level in range(level_weights.shape[0]):
@@ -81,7 +81,7 @@ def _ranked(total, level_weights, level_ranks):  # type: ignore[no-untyped-def]
 
 @kernel
 def _order(start, stop, levels, weights, tree, level_weights, taken):  # type: ignore[no-untyped-def]
-    """Concordant less discordant pairs of the points of one group with all points before; then takes the group in."""
+    """Return concordant minus discordant pairs of a group with all points before it, and add the group to the tree."""
     size = tree.shape[0]  # place 0 is not used, and nothing lies above the last value
     score = 0
     for point in range(start, stop):
