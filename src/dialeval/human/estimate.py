@@ -35,7 +35,7 @@ from __future__ import annotations
 import math
 from collections import Counter
 from collections.abc import Hashable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from os import PathLike
 from statistics import NormalDist
 from typing import Any, Literal, get_args
@@ -183,10 +183,8 @@ def estimate(
     overlap = _check_unseen(known, keys, ratings, quality)
     if drawn is None and DIALOGUE in ratings.levels:
         raise SettingError("whole dialogues were rated and not responses; give ratings of single responses")
-    strata, places = ({}, rows_of_ratings(known, ratings)) if drawn is None else (_stratum_codes(known, drawn), {})
-    study = _Study(known, drawn, strata, places, ratings, quality, keys, seed)
-    values = ratings.values[quality]
-    systems, scale = study.systems(values), _scale(ratings, quality)
+    study = _Study(known, drawn, ratings, quality, keys, seed)
+    systems, scale = study.systems(ratings.values[quality]), _scale(ratings, quality)
     first, others = _order(known, systems, baseline)
     targets = [*((name, None) for name in (first, *others)), *((name, first) for name in others)]
     single = 1 + len(others)
@@ -220,13 +218,14 @@ def estimate(
         )
         for each, (name, base), p in zip(found, targets, [math.nan] * single + adjusted, strict=True)
     ]
+    tables = [study.tables[name] for name in systems]
     return HumanEstimates(
         version=__version__,
         quality=quality,
         by=keys,
         target=of,
         level=level,
-        unit="rows" if all(len(study.table(n).offsets) - 1 == len(study.table(n)) for n in systems) else "dialogues",
+        unit="dialogues" if any(len(table.offsets) - 1 < len(table) for table in tables) else "rows",
         seed=seed,
         at_random=drawn is not None,
         raters=raters,
@@ -271,81 +270,70 @@ def _stratum_codes(run: Run, sample: Sample) -> dict[str, Ints]:
     return {system: np.array([codes[name] for name in own], np.int64) for system, own in names.items()}
 
 
-@dataclass(frozen=True, eq=False)
 class _Study:
-    """The ratings of a quality, with the run and the sample that they are of."""
+    """The ratings of a quality, with the run and the sample that they are of.
 
-    run: Run
-    sample: Sample | None
-    """None: the rated rows are taken for a simple random sample of each system's rows."""
-    strata: Mapping[str, Ints]
-    """By system: the stratum of each row, of a sample."""
-    places: Mapping[str, tuple[Ints, Ints]]
-    """By system: which ratings are of its rows, and of which; without a sample."""
-    ratings: Ratings
-    quality: str
-    keys: Sequence[str]
-    """The judges."""
-    seed: int
+    Without a sample the rated rows are taken for a simple random sample of each system's rows.
+    """
 
-    def table(self, name: str) -> RowTable:
-        """Return the rows of a system."""
-        rows = self.run[name].rows
-        if rows is None:
-            raise SettingError("the run does not say what its rows are; score again and save it with items")
-        return rows
+    def __init__(
+        self, run: Run, sample: Sample | None, ratings: Ratings, quality: str, keys: Sequence[str], seed: int
+    ) -> None:
+        self.run, self.sample, self.ratings, self.quality = run, sample, ratings, quality
+        self.keys, self.seed = keys, seed
+        if sample is None:
+            self.places = rows_of_ratings(run, ratings)
+            """By system: which ratings are of its rows, and of which rows."""
+        else:
+            self.strata = _stratum_codes(run, sample)
+            self.places = _places_of_ids(sample, ratings)
+        self.tables = {name: table for name in self.places if (table := run[name].rows) is not None}
+        self.dialogues = _number_dialogues(self.tables)
 
     def systems(self, values: Floats) -> dict[str, RatedSystem]:
         """Return the rows of every system with ratings and judges; `values`: a mean rating for each rated row."""
-        found = self._take_as_random(values) if self.sample is None else self._take_sample(self.sample, values)
+        people: dict[str, Floats] = {}
+        for name, (rated, rows) in self.places.items():
+            people[name] = np.full(len(self.tables[name]), np.nan)
+            people[name][rows] = values[rated]
+        found = self._take_as_random(people) if self.sample is None else self._take_sample(self.sample, people)
         if not self.keys:
             return found
-        for name, system in found.items():
-            columns = [row_values(self.run[name], self.table(name), key, name) for key in self.keys]
-            found[name] = replace(system, judges=np.column_stack(columns))
+        for name, each in found.items():
+            columns = [row_values(self.run[name], self.tables[name], key, name) for key in self.keys]
+            found[name] = replace(each, judges=np.column_stack(columns))
         if len(self.keys) == 1:
             return found
         judges = combine_judges(list(found.values()), self.seed)
         return {name: replace(each, judges=own) for (name, each), own in zip(found.items(), judges, strict=True)}
 
-    def _take_sample(self, sample: Sample, values: Floats) -> dict[str, RatedSystem]:
-        """Return the rows of every system that was drawn from, with their ratings."""
+    def _take_sample(self, sample: Sample, people: Mapping[str, Floats]) -> dict[str, RatedSystem]:
+        """Return the rows of every system that was sampled."""
         design = sample.design
-        rating = dict(zip(self.ratings.ids, values.tolist(), strict=True))
-        rated = Counter(row.stratum for row in sample.rows if not math.isnan(rating.get(row.id, math.nan)))
-        answered = {
-            code: rated[name] / max(stratum.drawn_responses, 1)
-            for code, (name, stratum) in enumerate(design.strata.items())
-        }
-        tables = {name: self.table(name) for name in design.systems}
-        dialogues = _number_dialogues(tables)
-        found, before = {}, 0
-        for name, table in tables.items():
+        rated = Counter(code for name, own in people.items() for code in self.strata[name][~np.isnan(own)].tolist())
+        sizes = [stratum.drawn_responses for stratum in design.strata.values()]
+        answered = {code: rated[code] / max(size, 1) for code, size in enumerate(sizes)}
+        found = {}
+        for number, (name, table) in enumerate(self.tables.items()):
             own = [row for row in sample.rows if row.system == name]
-            places = np.array([row.place for row in own], np.int64)
-            people, probability = np.full(len(table), np.nan), np.ones(len(table))
-            people[places] = [rating.get(row.id, math.nan) for row in own]
-            probability[places] = [row.probability for row in own]
+            probability = np.ones(len(table))
+            probability[[row.place for row in own]] = [row.probability for row in own]
             unit = table.clusters if design.unit == "dialogues" else np.arange(len(table))
-            unit = unit + before if design.apart else unit
-            judges = np.zeros((len(table), 0))
-            found[name] = RatedSystem(people, judges, probability, self.strata[name], unit, dialogues[name], answered)
-            before += len(table)
+            unit = unit + number * _APART if design.apart else unit
+            judges, stratum, dialogue = np.zeros((len(table), 0)), self.strata[name], self.dialogues[name]
+            found[name] = RatedSystem(people[name], judges, probability, stratum, unit, dialogue, answered)
         return found
 
-    def _take_as_random(self, values: Floats) -> dict[str, RatedSystem]:
-        """Return the rows of every system with ratings, these taken for a simple random sample of its rows."""
-        tables = {name: self.table(name) for name in self.places}
-        dialogues = _number_dialogues(tables)
+    def _take_as_random(self, people: Mapping[str, Floats]) -> dict[str, RatedSystem]:
+        """Return the rows of every rated system, the rated ones taken for a simple random sample of them."""
         found = {}
-        for name, (rated, rows) in self.places.items():
-            size = len(tables[name])
-            people = np.full(size, np.nan)
-            people[rows] = values[rated]
-            if number := int((~np.isnan(people)).sum()):
+        for name, own in people.items():
+            size = len(own)
+            if number := int((~np.isnan(own)).sum()):
                 probability, stratum = np.full(size, number / size), np.zeros(size, np.int64)
-                judges = np.zeros((size, 0))
-                found[name] = RatedSystem(people, judges, probability, stratum, np.arange(size), dialogues[name])
+                found[name] = RatedSystem(
+                    own, np.zeros((size, 0)), probability, stratum, np.arange(size), self.dialogues[name]
+                )
         if not found:
             raise SettingError(f"no row of the run has a rating of {self.quality}")
         if len({tuple(each.rated.tolist()) for each in found.values()}) > 1:
@@ -388,13 +376,23 @@ class _Study:
         return warnings
 
 
+def _places_of_ids(sample: Sample, ratings: Ratings) -> dict[str, tuple[Ints, Ints]]:
+    """Return, by system that was sampled, which ratings are of its rows, and of which rows."""
+    numbers = {identity: number for number, identity in enumerate(ratings.ids)}
+    places = {}
+    for name in sample.design.systems:
+        own = [(numbers[row.id], row.place) for row in sample.rows if row.system == name and row.id in numbers]
+        rated, rows = np.array(own, np.int64).reshape(-1, 2).T
+        places[name] = rated, rows
+    return places
+
+
 def _number_dialogues(tables: Mapping[str, RowTable]) -> dict[str, Ints]:
     """Return the number of each row's dialogue, the same for all systems: by its name, or by its place if it has none.
 
     Where systems have the same dialogues in the same order, they are numbered by their places.
     """
-    first = next(iter(tables.values()))
-    alike = all(np.array_equal(first.offsets, table.offsets) for table in tables.values())
+    alike = len({table.offsets.tobytes() for table in tables.values()}) < 2
     numbers: dict[Hashable, int] = {}
     found = {}
     for name, table in tables.items():
