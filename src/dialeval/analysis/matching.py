@@ -119,7 +119,7 @@ def _check_ranges(ratings: Ratings, quality: str, rated: Ints) -> None:
         )
 
 
-def _rated_rows(
+def _build_rated_rows(
     ratings: Ratings, quality: str, run: Run, metrics: Mapping[str, Floats], unmatched: int = 0
 ) -> RatedRows:
     """Return the ratings of one quality next to the values of metrics, both in the order of the ratings."""
@@ -162,17 +162,17 @@ def score_ratings(
     run = run_sources(sources, planner(metrics, settings, tokenizer), resources).run
     places = {name: np.flatnonzero(codes == code) for code, name in enumerate(names)}
     own = {name: np.arange(len(rows)) for name, rows in places.items()}
-    return _rated_rows(ratings, quality, run, _scattered(run, places, own, len(ratings)))
+    return _build_rated_rows(ratings, quality, run, _scatter_scores(run, places, own, len(ratings)))
 
 
 def rows_of_ratings(run: Run, ratings: Ratings) -> dict[str, tuple[Ints, Ints]]:
     """Return, by system of the run, the places of the ratings of its responses, and their rows in the run."""
     found = {}
-    for name, places in _rated_by_system(run, ratings).items():
-        rows = _matched_turns(_table(run[name], name), ratings, places)
+    for name, places in _group_by_system(run, ratings).items():
+        rows = _match_turns(_table(run[name], name), ratings, places)
         found[name] = places[rows >= 0], rows[rows >= 0]
     if not any(len(rows) for _, rows in found.values()):
-        raise DataError(_nothing_matches(run, ratings))
+        raise DataError(_describe_mismatch(run, ratings))
     return found
 
 
@@ -180,24 +180,24 @@ def match_ratings(run: Run, ratings: Ratings, quality: str) -> RatedRows:
     """Look rated rows up in a run."""
     rows_of, rated_of = {}, {}
     dialogues: dict[str, tuple[Ints, list[Ints]]] = {}
-    for name, places in _rated_by_system(run, ratings).items():
+    for name, places in _group_by_system(run, ratings).items():
         whole = np.array([ratings.levels[place] == DIALOGUE for place in places.tolist()], np.bool_)
         table = _table(run[name], name)
-        rows = _matched_turns(table, ratings, places[~whole])
+        rows = _match_turns(table, ratings, places[~whole])
         rated_of[name], rows_of[name] = places[~whole][rows >= 0], rows[rows >= 0]
-        dialogues[name] = _matched_dialogues(table, ratings, places[whole])
-    metrics = _scattered(run, rated_of, rows_of, len(ratings))
+        dialogues[name] = _match_dialogues(table, ratings, places[whole])
+    metrics = _scatter_scores(run, rated_of, rows_of, len(ratings))
     for name, (places, turns) in dialogues.items():
         for key, estimate in run[name].items():
             if estimate.items is not None:
                 metrics[key][places] = _dialogue_values(estimate, _table(run[name], name), turns)
     matched = sum(map(len, rated_of.values())) + sum(len(places) for places, _ in dialogues.values())
     if not matched:
-        raise DataError(_nothing_matches(run, ratings))
-    return _rated_rows(ratings, quality, run, metrics, len(ratings) - matched)
+        raise DataError(_describe_mismatch(run, ratings))
+    return _build_rated_rows(ratings, quality, run, metrics, len(ratings) - matched)
 
 
-def _scattered(run: Run, rated: Mapping[str, Ints], rows: Mapping[str, Ints], size: int) -> dict[str, Floats]:
+def _scatter_scores(run: Run, rated: Mapping[str, Ints], rows: Mapping[str, Ints], size: int) -> dict[str, Floats]:
     """Copy the per-row scores of each metric from the rows of the run to the places of the rated rows."""
     with_items = {key for result in run.values() for key, est in result.items() if est.items is not None}
     metrics = {key: np.full(size, np.nan) for key in run.keys_in_order if key in with_items}
@@ -210,7 +210,7 @@ def _scattered(run: Run, rated: Mapping[str, Ints], rows: Mapping[str, Ints], si
     return metrics
 
 
-def _rated_by_system(run: Run, ratings: Ratings) -> dict[str, Ints]:
+def _group_by_system(run: Run, ratings: Ratings) -> dict[str, Ints]:
     """Return the rated rows of each system of the run; all are its only system's if the ratings name at most one."""
     named = {name for name in ratings.systems if name is not None}
     real = [name for name in run if name not in run.anchors]
@@ -230,14 +230,14 @@ def _table(result: Result, name: str) -> RowTable:
     return result.rows
 
 
-def _names(table: RowTable) -> list[str | None]:
+def _dialogue_names(table: RowTable) -> list[str | None]:
     """Return the name of each row's dialogue; None where dialogues have no names."""
     if table.dialogues is None:
         return [None] * len(table)
     return [table.dialogues[cluster] for cluster in table.clusters.tolist()]
 
 
-def _matched_turns(table: RowTable, ratings: Ratings, places: Ints) -> Ints:
+def _match_turns(table: RowTable, ratings: Ratings, places: Ints) -> Ints:
     """Return the run's row of each rated response; -1 where there is none."""
     if not len(places):
         return np.empty(0, np.int64)
@@ -251,17 +251,17 @@ def _matched_turns(table: RowTable, ratings: Ratings, places: Ints) -> Ints:
     here: Sequence[Hashable] = texts
     there: Sequence[Hashable] = wanted
     if table.dialogues is not None:
-        here = list(zip(_names(table), texts, strict=True))
-        there = [(_own_name(ratings, place), text) for place, text in zip(places.tolist(), wanted, strict=True)]
+        here = list(zip(_dialogue_names(table), texts, strict=True))
+        there = [(_dialogue_name(ratings, place), text) for place, text in zip(places.tolist(), wanted, strict=True)]
     elif texts == wanted:
         return np.arange(len(places))
     elif isinstance(contexts, RaggedColumn | SharedColumn):
         here = [(*turns, text) for turns, text in zip(contexts, texts, strict=True)]
         there = [(*ratings.contexts[place], text) for place, text in zip(places.tolist(), wanted, strict=True)]
-    return _in_order(here, there, alike=table.dialogues is not None)
+    return _match_in_order(here, there, alike=table.dialogues is not None)
 
 
-def _in_order(here: Sequence[Hashable], there: Sequence[Hashable], alike: bool) -> Ints:
+def _match_in_order(here: Sequence[Hashable], there: Sequence[Hashable], alike: bool) -> Ints:
     """Match each key of `there` with the next free place of it in `here`; -1 where there is none.
 
     Unless equal keys are `alike`, a key that stands several times in `here` is ambiguous and not matched.
@@ -274,17 +274,17 @@ def _in_order(here: Sequence[Hashable], there: Sequence[Hashable], alike: bool) 
     return np.array([free[key].pop() if free[key] else -1 for key in there], np.int64)
 
 
-def _own_name(ratings: Ratings, place: int) -> str:
+def _dialogue_name(ratings: Ratings, place: int) -> str:
     """Return the dialogue's name as its file has it: `Ratings` prefixes the data set."""
     return ratings.dialogues[place].removeprefix(f"{ratings.datasets[place]}/")
 
 
-def _matched_dialogues(table: RowTable, ratings: Ratings, places: Ints) -> tuple[Ints, list[Ints]]:
+def _match_dialogues(table: RowTable, ratings: Ratings, places: Ints) -> tuple[Ints, list[Ints]]:
     """Return the rated rows whose dialogue is in the run, and the rows of each such dialogue."""
     rows: dict[str | None, list[int]] = defaultdict(list)
-    for row, name in enumerate(_names(table)):
+    for row, name in enumerate(_dialogue_names(table)):
         rows[name].append(row)
-    matched = [(place, rows[name]) for place in places.tolist() if (name := _own_name(ratings, place)) in rows]
+    matched = [(place, rows[name]) for place in places.tolist() if (name := _dialogue_name(ratings, place)) in rows]
     return np.array([place for place, _ in matched], np.int64), [np.array(turns, np.int64) for _, turns in matched]
 
 
@@ -297,7 +297,7 @@ def _dialogue_values(estimate: Estimate, table: RowTable, dialogues: Sequence[In
     return np.array([values.mean() if len(values) else np.nan for values in scored], np.float64)
 
 
-def _nothing_matches(run: Run, ratings: Ratings) -> Fault:
+def _describe_mismatch(run: Run, ratings: Ratings) -> Fault:
     text = ratings.responses[0]
     rated = f"the first rated response is {text[:_SHOWN]!r} of system {ratings.systems[0]!r}"
     what = f"no rated row is in the run: it has the systems {', '.join(run)}; {rated}"

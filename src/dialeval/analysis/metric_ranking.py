@@ -27,7 +27,7 @@ from dialeval.analysis.matching import RatedRows
 from dialeval.core.arrays import Floats, Ints
 from dialeval.core.errors import DialevalError, SettingError
 from dialeval.metrics.registry import registry
-from dialeval.stats.correlation import FEWEST_POINTS, MeanPoints, Points, pearson, standardized, within_one
+from dialeval.stats.correlation import FEWEST_POINTS, MeanPoints, Points, pearson, standardize, within_one
 from dialeval.stats.intervals import two_sided_p
 from dialeval.stats.resampling import swaps
 from dialeval.stats.significance import holm
@@ -293,7 +293,7 @@ def metric_differences(
         both = np.intersect1d(used_rows(rows, first, level), used_rows(rows, second, level))
         one, other = (points_over(rows, key, both, level) for key in (first, second))
         if len(one) > FEWEST_POINTS:
-            pairs[first, second] = Pair(_upwards(first, one), _upwards(second, other), one.second, one.clusters)
+            pairs[first, second] = Pair(_orient(first, one), _orient(second, other), one.second, one.clusters)
     ps = permutation_ps([*pairs.values()], int(rows.dialogue.max(initial=-1)) + 1, permutations, seed)
     differences = []
     for ((first, second), pair), permutation_p in zip(pairs.items(), ps, strict=True):
@@ -303,7 +303,7 @@ def metric_differences(
     return differences
 
 
-def _upwards(key: str, points: Points) -> Floats:
+def _orient(key: str, points: Points) -> Floats:
     """Return the metric's values times 1 or -1, such that higher is better."""
     return direction(key, pearson(points.first, points.second)) * points.first
 
@@ -342,7 +342,7 @@ def permutation_ps(pairs: Sequence[Pair], clusters: int, permutations: int, seed
     """
     observed = np.array([abs(one - other) for one, other in (pair.correlations for pair in pairs)], np.float64)
     known = np.flatnonzero(~np.isnan(observed))
-    moved, totals, sizes = _exchanges([pairs[number] for number in known.tolist()], clusters)
+    moved, totals, sizes = _sum_by_cluster([pairs[number] for number in known.tolist()], clusters)
     reached, trials = np.zeros(len(known), np.int64), 0
     for chunk in swaps(clusters, permutations, seed):
         trials += len(chunk)
@@ -354,7 +354,7 @@ def permutation_ps(pairs: Sequence[Pair], clusters: int, permutations: int, seed
     return [float(p) for p in ps]
 
 
-def _exchanges(pairs: Sequence[Pair], clusters: int) -> tuple[Floats, Floats, Floats]:
+def _sum_by_cluster(pairs: Sequence[Pair], clusters: int) -> tuple[Floats, Floats, Floats]:
     """Return what a swap in each cluster adds to the sums of the first metric, the sums of both, and n of each pair.
 
     The sums are of products with the scores, of values, and of their squares, each for all pairs.
@@ -362,7 +362,7 @@ def _exchanges(pairs: Sequence[Pair], clusters: int) -> tuple[Floats, Floats, Fl
     moved = np.zeros((clusters, 3, len(pairs)))
     totals = np.zeros((2, 3, len(pairs)))
     for number, pair in enumerate(pairs):
-        x, z, y = (standardized(column) for column in (pair.first, pair.second, pair.human))
+        x, z, y = (standardize(column) for column in (pair.first, pair.second, pair.human))
         for term, (a, b) in enumerate(((x * y, z * y), (x, z), (x * x, z * z))):
             moved[:, term, number] = np.bincount(pair.clusters, b - a, minlength=clusters)
             totals[:, term, number] = a.sum(), b.sum()
@@ -370,6 +370,6 @@ def _exchanges(pairs: Sequence[Pair], clusters: int) -> tuple[Floats, Floats, Fl
 
 
 def _r(sums: Floats, n: Floats) -> Floats:
-    """Return r with standardized scores, from the sums of permutations by term and pair."""
+    """Return r with standardize scores, from the sums of permutations by term and pair."""
     products, values, squares = sums[:, 0], sums[:, 1], sums[:, 2]
     return products / np.sqrt(n * (squares - values * values / n))

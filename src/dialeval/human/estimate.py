@@ -184,7 +184,7 @@ def estimate(
     if drawn is None and DIALOGUE in ratings.levels:
         raise SettingError("whole dialogues were rated and not responses; give ratings of single responses")
     study = _Study(known, drawn, ratings, quality, keys, seed)
-    systems, scale = study.systems(ratings.values[quality]), _scale(ratings, quality)
+    systems, scale = study.systems(ratings.values[quality]), _find_scale(ratings, quality)
     first, others = _order(known, systems, baseline)
     targets = [*((name, None) for name in (first, *others)), *((name, first) for name in others)]
     single = 1 + len(others)
@@ -233,7 +233,7 @@ def estimate(
         baseline=first,
         systems=estimates[:single],
         differences=estimates[single:],
-        warnings=[*study.warnings(), *overlap, *_doubts(estimates[:single], keys, scale)],
+        warnings=[*study.warnings(), *overlap, *_warn_about_estimates(estimates[:single], keys, scale)],
     )
 
 
@@ -404,7 +404,7 @@ def _number_dialogues(tables: Mapping[str, RowTable]) -> dict[str, Ints]:
     return found
 
 
-def _scale(ratings: Ratings, quality: str) -> RatingScale | None:
+def _find_scale(ratings: Ratings, quality: str) -> RatingScale | None:
     """Return the scale of the ratings: that of yes/no answers, or the one that all rows state."""
     values = np.unique(np.concatenate([np.empty(0), *ratings.annotations[quality]]))
     if np.isin(values, (0.0, 1.0)).all():
@@ -460,7 +460,9 @@ def _correlate_judge(system: RatedSystem) -> float:
     return float((weights * judge * people).sum()) / math.sqrt(squares)
 
 
-def _doubts(systems: Sequence[HumanEstimate], keys: Sequence[str], scale: RatingScale | None) -> list[str]:
+def _warn_about_estimates(
+    systems: Sequence[HumanEstimate], keys: Sequence[str], scale: RatingScale | None
+) -> list[str]:
     """Return warnings about few clusters, and about judges that were not used."""
     warnings = []
     if (least := min(each.clusters for each in systems)) < FEW:
@@ -504,12 +506,12 @@ def plan_ratings(
     """Plan ratings of each system for a width, from assumptions; `rows`: the responses of each."""
     if not spread > 0 or not -1 <= agreement <= 1:
         raise SettingError("a standard deviation is above 0, and a correlation between -1 and 1")
-    wanted = _variance(width, level)
+    wanted = _variance_for_width(width, level)
     needed = []
     for name, number in rows.items():
         floor = spread**2 / number
-        judged = _number(spread**2 * (1 - agreement**2), floor, number, wanted)
-        needed.append(Needed(name, number, judged, _number(spread**2, floor, number, wanted)))
+        judged = _count_needed(spread**2 * (1 - agreement**2), floor, number, wanted)
+        needed.append(Needed(name, number, judged, _count_needed(spread**2, floor, number, wanted)))
     assumptions = [
         f"ratings have a standard deviation of {spread:g} (--spread)",
         f"the judge's correlation with people is {agreement:g} (--agreement)",
@@ -522,7 +524,7 @@ def plan_from_pilot(
     over_dialogues: HumanEstimates, of_run: HumanEstimates, rows: dict[str, int], width: float
 ) -> RatingPlan:
     """Plan ratings for a width, from a pilot that was estimated for both targets."""
-    wanted = _variance(width, over_dialogues.level)
+    wanted = _variance_for_width(width, over_dialogues.level)
     needed = []
     found, within = ([*each.systems, *each.differences] for each in (over_dialogues, of_run))
     for whole, drawn in zip(found, within, strict=True):
@@ -530,7 +532,7 @@ def plan_from_pilot(
         number, rated = sum(rows[name] for name in names), whole.ratings
         floor = max(whole.error**2 - drawn.error**2, 0.0)
         share = 1 / rated - 1 / number if rated < number else math.inf
-        judged, alone = (_number(e**2 / share, floor, number, wanted) for e in (drawn.error, drawn.alone_error))
+        judged, alone = (_count_needed(e**2 / share, floor, number, wanted) for e in (drawn.error, drawn.alone_error))
         needed.append(Needed(" - ".join(names), number, judged, alone))
     assumptions = [
         f"ratings to come are like the {sum(each.ratings for each in over_dialogues.systems)} of the pilot",
@@ -539,14 +541,14 @@ def plan_from_pilot(
     return RatingPlan(width, over_dialogues.level, needed, assumptions)
 
 
-def _variance(width: float, level: float) -> float:
+def _variance_for_width(width: float, level: float) -> float:
     """Return the variance that gives an interval of a width."""
     if not (math.isfinite(width) and width > 0):
         raise SettingError(f"the width of an interval is a number above 0, not {width}")
     return (width / 2 / NormalDist().inv_cdf((1 + level) / 2)) ** 2
 
 
-def _number(falling: float, floor: float, rows: int, wanted: float) -> int | None:
+def _count_needed(falling: float, floor: float, rows: int, wanted: float) -> int | None:
     """Return the least n with falling (1 / n - 1 / rows) + floor <= wanted; None if all rows do not give it."""
     if math.isnan(falling) or math.isnan(floor) or floor > wanted:
         return None

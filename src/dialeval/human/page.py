@@ -1,9 +1,9 @@
-"""The page on which people rate: one file without a network, or what `rating_server` sends to a rater.
+"""The rating page: one HTML file without a network, or what the server (`server`) sends to a rater.
 
 It is blind: of a row it holds the id, the context with its roles and the response (with the form's `reference` also the
-references), and nothing that tells the system. Order and sides are drawn in the page, by the rater's name and a digest
-of sample and form, so that they differ between raters and stay the same when the page is opened again. Ratings are
-lines `{"id": ..., "rater": ..., "scores": {"overall": 4}, "seconds": 12.3}`, with `comment` where there is one and
+references), and nothing that reveals the system. Order and sides are drawn in the page, by the rater's name and a
+digest of sample and form, so that they differ between raters and stay the same when the page is opened again. Ratings
+are lines `{"id": ..., "rater": ..., "scores": {"overall": 4}, "seconds": 12.3}`, with `comment` where there is one and
 `again` where the row came for the second time.
 
 Two responses to be compared have the id `FIRST-SECOND` of the two rows; 1 says that FIRST is better, -1 that SECOND is.
@@ -12,7 +12,7 @@ The form: what raters are asked about every response, from a small TOML file.
 
     title = "How good are these replies?"
     instructions = "Read the conversation, then rate the reply."
-    repeat = 0.1                 # share of rows that come twice; 0 to 0.3
+    repeat = 0.1                 # fraction of rows that come twice; 0 to 0.3
     comment = true               # whether there is room for one
     reference = false            # whether the reference is shown
     compare = false              # true: two replies to one context side by side, which is better?
@@ -173,14 +173,14 @@ def read_form(path: str | os.PathLike[str] | None) -> Form:
 def things_to_rate(sample: Sample, form: Form) -> list[dict[str, Any]]:
     """Return what raters see, as plain data: single responses, or pairs of them."""
     if not form.compare:
-        return [_thing(row.id, form, row) for row in sample.rows]
+        return [_build_thing(row.id, form, row) for row in sample.rows]
     pairs = sample.pairs()
     if not pairs:
         raise SettingError("no context was answered by two of the drawn rows; draw without --apart to compare systems")
-    return [_thing(identity, form, *pair) for identity, pair in pairs.items()]
+    return [_build_thing(identity, form, *pair) for identity, pair in pairs.items()]
 
 
-def _thing(identity: str, form: Form, *rows: SampledRow) -> dict[str, Any]:
+def _build_thing(identity: str, form: Form, *rows: SampledRow) -> dict[str, Any]:
     thing = {"id": identity, "context": rows[0].context, "responses": [row.response for row in rows]}
     if rows[0].roles:
         thing["roles"] = rows[0].roles

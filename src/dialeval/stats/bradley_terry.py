@@ -83,7 +83,7 @@ def fit(cells: Cells, counts: Floats) -> Fits:
     active = np.arange(len(counts))
     for _ in range(_STEPS):
         step = _newton(parameters[active], first, second, shares[active], ties, cells.systems)
-        moved, new = _advanced(parameters[active], step, value[active], first, second, shares[active], ties)
+        moved, new = _advance(parameters[active], step, value[active], first, second, shares[active], ties)
         change = np.abs(moved - parameters[active]).max(axis=1)
         parameters[active], value[active] = moved, new
         active = active[change > _CLOSE]
@@ -93,7 +93,9 @@ def fit(cells: Cells, counts: Floats) -> Fits:
     strengths = strengths - strengths.mean(axis=1, keepdims=True)
     none = np.full(len(counts), np.nan)
     nu = np.exp(parameters[:, -1]) if ties else np.zeros(len(counts))
-    return Fits(strengths, none if cells.control is None else parameters[:, cells.systems], nu, _scores(strengths, nu))
+    return Fits(
+        strengths, none if cells.control is None else parameters[:, cells.systems], nu, _expected_scores(strengths, nu)
+    )
 
 
 def _log_weights(parameters: Floats, first: Floats, second: Floats, ties: bool) -> tuple[Floats, Floats, Floats]:
@@ -138,7 +140,7 @@ def _newton(parameters: Floats, first: Floats, second: Floats, shares: Floats, t
     return np.linalg.solve(curved, gradient[..., None])[..., 0]
 
 
-def _advanced(
+def _advance(
     parameters: Floats, step: Floats, value: Floats, first: Floats, second: Floats, shares: Floats, ties: bool
 ) -> tuple[Floats, Floats]:
     """Return the parameters after a step that is not too long and does not lead down, and the likelihood there."""
@@ -155,7 +157,7 @@ def _advanced(
     return np.where(down[:, None], parameters, moved), np.where(down, value, new)
 
 
-def _scores(strengths: Floats, nu: Floats) -> Floats:
+def _expected_scores(strengths: Floats, nu: Floats) -> Floats:
     half = (strengths[:, :, None] - strengths[:, None, :]) / 2
     win, loss = np.exp(half), np.exp(-half)
     share = (win + nu[:, None, None] / 2) / (win + loss + nu[:, None, None])

@@ -51,7 +51,7 @@ from dialeval.core.kernels import kernel
 
 
 @kernel
-def _tally(counts, clusters, levels, weights, tree, level_weights):  # type: ignore[no-untyped-def]
+def _count_weights(counts, clusters, levels, weights, tree, level_weights):  # type: ignore[no-untyped-def]
     """Fill in the weights of points and of values of the second column, and return their sum."""
     for level in range(level_weights.shape[0]):
         tree[level] = level_weights[level] = 0
@@ -65,7 +65,7 @@ def _tally(counts, clusters, levels, weights, tree, level_weights):  # type: ign
 
 
 @kernel
-def _ranked(total, level_weights, level_ranks):  # type: ignore[no-untyped-def]
+def _rank(total, level_weights, level_ranks):  # type: ignore[no-untyped-def]
     """Fill in centered midranks of the values of the second column; return their sum of squares and the tied pairs."""
     below = ties = 0
     squares = 0.0
@@ -80,7 +80,7 @@ def _ranked(total, level_weights, level_ranks):  # type: ignore[no-untyped-def]
 
 
 @kernel
-def _order(start, stop, levels, weights, tree, level_weights, taken):  # type: ignore[no-untyped-def]
+def _count_order(start, stop, levels, weights, tree, level_weights, taken):  # type: ignore[no-untyped-def]
     """Return concordant minus discordant pairs of a group with all points before it, and add the group to the tree."""
     size = tree.shape[0]  # place 0 is not used, and nothing lies above the last value
     score = 0
@@ -113,8 +113,8 @@ def rank_correlations(counts, clusters, groups, levels, weights, tree, level_wei
     Group `g` of the first column is the points `groups[g]` to `groups[g + 1]`.
     """
     for resample in range(counts.shape[0]):
-        total = _tally(counts[resample], clusters, levels, weights, tree, level_weights)
-        second, second_ties = _ranked(total, level_weights, level_ranks)
+        total = _count_weights(counts[resample], clusters, levels, weights, tree, level_weights)
+        second, second_ties = _rank(total, level_weights, level_ranks)
         for level in range(level_weights.shape[0]):
             level_weights[level] = 0  # from here on: of the points that were taken in
         first = product = 0.0
@@ -132,7 +132,7 @@ def rank_correlations(counts, clusters, groups, levels, weights, tree, level_wei
             first += weight * rank * rank
             product += rank * ranks
             first_ties += weight * (weight - 1) // 2
-            score += _order(start, stop, levels, weights, tree, level_weights, below)
+            score += _count_order(start, stop, levels, weights, tree, level_weights, below)
             below += weight
         pairs = total * (total - 1) // 2
         free = float(pairs - first_ties) * float(pairs - second_ties)
@@ -247,13 +247,13 @@ class MeanPoints(Points):
 
 def pearson(first: Floats, second: Floats) -> float:
     """Return Pearson's r; NaN where a column is constant."""
-    if not len(first) or _constant(first) or _constant(second):
+    if not len(first) or _is_constant(first) or _is_constant(second):
         return math.nan
     one, other = first - first.mean(), second - second.mean()
     return max(-1.0, min(1.0, float(one @ other / math.sqrt(float(one @ one) * float(other @ other)))))
 
 
-def _constant(column: Floats) -> bool:
+def _is_constant(column: Floats) -> bool:
     spread = float(np.ptp(column)) if len(column) else 0.0
     return spread <= _NO_SPREAD * float(np.abs(column).max(initial=0))
 
@@ -268,10 +268,10 @@ def within_one(column: Floats) -> Floats:
 
 def _pearson_resampled(points: Points, counts: Ints) -> Floats:
     """Compute r from sums per cluster: what a resample needs of them is one product of matrices."""
-    if not len(points) or _constant(points.first) or _constant(points.second):
+    if not len(points) or _is_constant(points.first) or _is_constant(points.second):
         return np.full(len(counts), np.nan)
     # Standardized before, so that sums of squares lose no digits.
-    x, y = (standardized(column) for column in (points.first, points.second))
+    x, y = (standardize(column) for column in (points.first, points.second))
     terms = (np.ones(len(x)), x, y, x * x, y * y, x * y)
     clusters = counts.shape[1]
     sums = np.column_stack([np.bincount(points.clusters, term, minlength=clusters) for term in terms])
@@ -283,7 +283,7 @@ def _pearson_resampled(points: Points, counts: Ints) -> Floats:
     return np.asarray(np.clip(r, -1, 1))
 
 
-def standardized(column: Floats) -> Floats:
+def standardize(column: Floats) -> Floats:
     """Return the values with mean 0 and standard deviation 1; the column is not constant."""
     centered: Floats = column - column.mean()
     centered /= math.sqrt(float(centered @ centered) / len(column))
@@ -306,9 +306,9 @@ def _rank_correlations(points: Points, counts: Ints) -> tuple[Floats, Floats]:
 
 def kurtosis(column: Floats) -> float:
     """Return the fourth moment over the squared variance: 3 for normal values, more with heavy tails; NaN for none."""
-    if _constant(column):
+    if _is_constant(column):
         return math.nan
-    return float((standardized(column) ** 4).mean())
+    return float((standardize(column) ** 4).mean())
 
 
 def spearman_matrix(columns: Mapping[str, Floats]) -> Floats:

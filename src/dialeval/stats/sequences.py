@@ -81,7 +81,7 @@ def unpaired_sequence(
             low, high = bounds[0] + width * low, bounds[0] + width * high
         else:
             low, high = asymptotic([(side, 1.0)], alpha / 2)
-        low, high = _never_growing(low, high)
+        low, high = _intersect(low, high)
         keep = [*range(looks - 1), len(low) - 1] if looks else []
         ends.append((low[keep], high[keep]))
     low, high = ends[1][0] - ends[0][1], ends[1][1] - ends[0][0]
@@ -99,13 +99,13 @@ def sequence(
     width = bounds[1] - bounds[0]
     if not math.isfinite(width) or not (left.is_even and right.is_even):
         low, high = asymptotic([(left, -1.0), (right, 1.0)], alpha)
-        return *_never_growing(low, high), "asymptotic"
+        return *_intersect(low, high), "asymptotic"
     values = right.sums / right.counts - left.sums / left.counts
     low, high = betting((values + width) / (2 * width), alpha)
-    return *_never_growing(2 * width * low - width, 2 * width * high - width), "betting"
+    return *_intersect(2 * width * low - width, 2 * width * high - width), "betting"
 
 
-def _never_growing(low: Floats, high: Floats) -> tuple[Floats, Floats]:
+def _intersect(low: Floats, high: Floats) -> tuple[Floats, Floats]:
     inner = np.maximum.accumulate(low), np.minimum.accumulate(high)
     empty = inner[0] > inner[1]
     return np.where(empty, low, inner[0]), np.where(empty, high, inner[1])
