@@ -107,7 +107,7 @@ class PackSource:
     name: str
     version: str
     title: str
-    licence: str
+    license: str
     address: str | None
     """None where nobody promises to serve it: it is built from a local copy."""
     files: tuple[str, ...]
@@ -182,7 +182,7 @@ PACK_SOURCES: dict[str, PackSource] = {
             name="fasttext-en",
             version="wiki-news-300d-1M",
             title="fastText English word vectors, Wikipedia and news, 1 million words x 300",
-            licence="CC BY-SA 3.0",
+            license="CC BY-SA 3.0",
             address="https://dl.fbaipublicfiles.com/fasttext/vectors-english/wiki-news-300d-1M.vec.zip",
             files=("wiki-news-300d-1M.vec",),
             most_bytes=8 * _GIB,
@@ -191,7 +191,7 @@ PACK_SOURCES: dict[str, PackSource] = {
             name="glove-6b",
             version="6B",
             title="GloVe English word vectors, Wikipedia and Gigaword, 400 thousand words x 300, 200, 100, 50",
-            licence="PDDL 1.0",
+            license="PDDL 1.0",
             address="https://nlp.stanford.edu/data/glove.6B.zip",
             files=("glove.6B.300d.txt", "glove.6B.200d.txt", "glove.6B.100d.txt", "glove.6B.50d.txt"),
             most_bytes=8 * _GIB,
@@ -200,7 +200,7 @@ PACK_SOURCES: dict[str, PackSource] = {
             name="multiwoz",
             version="2.2",
             title="MultiWOZ task dialogues: goals (2.1), texts and states (2.2), venues",
-            licence="MIT",
+            license="MIT",
             address="https://raw.githubusercontent.com/budzianowski/multiwoz/master",
             files=("splits.json",),
             most_bytes=_GIB,
@@ -210,7 +210,7 @@ PACK_SOURCES: dict[str, PackSource] = {
             name="lsdscc",
             version="test",
             title="LSDSCC reference groups, 299 queries of movie threads; from a local copy",
-            licence="none stated for the texts",
+            license="none stated for the texts",
             address=None,
             files=("test.group.json",),
             most_bytes=_GIB,
@@ -360,7 +360,7 @@ def _write_manifest(source: PackSource, folder: Path, origin: str, download_sha2
     facts = {
         "name": source.name,
         "version": source.version,
-        "licence": source.licence,
+        "license": source.license,
         "origin": origin,
         "download_sha256": download_sha256,
         "files": {

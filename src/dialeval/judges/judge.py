@@ -19,6 +19,8 @@ closest reference; it is left out where there is no reference, and alpha and bet
 
     fractions of O, T, X = p^w m^(1 - w), normalized to sum to 1
 
+    label = O where T + X < cut, else T or X, whichever the head says is more probable
+
 p are the probabilities of the head for breakdowns, m the mean fractions of the systems that it learned from. Systems
 differ in how often they break down, and no turn shows that; so the head counts less (w) than among turns of one system.
 
@@ -55,11 +57,22 @@ from dialeval.core.errors import DataError, Fault, SettingError
 from dialeval.core.exact import Moments
 from dialeval.core.fold import Bounds, Estimate, Metric, Partial
 from dialeval.io.judge_settings import BreakdownScale, PairShape, Scale
-from dialeval.judges.adem import Mask, Texts, closest_cosines, open_vectors
+from dialeval.judges.adem import (
+    HIGHEST,
+    JUDGE_FILE,
+    LOWEST,
+    Mask,
+    Texts,
+    TrainedJudge,
+    closest_cosines,
+    load_weights,
+    open_vectors,
+    save_weights,
+)
 from dialeval.judges.cross_encoder import HEADS, Changes, CrossEncoder
-from dialeval.judges.folder import HIGHEST, JUDGE_FILE, LOWEST, load_weights, save_weights, trained_on
+from dialeval.metrics.breakdown import O, T, X
 from dialeval.metrics.encoder import SentenceVectors
-from dialeval.metrics.encoder_files import check_libraries, find_encoder
+from dialeval.metrics.encoder_files import find_encoder
 
 SHIPPED = Path(__file__).parent / "checkpoints" / "judge"
 """The judge that comes with the package."""
@@ -217,7 +230,7 @@ class JudgeWeights:
         return sha.hexdigest()[:DIGEST_LENGTH]
 
     def save(self, folder: str | os.PathLike[str], card: str | None = None) -> Path:
-        """Write the weights into a folder, with a model card if given; see `judge_folder`."""
+        """Write the weights into a folder, with a model card if given; see `save_weights`."""
         document: dict[str, Any] = {
             "kind": KIND,
             "scale": vars(self.scale),
@@ -246,35 +259,17 @@ def load_judge(folder: str | os.PathLike[str]) -> JudgeWeights:
     )
 
 
-class DialogueJudge:
-    """Judges responses by their context and references; what `Need.DIALOGUE_JUDGE` is.
+class DialogueJudge(TrainedJudge[JudgeWeights]):
+    """Judges responses by their context and references; what `Need.DIALOGUE_JUDGE` is."""
 
-    `source` is a folder, weights, or None for the shipped judge. `encoder` says where its encoder is if not where its
-    name says. Both are read when they are first needed, and pickled as they were given.
-    """
+    _shipped_folder, _load = SHIPPED, staticmethod(load_judge)
 
     def __init__(
         self,
         source: str | os.PathLike[str] | JudgeWeights | None = None,
         encoder: str | os.PathLike[str] | None = None,
     ) -> None:
-        self._source, self._encoder = source, encoder
-
-    def __reduce__(self) -> tuple[type[DialogueJudge], tuple[object, ...]]:
-        return type(self), (self._source, self._encoder)
-
-    @property
-    def shipped(self) -> bool:
-        """Whether it is the judge that comes with the package."""
-        return self._source is None
-
-    @cached_property
-    def weights(self) -> JudgeWeights:
-        """The weights, read when they are first needed."""
-        if isinstance(self._source, JudgeWeights):
-            return self._source
-        check_libraries()
-        return load_judge(SHIPPED if self._source is None else self._source)
+        super().__init__(source, encoder)
 
     @cached_property
     def _cross_encoder(self) -> CrossEncoder:
@@ -298,11 +293,6 @@ class DialogueJudge:
         """The weights' digest, the encoder's name and digest."""
         weights = self.weights
         return f"{KIND}@{weights.digest}+{weights.encoder}@{weights.encoder_digest}"
-
-    @property
-    def trained_on(self) -> list[str]:
-        """The digests of the rated rows that it learned from."""
-        return trained_on(self.weights.facts)
 
     def score(self, contexts: Texts, responses: Sequence[str], references: Texts) -> Floats:
         """Return one score per response, 1 to 5; NaN for a response without context."""
@@ -348,6 +338,15 @@ def shrunk(scale: BreakdownScale, said: Floats) -> Floats:
     found = np.exp(logs - logs.max(axis=1, keepdims=True, initial=-np.inf))
     made: Floats = found / found.sum(axis=1, keepdims=True)
     return made
+
+
+def labeled(scale: BreakdownScale, fractions: Floats) -> Floats:
+    """Return fractions with the code of the label before them, as `Need.LABELS` has them."""
+    # The mean would decide between T and X almost everywhere, so it is taken out again.
+    _, possible, sure = np.array(scale.mean) ** (1 - scale.weight)
+    broken = np.where(fractions[:, X] * possible >= fractions[:, T] * sure, X, T)
+    codes = np.where(fractions[:, T] + fractions[:, X] < scale.cut, O, broken).astype(np.float64)
+    return np.column_stack([np.where(np.isnan(fractions[:, O]), np.nan, codes), fractions])
 
 
 def scores(scale: Scale, rating: Floats, rank: Floats, closest: Floats | None) -> Floats:

@@ -257,9 +257,9 @@ _BUILT_IN: Mapping[Need, Sequence[str]] = {
     ),
     Need.SPANS: ("dialeval.suites.sgd.metrics:SlotTagging",),
     Need.LABELS: (
-        "dialeval.suites.breakdown.metrics:LabelAccuracy",
-        "dialeval.suites.breakdown.metrics:BreakdownDetection",
-        "dialeval.suites.breakdown.metrics:BreakdownDistance",
+        "dialeval.metrics.breakdown:LabelAccuracy",
+        "dialeval.metrics.breakdown:BreakdownDetection",
+        "dialeval.metrics.breakdown:BreakdownDistance",
     ),
 }
 """By what they measure, in the order in which tables show them; imported when something of the kind is asked for."""

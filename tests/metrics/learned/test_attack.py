@@ -12,7 +12,7 @@ import pytest
 from dialeval.core.arrays import Floats
 from dialeval.core.errors import SettingError
 from dialeval.judges.adem import Texts
-from dialeval.judges.attack import ATTACKS, _replacements, attack
+from dialeval.judges.validation import ATTACKS, _replacements, attack
 from metrics.learned.judges import invented_ratings, tiny_judge
 
 

@@ -12,7 +12,7 @@ from dialeval.suites.multiwoz.bleu import TaskBleu
 from dialeval.suites.multiwoz.combined import Combined, combined_score
 from dialeval.suites.multiwoz.inform import Inform
 from dialeval.suites.multiwoz.success import Success
-from dialeval.suites.multiwoz.turns import Missing
+from dialeval.metrics.counting import Missing
 from laws.task import WORLD, Row
 from laws.worlds import Place
 

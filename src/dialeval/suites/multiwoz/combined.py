@@ -27,12 +27,12 @@ from dialeval.core.batch import Batch, Need
 from dialeval.core.contributions import Resamples, RowSums
 from dialeval.core.exact import BySize, merged
 from dialeval.core.fold import Estimate, Fact, Metric, Partial
-from dialeval.metrics.counting import SummedCounts, cluster_counts, corpus_error
+from dialeval.metrics.counting import Missing, SummedCounts, cluster_counts, corpus_error
 from dialeval.suites.multiwoz.bleu import TaskBleu
 from dialeval.suites.multiwoz.data import MAIN_REFERENCES
 from dialeval.suites.multiwoz.inform import HELD, Inform, RateState
 from dialeval.suites.multiwoz.success import Success
-from dialeval.suites.multiwoz.turns import Fallback, Given, Missing, WhatIsGiven
+from dialeval.suites.multiwoz.turns import Fallback, Given, WhatIsGiven
 from dialeval.text.similarity import Ratio
 
 Value = TypeVar("Value", float, Floats)

@@ -21,6 +21,7 @@ from dialeval.engine.folding import Evaluation, Options, run_sources
 from dialeval.engine.plan import Plan
 from dialeval.engine.resources import Resources
 from dialeval.io.sources import memory_sources
+from dialeval.metrics.counting import Missing
 from dialeval.suites.multiwoz.bleu import TaskBleu
 from dialeval.suites.multiwoz.combined import Combined
 from dialeval.suites.multiwoz.data import TaskData, TaskFiles
@@ -31,7 +32,7 @@ from dialeval.suites.multiwoz.richness import Richness
 from dialeval.suites.multiwoz.states import unknown_placeholders
 from dialeval.suites.multiwoz.success import Success
 from dialeval.suites.multiwoz.tracking import Tracking
-from dialeval.suites.multiwoz.turns import Criteria, Fallback, Missing, dialogue_turns
+from dialeval.suites.multiwoz.turns import Criteria, Fallback, dialogue_turns
 from dialeval.text.similarity import Ratio
 
 

@@ -29,8 +29,9 @@ import numpy as np
 from dialeval.core.batch import Batch, Need
 from dialeval.core.exact import Moments
 from dialeval.core.fold import Estimate, Fact, Level, Metric, Partial
+from dialeval.metrics.counting import Missing
 from dialeval.suites.multiwoz.data import Goals
-from dialeval.suites.multiwoz.turns import Fallback, Given, Missing, Verdict, WhatIsGiven, verdicts
+from dialeval.suites.multiwoz.turns import Fallback, Given, Verdict, WhatIsGiven, verdicts
 from dialeval.text.similarity import Ratio
 
 # Rates of dialogues: what Inform and Success have in common.
