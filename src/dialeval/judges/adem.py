@@ -16,10 +16,6 @@ Edge cases: without a reference the context's term alone counts (C-ADEM), withou
 has an alpha and beta of its own, and with neither a row is not scored. An empty context or reference is none. An empty
 response is scored as any text. Differences from the original: a frozen sentence encoder instead of a recurrent one
 trained on the task; ridge towards the identity instead of L1; see docs/adem.md.
-
-A folder of trained weights holds `NAME.safetensors`, `NAME.json` with the digests of both, and for judges a model card:
-one format for the judges of `dialeval adem` and `dialeval judge` (NAME is `judge`) and for the models in PyTorch.
-Nothing else is ever loaded, and no pickle. What a document has in addition to its schema are facts, for people.
 """
 
 from __future__ import annotations
@@ -45,6 +41,9 @@ from dialeval.core.fold import RowMetric
 from dialeval.metrics.encoder import Encoder, SentenceEncoder, SentenceVectors
 from dialeval.metrics.encoder_files import Singles, check_libraries, find_encoder
 
+# A folder of trained weights holds `NAME.safetensors`, `NAME.json` with the digests of both, and for judges a card:
+# one format for the judges of `dialeval adem` and `dialeval judge` (NAME is `judge`) and for the models in PyTorch.
+# Nothing else is ever loaded, and no pickle. What a document has in addition to its schema are facts, for people.
 CARD_FILE = "README.md"
 JUDGE_FILE = "judge.json"
 FORMAT = 1

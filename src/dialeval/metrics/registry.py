@@ -243,9 +243,9 @@ _BUILT_IN: Mapping[Need, Sequence[str]] = {
     Need.HYPOTHESES: ("dialeval.suites.lsdscc.metrics:Coverage",),
     Need.TASK_TURNS: (
         "dialeval.suites.multiwoz.inform:Inform",
-        "dialeval.suites.multiwoz.success:Success",
+        "dialeval.suites.multiwoz.inform:Success",
         "dialeval.suites.multiwoz.bleu:TaskBleu",
-        "dialeval.suites.multiwoz.combined:Combined",
+        "dialeval.suites.multiwoz.inform:Combined",
         "dialeval.suites.multiwoz.richness:Richness",
     ),
     Need.TRIALS: ("dialeval.metrics.trials:PassHat", "dialeval.metrics.trials:Flips"),

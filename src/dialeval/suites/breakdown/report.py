@@ -4,7 +4,7 @@ section of a report.
 The section shows breakdown over the turns of dialogues: what annotators said, and what each detector expected. An area
 shows the share of annotators that saw a breakdown (X) and, above it, a possible one (T). Each detector is a line at its
 probability of either, with its label at the points. Next to it is what was said, each turn with the labels of
-annotators and detectors. It is made from the plain data that a run holds under `curves` (`suites.breakdown.evaluation`).
+annotators and detectors. It is made from the plain data that a run holds under `curves` (`with_curves`).
 """
 
 from __future__ import annotations
