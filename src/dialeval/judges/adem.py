@@ -442,8 +442,7 @@ def closest_cosines(vectors: SentenceVectors, responses: Sequence[str], referenc
     """Return the cosine of each response with its closest reference, NaN where it has none."""
     response = vectors.of(responses)
     reference, has = _closest_references(vectors, references, response)
-    found: Floats = np.where(has, _cosines(reference, response), np.nan)
-    return found
+    return np.where(has, _cosines(reference, response), np.nan)
 
 
 def _closest_references(vectors: SentenceVectors, references: Texts, response: Singles) -> tuple[Singles, Mask]:
@@ -462,8 +461,7 @@ def _closest_references(vectors: SentenceVectors, references: Texts, response: S
 
 def _cosines(left: Vectors, right: Vectors) -> Floats:
     lengths = np.sqrt(row_products(left, left) * row_products(right, right))
-    cosines: Floats = row_products(left, right) / np.maximum(lengths, 1e-12)
-    return cosines
+    return row_products(left, right) / np.maximum(lengths, 1e-12)
 
 
 def files_digest(encoder: SentenceEncoder) -> str:

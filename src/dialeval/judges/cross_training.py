@@ -516,10 +516,8 @@ def predict_heads(model: CrossModel, corpus: Corpus, rows: Sequence[int] | Ints,
     model.eval()
     chosen = torch.as_tensor(np.asarray(rows), device=corpus.device)
     found = [model(corpus.batch(part)) for part in torch.split(chosen, many)]
-    values: Floats = torch.cat([torch.cat(list(each.values()), 1) for each in found]).double().cpu().numpy()
-    return values
+    return torch.cat([torch.cat(list(each.values()), 1) for each in found]).double().cpu().numpy()
 
 
 def _array(tensor: Tensor) -> Singles:
-    array: Singles = tensor.detach().float().cpu().numpy()
-    return array
+    return tensor.detach().float().cpu().numpy()

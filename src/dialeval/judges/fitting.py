@@ -258,8 +258,7 @@ class _Problem:
     def centered(self, values: Floats) -> Floats:
         """Return values less the mean of their set: weights are equal within a set."""
         means = np.bincount(self.sets, values) / np.bincount(self.sets)
-        result: Floats = values - means[self.sets]
-        return result
+        return values - means[self.sets]
 
     def identity_term(self) -> Floats:
         """Return the predictions of M = N = I."""

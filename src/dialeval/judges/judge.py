@@ -172,8 +172,7 @@ def _count_outside(batch: Batch) -> Moments:
 
 
 def _part(verdicts: Verdicts, part: str) -> Floats:
-    found: Floats = verdicts.breakdown[:, 0] if part == CONTINUITY else getattr(verdicts, part)
-    return found
+    return verdicts.breakdown[:, 0] if part == CONTINUITY else getattr(verdicts, part)
 
 
 def reasons(parts: Mapping[str, float]) -> list[str]:
@@ -356,5 +355,4 @@ def scores(scale: Scale, rating: Floats, rank: Floats, closest: Floats | None) -
     if closest is not None:
         both = scale.alpha_closest + scale.beta_closest * (raw + scale.closest * closest)
         found = np.where(np.isnan(closest), found, both)
-    on_scale: Floats = LOWEST + (HIGHEST - LOWEST) / (1.0 + np.exp(-found))
-    return on_scale
+    return LOWEST + (HIGHEST - LOWEST) / (1.0 + np.exp(-found))

@@ -381,8 +381,7 @@ def as_tensor(values: Any, dtype: torch.dtype, device: str) -> Tensor:
 
 
 def _to_numpy(tensor: Tensor) -> Floats:
-    numbers: Floats = tensor.detach().cpu().double().numpy()
-    return numbers
+    return tensor.detach().cpu().double().numpy()
 
 
 @dataclass(frozen=True)

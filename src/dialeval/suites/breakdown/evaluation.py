@@ -77,8 +77,8 @@ class BreakdownRun(Run):
             yield from _turns(rows, at, self[rows.system])
 
 
-@checked
 @without_garbage_collection()
+@checked
 def evaluate_breakdown(
     data: Any,
     labels: Any,
