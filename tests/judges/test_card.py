@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 from dialeval.judges import card
-from dialeval.judges.attack import ATTACKS, Attack
 from dialeval.judges.card import attack_rows, pearson_rows, validation_rows, weaknesses
-from dialeval.judges.validation import Agreed, Validation
+from dialeval.judges.validation import ATTACKS, Agreed, Attack, Validation
 
 NAN = float("nan")
 GOOD = Agreed(40, 0.5, 0.456, (0.1, 0.9), (-0.05, 0.96))

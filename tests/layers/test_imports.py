@@ -129,7 +129,7 @@ def test_only_learned_metrics_import_torch() -> None:
 def test_a_judge_is_used_without_torch() -> None:
     program = (
         "from dialeval.adem import open_judge, train\n"
-        "from dialeval.judges import attack\nfrom dialeval.judges import fitting\n"
+        "from dialeval.judges import fitting\n"
         "from dialeval.engine.evaluate import evaluate"
     )
     assert not loaded_by(program) & {"torch", "tokenizers", "safetensors", "numba"}
