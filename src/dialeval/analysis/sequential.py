@@ -75,6 +75,8 @@ class Watched(Record, frozen=True):
 class Watch(Shown, Record, frozen=True, kw_only=True, rename={"version": "dialeval", "rows": "differences"}):
     """The result of `dialeval.watch`."""
 
+    document_maker = "dialeval.reports.sequential:watch_document"
+
     version: str = __version__
     baseline: str
     systems: list[str]

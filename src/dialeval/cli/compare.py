@@ -100,7 +100,7 @@ def compare(
     states which. With several runs, systems of the same name are called RUN/NAME. --fail-under and --fail-over hold
     every system but the baseline to a limit.
     """
-    from dialeval.analysis.comparison import best_systems
+    from dialeval.analysis.comparison import best_systems, load_comparison
     from dialeval.analysis.comparison import compare as compare_runs
     from dialeval.analysis.gates import baseline_gates
     from dialeval.analysis.pairing import systems_of, weigh
@@ -129,7 +129,8 @@ def compare(
         _print_over_time(runs, sequential, trend, any(others), chosen, format_, output)
         return 0
     loaded, chosen["baseline"] = _load_with_bar(runs, bar, baseline)
-    found = compare_runs(loaded, **chosen)
+    stored = load_comparison(runs[0], next(iter(loaded.values())), **chosen) if len(loaded) == 1 else None
+    found = stored or compare_runs(loaded, **chosen)
     known = weigh(systems_of(loaded), settings["weight"])
     results = {name: known[name] for name in (found.baseline, *found.systems)}
     gates = list(limits.gates({name: known[name] for name in found.systems}))

@@ -94,7 +94,9 @@ def report(
     """
     from time import strftime
 
+    from dialeval.analysis.comparison import load_comparison
     from dialeval.core.result import files_of, load
+    from dialeval.reports.comparisons import MOST_TESTS
     from dialeval.reports.drawings import write_plots
     from dialeval.reports.html import report as write_report
     from dialeval.reports.html import together
@@ -109,6 +111,8 @@ def report(
         folder = plots_dir or output.with_name(f"{output.stem}-plots")
         written = write_plots(together(loaded), folder, plots)
         say(f"{len(written)} {'plot' if len(written) == 1 else 'plots'} in {folder}")
+    if page["compared"] and len(runs) == 1:
+        page["compared"] = load_comparison(runs[0], loaded[0], most_tests=MOST_TESTS) or True
     path = write_report(loaded, output, command_line(), date=strftime("%Y-%m-%d"), by=by or None, **page).resolve()
     printed.show(f"{path}\n")
     if opened:

@@ -15,6 +15,7 @@ from dialeval.cli.output import (
     check_places,
     check_transposed,
     command_line,
+    compare_systems,
     exit_status,
     print_gates,
     print_run,
@@ -144,12 +145,15 @@ def score(
     settings: dict[str, dict[str, object]] = {} if bleu_smoothing is None else {"bleu": {"smooth": bleu_smoothing}}
     with metered(progress) as meter:
         given |= {"references": _references(references), "settings": settings, "output": output, "force": force}
-        run = _evaluated(meter=meter, format_=format_, by=by, **given)
+        run, is_saved = _evaluate(meter=meter, format_=format_, by=by, **given)
+    found = compare_systems(run, format_) if compared or format_ == "github" else None
+    if output is not None and not is_saved:
+        save_run(run, output, force, found)
     if format_ in options.GATE_FORMATS:
         gates = list(limits.gates(run))
-        print_gates(format_, gates, run, run)
+        print_gates(format_, gates, run, run, sentences=() if found is None else found.sentences)
         return exit_status(gates)
-    print_run(run, format_, transpose, by, compared)
+    print_run(run, format_, transpose, by, compared, found)
     say_next(run, format_, output)
     return exit_status(limits.gates(run))
 
@@ -160,7 +164,7 @@ def _references(paths: tuple[str, ...]) -> str | dict[str, str] | None:
     return {f"reference {number}": path for number, path in enumerate(paths, 1)}
 
 
-def _evaluated(
+def _evaluate(
     *,
     scaling: Scaling,
     anchors: bool,
@@ -172,8 +176,8 @@ def _evaluated(
     judge: str | None,
     by: list[str],
     **inputs: Any,
-) -> Run:
-    """Evaluate as the options ask, and save the run in `output`."""
+) -> tuple[Run, bool]:
+    """Evaluate as the options ask; return the run, and whether it was saved in `output` while rows were read."""
     from dialeval.analysis.slices import FOUND
     from dialeval.core.errors import UnsavedRunError
     from dialeval.engine.evaluate import Inputs, evaluate
@@ -212,13 +216,10 @@ def _evaluated(
         )
     except UnsavedRunError as error:
         UNSAVED.append(error)
-        return cast("Run", error.run)
-    run = intervals.added_to(run, inputs["confidence"])
+        return cast("Run", error.run), True
     if output is not None and chunked:
         say_saved(output)
-    elif output is not None:
-        save_run(run, output, force)
-    return run
+    return intervals.added_to(run, inputs["confidence"]), chunked
 
 
 def _judge(scaling: Scaling, folder: str | None) -> Any:

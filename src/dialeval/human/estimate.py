@@ -108,6 +108,8 @@ class People(
 ):
     """The result of `dialeval.estimate`, and its JSON: `people["damd"].interval`."""
 
+    document_maker = "dialeval.human.report:document"
+
     version: str
     quality: str
     by: Sequence[str]

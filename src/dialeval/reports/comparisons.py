@@ -25,13 +25,13 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from math import comb
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 from xml.sax.saxutils import escape, quoteattr
 
 from dialeval.analysis.alignment import Design
-from dialeval.analysis.comparison import STRONG, Best, Comparison, compare
+from dialeval.analysis.comparison import STRONG, Best, Comparison, compare, dump_comparison
 from dialeval.analysis.difference import Difference
 from dialeval.analysis.pairing import main_keys
 from dialeval.core.errors import SettingError
@@ -122,6 +122,12 @@ class Verdict:
 
     comparison: Comparison | None = None
     sentences: Sequence[str] = ()
+    settings: Mapping[str, Any] = field(default_factory=dict)
+    """The arguments of `compare`."""
+
+    def dump(self) -> bytes | None:
+        """Return the comparison as it is saved with the run; None without one."""
+        return None if self.comparison is None else dump_comparison(self.comparison, **self.settings)
 
 
 def judge_run(run: Run) -> Verdict:
@@ -133,11 +139,12 @@ def judge_run(run: Run) -> Verdict:
     if systems < 2:
         return Verdict()
     metrics = None if len(run.keys_in_order) * (systems - 1) <= MOST_UNASKED else main_keys(run)
+    settings: dict[str, Any] = {"metrics": metrics, "most_tests": MOST_TESTS}
     try:
-        comparison = compare(run, metrics=metrics, most_tests=MOST_TESTS)
+        comparison = compare(run, **settings)
     except SettingError as error:
         return Verdict(None, [f"Not compared: {error}."])
-    return Verdict(comparison, verdict(comparison))
+    return Verdict(comparison, verdict(comparison), settings)
 
 
 def verdict(comparison: Comparison) -> list[str]:
@@ -517,9 +524,14 @@ def to_junit(gates: Sequence[Gate], results: Mapping[str, Result]) -> str:
     return "\n".join([*lines, "  </testsuite>", "</testsuites>", ""])
 
 
-def to_github(gates: Sequence[Gate], subject: Run | Comparison, results: Mapping[str, Result]) -> str:
-    """Return Markdown as GitHub renders it, for a comment on a pull request or the summary of a job."""
-    shown_document = document(subject) if isinstance(subject, Comparison) else _describe_run(subject)
+def to_github(
+    gates: Sequence[Gate], subject: Run | Comparison, results: Mapping[str, Result], sentences: Sequence[str] = ()
+) -> str:
+    """Return Markdown as GitHub renders it, for a comment on a pull request or the summary of a job.
+
+    `sentences`: the verdict on a run.
+    """
+    shown_document = document(subject) if isinstance(subject, Comparison) else _describe_run(subject, sentences)
     failures = "".join(f"- {markdown(gate.failure)}\n" for gate in gates if gate.failure is not None)
     shown = to_markdown(Document(shown_document.said, shown_document.tables, []))
     signatures = (_signature(result, key) for result in results.values() for key in result)
@@ -532,10 +544,10 @@ def to_github(gates: Sequence[Gate], subject: Run | Comparison, results: Mapping
     return "\n".join([f"### {_heading(gates)}\n", *([failures] if failures else []), shown, *folded])
 
 
-def _describe_run(run: Run) -> Document:
+def _describe_run(run: Run, sentences: Sequence[str]) -> Document:
     shown = tables.document(run)
     notes = [*shown.notes, *(f"skipped {key}: {reason}" for key, reason in run.skipped.items()), *run.warnings]
-    return Document(judge_run(run).sentences, shown.tables, notes)
+    return Document(sentences, shown.tables, notes)
 
 
 def _heading(gates: Sequence[Gate]) -> str:

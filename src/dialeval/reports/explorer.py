@@ -20,12 +20,10 @@ from dialeval.core.arrays import Floats, Ints
 from dialeval.core.columns import TextColumn
 from dialeval.core.fold import Level
 from dialeval.core.rowtable import NO_TURN, PROMPT, REFERENCE, RowTable
-from dialeval.judges.judge import reasons
 from dialeval.reports import markup
 from dialeval.reports.figures import plain
 from dialeval.reports.markup import Section
-from dialeval.reports.sections import judged_parts
-from dialeval.suites.lsdscc.report import landed, reached
+from dialeval.reports.sections import extensions
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -48,12 +46,17 @@ def explorer(run: Run, slices: Sequence[Slices] = ()) -> tuple[Section, dict[str
     """The section and its data, with the slices that rows are in; None for a run that does not know its rows."""
     texts: dict[str, int] = {}
     found = [systems for systems in row_groups(run) if any(each.role == "system" for each in systems.values())]
-    groups = [_group(systems, texts, run.details.get("alignments", {}), slices) for systems in found]
+    groups = [_group(systems, texts, slices) for systems in found]
     if not groups:
         return None
+    for describe in extensions(run, "rows"):
+        for systems, group in zip(found, groups, strict=True):
+            rows = np.array(group["rows"]) - 1
+            group |= describe(systems, rows, details=run.details, number=lambda text: _number(text, texts))
     notes = "".join(markup.note(_note(group)) for group in groups if group["shown"] < group["total"])
     no_script = '<noscript><p class="notice">Looking through the rows needs scripts to be allowed.</p></noscript>'
-    content = f'{reached(run)}{notes}{no_script}<div id="explorer-place"></div>'
+    above = "".join(describe(run) for describe in extensions(run, "note"))
+    content = f'{above}{notes}{no_script}<div id="explorer-place"></div>'
     return Section("explorer", "Row by row", content), {"groups": groups, "texts": list(texts)}
 
 
@@ -85,9 +88,7 @@ def _number(text: str, texts: dict[str, int]) -> int:
     return texts.setdefault(text, len(texts))
 
 
-def _group(
-    systems: Mapping[str, Result], texts: dict[str, int], alignments: Mapping[str, Any], slices: Sequence[Slices]
-) -> dict[str, Any]:
+def _group(systems: Mapping[str, Result], texts: dict[str, int], slices: Sequence[Slices]) -> dict[str, Any]:
     rows = next(result.rows for result in systems.values() if result.rows is not None)
     columns = _columns(systems, rows)
     shown = _shown_rows(len(rows), columns, _text_bytes(systems) / len(rows))
@@ -106,7 +107,7 @@ def _group(
         "roles": _texts_of(rows, "roles", shown, texts),
         "reference": _texts_of(rows, "reference", shown, texts),
         "responses": [_responses(result.rows, shown, texts) for result in systems.values()],
-        "reasons": [_reasons(result, shown) for result in systems.values()],
+        "reasons": [None for _ in systems],
         "keys": [
             {"name": plain(key), "level": level.value, "better": better_of(systems, key)} for key, level in columns
         ],
@@ -117,7 +118,6 @@ def _group(
         "slices": _slices(next(iter(systems)), shown, slices),
         "shown": len(shown),
         "total": len(rows),
-        **landed(alignments, systems, shown.tolist(), lambda text: _number(text, texts)),
     }
 
 
@@ -204,14 +204,6 @@ def _responses(rows: RowTable | None, shown: Ints, texts: dict[str, int]) -> lis
     if rows is None:
         return None
     return _texts_of(rows, "response" if "response" in rows.texts else "hypotheses", shown, texts)
-
-
-def _reasons(result: Result, shown: Ints) -> list[str] | None:
-    """What the judge has against each response, in words; None for a system that it has not judged."""
-    parts = {part: values for part, values in judged_parts(result).items() if len(values) > shown.max(initial=0)}
-    if not parts:
-        return None
-    return ["; ".join(reasons({part: float(each[row]) for part, each in parts.items()})) for row in shown.tolist()]
 
 
 def _figures(values: Floats | None, places: Ints) -> list[float | int | None] | None:

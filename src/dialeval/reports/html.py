@@ -18,14 +18,16 @@ import hashlib
 import re
 from html import escape
 from pathlib import Path
+from pkgutil import resolve_name
 from typing import TYPE_CHECKING, Any
 
+from dialeval.analysis.comparison import Comparison
 from dialeval.analysis.slices import Slices, kept_fields, slices
 from dialeval.core.arguments import checked
+from dialeval.core.display import Shown
 from dialeval.core.errors import SettingError
 from dialeval.core.files import write_bytes
 from dialeval.core.result import Run
-from dialeval.human.report import people_section
 from dialeval.reports import markup, sections
 from dialeval.reports.drawings import drawings
 from dialeval.reports.explorer import explorer
@@ -33,16 +35,12 @@ from dialeval.reports.figures import plain, shorten
 from dialeval.reports.sections import correlations
 from dialeval.reports.slices import MOST_TESTS, losses, section
 from dialeval.reports.summary import blocks, standing, summary
-from dialeval.suites.breakdown.report import curves
-from dialeval.suites.multiwoz.report import transcripts
 
 if TYPE_CHECKING:
     import os
     from collections.abc import Iterable, Mapping, Sequence
 
     from dialeval.analysis.agreement import Agreement
-    from dialeval.human.estimate import People
-    from dialeval.human.rank import Ranking
     from dialeval.reports.markup import Section
 
 
@@ -133,24 +131,26 @@ def report(
     *,
     title: str | None = None,
     date: str | None = None,
-    compared: bool = True,
+    compared: bool | Comparison = True,
     by: str | Sequence[str] | None = None,
-    people: People | None = None,
+    people: Shown | None = None,
     agreement: Agreement | None = None,
-    ranking: Ranking | None = None,
+    ranking: Shown | None = None,
 ) -> Path:
     """Write the report of one or several runs to a file and give its path.
 
     `command` is what made the page or the runs, `date` when that was. `title`: the systems unless given.
-    `compared`: test the differences to the first system (`analysis.comparison`), which takes a while for many rows.
+    `compared`: test the differences to the first system, which takes a while for many rows; or the comparison of all
+    systems of the run with the first, where it was made before.
     `by`: fields to cut the rows into slices by (`analysis.slices`), those that the run kept unless given.
     `people`, `agreement`, `ranking`: what `dialeval.estimate`, `dialeval.agreement` and `dialeval.rank` say, if the
     page is to show it.
     """
     path = Path(path)
     run = together([runs] if isinstance(runs, Run) else runs)
-    opinions = people_section(people, agreement, ranking)
-    shown = render(run, command, title=title, date=date, compared=compared, by=by, people=opinions)
+    opinions = (people, agreement, ranking)
+    human = resolve_name(sections.HUMAN_SECTION)(*opinions) if any(each is not None for each in opinions) else None
+    shown = render(run, command, title=title, date=date, compared=compared, by=by, people=human)
     write_bytes(path, shown.encode())
     return path
 
@@ -161,12 +161,12 @@ def render(
     *,
     title: str | None = None,
     date: str | None = None,
-    compared: bool = True,
+    compared: bool | Comparison = True,
     by: str | Sequence[str] | None = None,
     people: Section | None = None,
 ) -> str:
     """The page as text."""
-    cut = _slices(run, by, compared)
+    cut = _slices(run, by, bool(compared))
     rows = explorer(run, cut)
     found = [
         summary(run, compared, [sentence for each in cut for sentence in losses(each)]),
@@ -176,8 +176,8 @@ def render(
         drawings(run),
         correlations(run),
         rows and rows[0],
-        sections.section(run),
-        *(make(run) for make in (standing, transcripts, curves)),
+        standing(run),
+        *(make(run) for make in sections.extensions(run, "section")),
         sections.provenance(run, command),
     ]
     scripts, data = [script("page.js")], ""
@@ -195,7 +195,7 @@ def _slices(run: Run, by: str | Sequence[str] | None, compared: bool) -> list[Sl
 
 def together(runs: Iterable[Run]) -> Run:
     """Several runs as one; a name that another run has already gets the number of its run."""
-    runs = [_with_curves(run) for run in runs]
+    runs = [run.with_report_details() for run in runs]
     if not runs:
         raise SettingError("there is nothing to report: pass at least one run")
     systems: dict[str, Any] = {}
@@ -222,13 +222,6 @@ def _details_by_system(run: Run, kind: str) -> Mapping[str, Any]:
     holder = run.details.get("anchors", {}) if kind == "standing" else run.details
     by_system: Mapping[str, Any] = holder.get(kind, {})
     return by_system
-
-
-def _with_curves(run: Run) -> Run:
-    """A run of detectors that was not saved still holds its turns, and the curves are made from them."""
-    from dialeval.suites.breakdown.evaluation import CURVES, BreakdownRun, with_curves
-
-    return with_curves(run) if isinstance(run, BreakdownRun) and CURVES not in run.details else run
 
 
 def _title(run: Run) -> str:

@@ -10,23 +10,15 @@ that they look like all tables of the notebook; every text from outside is escap
 from __future__ import annotations
 
 import math
-from functools import singledispatch
 from html import escape
-from typing import Any
+from pkgutil import resolve_name
 from weakref import ref
 
-from dialeval.analysis.agreement import Agreement
 from dialeval.analysis.comparison import Comparison, best_of
-from dialeval.analysis.sequential import Watch
 from dialeval.analysis.values import better_of
+from dialeval.core.display import Shown
 from dialeval.core.result import Result, Run
 from dialeval.core.version import __version__
-from dialeval.human import report
-from dialeval.human.estimate import People
-from dialeval.human.merge import MergedRatings
-from dialeval.human.rank import Ranking
-from dialeval.reports import agreement as agreements
-from dialeval.reports import comparisons, sequential
 from dialeval.reports.comparisons import Verdict, judge_run, mark_of
 from dialeval.reports.documents import Table, html_table, small, to_html
 from dialeval.reports.drawings import plot
@@ -37,47 +29,16 @@ from dialeval.reports.tables import ARROWS, footnotes, row_decimals
 __all__ = ["html", "plot"]
 
 
-@singledispatch
-def html(shown: Any) -> str:
-    """The markup of a result for a notebook."""
-    raise TypeError(f"nothing is known of how to show a {type(shown).__name__}")
-
-
-@html.register
-def _(run: Run) -> str:
+def html(shown: Shown) -> str:
+    """Return the markup of a result for a notebook."""
+    if not isinstance(shown, Run | Result):
+        return to_html(resolve_name(shown.document_maker)(shown))
+    run = shown if isinstance(shown, Run) else Run({"value": shown}, __version__)
     found = _judged(run)
     comparison, said = found.comparison, found.sentences
     bold = has_best(comparison) and (comparison is not None or not said)
     table = html_table(_figures(run, comparison, bold), str)
     return "".join(f"<p>{escape(plain(line))}</p>" for line in said) + table + small(footnotes(run, comparison))
-
-
-@html.register
-def _(result: Result) -> str:
-    run = Run({"value": result}, __version__)
-    return html_table(_figures(run, None), str) + small(footnotes(run, None))
-
-
-@html.register
-def _(comparison: Comparison) -> str:
-    return to_html(comparisons.document(comparison))
-
-
-@html.register
-def _(agreement: Agreement) -> str:
-    return to_html(agreements.document(agreement))
-
-
-@html.register(People)
-@html.register(Ranking)
-@html.register(MergedRatings)
-def _(found: Any) -> str:
-    return to_html(report.document(found))
-
-
-@html.register
-def _(watch: Watch) -> str:
-    return to_html(sequential.watch_document(watch))
 
 
 _last: list[tuple[ref[Run], Verdict]] = []

@@ -63,18 +63,20 @@ MOST_SENTENCES = 3
 """Sentences of the verdict; of more the design and one about all systems are shown, and the rest is folded."""
 
 
-def summary(run: Run, compared: bool = True, more: Sequence[str] = ()) -> Section:
+def summary(run: Run, compared: bool | Comparison = True, more: Sequence[str] = ()) -> Section:
     """Return the section; systems that share no metric are in tables of their own, each with its own baseline.
 
-    `more`: sentences that belong to the verdict.
+    `compared`: whether systems are compared, or the comparison of all of them. `more`: sentences of the verdict.
     """
     if not run.keys_in_order:
         return Section("summary", "Summary", "<p>No metric was computed.</p>")
     places = {key: at for at, key in enumerate(run.keys_in_order)}
     tables = ""
-    for at, block in enumerate(blocks(run)):
-        comparison, reason = None, ""
-        if compared and len(block) - len(block.anchors) > 1:
+    groups = blocks(run)
+    known = compared if isinstance(compared, Comparison) and len(groups) == 1 else None
+    for at, block in enumerate(groups):
+        comparison, reason = known, ""
+        if compared and comparison is None and len(block) - len(block.anchors) > 1:
             try:
                 comparison = compare(block, most_tests=MOST_TESTS)
             except SettingError as error:

@@ -63,6 +63,9 @@ class BreakdownRun(Run):
 
     __hash__ = None
 
+    def with_report_details(self) -> Run:
+        return self if CURVES in self.details else with_curves(self)
+
     @property
     def detectors(self) -> list[str]:
         """The systems that are neither floors nor ceilings."""
