@@ -124,7 +124,7 @@ def _check_ranges(ratings: Ratings, quality: str, rated: Ints) -> None:
 def _rated_rows(
     ratings: Ratings, quality: str, run: Run, metrics: Mapping[str, Floats], unmatched: int = 0
 ) -> RatedRows:
-    """Ratings of one quality beside the values that a run gives them, both in the order of the ratings."""
+    """Return ratings of one quality with the values that a run gives them, both in the order of the ratings."""
     names = list(dict.fromkeys(name for name in ratings.systems if name is not None))
     number = {name: code for code, name in enumerate(names)}
     _, dialogues = np.unique(np.array(ratings.dialogues, object), return_inverse=True)
@@ -168,7 +168,7 @@ def score_ratings(
 
 
 def rows_of_ratings(run: Run, ratings: Ratings) -> dict[str, tuple[Ints, Ints]]:
-    """By system of the run: which ratings are of its responses, and of which of its rows."""
+    """Return by system of the run: which ratings are of its responses, and of which of its rows."""
     found = {}
     for name, places in _rated_by_system(run, ratings).items():
         rows = _matched_turns(_table(run[name], name), ratings, places)
@@ -200,7 +200,7 @@ def match_ratings(run: Run, ratings: Ratings, quality: str) -> RatedRows:
 
 
 def _scattered(run: Run, rated: Mapping[str, Ints], rows: Mapping[str, Ints], size: int) -> dict[str, Floats]:
-    """The items of each metric that has some, put from the rows of the run to the places of rated rows."""
+    """Return the items of each metric that has some, put from the rows of the run to the places of rated rows."""
     with_items = {key for result in run.values() for key, est in result.items() if est.items is not None}
     metrics = {key: np.full(size, np.nan) for key in run.keys_in_order if key in with_items}
     for name, places in rated.items():
@@ -213,7 +213,7 @@ def _scattered(run: Run, rated: Mapping[str, Ints], rows: Mapping[str, Ints], si
 
 
 def _rated_by_system(run: Run, ratings: Ratings) -> dict[str, Ints]:
-    """Which rated rows belong to which system of the run; all to its only one if the ratings name no more than one."""
+    """Return the rated rows of each system of the run; all are of its only one if the ratings name at most one."""
     named = {name for name in ratings.systems if name is not None}
     real = [name for name in run if name not in run.anchors]
     only = real[0] if len(real) == 1 and len(named) <= 1 else None
@@ -233,14 +233,14 @@ def _table(result: Result, name: str) -> RowTable:
 
 
 def _names(table: RowTable) -> list[str | None]:
-    """The dialogue of each row, where dialogues have names."""
+    """Return the dialogue of each row, where dialogues have names."""
     if table.dialogues is None:
         return [None] * len(table)
     return [table.dialogues[cluster] for cluster in table.clusters.tolist()]
 
 
 def _matched_turns(table: RowTable, ratings: Ratings, places: Ints) -> Ints:
-    """The run's row of each rated response; -1 where there is none."""
+    """Return the run's row of each rated response; -1 where there is none."""
     if not len(places):
         return np.empty(0, np.int64)
     if "response" not in table.texts:
@@ -264,7 +264,7 @@ def _matched_turns(table: RowTable, ratings: Ratings, places: Ints) -> Ints:
 
 
 def _in_order(here: Sequence[Hashable], there: Sequence[Hashable], alike: bool) -> Ints:
-    """For each key of `there` the next place of it in `here` that is still free; -1 where there is none.
+    """Return for each key of `there` the next place of it in `here` that is still free; -1 where there is none.
 
     Unless equal keys are `alike`, a key that stands several times in `here` is ambiguous and not matched.
     """
@@ -277,12 +277,12 @@ def _in_order(here: Sequence[Hashable], there: Sequence[Hashable], alike: bool) 
 
 
 def _own_name(ratings: Ratings, place: int) -> str:
-    """The dialogue's name as its file has it: `Ratings` puts the data set before it."""
+    """Return the dialogue's name as its file has it: `Ratings` puts the data set before it."""
     return ratings.dialogues[place].removeprefix(f"{ratings.datasets[place]}/")
 
 
 def _matched_dialogues(table: RowTable, ratings: Ratings, places: Ints) -> tuple[Ints, list[Ints]]:
-    """The rated rows that the run knows the dialogue of, and the rows of each such dialogue."""
+    """Return the rated rows that the run knows the dialogue of, and the rows of each such dialogue."""
     rows: dict[str | None, list[int]] = defaultdict(list)
     for row, name in enumerate(_names(table)):
         rows[name].append(row)
@@ -291,7 +291,7 @@ def _matched_dialogues(table: RowTable, ratings: Ratings, places: Ints) -> tuple
 
 
 def _dialogue_values(estimate: Estimate, table: RowTable, dialogues: Sequence[Ints]) -> Floats:
-    """The value of each dialogue, given by its rows: its own, or the mean over its scored turns."""
+    """Return the value of each dialogue, given by its rows: its own, or the mean over its scored turns."""
     items = cast("Floats", estimate.items)
     if estimate.level is Level.DIALOGUE:
         return np.array([items[table.clusters[turns[0]]] for turns in dialogues], np.float64)

@@ -287,7 +287,7 @@ class MetricDifference:
 def metric_differences(
     rows: RatedRows, keys: Sequence[str], level: str, permutations: int, seed: int
 ) -> list[MetricDifference]:
-    """Every two metrics over the rows that both score, each turned so that higher is better."""
+    """Return every two metrics over the rows that both score, each turned so that higher is better."""
     pairs: dict[tuple[str, str], Pair] = {}
     for first, second in combinations(keys, 2):
         both = np.intersect1d(used_rows(rows, first, level), used_rows(rows, second, level))
@@ -304,13 +304,13 @@ def metric_differences(
 
 
 def _upwards(key: str, points: Points) -> Floats:
-    """The metric's values times 1 or -1, such that higher is better."""
+    """Return the metric's values times 1 or -1, such that higher is better."""
     turned: Floats = direction(key, pearson(points.first, points.second)) * points.first
     return turned
 
 
 def williams(first: float, second: float, between: float, n: int) -> tuple[float, float]:
-    """Williams' t and its two-sided p-value; NaN below four points."""
+    """Return Williams' t and its two-sided p-value; NaN below four points."""
     if n < 4 or any(map(math.isnan, (first, second, between))):
         return math.nan, math.nan
     determinant = 1 - first**2 - second**2 - between**2 + 2 * first * second * between
@@ -337,7 +337,7 @@ class Pair:
 
 
 def permutation_ps(pairs: Sequence[Pair], clusters: int, permutations: int, seed: int) -> list[float]:
-    """The p-values of exchanging two metrics in random clusters; NaN where a column is constant.
+    """Return the p-values of exchanging two metrics in random clusters; NaN where a column is constant.
 
     All pairs see the same exchanges, and each exchange needs three sums per cluster of a pair.
     """
@@ -356,7 +356,7 @@ def permutation_ps(pairs: Sequence[Pair], clusters: int, permutations: int, seed
 
 
 def _exchanges(pairs: Sequence[Pair], clusters: int) -> tuple[Floats, Floats, Floats]:
-    """What an exchange in each cluster adds to the sums of the first metric, the sums of both, and n of each pair.
+    """Return what an exchange in each cluster adds to the sums of the first metric, of both, and n of each pair.
 
     The sums are of products with the scores, of values, and of their squares, each for all pairs.
     """
@@ -371,7 +371,7 @@ def _exchanges(pairs: Sequence[Pair], clusters: int) -> tuple[Floats, Floats, Fl
 
 
 def _r(sums: Floats, n: Floats) -> Floats:
-    """r with standardized scores, from the sums of resamples by term and pair."""
+    """Return r with standardized scores, from the sums of resamples by term and pair."""
     products, values, squares = sums[:, 0], sums[:, 1], sums[:, 2]
     r: Floats = products / np.sqrt(n * (squares - values * values / n))
     return r

@@ -54,7 +54,7 @@ def say(line: str) -> None:
 
 
 def drop_output(stream: Any) -> None:
-    """Let go of what is still to be printed: Python would try once more at its end, and give a status of its own."""
+    """Drop what is still to be printed: Python would try once more at its end, and give a status of its own."""
     with suppress(OSError, ValueError):
         os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())
 
@@ -174,7 +174,7 @@ def print_other_signatures(run: Run) -> None:
 
 
 def check_transposed(format_: str | None, transpose: bool, formats: Sequence[str] = ("table", "md", "latex")) -> None:
-    """UsageError where --transpose goes with a format that has no rows and columns to swap."""
+    """Refuse --transpose with a format that has no rows and columns to swap (UsageError)."""
     if transpose and format_ not in formats:
         raise click.UsageError(f"--transpose is for -f {', '.join(formats)}; others hold a line per system and metric")
 
@@ -258,7 +258,7 @@ def write(path: Path, content: bytes, what: str = "written to") -> None:
 def check_places(
     folder: Path | None, *inputs: Any, files: Iterable[Path | None] = (), sources: Iterable[str] = ()
 ) -> None:
-    """DataError where a run or files that a command will write would replace its inputs; called before any work.
+    """Refuse output paths that would replace inputs (DataError); call it before any work.
 
     `sources`: the files that responses come from, where a run of others must not be replaced.
     """
@@ -273,7 +273,7 @@ def check_places(
 
 
 def json_bytes(document: Any) -> bytes:
-    """JSON as commands print and write it."""
+    """Return JSON as commands print and write it."""
     import orjson
 
     return orjson.dumps(document, option=orjson.OPT_INDENT_2 | orjson.OPT_APPEND_NEWLINE)
@@ -315,7 +315,7 @@ def say_next(run: Run, format_: str | None, folder: Path | None) -> None:
 
 
 def command_line(short_paths: bool = False) -> str:
-    """The command that is running, as one would type it; `short_paths`: of paths that exist only the last part."""
+    """Return the running command as one would type it; `short_paths`: of paths that exist only the last part."""
     words = sys.argv[1:]
     if short_paths:
         words = [os.path.basename(word.rstrip("/")) if "/" in word and os.path.exists(word) else word for word in words]  # noqa: PTH110, PTH119

@@ -23,7 +23,7 @@ PLOT_FORMATS = ("svg", "png", "pdf")
 
 @dataclass(frozen=True)
 class Opinions:
-    """What people said, as --human, --sample, --judge, --quality and --pairs name it."""
+    """Human ratings and preferences, as --human, --sample, --judge, --quality and --pairs name them."""
 
     human: tuple[str, ...]
     sample: str | None
@@ -32,7 +32,7 @@ class Opinions:
     pairs: tuple[str, ...]
 
     def found(self, runs: Sequence[Run]) -> dict[str, Any]:
-        """What the report shows of it."""
+        """Return the results of human evaluation that the report shows."""
         from dialeval.analysis.agreement import agreement
         from dialeval.human.estimate import estimate
         from dialeval.human.rank import rank
@@ -120,7 +120,7 @@ def report(
 
 
 def _refuse_foreign(output: Path) -> None:
-    """DataError where a file that is no page of dialeval would be overwritten."""
+    """Refuse to overwrite a file that is no page of dialeval (DataError)."""
     from dialeval.core.errors import DataError, Fault
     from dialeval.core.files import is_device
     from dialeval.reports.html import MARK

@@ -176,7 +176,7 @@ def describe_designs(comparison: Comparison) -> list[str]:
 
 
 def _overview(comparison: Comparison) -> str:
-    """One sentence about many systems: which are better than the baseline, which are worse."""
+    """Return one sentence about many systems: which are better than the baseline, which are worse."""
     names = {
         (True, False): "better",
         (False, True): "worse",
@@ -203,7 +203,7 @@ def how_sure(comparison: Comparison) -> str:
 
 
 def mark_of(row: Difference) -> str:
-    """A mark for a significant difference, and nothing for others."""
+    """Return a mark for a significant difference, and nothing for others."""
     if not row.significant:
         return ""
     return DIFFERENT if not row.evidence else WORSE if row.worse else BETTER
@@ -260,7 +260,7 @@ def _figure(row: Difference) -> str:
 
 
 def _size(row: Difference) -> float:
-    """The effect size; beyond all others for a difference that is the same in every dialogue."""
+    """Return the effect size; beyond all others for a difference that is the same in every dialogue."""
     if math.isnan(row.effect):
         return math.inf if row.difference else 0.0
     return abs(row.effect)
@@ -322,7 +322,7 @@ FORMATS: Mapping[str, Callable[..., str]] = {**text_formats(document, to_csv), "
 
 
 def mark(row: Difference, alpha: float) -> str:
-    """`**`, `*` or nothing."""
+    """Return `**`, `*` or nothing."""
     if not row.significant:
         return ""
     return "**" if row.adjusted_p < STRONG * alpha else "*"
@@ -446,7 +446,7 @@ def _cells(row: Difference, comparison: Comparison) -> list[str]:
 
 
 def show_detectable(row: Difference) -> str:
-    """The least difference that would be found, marked where it is rough."""
+    """Return the minimum detectable difference, marked where it is rough."""
     return _rough(row) + show(row.detectable)
 
 
@@ -462,19 +462,19 @@ def _latex_value(mean: float | None, decimals: int, best: bool, marks: str) -> s
 
 
 def scale_of(rows: Iterable[Difference], width: int = WIDTH) -> Scale:
-    """The scale in standard deviations that shows all differences, and most of their intervals."""
+    """Return the scale in standard deviations that shows all differences, and most of their intervals."""
     furthest = max((abs(found[1]) for row in rows if (found := stretched(row))), default=1.0)
     limit = min(WIDEST, max(NARROWEST, BEYOND * furthest))
     return Scale(-limit, limit, width, MARGIN if width >= WIDTH else SLIM)
 
 
 def kind_of(row: Difference) -> str:
-    """The class of a difference: up, down, other (neither is better) or unsure."""
+    """Return the class of a difference: up, down, other (neither is better) or unsure."""
     return _KINDS[mark_of(row)]
 
 
 def strip(row: Difference, scale: Scale) -> str:
-    """A difference as a dot with its interval; read aloud, and shown to the mouse, with its figures."""
+    """Return a difference as a dot with its interval; read aloud, and shown to the mouse, with its figures."""
     figure = show_rounded(row.difference, row.interval, signed=True)
     label = f"{shorten(plain(row.system))}, {shorten(plain(row.key))}: {figure}{_IN_WORDS[mark_of(row)]}"
     middle, drawn = HEIGHT / 2, grid(scale)
@@ -487,7 +487,7 @@ def strip(row: Difference, scale: Scale) -> str:
 
 
 def stretched(row: Difference) -> tuple[float, float, float] | None:
-    """The lower end, the difference and the upper end in standard deviations, better above zero; None if unknown."""
+    """Return low end, difference and high end in standard deviations, better above zero; None if unknown."""
     if row.interval is None or not row.difference or not math.isfinite(row.effect):
         return None
     factor = abs(row.effect / row.difference) * (-1 if row.better == "lower" else 1)

@@ -56,7 +56,7 @@ class Table(NamedTuple):
 
 
 def to_json(subject: Any) -> str:
-    """What the `to_dict` of a run, a comparison or an agreement gives, as indented JSON with every digit."""
+    """Return what the `to_dict` of a run, a comparison or an agreement gives, as indented JSON with every digit."""
     return gate.dump(subject.to_dict()).decode()
 
 
@@ -64,7 +64,7 @@ _QUOTED = re.compile('[",\r\n]')
 
 
 def csv_text(fields: Iterable[str], rows: Iterable[Iterable[object]]) -> str:
-    """A line of fields and a line per row, all digits; what is None or NaN is empty.
+    """Return a line of fields and a line per row, all digits; what is None or NaN is empty.
 
     A text that begins like a formula has an apostrophe before it; numbers, the negative ones too, stay as they are.
     """
@@ -76,7 +76,7 @@ _FORMULA = ("=", "+", "-", "@", "\t", "\r", "\n")
 
 
 def _csv_cell(value: object) -> str:
-    """A number with all digits, or a text that no spreadsheet computes: it gets an apostrophe where it might be one."""
+    """Return a number with all digits, or a text that no spreadsheet takes for a formula."""
     if isinstance(value, float):
         return "" if math.isnan(value) else repr(float(value))
     if not isinstance(value, str):
@@ -87,14 +87,14 @@ def _csv_cell(value: object) -> str:
 
 
 def markdown(text: str) -> str:
-    """A text in which nothing is markup."""
+    """Return a text in which nothing is markup."""
     # Entities rather than backslashes for what could open a tag: some renderers of tables ignore backslashes there.
     text = plain(text).replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
     return re.sub(r"([\\`*_\[\]|~$!])", r"\\\1", text)
 
 
 def markdown_table(table: Table, figure: Callable[[str], str] = str) -> str:
-    """A table as GitHub renders it, figures at the right."""
+    """Return a table as GitHub renders it, figures at the right."""
     lines = [[markdown(cell) for cell in table.head], ["---", *("---:" for _ in table.head[1:])]]
     lines += [[markdown(name), *map(figure, cells)] for name, *cells in table.rows]
     return "".join(f"| {' | '.join(cells)} |\n" for cells in lines)
@@ -110,12 +110,12 @@ _LATEX = str.maketrans(
 
 
 def latex(text: str) -> str:
-    """A text in which nothing is a command."""
+    """Return a text in which nothing is a command."""
     return plain(text).translate(_LATEX)
 
 
 def latex_lines(columns: int, *tables: Table, figure: Callable[[str], str] = str) -> list[str]:
-    """The lines of one tabular with booktabs rules and so many columns, tables one below the other."""
+    """Return the lines of one tabular with booktabs rules and so many columns, tables one below the other."""
     lines = [r"\begin{tabular}{l" + "r" * (columns - 1) + "}", r"\toprule"]
     for number, table in enumerate(tables):
         lines += [r"\midrule"] if number else []
@@ -137,7 +137,7 @@ def latex_float(
     label: str = "tab:results",
     figure: Callable[[str], str] = str,
 ) -> str:
-    """Tables of equally many columns in one that floats, with its caption above it and a label to be referred to."""
+    """Return tables of equally many columns as one floating table with a caption and a label."""
     lines = [
         r"% \usepackage{booktabs}",
         r"\begin{table}",
@@ -154,7 +154,7 @@ def latex_float(
 
 
 def html_table(table: Table, figure: Callable[[str], str] | None = None) -> str:
-    """A table without style, as a notebook shows its own; cells are escaped, unless `figure` writes them."""
+    """Return a table without style, as a notebook shows its own; cells are escaped, unless `figure` writes them."""
     from html import escape
 
     figure = figure or escape
@@ -168,7 +168,7 @@ def html_table(table: Table, figure: Callable[[str], str] | None = None) -> str:
 
 
 def rich_table(columns: Iterable[Sequence[str]]) -> RichTable:
-    """A table for a rich console from its columns, each with its head."""
+    """Return a table for a rich console from its columns, each with its head."""
     from rich import box
     from rich.table import Table as RichTable
     from rich.text import Text
@@ -198,7 +198,7 @@ class LaidOut:
 
 
 def paragraphs(sentences: Iterable[str]) -> Iterator[RenderableType]:
-    """Texts for a rich console, an empty line behind each."""
+    """Yield texts for a rich console, each with an empty line after it."""
     from rich.text import Text
 
     for sentence in sentences:
@@ -207,14 +207,14 @@ def paragraphs(sentences: Iterable[str]) -> Iterator[RenderableType]:
 
 
 def needed_width(names: Sequence[str], columns: Sequence[Sequence[str]]) -> int:
-    """How wide a console must be for one table to hold all columns beside their names."""
+    """Return how wide a console must be for one table to hold all columns next to their names."""
     from rich.cells import cell_len
 
     return sum(max(map(cell_len, column)) + GAP for column in columns) + max(map(cell_len, names))
 
 
 def fitting_tables(names: Sequence[str], columns: Sequence[Sequence[str]], width: int) -> Iterator[RichTable]:
-    """Columns of figures, aligned right, beside their names; those that do not fit the width stand in a table below."""
+    """Yield tables of right-aligned columns next to their names; columns that do not fit are in a table below."""
     from rich.cells import cell_len
 
     widths = [max(map(cell_len, column)) for column in columns]

@@ -43,7 +43,7 @@ SEED = 12345
 
 
 def explorer(run: Run, slices: Sequence[Slices] = ()) -> tuple[Section, dict[str, Any]] | None:
-    """The section and its data, with the slices that rows are in; None for a run that does not know its rows."""
+    """Return the section and its data, with the slices that rows are in; None for a run that does not know its rows."""
     texts: dict[str, int] = {}
     found = [systems for systems in row_groups(run) if any(each.role == "system" for each in systems.values())]
     groups = [_group(systems, texts, slices) for systems in found]
@@ -61,7 +61,7 @@ def explorer(run: Run, slices: Sequence[Slices] = ()) -> tuple[Section, dict[str
 
 
 def row_groups(run: Run) -> list[dict[str, Result]]:
-    """The systems whose rows are the same, together."""
+    """Return the systems whose rows are the same, together."""
     groups: dict[Any, dict[str, Result]] = {}
     for system, result in run.items():
         if result.rows is not None and len(result.rows):
@@ -82,7 +82,7 @@ def _identity(rows: RowTable) -> tuple[Any, ...]:
 
 
 def _number(text: str, texts: dict[str, int]) -> int:
-    """The number of a text among those met so far; a very long one is cut."""
+    """Return the number of a text among those met so far; a very long one is cut."""
     if len(text) > MOST_OF_A_TEXT:
         text = f"{text[:MOST_OF_A_TEXT]} … ({len(text) - MOST_OF_A_TEXT:,} characters are left out)"
     return texts.setdefault(text, len(texts))
@@ -122,7 +122,7 @@ def _group(systems: Mapping[str, Result], texts: dict[str, int], slices: Sequenc
 
 
 def _slices(system: str, shown: Ints, slices: Sequence[Slices]) -> list[dict[str, Any]]:
-    """Every slice with the places of its rows among those that are shown."""
+    """Return every slice with the places of its rows among those that are shown."""
     found = []
     for each in (part for cut in slices for part in cut.slices):
         if system in each.places:
@@ -132,7 +132,7 @@ def _slices(system: str, shown: Ints, slices: Sequence[Slices]) -> list[dict[str
 
 
 def _columns(systems: Mapping[str, Result], rows: RowTable) -> dict[tuple[str, Level], dict[str, Floats]]:
-    """One value per row by key and level, then by system; the value of a dialogue is that of all its rows."""
+    """Return one value per row by key and level, then by system; the value of a dialogue is that of all its rows."""
     columns: dict[tuple[str, Level], dict[str, Floats]] = {}
     clusters = rows.clusters
     for name, result in systems.items():
@@ -145,7 +145,7 @@ def _columns(systems: Mapping[str, Result], rows: RowTable) -> dict[tuple[str, L
 
 
 def _shown_rows(total: int, columns: Mapping[Any, Mapping[str, Floats]], row_bytes: float) -> Ints:
-    """Which rows are shown, in order."""
+    """Return which rows are shown, in order."""
     most = max(1, min(MOST_ROWS, int(MOST_CHARACTERS / max(row_bytes, 1))))
     if total <= most:
         return np.arange(total)
@@ -157,7 +157,7 @@ def _shown_rows(total: int, columns: Mapping[Any, Mapping[str, Floats]], row_byt
 
 
 def _distances(total: int, columns: Mapping[Any, Mapping[str, Floats]]) -> Floats:
-    """How far systems are apart in each row: the largest difference in any metric, in its standard deviations."""
+    """Return the largest difference between systems in each row, in standard deviations of its metric."""
     distances: Floats = np.zeros(total)
     for by_system in columns.values():
         values: Floats = np.array(list(by_system.values()))
@@ -171,7 +171,7 @@ def _distances(total: int, columns: Mapping[Any, Mapping[str, Floats]]) -> Float
 
 
 def _text_bytes(systems: Mapping[str, Result]) -> int:
-    """How many bytes the texts of a group have."""
+    """Return how many bytes the texts of a group have."""
     size = 0
     for result in systems.values():
         for column in result.rows.texts.values() if result.rows is not None else ():
@@ -181,7 +181,7 @@ def _text_bytes(systems: Mapping[str, Result]) -> int:
 
 
 def _texts_of(rows: RowTable, name: str, shown: Ints, texts: dict[str, int]) -> list[list[int]] | None:
-    """The numbers of the texts of a column, a list per row."""
+    """Return the numbers of the texts of a column, a list per row."""
     column = rows.texts.get(name)
     if column is None:
         return None
@@ -195,7 +195,7 @@ def _texts_of(rows: RowTable, name: str, shown: Ints, texts: dict[str, int]) -> 
 
 
 def _left_out(start: int, end: int, texts: dict[str, int]) -> list[int]:
-    """The number of a text that stands for the texts of a row before the last ones, where it has more than those."""
+    """Return the number of a text that says how many texts of a row are left out, if any."""
     more = end - start - MOST_TURNS
     return [_number(f"… ({more:,} before these are left out)", texts)] if more > 0 else []
 
@@ -207,7 +207,7 @@ def _responses(rows: RowTable | None, shown: Ints, texts: dict[str, int]) -> lis
 
 
 def _figures(values: Floats | None, places: Ints) -> list[float | int | None] | None:
-    """The values at some places, with the digits that people look at; None where there is none."""
+    """Return the values at some places, with the digits that people look at; None where there is none."""
     return None if values is None else [_figure(value) for value in values[places].tolist()]
 
 

@@ -58,12 +58,12 @@ _THEME = (
 
 
 def asset(*files: str) -> str:
-    """Files of the package that become part of the page, one after the other."""
+    """Return files of the package that become part of the page, one after the other."""
     return "".join((ASSETS / file).read_text(encoding="utf-8") for file in files)
 
 
 def script(*files: str) -> str:
-    """Scripts of the package as one, with names of their own."""
+    """Return scripts of the package as one, with names of their own."""
     return f'(() => {{\n"use strict";\n{asset(*files)}}})();\n'
 
 
@@ -72,7 +72,7 @@ MARK = '<meta name="generator" content="dialeval">'
 
 
 def page(title: str, lead: str, sections: Sequence[Section], data: str, scripts: Sequence[str]) -> str:
-    """The page; `lead` and `data` are markup, `scripts` run in this order, the first before anything is shown."""
+    """Return the page; `lead` and `data` are markup; the first of the `scripts` runs before anything is shown."""
     contents = "".join(f'<li><a href="#{each.name}">{each.title}</a></li>' for each in sections)
     body = "".join(
         f'<section id="{each.name}" aria-labelledby="{each.name}-title">'
@@ -91,13 +91,13 @@ def page(title: str, lead: str, sections: Sequence[Section], data: str, scripts:
 
 
 def heading(title: str, lead: str) -> str:
-    """The head of a page: its title, the choice of colors, and some markup."""
+    """Return the head of a page: its title, the choice of colors, and some markup."""
     shown = escape(plain(title))
     return f'<header><div class="top"><h1><bdi dir="auto">{shown}</bdi></h1>{_THEME}</div>{lead}</header>\n'
 
 
 def document(title: str, body: str, style: str, scripts: Sequence[str], more_policy: str = "") -> str:
-    """A whole document from its body, which is markup; the first script runs before anything is shown."""
+    """Return a whole document from its body, which is markup; the first script runs before anything is shown."""
     scripts = [re.sub("</(?=script)", r"<\\/", each, flags=re.IGNORECASE) for each in scripts]
     allowed = " ".join(map(_hash, scripts))
     policy = f"default-src 'none'; script-src {allowed}; style-src {_hash(style)}; base-uri 'none'; form-action 'none'"
@@ -165,7 +165,7 @@ def render(
     by: str | Sequence[str] | None = None,
     people: Section | None = None,
 ) -> str:
-    """The page as text."""
+    """Return the page as text."""
     cut = _slices(run, by, bool(compared))
     rows = explorer(run, cut)
     found = [
@@ -188,13 +188,13 @@ def render(
 
 
 def _slices(run: Run, by: str | Sequence[str] | None, compared: bool) -> list[Slices]:
-    """The slices by some fields of systems that share a metric; without these, by those that they kept, if any."""
+    """Return the slices of systems that share a metric by some fields, or by the fields that they kept."""
     fields = [(block, kept_fields(block) if by is None else by) for block in blocks(run)]
     return [slices(block, each, compared=compared, most_tests=MOST_TESTS) for block, each in fields if each]
 
 
 def together(runs: Iterable[Run]) -> Run:
-    """Several runs as one; a name that another run has already gets the number of its run."""
+    """Return several runs as one; a name that another run has already gets the number of its run."""
     runs = [run.with_report_details() for run in runs]
     if not runs:
         raise SettingError("there is nothing to report: pass at least one run")
@@ -218,14 +218,14 @@ def together(runs: Iterable[Run]) -> Run:
 
 
 def _details_by_system(run: Run, kind: str) -> Mapping[str, Any]:
-    """Details of a run by system; the shares between floor and ceiling are among those of its anchors."""
+    """Return details of a run by system; the shares between floor and ceiling are among those of its anchors."""
     holder = run.details.get("anchors", {}) if kind == "standing" else run.details
     by_system: Mapping[str, Any] = holder.get(kind, {})
     return by_system
 
 
 def _title(run: Run) -> str:
-    """The systems of a run, the first few of them by name."""
+    """Return the systems of a run, the first few of them by name."""
     names = [shorten(name) for name, result in run.items() if result.role == "system"] or list(run)
     more = len(names) - _MOST_NAMED
     if more > 0:

@@ -52,7 +52,7 @@ def _judged(run: Run) -> Verdict:
 
 
 def _figures(run: Run, comparison: Comparison | None, bold: bool = True) -> Table:
-    """The table of the terminal and of the report; with `bold` the best value of a metric is bold."""
+    """Return the table of the terminal and of the report; with `bold` the best value of a metric is bold."""
     marks = {} if comparison is None else {(row.system, row.key): mark_of(row) for row in comparison.rows}
     rows = []
     for key in run.keys_in_order:

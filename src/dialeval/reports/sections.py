@@ -52,7 +52,7 @@ def extensions(run: Run, kind: str) -> Iterator[Callable[..., Any]]:
 
 
 def provenance(run: Run, command: str | None) -> Section:
-    """The section: what was left out, everything that each number depends on, and the commands that made it."""
+    """Return the section: what was left out, everything that each number depends on, and the commands that made it."""
     return Section("provenance", "Provenance", _skipped(run) + _signatures(run) + _again(run, command))
 
 
@@ -61,7 +61,7 @@ def _part(name: str, title: str, content: str) -> str:
 
 
 def _skipped(run: Run) -> str:
-    """Metrics that were not computed, and what they lack."""
+    """Return metrics that were not computed, and what they lack."""
     lacking: dict[tuple[str, str], list[str]] = {}
     for system, result in run.items():
         for key, reason in result.skipped.items():
@@ -78,13 +78,13 @@ def _skipped(run: Run) -> str:
 
 
 def warnings(run: Run) -> Section | None:
-    """What should be read before the numbers are believed."""
+    """Return what should be read before the numbers are believed."""
     lines = "".join(f"<li>{markup.text(text, lines=True)}</li>" for text in run.warnings)
     return Section("warnings", "Warnings", f'<div class="notice"><ul>{lines}</ul></div>') if lines else None
 
 
 def _signatures(run: Run) -> str:
-    """Everything that each number depends on."""
+    """Return everything that each number depends on."""
     lines = []
     for key in run.keys_in_order:
         by_line: dict[str, list[str]] = {}
@@ -100,7 +100,7 @@ def _signatures(run: Run) -> str:
 
 
 def _again(run: Run, command: str | None) -> str:
-    """The commands that made the runs and the page, each to be copied."""
+    """Return the commands that made the runs and the page, each to be copied."""
     commands: Sequence[str] = [*run.details.get(COMMANDS, ()), *([] if command is None else [command])]
     note = f"Use dialeval {markup.text(run.version)} on the same inputs; the signatures name the settings and the data."
     blocks = "".join(
@@ -121,7 +121,7 @@ STEPS = 5
 
 
 def correlations(run: Run) -> Section | None:
-    """The section; None where no system has two metrics with a value per row."""
+    """Return the section; None where no system has two metrics with a value per row."""
     tables = [
         (system, level, matrix)
         for system, result in run.items()

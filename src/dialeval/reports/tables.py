@@ -67,7 +67,7 @@ _DATA = ("reference", "context")
 
 
 def to_model_index(run: Run) -> str:
-    """The metadata of every system but floors and ceilings; metrics that have no value are left out."""
+    """Return the metadata of every system but floors and ceilings; metrics that have no value are left out."""
     models = [_model(name, result) for name, result in run.items() if result.role == "system"]
     return "\n".join(["model-index:", *(line for model in models for line in _listed(model)), ""])
 
