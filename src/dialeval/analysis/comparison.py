@@ -28,7 +28,7 @@ from msgspec.structs import asdict, replace
 
 from dialeval.analysis.alignment import Design, DesignName
 from dialeval.analysis.difference import DEFAULT_ALPHA, LEAST_TRIALS, Baseline, Difference, Settings, Test, untested
-from dialeval.analysis.pairing import Runs, Selection, Weight, select
+from dialeval.analysis.pairing import Runs, Selection, Weight, adjust_families, select
 from dialeval.analysis.unpaired import check_adjusted, compare_mixes, list_strata, unpaired_differences
 from dialeval.analysis.values import better_of
 from dialeval.core import gate
@@ -40,7 +40,6 @@ from dialeval.core.result import Result, Run, read_comparison
 from dialeval.core.run_schema import Record
 from dialeval.core.version import __version__
 from dialeval.stats.resampling import DEFAULT_LEVEL, DEFAULT_RESAMPLES, DEFAULT_SEED
-from dialeval.stats.significance import holm
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -276,17 +275,15 @@ def adjusted_together(comparisons: Sequence[Comparison]) -> list[Comparison]:
 
 
 def _adjust(rows: list[Difference], alpha: float, panel: Sequence[str]) -> list[Difference]:
-    """Adjust the p-values of the panel, and those of all other metrics, each as one family."""
-    adjusted = list(rows)
-    for inside in (True, False):
-        family = [at for at, row in enumerate(rows) if (row.key in panel) == inside]
-        for at, p in zip(family, holm([rows[at].p for at in family]), strict=True):
-            row = replace(rows[at], adjusted_p=p, significant=p < alpha)  # NaN is below nothing
-            if row.significant and row.interval is not None and row.interval[0] <= 0 <= row.interval[1]:
-                doubt = f"the test (p = {row.p:.2g}) and the interval, which contains 0, disagree"
-                doubt += ": take the difference as unclear"
-                row = replace(row, note="; ".join(filter(None, (row.note, doubt))))
-            adjusted[at] = row
+    """Return the rows with adjusted p-values, and a note where test and interval disagree."""
+    adjusted = []
+    for row, p in zip(rows, adjust_families(rows, panel), strict=True):
+        row = replace(row, adjusted_p=p, significant=p < alpha)  # NaN is below nothing
+        if row.significant and row.interval is not None and row.interval[0] <= 0 <= row.interval[1]:
+            doubt = f"the test (p = {row.p:.2g}) and the interval, which contains 0, disagree"
+            doubt += ": take the difference as unclear"
+            row = replace(row, note="; ".join(filter(None, (row.note, doubt))))
+        adjusted.append(row)
     return adjusted
 
 

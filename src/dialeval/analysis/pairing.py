@@ -7,13 +7,14 @@ is left out of the comparison, and `describe_inputs` gives the reason.
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from difflib import get_close_matches
 from itertools import accumulate
 from pathlib import Path, PurePath
-from typing import Literal, TypeAlias, cast, get_args
+from typing import Any, Literal, TypeAlias, cast, get_args
 
 from dialeval.analysis.alignment import Alignment, Design, DesignName, align, count_different
 from dialeval.analysis.values import metric_of, weigh_dialogues
@@ -22,6 +23,7 @@ from dialeval.core.fold import Estimate
 from dialeval.core.result import RUN_FILE, Result, Run, full_names, load
 from dialeval.core.rowtable import REFERENCE
 from dialeval.metrics.registry import registry
+from dialeval.stats.significance import holm
 
 Runs = Run | Sequence[Run] | Mapping[str, Run]
 
@@ -169,6 +171,16 @@ def choose_panel(known: Mapping[str, Result], keys: Sequence[str], asked: bool) 
         panel = [key for key in panel if key in main]
     evidence = any((metric := metrics[key]) is not None and not metric.descriptive for key in panel)
     return tuple(panel) if panel and (asked or evidence) else tuple(keys)
+
+
+def adjust_families(rows: Sequence[Any], panel: Sequence[str]) -> list[float]:
+    """Return the p-values of rows adjusted by Holm: those of the panel, and those of all other metrics."""
+    adjusted = [math.nan] * len(rows)
+    for inside in (True, False):
+        family = [at for at, row in enumerate(rows) if (row.key in panel) == inside]
+        for at, p in zip(family, holm([rows[at].p for at in family]), strict=True):
+            adjusted[at] = p
+    return adjusted
 
 
 def load_runs(folders: Sequence[str]) -> dict[str, Run]:

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from dialeval.core.rowtable import RowTable
 
 
-HOME = "dialeval.reports.notebook"
+HOME = "dialeval.reports.html"
 """The module that has `html` and `plot`; it is imported when something is shown."""
 
 MOST_NAMED = 3

@@ -154,17 +154,17 @@ def verdict(comparison: Comparison) -> list[str]:
         about.insert(0, _overview(comparison))
     if comparison.untested:
         others, systems = len(comparison.untested), "system is" if len(comparison.untested) == 1 else "systems are"
-        what = f"{others} more {systems} not tested, from {shorten(plain(comparison.untested[0]))} on"
+        what = f"{others} more {systems} not tested, from {shorten(comparison.untested[0])} on"
         about.append(f"{what}: so many tests take long. `dialeval compare` tests all.")
     return [*describe_designs(comparison), *about, *(f"Warning: {line}." for line in comparison.warnings)]
 
 
 def describe_designs(comparison: Comparison) -> list[str]:
     """State the design of the comparison, in one sentence where it is the same for all systems."""
-    baseline = shorten(plain(comparison.baseline))
+    baseline = shorten(comparison.baseline)
     by_text: dict[str, list[str]] = {}
     for system, design in comparison.designs.items():
-        name = shorten(plain(system))
+        name = shorten(system)
         alone = design.name == "paired" or len(comparison.designs) == 1
         text = " ".join([design.describe(baseline, name), *design.notes])
         by_text.setdefault(text if alone else f"{name}: {text}", []).append(name)
@@ -186,9 +186,9 @@ def _overview(comparison: Comparison) -> str:
     found: dict[str, list[str]] = {name: [] for name in names.values()}
     for system in comparison.systems:
         stands = standing(comparison, system)
-        found[names[bool(stands.better), bool(stands.worse)]].append(shorten(plain(system)))
+        found[names[bool(stands.better), bool(stands.worse)]].append(shorten(system))
     parts = [f"{name}: {_listed(systems)}" for name, systems in found.items() if systems]
-    return f"Compared with {shorten(plain(comparison.baseline))} ({how_sure(comparison)}), {'; '.join(parts)}."
+    return f"Compared with {shorten(comparison.baseline)} ({how_sure(comparison)}), {'; '.join(parts)}."
 
 
 def _listed(names: Sequence[str]) -> str:
@@ -210,7 +210,7 @@ def mark_of(row: Difference) -> str:
 
 
 def _about(stands: Standing, comparison: Comparison) -> Iterable[str]:
-    system, baseline = (shorten(plain(name)) for name in (stands.system, comparison.baseline))
+    system, baseline = (shorten(name) for name in (stands.system, comparison.baseline))
     sure = how_sure(comparison)
     if not stands.panel:
         yield from _without_evidence(stands, comparison, system, baseline, sure)
@@ -220,7 +220,7 @@ def _about(stands: Standing, comparison: Comparison) -> Iterable[str]:
         others = len(stands.worse) if stands.better else 0
         on = f"{len(rows)} of {stands.panel} metrics, {second} on {others or 'none'}"
         if stands.panel == 1:
-            on = shorten(plain(rows[0].key))
+            on = shorten(rows[0].key)
         yield f"{system} is {first} than {baseline} on {on} ({sure})."
         for what, rows in (("gain", stands.better), ("loss", stands.worse)):
             if rows:
@@ -256,7 +256,7 @@ def _list_differences(rows: Sequence[Difference]) -> str:
 
 
 def _figure(row: Difference) -> str:
-    return f"{shorten(plain(row.key))} {show_rounded(row.difference, row.interval, signed=True)}"
+    return f"{shorten(row.key)} {show_rounded(row.difference, row.interval, signed=True)}"
 
 
 def _size(row: Difference) -> float:
@@ -414,7 +414,7 @@ def _test_of(comparison: Comparison) -> str:
 
 def system_table(comparison: Comparison, system: str, bars: bool = False) -> Table:
     """Return the differences of one system, a row per metric; `bars`: also drawn, all systems on one scale."""
-    names = [shorten(plain(name)) for name in (comparison.baseline, system)]
+    names = [shorten(name) for name in (comparison.baseline, system)]
     head = ["metric", *names, "difference", "p adjusted", "effect", "won/tied/lost", "detectable"]
     needed = [] if comparison.detect is None else ["needed"]
     rows = [_cells(row, comparison) for row in comparison.of(system)]
@@ -431,7 +431,7 @@ def _cells(row: Difference, comparison: Comparison) -> list[str]:
     interval = f" {show_interval(row.interval)}" if row.interval else ""
     scored = f" ({row.rows}/{row.of})" if row.rows != row.of and not row.corpus else ""
     cells = [
-        shorten(plain(row.key)),
+        shorten(row.key),
         show(row.baseline_mean),
         show(row.mean) + scored,
         f"{show_signed(row.difference)}{mark(row, comparison.alpha)}{interval} {mark_of(row)}".strip(),
@@ -476,7 +476,7 @@ def kind_of(row: Difference) -> str:
 def strip(row: Difference, scale: Scale) -> str:
     """Return a difference as a dot with its interval; read aloud, and shown to the mouse, with its figures."""
     figure = show_rounded(row.difference, row.interval, signed=True)
-    label = f"{shorten(plain(row.system))}, {shorten(plain(row.key))}: {figure}{_IN_WORDS[mark_of(row)]}"
+    label = f"{shorten(row.system)}, {shorten(row.key)}: {figure}{_IN_WORDS[mark_of(row)]}"
     middle, drawn = HEIGHT / 2, grid(scale)
     drawn += f'<line class="zero" x1="{scale(0)}" x2="{scale(0)}" y1="0" y2="{HEIGHT}"/>'
     if ends := stretched(row):

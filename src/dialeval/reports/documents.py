@@ -153,14 +153,13 @@ def latex_float(
     return "\n".join(lines)
 
 
-def html_table(table: Table, figure: Callable[[str], str] | None = None) -> str:
-    """Return a table without style, as a notebook shows its own; cells are escaped, unless `figure` writes them."""
+def html_table(table: Table) -> str:
+    """Return a table without style, as a notebook shows its own."""
     from html import escape
 
-    figure = figure or escape
     head = "".join(f"<th>{escape(plain(cell))}</th>" for cell in table.head)
     rows = (
-        f"<th>{escape(plain(name))}</th>" + "".join(f"<td>{figure(c)}</td>" for c in cells)
+        f"<th>{escape(plain(name))}</th>" + "".join(f"<td>{escape(cell)}</td>" for cell in cells)
         for name, *cells in table.rows
     )
     body = "".join(f"<tr>{row}</tr>" for row in rows)
@@ -299,16 +298,8 @@ def to_html(document: Document) -> str:
     from html import escape
 
     said = "".join(f"<p>{escape(plain(line))}</p>" for line in document.said)
-    tables = "".join(map(html_table, document.tables))
-    return said + tables + small(document.notes)
-
-
-def small(notes: Iterable[str]) -> str:
-    """Return the notes below a table, for a notebook."""
-    from html import escape
-
-    lines = "<br>".join(escape(plain(line)) for line in notes)
-    return f"<p><small>{lines}</small></p>" if lines else ""
+    notes = "<br>".join(escape(plain(line)) for line in document.notes)
+    return said + "".join(map(html_table, document.tables)) + (f"<p><small>{notes}</small></p>" if notes else "")
 
 
 def _parts(layouts: Sequence[Document], width: int) -> Iterator[RenderableType]:

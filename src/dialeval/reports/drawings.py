@@ -155,7 +155,7 @@ def _table(
     axes = [axis(means) if means else ""]
     lines = []
     for name, est in estimates.items():
-        shown = shorten(plain(name))
+        shown = shorten(name)
         drawn = [interval(est, means, f"{shown}: {show_rounded(est.mean, est.interval)}") if means else ""]
         if spread is not None:
             about = f"{shown}: spread over {markup.count(est.scored, str(est.level))}"
@@ -259,9 +259,9 @@ def plot(run: Run, key: str) -> Plot:
     (key,) = keys_meant([key], run.keys_in_order, "the run has no", "it has")
     estimates = estimates_of(run, key)
     means, spread = scale_of_means(estimates.values(), INTERVAL_WIDTH), Spread.of(estimates, ITEMS_WIDTH)
-    names = {name: shorten(plain(name)) for name in estimates}
+    names = {name: shorten(name) for name in estimates}
     left = _NAME_WIDTH * max(map(len, names.values())) + 10
-    parts = [f'<text x="0" y="14">{escape(shorten(plain(key)) + ARROWS[better_of(run, key)])}</text>']
+    parts = [f'<text x="0" y="14">{escape(shorten(key) + ARROWS[better_of(run, key)])}</text>']
     for at, (name, estimate) in enumerate(estimates.items(), 1):
         parts.append(f'<text x="0" y="{at * _ROW + 16}">{escape(names[name])}</text>')
         if means is not None:

@@ -142,6 +142,6 @@ def show_scored(estimate: Estimate) -> str:
 
 
 def shorten(name: str) -> str:
-    """Return a name that leaves room for figures."""
-    half = NAME_WIDTH // 2
+    """Return a name from outside as plain text that leaves room for figures."""
+    name, half = plain(name), NAME_WIDTH // 2
     return name if len(name) <= NAME_WIDTH else f"{name[: half - 1]}…{name[-half:]}"

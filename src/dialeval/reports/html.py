@@ -1,12 +1,12 @@
-"""One HTML file that shows runs to people: offline, printable, light or dark.
+"""The HTML report of runs, one file that is offline, printable, light or dark; and what a notebook shows.
 
     report(run, "report.html")
     report([monday, tuesday], "report.html", command="dialeval score ...")
+    html(run), plot(run, "bleu-4")       what `_repr_html_` and `Run.plot` give
 
-The page holds the verdict and the summary (metrics by systems), a drawing per metric, how metrics go together, every
-row with its texts and scores, what a family of metrics has to show beside numbers, and in the end where the numbers
-come from. Sections are made by modules of their own; this one puts
-them together.
+The page has the verdict and the summary (metrics by systems), a plot per metric, correlations of metrics, every row
+with its texts and scores, sections of suites and judges, and the provenance of the numbers. Sections are made by
+modules of their own; this one combines them.
 
 Equal runs give equal bytes: there is no date in the page unless `date` says one.
 """
@@ -20,6 +20,7 @@ from html import escape
 from pathlib import Path
 from pkgutil import resolve_name
 from typing import TYPE_CHECKING, Any
+from weakref import ref
 
 from dialeval.analysis.comparison import Comparison
 from dialeval.analysis.slices import Slices, kept_fields, slices
@@ -27,14 +28,18 @@ from dialeval.core.arguments import checked
 from dialeval.core.display import Shown
 from dialeval.core.errors import SettingError
 from dialeval.core.files import write_bytes
-from dialeval.core.result import Run
+from dialeval.core.result import Result, Run
+from dialeval.core.version import __version__
 from dialeval.reports import markup, sections
-from dialeval.reports.drawings import drawings
+from dialeval.reports.comparisons import Verdict, judge_run
+from dialeval.reports.documents import to_html
+from dialeval.reports.drawings import drawings, plot
 from dialeval.reports.explorer import explorer
 from dialeval.reports.figures import plain, shorten
 from dialeval.reports.sections import correlations
 from dialeval.reports.slices import MOST_TESTS, losses, section
 from dialeval.reports.summary import blocks, standing, summary
+from dialeval.reports.tables import describe
 
 if TYPE_CHECKING:
     import os
@@ -49,6 +54,8 @@ if TYPE_CHECKING:
 # A content security policy forbids every request. It allows the page's own style and scripts by their hashes and
 # nothing else: no handler in an attribute, no `eval`, no style attribute. What the scripts show comes from JSON in
 # the page.
+
+__all__ = ["html", "plot", "report"]
 
 ASSETS = Path(__file__).with_name("assets")
 _THEME = (
@@ -245,3 +252,28 @@ def _lead(run: Run, date: str | None) -> str:
         f' <a class="notice" href="#warnings">{markup.count(len(run.warnings), "warning")}</a>' if run.warnings else ""
     )
     return f'<p class="lead">{", ".join(facts)}. {made}{many}</p>'
+
+
+# What a notebook shows.
+
+
+def html(shown: Shown) -> str:
+    """Return the markup of a result for a notebook, which `_repr_html_` gives.
+
+    Sentences and values are those of the terminal. Tables have no style and no script of their own, so that they look
+    like all tables of the notebook; every text from outside is escaped.
+    """
+    if not isinstance(shown, Run | Result):
+        return to_html(resolve_name(shown.document_maker)(shown))
+    run = shown if isinstance(shown, Run) else Run({"value": shown}, __version__)
+    return to_html(describe(run, _compare(run)))
+
+
+_last: list[tuple[ref[Run], Verdict]] = []
+
+
+def _compare(run: Run) -> Verdict:
+    """Return the verdict of a run; that of the run that was shown last is kept, since it takes a while."""
+    if not _last or _last[0][0]() is not run:
+        _last[:] = [(ref(run), judge_run(run))]
+    return _last[0][1]

@@ -41,7 +41,7 @@ def text(text: str, *, lines: bool = False, most: int | None = None) -> str:
 
 def name(name: str) -> str:
     """Return the name of a system or metric, shortened if it is long."""
-    return f'<bdi class="name">{escape(shorten(plain(name)))}</bdi>'
+    return f'<bdi class="name">{escape(shorten(name))}</bdi>'
 
 
 def names(systems: Sequence[str], run: Run) -> str:
