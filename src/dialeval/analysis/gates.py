@@ -27,14 +27,13 @@ import math
 import os
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
-from difflib import get_close_matches
 
 import numpy as np
 
 from dialeval.analysis.alignment import Alignment, DesignName, align
 from dialeval.analysis.comparison import Comparison, compare
 from dialeval.analysis.difference import DEFAULT_ALPHA, Difference, Test
-from dialeval.analysis.pairing import systems_of
+from dialeval.analysis.pairing import suggest, systems_of
 from dialeval.core.arguments import checked
 from dialeval.core.errors import SettingError
 from dialeval.core.fold import Level
@@ -85,9 +84,7 @@ def _check_keys(results: Mapping[str, Result], keys: Iterable[str]) -> None:
     known = dict.fromkeys(key for result in results.values() for key in (*result, *result.skipped))
     for key in keys:
         if key not in known:
-            close = get_close_matches(key, known, n=1)
-            hint = f"did you mean {close[0]!r}?" if close else f"there are {', '.join(known)}"
-            raise SettingError(f"no system has {key!r}, so that it cannot be held to a limit; {hint}")
+            raise SettingError(f"no system has {key!r}, so that it cannot be held to a limit; {suggest(key, known)}")
 
 
 def baseline_gates(comparison: Comparison, margins: Mapping[str, float], named: bool = False) -> Iterator[Gate]:

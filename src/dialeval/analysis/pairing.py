@@ -218,14 +218,19 @@ def chosen(
     return first, others
 
 
+def suggest(name: str, known: Iterable[str]) -> str:
+    """Return a hint for a name that is not known: the closest one, or all."""
+    names = list(known)
+    close = get_close_matches(name, names, n=1)
+    return f"did you mean {close[0]!r}?" if close else f"there are {', '.join(names)}"
+
+
 def full_name(systems: Mapping[str, Result], name: str) -> str:
     """Return the system of that name, or the only system of the run of that name."""
     inside = [system for system in systems if system.startswith(f"{name}/")]
     if name in systems or len(inside) == 1:
         return name if name in systems else inside[0]
-    close = get_close_matches(name, systems, n=1)
-    hint = f"did you mean {close[0]!r}?" if close else f"there are {', '.join(systems)}"
-    raise SettingError(f"no system is called {name!r}; {hint}")
+    raise SettingError(f"no system is called {name!r}; {suggest(name, systems)}")
 
 
 def keys_meant(names: Iterable[str], keys: Sequence[str], lacking: str, there: str) -> list[str]:

@@ -43,7 +43,7 @@ from dialeval.reports.tables import describe
 
 if TYPE_CHECKING:
     import os
-    from collections.abc import Iterable, Mapping, Sequence
+    from collections.abc import Iterable, Sequence
 
     from dialeval.analysis.agreement import Agreement
     from dialeval.reports.markup import Section
@@ -215,20 +215,14 @@ def together(runs: Iterable[Run]) -> Run:
                 name = f"{name} (run {number})"
             names[system], systems[name] = name, result
         for kind in _BY_SYSTEM:
-            by_system = _details_by_system(run, kind).items()
+            holder = run.details.get("anchors", {}) if kind == "standing" else run.details
+            by_system = holder.get(kind, {}).items()
             details.setdefault(kind, {}).update({names[name]: entry for name, entry in by_system if name in names})
         if "command" in run.details:
             details.setdefault(sections.COMMANDS, []).append(str(run.details["command"]))
     versions = dict.fromkeys(run.version for run in runs)
     warnings = tuple(dict.fromkeys(text for run in runs for text in run.warnings))
     return Run(systems, ", ".join(versions), warnings, {name: value for name, value in details.items() if value})
-
-
-def _details_by_system(run: Run, kind: str) -> Mapping[str, Any]:
-    """Return details of a run by system; the shares between floor and ceiling are among those of its anchors."""
-    holder = run.details.get("anchors", {}) if kind == "standing" else run.details
-    by_system: Mapping[str, Any] = holder.get(kind, {})
-    return by_system
 
 
 def _title(run: Run) -> str:

@@ -50,7 +50,7 @@ WRITTEN: Mapping[str, Written] = {
     "rated-row": Written("a line", "rate merge --sample -o", f"{_SAMPLE}:RatedRow"),
     "task-verdict": Written("a line", "multiwoz --dialogues", f"{_PRINTED}:TaskVerdict"),
     "breakdown-labels": Written("*.labels.json", "breakdown detect -o", f"{_PRINTED}:BreakdownLabels"),
-    "journal": Written("manifest.json", "score --resume", f"{_PRINTED}:JournalManifest"),
+    "journal": Written("manifest.json", "score --resume", "dialeval.engine.stores:JournalManifest"),
     "judge": Written("judge.json", "adem train -o", f"{_RESOURCES}:Judge"),
     "dialogue-judge": Written("judge.json", "judge train -o", f"{_RESOURCES}:DialogueJudge"),
     "model": Written("*.json", "save of dialeval.adem.ADEM", f"{_RESOURCES}:Model"),
@@ -126,15 +126,3 @@ class BreakdownLabels(Struct, rename={"dialogue": "dialogue-id"}):
 
     dialogue: str
     turns: list[BreakdownTurn]
-
-
-class JournalManifest(Struct):
-    """`manifest.json` in the folder of `--resume`: what the run is about."""
-
-    dialeval: str
-    metrics: dict[str, str]
-    resources: dict[str, str]
-    fields: dict[str, Any]
-    systems: dict[str, str | None]
-    inputs: dict[str, dict[str, Any]]
-    chunks: list[list[str]]

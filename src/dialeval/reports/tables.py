@@ -27,7 +27,6 @@ from typing import TYPE_CHECKING, Any
 
 from dialeval.metrics.registry import GROUPS
 from dialeval.reports import documents
-from dialeval.reports import documents as formats
 from dialeval.reports.documents import Document, LaidOut, Table, laid_out
 from dialeval.reports.figures import (
     BETTER,
@@ -222,7 +221,7 @@ def to_csv(run: Run) -> str:
             low, high = est.interval or (None, None)
             figures = (est.mean, est.std, est.confidence, low, high)
             rows.append((system, key, *figures, interval_words([est]), est.rows, est.scored, est.signature))
-    return formats.csv_text(CSV_FIELDS, rows)
+    return documents.csv_text(CSV_FIELDS, rows)
 
 
 def document(run: Run, transpose: bool = False) -> Document:
@@ -251,7 +250,7 @@ def to_latex(run: Run, transpose: bool = False) -> str:
         rows.append([key + ARROWS[better_of(run, key)], *cells])
     table = Table(["metric", *run], rows)
     caption = [*_describe_intervals(run), *best_words(best)]
-    return formats.latex_float([table.transposed("system") if transpose else table], caption)
+    return documents.latex_float([table.transposed("system") if transpose else table], caption)
 
 
 def best_words(best: Best) -> list[str]:
@@ -279,7 +278,7 @@ def to_metrics_txt(run: Run, verbatim: bool = False) -> str:
 
 
 FORMATS: Mapping[str, Callable[..., str]] = {
-    "json": formats.to_json,
+    "json": documents.to_json,
     "csv": to_csv,
     "md": to_markdown,
     "latex": to_latex,
