@@ -232,10 +232,10 @@ def test_what_tells_contents_apart(tmp_path: Path) -> None:
     assert write_and_stamp(bytes(3_000_001), 5)["bytes"] != plain["bytes"]
     for place in (0, 65_535, 2_999_999):
         assert write_and_stamp(bytes(place) + b"x" + bytes(2_999_999 - place), 5)["sample"] != plain["sample"]
-    between = stamp(bytes(100_000) + b"x" + bytes(2_899_999), 5)
+    between = write_and_stamp(bytes(100_000) + b"x" + bytes(2_899_999), 5)
     assert between["touched"] != plain["touched"]
     assert {**between, "touched": ""} == {**plain, "touched": ""}  # nothing else could tell
-    small = stamp(bytes((1 << 20) - 1), 5)
+    small = write_and_stamp(bytes((1 << 20) - 1), 5)
     assert write_and_stamp(bytes((1 << 20) - 1), 5) == small  # all of it is in the sample
     assert write_and_stamp(bytes(1 << 19) + b"x" + bytes((1 << 19) - 2), 5) != small
 
