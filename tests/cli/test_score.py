@@ -253,7 +253,7 @@ def test_anchors_stand_beside_the_systems(dialeval: Dialeval) -> None:
     assert table.returncode == 0, "a floor may fail a gate"
     assert "Between floor (0%) and ceiling (100%)" in table.stdout
     markdown = dialeval(*same, "-f", "md").stdout
-    assert "| metric, between floor (0%) and ceiling (100%) | a |\n| --- | ---: |\n| bleu-1 | " in markdown
+    assert "Between floor (0%) and ceiling (100%):\n\n| metric | a |\n| --- | ---: |\n| bleu-1 | " in markdown
 
 
 def test_a_large_file_of_lines_is_read_in_chunks(

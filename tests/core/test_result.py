@@ -159,7 +159,9 @@ def test_a_run_replaces_all_files_of_the_old_one_and_no_others(tmp_path: Path) -
     assert {path.name for path in tmp_path.iterdir()} == {"run.json", "items.parquet", "notes.txt"}
 
 
-@pytest.mark.parametrize("name", ["run.json", "items.parquet", "rows.parquet", "contributions.parquet"])
+@pytest.mark.parametrize(
+    "name", ["run.json", "items.parquet", "rows.parquet", "contributions.parquet", "comparison.json"]
+)
 def test_files_that_are_no_run_are_left_alone(tmp_path: Path, name: str) -> None:
     for content in (b"[]", b'{"run": 3}', b"", b"PAR1"):
         (tmp_path / name).write_bytes(content)
