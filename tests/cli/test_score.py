@@ -251,7 +251,7 @@ def test_anchors_stand_beside_the_systems(dialeval: Dialeval) -> None:
     assert 0 < run["anchors"]["standing"]["a"]["bleu-1"]["share"] < 1
     table = dialeval(*same, "--fail-under", "bleu-1=0.1")
     assert table.returncode == 0, "a floor may fail a gate"
-    assert "Between floor (0%) and ceiling (100%):" in table.stdout
+    assert "Between floor (0%) and ceiling (100%)" in table.stdout
     markdown = dialeval(*same, "-f", "md").stdout
     assert "Between floor (0%) and ceiling (100%):\n\n| metric | a |\n| --- | ---: |\n| bleu-1 | " in markdown
 

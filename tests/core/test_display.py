@@ -66,7 +66,7 @@ def test_core_loads_no_layer_above_until_something_is_shown() -> None:
         "repr(run), run._ipython_key_completions_()\n"
         "assert 'dialeval.reports' not in sys.modules\n"
         "print(run._repr_html_())\n"
-        "assert 'dialeval.reports.notebook' in sys.modules\n"
+        "assert 'dialeval.reports.html' in sys.modules\n"
     )
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
     assert done.stdout.startswith("<table>")

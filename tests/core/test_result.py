@@ -148,7 +148,8 @@ def test_a_run_replaces_all_files_of_the_old_one_and_no_others(tmp_path: Path) -
     import dialeval
 
     with_rows = dialeval.evaluate(["one two", "three"], metrics="distinct-1")
-    assert {path.name for path in with_rows.save(tmp_path).iterdir()} == {path.name for path in files_of(tmp_path)}
+    saved = with_rows.save(tmp_path, comparison=b"{}")
+    assert {path.name for path in saved.iterdir()} == {path.name for path in files_of(tmp_path)}
     (tmp_path / "notes.txt").write_text("mine")
     left = tmp_path / ".items.parquet.0123456789ab.unfinished"
     left.write_text("left by a run that was killed")
@@ -158,7 +159,9 @@ def test_a_run_replaces_all_files_of_the_old_one_and_no_others(tmp_path: Path) -
     assert {path.name for path in tmp_path.iterdir()} == {"run.json", "items.parquet", "notes.txt"}
 
 
-@pytest.mark.parametrize("name", ["run.json", "items.parquet", "rows.parquet", "contributions.parquet"])
+@pytest.mark.parametrize(
+    "name", ["run.json", "items.parquet", "rows.parquet", "contributions.parquet", "comparison.json"]
+)
 def test_files_that_are_no_run_are_left_alone(tmp_path: Path, name: str) -> None:
     for content in (b"[]", b'{"run": 3}', b"", b"PAR1"):
         (tmp_path / name).write_bytes(content)

@@ -23,7 +23,7 @@ import pytest
 import dialeval
 from dialeval.core.errors import DataError, DialevalError, SettingError
 from dialeval.core.result import Run
-from dialeval.engine.stores import stamps
+from dialeval.engine.stores import stamp
 from dialeval.engine.worker import ChunkResult, Engine, FactValues, Job, Stage, Threads
 from engine.chats import Delicate, estimates, in_chunks, write_shards
 
@@ -221,23 +221,23 @@ def test_a_change_is_refused_by_name(shards: Path, change: Any, message: str) ->
 def test_what_tells_contents_apart(tmp_path: Path) -> None:
     path = tmp_path / "large.txt"
 
-    def stamp(content: bytes, changed: int) -> dict[str, Any]:
+    def write_and_stamp(content: bytes, changed: int) -> dict[str, Any]:
         path.write_bytes(content)
         os.utime(path, ns=(changed, changed))
-        return stamps([str(path)])[str(path)]
+        return stamp(str(path))
 
-    plain = stamp(bytes(3_000_000), 5)
-    assert stamps([str(path)])[str(path)] == plain
-    assert stamp(bytes(3_000_000), 6)["changed"] != plain["changed"]
-    assert stamp(bytes(3_000_001), 5)["bytes"] != plain["bytes"]
+    plain = write_and_stamp(bytes(3_000_000), 5)
+    assert stamp(str(path)) == plain
+    assert write_and_stamp(bytes(3_000_000), 6)["changed"] != plain["changed"]
+    assert write_and_stamp(bytes(3_000_001), 5)["bytes"] != plain["bytes"]
     for place in (0, 65_535, 2_999_999):
-        assert stamp(bytes(place) + b"x" + bytes(2_999_999 - place), 5)["sample"] != plain["sample"]
-    between = stamp(bytes(100_000) + b"x" + bytes(2_899_999), 5)
+        assert write_and_stamp(bytes(place) + b"x" + bytes(2_999_999 - place), 5)["sample"] != plain["sample"]
+    between = write_and_stamp(bytes(100_000) + b"x" + bytes(2_899_999), 5)
     assert between["touched"] != plain["touched"]
     assert {**between, "touched": ""} == {**plain, "touched": ""}  # nothing else could tell
-    small = stamp(bytes((1 << 20) - 1), 5)
-    assert stamp(bytes((1 << 20) - 1), 5) == small  # all of it is in the sample
-    assert stamp(bytes(1 << 19) + b"x" + bytes((1 << 19) - 2), 5) != small
+    small = write_and_stamp(bytes((1 << 20) - 1), 5)
+    assert write_and_stamp(bytes((1 << 20) - 1), 5) == small  # all of it is in the sample
+    assert write_and_stamp(bytes(1 << 19) + b"x" + bytes((1 << 19) - 2), 5) != small
 
 
 def test_folders_that_will_not_do(shards: Path) -> None:

@@ -8,7 +8,6 @@ from typing import Any
 
 import numpy as np
 import pytest
-from metrics.learned.judges import invented_ratings, tiny_judge
 
 from dialeval.core.arrays import Floats
 from dialeval.core.errors import SettingError

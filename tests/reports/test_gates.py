@@ -11,7 +11,7 @@ from analysis.test_comparison import QUICK, texts
 from dialeval.analysis.comparison import Comparison, compare
 from dialeval.analysis.gates import Gate, baseline_gates, limit_gates
 from dialeval.core.result import Run
-from dialeval.reports.comparisons import to_github, to_junit
+from dialeval.reports.comparisons import judge_run, to_github, to_junit
 
 HOSTILE = 'a<b>&"c"\x1b|*x*'
 
@@ -82,7 +82,7 @@ def test_markdown_of_a_comparison(run: Run, comparison: Comparison) -> None:
     ],
 )
 def test_markdown_of_a_run(run: Run, limits: dict[str, float], heading: str) -> None:
-    text = to_github(list(limit_gates(run, limits, {})), run, run)
+    text = to_github(list(limit_gates(run, limits, {})), run, run, judge_run(run).sentences)
     assert text.startswith(heading)
     assert "| length |" in text
     assert "differ in" in text  # the verdict
@@ -90,7 +90,7 @@ def test_markdown_of_a_run(run: Run, limits: dict[str, float], heading: str) -> 
 
 def test_one_system_has_no_verdict() -> None:
     run = dialeval.evaluate(["a b"])
-    text = to_github(list(limit_gates(run, {"length": 1.0}, {})), run, run)
+    text = to_github(list(limit_gates(run, {"length": 1.0}, {})), run, run, judge_run(run).sentences)
     assert text.startswith("### dialeval: the gate holds\n\n| metric | system |")
     assert "- skipped bleu-4: needs references" in text
 

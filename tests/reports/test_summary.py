@@ -116,7 +116,7 @@ def test_rows_are_counted_where_systems_have_not_as_many() -> None:
 
 def test_differences_can_be_opened() -> None:
     page = Page(summary(Run({"base": result(LOW), "more": result(LOW + 0.4)}, "0")).content)
-    for part in ("Differences from base", "more against base", "+0.4000", "80, 0, 0", "seed 12345, one test"):
+    for part in ("Differences from base", "more against base", "+0.4000", "80/0/0", "seed 12345, one test"):
         assert part in page.text
 
 

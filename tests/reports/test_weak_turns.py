@@ -6,13 +6,13 @@ import json
 from pathlib import Path
 
 import numpy as np
+from metrics.learned.judges import tiny_dialogue_judge
 
 import dialeval
 from dialeval.core.result import Run
+from dialeval.judges.report import weak_turns, weak_turns_section, weak_turns_table
 from dialeval.reports.explorer import explorer
 from dialeval.reports.html import render
-from dialeval.reports.sections import section, weak_turns, weak_turns_table
-from judges.tiny_judges import tiny_dialogue_judge
 
 CHAT = ["hello there", "how are you ?", "<b>i</b> am fine", "the cat sat", "the cat sat", "not the dog", "a dog sat"]
 
@@ -47,10 +47,10 @@ def test_turns_are_listed_worst_first_with_reasons(tmp_path: Path) -> None:
     assert worst.reasons == ["does not follow from the context", "repeats the context"]
     assert (other.place, other.reasons) == ("d1, turn 1", [])
     assert [turn.place for turn in weak_turns(run, 1)] == ["d1, turn 3"]
-    header, first, _ = weak_turns_table(run)
+    [(_, (header, first, _other))] = weak_turns_table(run)
     assert len(header) == len(first)
     assert first[2:] == ["0.10", "the cat sat", "does not follow from the context; repeats the context"]
-    found = section(run)
+    found = weak_turns_section(run)
     assert found is not None
     assert "&lt;b&gt;i&lt;/b&gt; am fine" in found.content
     assert found.content.index("turn 3") < found.content.index("turn 1")
@@ -65,8 +65,8 @@ def test_turns_are_listed_worst_first_with_reasons(tmp_path: Path) -> None:
 def test_a_run_without_the_judge_lists_nothing(tmp_path: Path) -> None:
     run = dialeval.evaluate({"a": ["hello there"]}, metrics="length")
     assert weak_turns(run, 10) == []
-    assert section(run) is None
-    assert weak_turns_table(run) == []
+    assert weak_turns_section(run) is None
+    assert list(weak_turns_table(run)) == []
     shown = explorer(run)
     assert shown is not None
     assert shown[1]["groups"][0]["reasons"] == [None]

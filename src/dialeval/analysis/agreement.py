@@ -27,6 +27,7 @@ from dataclasses import replace
 from itertools import product
 from os import PathLike, cpu_count
 from pathlib import Path
+from pkgutil import resolve_name
 from typing import TYPE_CHECKING, Any
 
 import msgspec
@@ -56,7 +57,6 @@ from dialeval.core.result import RUN_FILE, Run, load
 from dialeval.core.run_schema import Record
 from dialeval.core.version import __version__
 from dialeval.engine.resources import Resources
-from dialeval.human.sample import read_sample
 from dialeval.io.ratings import OVERALL, Ratings, read_ratings
 from dialeval.metrics.registry import split_names
 from dialeval.stats.correlation import NAMES, Ceiling, MeanPoints, Points, ceiling, kurtosis
@@ -77,6 +77,8 @@ from dialeval.text.tokenizers import Tokenizer
 if TYPE_CHECKING:
     import pyarrow as pa
 
+_READ_SAMPLE = "dialeval.human.sample:read_sample"
+"""The function that reads the folder of a sample; human evaluation builds on this module, so it is not imported."""
 LEAST_SPREAD = 1e-9
 """Of ratings, relative to their size."""
 HEAVY_TAILS = 6.0
@@ -141,6 +143,8 @@ class Agreement(
     Tabular, Shown, Record, frozen=True, kw_only=True, rename={"version": "dialeval", "metrics": "agreement"}
 ):
     """The result of `dialeval.agreement`, and its JSON: `agreement["bleu-4"]["turn"].spearman`."""
+
+    document_maker = "dialeval.reports.agreement:document"
 
     version: str
     quality: str
@@ -219,7 +223,8 @@ def agreement(
     if rated is None:
         raise SettingError("a run has no human ratings; give the ratings of its responses as well")
     if not isinstance(rated, Ratings):
-        rated = read_ratings(rated, fields, None if sample is None else read_sample(sample).by_id())
+        sampled = None if sample is None else resolve_name(_READ_SAMPLE)(sample).by_id()
+        rated = read_ratings(rated, fields, sampled)
     if quality not in rated.values:
         raise SettingError(f"nobody rated {quality!r}; there is {', '.join(rated.values)}")
     rated, rescaled = on_one_scale(rated, quality)

@@ -18,26 +18,28 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from inspect import signature
 from itertools import islice
+from os import PathLike
 from typing import TYPE_CHECKING, Any
 
+from msgspec import to_builtins
 from msgspec.structs import asdict, replace
 
 from dialeval.analysis.alignment import Design, DesignName
 from dialeval.analysis.difference import DEFAULT_ALPHA, LEAST_TRIALS, Baseline, Difference, Settings, Test, untested
-from dialeval.analysis.pairing import Runs, Selection, Weight, select
+from dialeval.analysis.pairing import Runs, Selection, Weight, adjust_families, select
 from dialeval.analysis.unpaired import check_adjusted, compare_mixes, list_strata, unpaired_differences
 from dialeval.analysis.values import better_of
+from dialeval.core import validation
 from dialeval.core.arguments import checked
 from dialeval.core.display import Shown, Tabular, listed
 from dialeval.core.errors import SettingError, plain
 from dialeval.core.fold import Better
-from dialeval.core.result import Result, Run
+from dialeval.core.result import Result, Run, read_comparison
 from dialeval.core.run_schema import Record
 from dialeval.core.version import __version__
-from dialeval.stats.intervals import DEFAULT_LEVEL
-from dialeval.stats.resampling import DEFAULT_RESAMPLES, DEFAULT_SEED
-from dialeval.stats.significance import holm
+from dialeval.stats.resampling import DEFAULT_LEVEL, DEFAULT_RESAMPLES, DEFAULT_SEED
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -52,6 +54,8 @@ MOST_TESTS = 300
 
 class Comparison(Tabular, Shown, Record, frozen=True, kw_only=True, rename={"rows": "differences"}):
     """Every difference to the baseline, system by system and key by key."""
+
+    document_maker = "dialeval.reports.comparisons:document"
 
     baseline: str
     systems: list[str]
@@ -107,6 +111,68 @@ class Comparison(Tabular, Shown, Record, frozen=True, kw_only=True, rename={"row
         import pyarrow as pa
 
         return pa.Table.from_pylist(self.lines())
+
+
+class SavedComparison(Record, frozen=True):
+    """`comparison.json`: a comparison that was saved with its run, and the arguments of `compare` that gave it."""
+
+    dialeval: str
+    settings: dict[str, Any]
+    """Those that differ from their defaults."""
+    comparison: Comparison
+
+    def __post_init__(self) -> None:
+        found = self.comparison
+        if set(found.systems) != found.designs.keys() or any(row.system not in found.systems for row in found.rows):
+            raise ValueError("the systems, designs and differences of a comparison do not belong together")
+
+
+def dump_comparison(comparison: Comparison, **settings: Any) -> bytes:
+    """Return the document to save with the run; `settings` are the arguments of `compare`.
+
+    Numbers that are not finite are texts: JSON has no others, and every digit counts.
+    """
+    given = _differing(settings)
+    if not comparison.untested:
+        given.pop("most_tests", None)  # it left nothing out
+    saved = SavedComparison(__version__, given, comparison)
+    return validation.dump(_spell_infinite(to_builtins(saved, enc_hook=float)))
+
+
+def load_comparison(path: str | PathLike[str], run: Run, **settings: Any) -> Comparison | None:
+    """Return the comparison that was saved with a run, if `compare` would give the same with these arguments.
+
+    Raises:
+        DataError: What was saved is no comparison, or that of another run.
+    """
+    document = read_comparison(path)
+    if document is None:
+        return None
+    saved = validation.fitting(document, SavedComparison, str(path), "delete the run, and score again", strict=False)
+    if not {saved.comparison.baseline, *saved.comparison.systems} <= run.keys():
+        return None
+    given = _differing(settings)
+    if given.get("baseline") == saved.comparison.baseline:
+        given["baseline"] = saved.settings.get("baseline")
+    if "most_tests" not in saved.settings:
+        given.pop("most_tests", None)
+    return saved.comparison if (saved.dialeval, saved.settings) == (__version__, _differing(given)) else None
+
+
+def _differing(settings: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the arguments of `compare` that differ from their defaults, as plain data."""
+    defaults = signature(compare).parameters
+    plain = {name: list(value) if isinstance(value, tuple) else value for name, value in settings.items()}
+    return {name: value for name, value in plain.items() if value != defaults[name].default}
+
+
+def _spell_infinite(value: Any) -> Any:
+    """Return plain data with texts for numbers that are not finite."""
+    if isinstance(value, dict):
+        return {name: _spell_infinite(each) for name, each in value.items()}
+    if isinstance(value, list | tuple):
+        return [_spell_infinite(each) for each in value]
+    return str(value) if isinstance(value, float) and not math.isfinite(value) else value
 
 
 def _flatten(row: Difference) -> dict[str, Any]:
@@ -209,17 +275,15 @@ def adjusted_together(comparisons: Sequence[Comparison]) -> list[Comparison]:
 
 
 def _adjust(rows: list[Difference], alpha: float, panel: Sequence[str]) -> list[Difference]:
-    """Adjust the p-values of the panel, and those of all other metrics, each as one family."""
-    adjusted = list(rows)
-    for inside in (True, False):
-        family = [at for at, row in enumerate(rows) if (row.key in panel) == inside]
-        for at, p in zip(family, holm([rows[at].p for at in family]), strict=True):
-            row = replace(rows[at], adjusted_p=p, significant=p < alpha)  # NaN is below nothing
-            if row.significant and row.interval is not None and row.interval[0] <= 0 <= row.interval[1]:
-                doubt = f"the test (p = {row.p:.2g}) and the interval, which contains 0, disagree"
-                doubt += ": take the difference as unclear"
-                row = replace(row, note="; ".join(filter(None, (row.note, doubt))))
-            adjusted[at] = row
+    """Return the rows with adjusted p-values, and a note where test and interval disagree."""
+    adjusted = []
+    for row, p in zip(rows, adjust_families(rows, panel), strict=True):
+        row = replace(row, adjusted_p=p, significant=p < alpha)  # NaN is below nothing
+        if row.significant and row.interval is not None and row.interval[0] <= 0 <= row.interval[1]:
+            doubt = f"the test (p = {row.p:.2g}) and the interval, which contains 0, disagree"
+            doubt += ": take the difference as unclear"
+            row = replace(row, note="; ".join(filter(None, (row.note, doubt))))
+        adjusted.append(row)
     return adjusted
 
 

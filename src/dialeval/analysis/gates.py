@@ -27,14 +27,13 @@ import math
 import os
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
-from difflib import get_close_matches
 
 import numpy as np
 
 from dialeval.analysis.alignment import Alignment, DesignName, align
 from dialeval.analysis.comparison import Comparison, compare
 from dialeval.analysis.difference import DEFAULT_ALPHA, Difference, Test
-from dialeval.analysis.pairing import systems_of
+from dialeval.analysis.pairing import suggest, systems_of
 from dialeval.core.arguments import checked
 from dialeval.core.errors import SettingError
 from dialeval.core.fold import Level
@@ -67,7 +66,7 @@ class Gate:
 def limit_gates(
     results: Mapping[str, Result], lowest: Mapping[str, float], highest: Mapping[str, float]
 ) -> Iterator[Gate]:
-    """A gate for each key and system: its mean is not below its lowest, not above its highest value, and is there."""
+    """Yield a gate for each key and system: its mean was computed and is within its limits."""
     _check_keys(results, (*lowest, *highest))
     for sign, words, limits in ((1, "at least", lowest), (-1, "at most", highest)):
         for key, limit in limits.items():
@@ -81,17 +80,15 @@ def limit_gates(
 
 
 def _check_keys(results: Mapping[str, Result], keys: Iterable[str]) -> None:
-    """SettingError for a key that was neither computed nor skipped."""
+    """Refuse a key that was neither computed nor skipped (SettingError)."""
     known = dict.fromkeys(key for result in results.values() for key in (*result, *result.skipped))
     for key in keys:
         if key not in known:
-            close = get_close_matches(key, known, n=1)
-            hint = f"did you mean {close[0]!r}?" if close else f"there are {', '.join(known)}"
-            raise SettingError(f"no system has {key!r}, so that it cannot be held to a limit; {hint}")
+            raise SettingError(f"no system has {key!r}, so that it cannot be held to a limit; {suggest(key, known)}")
 
 
 def baseline_gates(comparison: Comparison, margins: Mapping[str, float], named: bool = False) -> Iterator[Gate]:
-    """A gate for each system and key: it is no worse than the baseline; `margins` by key, in units of the metric.
+    """Yield a gate for each system and key: it is no worse than the baseline; `margins` by key, in units of the metric.
 
     `named`: the metrics were asked for, so that one that cannot be compared is an error; so it is where none can be.
     """
@@ -150,7 +147,7 @@ def assert_no_worse(
     design: DesignName | None = None,
     adjust: str | Iterable[str] | None = None,
 ) -> Comparison:
-    """AssertionError if a system of a run is worse than the one system of a baseline; else the comparison.
+    """Raise AssertionError if a system of a run is worse than the one system of a baseline; else return the comparison.
 
     `run`, `baseline`: runs, or folders that they are saved in. `metrics`: names, by commas or in a list; all of them
     are corrected for together. `margin`: by how much a metric may be worse, one number for all or one by name; the run

@@ -21,7 +21,7 @@ import numpy.typing as npt
 from dialeval.core.arrays import Floats, Ints
 from dialeval.core.batch import Need
 from dialeval.core.columns import RaggedColumn, SharedColumn, TextColumn
-from dialeval.core.errors import DataError, Fault, SettingError
+from dialeval.core.errors import DataError, Problem, SettingError
 from dialeval.core.fold import Estimate, Level
 from dialeval.core.result import Result, Run
 from dialeval.core.rowtable import RowTable
@@ -226,7 +226,7 @@ def _group_by_system(run: Run, ratings: Ratings) -> dict[str, Ints]:
 def _table(result: Result, name: str) -> RowTable:
     if result.rows is None:
         remedy = "score the system again and save the run: runs of this version know their rows"
-        raise DataError(Fault(result.source or name, None, "the run does not say what its rows are", remedy))
+        raise DataError(Problem(result.source or name, None, "the run does not say what its rows are", remedy))
     return result.rows
 
 
@@ -244,7 +244,7 @@ def _match_turns(table: RowTable, ratings: Ratings, places: Ints) -> Ints:
     if "response" not in table.texts:
         remedy = "pass the rated rows themselves: dialeval meta RATINGS --human QUALITY -m METRICS"
         what = "it holds no texts (those of very many rows and of rows in chunks are not saved)"
-        raise DataError(Fault("run", None, what, remedy))
+        raise DataError(Problem("run", None, what, remedy))
     texts = [str(text) for text in table.texts["response"]]
     wanted = [ratings.responses[place] for place in places.tolist()]
     contexts = table.texts.get("context")
@@ -297,8 +297,8 @@ def _dialogue_values(estimate: Estimate, table: RowTable, dialogues: Sequence[In
     return np.array([values.mean() if len(values) else np.nan for values in scored], np.float64)
 
 
-def _describe_mismatch(run: Run, ratings: Ratings) -> Fault:
+def _describe_mismatch(run: Run, ratings: Ratings) -> Problem:
     text = ratings.responses[0]
     rated = f"the first rated response is {text[:_SHOWN]!r} of system {ratings.systems[0]!r}"
     what = f"no rated row is in the run: it has the systems {', '.join(run)}; {rated}"
-    return Fault("ratings", None, what, "rate the responses that were scored, under the same names of systems")
+    return Problem("ratings", None, what, "rate the responses that were scored, under the same names of systems")

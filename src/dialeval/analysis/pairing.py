@@ -7,13 +7,14 @@ is left out of the comparison, and `describe_inputs` gives the reason.
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from difflib import get_close_matches
 from itertools import accumulate
 from pathlib import Path, PurePath
-from typing import Literal, TypeAlias, cast, get_args
+from typing import Any, Literal, TypeAlias, cast, get_args
 
 from dialeval.analysis.alignment import Alignment, Design, DesignName, align, count_different
 from dialeval.analysis.values import metric_of, weigh_dialogues
@@ -22,6 +23,7 @@ from dialeval.core.fold import Estimate
 from dialeval.core.result import RUN_FILE, Result, Run, full_names, load
 from dialeval.core.rowtable import REFERENCE
 from dialeval.metrics.registry import registry
+from dialeval.stats.significance import holm
 
 Runs = Run | Sequence[Run] | Mapping[str, Run]
 
@@ -171,6 +173,16 @@ def choose_panel(known: Mapping[str, Result], keys: Sequence[str], asked: bool) 
     return tuple(panel) if panel and (asked or evidence) else tuple(keys)
 
 
+def adjust_families(rows: Sequence[Any], panel: Sequence[str]) -> list[float]:
+    """Return the p-values of rows adjusted by Holm: those of the panel, and those of all other metrics."""
+    adjusted = [math.nan] * len(rows)
+    for inside in (True, False):
+        family = [at for at, row in enumerate(rows) if (row.key in panel) == inside]
+        for at, p in zip(family, holm([rows[at].p for at in family]), strict=True):
+            adjusted[at] = p
+    return adjusted
+
+
 def load_runs(folders: Sequence[str]) -> dict[str, Run]:
     """Load saved runs, by a short name each; `main` and `main/` are one run."""
     once: dict[Path, str] = {}
@@ -206,14 +218,19 @@ def chosen(
     return first, others
 
 
+def suggest(name: str, known: Iterable[str]) -> str:
+    """Return a hint for a name that is not known: the closest one, or all."""
+    names = list(known)
+    close = get_close_matches(name, names, n=1)
+    return f"did you mean {close[0]!r}?" if close else f"there are {', '.join(names)}"
+
+
 def full_name(systems: Mapping[str, Result], name: str) -> str:
     """Return the system of that name, or the only system of the run of that name."""
     inside = [system for system in systems if system.startswith(f"{name}/")]
     if name in systems or len(inside) == 1:
         return name if name in systems else inside[0]
-    close = get_close_matches(name, systems, n=1)
-    hint = f"did you mean {close[0]!r}?" if close else f"there are {', '.join(systems)}"
-    raise SettingError(f"no system is called {name!r}; {hint}")
+    raise SettingError(f"no system is called {name!r}; {suggest(name, systems)}")
 
 
 def keys_meant(names: Iterable[str], keys: Sequence[str], lacking: str, there: str) -> list[str]:

@@ -36,7 +36,7 @@ from msgspec.structs import replace
 
 from dialeval.analysis.alignment import Alignment, Design, DesignName
 from dialeval.analysis.difference import DEFAULT_ALPHA, paired_values
-from dialeval.analysis.pairing import Runs, Selection, Weight, select
+from dialeval.analysis.pairing import Runs, Selection, Weight, adjust_families, select
 from dialeval.analysis.values import Values, metric_of
 from dialeval.core.arguments import checked
 from dialeval.core.arrays import Floats
@@ -50,7 +50,7 @@ from dialeval.stats.independent import Spread, welch
 from dialeval.stats.intervals import DEFAULT_LEVEL, t_factor, two_sided_p
 from dialeval.stats.resampling import Influence, leaving_out
 from dialeval.stats.sequences import FIRST, Kind, sequence, unpaired_sequence
-from dialeval.stats.significance import ROUNDING, holm
+from dialeval.stats.significance import ROUNDING
 
 
 class Watched(Record, frozen=True):
@@ -74,6 +74,8 @@ class Watched(Record, frozen=True):
 
 class Watch(Shown, Record, frozen=True, kw_only=True, rename={"version": "dialeval", "rows": "differences"}):
     """The result of `dialeval.watch`."""
+
+    document_maker = "dialeval.reports.sequential:watch_document"
 
     version: str = __version__
     baseline: str
@@ -234,6 +236,8 @@ def trend(
     results = [chosen.known[chosen.first], *(each.right for each in chosen.alignments.values())]
     common = chosen.common.values()
     keys = [key for key in next(iter(common)) if all(key in each for each in (*common, *results))]
+    rows = [_find_trend(key, results, chosen, paired, level) for key in keys]
+    adjusted = zip(rows, adjust_families(rows, chosen.panel), strict=True)
     return Trend(
         systems=names,
         design="paired" if paired else "unpaired",
@@ -242,16 +246,8 @@ def trend(
         panel=chosen.panel,
         alpha=alpha,
         level=level,
-        rows=_adjust([_find_trend(key, results, chosen, paired, level) for key in keys], chosen.panel, alpha),
+        rows=[replace(row, adjusted_p=p, significant=p < alpha) for row, p in adjusted],
     )
-
-
-def _adjust(rows: Sequence[MetricTrend], panel: Sequence[str], alpha: float) -> list[MetricTrend]:
-    adjusted: dict[str, float] = {}
-    for inside in (True, False):
-        family = [row for row in rows if (row.key in panel) == inside]
-        adjusted |= dict(zip((row.key for row in family), holm([row.p for row in family]), strict=True))
-    return [replace(row, adjusted_p=adjusted[row.key], significant=adjusted[row.key] < alpha) for row in rows]
 
 
 def _find_trend(key: str, results: Sequence[Result], chosen: Selection, paired: bool, level: float) -> MetricTrend:

@@ -152,11 +152,11 @@ class Slices:
         return [row for each in self.comparisons for row in each.rows]
 
     def of(self, field: str) -> list[Slice]:
-        """The slices of one field, in the order of their values."""
+        """Return the slices of one field, in the order of their values."""
         return [each for each in self.slices if each.field == field]
 
     def worst_first(self, field: str, key: str) -> list[Slice]:
-        """The slices of one field, those first in which some system loses most under a key, or has the worst value."""
+        """Return the slices of one field, those first in which a system loses most under a key, or is worst."""
         return sorted(self.of(field), key=lambda each: self._standing(each, key))
 
     def _standing(self, each: Slice, key: str) -> float:
@@ -194,7 +194,7 @@ class Slices:
 
 
 def _gain(row: Difference) -> float:
-    """The effect size, above zero where the system is better; beyond all others if no dialogue differs otherwise."""
+    """Return the effect size, above zero where the system is better; infinite if all dialogues differ alike."""
     size = abs(row.effect)
     if math.isnan(size):
         size = math.inf if row.difference else 0.0
@@ -294,13 +294,13 @@ def kept_fields(run: Run) -> list[str]:
 
 
 def fields_of(tables: Sequence[RowTable]) -> list[str]:
-    """What rows can be cut by: fields that were kept in all tables, then what is found in every row."""
+    """Return what rows can be cut by: fields that were kept in all tables, then what is found in every row."""
     kept = [name for name in tables[0].fields if all(name in table.fields for table in tables)]
     return [*(name for name in kept if name not in FOUND), *FOUND]
 
 
 def check_fields(tables: Sequence[RowTable], fields: Sequence[str]) -> None:
-    """SettingError where rows cannot be cut by a field."""
+    """Refuse a field that rows cannot be cut by (SettingError)."""
     there = ", ".join(fields_of(tables))
     if not fields:
         raise SettingError(f"no field is named; there are {there}")
@@ -313,7 +313,7 @@ def check_fields(tables: Sequence[RowTable], fields: Sequence[str]) -> None:
 
 
 def parts_of(tables: Mapping[str, RowTable], field: str) -> Parts:
-    """The slices of one field; some may be without a row."""
+    """Return the slices of one field; some may be without a row."""
     if field in FOUND:
         return _by_number({name: _numbers(table, field, len(tables) == 1) for name, table in tables.items()})
     values = {name: list(table.fields[field]) for name, table in tables.items()}
@@ -322,7 +322,7 @@ def parts_of(tables: Mapping[str, RowTable], field: str) -> Parts:
 
 
 def _numbers(table: RowTable, field: str, alone: bool) -> Floats:
-    """A number of each row, NaN where it has none."""
+    """Return a number of each row, NaN where it has none."""
     if field == "turn":
         if table.turns is not None:
             return np.where(table.turns == NO_TURN, np.nan, table.turns.astype(np.float64))
@@ -339,7 +339,7 @@ def _numbers(table: RowTable, field: str, alone: bool) -> Floats:
 
 
 def _lengths(texts: Texts) -> Floats:
-    """The words of the texts of each row; of several the mean."""
+    """Return the words of the texts of each row; of several the mean."""
     column = RaggedColumn.single(texts) if isinstance(texts, TextColumn) else texts
     words = np.concatenate(([0], np.cumsum([len(text.split()) for text in column.values])))
     with np.errstate(invalid="ignore"):  # 0 / 0: a row without a text
@@ -347,7 +347,7 @@ def _lengths(texts: Texts) -> Floats:
 
 
 def _as_numbers(values: Mapping[str, Sequence[Sequence[str]]]) -> dict[str, Floats] | None:
-    """The values of a field as numbers; None where a row has several, or something that is none."""
+    """Return the values of a field as numbers; None where a row has several, or something that is none."""
     if any(len(labels) > 1 for lists in values.values() for labels in lists):
         return None
     try:
@@ -360,7 +360,7 @@ def _as_numbers(values: Mapping[str, Sequence[Sequence[str]]]) -> dict[str, Floa
 
 
 def _by_number(values: Mapping[str, Floats]) -> Parts:
-    """A slice for each number, or for each third of the rows where there are too many."""
+    """Yield a slice for each number, or for each third of the rows where there are too many."""
     known = np.sort(np.concatenate([column[np.isfinite(column)] for column in values.values()]))
     different: Floats = np.unique(known)
     edges = different[1:]
@@ -380,7 +380,7 @@ def _shown(number: float) -> str:
 
 
 def _by_text(values: Mapping[str, Sequence[Sequence[str]]]) -> Parts:
-    """A slice for each text, the most frequent first."""
+    """Yield a slice for each text, the most frequent first."""
     counts = Counter(label for lists in values.values() for labels in lists for label in set(labels))
     ordered = sorted(counts, key=lambda label: (-counts[label], label))
     named = ordered if len(ordered) <= MOST_VALUES else ordered[: MOST_VALUES - 1]

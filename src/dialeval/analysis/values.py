@@ -213,7 +213,7 @@ class Values:
         return np.concatenate(parts)
 
     def _sums(self) -> Floats:
-        """Per cluster the sums of the items of each key, then how many of each are scored."""
+        """Return per cluster the sums of the items of each key, then how many of each are scored."""
         sums = np.zeros((2, len(self.items), self.clusters))
         for number, values in enumerate(self.items.values()):
             sums[:, number] = cluster_sums(values, self.rows.offsets).T

@@ -88,7 +88,7 @@ def together(*options: Decorator) -> Decorator:
 
 
 def grouped(name: str, group: type[Any], *options: Decorator) -> Decorator:
-    """Options that reach the command as one argument, `name`: a dataclass with a field for each of them."""
+    """Combine options into one argument of the command, `name`: a dataclass with a field for each of them."""
 
     def decorate(command: Any) -> Any:
         @wraps(command)
@@ -152,7 +152,7 @@ class Limits:
 
 
 def examples(*commands: str) -> Callable[[AnyCommand], AnyCommand]:
-    """Examples below the help of a command."""
+    """Add examples below the help of a command."""
 
     def decorate(command: AnyCommand) -> AnyCommand:
         lines = "".join(f"  {example}\n" for example in commands)
@@ -163,17 +163,17 @@ def examples(*commands: str) -> Callable[[AnyCommand], AnyCommand]:
 
 
 def choice(flag: str, values: Sequence[str], help_text: str) -> Decorator:
-    """One of some values; the first is the default."""
+    """Return an option with some values; the first is the default."""
     return click.option(flag, type=click.Choice(values), default=values[0], help=help_text)
 
 
 def pairs(flag: str, name: str, metavar: str, help_text: str) -> Decorator:
-    """NAME=VALUE, any number of times."""
+    """Return an option NAME=VALUE that may be repeated."""
     return click.option(flag, name, multiple=True, callback=read_pairs, metavar=metavar, help=help_text)
 
 
 def numbers(flag: str, name: str, help_text: str) -> Decorator:
-    """KEY=NUMBER, any number of times."""
+    """Return an option KEY=NUMBER that may be repeated."""
     return click.option(flag, name, multiple=True, callback=read_numbers, metavar="KEY=VALUE", help=help_text)
 
 
@@ -209,7 +209,7 @@ tokenizer = click.option(
 
 
 def fields_in(what: str) -> Decorator:
-    """Names of fields in files of rows."""
+    """Return the option that names the fields of rows in a file."""
     return pairs("--field", "fields", "OURS=THEIRS", f"Name of a field in {what}.")
 
 

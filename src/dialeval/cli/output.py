@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     from dialeval.analysis.slices import Slices
     from dialeval.core.errors import DialevalError
     from dialeval.core.result import Result, Run
+    from dialeval.reports.comparisons import Verdict
 
 Command = TypeVar("Command", bound=Callable[..., Any])
 
@@ -53,7 +54,7 @@ def say(line: str) -> None:
 
 
 def drop_output(stream: Any) -> None:
-    """Let go of what is still to be printed: Python would try once more at its end, and give a status of its own."""
+    """Drop what is still to be printed: Python would try once more at its end, and give a status of its own."""
     with suppress(OSError, ValueError):
         os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())
 
@@ -63,20 +64,55 @@ def tell(line: str) -> None:
     click.echo(plain_lines(line))
 
 
-def print_run(run: Run, format_: str, transpose: bool = False, by: Sequence[str] = (), compared: bool = True) -> None:
+def compare_systems(run: Run, format_: str | None) -> Verdict | None:
+    """Compare the systems of a run with the first, for a format that shows a verdict; None for others."""
+    if format_ not in ("table", "github"):
+        return None
+    from dialeval.reports.comparisons import judge_run
+
+    return judge_run(run)
+
+
+def deliver_run(
+    run: Run,
+    format_: str,
+    folder: Path | None = None,
+    force: bool = False,
+    *,
+    transpose: bool = False,
+    by: Sequence[str] = (),
+    compared: bool = True,
+    saved: Run | None = None,
+) -> None:
+    """Compare the systems of a run, save it in a folder if there is one, print it, and say what one would type next.
+
+    `saved`: the run to save, where it has more details than the one to print. Others: see `print_run`.
+    """
+    found = compare_systems(run, format_) if compared else None
+    if folder is not None:
+        save_run(saved or run, folder, force, found)
+    print_run(run, format_, transpose, by, compared, found)
+    say_next(run, format_, folder)
+
+
+def print_run(
+    run: Run,
+    format_: str,
+    transpose: bool = False,
+    by: Sequence[str] = (),
+    compared: bool = True,
+    found: Verdict | None = None,
+) -> None:
     """Print a run, what was skipped, and its warnings; before a table of several systems, which one is better.
 
     `by`: fields to cut the rows into slices by, which stand below a table, in JSON, or in the place of the run.
-    `compared`: test the differences between systems.
+    `compared`: test the differences between systems in slices. `found`: the comparison of the systems, for a table.
     """
     from dialeval.reports import tables
     from dialeval.reports.documents import write_as
 
     table: RenderableType = ""
     if format_ == "table":
-        from dialeval.reports.comparisons import judge_run
-
-        found = judge_run(run) if compared else None
         table = tables.table(run, found, transpose=transpose, bars=sys.stdout.isatty())
     if by:
         from dialeval.analysis.slices import slices
@@ -93,10 +129,9 @@ def print_run(run: Run, format_: str, transpose: bool = False, by: Sequence[str]
         show("\n")
         show(write_as(format_, standing))
     if format_ == "table":
-        from dialeval.reports.sections import weak_turns_table
+        from dialeval.reports.sections import extensions
 
-        if weak := weak_turns_table(run):
-            print_tables([("Where dialogues most probably break, worst first", weak)])
+        print_tables(table for make in extensions(run, "table") for table in make(run))
     if format_ == "metrics-txt" and (other := [key for key in run.keys_in_order if key not in tables.METRICS_TXT]):
         say(f"metrics-txt has no column for {', '.join(other)}; choose another format for them")
     print_skipped(run.skipped)
@@ -139,7 +174,7 @@ def print_other_signatures(run: Run) -> None:
 
 
 def check_transposed(format_: str | None, transpose: bool, formats: Sequence[str] = ("table", "md", "latex")) -> None:
-    """UsageError where --transpose goes with a format that has no rows and columns to swap."""
+    """Refuse --transpose with a format that has no rows and columns to swap (UsageError)."""
     if transpose and format_ not in formats:
         raise click.UsageError(f"--transpose is for -f {', '.join(formats)}; others hold a line per system and metric")
 
@@ -223,7 +258,7 @@ def write(path: Path, content: bytes, what: str = "written to") -> None:
 def check_places(
     folder: Path | None, *inputs: Any, files: Iterable[Path | None] = (), sources: Iterable[str] = ()
 ) -> None:
-    """DataError where a run or files that a command will write would replace its inputs; called before any work.
+    """Refuse output paths that would replace inputs (DataError); call it before any work.
 
     `sources`: the files that responses come from, where a run of others must not be replaced.
     """
@@ -238,21 +273,24 @@ def check_places(
 
 
 def json_bytes(document: Any) -> bytes:
-    """JSON as commands print and write it."""
+    """Return JSON as commands print and write it."""
     import orjson
 
     return orjson.dumps(document, option=orjson.OPT_INDENT_2 | orjson.OPT_APPEND_NEWLINE)
 
 
-def save_run(run: Run, folder: Path, force: bool = False) -> None:
+def save_run(run: Run, folder: Path, force: bool = False, found: Verdict | None = None) -> None:
     """Save a run in a folder with the command that made it, and say so; `force`: in the place of any other run.
+
+    `found`: the comparison of its systems, which `dialeval compare` and `dialeval report` use again.
 
     Where it cannot be saved, the command goes on to print it, and ends with the error (`UNSAVED`).
     """
     from dialeval.core.errors import DataError
 
     try:
-        replace(run, details={**run.details, "command": command_line()}).save(folder, force=force)
+        named = replace(run, details={**run.details, "command": command_line()})
+        named.save(folder, force=force, comparison=None if found is None else found.dump())
     except DataError as error:
         UNSAVED.append(error)
     else:
@@ -277,7 +315,7 @@ def say_next(run: Run, format_: str | None, folder: Path | None) -> None:
 
 
 def command_line(short_paths: bool = False) -> str:
-    """The command that is running, as one would type it; `short_paths`: of paths that exist only the last part."""
+    """Return the running command as one would type it; `short_paths`: of paths that exist only the last part."""
     words = sys.argv[1:]
     if short_paths:
         words = [os.path.basename(word.rstrip("/")) if "/" in word and os.path.exists(word) else word for word in words]  # noqa: PTH110, PTH119
@@ -298,14 +336,18 @@ def print_gates(
     subject: Run | Comparison,
     results: Mapping[str, Result],
     output: Path | None = None,
+    sentences: Sequence[str] = (),
 ) -> None:
-    """Print gates in one of `options.GATE_FORMATS`, as test results or as Markdown with a run or comparison."""
+    """Print gates in one of `options.GATE_FORMATS`, as test results or as Markdown with a run or comparison.
+
+    `sentences`: the verdict on a run.
+    """
     from dialeval.reports.comparisons import to_github, to_junit
 
     if format_ == "junit" and not gates:
         flags = "--fail-under, --fail-over, or --no-worse-than of `dialeval compare`"
         raise click.UsageError(f"-f junit prints gates, and none is set: {flags}")
-    show(to_junit(gates, results) if format_ == "junit" else to_github(gates, subject, results), output)
+    show(to_junit(gates, results) if format_ == "junit" else to_github(gates, subject, results, sentences), output)
 
 
 def printing_all_faults(command: Command) -> Command:

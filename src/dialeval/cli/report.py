@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -14,40 +12,10 @@ from dialeval.cli import output as printed
 from dialeval.cli.output import check_places, command_line, say
 
 if TYPE_CHECKING:
-    from dialeval.core.result import Run
     from dialeval.reports.drawings import PlotFormat
 
 PLOT_FORMATS = ("svg", "png", "pdf")
 """As in `reports.plots`, which is not imported to print help."""
-
-
-@dataclass(frozen=True)
-class Opinions:
-    """What people said, as --human, --sample, --judge, --quality and --pairs name it."""
-
-    human: tuple[str, ...]
-    sample: str | None
-    judge: str
-    quality: str
-    pairs: tuple[str, ...]
-
-    def found(self, runs: Sequence[Run]) -> dict[str, Any]:
-        """What the report shows of it."""
-        from dialeval.analysis.agreement import agreement
-        from dialeval.human.estimate import estimate
-        from dialeval.human.rank import rank
-
-        shown: dict[str, Any] = {"ranking": rank(list(self.pairs))} if self.pairs else {}
-        if not self.human:
-            if self.sample is not None or self.judge:
-                raise click.UsageError("--sample and --judge are those of --human; name the ratings")
-            return shown
-        if len(runs) > 1:
-            raise click.UsageError("--human is about one run; give one")
-        ratings = list(self.human)
-        people = estimate(runs[0], ratings, by=self.judge, sample=self.sample, quality=self.quality)
-        agreed = agreement(runs[0], ratings, quality=self.quality, sample=self.sample)
-        return {**shown, "people": people, "agreement": agreed}
 
 
 @options.examples(
@@ -66,17 +34,11 @@ class Opinions:
 @click.option("--plots-dir", type=options.FOLDER, help="Folder for --plots.  [default: beside the report]")
 @options.compared
 @options.by
-@options.grouped(
-    "opinions",
-    Opinions,
-    click.option("--human", multiple=True, type=click.Path(), help="Ratings: also show what people say of the run."),
-    click.option("--sample", type=click.Path(), help="The folder that the rows of --human were drawn into."),
-    click.option(
-        "--judge", metavar="KEYS", default="", help="The judge of the estimate, as in `dialeval estimate --by`."
-    ),
-    click.option("--quality", default="overall", help="Which of the scores of --human counts."),
-    click.option("--pairs", multiple=True, type=click.Path(), help="Compared responses: also show the ranking."),
-)
+@click.option("--human", multiple=True, type=click.Path(), help="Ratings: also show what people say of the run.")
+@click.option("--sample", type=click.Path(), help="The folder that the rows of --human were drawn into.")
+@click.option("--judge", metavar="KEYS", default="", help="The judge of the estimate, as in `dialeval estimate --by`.")
+@click.option("--quality", default="overall", help="Which of the scores of --human counts.")
+@click.option("--pairs", multiple=True, type=click.Path(), help="Compared responses: also show the ranking.")
 @options.open_page
 def report(
     runs: tuple[str, ...],
@@ -85,7 +47,11 @@ def report(
     plots_dir: Path | None,
     opened: bool,
     by: list[str],
-    opinions: Opinions,
+    human: tuple[str, ...],
+    sample: str | None,
+    judge: str,
+    quality: str,
+    pairs: tuple[str, ...],
     **page: Any,
 ) -> None:
     """Show saved RUNS (folders that `dialeval score -o` wrote) in one HTML file that needs no network.
@@ -94,21 +60,36 @@ def report(
     """
     from time import strftime
 
+    from dialeval.analysis.agreement import agreement
+    from dialeval.analysis.comparison import load_comparison
     from dialeval.core.result import files_of, load
+    from dialeval.human.estimate import estimate
+    from dialeval.human.rank import rank
+    from dialeval.reports.comparisons import MOST_TESTS
     from dialeval.reports.drawings import write_plots
     from dialeval.reports.html import report as write_report
     from dialeval.reports.html import together
 
     if plots_dir is not None and plots is None:
         raise click.UsageError("--plots-dir is for --plots: say png, svg or pdf")
-    check_places(None, files_of(*runs), opinions.human, opinions.pairs, opinions.sample, files=(output,))
+    check_places(None, files_of(*runs), human, pairs, sample, files=(output,))
     _refuse_foreign(output)
     loaded = [load(run) for run in runs]
-    page |= opinions.found(loaded)
+    if pairs:
+        page["ranking"] = rank(list(pairs))
+    if human and len(runs) > 1:
+        raise click.UsageError("--human is about one run; give one")
+    if human:
+        page["people"] = estimate(loaded[0], list(human), by=judge, sample=sample, quality=quality)
+        page["agreement"] = agreement(loaded[0], list(human), quality=quality, sample=sample)
+    elif sample is not None or judge:
+        raise click.UsageError("--sample and --judge are those of --human; name the ratings")
     if plots is not None:
         folder = plots_dir or output.with_name(f"{output.stem}-plots")
         written = write_plots(together(loaded), folder, plots)
         say(f"{len(written)} {'plot' if len(written) == 1 else 'plots'} in {folder}")
+    if page["compared"] and len(runs) == 1:
+        page["compared"] = load_comparison(runs[0], loaded[0], most_tests=MOST_TESTS) or True
     path = write_report(loaded, output, command_line(), date=strftime("%Y-%m-%d"), by=by or None, **page).resolve()
     printed.show(f"{path}\n")
     if opened:
@@ -116,7 +97,7 @@ def report(
 
 
 def _refuse_foreign(output: Path) -> None:
-    """DataError where a file that is no page of dialeval would be overwritten."""
+    """Refuse to overwrite a file that is no page of dialeval (DataError)."""
     from dialeval.core.errors import DataError, Problem
     from dialeval.core.files import is_device
     from dialeval.reports.html import MARK
@@ -126,8 +107,5 @@ def _refuse_foreign(output: Path) -> None:
     with output.open("rb") as file:
         start = file.read(1 << 16)
     if start and MARK.encode() not in start:
-        what, remedy = (
-            "would be overwritten, but dialeval did not write it",
-            "name another file, or move it away",
-        )
+        what, remedy = "would be overwritten, but dialeval did not write it", "name another file, or move it away"
         raise DataError(Problem(str(output), None, what, remedy))

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
@@ -15,6 +14,7 @@ from dialeval.cli.output import (
     check_places,
     check_transposed,
     command_line,
+    compare_systems,
     exit_status,
     print_gates,
     print_run,
@@ -31,24 +31,6 @@ if TYPE_CHECKING:
 
 _FILES = ("responses", "contexts", "train", "vocabulary", "embeddings")
 """The arguments that name files to read."""
-
-
-@dataclass(frozen=True)
-class Scaling:
-    """The options for more rows than fit into memory, or more work than one process does."""
-
-    threads: int | None
-    shards: bool
-    jobs: int | None
-    engine: str | None
-    address: str | None
-    gpus_per_task: float
-    resume: Path | None
-    items: bool
-
-    def __post_init__(self) -> None:
-        if self.engine != "ray" and (self.address or self.gpus_per_task):
-            raise click.UsageError("--address and --gpus-per-task go with --engine ray")
 
 
 @options.examples(
@@ -85,24 +67,20 @@ class Scaling:
 @options.transpose
 @options.limits
 @options.intervals
-@options.grouped(
-    "scaling",
-    Scaling,
-    options.threads,
-    click.option("--shards", is_flag=True, help="The files of a directory are the parts of one system."),
-    click.option("--jobs", type=click.IntRange(min=1), help="Read in chunks, in this many processes."),
-    click.option("--engine", type=click.Choice(["local", "ray"]), help="Where to work.  [default: local]"),
-    click.option("--address", help="An existing Ray cluster, such as auto or ray://host:10001."),
-    click.option(
-        "--gpus-per-task",
-        type=click.FloatRange(min=0),
-        default=0.0,
-        show_default=False,
-        help="Share of a GPU for a learned metric's worker (Ray).",
-    ),
-    click.option("--resume", type=options.FOLDER, help="Keep finished chunks here; go on from them."),
-    click.option("--items/--no-items", default=True, help="With -o: save one value per response."),
+@options.threads
+@click.option("--shards", is_flag=True, help="The files of a directory are the parts of one system.")
+@click.option("--jobs", type=click.IntRange(min=1), help="Read in chunks, in this many processes.")
+@click.option("--engine", type=click.Choice(["local", "ray"]), help="Where to work.  [default: local]")
+@click.option("--address", help="An existing Ray cluster, such as auto or ray://host:10001.")
+@click.option(
+    "--gpus-per-task",
+    type=click.FloatRange(min=0),
+    default=0.0,
+    show_default=False,
+    help="Share of a GPU for a learned metric's worker (Ray).",
 )
+@click.option("--resume", type=options.FOLDER, help="Keep finished chunks here; go on from them.")
+@click.option("--items/--no-items", default=True, help="With -o: save one value per response.")
 @options.compared
 @click.option(
     "--progress",
@@ -144,12 +122,15 @@ def score(
     settings: dict[str, dict[str, object]] = {} if bleu_smoothing is None else {"bleu": {"smooth": bleu_smoothing}}
     with metered(progress) as meter:
         given |= {"references": _references(references), "settings": settings, "output": output, "force": force}
-        run = _evaluated(meter=meter, format_=format_, by=by, **given)
+        run, is_saved = _evaluate(meter=meter, format_=format_, by=by, **given)
+    found = compare_systems(run, format_) if compared or format_ == "github" else None
+    if output is not None and not is_saved:
+        save_run(run, output, force, found)
     if format_ in options.GATE_FORMATS:
         gates = list(limits.gates(run))
-        print_gates(format_, gates, run, run)
+        print_gates(format_, gates, run, run, sentences=() if found is None else found.sentences)
         return exit_status(gates)
-    print_run(run, format_, transpose, by, compared)
+    print_run(run, format_, transpose, by, compared, found)
     say_next(run, format_, output)
     return exit_status(limits.gates(run))
 
@@ -160,9 +141,8 @@ def _references(paths: tuple[str, ...]) -> str | dict[str, str] | None:
     return {f"reference {number}": path for number, path in enumerate(paths, 1)}
 
 
-def _evaluated(
+def _evaluate(
     *,
-    scaling: Scaling,
     anchors: bool,
     intervals: options.Intervals,
     output: Path | None,
@@ -171,24 +151,28 @@ def _evaluated(
     format_: str,
     judge: str | None,
     by: list[str],
+    jobs: int | None,
+    engine: str | None,
+    address: str | None,
+    gpus_per_task: float,
     **inputs: Any,
-) -> Run:
-    """Evaluate as the options ask, and save the run in `output`."""
+) -> tuple[Run, bool]:
+    """Evaluate as the options ask; return the run, and whether it was saved in `output` while rows were read."""
     from dialeval.analysis.slices import FOUND
     from dialeval.core.errors import UnsavedRunError
     from dialeval.engine.evaluate import Inputs, evaluate
     from dialeval.engine.folding import Options
 
+    if engine != "ray" and (address or gpus_per_task):
+        raise click.UsageError("--address and --gpus-per-task go with --engine ray")
     # The table of dialog-eval has its metrics and its confidence, unless others are asked for.
     as_there = format_ == "metrics-txt" and intervals.method is None
     if format_ == "metrics-txt":
         inputs["metrics"] = inputs["metrics"] or "dialog-eval"
     needs_all_rows = anchors or bool(by) or intervals.resampled
-    rows = Inputs(inputs["responses"], inputs["references"], inputs["contexts"], shards=scaling.shards)
-    engine = _engine(scaling)
-    asked = Options(
-        engine=engine if scaling.jobs or scaling.engine else None, items=scaling.items, resume=scaling.resume
-    )
+    rows = Inputs(inputs["responses"], inputs["references"], inputs["contexts"], shards=inputs["shards"])
+    workers = _make_engine(engine, jobs, address, gpus_per_task, inputs["threads"])
+    asked = Options(engine=workers if jobs or engine else None, items=inputs["items"], resume=inputs["resume"])
     chunked = rows.are_chunked(asked, large_too=not needs_all_rows)
     if chunked and needs_all_rows:
         resampling = "--intervals percentile or bca"
@@ -197,53 +181,44 @@ def _evaluated(
         run = evaluate(
             **inputs,
             intervals="rows" if as_there else intervals.kind,
-            judge=_judge(scaling, judge),
+            judge=_make_judge(judge) if gpus_per_task else judge,
             anchors=anchors,
             keep=[field for field in by if field not in FOUND],
-            shards=scaling.shards,
-            engine=engine if chunked else None,
-            threads=scaling.threads,
+            engine=workers if chunked else None,
             output=output if chunked else None,
             force=force,
-            items=scaling.items,
-            resume=scaling.resume,
             details={"command": command_line()} if chunked else None,
             progress=meter.run,
         )
     except UnsavedRunError as error:
         UNSAVED.append(error)
-        return cast("Run", error.run)
-    run = intervals.added_to(run, inputs["confidence"])
+        return cast("Run", error.run), True
     if output is not None and chunked:
         say_saved(output)
-    elif output is not None:
-        save_run(run, output, force)
-    return run
+    return intervals.added_to(run, inputs["confidence"]), chunked
 
 
-def _judge(scaling: Scaling, folder: str | None) -> Any:
-    """Return the judge for adem; on a GPU where its workers have one."""
-    if not scaling.gpus_per_task:
-        return folder
+def _make_judge(folder: str | None) -> Any:
+    """Return the judge for adem on a GPU, where its workers have one."""
     from dialeval.judges.adem import Judge
     from dialeval.judges.judge import is_dialogue_judge
 
-    if folder is not None and is_dialogue_judge(folder):
-        return folder
-    return Judge(folder, device="cuda")
+    return folder if folder is not None and is_dialogue_judge(folder) else Judge(folder, device="cuda")
 
 
-def _engine(scaling: Scaling) -> Engine:
-    if scaling.engine == "ray":
-        if scaling.jobs:
+def _make_engine(
+    engine: str | None, jobs: int | None, address: str | None, gpus_per_task: float, threads: int | None
+) -> Engine:
+    if engine == "ray":
+        if jobs:
             raise click.UsageError("--jobs is for this machine; a Ray cluster uses the cores it has")
         from dialeval.engine.cluster import Cluster
 
-        return Cluster(scaling.address, scaling.gpus_per_task)
-    if scaling.jobs and scaling.jobs > 1:
+        return Cluster(address, gpus_per_task)
+    if jobs and jobs > 1:
         from dialeval.engine.processes import Processes
 
-        return Processes(scaling.jobs)
+        return Processes(jobs)
     from dialeval.engine.worker import Threads
 
-    return Threads(scaling.threads or os.cpu_count() or 1)
+    return Threads(threads or os.cpu_count() or 1)

@@ -12,7 +12,7 @@ from hashlib import sha256
 from importlib import import_module
 from itertools import islice
 from math import isfinite, nan
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from dialeval.core.rowtable import RowTable
 
 
-HOME = "dialeval.reports.notebook"
+HOME = "dialeval.reports.html"
 """The module that has `html` and `plot`; it is imported when something is shown."""
 
 MOST_NAMED = 3
@@ -41,7 +41,10 @@ def maker() -> Any:
 
 
 class Shown:
-    """What shows itself in a notebook."""
+    """A result that a notebook shows."""
+
+    document_maker: ClassVar[str] = ""
+    """The function that describes the result as a `Document`, as module:function."""
 
     def _repr_html_(self) -> str:
         shown: str = maker().html(self)

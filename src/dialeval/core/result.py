@@ -3,8 +3,9 @@
 `Run` maps systems to `Result`; `Result` maps keys such as `distinct-2` to `Estimate`. A run is saved as files in a
 folder: `run.json` (every estimate, signature, skipped metric and warning; what `-f json` prints), `items.parquet` (one
 row per turn or dialogue of each system, one column per key), `rows.parquet` (what those rows are: dialogue, turn,
-texts) and `contributions.parquet` (what each row adds to corpus values, for resampling). A streamed run has files of
-consecutive rows in place of the second and third (`items-00000.parquet` and so on), which `run.json` lists in order.
+texts), `contributions.parquet` (what each row adds to corpus values, for resampling) and, if systems were compared,
+`comparison.json`. A streamed run has files of consecutive rows in place of the second and third (`items-00000.parquet`
+and so on), which `run.json` lists in order.
 Loading gives an equal run back, however its rows were split.
 
 `run.json` holds the digests of the other files, so that files of two different runs are not taken for one, and a digest
@@ -65,12 +66,13 @@ T = TypeVar("T")
 
 RUN_FILE = "run.json"
 _TABLES = ("items", "rows", "contributions")
-_FILES = (RUN_FILE, *(f"{what}.parquet" for what in _TABLES))
+_COMPARISON = "comparison"
+_FILES = (RUN_FILE, *(f"{what}.parquet" for what in _TABLES), f"{_COMPARISON}.json")
 _PART = re.compile(r"(items|rows)-[0-9]{5,9}\.parquet")
 TRAINED_ON = "trained_on"
 """The detail of a run that says, by the digest of a judge, which rated rows it learned from (`ratings.row_digests`)."""
 _COMMAND = "command"
-_OWN_FIELDS = frozenset({"dialeval", "systems", "warnings", "format", "digest", *_TABLES})
+_OWN_FIELDS = frozenset({"dialeval", "systems", "warnings", "format", "digest", _COMPARISON, *_TABLES})
 _REMEDY = "pass the folder of a run that Run.save or `dialeval score -o` wrote, or save it again"
 _DATA = ("reference", "context")
 """Fields of signatures that hold digests of the data."""
@@ -174,6 +176,10 @@ class Run(Mapping[str, Result], Tabular, Shown):
         """Plot one metric: means, intervals and the distribution of the items; a notebook shows it."""
         return maker().plot(self, key)
 
+    def with_report_details(self) -> Run:
+        """Return the run with the details that a report shows; a suite's own class of runs makes them here."""
+        return self
+
     @property
     def skipped(self) -> dict[str, str]:
         """The metrics that some system lacks, each with its reason."""
@@ -209,12 +215,14 @@ class Run(Mapping[str, Result], Tabular, Shown):
         parts: Iterable[tuple[ItemPart, Mapping[str, str]]] | None = None,
         *,
         force: bool = False,
+        comparison: bytes | None = None,
     ) -> Path:
         """Write the run into a folder (made if it is not there) and return the folder.
 
         A run of the same inputs that was saved there before is replaced, and with `force` any run; it stays if this one
         cannot be saved. `parts`: files with the items of a streamed run, which are not in its estimates, and with what
-        its rows are, in order; each with the names of its systems in this run.
+        its rows are, in order; each with the names of its systems in this run. `comparison`: the document of a
+        comparison of the systems, for `read_comparison`.
         """
         folder = Path(folder)
         check_folder(folder, tuple(result.source for result in self.values()))
@@ -232,6 +240,9 @@ class Run(Mapping[str, Result], Tabular, Shown):
                 if each:
                     name = f"{what}.parquet"
                     saved[what] = [{"file": name, "sha256": files.add(name, partial(write_tables, each))}]
+            if comparison is not None:
+                name = f"{_COMPARISON}.json"
+                saved[_COMPARISON] = [{"file": name, "sha256": files.add_bytes(name, comparison)}]
             for part, names in parts or ():
                 before = saved.setdefault(part.kind, [])
                 name = f"{part.kind}-{len(before):05}.parquet"
@@ -333,7 +344,7 @@ def _own_files(folder: Path) -> set[str]:
     saved = _saved_run(folder)
     if saved is None:
         return set()
-    named = {each.file for each in (*saved.items, *saved.rows, *saved.contributions)}
+    named = {each.file for each in (*saved.items, *saved.rows, *saved.contributions, *saved.comparison)}
     return {RUN_FILE, *(name for name in named if name in _FILES or _PART.fullmatch(name))}
 
 
@@ -346,6 +357,26 @@ def load(path: str | os.PathLike[str]) -> Run:
     path = Path(path)
     file = path / RUN_FILE if path.is_dir() else path
     return reading_together(file, lambda: _read_run(file))
+
+
+def read_comparison(path: str | os.PathLike[str]) -> Any:
+    """Read the comparison that was saved with a run, as plain data; None where there is none.
+
+    Raises:
+        DataError: It does not belong to the run.
+    """
+    path = Path(path)
+    file = path / RUN_FILE if path.is_dir() else path
+
+    def read() -> Any:
+        for entry in validation.read_json(file, SavedRun, _REMEDY).comparison:
+            place = place_of(file.with_name(entry.file), entry.sha256)
+            validation.check_size(place, _REMEDY)
+            content = validation.read_bytes(place, _REMEDY, entry.sha256, file.name)
+            return validation.parse_json(content, str(place), _REMEDY)
+        return None
+
+    return reading_together(file, read)
 
 
 def _read_run(file: Path) -> Run:

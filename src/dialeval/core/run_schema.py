@@ -217,6 +217,7 @@ class SavedRun(Struct):
     """Files of consecutive rows, in order."""
     rows: list[SavedFile] = []
     contributions: list[SavedFile] = []
+    comparison: Annotated[list[SavedFile], Meta(max_length=1)] = []
     command: str = ""
     anchors: Anchors | UnsetType = UNSET
     breakdown: dict[str, list[dict[str, Any]]] = {}

@@ -108,10 +108,15 @@ def read_bytes(path: str | os.PathLike[str], remedy: str, sha256: str | None = N
     return content
 
 
-def read_json(path: str | os.PathLike[str], kind: type[T], remedy: str) -> T:
-    """Read a JSON document and convert it to a type."""
+def check_size(path: str | os.PathLike[str], remedy: str) -> None:
+    """Refuse a document that is too large to be parsed."""
     if size_of(path, remedy) > LARGEST_DOCUMENT:
         raise DataError(Problem(str(path), None, f"has more than {LARGEST_DOCUMENT:,} bytes", remedy))
+
+
+def read_json(path: str | os.PathLike[str], kind: type[T], remedy: str) -> T:
+    """Read a JSON document and convert it to a type."""
+    check_size(path, remedy)
     return fitting(parse_json(read_bytes(path, remedy), str(path), remedy), kind, str(path), remedy)
 
 
@@ -136,12 +141,12 @@ def parse_toml(content: bytes, where: str, remedy: str) -> dict[str, Any]:
     return document
 
 
-def fitting(document: Any, kind: type[T], where: str, remedy: str) -> T:
-    """Convert plain data to a type that msgspec knows."""
+def fitting(document: Any, kind: type[T], where: str, remedy: str, strict: bool = True) -> T:
+    """Convert plain data to a type that msgspec knows; unless `strict`, texts such as "nan" are numbers."""
     import msgspec  # slow to import, and most processes read no such document
 
     try:
-        return msgspec.convert(document, kind)
+        return msgspec.convert(document, kind, strict=strict)
     except msgspec.ValidationError as error:
         raise DataError(Problem(where, None, in_words(str(error)), remedy)) from None
 

@@ -78,7 +78,7 @@ def evaluate_with_anchors(systems: Sequence[Rows], planner: Planner, resources: 
 
 
 def make_anchors(systems: Sequence[Rows], train: TextColumn | None) -> Anchors:
-    """Floors and ceilings over the rows of the first system."""
+    """Return floors and ceilings over the rows of the first system."""
     first = systems[0]
     if Need.RESPONSE not in first.columns:
         raise SettingError("anchors are for single responses; leave them out for hypotheses")
@@ -107,7 +107,7 @@ def make_anchors(systems: Sequence[Rows], train: TextColumn | None) -> Anchors:
 
 
 def _differ(one: Rows, other: Rows) -> bool:
-    """Whether two systems were compared with different references."""
+    """Return whether two systems were compared with different references."""
     mine, theirs = (rows.columns.get(Need.REFERENCE) for rows in (one, other))
     if mine is theirs or mine is None or theirs is None:
         return mine is not theirs
@@ -119,7 +119,7 @@ def _with_responses(rows: Rows, name: str, responses: TextColumn) -> Rows:
 
 
 def _repeated(text: str, rows: int) -> TextColumn:
-    """The same bytes in every row."""
+    """Return the same bytes in every row."""
     data = np.frombuffer(text.encode(), np.uint8)
     return TextColumn(data, np.zeros(rows, np.int64), np.full(rows, len(data), np.int64))
 
@@ -136,13 +136,13 @@ def _gold(rows: Rows, references: RaggedColumn) -> Rows:
 
 
 def _shuffled(gold: Rows) -> Rows | None:
-    """Gold replies of other dialogues; None where one dialogue has too many rows."""
+    """Return gold replies of other dialogues; None where one dialogue has too many rows."""
     order = derangement(gold.dialogue_offsets(), SEED)
     return None if order is None else _with_responses(gold, SHUFFLED, gold.responses.take(order))
 
 
 def derangement(offsets: Ints, seed: int) -> Ints | None:
-    """For each row another one, each once, never of the same dialogue; None where there is no such order.
+    """Return for each row another one, each once, never of the same dialogue; None where there is no such order.
 
     Dialogues are lined up in random order, and every row takes the one that stands far enough along for the largest
     dialogue to be passed.
@@ -162,7 +162,7 @@ def derangement(offsets: Ints, seed: int) -> Ints | None:
 
 
 def with_standing(run: Run, anchors: Anchors, metrics: Mapping[str, Metric[Any]]) -> Run:
-    """The run with how each system stands between floor and ceiling, and a warning where a floor is above one."""
+    """Return the run with the position of each system between floor and ceiling; warn of floors above a system."""
     names = [rows.system for rows in anchors.systems]
     real = [name for name in run if name not in names]
     floors = {key: [name for name in names if _is_floor(name, metric)] for key, metric in metrics.items()}

@@ -32,15 +32,16 @@ from dialeval.engine.resources import Resources, resource_warnings
 from dialeval.engine.stores import ItemStore, Journal, MemoryItems, PartItems
 from dialeval.engine.worker import (
     ChunkResult,
+    Context,
     Engine,
     FactValues,
     Job,
-    Opened,
     Stage,
     StateSums,
     System,
     SystemState,
     Threads,
+    open_context,
 )
 from dialeval.io.chunks import Chunk, cut_sources, row_blocks
 from dialeval.io.fields import FieldNames
@@ -183,11 +184,11 @@ def run_sources(
     names: FieldNames | None = None,
     warnings: Sequence[str] = (),
     details: Mapping[str, Any] | None = None,
-    opened: Opened | None = None,
+    context: Context | None = None,
 ) -> Evaluation:
     """Plan, fold and finish: what every evaluation ends in.
 
-    `opened`: a vocabulary and the resources over it, where they are open already.
+    `context`: a vocabulary and the resources over it, where they are open already.
     """
     resources, options, names = resources or Resources(ready={}), options or Options(), names or FieldNames()
     if options.batch_rows < 1 or (options.threads is not None and options.threads < 1):
@@ -198,9 +199,9 @@ def run_sources(
     if not engine.in_process:
         resources.require_paths()
     with collect_warnings() as notes:
-        opened = opened or open_over_no_words(resources)
-    ready, columns = frozenset(opened[1]), [source.columns for source in sources]
-    given = (columns, resources, names, options.batch_rows, opened, engine.in_process)
+        context = context or open_context(resources)
+    ready, columns = frozenset(context.resources), [source.columns for source in sources]
+    given = (columns, resources, names, options.batch_rows, context, engine.in_process)
     job, versions = make_job(planner, *given), Versions.of(sources)
     with versions.behind_errors():
         chunks = cut_sources(sources, job.batch_rows, options.chunk_bytes)
@@ -221,8 +222,8 @@ def run_sources(
         systems = _finish_systems(planner, job, sources, totals, store, ready)
         results = {name: system.result(intervals) for name, system in systems.items()}
         notes |= {line: None for total in totals.values() for line in total.notes}
-        found = (*resource_warnings(opened[1]), *notes, *_find_warnings(systems, chunks))
-        run = Run(results, __version__, (*warnings, *found), {**(details or {}), **_trained_on(job, opened[1])})
+        found = (*resource_warnings(context.resources), *notes, *_find_warnings(systems, chunks))
+        run = Run(results, __version__, (*warnings, *found), {**(details or {}), **_trained_on(job, context.resources)})
         if options.output is not None and not in_memory:
             parts = _item_parts(systems, chunks, store) if options.items else None
             try:
@@ -230,12 +231,6 @@ def run_sources(
             except DataError as error:
                 raise UnsavedRunError(error.faults, run) from error
     return Evaluation(run, systems)
-
-
-def open_over_no_words(resources: Resources) -> Opened:
-    """Open the resources over a vocabulary without words."""
-    vocabulary = Vocabulary()
-    return vocabulary, resources.opened(vocabulary)
 
 
 def signed(metric: Metric[Any]) -> list[Need]:
@@ -249,18 +244,18 @@ def make_job(
     resources: Resources,
     names: FieldNames,
     batch_rows: int,
-    opened: Opened,
+    context: Context,
     in_process: bool = True,
 ) -> Job:
     """Make the job of a planner for sources with such columns."""
-    ready = opened[1]
+    ready = context.resources
     plans = [planner(number, own | frozenset(ready)) for number, own in enumerate(columns)]
     metrics = [metric for plan in plans for metric in plan.folded]
     rows = min(batch_rows, COSTLY_ROWS) if any(metric.costly for metric in metrics) else batch_rows
     used = dict.fromkeys(need for metric in metrics for need in signed(metric) if need in ready)
     resources = replace(resources, digests={need: ready[need].digest for need in used})
     plans = [with_checks(plan) for plan in plans]
-    return Job(tuple(plans), tuple(columns), resources, names, rows, opened=opened if in_process else None)
+    return Job(tuple(plans), tuple(columns), resources, names, rows, context=context if in_process else None)
 
 
 def _trained_on(job: Job, opened: Mapping[Need, Any]) -> dict[str, dict[str, list[str]]]:

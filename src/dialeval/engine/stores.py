@@ -22,11 +22,14 @@ from __future__ import annotations
 import hashlib
 import os
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast, get_args
+
+import msgspec
+from msgspec import Struct
 
 from dialeval.core import validation
 from dialeval.core.arrays import Floats, release, unscored
@@ -163,9 +166,12 @@ class Journal(ItemStore):
         """Open the journal of a run, new or resumed; SettingError if the folder belongs to another run or is in use."""
         import orjson
 
-        path, manifest = Path(folder), _manifest(job, sources, chunks)
-        _make(path)
+        path, manifest = Path(folder), msgspec.to_builtins(_make_manifest(job, sources, chunks))
         file = path / MANIFEST
+        try:
+            path.mkdir(parents=True, exist_ok=True)
+        except OSError as error:
+            raise SettingError(f"{path} cannot be made ({error.strerror}); give --resume a folder") from None
         _refuse_strangers(path, file)
         with _locked(path), workplace(path) as place:
             if file.exists():
@@ -251,32 +257,39 @@ def _check_states(states: Any, job: Job, stage: Stage) -> None:
             check_like((need, fingerprint), ("", Fingerprint()))
 
 
-def _manifest(job: Job, sources: Sequence[Source], chunks: Sequence[Chunk]) -> dict[str, Any]:
-    """Return what identifies a run: two runs with the same manifest do the same."""
+class JournalManifest(Struct):
+    """`manifest.json` in the folder of `--resume`: two runs with the same manifest do the same."""
+
+    dialeval: str
+    metrics: dict[str, str]
+    resources: dict[str, str]
+    fields: dict[str, Any]
+    systems: dict[str, str | None]
+    inputs: dict[str, dict[str, Any]]
+    chunks: list[list[str]]
+
+
+def _make_manifest(job: Job, sources: Sequence[Source], chunks: Sequence[Chunk]) -> JournalManifest:
     shards = [shard for source in sources for shard in source.shards]
     beside = [file for shard in shards for _, files in shard.beside for file in files]
     metrics = [metric for plan in job.plans for metric in plan.folded]
     parts = [chunk for chunk in chunks if isinstance(chunk, FileChunk)]
-    return {
-        "dialeval": __version__,
-        "metrics": {str(metric): str(metric.signature()) for metric in metrics},
-        "resources": {need.value: digest for need, digest in job.resources.digests.items()},
-        "fields": asdict(job.names),
-        "systems": {str(number): source.system for number, source in enumerate(sources)},
-        "inputs": stamps([*(shard.path for shard in shards), *beside]),
-        "chunks": [[str(chunk), *(str(span) for _, spans in chunk.beside for span in spans)] for chunk in parts],
-    }
+    return JournalManifest(
+        __version__,
+        {str(metric): str(metric.signature()) for metric in metrics},
+        {need.value: digest for need, digest in job.resources.digests.items()},
+        asdict(job.names),
+        {str(number): source.system for number, source in enumerate(sources)},
+        {path: stamp(path) for path in [*(shard.path for shard in shards), *beside]},
+        [[str(chunk), *(str(span) for _, spans in chunk.beside for span in spans)] for chunk in parts],
+    )
 
 
-def stamps(paths: Iterable[str]) -> dict[str, dict[str, Any]]:
+def stamp(path: str) -> dict[str, Any]:
     """Return what distinguishes two contents of a file without reading all of it."""
-    return {path: _stamp(path) for path in paths}
-
-
-def _stamp(path: str) -> dict[str, Any]:
     size = size_of(path)
-    stamp = {"bytes": size, "changed": changed_at(path), "sample": _sample(path)}
-    return stamp if size < _SAMPLES * _SAMPLE_BYTES else {**stamp, "touched": touched_at(path)}
+    known = {"bytes": size, "changed": changed_at(path), "sample": _sample(path)}
+    return known if size < _SAMPLES * _SAMPLE_BYTES else {**known, "touched": touched_at(path)}
 
 
 def _sample(path: str) -> str:
@@ -291,13 +304,6 @@ def _sample(path: str) -> str:
             stream.seek(start)
             sha.update(stream.read(_SAMPLE_BYTES))
     return sha.hexdigest()
-
-
-def _make(folder: Path) -> None:
-    try:
-        folder.mkdir(parents=True, exist_ok=True)
-    except OSError as error:
-        raise SettingError(f"{folder} cannot be made ({error.strerror}); give --resume a folder") from None
 
 
 def _read_manifest(file: Path) -> dict[str, Any]:
@@ -319,17 +325,13 @@ def _differences(before: Any, now: Any, where: str = "") -> Iterator[str]:
         for key in dict.fromkeys([*before, *now]):
             place = f"{where} of {key}" if where else key
             if key not in now:
-                yield f"{place} was {_shown(before[key])} and is gone"
+                yield f"{place} was {before[key]!r:.80} and is gone"
             elif key not in before:
                 yield f"{place} is new"
             else:
                 yield from _differences(before[key], now[key], place)
     elif before != now:
-        yield f"{where} was {_shown(before)} and is {_shown(now)}"
-
-
-def _shown(value: Any) -> str:
-    return f"{value!r:.80}"
+        yield f"{where} was {before!r:.80} and is {now!r:.80}"
 
 
 def _refuse_strangers(folder: Path, manifest: Path) -> None:

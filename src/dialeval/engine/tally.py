@@ -23,10 +23,10 @@ from dialeval.core.errors import SettingError, collect_warnings
 from dialeval.core.fold import IntervalKind
 from dialeval.core.result import Result, Run
 from dialeval.engine.evaluate import Inputs
-from dialeval.engine.folding import Options, make_job, open_over_no_words, run_sources
+from dialeval.engine.folding import Options, make_job, run_sources
 from dialeval.engine.plan import Asked, Planner, Settings, names_of, planner
 from dialeval.engine.resources import Resources, WordChoice
-from dialeval.engine.worker import Job, Opened
+from dialeval.engine.worker import Context, Job, open_context
 from dialeval.io.fields import FieldNames
 from dialeval.io.rows import Rows
 from dialeval.io.sources import memory_sources
@@ -61,11 +61,11 @@ class Tally:
         return planner(self._asked, self._settings, self._tokenizer)
 
     @cached_property
-    def _opened(self) -> Opened:
-        return open_over_no_words(self._resources)
+    def _context(self) -> Context:
+        return open_context(self._resources)
 
     def __getstate__(self) -> dict[str, Any]:
-        return {name: value for name, value in vars(self).items() if name not in ("_planner", "_opened")}
+        return {name: value for name, value in vars(self).items() if name not in ("_planner", "_context")}
 
     def __len__(self) -> int:
         return sum(map(len, self._parts))
@@ -108,7 +108,7 @@ class Tally:
     def _make_job(self, columns: frozenset[Need]) -> Job:
         """Make the job for rows with some columns; NeedError where a metric lacks one."""
         rows = self._options.batch_rows
-        return make_job(self._planner, [columns], self._resources, FieldNames(), rows, self._opened)
+        return make_job(self._planner, [columns], self._resources, FieldNames(), rows, self._context)
 
     @checked
     def merge(self, other: Tally) -> None:
@@ -138,7 +138,7 @@ class Tally:
         self._parts = [replace(Rows.joined(self._parts), offsets=None)]
         sources, notes = memory_sources(self._parts), tuple(self._notes)
         given = (self._planner, self._resources, self._options)
-        return run_sources(sources, *given, warnings=notes, opened=self._opened).run
+        return run_sources(sources, *given, warnings=notes, context=self._context).run
 
 
 @checked

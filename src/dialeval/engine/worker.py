@@ -48,8 +48,6 @@ if TYPE_CHECKING:
 Stage: TypeAlias = Literal["facts", "metrics"]
 System: TypeAlias = tuple[int, str]
 """The number of a source, and a system in it."""
-Opened: TypeAlias = tuple[Vocabulary, Mapping[Need, Any]]
-"""A vocabulary, and the resources over its words."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,6 +85,28 @@ SystemStates: TypeAlias = dict[System, SystemState]
 FactValues: TypeAlias = Mapping[System, Mapping[Hashable, Any]]
 
 
+class Context(NamedTuple):
+    """What batches are scored with: words, the resources over them, and corpus statistics in terms of them."""
+
+    vocabulary: Vocabulary
+    resources: Mapping[Need, Any]
+    facts: FactValues = {}
+
+    def with_facts(self, facts: FactValues) -> Context:
+        """Return the context with corpus statistics, translated to its words."""
+        moved = {
+            system: {fact: translated(value, self.vocabulary) for fact, value in values.items()}
+            for system, values in facts.items()
+        }
+        return self._replace(facts=moved)
+
+
+def open_context(resources: Resources) -> Context:
+    """Open resources over a vocabulary without words."""
+    vocabulary = Vocabulary()
+    return Context(vocabulary, resources.opened(vocabulary))
+
+
 @dataclass(frozen=True)
 class Job:
     """What is done to every chunk."""
@@ -100,8 +120,8 @@ class Job:
     batch_rows: int
     workplace: str | None = None
     """A folder in which workers write the items of rows in files; None: nobody asks for them."""
-    opened: Opened | None = None
-    """A vocabulary and the resources over it, if the job stays in this process, where they are open already."""
+    context: Context | None = None
+    """What batches are scored with, if the job stays in this process, where resources are open already."""
 
     def facts(self, source: int) -> dict[Fact[Any, Any], frozenset[Need]]:
         """Return what must be known of all rows of a source first, with the needs of the metric that asks."""
@@ -248,28 +268,6 @@ Work = TypeVar("Work")
 Folded = TypeVar("Folded")
 
 
-class _Context(NamedTuple):
-    """What batches are scored with: words, the resources over them, and corpus statistics in terms of them."""
-
-    vocabulary: Vocabulary
-    resources: Mapping[Need, Any]
-    facts: FactValues = {}
-
-    def with_facts(self, facts: FactValues) -> _Context:
-        moved = {
-            system: {fact: translated(value, self.vocabulary) for fact, value in values.items()}
-            for system, values in facts.items()
-        }
-        return self._replace(facts=moved)
-
-
-def open_context(job: Job) -> _Context:
-    """Open the resources of a job over a vocabulary without words; the run has collected the warnings about them."""
-    vocabulary = Vocabulary()
-    with collect_warnings():
-        return _Context(vocabulary, job.resources.opened(vocabulary))
-
-
 class _MetricError(Exception):
     """An exception inside a metric, which is its cause, with the name of the metric."""
 
@@ -294,10 +292,14 @@ class Worker:
 
     def __init__(self, job: Job, facts: FactValues | None = None) -> None:
         self.job = job
-        self._context = open_context(job) if job.opened is None else _Context(*job.opened)
+        self._context = job.context or self._open_context()
         self._batches: dict[MemoryChunk, Batch] = {}
         self._first_words: int | None = None
         self.learn(facts or {})
+
+    def _open_context(self) -> Context:
+        with collect_warnings():  # the run has collected the warnings about resources
+            return open_context(self.job.resources)
 
     def learn(self, facts: FactValues) -> None:
         """Take in the corpus statistics that metrics ask for."""
@@ -309,7 +311,7 @@ class Worker:
         context = self._context
         if self._first_words is not None and len(context.vocabulary) > self._first_words + MOST_WORDS:
             # Nothing is lost by that: states hold their words.
-            self._context = context = open_context(self.job).with_facts(self._facts)
+            self._context = context = self._open_context().with_facts(self._facts)
             self._first_words = None
         fold = _ChunkFold(self.job, stage, chunk, context)
         with collect_warnings() as notes:
@@ -335,7 +337,7 @@ class Worker:
 class _ChunkFold:
     """Folds the rows of one chunk in one stage."""
 
-    def __init__(self, job: Job, stage: Stage, chunk: Chunk, context: _Context) -> None:
+    def __init__(self, job: Job, stage: Stage, chunk: Chunk, context: Context) -> None:
         self.stage, self.chunk, self._context = stage, chunk, context
         self._plan, self._columns = job.plans[chunk.source], job.columns[chunk.source]
         self._facts = job.facts(chunk.source)

@@ -103,6 +103,8 @@ class HumanEstimate(RatingEstimate, frozen=True, kw_only=True):
 class HumanEstimates(Shown, Record, frozen=True, kw_only=True, rename={"version": "dialeval", "target": "of"}):
     """The result of `dialeval.estimate`, and its JSON: `people["damd"].interval`."""
 
+    document_maker = "dialeval.human.report:document"
+
     version: str
     quality: str
     by: Sequence[str]

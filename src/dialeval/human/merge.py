@@ -81,6 +81,8 @@ class MergedRatings(
 ):
     """The ratings that count, and how far raters agree."""
 
+    document_maker = "dialeval.human.report:document"
+
     version: str = __version__
     lines: Sequence[RatingLine]
     """One for each rater and row."""

@@ -78,6 +78,8 @@ class Intervals(Struct, frozen=True):
 class Ranking(Shown, Record, frozen=True, kw_only=True, rename={"version": "dialeval"}):
     """The result of `dialeval.rank`, and its JSON, best system first."""
 
+    document_maker = "dialeval.human.report:document"
+
     version: str
     source: str
     """Who preferred: `people`, or a judge."""

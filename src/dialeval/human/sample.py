@@ -164,6 +164,13 @@ class SampledRow(Struct, omit_defaults=True):
         return self.row - 1
 
 
+class RatedRow(SampledRow, kw_only=True):
+    """A line of `dialeval rate merge -o`, with --sample: a sampled response and the scores of one rater."""
+
+    rater: str
+    scores: dict[str, float]
+
+
 @dataclass(frozen=True, eq=False)
 class Sample:
     """Rows that were drawn to be rated, and how."""

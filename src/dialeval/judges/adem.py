@@ -35,7 +35,7 @@ from dialeval.core import validation
 from dialeval.core.arrays import Floats, Ints
 from dialeval.core.batch import Batch, Need
 from dialeval.core.columns import DIGEST_LENGTH
-from dialeval.core.errors import DataError, Fault, SettingError
+from dialeval.core.errors import DataError, Problem, SettingError
 from dialeval.core.files import check_files, place_of, reading_together, replacing_together
 from dialeval.core.fold import RowMetric
 from dialeval.metrics.encoder import Encoder, SentenceEncoder, SentenceVectors
@@ -90,7 +90,7 @@ def save_weights(
     content = save({each: np.asarray(tensors[each], order="C") for each in sorted(tensors)})
     with replacing_together(Path(folder), f"{name}.json") as files:
         sha256 = files.add_bytes(f"{name}.safetensors", content)
-        files.add_bytes(f"{name}.json", gate.with_digest({"format": FORMAT, **document, "sha256": sha256}))
+        files.add_bytes(f"{name}.json", validation.with_digest({"format": FORMAT, **document, "sha256": sha256}))
         if card is not None:
             files.add_bytes(CARD_FILE, card.encode())
     return Path(folder)
@@ -109,25 +109,25 @@ def load_weights(
     file = Path(folder) / f"{name}.json"
 
     def read() -> tuple[AnyDocument, dict[str, Any], dict[str, npt.NDArray[Any]]]:
-        facts = gate.read_json(file, dict[str, Any], remedy)
+        facts = validation.read_json(file, dict[str, Any], remedy)
         if isinstance(layout := facts.get("format"), int) and layout > FORMAT:
             what = f"layout {layout} is newer than this dialeval reads ({FORMAT})"
-            raise DataError(Fault(str(file), None, what, "upgrade dialeval"))
-        document = gate.fitting(facts, schema, str(file), remedy)
-        with gate.explained(file, remedy):
-            gate.check_digest(facts)
+            raise DataError(Problem(str(file), None, what, "upgrade dialeval"))
+        document = validation.fitting(facts, schema, str(file), remedy)
+        with validation.explained(file, remedy):
+            validation.check_digest(facts)
         place = place_of(file.with_suffix(".safetensors"), document.sha256)
-        content = gate.read_bytes(place, remedy, document.sha256, file.name)
-        with gate.explained(place, remedy):
+        content = validation.read_bytes(place, remedy, document.sha256, file.name)
+        with validation.explained(place, remedy):
             try:
                 tensors = dict(load(content))
             except Exception as error:  # SafetensorError, and what is raised for headers and types that it lets through
-                raise gate.UnfitError(f"holds no readable weights ({type(error).__name__}: {error})") from None
+                raise validation.InvalidError(f"holds no readable weights ({type(error).__name__}: {error})") from None
             for each, tensor in tensors.items():
                 if tensor.dtype not in (np.int8, np.float16, np.float32):
-                    raise gate.UnfitError(f"{each} holds other numbers than weights have")
+                    raise validation.InvalidError(f"{each} holds other numbers than weights have")
                 if not np.isfinite(tensor).all():
-                    raise gate.UnfitError(f"{each} holds numbers that are not finite")
+                    raise validation.InvalidError(f"{each} holds numbers that are not finite")
         fields = schema.__struct_fields__  # type: ignore[attr-defined]
         return document, {key: value for key, value in facts.items() if key not in fields}, tensors
 
@@ -142,7 +142,7 @@ def check_folder(folder: str | os.PathLike[str], *inputs: Any) -> None:
 def _own_files(folder: Path) -> Collection[str]:
     """Return the files of the judge in a folder; none if it holds no judge."""
     try:
-        document = gate.read_json(folder / JUDGE_FILE, dict[str, Any], "")
+        document = validation.read_json(folder / JUDGE_FILE, dict[str, Any], "")
     except DataError:
         return ()
     return _JUDGE_FILES if document.keys() >= {"kind", "encoder"} else ()

@@ -12,11 +12,10 @@ from dialeval.cli import options
 from dialeval.cli.output import (
     check_places,
     command_line,
+    deliver_run,
     json_bytes,
-    print_run,
     print_tables,
     print_warnings,
-    save_run,
     say,
     show,
 )
@@ -93,9 +92,7 @@ def _score(metric: str, judge: object, output: Path | None, format_: str, force:
     check_places(output, *read, sources=() if force else file_names(inputs["responses"]))
     with metered() as meter:
         run = evaluate(**inputs, metrics=metric, judge=judge, progress=meter.run)
-    if output is not None:
-        save_run(run, output, force)
-    print_run(run, format_)
+    deliver_run(run, format_, output, force)
 
 
 @options.examples(

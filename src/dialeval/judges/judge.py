@@ -49,11 +49,11 @@ from typing import Any
 
 import numpy as np
 
-from dialeval.core import gate
+from dialeval.core import validation
 from dialeval.core.arrays import Floats
 from dialeval.core.batch import Batch, Need
 from dialeval.core.columns import DIGEST_LENGTH
-from dialeval.core.errors import DataError, Fault, SettingError
+from dialeval.core.errors import DataError, Problem, SettingError
 from dialeval.core.exact import Moments
 from dialeval.core.fold import Bounds, Estimate, Metric, Partial
 from dialeval.io.judge_settings import BreakdownScale, PairShape, Scale
@@ -243,7 +243,7 @@ class JudgeWeights:
 
 def is_dialogue_judge(folder: str | os.PathLike[str]) -> bool:
     """Return whether a folder holds a judge of this kind and not one of `dialeval adem`."""
-    return bool(gate.read_json(Path(folder) / JUDGE_FILE, dict[str, Any], _REMEDY).get("kind") == KIND)
+    return bool(validation.read_json(Path(folder) / JUDGE_FILE, dict[str, Any], _REMEDY).get("kind") == KIND)
 
 
 def load_judge(folder: str | os.PathLike[str]) -> JudgeWeights:
@@ -251,7 +251,8 @@ def load_judge(folder: str | os.PathLike[str]) -> JudgeWeights:
     from dialeval.io import schemas  # loads msgspec
 
     if not is_dialogue_judge(folder):
-        raise DataError(Fault(str(Path(folder) / JUDGE_FILE), None, "is a judge of `dialeval adem`, or none", _REMEDY))
+        place = str(Path(folder) / JUDGE_FILE)
+        raise DataError(Problem(place, None, "is a judge of `dialeval adem`, or none", _REMEDY))
     saved, facts, changes = load_weights(folder, schemas.DialogueJudge, _REMEDY)
     return JudgeWeights(
         changes, saved.scale, saved.shape, saved.encoder.name, saved.encoder.digest, saved.breakdown, facts
@@ -281,7 +282,7 @@ class DialogueJudge(TrainedJudge[JudgeWeights]):
         except (KeyError, ValueError) as error:
             what = f"its changes do not fit the encoder ({type(error).__name__}: {error})"[:300]
             where = self._source if isinstance(self._source, str | os.PathLike) else SHIPPED
-            raise DataError(Fault(os.fspath(where), None, what, _REMEDY)) from None
+            raise DataError(Problem(os.fspath(where), None, what, _REMEDY)) from None
 
     @cached_property
     def _vectors(self) -> SentenceVectors:

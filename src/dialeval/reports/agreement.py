@@ -87,9 +87,9 @@ def verdict(agreement: Agreement) -> list[str]:
     """
     ranking, level = agreement.ranking, agreement.control.level
     if not ranking.metrics:
-        return [f"No metric could be correlated with what people say of {_name(agreement.quality)}."]
+        return [f"No metric could be correlated with what people say of {shorten(agreement.quality)}."]
     first, *others = ranking.metrics
-    best = _name(first.metric)
+    best = shorten(first.metric)
     found = agreement[first.metric][level]
     low, high = getattr(found, f"{RANKED_BY}_interval")
     turned = " (turned round: its lower values are rated higher)" if first.turned else ""
@@ -127,13 +127,9 @@ def _tests(agreement: Agreement, level: str) -> int:
     return sum(not math.isnan(getattr(each, f"{name}_adjusted_p")) for each in here for name in NAMES)
 
 
-def _name(metric: str) -> str:
-    return shorten(plain(metric))
-
-
 def _names(metrics: Sequence[str]) -> str:
     more = len(metrics) - _MOST_NAMED
-    shown = [*map(_name, metrics[:_MOST_NAMED]), *([f"{more} more"] if more > 0 else [])]
+    shown = [*map(shorten, metrics[:_MOST_NAMED]), *([f"{more} more"] if more > 0 else [])]
     return " and ".join(filter(None, (", ".join(shown[:-1]), shown[-1])))
 
 
@@ -178,7 +174,7 @@ def _tables(agreement: Agreement) -> Iterator[tuple[str, Table]]:
         places = {p.metric: p.groups for p in agreement.ranking.metrics} if level == agreement.control.level else {}
         order = sorted(here, key=lambda key: list(places).index(key) if key in places else len(places))
         rows = [
-            [_name(key), *([places.get(key, MISSING)] if places else []), *_cells(here[key], agreement)]
+            [shorten(key), *([places.get(key, MISSING)] if places else []), *_cells(here[key], agreement)]
             for key in order
         ]
         yield f"{level} level, n = {n:,}", Table(["metric", *(["group"] if places else []), *HEADS.values()], rows)

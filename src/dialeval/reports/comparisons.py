@@ -25,13 +25,13 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from math import comb
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 from xml.sax.saxutils import escape, quoteattr
 
 from dialeval.analysis.alignment import Design
-from dialeval.analysis.comparison import STRONG, Best, Comparison, compare
+from dialeval.analysis.comparison import STRONG, Best, Comparison, compare, dump_comparison
 from dialeval.analysis.difference import Difference
 from dialeval.analysis.pairing import main_keys
 from dialeval.core.errors import SettingError
@@ -122,6 +122,12 @@ class Verdict:
 
     comparison: Comparison | None = None
     sentences: Sequence[str] = ()
+    settings: Mapping[str, Any] = field(default_factory=dict)
+    """The arguments of `compare`."""
+
+    def dump(self) -> bytes | None:
+        """Return the comparison as it is saved with the run; None without one."""
+        return None if self.comparison is None else dump_comparison(self.comparison, **self.settings)
 
 
 def judge_run(run: Run) -> Verdict:
@@ -133,11 +139,12 @@ def judge_run(run: Run) -> Verdict:
     if systems < 2:
         return Verdict()
     metrics = None if len(run.keys_in_order) * (systems - 1) <= MOST_UNASKED else main_keys(run)
+    settings: dict[str, Any] = {"metrics": metrics, "most_tests": MOST_TESTS}
     try:
-        comparison = compare(run, metrics=metrics, most_tests=MOST_TESTS)
+        comparison = compare(run, **settings)
     except SettingError as error:
         return Verdict(None, [f"Not compared: {error}."])
-    return Verdict(comparison, verdict(comparison))
+    return Verdict(comparison, verdict(comparison), settings)
 
 
 def verdict(comparison: Comparison) -> list[str]:
@@ -147,17 +154,17 @@ def verdict(comparison: Comparison) -> list[str]:
         about.insert(0, _overview(comparison))
     if comparison.untested:
         others, systems = len(comparison.untested), "system is" if len(comparison.untested) == 1 else "systems are"
-        what = f"{others} more {systems} not tested, from {shorten(plain(comparison.untested[0]))} on"
+        what = f"{others} more {systems} not tested, from {shorten(comparison.untested[0])} on"
         about.append(f"{what}: so many tests take long. `dialeval compare` tests all.")
     return [*describe_designs(comparison), *about, *(f"Warning: {line}." for line in comparison.warnings)]
 
 
 def describe_designs(comparison: Comparison) -> list[str]:
     """State the design of the comparison, in one sentence where it is the same for all systems."""
-    baseline = shorten(plain(comparison.baseline))
+    baseline = shorten(comparison.baseline)
     by_text: dict[str, list[str]] = {}
     for system, design in comparison.designs.items():
-        name = shorten(plain(system))
+        name = shorten(system)
         alone = design.name == "paired" or len(comparison.designs) == 1
         text = " ".join([design.describe(baseline, name), *design.notes])
         by_text.setdefault(text if alone else f"{name}: {text}", []).append(name)
@@ -169,7 +176,7 @@ def describe_designs(comparison: Comparison) -> list[str]:
 
 
 def _overview(comparison: Comparison) -> str:
-    """One sentence about many systems: which are better than the baseline, which are worse."""
+    """Return one sentence about many systems: which are better than the baseline, which are worse."""
     names = {
         (True, False): "better",
         (False, True): "worse",
@@ -179,9 +186,9 @@ def _overview(comparison: Comparison) -> str:
     found: dict[str, list[str]] = {name: [] for name in names.values()}
     for system in comparison.systems:
         stands = standing(comparison, system)
-        found[names[bool(stands.better), bool(stands.worse)]].append(shorten(plain(system)))
+        found[names[bool(stands.better), bool(stands.worse)]].append(shorten(system))
     parts = [f"{name}: {_listed(systems)}" for name, systems in found.items() if systems]
-    return f"Compared with {shorten(plain(comparison.baseline))} ({how_sure(comparison)}), {'; '.join(parts)}."
+    return f"Compared with {shorten(comparison.baseline)} ({how_sure(comparison)}), {'; '.join(parts)}."
 
 
 def _listed(names: Sequence[str]) -> str:
@@ -196,14 +203,14 @@ def how_sure(comparison: Comparison) -> str:
 
 
 def mark_of(row: Difference) -> str:
-    """A mark for a significant difference, and nothing for others."""
+    """Return a mark for a significant difference, and nothing for others."""
     if not row.significant:
         return ""
     return DIFFERENT if not row.evidence else WORSE if row.worse else BETTER
 
 
 def _about(stands: Standing, comparison: Comparison) -> Iterable[str]:
-    system, baseline = (shorten(plain(name)) for name in (stands.system, comparison.baseline))
+    system, baseline = (shorten(name) for name in (stands.system, comparison.baseline))
     sure = how_sure(comparison)
     if not stands.panel:
         yield from _without_evidence(stands, comparison, system, baseline, sure)
@@ -213,7 +220,7 @@ def _about(stands: Standing, comparison: Comparison) -> Iterable[str]:
         others = len(stands.worse) if stands.better else 0
         on = f"{len(rows)} of {stands.panel} metrics, {second} on {others or 'none'}"
         if stands.panel == 1:
-            on = shorten(plain(rows[0].key))
+            on = shorten(rows[0].key)
         yield f"{system} is {first} than {baseline} on {on} ({sure})."
         for what, rows in (("gain", stands.better), ("loss", stands.worse)):
             if rows:
@@ -249,11 +256,11 @@ def _list_differences(rows: Sequence[Difference]) -> str:
 
 
 def _figure(row: Difference) -> str:
-    return f"{shorten(plain(row.key))} {show_rounded(row.difference, row.interval, signed=True)}"
+    return f"{shorten(row.key)} {show_rounded(row.difference, row.interval, signed=True)}"
 
 
 def _size(row: Difference) -> float:
-    """The effect size; beyond all others for a difference that is the same in every dialogue."""
+    """Return the effect size; beyond all others for a difference that is the same in every dialogue."""
     if math.isnan(row.effect):
         return math.inf if row.difference else 0.0
     return abs(row.effect)
@@ -315,7 +322,7 @@ FORMATS: Mapping[str, Callable[..., str]] = {**text_formats(document, to_csv), "
 
 
 def mark(row: Difference, alpha: float) -> str:
-    """`**`, `*` or nothing."""
+    """Return `**`, `*` or nothing."""
     if not row.significant:
         return ""
     return "**" if row.adjusted_p < STRONG * alpha else "*"
@@ -407,7 +414,7 @@ def _test_of(comparison: Comparison) -> str:
 
 def system_table(comparison: Comparison, system: str, bars: bool = False) -> Table:
     """Return the differences of one system, a row per metric; `bars`: also drawn, all systems on one scale."""
-    names = [shorten(plain(name)) for name in (comparison.baseline, system)]
+    names = [shorten(name) for name in (comparison.baseline, system)]
     head = ["metric", *names, "difference", "p adjusted", "effect", "won/tied/lost", "detectable"]
     needed = [] if comparison.detect is None else ["needed"]
     rows = [_cells(row, comparison) for row in comparison.of(system)]
@@ -424,7 +431,7 @@ def _cells(row: Difference, comparison: Comparison) -> list[str]:
     interval = f" {show_interval(row.interval)}" if row.interval else ""
     scored = f" ({row.rows}/{row.of})" if row.rows != row.of and not row.corpus else ""
     cells = [
-        shorten(plain(row.key)),
+        shorten(row.key),
         show(row.baseline_mean),
         show(row.mean) + scored,
         f"{show_signed(row.difference)}{mark(row, comparison.alpha)}{interval} {mark_of(row)}".strip(),
@@ -439,7 +446,7 @@ def _cells(row: Difference, comparison: Comparison) -> list[str]:
 
 
 def show_detectable(row: Difference) -> str:
-    """The least difference that would be found, marked where it is rough."""
+    """Return the minimum detectable difference, marked where it is rough."""
     return _rough(row) + show(row.detectable)
 
 
@@ -455,21 +462,21 @@ def _latex_value(mean: float | None, decimals: int, best: bool, marks: str) -> s
 
 
 def scale_of(rows: Iterable[Difference], width: int = WIDTH) -> Scale:
-    """The scale in standard deviations that shows all differences, and most of their intervals."""
+    """Return the scale in standard deviations that shows all differences, and most of their intervals."""
     furthest = max((abs(found[1]) for row in rows if (found := stretched(row))), default=1.0)
     limit = min(WIDEST, max(NARROWEST, BEYOND * furthest))
     return Scale(-limit, limit, width, MARGIN if width >= WIDTH else SLIM)
 
 
 def kind_of(row: Difference) -> str:
-    """The class of a difference: up, down, other (neither is better) or unsure."""
+    """Return the class of a difference: up, down, other (neither is better) or unsure."""
     return _KINDS[mark_of(row)]
 
 
 def strip(row: Difference, scale: Scale) -> str:
-    """A difference as a dot with its interval; read aloud, and shown to the mouse, with its figures."""
+    """Return a difference as a dot with its interval; read aloud, and shown to the mouse, with its figures."""
     figure = show_rounded(row.difference, row.interval, signed=True)
-    label = f"{shorten(plain(row.system))}, {shorten(plain(row.key))}: {figure}{_IN_WORDS[mark_of(row)]}"
+    label = f"{shorten(row.system)}, {shorten(row.key)}: {figure}{_IN_WORDS[mark_of(row)]}"
     middle, drawn = HEIGHT / 2, grid(scale)
     drawn += f'<line class="zero" x1="{scale(0)}" x2="{scale(0)}" y1="0" y2="{HEIGHT}"/>'
     if ends := stretched(row):
@@ -480,7 +487,7 @@ def strip(row: Difference, scale: Scale) -> str:
 
 
 def stretched(row: Difference) -> tuple[float, float, float] | None:
-    """The lower end, the difference and the upper end in standard deviations, better above zero; None if unknown."""
+    """Return low end, difference and high end in standard deviations, better above zero; None if unknown."""
     if row.interval is None or not row.difference or not math.isfinite(row.effect):
         return None
     factor = abs(row.effect / row.difference) * (-1 if row.better == "lower" else 1)
@@ -517,9 +524,14 @@ def to_junit(gates: Sequence[Gate], results: Mapping[str, Result]) -> str:
     return "\n".join([*lines, "  </testsuite>", "</testsuites>", ""])
 
 
-def to_github(gates: Sequence[Gate], subject: Run | Comparison, results: Mapping[str, Result]) -> str:
-    """Return Markdown as GitHub renders it, for a comment on a pull request or the summary of a job."""
-    shown_document = document(subject) if isinstance(subject, Comparison) else _describe_run(subject)
+def to_github(
+    gates: Sequence[Gate], subject: Run | Comparison, results: Mapping[str, Result], sentences: Sequence[str] = ()
+) -> str:
+    """Return Markdown as GitHub renders it, for a comment on a pull request or the summary of a job.
+
+    `sentences`: the verdict on a run.
+    """
+    shown_document = document(subject) if isinstance(subject, Comparison) else _describe_run(subject, sentences)
     failures = "".join(f"- {markdown(gate.failure)}\n" for gate in gates if gate.failure is not None)
     shown = to_markdown(Document(shown_document.said, shown_document.tables, []))
     signatures = (_signature(result, key) for result in results.values() for key in result)
@@ -532,10 +544,10 @@ def to_github(gates: Sequence[Gate], subject: Run | Comparison, results: Mapping
     return "\n".join([f"### {_heading(gates)}\n", *([failures] if failures else []), shown, *folded])
 
 
-def _describe_run(run: Run) -> Document:
+def _describe_run(run: Run, sentences: Sequence[str]) -> Document:
     shown = tables.document(run)
     notes = [*shown.notes, *(f"skipped {key}: {reason}" for key, reason in run.skipped.items()), *run.warnings]
-    return Document(judge_run(run).sentences, shown.tables, notes)
+    return Document(sentences, shown.tables, notes)
 
 
 def _heading(gates: Sequence[Gate]) -> str:

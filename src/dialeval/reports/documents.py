@@ -16,8 +16,8 @@ from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, Any, Generic, NamedTuple, TypeVar
 
-from dialeval.core import validation
 from dialeval.core.errors import plain
+from dialeval.core.validation import dump
 from dialeval.reports.figures import BETTER, DIFFERENT, MISSING, WORSE
 
 if TYPE_CHECKING:
@@ -56,15 +56,15 @@ class Table(NamedTuple):
 
 
 def to_json(subject: Any) -> str:
-    """What the `to_dict` of a run, a comparison or an agreement gives, as indented JSON with every digit."""
-    return validation.dump(subject.to_dict()).decode()
+    """Return what the `to_dict` of a run, a comparison or an agreement gives, as indented JSON with every digit."""
+    return dump(subject.to_dict()).decode()
 
 
 _QUOTED = re.compile('[",\r\n]')
 
 
 def csv_text(fields: Iterable[str], rows: Iterable[Iterable[object]]) -> str:
-    """A line of fields and a line per row, all digits; what is None or NaN is empty.
+    """Return a line of fields and a line per row, all digits; what is None or NaN is empty.
 
     A text that begins like a formula has an apostrophe before it; numbers, the negative ones too, stay as they are.
     """
@@ -76,7 +76,7 @@ _FORMULA = ("=", "+", "-", "@", "\t", "\r", "\n")
 
 
 def _csv_cell(value: object) -> str:
-    """A number with all digits, or a text that no spreadsheet computes: it gets an apostrophe where it might be one."""
+    """Return a number with all digits, or a text that no spreadsheet takes for a formula."""
     if isinstance(value, float):
         return "" if math.isnan(value) else repr(float(value))
     if not isinstance(value, str):
@@ -87,14 +87,14 @@ def _csv_cell(value: object) -> str:
 
 
 def markdown(text: str) -> str:
-    """A text in which nothing is markup."""
+    """Return a text in which nothing is markup."""
     # Entities rather than backslashes for what could open a tag: some renderers of tables ignore backslashes there.
     text = plain(text).replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
     return re.sub(r"([\\`*_\[\]|~$!])", r"\\\1", text)
 
 
 def markdown_table(table: Table, figure: Callable[[str], str] = str) -> str:
-    """A table as GitHub renders it, figures at the right."""
+    """Return a table as GitHub renders it, figures at the right."""
     lines = [[markdown(cell) for cell in table.head], ["---", *("---:" for _ in table.head[1:])]]
     lines += [[markdown(name), *map(figure, cells)] for name, *cells in table.rows]
     return "".join(f"| {' | '.join(cells)} |\n" for cells in lines)
@@ -110,12 +110,12 @@ _LATEX = str.maketrans(
 
 
 def latex(text: str) -> str:
-    """A text in which nothing is a command."""
+    """Return a text in which nothing is a command."""
     return plain(text).translate(_LATEX)
 
 
 def latex_lines(columns: int, *tables: Table, figure: Callable[[str], str] = str) -> list[str]:
-    """The lines of one tabular with booktabs rules and so many columns, tables one below the other."""
+    """Return the lines of one tabular with booktabs rules and so many columns, tables one below the other."""
     lines = [r"\begin{tabular}{l" + "r" * (columns - 1) + "}", r"\toprule"]
     for number, table in enumerate(tables):
         lines += [r"\midrule"] if number else []
@@ -137,7 +137,7 @@ def latex_float(
     label: str = "tab:results",
     figure: Callable[[str], str] = str,
 ) -> str:
-    """Tables of equally many columns in one that floats, with its caption above it and a label to be referred to."""
+    """Return tables of equally many columns as one floating table with a caption and a label."""
     lines = [
         r"% \usepackage{booktabs}",
         r"\begin{table}",
@@ -153,14 +153,13 @@ def latex_float(
     return "\n".join(lines)
 
 
-def html_table(table: Table, figure: Callable[[str], str] | None = None) -> str:
-    """A table without style, as a notebook shows its own; cells are escaped, unless `figure` writes them."""
+def html_table(table: Table) -> str:
+    """Return a table without style, as a notebook shows its own."""
     from html import escape
 
-    figure = figure or escape
     head = "".join(f"<th>{escape(plain(cell))}</th>" for cell in table.head)
     rows = (
-        f"<th>{escape(plain(name))}</th>" + "".join(f"<td>{figure(c)}</td>" for c in cells)
+        f"<th>{escape(plain(name))}</th>" + "".join(f"<td>{escape(cell)}</td>" for cell in cells)
         for name, *cells in table.rows
     )
     body = "".join(f"<tr>{row}</tr>" for row in rows)
@@ -168,7 +167,7 @@ def html_table(table: Table, figure: Callable[[str], str] | None = None) -> str:
 
 
 def rich_table(columns: Iterable[Sequence[str]]) -> RichTable:
-    """A table for a rich console from its columns, each with its head."""
+    """Return a table for a rich console from its columns, each with its head."""
     from rich import box
     from rich.table import Table as RichTable
     from rich.text import Text
@@ -198,7 +197,7 @@ class LaidOut:
 
 
 def paragraphs(sentences: Iterable[str]) -> Iterator[RenderableType]:
-    """Texts for a rich console, an empty line behind each."""
+    """Yield texts for a rich console, each with an empty line after it."""
     from rich.text import Text
 
     for sentence in sentences:
@@ -207,14 +206,14 @@ def paragraphs(sentences: Iterable[str]) -> Iterator[RenderableType]:
 
 
 def needed_width(names: Sequence[str], columns: Sequence[Sequence[str]]) -> int:
-    """How wide a console must be for one table to hold all columns beside their names."""
+    """Return how wide a console must be for one table to hold all columns next to their names."""
     from rich.cells import cell_len
 
     return sum(max(map(cell_len, column)) + GAP for column in columns) + max(map(cell_len, names))
 
 
 def fitting_tables(names: Sequence[str], columns: Sequence[Sequence[str]], width: int) -> Iterator[RichTable]:
-    """Columns of figures, aligned right, beside their names; those that do not fit the width stand in a table below."""
+    """Yield tables of right-aligned columns next to their names; columns that do not fit are in a table below."""
     from rich.cells import cell_len
 
     widths = [max(map(cell_len, column)) for column in columns]
@@ -309,16 +308,8 @@ def to_html(document: Document) -> str:
     from html import escape
 
     said = "".join(f"<p>{escape(plain(line))}</p>" for line in document.said)
-    tables = "".join(map(html_table, document.titled_tables))
-    return said + tables + small(document.notes)
-
-
-def small(notes: Iterable[str]) -> str:
-    """Return the notes below a table, for a notebook."""
-    from html import escape
-
-    lines = "<br>".join(escape(plain(line)) for line in notes)
-    return f"<p><small>{lines}</small></p>" if lines else ""
+    notes = "<br>".join(escape(plain(line)) for line in document.notes)
+    return said + "".join(map(html_table, document.tables)) + (f"<p><small>{notes}</small></p>" if notes else "")
 
 
 def _parts(layouts: Sequence[Document], width: int) -> Iterator[RenderableType]:

@@ -61,7 +61,7 @@ class Scale:
 
     @classmethod
     def over(cls, values: Iterable[float], width: int) -> Scale | None:
-        """The scale that shows all finite values; None where there is nothing to show."""
+        """Return the scale that shows all finite values; None where there is nothing to show."""
         finite = [value for value in values if math.isfinite(value)]
         if not finite:
             return None
@@ -86,12 +86,12 @@ class Scale:
 
 
 def estimates_of(run: Run, key: str) -> dict[str, Estimate]:
-    """The estimates of one metric by system."""
+    """Return the estimates of one metric by system."""
     return {name: result[key] for name, result in run.items() if key in result}
 
 
 def scale_of_means(estimates: Iterable[Estimate], width: int) -> Scale | None:
-    """The scale that shows the means and intervals of all systems."""
+    """Return the scale that shows the means and intervals of all systems."""
     return Scale.over([value for est in estimates for value in (est.mean, *(est.interval or ()))], width)
 
 
@@ -105,7 +105,7 @@ class Spread:
 
     @classmethod
     def of(cls, estimates: Mapping[str, Estimate], width: int) -> Spread | None:
-        """The spread of the items of some estimates by system; None where there is nothing to show."""
+        """Return the spread of the items of some estimates by system; None where there is nothing to show."""
         known = {name: est.items[np.isfinite(est.items)] for name, est in estimates.items() if est.items is not None}
         items = {name: values for name, values in known.items() if len(values)}
         scale = Scale.over([float(end(values)) for values in items.values() for end in (np.min, np.max)], width)
@@ -123,7 +123,7 @@ class Spread:
 
 
 def drawings(run: Run) -> Section | None:
-    """The section."""
+    """Return the section."""
     colors = markup.colors(run)
     drawn = "".join(_metric(run, at, key, colors) for at, key in enumerate(run.keys_in_order))
     note = markup.note("All systems of a metric share one scale; the scale need not begin at zero.")
@@ -150,12 +150,12 @@ def _table(
     titles: Sequence[str],
     colors: Mapping[str, str],
 ) -> str:
-    """The drawings of a metric, a line per system, with the axes below."""
+    """Return the drawings of a metric, a line per system, with the axes below."""
     means = scale_of_means(estimates.values(), INTERVAL_WIDTH)
     axes = [axis(means) if means else ""]
     lines = []
     for name, est in estimates.items():
-        shown = shorten(plain(name))
+        shown = shorten(name)
         drawn = [interval(est, means, f"{shown}: {show_rounded(est.mean, est.interval)}") if means else ""]
         if spread is not None:
             about = f"{shown}: spread over {markup.count(est.scored, str(est.level))}"
@@ -170,7 +170,7 @@ def _table(
 
 
 def interval(estimate: Estimate, scale: Scale, label: str) -> str:
-    """A dot at the mean with a line over the interval."""
+    """Return a dot at the mean with a line over the interval."""
     middle = HEIGHT / 2
     drawn = grid(scale)
     if estimate.interval is not None and all(map(math.isfinite, estimate.interval)):
@@ -185,7 +185,7 @@ def interval(estimate: Estimate, scale: Scale, label: str) -> str:
 
 
 def histogram(spread: Spread, system: str, label: str) -> str:
-    """The items of a system as bars; the tallest bar of any system has the full height."""
+    """Return the items of a system as bars; the tallest bar of any system has the full height."""
     scale, tallest = spread.scale, spread.tallest
     width = (scale.width - 2 * MARGIN) / BINS
     bars = [
@@ -199,18 +199,18 @@ def histogram(spread: Spread, system: str, label: str) -> str:
 
 
 def axis(scale: Scale) -> str:
-    """The figures below a column of strips; they are for the eye, the table has all of them as text."""
+    """Return the figures below a column of strips; they are for the eye, the table has all of them as text."""
     figures = "".join(f'<text class="tick" x="{scale(tick)}" y="11">{tick:.6g}</text>' for tick in scale.ticks)
     return f'<svg aria-hidden="true" width="{scale.width}" height="14" viewBox="0 0 {scale.width} 14">{figures}</svg>'
 
 
 def grid(scale: Scale) -> str:
-    """Lines through a strip at the ticks of its scale."""
+    """Return lines through a strip at the ticks of its scale."""
     return "".join(f'<line class="grid" x1="{x}" x2="{x}" y1="0" y2="{HEIGHT}"/>' for x in map(scale, scale.ticks))
 
 
 def svg(drawn: str, width: int, label: str) -> str:
-    """A strip of a drawing; its label is read aloud, and shown to the mouse."""
+    """Return a strip of a drawing; its label is read aloud, and shown to the mouse."""
     size = f'width="{width}" height="{HEIGHT}" viewBox="0 0 {width} {HEIGHT}"'
     shown = escape(label)
     return f'<svg role="img" aria-label="{shown}" {size}><title>{shown}</title>{drawn}</svg>'
@@ -259,9 +259,9 @@ def plot(run: Run, key: str) -> Plot:
     (key,) = keys_meant([key], run.keys_in_order, "the run has no", "it has")
     estimates = estimates_of(run, key)
     means, spread = scale_of_means(estimates.values(), INTERVAL_WIDTH), Spread.of(estimates, ITEMS_WIDTH)
-    names = {name: shorten(plain(name)) for name in estimates}
+    names = {name: shorten(name) for name in estimates}
     left = _NAME_WIDTH * max(map(len, names.values())) + 10
-    parts = [f'<text x="0" y="14">{escape(shorten(plain(key)) + ARROWS[better_of(run, key)])}</text>']
+    parts = [f'<text x="0" y="14">{escape(shorten(key) + ARROWS[better_of(run, key)])}</text>']
     for at, (name, estimate) in enumerate(estimates.items(), 1):
         parts.append(f'<text x="0" y="{at * _ROW + 16}">{escape(names[name])}</text>')
         if means is not None:

@@ -20,12 +20,10 @@ from dialeval.core.arrays import Floats, Ints
 from dialeval.core.columns import TextColumn
 from dialeval.core.fold import Level
 from dialeval.core.rowtable import NO_TURN, PROMPT, REFERENCE, RowTable
-from dialeval.judges.judge import reasons
 from dialeval.reports import markup
 from dialeval.reports.figures import plain
 from dialeval.reports.markup import Section
-from dialeval.reports.sections import judged_parts
-from dialeval.suites.lsdscc.report import landed, reached
+from dialeval.reports.sections import extensions
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -45,20 +43,25 @@ SEED = 12345
 
 
 def explorer(run: Run, slices: Sequence[Slices] = ()) -> tuple[Section, dict[str, Any]] | None:
-    """The section and its data, with the slices that rows are in; None for a run that does not know its rows."""
+    """Return the section and its data, with the slices that rows are in; None for a run that does not know its rows."""
     texts: dict[str, int] = {}
     found = [systems for systems in row_groups(run) if any(each.role == "system" for each in systems.values())]
-    groups = [_group(systems, texts, run.details.get("alignments", {}), slices) for systems in found]
+    groups = [_group(systems, texts, slices) for systems in found]
     if not groups:
         return None
+    for describe in extensions(run, "rows"):
+        for systems, group in zip(found, groups, strict=True):
+            rows = np.array(group["rows"]) - 1
+            group |= describe(systems, rows, details=run.details, number=lambda text: _number(text, texts))
     notes = "".join(markup.note(_note(group)) for group in groups if group["shown"] < group["total"])
     no_script = '<noscript><p class="notice">Looking through the rows needs scripts to be allowed.</p></noscript>'
-    content = f'{reached(run)}{notes}{no_script}<div id="explorer-place"></div>'
+    above = "".join(describe(run) for describe in extensions(run, "note"))
+    content = f'{above}{notes}{no_script}<div id="explorer-place"></div>'
     return Section("explorer", "Row by row", content), {"groups": groups, "texts": list(texts)}
 
 
 def row_groups(run: Run) -> list[dict[str, Result]]:
-    """The systems whose rows are the same, together."""
+    """Return the systems whose rows are the same, together."""
     groups: dict[Any, dict[str, Result]] = {}
     for system, result in run.items():
         if result.rows is not None and len(result.rows):
@@ -79,15 +82,13 @@ def _identity(rows: RowTable) -> tuple[Any, ...]:
 
 
 def _number(text: str, texts: dict[str, int]) -> int:
-    """The number of a text among those met so far; a very long one is cut."""
+    """Return the number of a text among those met so far; a very long one is cut."""
     if len(text) > MOST_OF_A_TEXT:
         text = f"{text[:MOST_OF_A_TEXT]} … ({len(text) - MOST_OF_A_TEXT:,} characters are left out)"
     return texts.setdefault(text, len(texts))
 
 
-def _group(
-    systems: Mapping[str, Result], texts: dict[str, int], alignments: Mapping[str, Any], slices: Sequence[Slices]
-) -> dict[str, Any]:
+def _group(systems: Mapping[str, Result], texts: dict[str, int], slices: Sequence[Slices]) -> dict[str, Any]:
     rows = next(result.rows for result in systems.values() if result.rows is not None)
     columns = _columns(systems, rows)
     shown = _shown_rows(len(rows), columns, _text_bytes(systems) / len(rows))
@@ -106,7 +107,7 @@ def _group(
         "roles": _texts_of(rows, "roles", shown, texts),
         "reference": _texts_of(rows, "reference", shown, texts),
         "responses": [_responses(result.rows, shown, texts) for result in systems.values()],
-        "reasons": [_reasons(result, shown) for result in systems.values()],
+        "reasons": [None for _ in systems],
         "keys": [
             {"name": plain(key), "level": level.value, "better": better_of(systems, key)} for key, level in columns
         ],
@@ -117,12 +118,11 @@ def _group(
         "slices": _slices(next(iter(systems)), shown, slices),
         "shown": len(shown),
         "total": len(rows),
-        **landed(alignments, systems, shown.tolist(), lambda text: _number(text, texts)),
     }
 
 
 def _slices(system: str, shown: Ints, slices: Sequence[Slices]) -> list[dict[str, Any]]:
-    """Every slice with the places of its rows among those that are shown."""
+    """Return every slice with the places of its rows among those that are shown."""
     found = []
     for each in (part for cut in slices for part in cut.slices):
         if system in each.places:
@@ -132,7 +132,7 @@ def _slices(system: str, shown: Ints, slices: Sequence[Slices]) -> list[dict[str
 
 
 def _columns(systems: Mapping[str, Result], rows: RowTable) -> dict[tuple[str, Level], dict[str, Floats]]:
-    """One value per row by key and level, then by system; the value of a dialogue is that of all its rows."""
+    """Return one value per row by key and level, then by system; the value of a dialogue is that of all its rows."""
     columns: dict[tuple[str, Level], dict[str, Floats]] = {}
     clusters = rows.clusters
     for name, result in systems.items():
@@ -145,7 +145,7 @@ def _columns(systems: Mapping[str, Result], rows: RowTable) -> dict[tuple[str, L
 
 
 def _shown_rows(total: int, columns: Mapping[Any, Mapping[str, Floats]], row_bytes: float) -> Ints:
-    """Which rows are shown, in order."""
+    """Return which rows are shown, in order."""
     most = max(1, min(MOST_ROWS, int(MOST_CHARACTERS / max(row_bytes, 1))))
     if total <= most:
         return np.arange(total)
@@ -157,7 +157,7 @@ def _shown_rows(total: int, columns: Mapping[Any, Mapping[str, Floats]], row_byt
 
 
 def _distances(total: int, columns: Mapping[Any, Mapping[str, Floats]]) -> Floats:
-    """How far systems are apart in each row: the largest difference in any metric, in its standard deviations."""
+    """Return the largest difference between systems in each row, in standard deviations of its metric."""
     distances: Floats = np.zeros(total)
     for by_system in columns.values():
         values: Floats = np.array(list(by_system.values()))
@@ -171,7 +171,7 @@ def _distances(total: int, columns: Mapping[Any, Mapping[str, Floats]]) -> Float
 
 
 def _text_bytes(systems: Mapping[str, Result]) -> int:
-    """How many bytes the texts of a group have."""
+    """Return how many bytes the texts of a group have."""
     size = 0
     for result in systems.values():
         for column in result.rows.texts.values() if result.rows is not None else ():
@@ -181,7 +181,7 @@ def _text_bytes(systems: Mapping[str, Result]) -> int:
 
 
 def _texts_of(rows: RowTable, name: str, shown: Ints, texts: dict[str, int]) -> list[list[int]] | None:
-    """The numbers of the texts of a column, a list per row."""
+    """Return the numbers of the texts of a column, a list per row."""
     column = rows.texts.get(name)
     if column is None:
         return None
@@ -195,7 +195,7 @@ def _texts_of(rows: RowTable, name: str, shown: Ints, texts: dict[str, int]) -> 
 
 
 def _left_out(start: int, end: int, texts: dict[str, int]) -> list[int]:
-    """The number of a text that stands for the texts of a row before the last ones, where it has more than those."""
+    """Return the number of a text that says how many texts of a row are left out, if any."""
     more = end - start - MOST_TURNS
     return [_number(f"… ({more:,} before these are left out)", texts)] if more > 0 else []
 
@@ -206,16 +206,8 @@ def _responses(rows: RowTable | None, shown: Ints, texts: dict[str, int]) -> lis
     return _texts_of(rows, "response" if "response" in rows.texts else "hypotheses", shown, texts)
 
 
-def _reasons(result: Result, shown: Ints) -> list[str] | None:
-    """What the judge has against each response, in words; None for a system that it has not judged."""
-    parts = {part: values for part, values in judged_parts(result).items() if len(values) > shown.max(initial=0)}
-    if not parts:
-        return None
-    return ["; ".join(reasons({part: float(each[row]) for part, each in parts.items()})) for row in shown.tolist()]
-
-
 def _figures(values: Floats | None, places: Ints) -> list[float | int | None] | None:
-    """The values at some places, with the digits that people look at; None where there is none."""
+    """Return the values at some places, with the digits that people look at; None where there is none."""
     return None if values is None else [_figure(value) for value in values[places].tolist()]
 
 

@@ -37,7 +37,7 @@ plain = errors.plain
 
 
 def show(number: float, decimals: int = DECIMALS) -> str:
-    """A number as people read it."""
+    """Return a number as people read it."""
     if not math.isfinite(number):
         return MISSING if math.isnan(number) else ("∞" if number > 0 else "-∞")
     if number and not SMALLEST <= abs(number) < LARGEST:
@@ -46,14 +46,14 @@ def show(number: float, decimals: int = DECIMALS) -> str:
 
 
 def show_spread(estimate: Estimate, decimals: int = DECIMALS) -> str:
-    """The interval of an estimate, `[0.1100, 0.1500]`; empty if there is none."""
+    """Return the interval of an estimate, `[0.1100, 0.1500]`; empty if there is none."""
     if estimate.interval is None or not math.isfinite(estimate.mean):
         return ""
     return show_interval(estimate.interval, decimals)
 
 
 def interval_words(estimates: Iterable[Estimate]) -> str:
-    """Which intervals some estimates have: `95% over dialogues (Student, Wilson)`; empty if they have none."""
+    """Return which intervals some estimates have: `95% over dialogues (Student, Wilson)`; empty if they have none."""
     kinds: dict[str, dict[str, None]] = {}
     for estimate in estimates:
         if estimate.interval is not None and estimate.interval_by is not None:
@@ -63,7 +63,7 @@ def interval_words(estimates: Iterable[Estimate]) -> str:
 
 
 def _in_words(how: Analytic | Resampling) -> tuple[str, str]:
-    """What an interval is over, and by which method."""
+    """Return what an interval is over, and by which method."""
     level = "" if how.level is None else f"{100 * how.level:g}% "
     method = _METHODS.get(how.method, how.method)
     if not isinstance(how, Analytic):
@@ -75,7 +75,7 @@ def _in_words(how: Analytic | Resampling) -> tuple[str, str]:
 
 
 def show_interval(interval: tuple[float, float], decimals: int = DECIMALS) -> str:
-    """`[0.1100, 0.1500]`; both ends with the same decimals where these show how wide it is."""
+    """Return `[0.1100, 0.1500]`; both ends with the same decimals where these show how wide it is."""
     low, high = interval
     if not (math.isfinite(high - low) and SMALLEST <= (high - low) / 2 < LARGEST):
         return f"[{show(low, decimals)}, {show(high, decimals)}]"
@@ -83,7 +83,7 @@ def show_interval(interval: tuple[float, float], decimals: int = DECIMALS) -> st
 
 
 def supported_decimals(interval: tuple[float, float] | None) -> int | None:
-    """The decimals of the first two digits of an interval's half-width, at most four; None if it has no width."""
+    """Return the decimals of two digits of an interval's half-width, at most four; None if it has no width."""
     half = 0.0 if interval is None else (interval[1] - interval[0]) / 2
     if not (math.isfinite(half) and half > 0):
         return None
@@ -91,7 +91,7 @@ def supported_decimals(interval: tuple[float, float] | None) -> int | None:
 
 
 def show_rounded(number: float, interval: tuple[float, float] | None, signed: bool = False) -> str:
-    """A figure with its interval, `0.242 [0.205, 0.283]`, to the decimals that the interval supports."""
+    """Return a figure with its interval, `0.242 [0.205, 0.283]`, to the decimals that the interval supports."""
     supported = supported_decimals(interval)
     decimals = DECIMALS if supported is None else supported
     sign = "+" if signed and number > 0 else ""
@@ -103,7 +103,7 @@ BAR_WIDTH = 13
 
 
 def draw_interval(ends: Sequence[float], low: float, high: float, zero: bool = False) -> str:
-    """An interval and the value within it on the scale from `low` to `high`: `  ├──●──┤   `; `zero`: with a line there.
+    """Draw an interval and its value on a scale from `low` to `high`: `  ├──●──┤   `; `zero`: with a line there.
 
     What lies beyond the scale is drawn at its edge.
     """
@@ -118,12 +118,12 @@ def draw_interval(ends: Sequence[float], low: float, high: float, zero: bool = F
 
 
 def show_signed(number: float) -> str:
-    """A difference, with a plus where it is above zero."""
+    """Return a difference, with a plus where it is above zero."""
     return f"+{show(number)}" if number > 0 else show(number)
 
 
 def show_fixed(number: float, decimals: int) -> str:
-    """A probability or a correlation: always the same decimals."""
+    """Return a probability or a correlation: always the same decimals."""
     return MISSING if math.isnan(number) else f"{number:.{decimals}f}"
 
 
@@ -137,11 +137,11 @@ def show_p(p: float) -> str:
 
 
 def show_scored(estimate: Estimate) -> str:
-    """`490/501` where some rows could not be scored; empty where all were."""
+    """Return `490/501` where some rows could not be scored; empty where all were."""
     return "" if estimate.scored == estimate.rows else f"{estimate.scored}/{estimate.rows}"
 
 
 def shorten(name: str) -> str:
-    """A name that leaves room for figures."""
-    half = NAME_WIDTH // 2
+    """Return a name from outside as plain text that leaves room for figures."""
+    name, half = plain(name), NAME_WIDTH // 2
     return name if len(name) <= NAME_WIDTH else f"{name[: half - 1]}…{name[-half:]}"

@@ -1,12 +1,12 @@
-"""One HTML file that shows runs to people: offline, printable, light or dark.
+"""The HTML report of runs, one file that is offline, printable, light or dark; and what a notebook shows.
 
     report(run, "report.html")
     report([monday, tuesday], "report.html", command="dialeval score ...")
+    html(run), plot(run, "bleu-4")       what `_repr_html_` and `Run.plot` give
 
-The page holds the verdict and the summary (metrics by systems), a drawing per metric, how metrics go together, every
-row with its texts and scores, what a family of metrics has to show beside numbers, and in the end where the numbers
-come from. Sections are made by modules of their own; this one puts
-them together.
+The page has the verdict and the summary (metrics by systems), a plot per metric, correlations of metrics, every row
+with its texts and scores, sections of suites and judges, and the provenance of the numbers. Sections are made by
+modules of their own; this one combines them.
 
 Equal runs give equal bytes: there is no date in the page unless `date` says one.
 """
@@ -18,31 +18,34 @@ import hashlib
 import re
 from html import escape
 from pathlib import Path
+from pkgutil import resolve_name
 from typing import TYPE_CHECKING, Any
+from weakref import ref
 
+from dialeval.analysis.comparison import Comparison
 from dialeval.analysis.slices import Slices, kept_fields, slices
 from dialeval.core.arguments import checked
+from dialeval.core.display import Shown
 from dialeval.core.errors import SettingError
 from dialeval.core.files import write_bytes
-from dialeval.core.result import Run
-from dialeval.human.report import people_section
+from dialeval.core.result import Result, Run
+from dialeval.core.version import __version__
 from dialeval.reports import markup, sections
-from dialeval.reports.drawings import drawings
+from dialeval.reports.comparisons import Verdict, judge_run
+from dialeval.reports.documents import to_html
+from dialeval.reports.drawings import drawings, plot
 from dialeval.reports.explorer import explorer
 from dialeval.reports.figures import plain, shorten
 from dialeval.reports.sections import correlations
 from dialeval.reports.slices import MOST_TESTS, losses, section
 from dialeval.reports.summary import blocks, standing, summary
-from dialeval.suites.breakdown.report import curves
-from dialeval.suites.multiwoz.report import transcripts
+from dialeval.reports.tables import describe
 
 if TYPE_CHECKING:
     import os
-    from collections.abc import Iterable, Mapping, Sequence
+    from collections.abc import Iterable, Sequence
 
     from dialeval.analysis.agreement import Agreement
-    from dialeval.human.estimate import HumanEstimates
-    from dialeval.human.rank import Ranking
     from dialeval.reports.markup import Section
 
 
@@ -52,6 +55,8 @@ if TYPE_CHECKING:
 # nothing else: no handler in an attribute, no `eval`, no style attribute. What the scripts show comes from JSON in
 # the page.
 
+__all__ = ["html", "plot", "report"]
+
 ASSETS = Path(__file__).with_name("assets")
 _THEME = (
     '<button type="button" id="theme" hidden aria-label="Colors"><span aria-hidden="true">◐</span> '
@@ -60,12 +65,12 @@ _THEME = (
 
 
 def asset(*files: str) -> str:
-    """Files of the package that become part of the page, one after the other."""
+    """Return files of the package that become part of the page, one after the other."""
     return "".join((ASSETS / file).read_text(encoding="utf-8") for file in files)
 
 
 def script(*files: str) -> str:
-    """Scripts of the package as one, with names of their own."""
+    """Return scripts of the package as one, with names of their own."""
     return f'(() => {{\n"use strict";\n{asset(*files)}}})();\n'
 
 
@@ -74,7 +79,7 @@ MARK = '<meta name="generator" content="dialeval">'
 
 
 def page(title: str, lead: str, sections: Sequence[Section], data: str, scripts: Sequence[str]) -> str:
-    """The page; `lead` and `data` are markup, `scripts` run in this order, the first before anything is shown."""
+    """Return the page; `lead` and `data` are markup; the first of the `scripts` runs before anything is shown."""
     contents = "".join(f'<li><a href="#{each.name}">{each.title}</a></li>' for each in sections)
     body = "".join(
         f'<section id="{each.name}" aria-labelledby="{each.name}-title">'
@@ -93,13 +98,13 @@ def page(title: str, lead: str, sections: Sequence[Section], data: str, scripts:
 
 
 def heading(title: str, lead: str) -> str:
-    """The head of a page: its title, the choice of colors, and some markup."""
+    """Return the head of a page: its title, the choice of colors, and some markup."""
     shown = escape(plain(title))
     return f'<header><div class="top"><h1><bdi dir="auto">{shown}</bdi></h1>{_THEME}</div>{lead}</header>\n'
 
 
 def document(title: str, body: str, style: str, scripts: Sequence[str], more_policy: str = "") -> str:
-    """A whole document from its body, which is markup; the first script runs before anything is shown."""
+    """Return a whole document from its body, which is markup; the first script runs before anything is shown."""
     scripts = [re.sub("</(?=script)", r"<\\/", each, flags=re.IGNORECASE) for each in scripts]
     allowed = " ".join(map(_hash, scripts))
     policy = f"default-src 'none'; script-src {allowed}; style-src {_hash(style)}; base-uri 'none'; form-action 'none'"
@@ -133,24 +138,26 @@ def report(
     *,
     title: str | None = None,
     date: str | None = None,
-    compared: bool = True,
+    compared: bool | Comparison = True,
     by: str | Sequence[str] | None = None,
-    people: HumanEstimates | None = None,
+    people: Shown | None = None,
     agreement: Agreement | None = None,
-    ranking: Ranking | None = None,
+    ranking: Shown | None = None,
 ) -> Path:
     """Write the report of one or several runs to a file and give its path.
 
     `command` is what made the page or the runs, `date` when that was. `title`: the systems unless given.
-    `compared`: test the differences to the first system (`analysis.comparison`), which takes a while for many rows.
+    `compared`: test the differences to the first system, which takes a while for many rows; or the comparison of all
+    systems of the run with the first, where it was made before.
     `by`: fields to cut the rows into slices by (`analysis.slices`), those that the run kept unless given.
     `people`, `agreement`, `ranking`: what `dialeval.estimate`, `dialeval.agreement` and `dialeval.rank` say, if the
     page is to show it.
     """
     path = Path(path)
     run = together([runs] if isinstance(runs, Run) else runs)
-    opinions = people_section(people, agreement, ranking)
-    shown = render(run, command, title=title, date=date, compared=compared, by=by, people=opinions)
+    opinions = (people, agreement, ranking)
+    human = resolve_name(sections.HUMAN_SECTION)(*opinions) if any(each is not None for each in opinions) else None
+    shown = render(run, command, title=title, date=date, compared=compared, by=by, people=human)
     write_bytes(path, shown.encode())
     return path
 
@@ -161,12 +168,12 @@ def render(
     *,
     title: str | None = None,
     date: str | None = None,
-    compared: bool = True,
+    compared: bool | Comparison = True,
     by: str | Sequence[str] | None = None,
     people: Section | None = None,
 ) -> str:
-    """The page as text."""
-    cut = _slices(run, by, compared)
+    """Return the page as text."""
+    cut = _slices(run, by, bool(compared))
     rows = explorer(run, cut)
     found = [
         summary(run, compared, [sentence for each in cut for sentence in losses(each)]),
@@ -176,8 +183,8 @@ def render(
         drawings(run),
         correlations(run),
         rows and rows[0],
-        sections.section(run),
-        *(make(run) for make in (standing, transcripts, curves)),
+        standing(run),
+        *(make(run) for make in sections.extensions(run, "section")),
         sections.provenance(run, command),
     ]
     scripts, data = [script("page.js")], ""
@@ -188,14 +195,14 @@ def render(
 
 
 def _slices(run: Run, by: str | Sequence[str] | None, compared: bool) -> list[Slices]:
-    """The slices by some fields of systems that share a metric; without these, by those that they kept, if any."""
+    """Return the slices of systems that share a metric by some fields, or by the fields that they kept."""
     fields = [(block, kept_fields(block) if by is None else by) for block in blocks(run)]
     return [slices(block, each, compared=compared, most_tests=MOST_TESTS) for block, each in fields if each]
 
 
 def together(runs: Iterable[Run]) -> Run:
-    """Several runs as one; a name that another run has already gets the number of its run."""
-    runs = [_with_curves(run) for run in runs]
+    """Return several runs as one; a name that another run has already gets the number of its run."""
+    runs = [run.with_report_details() for run in runs]
     if not runs:
         raise SettingError("there is nothing to report: pass at least one run")
     systems: dict[str, Any] = {}
@@ -208,7 +215,8 @@ def together(runs: Iterable[Run]) -> Run:
                 name = f"{name} (run {number})"
             names[system], systems[name] = name, result
         for kind in _BY_SYSTEM:
-            by_system = _details_by_system(run, kind).items()
+            holder = run.details.get("anchors", {}) if kind == "standing" else run.details
+            by_system = holder.get(kind, {}).items()
             details.setdefault(kind, {}).update({names[name]: entry for name, entry in by_system if name in names})
         if "command" in run.details:
             details.setdefault(sections.COMMANDS, []).append(str(run.details["command"]))
@@ -217,22 +225,8 @@ def together(runs: Iterable[Run]) -> Run:
     return Run(systems, ", ".join(versions), warnings, {name: value for name, value in details.items() if value})
 
 
-def _details_by_system(run: Run, kind: str) -> Mapping[str, Any]:
-    """Details of a run by system; the shares between floor and ceiling are among those of its anchors."""
-    holder = run.details.get("anchors", {}) if kind == "standing" else run.details
-    by_system: Mapping[str, Any] = holder.get(kind, {})
-    return by_system
-
-
-def _with_curves(run: Run) -> Run:
-    """A run of detectors that was not saved still holds its turns, and the curves are made from them."""
-    from dialeval.suites.breakdown.evaluation import CURVES, BreakdownRun, with_curves
-
-    return with_curves(run) if isinstance(run, BreakdownRun) and CURVES not in run.details else run
-
-
 def _title(run: Run) -> str:
-    """The systems of a run, the first few of them by name."""
+    """Return the systems of a run, the first few of them by name."""
     names = [shorten(name) for name, result in run.items() if result.role == "system"] or list(run)
     more = len(names) - _MOST_NAMED
     if more > 0:
@@ -252,3 +246,28 @@ def _lead(run: Run, date: str | None) -> str:
         f' <a class="notice" href="#warnings">{markup.count(len(run.warnings), "warning")}</a>' if run.warnings else ""
     )
     return f'<p class="lead">{", ".join(facts)}. {made}{many}</p>'
+
+
+# What a notebook shows.
+
+
+def html(shown: Shown) -> str:
+    """Return the markup of a result for a notebook, which `_repr_html_` gives.
+
+    Sentences and values are those of the terminal. Tables have no style and no script of their own, so that they look
+    like all tables of the notebook; every text from outside is escaped.
+    """
+    if not isinstance(shown, Run | Result):
+        return to_html(resolve_name(shown.document_maker)(shown))
+    run = shown if isinstance(shown, Run) else Run({"value": shown}, __version__)
+    return to_html(describe(run, _compare(run)))
+
+
+_last: list[tuple[ref[Run], Verdict]] = []
+
+
+def _compare(run: Run) -> Verdict:
+    """Return the verdict of a run; that of the run that was shown last is kept, since it takes a while."""
+    if not _last or _last[0][0]() is not run:
+        _last[:] = [(ref(run), judge_run(run))]
+    return _last[0][1]

@@ -33,61 +33,61 @@ class Section(NamedTuple):
 
 
 def text(text: str, *, lines: bool = False, most: int | None = None) -> str:
-    """A text from outside; with `lines` its line ends are kept, and from `most` characters on the rest is left out."""
+    """Return a text from outside as markup; `lines`: keep its line ends, `most`: characters that are shown."""
     shown = "\n".join(map(plain, text.split("\n"))) if lines else plain(text)
     shown = shown if most is None or len(shown) <= most else shown[: most - 1] + "…"
     return f'<bdi dir="auto">{escape(shown)}</bdi>'
 
 
 def name(name: str) -> str:
-    """The name of a system or metric, shortened if it is long."""
-    return f'<bdi class="name">{escape(shorten(plain(name)))}</bdi>'
+    """Return the name of a system or metric, shortened if it is long."""
+    return f'<bdi class="name">{escape(shorten(name))}</bdi>'
 
 
 def names(systems: Sequence[str], run: Run) -> str:
-    """Which systems of a run are meant."""
+    """Return which systems of a run are meant."""
     return "all" if len(systems) == len(run) else ", ".join(map(name, systems))
 
 
 def count(number: int, noun: str) -> str:
-    """`1 system`, `2 systems`."""
+    """Return `1 system`, `2 systems`."""
     return f"{number:,} {noun}" if number == 1 else f"{number:,} {noun}s"
 
 
 def span(kind: str, content: str) -> str:
-    """Markup of a kind: `hidden` is read aloud and not shown, `aside` is smaller and paler."""
+    """Return markup of a kind: `hidden` is read aloud and not shown, `aside` is smaller and paler."""
     return f'<span class="{kind}">{content}</span>'
 
 
 def note(content: str) -> str:
-    """A paragraph of markup that explains what stands below."""
+    """Return a paragraph of markup that explains what is below."""
     return f'<p class="note">{content}</p>'
 
 
 def details(summary: str, content: str, kind: str = "", *, opened: bool = False) -> str:
-    """Markup that is shown when its summary is clicked."""
+    """Return markup that is shown when its summary is clicked."""
     attributes = (f' class="{kind}"' if kind else "") + (" open" if opened else "")
     return f"<details{attributes}><summary>{summary}</summary>{content}</details>"
 
 
 def row(title: str, cells: str) -> str:
-    """A line of a table: its title and its cells, both markup."""
+    """Return a line of a table: its title and its cells, both markup."""
     return f'<tr><th scope="row">{title}</th>{cells}</tr>'
 
 
 def cells(*contents: str, kind: str = "") -> str:
-    """The cells of a line, each from its markup."""
+    """Return the cells of a line, each from its markup."""
     opening = f'<td class="{kind}">' if kind else "<td>"
     return "".join(f"{opening}{content}</td>" for content in contents)
 
 
 def heads(*titles: str) -> str:
-    """The head line of a table; titles are markup."""
+    """Return the head line of a table; titles are markup."""
     return "<tr>" + "".join(f'<th scope="col">{title}</th>' for title in titles) + "</tr>"
 
 
 def table(kind: str, caption: str, head: str, lines: Iterable[str], below: str = "") -> str:
-    """A table that scrolls by itself where it is wider than the window, by keyboard as well."""
+    """Return a table that scrolls by itself where it is wider than the window, by keyboard as well."""
     foot = f"<tfoot>{below}</tfoot>" if below else ""
     inside = f"<caption><span>{caption}</span></caption><thead>{head}</thead><tbody>{''.join(lines)}</tbody>{foot}"
     return f'<div class="wide" tabindex="0"><table class="{kind}">{inside}</table></div>'
@@ -104,7 +104,7 @@ def document(shown: Document, kind: str, captions: Sequence[str]) -> str:
 
 
 def arrow(better: Better | None) -> str:
-    """Which values of a metric are better."""
+    """Return which values of a metric are better."""
     if better is None:
         return ""
     aloud = span("hidden", f"{better} is better")
@@ -112,14 +112,14 @@ def arrow(better: Better | None) -> str:
 
 
 def colors(run: Run) -> dict[str, str]:
-    """The class of each system's color; floors and ceilings have a common one."""
+    """Return the class of each system's color; floors and ceilings have a common one."""
     systems = [name for name, result in run.items() if result.role == "system"]
     own = {name: f"own-{at % COLORS}" for at, name in enumerate(systems)}
     return {name: own.get(name, "anchor") for name in run}
 
 
 def by_dialogue(by_system: Mapping[str, Iterable[Mapping[str, Any]]]) -> dict[str, dict[str, Mapping[str, Any]]]:
-    """Entries of dialogues that a run holds by system, by the name of the dialogue and then by system."""
+    """Return entries of dialogues that a run holds by system, by the name of the dialogue and then by system."""
     dialogues: dict[str, dict[str, Mapping[str, Any]]] = {}
     for system, entries in by_system.items():
         for entry in entries:
@@ -128,7 +128,7 @@ def by_dialogue(by_system: Mapping[str, Iterable[Mapping[str, Any]]]) -> dict[st
 
 
 def embedded(identity: str, data: Any) -> str:
-    """Plain data for the page's scripts; nothing in it can end the element that holds it."""
+    """Return plain data for the page's scripts; nothing in it can end the element that holds it."""
     import orjson
 
     written = orjson.dumps(data).decode()

@@ -1,4 +1,4 @@
-"""JSON Schemas of what dialeval writes, made from the types by which files are checked when they are read back.
+"""JSON Schemas of the files and documents of dialeval, made from the types by which files are checked when read.
 
     schema("run")                  the JSON Schema of run.json (draft 2020-12), as plain data
     WRITTEN                        every name, with the file and who writes it
@@ -10,13 +10,12 @@ versions add some without a new `format`.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from importlib import import_module
+from pkgutil import resolve_name
 from typing import Any, NamedTuple
 
-from msgspec import Struct
+from msgspec import Struct, json
 
 from dialeval.core.errors import SettingError
-from dialeval.human.sample import SampledRow
 
 DRAFT = "https://json-schema.org/draft/2020-12/schema"
 _SAVED_ONLY = ("format", "digest", "items", "rows", "contributions", "statistics")
@@ -29,7 +28,7 @@ class Written(NamedTuple):
     file: str
     by: str
     home: str
-    """Where its type stands: module:name."""
+    """Where its type is defined: module:name."""
     printed: bool = False
     """Whether it is JSON of the command line, in which a number that could not be computed is null."""
 
@@ -48,10 +47,10 @@ WRITTEN: Mapping[str, Written] = {
     "sample": Written("sample.json", "sample -o", f"{_SAMPLE}:SavedSample"),
     "sample-row": Written("rows.jsonl, a line", "sample -o", f"{_SAMPLE}:SampledRow"),
     "rating": Written("ratings-NAME.jsonl, a line", "the page of rate page", "dialeval.human.store:Rating"),
-    "rated-row": Written("a line", "rate merge --sample -o", f"{_PRINTED}:RatedRow"),
+    "rated-row": Written("a line", "rate merge --sample -o", f"{_SAMPLE}:RatedRow"),
     "task-verdict": Written("a line", "multiwoz --dialogues", f"{_PRINTED}:TaskVerdict"),
     "breakdown-labels": Written("*.labels.json", "breakdown detect -o", f"{_PRINTED}:BreakdownLabels"),
-    "journal": Written("manifest.json", "score --resume", f"{_PRINTED}:JournalManifest"),
+    "journal": Written("manifest.json", "score --resume", "dialeval.engine.stores:JournalManifest"),
     "judge": Written("judge.json", "adem train -o", f"{_RESOURCES}:Judge"),
     "dialogue-judge": Written("judge.json", "judge train -o", f"{_RESOURCES}:DialogueJudge"),
     "model": Written("*.json", "save of dialeval.adem.ADEM", f"{_RESOURCES}:Model"),
@@ -62,21 +61,19 @@ WRITTEN: Mapping[str, Written] = {
 
 
 def schema(name: str) -> dict[str, Any]:
-    """The JSON Schema of what has a name in `WRITTEN`."""
-    from msgspec.json import schema as schema_of
-
+    """Return the JSON Schema of a name in `WRITTEN`."""
     if name not in WRITTEN:
         raise SettingError(f"there is no schema {name!r}; there are {', '.join(WRITTEN)}")
     written = WRITTEN[name]
-    module, _, kind = written.home.partition(":")
-    made: dict[str, Any] = _plain(schema_of(getattr(import_module(module), kind)), written.printed)
+    kind = resolve_name(written.home)
+    made: dict[str, Any] = _plain(json.schema(kind), written.printed)
     if name == "printed-run":
-        _without(made["$defs"][kind], _SAVED_ONLY)
+        _without(made["$defs"][kind.__name__], _SAVED_ONLY)
     return {"$schema": DRAFT, "title": f"dialeval: {name}", **made}
 
 
 def _plain(part: Any, printed: bool) -> Any:
-    """The schema in what all validators know: `\\Z` is Python's, and in printed documents NaN is null."""
+    """Return the schema in terms that all validators know: `\\Z` is Python's, and in printed documents NaN is null."""
     if isinstance(part, list):
         return [_plain(each, printed) for each in part]
     if not isinstance(part, dict):
@@ -96,18 +93,7 @@ def _without(definition: dict[str, Any], names: tuple[str, ...]) -> None:
     definition["required"] = [name for name in definition["required"] if name not in names]
 
 
-# The schemas of what is printed as JSON, where it is not a saved file with a schema of its own.
-#
-# They say what the `to_dict` of each result gives. A number that could not be computed is null there.
-
-Interval = tuple[float, float]
-
-
-class RatedRow(SampledRow, kw_only=True):
-    """A line of `dialeval rate merge -o`, with --sample: a response that was drawn, and what one rater said of it."""
-
-    rater: str
-    scores: dict[str, float]
+# Types of documents that are written by other means than `msgspec`.
 
 
 class TaskVerdict(Struct):
@@ -140,15 +126,3 @@ class BreakdownLabels(Struct, rename={"dialogue": "dialogue-id"}):
 
     dialogue: str
     turns: list[BreakdownTurn]
-
-
-class JournalManifest(Struct):
-    """`manifest.json` in the folder of `--resume`: what the run is about."""
-
-    dialeval: str
-    metrics: dict[str, str]
-    resources: dict[str, str]
-    fields: dict[str, Any]
-    systems: dict[str, str | None]
-    inputs: dict[str, dict[str, Any]]
-    chunks: list[list[str]]

@@ -1,34 +1,58 @@
-"""The end of the report: what was left out and why, warnings, signatures, and how to make the numbers again."""
+"""Sections of the report: warnings, correlations of metrics, and provenance (skipped metrics, signatures, commands).
+
+Suites and judges show more than numbers. `EXTENSIONS` lists their functions by what a run must hold, so that a suite
+is imported only for a run that it made.
+"""
 
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING, Any, NamedTuple
-
-import numpy as np
+from pkgutil import resolve_name
+from typing import TYPE_CHECKING, Any
 
 from dialeval.core.arrays import Floats
-from dialeval.core.columns import TextColumn
 from dialeval.core.fold import Level
-from dialeval.core.rowtable import NO_TURN, RowTable
-from dialeval.judges.judge import CONTINUITY, reasons
 from dialeval.reports import markup
-from dialeval.reports.figures import MISSING, plain
+from dialeval.reports.figures import MISSING
 from dialeval.reports.markup import Section
 from dialeval.stats.correlation import FEWEST_POINTS, spearman_matrix
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Callable, Iterator, Mapping, Sequence
 
     from dialeval.core.result import Result, Run
 
 
 COMMANDS = "commands"
 """Where a run holds the command lines that made it."""
+EXTENSIONS: Mapping[str, Mapping[str, str]] = {
+    "judge/": {
+        "section": "dialeval.judges.report:weak_turns_section",
+        "table": "dialeval.judges.report:weak_turns_table",
+        "rows": "dialeval.judges.report:explain_rows",
+    },
+    "alignments": {
+        "rows": "dialeval.suites.lsdscc.report:landed",
+        "note": "dialeval.suites.lsdscc.report:reached",
+    },
+    "transcripts": {"section": "dialeval.suites.multiwoz.report:transcripts"},
+    "curves": {"section": "dialeval.suites.breakdown.report:curves"},
+}
+"""By a detail of a run, or the beginning of its keys: the function that makes a `section` of the report, a `table` for
+the terminal, fields of the explorer's `rows`, or a `note` above these."""
+HUMAN_SECTION = "dialeval.human.report:people_section"
+"""The function that makes the section on human evaluation."""
+
+
+def extensions(run: Run, kind: str) -> Iterator[Callable[..., Any]]:
+    """Yield the functions of a kind that suites and judges registered for what a run holds."""
+    for held, functions in EXTENSIONS.items():
+        if kind in functions and (held in run.details or any(key.startswith(held) for key in run.keys_in_order)):
+            yield resolve_name(functions[kind])
 
 
 def provenance(run: Run, command: str | None) -> Section:
-    """The section: what was left out, everything that each number depends on, and the commands that made it."""
+    """Return the section: what was left out, everything that each number depends on, and the commands that made it."""
     return Section("provenance", "Provenance", _skipped(run) + _signatures(run) + _again(run, command))
 
 
@@ -37,7 +61,7 @@ def _part(name: str, title: str, content: str) -> str:
 
 
 def _skipped(run: Run) -> str:
-    """Metrics that were not computed, and what they lack."""
+    """Return metrics that were not computed, and what they lack."""
     lacking: dict[tuple[str, str], list[str]] = {}
     for system, result in run.items():
         for key, reason in result.skipped.items():
@@ -54,13 +78,13 @@ def _skipped(run: Run) -> str:
 
 
 def warnings(run: Run) -> Section | None:
-    """What should be read before the numbers are believed."""
+    """Return what should be read before the numbers are believed."""
     lines = "".join(f"<li>{markup.text(text, lines=True)}</li>" for text in run.warnings)
     return Section("warnings", "Warnings", f'<div class="notice"><ul>{lines}</ul></div>') if lines else None
 
 
 def _signatures(run: Run) -> str:
-    """Everything that each number depends on."""
+    """Return everything that each number depends on."""
     lines = []
     for key in run.keys_in_order:
         by_line: dict[str, list[str]] = {}
@@ -76,7 +100,7 @@ def _signatures(run: Run) -> str:
 
 
 def _again(run: Run, command: str | None) -> str:
-    """The commands that made the runs and the page, each to be copied."""
+    """Return the commands that made the runs and the page, each to be copied."""
     commands: Sequence[str] = [*run.details.get(COMMANDS, ()), *([] if command is None else [command])]
     note = f"Use dialeval {markup.text(run.version)} on the same inputs; the signatures name the settings and the data."
     blocks = "".join(
@@ -97,7 +121,7 @@ STEPS = 5
 
 
 def correlations(run: Run) -> Section | None:
-    """The section; None where no system has two metrics with a value per row."""
+    """Return the section; None where no system has two metrics with a value per row."""
     tables = [
         (system, level, matrix)
         for system, result in run.items()
@@ -145,115 +169,3 @@ def _cell(value: float) -> str:
     step = min(STEPS, math.floor(abs(value) * STEPS + 0.5))
     kind = f"{'less' if value < 0 else 'more'}-{step}" if step else "none"
     return markup.cells(f"{round(value, 2) + 0.0:.2f}", kind=f"figure {kind}")
-
-
-# The turns with the lowest `judge/continuity`, where a dialogue most probably breaks, worst first.
-#
-# A turn is listed if its value is below a third, that of an average turn in the systems of the breakdown challenge.
-# The value orders turns and is no probability. Next to it are the judge's reasons, in words, where it has any
-# (`metrics.learned.judge`).
-
-HIGHEST = 1 / 3
-LISTED, PRINTED = 50, 10
-"""Turns of a system in the report, and in the terminal."""
-MOST_CHARACTERS = 300
-"""Of a text that is shown."""
-
-
-class WeakTurn(NamedTuple):
-    """A turn and its continuity."""
-
-    system: str
-    place: str
-    continuity: float
-    before: str
-    """What it answers."""
-    said: str
-    reasons: list[str]
-
-
-def weak_turns(run: Run, most: int) -> list[WeakTurn]:
-    """Of each system the turns with the most probable breakdowns, those of all systems together worst first."""
-    systems = [(name, result) for name, result in run.items() if result.role == "system"]
-    found = [turn for name, result in systems for turn in _of_system(name, result, most)]
-    return sorted(found, key=lambda turn: turn.continuity)
-
-
-def _of_system(name: str, result: Result, most: int) -> list[WeakTurn]:
-    rows = result.rows
-    parts = judged_parts(result)
-    values = parts.get(CONTINUITY)
-    if rows is None or values is None or len(values) != len(rows) or "response" not in rows.texts:
-        return []
-    order = np.argsort(np.where(np.isnan(values), np.inf, values), kind="stable")[:most]
-    chosen = [row for row in order.tolist() if values[row] < HIGHEST]
-    return [
-        WeakTurn(
-            name,
-            _place(rows, row),
-            float(values[row]),
-            _last(rows.texts.get("context"), row),
-            _last(rows.texts["response"], row),
-            reasons({part: float(column[row]) for part, column in parts.items()}),
-        )
-        for row in chosen
-    ]
-
-
-def judged_parts(result: Result) -> dict[str, Floats]:
-    """What the judge says of every row of a system beside its score, by the names of the parts."""
-    return {
-        key.removeprefix("judge/"): estimate.items
-        for key, estimate in result.items()
-        if key.startswith("judge/") and estimate.level is Level.TURN and estimate.items is not None
-    }
-
-
-def _place(rows: RowTable, row: int) -> str:
-    dialogue = rows.dialogues[int(rows.clusters[row])] if rows.dialogues is not None else None
-    turn = NO_TURN if rows.turns is None else int(rows.turns[row])
-    return ", ".join(filter(None, (dialogue or f"row {row + 1}", f"turn {turn}" if turn != NO_TURN else "")))
-
-
-def _last(column: Any, row: int) -> str:
-    """The last text of a row, cut where it is very long."""
-    if column is None:
-        return ""
-    text = column[row] if isinstance(column, TextColumn) else next(iter(list(column[row])[-1:]), "")
-    return text if len(text) <= MOST_CHARACTERS else f"{text[:MOST_CHARACTERS]} …"
-
-
-def weak_turns_table(run: Run) -> list[list[str]]:
-    """A header and a row per turn, for the terminal; empty where there is nothing to list."""
-    turns = weak_turns(run, PRINTED)[:PRINTED]
-    if not turns:
-        return []
-    header = ["system", "turn", "continuity", "said", "why"]
-    return [
-        header,
-        *([turn.system, turn.place, f"{turn.continuity:.2f}", turn.said, "; ".join(turn.reasons)] for turn in turns),
-    ]
-
-
-def section(run: Run) -> Section | None:
-    """The section of the report; None for a run without such turns."""
-    turns = weak_turns(run, LISTED)[:LISTED]
-    if not turns:
-        return None
-    note = markup.note(
-        "Where people would most probably see the dialogue break, worst first, by the judge's score of continuity. "
-        "It orders turns and is no probability."
-    )
-    lines = [
-        markup.row(
-            f"{markup.name(turn.system)}, {markup.text(plain(turn.place))}",
-            markup.cells(
-                f"{turn.continuity:.2f}",
-                *(markup.text(plain(text)) for text in (turn.before, turn.said)),
-                markup.text("; ".join(turn.reasons) or "–"),
-            ),
-        )
-        for turn in turns
-    ]
-    heads = markup.heads("Turn", "Continuity", "Before it", "Said", "Why")
-    return Section("weak-turns", "Where dialogues break", note + markup.table("", "Turns, worst first.", heads, lines))

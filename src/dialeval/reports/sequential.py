@@ -35,8 +35,8 @@ def watch_document(watch: Watch) -> Document:
 def _watched_cells(row: Watched) -> list[str]:
     mark = "" if row.decided is None else DIFFERENT if row.better is None else BETTER if row.better else WORSE
     return [
-        shorten(plain(row.key)),
-        shorten(plain(row.system)),
+        shorten(row.key),
+        shorten(row.system),
         f"{row.dialogues:,}",
         f"{show_rounded(row.difference, row.interval, signed=True)} {mark}".strip(),
         row.by or MISSING,
@@ -56,7 +56,7 @@ def _watch_csv(watch: Watch) -> str:
 
 def trend_document(trend: Trend) -> Document:
     """Describe a trend: sentences, a table with a row per metric, and notes."""
-    names = [shorten(plain(name)) for name in trend.systems]
+    names = [shorten(name) for name in trend.systems]
     table = Table(["metric", *names, "slope per step", "adjusted p"], [_trend_cells(row) for row in trend.rows])
     tests = sum(not math.isnan(row.p) and row.key in trend.panel for row in trend.rows)
     family = f", adjusted by Holm for {tests} tests" if tests > 1 else ""
@@ -77,7 +77,7 @@ def _describe_trend(trend: Trend) -> list[str]:
             good = {"higher": row.slope > 0, "lower": row.slope < 0}.get(row.better or "")
             judged = "" if good is None else " (better)" if good else " (worse)"
             step = show_rounded(row.slope, row.interval, signed=True)
-            sentences.append(f"{shorten(plain(row.key))} {way}{judged}: {step} per step.")
+            sentences.append(f"{shorten(row.key)} {way}{judged}: {step} per step.")
     return sentences if len(sentences) > 1 else [*sentences, f"No significant trend ({100 * trend.alpha:g}% level)."]
 
 
@@ -85,7 +85,7 @@ def _trend_cells(row: MetricTrend) -> list[str]:
     values = [show_rounded(value, interval) for value, interval in zip(row.values, row.intervals, strict=True)]
     slope = MISSING if math.isnan(row.slope) else show_rounded(row.slope, row.interval, signed=True)
     slope += "*" if row.significant else ""
-    return [shorten(plain(row.key)) + ARROWS[row.better], *values, slope, show_p(row.adjusted_p)]
+    return [shorten(row.key) + ARROWS[row.better], *values, slope, show_p(row.adjusted_p)]
 
 
 def _trend_csv(trend: Trend) -> str:

@@ -80,8 +80,8 @@ def losses(slices: Slices) -> list[str]:
     for system in slices.whole:
         loss = slices.worst(system)
         if loss is not None:
-            names = [shorten(plain(name)) for name in (system, loss.by.baseline, loss.where.field, loss.where.label)]
-            figure = f"{shorten(plain(loss.by.key))} {show_rounded(loss.by.difference, loss.by.interval, signed=True)}"
+            names = [shorten(name) for name in (system, loss.by.baseline, loss.where.field, loss.where.label)]
+            figure = f"{shorten(loss.by.key)} {show_rounded(loss.by.difference, loss.by.interval, signed=True)}"
             where = f"{names[0]} loses most to {names[1]} where {names[2]} is {names[3]}"
             said.append(f"{where}: {figure} ({how_sure(slices)}).")
     return said
@@ -97,7 +97,7 @@ def notes(slices: Slices) -> Iterator[str]:
     """Yield what the marks mean, what was not tested and why, and which values depend on other rows."""
     if slices.comparisons:
         first = slices.comparisons[0]
-        baseline = shorten(plain(first.baseline))
+        baseline = shorten(first.baseline)
         if any(row.significant for row in slices.differences):
             meaning = f"{BETTER} better, {WORSE} worse, {DIFFERENT} different, neither is better"
             yield f"Against {baseline}: {meaning} ({how_sure(slices)})."
@@ -121,7 +121,7 @@ def notes(slices: Slices) -> Iterator[str]:
 
 def _list_names(names: Sequence[str]) -> str:
     more = len(names) - _MOST_NAMED
-    shown = ", ".join(shorten(plain(name)) for name in names[:_MOST_NAMED])
+    shown = ", ".join(shorten(name) for name in names[:_MOST_NAMED])
     return shown + (f" and {more} more" if more > 0 else "")
 
 
@@ -149,18 +149,14 @@ def _table(slices: Slices, field: str, key: str) -> Table:
     """Return the table of a field and a metric: all rows, and a line per slice, worst first."""
     whole, decimals = slices.whole, row_decimals(slices.whole, key)
     unit = next((each.unit for each in slices.slices), "rows")
-    title = f"{_shorten(key)}{ARROWS[better_of(whole, key)]} by {_shorten(field)}"
+    title = f"{shorten(key)}{ARROWS[better_of(whole, key)]} by {shorten(field)}"
     table = next(iter(whole.values())).rows
     dialogues = 0 if table is None else len(table.offsets) - 1
     lines = [[ALL, f"{dialogues:,}", *(_cell(result.get(key), decimals, None) for result in whole.values())]]
     for each in slices.worst_first(field, key):
         cells = (_cell(each.estimate(name, key), decimals, each.difference(name, key)) for name in whole)
-        lines.append([_shorten(each.label), f"{each.dialogues:,}", *cells])
-    return Table([title, unit, *map(_shorten, whole)], lines)
-
-
-def _shorten(name: str) -> str:
-    return shorten(plain(name))
+        lines.append([shorten(each.label), f"{each.dialogues:,}", *cells])
+    return Table([title, unit, *map(shorten, whole)], lines)
 
 
 def _cell(estimate: Estimate | None, decimals: int, row: Difference | None) -> str:

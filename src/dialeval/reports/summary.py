@@ -27,13 +27,13 @@ from dialeval.reports.comparisons import (
     describe_designs,
     kind_of,
     legend,
-    mark,
     mark_of,
     scale_of,
-    show_detectable,
     strip,
+    system_table,
     verdict,
 )
+from dialeval.reports.documents import Document
 from dialeval.reports.drawings import Scale, axis
 from dialeval.reports.figures import (
     BETTER,
@@ -44,9 +44,6 @@ from dialeval.reports.figures import (
     plain,
     shorten,
     show,
-    show_interval,
-    show_p,
-    show_signed,
     show_spread,
 )
 from dialeval.reports.markup import Section
@@ -63,18 +60,20 @@ MOST_SENTENCES = 3
 """Sentences of the verdict; of more the design and one about all systems are shown, and the rest is folded."""
 
 
-def summary(run: Run, compared: bool = True, more: Sequence[str] = ()) -> Section:
+def summary(run: Run, compared: bool | Comparison = True, more: Sequence[str] = ()) -> Section:
     """Return the section; systems that share no metric are in tables of their own, each with its own baseline.
 
-    `more`: sentences that belong to the verdict.
+    `compared`: whether systems are compared, or the comparison of all of them. `more`: sentences of the verdict.
     """
     if not run.keys_in_order:
         return Section("summary", "Summary", "<p>No metric was computed.</p>")
     places = {key: at for at, key in enumerate(run.keys_in_order)}
     tables = ""
-    for at, block in enumerate(blocks(run)):
-        comparison, reason = None, ""
-        if compared and len(block) - len(block.anchors) > 1:
+    groups = blocks(run)
+    known = compared if isinstance(compared, Comparison) and len(groups) == 1 else None
+    for at, block in enumerate(groups):
+        comparison, reason = known, ""
+        if compared and comparison is None and len(block) - len(block.anchors) > 1:
             try:
                 comparison = compare(block, most_tests=MOST_TESTS)
             except SettingError as error:
@@ -244,27 +243,10 @@ def _best(run: Run, key: str) -> list[str]:
 
 def _differences(comparison: Comparison) -> str:
     """Return the differences to the baseline, system by system, with what the columns mean."""
-    titles = ("Difference", "Interval", "p, adjusted", "Effect", "Won, tied, lost", "Detectable")
-    tables = ""
-    for system in comparison.systems:
-        lines = [_difference(row, comparison) for row in comparison.of(system)]
-        caption = f"{markup.name(system)} against {markup.name(comparison.baseline)}."
-        tables += markup.table("difference", caption, heads("Metric", titles), lines)
-    words = "".join(f"<li>{markup.text(line)}</li>" for line in legend(comparison))
-    title = f"Differences from {markup.name(comparison.baseline)}"
-    return markup.details(title, f'{tables}<ul class="note">{words}</ul>', "differences")
-
-
-def _difference(row: Difference, comparison: Comparison) -> str:
-    cells = (
-        f"{show_signed(row.difference)}{markup.span('sure', mark(row, comparison.alpha))}",
-        show_interval(row.interval) if row.interval else MISSING,
-        escape(show_p(row.adjusted_p)),
-        show(row.effect, 2),
-        MISSING if row.wins is None else f"{row.wins}, {row.ties}, {row.losses}",
-        show_detectable(row),
-    )
-    return markup.row(markup.name(row.key), markup.cells(*cells, kind="figure"))
+    tables = [system_table(comparison, system) for system in comparison.systems]
+    captions = [f"{shorten(system)} against {shorten(comparison.baseline)}." for system in comparison.systems]
+    shown = markup.document(Document([], tables, legend(comparison)), "difference", captions)
+    return markup.details(f"Differences from {markup.name(comparison.baseline)}", shown, "differences")
 
 
 def _long_names(run: Run) -> str:

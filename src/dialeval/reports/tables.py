@@ -27,7 +27,6 @@ from typing import TYPE_CHECKING, Any
 
 from dialeval.metrics.registry import GROUPS
 from dialeval.reports import documents
-from dialeval.reports import documents as formats
 from dialeval.reports.documents import Document, LaidOut, Table, laid_out
 from dialeval.reports.figures import (
     BETTER,
@@ -67,7 +66,7 @@ _DATA = ("reference", "context")
 
 
 def to_model_index(run: Run) -> str:
-    """The metadata of every system but floors and ceilings; metrics that have no value are left out."""
+    """Return the metadata of every system but floors and ceilings; metrics that have no value are left out."""
     models = [_model(name, result) for name, result in run.items() if result.role == "system"]
     return "\n".join(["model-index:", *(line for model in models for line in _listed(model)), ""])
 
@@ -156,12 +155,19 @@ def table(
 ) -> LaidOut:
     """Lay out a run for a rich console below the verdict, with marks for significant differences and `notes` below."""
     layouts = ((True, True), (False, True), (False, False))
-    made = [_describe(run, found, transpose, drawn, spread, notes) for drawn, spread in layouts if bars or not drawn]
+    made = [describe(run, found, transpose, drawn, spread, notes) for drawn, spread in layouts if bars or not drawn]
     return laid_out(*made)
 
 
-def _describe(run: Run, found: Verdict | None, transpose: bool, bars: bool, intervals: bool, notes: bool) -> Document:
-    """Describe a run for the terminal; `bars`: intervals are also drawn, `intervals` False: left out."""
+def describe(
+    run: Run,
+    found: Verdict | None,
+    transpose: bool = False,
+    bars: bool = False,
+    intervals: bool = True,
+    notes: bool = True,
+) -> Document:
+    """Describe a run for people; `bars`: intervals are also drawn, `intervals` False: left out."""
     from dialeval.analysis.values import better_of
 
     marks: dict[tuple[str, str], str] = {}
@@ -178,8 +184,8 @@ def _describe(run: Run, found: Verdict | None, transpose: bool, bars: bool, inte
             mean = MISSING if estimate is None else show(estimate.mean, decimals)
             spread = "" if estimate is None or not intervals else show_spread(estimate, decimals)
             cells[name, key] = mean, marks.get((name, key), ""), spread, drawn.get(name, "")
-    names = [shorten(plain(key)) + ARROWS[better_of(run, key)] for key in keys]
-    systems = [shorten(plain(name)) for name in run]
+    names = [shorten(key) + ARROWS[better_of(run, key)] for key in keys]
+    systems = [shorten(name) for name in run]
     if (len(run) > len(keys)) != transpose:
         columns = [["system", *systems]]
         columns += ([head, *_align([cells[name, key] for name in run])] for head, key in zip(names, keys, strict=True))
@@ -215,7 +221,7 @@ def to_csv(run: Run) -> str:
             low, high = est.interval or (None, None)
             figures = (est.mean, est.std, est.confidence, low, high)
             rows.append((system, key, *figures, interval_words([est]), est.rows, est.scored, est.signature))
-    return formats.csv_text(CSV_FIELDS, rows)
+    return documents.csv_text(CSV_FIELDS, rows)
 
 
 def document(run: Run, transpose: bool = False) -> Document:
@@ -244,7 +250,7 @@ def to_latex(run: Run, transpose: bool = False) -> str:
         rows.append([key + ARROWS[better_of(run, key)], *cells])
     table = Table(["metric", *run], rows)
     caption = [*_describe_intervals(run), *best_words(best)]
-    return formats.latex_float([table.transposed("system") if transpose else table], caption)
+    return documents.latex_float([table.transposed("system") if transpose else table], caption)
 
 
 def best_words(best: Best) -> list[str]:
@@ -272,7 +278,7 @@ def to_metrics_txt(run: Run, verbatim: bool = False) -> str:
 
 
 FORMATS: Mapping[str, Callable[..., str]] = {
-    "json": formats.to_json,
+    "json": documents.to_json,
     "csv": to_csv,
     "md": to_markdown,
     "latex": to_latex,
@@ -313,10 +319,10 @@ def footnotes(run: Run, comparison: Comparison | None, intervals: bool = True) -
         from dialeval.reports.comparisons import how_sure
 
         meaning = f"{BETTER} better, {WORSE} worse, {DIFFERENT} different, neither is better"
-        yield f"Against {shorten(plain(comparison.baseline))}: {meaning} ({how_sure(comparison)})."
+        yield f"Against {shorten(comparison.baseline)}: {meaning} ({how_sure(comparison)})."
     for row in () if comparison is None else comparison.rows:
         if row.note is not None:
-            yield f"{shorten(plain(row.key))} of {shorten(plain(row.system))}: {row.note}."
+            yield f"{shorten(row.key)} of {shorten(row.system)}: {row.note}."
     yield from unscored(run)
 
 
@@ -328,7 +334,7 @@ def unscored(run: Run) -> Iterator[str]:
         if any(est.scored != est.rows for est in estimates):
             least, most = (bound(est.scored for est in estimates) for bound in (min, max))
             several = f"{least:,} to {most:,}" if least != most else f"{least:,}"
-            found.append(f"{shorten(plain(key))} {several} of {max(est.rows for est in estimates):,}")
+            found.append(f"{shorten(key)} {several} of {max(est.rows for est in estimates):,}")
     if found:
         more = len(found) - _MOST_UNSCORED
         rest = f", and {more} more metrics" if more > 0 else ""
@@ -379,7 +385,7 @@ def standing(run: Run) -> Document | None:
     """Describe where systems stand between the best floor (0%) and the gold replies (100%); None without them."""
     found = run.details.get("anchors", {}).get("standing", {})
     rows = [[key, *map(show_share, shares)] for key, shares in standing_shares(run, found).items()]
-    table = Table(["metric", *map(shorten, map(plain, found))], rows)
+    table = Table(["metric", *map(shorten, found)], rows)
     return Document(["Between floor (0%) and ceiling (100%):"], [table], []) if rows else None
 
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
-from metrics.breakdown.naive import references
 
 from dialeval.metrics.breakdown import hard_reference, lenient_reference, shares
 from suites.breakdown.naive import references

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
+
 import dialeval
 from dialeval.core.result import Run
 from dialeval.reports.explorer import explorer
@@ -55,8 +57,9 @@ def test_texts_from_outside_stay_texts() -> None:
 
 
 def test_rows_without_an_alignment_show_none() -> None:
-    assert landed({}, ["a"], [0], len) == {}
-    assert landed({"a": []}, ["a"], [0], len) == {}
+    nothing: list[dict[str, Any]] = [{}, {"a": []}]
+    for alignments in nothing:
+        assert landed(["a"], np.array([0]), details={"alignments": alignments}, number=len) == {}
     found = explorer(dialeval.evaluate(["a b"], metrics="length"))
     assert found is not None
     assert "landed" not in found[1]["groups"][0]

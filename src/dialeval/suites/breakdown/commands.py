@@ -11,6 +11,7 @@ from dialeval.cli import options
 from dialeval.cli.output import (
     check_places,
     check_transposed,
+    compare_systems,
     exit_status,
     print_run,
     print_warnings,
@@ -23,6 +24,7 @@ from dialeval.cli.output import (
 )
 
 if TYPE_CHECKING:
+    from dialeval.reports.comparisons import Verdict
     from dialeval.suites.breakdown.evaluation import BreakdownRun
 
 
@@ -123,15 +125,16 @@ def breakdown(
     inputs["intervals"] = intervals.kind
     run = evaluate_breakdown(labels=labels, threshold=threshold, anchors=anchors, **inputs)
     run = intervals.added_to(run, inputs["confidence"])
+    found = compare_systems(run, format_)
     if output is not None:
         from dialeval.suites.breakdown.evaluation import with_curves
 
-        save_run(with_curves(run), output, force)
+        save_run(with_curves(run), output, force, found)
     if turns_file is not None:
         from dialeval.suites.breakdown.report import turns_csv
 
         write(turns_file, turns_csv(run).encode(), "turns in")
-    print_breakdown(run, format_, transpose)
+    print_breakdown(run, format_, transpose, found)
     say_next(run, format_, output)
     return exit_status(limits.gates(run))
 
@@ -168,12 +171,12 @@ def detect(chats: tuple[str, ...], output: Path, **inputs: Any) -> None:
     say(f"{len(turns)} turns of {len(documents)} dialogues in {output}: {counted}")
 
 
-def print_breakdown(run: BreakdownRun, format_: str, transpose: bool = False) -> None:
+def print_breakdown(run: BreakdownRun, format_: str, transpose: bool = False, found: Verdict | None = None) -> None:
     """Print a run of detectors; `original`: one of them, as the challenge's program does."""
     from dialeval.suites.breakdown.report import original, tables_text
 
     if format_ != "original":
-        print_run(run, format_, transpose)
+        print_run(run, format_, transpose, found=found)
         if format_ == "table":
             show("\n" + tables_text(run))
         return

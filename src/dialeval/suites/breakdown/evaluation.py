@@ -34,7 +34,6 @@ from dialeval.io.sources import memory_sources
 from dialeval.metrics import breakdown as detection
 from dialeval.metrics.breakdown import LABELS, BreakdownDistance, Codes, Tables, shares
 from dialeval.stats.correlation import Distance, krippendorff_alpha
-from dialeval.suites.breakdown import metrics as detection
 from dialeval.suites.breakdown.documents import Findings
 from dialeval.suites.breakdown.reading import BreakdownData, Match, read, read_logs
 
@@ -62,6 +61,9 @@ class BreakdownRun(Run):
         return all(getattr(self, name) == getattr(other, name) for name in names)
 
     __hash__ = None
+
+    def with_report_details(self) -> Run:
+        return self if CURVES in self.details else with_curves(self)
 
     @property
     def detectors(self) -> list[str]:

@@ -8,7 +8,7 @@ from typing import Any
 import click
 
 from dialeval.cli import options
-from dialeval.cli.output import check_places, check_transposed, exit_status, print_run, save_run, say_next
+from dialeval.cli.output import check_places, check_transposed, deliver_run, exit_status
 from dialeval.cli.progress import metered
 
 ALIGNERS = ("bleu", "nltk-bleu", "nltk-nist", "sacre", "embedding")
@@ -110,8 +110,5 @@ def lsdscc(
             **inputs,
         )
     run = intervals.added_to(run, inputs["confidence"])
-    if output is not None:
-        save_run(run, output, force)
-    print_run(run, format_, transpose)
-    say_next(run, format_, output)
+    deliver_run(run, format_, output, force, transpose=transpose)
     return exit_status(limits.gates(run))

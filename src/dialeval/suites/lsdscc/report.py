@@ -5,10 +5,11 @@ It is made from the plain data that a run holds under `alignments` (`engine.alig
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
+from dialeval.core.arrays import Ints
 from dialeval.core.batch import Batch, Need
 from dialeval.core.columns import RaggedColumn
 from dialeval.core.fold import Fact
@@ -28,13 +29,13 @@ _Tables = Mapping[str, Sequence[Mapping[str, Any]]]
 
 
 def landed(
-    tables: _Tables, systems: Collection[str], rows: Iterable[int], number: Callable[[str], int]
+    systems: Collection[str], rows: Ints, *, details: Mapping[str, Any], number: Callable[[str], int]
 ) -> dict[str, Any]:
-    """What some rows of a group show beside scores, texts by their numbers; nothing for systems without alignments."""
-    rows = list(rows)
-    if not all(max(rows, default=0) < len(tables.get(system, ())) for system in systems):
+    """Return the alignments of some rows for the explorer, texts by their numbers; nothing for systems without any."""
+    tables: _Tables = details[ALIGNMENTS]
+    if not all(rows.max(initial=0) < len(tables.get(system, ())) for system in systems):
         return {}
-    mine = [[tables[system][row] for row in rows] for system in systems]
+    mine = [[tables[system][row] for row in rows.tolist()] for system in systems]
     places = [{group["group"]: at for at, group in enumerate(entry["groups"])} for entry in mine[0]]
     return {
         "context": [[] if entry["query"] is None else [number(entry["query"])] for entry in mine[0]],

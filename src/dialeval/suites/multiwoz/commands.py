@@ -13,13 +13,11 @@ from dialeval.cli import options
 from dialeval.cli.output import (
     check_places,
     check_transposed,
+    deliver_run,
     exit_status,
     json_bytes,
-    print_run,
     printing_all_faults,
-    save_run,
     say,
-    say_next,
     show,
     tell,
     write,
@@ -124,10 +122,8 @@ def multiwoz(
     run = intervals.added_to(run, confidence)
     if dialogues is not None:
         write(dialogues, b"".join(orjson.dumps(row) + b"\n" for row in dialogue_rows(run, evaluator.task)))
-    if output is not None:
-        save_run(evaluator.with_transcripts(run, read) if settings["success"] else run, output, force)
-    print_run(run, format_, transpose, by, compared)
-    say_next(run, format_, output)
+    saved = evaluator.with_transcripts(run, read) if output is not None and settings["success"] else run
+    deliver_run(run, format_, output, force, transpose=transpose, by=by, compared=compared, saved=saved)
     return exit_status(limits.gates(run))
 
 

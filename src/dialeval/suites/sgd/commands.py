@@ -11,11 +11,9 @@ from dialeval.cli import options
 from dialeval.cli.output import (
     check_places,
     check_transposed,
+    deliver_run,
     exit_status,
-    print_run,
     printing_all_faults,
-    save_run,
-    say_next,
 )
 from dialeval.cli.progress import metered
 
@@ -64,8 +62,5 @@ def sgd(
     with metered() as meter:
         run = evaluate_sgd(predictions, intervals=intervals.kind, progress=meter.run, **inputs)
     run = intervals.added_to(run, inputs["confidence"])
-    if output is not None:
-        save_run(run, output, force)
-    print_run(run, format_, transpose, by, compared)
-    say_next(run, format_, output)
+    deliver_run(run, format_, output, force, transpose=transpose, by=by, compared=compared)
     return exit_status(limits.gates(run))

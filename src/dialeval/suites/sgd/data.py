@@ -30,7 +30,7 @@ import numpy as np
 
 from dialeval.core.batch import Need
 from dialeval.core.columns import ObjectColumn, RaggedColumn, TextColumn
-from dialeval.core.errors import DataError, Fault, whole_characters
+from dialeval.core.errors import DataError, Problem, whole_characters
 from dialeval.io import json
 from dialeval.io.json import OBJECT, Shape, shape_faults
 from dialeval.io.opening import PathSource, format_of, stem_of
@@ -97,17 +97,17 @@ def read_dialogues(source: Any, name: str) -> dict[str, Dialogue]:
     else:
         parts = [_dialogues(source, name)]
     dialogues: dict[str, Dialogue] = {}
-    faults: list[Fault] = []
+    faults: list[Problem] = []
     for part in parts:
         for dialogue, read in part:
             if dialogue in dialogues:
                 also = f", also in {dialogues[dialogue].where}" if read.where != dialogues[dialogue].where else ""
-                faults.append(Fault(f"{read.where}: {dialogue}", None, f"is there twice{also}", "keep one of them"))
+                faults.append(Problem(f"{read.where}: {dialogue}", None, f"is there twice{also}", "keep one of them"))
             dialogues[dialogue] = read
     if faults:
         raise DataError(faults)
     if not dialogues:
-        raise DataError(Fault(place_of(source, name), None, "holds no dialogue", _FORM))
+        raise DataError(Problem(place_of(source, name), None, "holds no dialogue", _FORM))
     return dialogues
 
 
@@ -122,7 +122,7 @@ def _files(source: PathSource) -> list[Path]:
     found = files_in(source)
     files = [path for path in found if format_of(path) == "json" and stem_of(path) not in _NO_DIALOGUES]
     if not files:
-        raise DataError(Fault(os.fspath(source), None, "holds no file of dialogues (*.json)", "name another folder"))
+        raise DataError(Problem(os.fspath(source), None, "holds no file of dialogues (*.json)", "name another folder"))
     return files
 
 
@@ -138,20 +138,20 @@ def _dialogues(document: Any, where: str) -> list[tuple[str, Dialogue]]:
     return [(whole_characters(str(name)), Dialogue(where, dialogue["turns"])) for name, dialogue in named]
 
 
-def turn_faults(turn: Mapping[str, Any], where: str) -> Iterator[Fault]:
+def turn_faults(turn: Mapping[str, Any], where: str) -> Iterator[Problem]:
     """What is wrong with the frames of a user turn."""
     services = [frame["service"] for frame in turn.get("frames", ())]
     for service, times in Counter(services).items():
         if times > 1:
-            yield Fault(where, None, f"has {times} frames of the service {service!r}", "keep one of them")
+            yield Problem(where, None, f"has {times} frames of the service {service!r}", "keep one of them")
     for frame in turn.get("frames", ()):
         if "state" not in frame:
-            yield Fault(where, None, f"the frame of {frame['service']!r} has no state", STATE_FORM)
+            yield Problem(where, None, f"the frame of {frame['service']!r} has no state", STATE_FORM)
             continue
         for slot, values in frame["state"]["slot_values"].items():
             if not values:
                 what = f"the slot {slot!r} of {frame['service']!r} has no value"
-                yield Fault(where, None, what, "leave the slot out where it has none")
+                yield Problem(where, None, what, "leave the slot out where it has none")
 
 
 # The schema of schema-guided dialogues: its services, and which of their slots are categorical.
@@ -201,15 +201,15 @@ def read_schema(source: Any) -> Schema:
     return Schema(services, ObjectColumn([[name, list(slots.items())] for name, slots in services.items()]).digest)
 
 
-def _twice(document: Any, where: str) -> Iterator[Fault]:
+def _twice(document: Any, where: str) -> Iterator[Problem]:
     met = set()
     for number, service in enumerate(document):
         name, slots = service["service_name"], Counter(slot["name"] for slot in service["slots"])
         if name in met:
-            yield Fault(f"{where}: [{number}]", None, f"the service {name!r} is there twice", "keep one of them")
+            yield Problem(f"{where}: [{number}]", None, f"the service {name!r} is there twice", "keep one of them")
         met.add(name)
         for slot in (slot for slot, times in slots.items() if times > 1):
-            yield Fault(f"{where}: [{number}].slots", None, f"the slot {slot!r} is there twice", "keep one of them")
+            yield Problem(f"{where}: [{number}].slots", None, f"the slot {slot!r} is there twice", "keep one of them")
 
 
 SERVICE, DOMAIN, SEEN = "service", "domain", "seen"
@@ -256,7 +256,7 @@ def read_references(source: Any, schema: Schema) -> TrueFrames:
     """The true frames of a file, a folder or a parsed document."""
     dialogues, where = read_dialogues(source, "references"), place_of(source, "references")
     frames: list[Frame] = []
-    faults: list[Fault] = []
+    faults: list[Problem] = []
     for name, dialogue in dialogues.items():
         for number, turn in enumerate(dialogue.turns):
             if turn["speaker"] != USER:
@@ -266,14 +266,14 @@ def read_references(source: Any, schema: Schema) -> TrueFrames:
             for frame in turn.get("frames", ()):
                 service = whole_characters(frame["service"])
                 if service not in schema.services:
-                    faults.append(Fault(here, None, f"the schema has no service {service!r}", "give its own schema"))
+                    faults.append(Problem(here, None, f"the schema has no service {service!r}", "give its own schema"))
                 if "state" in frame:
                     said = whole_characters(turn.get("utterance", ""))
                     frames.append(Frame(name, number, service, said, _state(frame["state"]), _spans(frame, said)))
     if faults:
         raise DataError(faults)
     if not frames:
-        raise DataError(Fault(where, None, f"has no frame in a turn of {USER}", TURN_FORM))
+        raise DataError(Problem(where, None, f"has no frame in a turn of {USER}", TURN_FORM))
     return TrueFrames(where, dialogues, frames)
 
 
@@ -325,17 +325,17 @@ def read_predictions(
     return Predictions(rows, len(dialogues), sum(state is not None for state in states), dict(unknown.most_common()))
 
 
-def _unknown(dialogues: Mapping[str, Dialogue], true: TrueFrames, where: str) -> Iterator[Fault]:
+def _unknown(dialogues: Mapping[str, Dialogue], true: TrueFrames, where: str) -> Iterator[Problem]:
     unknown = [name for name in dialogues if name not in true.dialogues]
     remedy = "check that predictions and references belong together"
     for name in unknown[:SHOWN_UNKNOWN]:
-        yield Fault(f"{dialogues[name].where}: {name}", None, "the references have no such dialogue", remedy)
+        yield Problem(f"{dialogues[name].where}: {name}", None, "the references have no such dialogue", remedy)
     if len(unknown) > SHOWN_UNKNOWN:
         what = f"and {len(unknown) - SHOWN_UNKNOWN:,} more dialogues that the references do not have"
-        yield Fault(where, None, what, remedy)
+        yield Problem(where, None, what, remedy)
 
 
-def _misfits(dialogues: Mapping[str, Dialogue], true: TrueFrames) -> Iterator[Fault]:
+def _misfits(dialogues: Mapping[str, Dialogue], true: TrueFrames) -> Iterator[Problem]:
     """Turns and frames that are not those of the references."""
     for name, dialogue in dialogues.items():
         if name not in true.dialogues:
@@ -343,25 +343,26 @@ def _misfits(dialogues: Mapping[str, Dialogue], true: TrueFrames) -> Iterator[Fa
         turns = true.dialogues[name].turns
         if len(dialogue.turns) > len(turns):
             what = f"has {len(dialogue.turns)} turns, and the references have {len(turns)}"
-            yield Fault(f"{dialogue.where}: {name}", None, what, "give the turns of the references")
+            yield Problem(f"{dialogue.where}: {name}", None, what, "give the turns of the references")
         for number, (turn, reference) in enumerate(zip(dialogue.turns, turns, strict=False)):
             where = f"{dialogue.where}: {name}[{number}]"
             if turn["speaker"] != reference["speaker"]:
                 what = f"the speaker is {turn['speaker']!r}, and {reference['speaker']!r} in the references"
-                yield Fault(where, None, what, "give the turns of the references in their order")
+                yield Problem(where, None, what, "give the turns of the references in their order")
             elif reference["speaker"] == USER:
                 yield from _user_misfits(turn, reference, where)
 
 
-def _user_misfits(turn: Mapping[str, Any], reference: Mapping[str, Any], where: str) -> Iterator[Fault]:
+def _user_misfits(turn: Mapping[str, Any], reference: Mapping[str, Any], where: str) -> Iterator[Problem]:
     if "utterance" in turn and turn["utterance"] != reference.get("utterance", ""):
-        yield Fault(where, None, "the utterance is not that of the references", "give the turns in their order")
+        yield Problem(where, None, "the utterance is not that of the references", "give the turns in their order")
     yield from turn_faults(turn, where)
     services = {frame["service"] for frame in turn.get("frames", ())}
     for frame in reference.get("frames", ()):
         if frame["service"] not in services:
             what = f"has no frame of the service {frame['service']!r}"
-            yield Fault(where, None, what, "predict every service of the turn; give an empty state if nothing is known")
+            remedy = "predict every service of the turn; give an empty state if nothing is known"
+            yield Problem(where, None, what, remedy)
 
 
 def _given(dialogues: Mapping[str, Dialogue], frame: Frame) -> Mapping[str, Any] | None:

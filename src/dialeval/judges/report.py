@@ -1,0 +1,141 @@
+"""What the judge shows next to scores: the turns at which dialogues most probably break, and reasons for low scores.
+
+A turn is listed if its `judge/continuity` is below a third, that of an average turn in the systems of the breakdown
+challenge, worst first. The value orders turns and is no probability. Next to it are the judge's reasons, in words,
+where it has any.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+
+from dialeval.core.arrays import Floats, Ints
+from dialeval.core.columns import TextColumn
+from dialeval.core.fold import Level
+from dialeval.core.rowtable import NO_TURN, RowTable
+from dialeval.judges.judge import CONTINUITY, reasons
+from dialeval.reports import markup
+from dialeval.reports.figures import plain
+from dialeval.reports.markup import Section
+
+if TYPE_CHECKING:
+    from dialeval.core.result import Result, Run
+
+HIGHEST = 1 / 3
+LISTED, PRINTED = 50, 10
+"""Turns of a system in the report, and in the terminal."""
+MOST_CHARACTERS = 300
+"""Of a text that is shown."""
+
+
+class WeakTurn(NamedTuple):
+    """A turn and its continuity."""
+
+    system: str
+    place: str
+    continuity: float
+    before: str
+    """What it answers."""
+    said: str
+    reasons: list[str]
+
+
+def weak_turns(run: Run, most: int) -> list[WeakTurn]:
+    """Return the turns of each system with the most probable breakdowns, worst first."""
+    systems = [(name, result) for name, result in run.items() if result.role == "system"]
+    found = [turn for name, result in systems for turn in _of_system(name, result, most)]
+    return sorted(found, key=lambda turn: turn.continuity)
+
+
+def _of_system(name: str, result: Result, most: int) -> list[WeakTurn]:
+    rows = result.rows
+    parts = judged_parts(result)
+    values = parts.get(CONTINUITY)
+    if rows is None or values is None or len(values) != len(rows) or "response" not in rows.texts:
+        return []
+    order = np.argsort(np.where(np.isnan(values), np.inf, values), kind="stable")[:most]
+    chosen = [row for row in order.tolist() if values[row] < HIGHEST]
+    return [
+        WeakTurn(
+            name,
+            _place(rows, row),
+            float(values[row]),
+            _last(rows.texts.get("context"), row),
+            _last(rows.texts["response"], row),
+            reasons({part: float(column[row]) for part, column in parts.items()}),
+        )
+        for row in chosen
+    ]
+
+
+def judged_parts(result: Result) -> dict[str, Floats]:
+    """Return the parts of the judgment of every row of a system, by their names."""
+    return {
+        key.removeprefix("judge/"): estimate.items
+        for key, estimate in result.items()
+        if key.startswith("judge/") and estimate.level is Level.TURN and estimate.items is not None
+    }
+
+
+def explain_rows(systems: Mapping[str, Result], rows: Ints, **_: Any) -> dict[str, Any]:
+    """Return the reasons against some responses of each system, for the explorer; None for a system not judged."""
+    return {"reasons": [_reasons_of(result, rows) for result in systems.values()]}
+
+
+def _reasons_of(result: Result, rows: Ints) -> list[str] | None:
+    parts = {part: values for part, values in judged_parts(result).items() if len(values) > rows.max(initial=0)}
+    if not parts:
+        return None
+    return ["; ".join(reasons({part: float(each[row]) for part, each in parts.items()})) for row in rows.tolist()]
+
+
+def _place(rows: RowTable, row: int) -> str:
+    dialogue = rows.dialogues[int(rows.clusters[row])] if rows.dialogues is not None else None
+    turn = NO_TURN if rows.turns is None else int(rows.turns[row])
+    return ", ".join(filter(None, (dialogue or f"row {row + 1}", f"turn {turn}" if turn != NO_TURN else "")))
+
+
+def _last(column: Any, row: int) -> str:
+    """Return the last text of a row, shortened where it is very long."""
+    if column is None:
+        return ""
+    text = column[row] if isinstance(column, TextColumn) else next(iter(list(column[row])[-1:]), "")
+    return text if len(text) <= MOST_CHARACTERS else f"{text[:MOST_CHARACTERS]} …"
+
+
+def weak_turns_table(run: Run) -> Iterator[tuple[str, list[list[str]]]]:
+    """Yield a title with a header and a row per turn, for the terminal; nothing where there is nothing to list."""
+    lines = [
+        [turn.system, turn.place, f"{turn.continuity:.2f}", turn.said, "; ".join(turn.reasons)]
+        for turn in weak_turns(run, PRINTED)[:PRINTED]
+    ]
+    if lines:
+        header = ["system", "turn", "continuity", "said", "why"]
+        yield "Where dialogues most probably break, worst first", [header, *lines]
+
+
+def weak_turns_section(run: Run) -> Section | None:
+    """Return the section of the report; None for a run without such turns."""
+    turns = weak_turns(run, LISTED)[:LISTED]
+    if not turns:
+        return None
+    note = markup.note(
+        "Where people would most probably see the dialogue break, worst first, by the judge's score of continuity. "
+        "It orders turns and is no probability."
+    )
+    lines = [
+        markup.row(
+            f"{markup.name(turn.system)}, {markup.text(plain(turn.place))}",
+            markup.cells(
+                f"{turn.continuity:.2f}",
+                *(markup.text(plain(text)) for text in (turn.before, turn.said)),
+                markup.text("; ".join(turn.reasons) or "–"),
+            ),
+        )
+        for turn in turns
+    ]
+    heads = markup.heads("Turn", "Continuity", "Before it", "Said", "Why")
+    return Section("weak-turns", "Where dialogues break", note + markup.table("", "Turns, worst first.", heads, lines))

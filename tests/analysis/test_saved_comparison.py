@@ -1,0 +1,137 @@
+"""A comparison that is saved with its run, and used again where `compare` would give the same."""
+
+from __future__ import annotations
+
+import json
+import sys
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from msgspec.structs import replace
+
+import dialeval
+from dialeval.analysis import comparison as comparing
+from dialeval.analysis.comparison import compare, load_comparison
+from dialeval.cli.main import main
+from dialeval.core.errors import DataError
+from dialeval.reports.comparisons import judge_run
+
+TEXTS = {
+    "a": ["one two", "three four five", "six", "seven eight"] * 3,
+    "b": ["one", "three", "six seven", "eight"] * 3,
+    "c": ["", "three four", "six six six", "seven"] * 3,
+}
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    run = dialeval.evaluate(TEXTS, metrics="length,distinct-1,distinct-2")
+    return run.save(tmp_path / "run", comparison=judge_run(run).dump())
+
+
+def same(left: Any, right: Any) -> bool:
+    return repr(left) == repr(right) and left.to_dict() == right.to_dict()
+
+
+def test_a_saved_comparison_equals_a_new_one(folder: Path) -> None:
+    run = dialeval.load(folder)
+    for settings in ({}, {"baseline": "a"}, {"most_tests": 300}, {"alpha": 0.05, "seed": 12345}):
+        found = load_comparison(folder, run, **settings)
+        new = compare(run, **settings)
+        assert found is not None
+        assert same(found, new)
+        assert repr(found.rows) == repr(new.rows)
+
+
+@pytest.mark.parametrize(
+    "settings",
+    [
+        {"baseline": "b"},
+        {"systems": ["a", "b"]},
+        {"metrics": ["length"]},
+        {"test": "bootstrap"},
+        {"alpha": 0.01},
+        {"level": 0.9},
+        {"resamples": 500},
+        {"trials": 3000},
+        {"seed": 1},
+        {"detect": 0.1},
+        {"design": "unpaired"},
+        {"weight": "dialogues"},
+    ],
+)
+def test_other_settings_are_computed_anew(folder: Path, settings: dict[str, Any]) -> None:
+    assert load_comparison(folder, dialeval.load(folder), **settings) is None
+
+
+def test_a_comparison_that_is_not_that_of_the_run_is_refused(folder: Path) -> None:
+    run = dialeval.load(folder)
+    file = folder / "comparison.json"
+    document = json.loads(file.read_text())
+    document["comparison"]["differences"][0]["difference"] = 1.0
+    file.write_text(json.dumps(document))
+    with pytest.raises(DataError, match=r"does not belong to run\.json"):
+        load_comparison(folder, run)
+    (folder / "comparison.json").unlink()
+    with pytest.raises(DataError):
+        load_comparison(folder, run)
+
+
+def test_a_comparison_of_other_systems_is_not_used(folder: Path) -> None:
+    run = dialeval.load(folder)
+    fewer = dialeval.Run({name: run[name] for name in ("a", "b")}, run.version)
+    assert load_comparison(folder, fewer) is None
+
+
+def test_a_run_that_is_saved_again_without_a_comparison_has_none(folder: Path) -> None:
+    run = dialeval.load(folder)
+    run.save(folder)
+    assert not (folder / "comparison.json").exists()
+    assert load_comparison(folder, run) is None
+
+
+def test_values_that_are_not_finite_come_back(tmp_path: Path) -> None:
+    run = dialeval.evaluate({"a": ["x y", "z"], "b": ["x", ""]}, metrics="length,distinct-1")
+    found = compare(run)
+    row = replace(found.rows[0], interval=(-np.inf, np.inf), effect=np.nan)
+    odd = replace(found, rows=[row, *found.rows[1:]])
+    run.save(tmp_path / "run", comparison=comparing.dump_comparison(odd))
+    back = load_comparison(tmp_path / "run", run)
+    assert back is not None
+    assert back.rows[0].interval == (-np.inf, np.inf)
+    assert np.isnan(back.rows[0].effect)
+
+
+def command(*words: str) -> None:
+    with pytest.raises(SystemExit):
+        sys.argv = ["dialeval", *words]
+        main()
+
+
+def test_score_compares_once_and_compare_and_report_use_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    made: list[str] = []
+    find = comparing._find_differences
+
+    def count(*arguments: Any) -> Any:
+        made.append("comparison")
+        return find(*arguments)
+
+    monkeypatch.setattr(sys, "argv", sys.argv)
+    monkeypatch.setattr(comparing, "_find_differences", count)
+    for name, texts in TEXTS.items():
+        (tmp_path / f"{name}.txt").write_text("".join(f"{text}\n" for text in texts))
+    files, run = [str(tmp_path / f"{name}.txt") for name in TEXTS], str(tmp_path / "run")
+    command("score", *files, "-m", "length,distinct-1", "-o", run)
+    assert len(made) == 1
+    shown = capsys.readouterr().out
+    command("compare", run)
+    again = capsys.readouterr().out
+    command("report", run, "-o", str(tmp_path / "report.html"))
+    assert len(made) == 1
+    assert again.splitlines()[0] in shown
+    command("compare", run, "--seed", "1")
+    assert len(made) == 2
