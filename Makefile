@@ -27,7 +27,7 @@ DEVICE ?= cuda
 # As many workers as cores. The tests of a file stay together, for they may share what takes long to make.
 PARALLEL := -n auto --dist loadfile --no-loadscope-reorder
 
-.PHONY: demo docs picture lint check test fuzz simulations mutants bench bench-long pins checkpoint clean
+.PHONY: demo docs picture lint check quick test fuzz simulations mutants bench bench-long pins checkpoint clean
 
 demo: $(VENV)/.installed
 	$(BIN)/dialeval demo
@@ -46,7 +46,10 @@ lint: $(VENV)/.installed-dev
 	$(BIN)/mypy
 	$(BIN)/lint-imports --no-cache
 
-check: lint
+check: $(VENV)/.installed-dev
+	@$(MAKE) --no-print-directory -j 2 lint quick
+
+quick: $(VENV)/.installed-dev
 	DIALEVAL_QUICK=1 $(BIN)/pytest $(PARALLEL) -m 'not slow and not long and not browser and not ray and not torch'
 
 test: lint chromium

@@ -8,6 +8,7 @@ import gc
 import gzip
 import inspect
 import os
+import re
 import subprocess
 import sys
 from collections.abc import Callable
@@ -27,7 +28,7 @@ Write: TypeAlias = Callable[[str, "bytes | str"], Path]
 
 QUICK = "DIALEVAL_QUICK" in os.environ
 """Set by `make check`: hypothesis tries few examples, and the same ones every time."""
-QUICK_EXAMPLES = 5
+QUICK_EXAMPLES = 3
 
 # A first call compiles kernels, so a deadline would measure the compiler. On CI the examples are the same every time.
 settings.register_profile("dialeval", deadline=None, derandomize=QUICK or "CI" in os.environ)
@@ -38,38 +39,69 @@ SHARED_DATA = TESTS.parent.parent / "shared" / "data"
 BROWSER = ("browser/",)
 RAY = ("engine/test_cluster.py",)
 LONG = (
+    "analysis/test_agreement.py::test_equal_seeds_give_equal_intervals",
+    "analysis/test_assertions.py::test_in_pytest",
+    "analysis/test_best.py::test_equal_systems_are_rarely_left_out",
+    "analysis/test_comparison.py::test_every_family_can_be_compared",
+    "analysis/test_metric_ranking.py::test_equally_good_metrics_are_rarely_told_apart",
+    "analysis/test_slices.py::test_without_a_difference_no_slice_is_significant",
+    "analysis/test_trends.py::test_equal_systems_rarely_have_a_trend",
     "cli/",
+    "core/test_arrow.py::test_saving_and_loading_a_run_does_not_import_pandas",
+    "core/test_display.py::test_core_loads_no_layer_above_until_something_is_shown",
+    "core/test_kernel_files.py",
+    "core/test_kernels.py",
+    "core/test_numba_kernel.py",
     "docs/",
+    "engine/test_evaluate.py::test_a_streamed_run_is_compared_and_resampled",
+    "engine/test_evaluate.py::test_all_metrics_of_the_sample",
+    "engine/test_evaluate.py::test_items_of_a_packed_file",
+    "engine/test_evaluate.py::test_memory",
+    "engine/test_processes.py",
+    "engine/test_scale.py",
+    "engine/test_stores.py",
+    "fuzz/",
+    "golden/",
     "human/test_estimate_command.py",
+    "human/test_rank.py::test_what_is_left_at_equal_length",
     "human/test_rank_command.py",
     "human/test_rate_command.py",
     "human/test_sample_command.py",
-    "judges/test_adem_commands.py",
-    "judges/test_judge_commands.py",
-    "judges/test_score_commands.py",
-    "suites/breakdown/test_commands.py",
-    "suites/lsdscc/test_commands.py",
-    "suites/multiwoz/test_commands.py",
-    "suites/sgd/test_commands.py",
-    "packaging/",
-    "judges/test_validation.py",
-    "judges/test_adem.py",
-    "core/test_kernel_files.py::test_the_whole_program",
+    "io/test_embeddings.py::test_several_processes",
     "io/test_ratings.py::test_real_ratings",
     "io/test_reading.py::test_real_rated_rows",
-    "engine/test_processes.py",
-    "engine/test_scale.py",
-    "engine/test_evaluate.py::test_memory",
-    "fuzz/",
-    "golden/",
+    "judges/test_adem.py",
+    "judges/test_adem_commands.py",
+    "judges/test_cross_encoder.py::test_nor_on_a_processor",
+    "judges/test_dialogue_judge.py::test_the_shipped_one_knows_a_reply",
+    "judges/test_judge_commands.py",
+    "judges/test_score_commands.py",
+    "judges/test_validation.py",
+    "layers/test_imports.py::test_a_small_run",
+    "layers/test_imports.py::test_a_warm_evaluation",
+    "layers/test_imports.py::test_task_dialogues_and_breakdowns",
+    "metrics/test_bleu_counts.py::test_a_text_of_a_million_words",
+    "metrics/test_chrf.py::test_a_long_text",
+    "metrics/test_registry.py::test_an_installed_package_adds_metrics",
+    "metrics/test_texts_of_all_kinds.py::test_long_lines",
+    "packaging/",
     "reports/test_html.py::test_page_has_all_sections_in_order",
     "reports/test_plots.py",
     "simulations/",
+    "stats/test_sequences.py::test_a_thousand_looks",
+    "stats/test_sequences.py::test_independent_systems",
+    "suites/breakdown/test_commands.py",
+    "suites/lsdscc/test_commands.py",
     "suites/lsdscc/test_lsdscc.py::test_nltk_is_not_imported",
-    "io/test_embeddings.py::test_several_processes",
+    "suites/multiwoz/test_commands.py",
+    "suites/multiwoz/test_predictions.py::test_a_hundred_megabytes",
+    "suites/sgd/test_commands.py",
     "text/test_ngram_spilling.py::test_merging_large_counts",
+    "tools/site/test_blocks.py",
 )
 """What starts programs, reads large files or takes seconds; a test may have the marker itself instead."""
+TORCH = re.compile(r'^(?:torch = )?pytest\.importorskip\("torch"\)', re.MULTILINE)
+"""A file whose tests all need PyTorch."""
 FIRST = (*RAY, *LONG, "laws/")
 """Files that take longest begin first, so that parallel workers end together."""
 
@@ -80,7 +112,7 @@ def pytest_ignore_collect(collection_path: Path) -> bool | None:
     if not QUICK or not file.endswith(".py"):
         return None
     left_out = file.startswith((*BROWSER, *RAY, *LONG))
-    return left_out or "\ntorch = pytest.importorskip" in _text(collection_path) or None
+    return left_out or TORCH.search(_text(collection_path)) is not None or None
 
 
 def _place(item: pytest.Item) -> str:

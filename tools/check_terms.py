@@ -61,7 +61,7 @@ class Terms:
                 if not separator:
                     raise ValueError(f"{path.name}:{number}: write {'GLOB : TEXT' if in_allowed else 'WORD -> WORD'}")
                 if in_allowed:
-                    self._allowed.append((first, re.compile(_with_line_ends(rest.partition("  # ")[0]))))
+                    self._allowed.append((first, re.compile(_with_line_ends(rest.rpartition("  # ")[0]))))
                 else:
                     scope, colon, pattern = first.partition(": ")
                     self._terms[scope if colon else "all"].append((_with_line_ends(pattern or first), rest))
@@ -102,9 +102,11 @@ def _blank_out(match: re.Match[str]) -> str:
 
 
 def _restrict(text: str, path: str, scope: str) -> str:
-    """Return the text with spaces for whatever is not of a scope; other files than Python have prose only."""
-    if scope == "all" or not path.endswith(".py"):
-        return "" if scope == "message" and not path.endswith(".py") else text
+    """Return the text without whatever is not of a scope; Markdown is prose, and other files are taken as a whole."""
+    if scope == "all" or (scope == "prose" and path.endswith(".md")):
+        return text
+    if not path.endswith(".py"):
+        return ""
     kept, end = [], 0
     for match in _PROSE.finditer(text):
         kept.append("\n" * text.count("\n", end, match.start()) + " ")

@@ -4,7 +4,7 @@
     python tools/make_checkpoint.py judge CORPORA RATINGS [DEVICE [WORK [OUTPUT]]] [NAME=VALUE...]   that of `judge`
 
 RATINGS is a folder of rated sets by name (`NAME.jsonl.gz`), CORPORA one of dialogues (`NAME/*.jsonl.gz`). Trained on
-are only those whose licence is stated and permits it; the others are for validation.
+are only those whose license is stated and permits it; the others are for validation.
 
 The files of `adem` come out the same, bit for bit, on every x86-64 processor with AVX2: the program starts itself again
 with one thread and with the instructions that all of them have, so that sums of floats are taken in one order.
@@ -102,7 +102,7 @@ def _make(ratings: Path, output: Path) -> None:
     card = train(
         [ratings / f"{name}.jsonl.gz" for name in TRAINED],
         [ratings / f"{name}.jsonl.gz" for name in TESTED],
-        licences=TRAINED,
+        licenses=TRAINED,
         command="python tools/make_checkpoint.py RATINGS_FOLDER",
         title=TITLE,
     )
@@ -127,7 +127,7 @@ def _make_judge(arguments: Sequence[str]) -> None:
         attacked=[Path(corpora, ATTACKED)],
         breakdown="dbdc3_dev",
         device=device,
-        licences=CORPORA | JUDGE_TRAINED,
+        licenses=CORPORA | JUDGE_TRAINED,
         log=lambda line: print(line, flush=True),
         command="python tools/make_checkpoint.py judge CORPORA RATINGS",
         **settings,

@@ -20,9 +20,8 @@ import numpy as np
 import torch
 
 from dialeval.judges import adem, judge
-from dialeval.judges.candidates import Corpus
 from dialeval.judges.cross_encoder import PairTokenizer, rated_pairs
-from dialeval.judges.cross_training import CrossModel, predict_heads
+from dialeval.judges.cross_training import Corpus, CrossModel, predict_heads
 from dialeval.metrics.encoder_files import find_encoder
 
 

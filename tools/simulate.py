@@ -52,12 +52,12 @@ from dialeval.core.arrays import Floats, Ints
 from dialeval.core.batch import Batch, Need
 from dialeval.core.fold import RowMetric
 from dialeval.metrics.bleu import NlgBleu
+from dialeval.metrics.breakdown import BreakdownDetection
 from dialeval.metrics.counting import Flags
 from dialeval.metrics.registry import registry
 from dialeval.stats.independent import ClusterSums
 from dialeval.stats.intervals import two_sided_t
 from dialeval.stats.sequences import sequence
-from dialeval.suites.breakdown.metrics import BreakdownDetection
 
 RESAMPLES = 600
 """Enough for what is asked here: a share of data sets."""

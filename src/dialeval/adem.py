@@ -20,17 +20,15 @@ from typing import TYPE_CHECKING, Any
 from dialeval.core.errors import SettingError
 from dialeval.io.opening import PathSource
 from dialeval.judges.adem import Judge, open_judge
-from dialeval.judges.attack import attack
 from dialeval.judges.card import JudgeCard
-from dialeval.judges.validation import make_judge
+from dialeval.judges.validation import attack, make_judge
 
 if TYPE_CHECKING:
-    from dialeval.judges.hierarchical import ADEMWithEncoder, EncoderSettings
-    from dialeval.judges.trainer import ADEM
+    from dialeval.judges.trainer import ADEM, ADEMWithEncoder, EncoderSettings
 
 __all__ = ["ADEM", "ADEMWithEncoder", "EncoderSettings", "Judge", "attack", "open_judge", "train"]
 
-_MODELS = {"ADEM": "trainer", "ADEMWithEncoder": "hierarchical", "EncoderSettings": "hierarchical"}
+_MODELS = ("ADEM", "ADEMWithEncoder", "EncoderSettings")
 
 
 def train(ratings: Sequence[PathSource], tests: Sequence[PathSource] = (), **settings: Any) -> JudgeCard:
@@ -46,7 +44,7 @@ def __getattr__(name: str) -> Any:
     if name not in _MODELS:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     try:
-        return getattr(import_module(f"dialeval.judges.{_MODELS[name]}"), name)
+        return getattr(import_module("dialeval.judges.trainer"), name)
     except ModuleNotFoundError as error:
         if error.name != "torch":
             raise

@@ -9,9 +9,9 @@
 Nothing is computed here; see `dialeval.suites.breakdown.evaluation`.
 """
 
+from dialeval.metrics.breakdown import Tables
 from dialeval.stats.correlation import krippendorff_alpha
 from dialeval.suites.breakdown.evaluation import BreakdownRun, evaluate_breakdown
-from dialeval.suites.breakdown.metrics import Tables
 from dialeval.suites.breakdown.report import original, tables_text, turns_csv
 
 __all__ = [

@@ -7,7 +7,7 @@
     compute_score_on_corpus(hypotheses, references)     # LSDSCCScore(mds=..., pds=..., max_bleu=...)
 
 Hypothesis sets and reference sets are anything of the right shape: lists of lists of words, `HypothesisSet` and
-`ReferenceSet`, strings in place of lists of words. `metrics.coverage.alignment` defines the figures. `dialeval lsdscc`
+`ReferenceSet`, strings in place of lists of words. `suites.lsdscc.alignment` defines the figures. `dialeval lsdscc`
 and `dialeval.evaluate(..., reference_groups=...)` give the same figures with intervals, signatures and one value per
 query.
 """

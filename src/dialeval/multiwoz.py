@@ -20,11 +20,17 @@ from dialeval.core.arguments import checked
 from dialeval.core.errors import SettingError
 from dialeval.engine.folding import Options
 from dialeval.suites.multiwoz.data import TaskData, load_task
-from dialeval.suites.multiwoz.evaluation import Choices, dialogue_rows, evaluate_task, explanations, original_output
+from dialeval.suites.multiwoz.evaluation import (
+    Choices,
+    dialogue_rows,
+    evaluate_task,
+    explanations,
+    original_output,
+    with_transcripts,
+)
 from dialeval.suites.multiwoz.ontology import MULTIWOZ, load_ontology
 from dialeval.suites.multiwoz.predictions import Predictions, checked_document, read_predictions
 from dialeval.suites.multiwoz.states import slot_domains
-from dialeval.suites.multiwoz.transcripts import with_transcripts
 
 if TYPE_CHECKING:
     from dialeval.core.result import Run

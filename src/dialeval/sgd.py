@@ -1,4 +1,4 @@
-"""The front door to schema-guided dialogues (SGD): the evaluation of schema_guided_dst.
+"""Public names of schema-guided dialogues (SGD): the evaluation of schema_guided_dst.
 
     from dialeval.sgd import evaluate_sgd, original_output
 

@@ -6,21 +6,14 @@ import math
 from dataclasses import replace
 
 import numpy as np
-import pytest
 
 import dialeval
-from analysis.test_comparison import made, texts
 from dialeval.analysis.comparison import best_of, best_systems, compare
 from dialeval.core.arrays import Floats
 from dialeval.core.fold import Estimate
 from dialeval.core.result import Result
 from dialeval.core.rowtable import RowTable
 from dialeval.core.signature import Signature
-
-
-@pytest.fixture(scope="module")
-def run() -> dialeval.Run:
-    return made({"a": texts(1), "b": texts(2), "narrow": texts(3, words=4)})
 
 
 def test_the_best_means() -> None:
@@ -43,11 +36,11 @@ def test_equal_systems_are_rarely_left_out() -> None:
     """Multiple comparisons with the best: of six equal systems one is left out in at most 5% of cases."""
     rng = np.random.default_rng(1)
     left_out = 0
-    for _ in range(60):
+    for _ in range(30):
         values = rng.normal(size=(6, 30))
         results = {f"s{at}": row_result(values[at]) for at in range(6)}
         left_out += len(best_systems(results, ["rouge-l"]).systems["rouge-l"]) < 6
-    assert left_out <= 6
+    assert left_out <= 4
 
 
 def row_result(values: Floats) -> Result:

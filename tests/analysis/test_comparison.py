@@ -34,11 +34,6 @@ def made(systems: dict[str, list[str]], references: list[str] | None = None, met
     return dialeval.evaluate(systems, references, metrics=metrics)
 
 
-@pytest.fixture(scope="module")
-def run() -> Run:
-    return made({"a": texts(1), "b": texts(2), "narrow": texts(3, words=4)})
-
-
 def test_every_system_is_compared_with_the_first(run: Run) -> None:
     found = compare(run, **QUICK)
     assert found.baseline == "a"

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from analysis.test_comparison import QUICK, made, texts
+from analysis.test_comparison import QUICK
 from dialeval.analysis.comparison import compare
 from dialeval.analysis.gates import baseline_gates, limit_gates
 from dialeval.core.errors import SettingError
@@ -26,11 +26,6 @@ def worse_than_baseline(*given: Any) -> Iterator[str]:
 
 
 BELOW_AND_ABOVE = [(True, False), (False, True)]
-
-
-@pytest.fixture(scope="module")
-def run() -> Run:
-    return made({"a": texts(1), "b": texts(2), "narrow": texts(3, words=4)})
 
 
 def test_means_below_their_limits(run: Run) -> None:

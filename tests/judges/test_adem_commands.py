@@ -50,7 +50,7 @@ def place(tmp_path_factory: pytest.TempPathFactory) -> Path:
     (folder / "other.jsonl").write_text(text)
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("DIALEVAL_CACHE", str(folder / "cache"))
-        run(*training(folder, "judge"), "--licence", "set0=MIT")
+        run(*training(folder, "judge"), "--license", "set0=MIT")
     return folder
 
 
@@ -69,8 +69,8 @@ def test_training_writes_a_judge_with_its_card_the_same_every_time(place: Path) 
     for name in ("judge.safetensors",):
         assert (place / "again" / name).read_bytes() == (place / "judge" / name).read_bytes()
     facts = json.loads((place / "judge" / "judge.json").read_text())
-    assert facts["data"][0] == {"name": "set0", "rows": 40, "licence": "MIT"}
-    assert facts["data"][1]["licence"] == "not stated"
+    assert facts["data"][0] == {"name": "set0", "rows": 40, "license": "MIT"}
+    assert facts["data"][1]["license"] == "not stated"
     assert set(facts["validation"]["sets"]) == {"set0", "set1", "set2", "other"}
     assert {"identity", "adem", "bleu-4", "rouge-l", "length"} <= set(facts["validation"]["mean"])
     assert "set1" in printed

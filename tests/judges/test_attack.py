@@ -8,11 +8,12 @@ from typing import Any
 
 import numpy as np
 import pytest
+from metrics.learned.judges import invented_ratings, tiny_judge
 
 from dialeval.core.arrays import Floats
 from dialeval.core.errors import SettingError
 from dialeval.judges.adem import Texts
-from dialeval.judges.attack import ATTACKS, _replacements, attack
+from dialeval.judges.validation import ATTACKS, _replacements, attack
 from judges.tiny_judges import invented_ratings, tiny_judge
 
 

@@ -15,7 +15,7 @@ pytest.importorskip("torch")
 
 import torch
 
-from dialeval.judges.candidates import NEAR, RANDOM, Corpus
+from dialeval.judges.cross_training import NEAR, RANDOM, Corpus
 from dialeval.judges.torch_encoder import Batch
 
 FIRST, END = 1, 2

@@ -26,8 +26,7 @@ def files(tmp_path: Path) -> EncoderFiles:
 
 def test_it_says_what_pytorch_says(files: EncoderFiles) -> None:
     pytest.importorskip("torch")
-    from dialeval.judges.candidates import Corpus
-    from dialeval.judges.cross_training import CrossModel, predict_heads
+    from dialeval.judges.cross_training import Corpus, CrossModel, predict_heads
 
     changes, tokenizer = tiny_changes(files.folder), PairTokenizer(files)
     model = CrossModel(files)

@@ -20,8 +20,8 @@ pytest.importorskip("torch")
 import torch
 
 from dialeval.judges import cross_training
-from dialeval.judges.candidates import Corpus
 from dialeval.judges.cross_training import (
+    Corpus,
     CrossModel,
     JudgeRecipe,
     RatedRows,

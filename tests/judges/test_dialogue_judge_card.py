@@ -16,7 +16,7 @@ def agreed(rho: float | None) -> dict[str, Any]:
 
 
 FACTS: dict[str, Any] = {
-    "data": [{"name": "chats", "licence": "MIT"}, {"name": "one", "rows": 7, "licence": "not stated"}],
+    "data": [{"name": "chats", "license": "MIT"}, {"name": "one", "rows": 7, "license": "not stated"}],
     "settings": {"batch_size": 4},
     "command": "dialeval judge train",
     "validation": {
@@ -58,7 +58,7 @@ def test_the_shipped_card_is_that_of_the_shipped_weights() -> None:
     weights = load_judge(SHIPPED)
     card = (SHIPPED / "README.md").read_text(encoding="utf-8")
     assert card == card_text(weights, card.splitlines()[0].removeprefix("# "))
-    assert all(each["licence"] != "not stated" for each in weights.facts["data"])
+    assert all(each["license"] != "not stated" for each in weights.facts["data"])
     mean = weights.facts["validation"]["mean"]
     assert mean["judge"] > 0.42
     assert mean["judge with references"] > 0.43

@@ -66,7 +66,7 @@ def test_from_dialogues_and_ratings_to_a_folder(tmp_path: Path, monkeypatch: pyt
     torch.set_num_threads(1)
     monkeypatch.setenv("DIALEVAL_CACHE", str(tmp_path / "cache"))
     asked, lines = write_data(tmp_path), list[str]()
-    made = make_dialogue_judge(**asked, folder=tmp_path / "a", licences={"one": "MIT"}, log=lines.append)
+    made = make_dialogue_judge(**asked, folder=tmp_path / "a", licenses={"one": "MIT"}, log=lines.append)
     made.save(tmp_path / "a")
     assert lines[0] == "chats: 12 of 12 dialogues share nothing with a rated context"
     assert [line for line in lines if "rated rows" in line] == [
@@ -79,7 +79,7 @@ def test_from_dialogues_and_ratings_to_a_folder(tmp_path: Path, monkeypatch: pyt
     saved = load_judge(tmp_path / "a")
     assert saved.digest == made.digest
     assert saved.changes["0.up.weight.left"].shape[1] == 2
-    assert [(each["name"], each["licence"]) for each in saved.facts["data"]] == [
+    assert [(each["name"], each["license"]) for each in saved.facts["data"]] == [
         ("chats", "not stated"),
         ("one", "MIT"),
         ("two", "not stated"),
@@ -97,7 +97,7 @@ def test_from_dialogues_and_ratings_to_a_folder(tmp_path: Path, monkeypatch: pyt
     # What was kept on the way is taken up: nothing is trained again, and the judge is the same.
     lines.clear()
     (tmp_path / "a" / "training" / "run.safetensors").unlink()
-    again = make_dialogue_judge(**asked, folder=tmp_path / "a", licences={"one": "MIT"}, log=lines.append)
+    again = make_dialogue_judge(**asked, folder=tmp_path / "a", licenses={"one": "MIT"}, log=lines.append)
     assert lines == []
     assert again.digest == made.digest
     with pytest.raises(SettingError, match="other settings or data"):

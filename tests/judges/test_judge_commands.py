@@ -51,7 +51,7 @@ def test_training_writes_a_judge_with_its_card(tmp_path: Path, monkeypatch: pyte
     done = run(
         *("judge", "train", "--dialogues", tmp_path / "chats.jsonl", "--ratings", tmp_path / "one.jsonl"),
         *("--ratings", tmp_path / "two.jsonl", "--encoder", tmp_path / "encoder", "-o", tmp_path / "made"),
-        *("--steps", 2, "--batch-size", 2, "--rating-steps", 2, "--rank", 2, "--licence", "chats=MIT"),
+        *("--steps", 2, "--batch-size", 2, "--rating-steps", 2, "--rank", 2, "--license", "chats=MIT"),
         *("--breakdown", "two"),
     )
     assert "Spearman's rho on sets left out" in done.stdout

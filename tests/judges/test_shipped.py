@@ -23,7 +23,7 @@ REFERENCE = "it was good , we went to the beach ."
 def test_it_is_whole_and_small_and_says_what_it_is_made_of() -> None:
     weights = load(SHIPPED)
     assert (weights.kind, weights.dimension, weights.encoder) == ("adem", 384, "minilm")
-    assert all(each["licence"] != "not stated" for each in weights.facts["data"])
+    assert all(each["license"] != "not stated" for each in weights.facts["data"])
     assert sum(file.stat().st_size for file in SHIPPED.iterdir()) < 150_000
     mean = weights.facts["validation"]["mean"]
     assert mean["adem"]["spearman"] > mean["identity"]["spearman"] > 0.30

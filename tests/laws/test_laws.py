@@ -16,6 +16,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from conftest import QUICK
 from dialeval.core.arrays import Floats, Ints, offsets_of
 from dialeval.core.batch import Need
 from dialeval.core.columns import ObjectColumn, RaggedColumn, SharedColumn
@@ -49,6 +50,8 @@ WORLDS: dict[Need, World] = {
 
 AnyMetric = Metric[Any]
 METRICS: list[AnyMetric] = [registry().parse(name) for name in registry().presets]
+if QUICK:  # one preset of each metric
+    METRICS = list({type(metric): metric for metric in METRICS}.values())
 every_metric = pytest.mark.parametrize("metric", METRICS, ids=str)
 _PER = {"corpus": "response", "response": "corpus"}
 TURNED: list[AnyMetric] = [
@@ -57,7 +60,7 @@ TURNED: list[AnyMetric] = [
     if (per := getattr(metric, "per", None)) in _PER
 ]
 """Those that are of all rows together or a mean over rows, as one likes, each the other way."""
-few = settings(max_examples=20)
+few = settings(max_examples=10)
 
 
 def world_of(metric: AnyMetric) -> World:

@@ -231,16 +231,16 @@ def _anchors(metric: MetricClass, said: Sequence[Table]) -> Iterator[str]:
 
 
 def _people(metric: MetricClass, said: Sequence[Table]) -> Iterator[str]:
-    """Agreement with people: a line per data set, a column per metric of the family and one for an annotator."""
+    """Agreement with human ratings: a line per data set, a column per metric of the family and one for an annotator."""
     (measured,) = (each for each in said if any(row[0] == "one annotator" for row in each.rows))
     lines = {row[0]: row[1:] for row in measured.rows}
     own = {name: cells for name, cells in lines.items() if metric in map(_family, quoted(name))}
     if not own:
         return
-    yield "## Agreement with people"
+    yield "## Agreement with human ratings"
     yield (
         "Pearson / Spearman with the mean score that people gave, single replies; `^`: above the length of the reply. "
-        '"One annotator" is the ceiling. [How it was measured](../metrics.md#agreement-with-people).'
+        '"One annotator" is the ceiling. [How it was measured](../metrics.md#agreement-with-human-ratings).'
     )
     shown = {"rated replies": lines["rated replies"], **own, "one annotator": lines["one annotator"]}
     yield table(

@@ -1,4 +1,4 @@
-"""Agreement with people: how far each metric ranks responses, dialogues and systems as they do.
+"""Agreement of metrics with human ratings: correlations over responses, dialogues and systems.
 
 At three levels, each with Pearson's r, Spearman's rho and Kendall's tau-b:
 
@@ -6,16 +6,16 @@ At three levels, each with Pearson's r, Spearman's rho and Kendall's tau-b:
 - `dialogue`: one point per system and dialogue, the means over its rated responses (or the rating of the whole);
 - `system`: one point per system, the means over its rated responses.
 
-Only rows that people rated and that every metric scores count, so that n is the same for all (`levels.on_common_rows`);
-what that leaves out is told. Intervals and p-values are over dialogues, with the replies of all systems to them: of
-turns and dialogues Student's on Fisher's z scale (`jackknife`); of systems, of which there are few and whose order a
-single dialogue hardly changes, percentiles of a bootstrap that draws whole dialogues, with Student's factor
+Only rows that people rated and that every metric scores count, so that n is the same for all (`on_common_rows`); what
+that leaves out is reported (`excluded`). Intervals and p-values are over dialogues, with the replies of all systems to
+them: of turns and dialogues Student's on Fisher's z scale (`jackknife`); of systems, of which there are few and whose
+order a single dialogue hardly changes, percentiles of a bootstrap that draws whole dialogues, with Student's factor
 (`intervals.interval`), and p = the value over its standard deviation in the resamples. The p of all coefficients of all
 metrics at one level are one family (Holm), since they stand in one table. Pearson's r has heavy tails where the
 kurtosis of the metric or of the ratings is above 6, twice that of normal values: it then rests on few points, intervals
-may be too narrow, and a warning says so. What the figures are to be read against: the agreement of the annotators
+may be too narrow, and a warning says so. Coefficients are to be read against the agreement of the annotators
 (`correlation.ceiling`), and the length of the response, which needs no reference and no model (`metric_differences`).
-`metric_ranking` says which metrics can be told apart.
+`metric_ranking` tests which metrics differ.
 """
 
 from __future__ import annotations
@@ -87,7 +87,7 @@ Interval = tuple[float, float]
 
 
 class Correlation(Record, frozen=True, kw_only=True):
-    """The agreement of one metric with people at one level."""
+    """The correlation of one metric with human ratings at one level."""
 
     n: int
     pearson: float = math.nan
@@ -138,12 +138,7 @@ class Bootstrap(Struct, frozen=True):
 
 
 class Agreement(
-    Tabular,
-    Shown,
-    Record,
-    frozen=True,
-    kw_only=True,
-    rename={"version": "dialeval", "metrics": "agreement"},
+    Tabular, Shown, Record, frozen=True, kw_only=True, rename={"version": "dialeval", "metrics": "agreement"}
 ):
     """The result of `dialeval.agreement`, and its JSON: `agreement["bleu-4"]["turn"].spearman`."""
 
@@ -156,7 +151,7 @@ class Agreement(
     control: Control
     differences: Sequence[MetricDifference]
     ranking: MetricRanking
-    """The metrics at one level, the best first, in groups that cannot be told apart."""
+    """The metrics at one level, the best first, in groups without significant differences."""
     excluded: Sequence[str]
     """Which rated rows and metrics were left out so that all metrics have the same rows, and why."""
     bootstrap: Bootstrap
@@ -222,7 +217,7 @@ def agreement(
     run = _find_run(subject)
     rated = subject if run is None else ratings
     if rated is None:
-        raise SettingError("a run says nothing about people; give the ratings of its responses as well")
+        raise SettingError("a run has no human ratings; give the ratings of its responses as well")
     if not isinstance(rated, Ratings):
         rated = read_ratings(rated, fields, None if sample is None else read_sample(sample).by_id())
     if quality not in rated.values:

@@ -21,7 +21,7 @@ import numpy.typing as npt
 from dialeval.core.arrays import Floats, Ints
 from dialeval.core.batch import Need
 from dialeval.core.columns import RaggedColumn, SharedColumn, TextColumn
-from dialeval.core.errors import DataError, Problem, SettingError
+from dialeval.core.errors import DataError, Fault, SettingError
 from dialeval.core.fold import Estimate, Level
 from dialeval.core.result import Result, Run
 from dialeval.core.rowtable import RowTable
@@ -99,9 +99,7 @@ def on_one_scale(ratings: Ratings, quality: str) -> tuple[Ratings, str | None]:
     if ((values[rated] < 0) | (values[rated] > 1)).any():
         raise SettingError(f"a rating of {quality} is not on the scale that its row states; scales are {names}")
     changed = replace(
-        ratings,
-        annotations={**ratings.annotations, quality: annotations},
-        values={**ratings.values, quality: values},
+        ratings, annotations={**ratings.annotations, quality: annotations}, values={**ratings.values, quality: values}
     )
     return changed, f"ratings on the scales {names} were brought to 0 to 1"
 
@@ -121,10 +119,10 @@ def _check_ranges(ratings: Ratings, quality: str, rated: Ints) -> None:
         )
 
 
-def _rated_rows(
+def _build_rated_rows(
     ratings: Ratings, quality: str, run: Run, metrics: Mapping[str, Floats], unmatched: int = 0
 ) -> RatedRows:
-    """Ratings of one quality beside the values that a run gives them, both in the order of the ratings."""
+    """Return the ratings of one quality next to the values of metrics, both in the order of the ratings."""
     names = list(dict.fromkeys(name for name in ratings.systems if name is not None))
     number = {name: code for code, name in enumerate(names)}
     _, dialogues = np.unique(np.array(ratings.dialogues, object), return_inverse=True)
@@ -164,17 +162,17 @@ def score_ratings(
     run = run_sources(sources, planner(metrics, settings, tokenizer), resources).run
     places = {name: np.flatnonzero(codes == code) for code, name in enumerate(names)}
     own = {name: np.arange(len(rows)) for name, rows in places.items()}
-    return _rated_rows(ratings, quality, run, _scattered(run, places, own, len(ratings)))
+    return _build_rated_rows(ratings, quality, run, _scatter_scores(run, places, own, len(ratings)))
 
 
 def rows_of_ratings(run: Run, ratings: Ratings) -> dict[str, tuple[Ints, Ints]]:
-    """By system of the run: which ratings are of its responses, and of which of its rows."""
+    """Return, by system of the run, the places of the ratings of its responses, and their rows in the run."""
     found = {}
-    for name, places in _rated_by_system(run, ratings).items():
-        rows = _matched_turns(_table(run[name], name), ratings, places)
+    for name, places in _group_by_system(run, ratings).items():
+        rows = _match_turns(_table(run[name], name), ratings, places)
         found[name] = places[rows >= 0], rows[rows >= 0]
     if not any(len(rows) for _, rows in found.values()):
-        raise DataError(_nothing_matches(run, ratings))
+        raise DataError(_describe_mismatch(run, ratings))
     return found
 
 
@@ -182,25 +180,25 @@ def match_ratings(run: Run, ratings: Ratings, quality: str) -> RatedRows:
     """Look rated rows up in a run."""
     rows_of, rated_of = {}, {}
     dialogues: dict[str, tuple[Ints, list[Ints]]] = {}
-    for name, places in _rated_by_system(run, ratings).items():
+    for name, places in _group_by_system(run, ratings).items():
         whole = np.array([ratings.levels[place] == DIALOGUE for place in places.tolist()], np.bool_)
         table = _table(run[name], name)
-        rows = _matched_turns(table, ratings, places[~whole])
+        rows = _match_turns(table, ratings, places[~whole])
         rated_of[name], rows_of[name] = places[~whole][rows >= 0], rows[rows >= 0]
-        dialogues[name] = _matched_dialogues(table, ratings, places[whole])
-    metrics = _scattered(run, rated_of, rows_of, len(ratings))
+        dialogues[name] = _match_dialogues(table, ratings, places[whole])
+    metrics = _scatter_scores(run, rated_of, rows_of, len(ratings))
     for name, (places, turns) in dialogues.items():
         for key, estimate in run[name].items():
             if estimate.items is not None:
                 metrics[key][places] = _dialogue_values(estimate, _table(run[name], name), turns)
     matched = sum(map(len, rated_of.values())) + sum(len(places) for places, _ in dialogues.values())
     if not matched:
-        raise DataError(_nothing_matches(run, ratings))
-    return _rated_rows(ratings, quality, run, metrics, len(ratings) - matched)
+        raise DataError(_describe_mismatch(run, ratings))
+    return _build_rated_rows(ratings, quality, run, metrics, len(ratings) - matched)
 
 
-def _scattered(run: Run, rated: Mapping[str, Ints], rows: Mapping[str, Ints], size: int) -> dict[str, Floats]:
-    """The items of each metric that has some, put from the rows of the run to the places of rated rows."""
+def _scatter_scores(run: Run, rated: Mapping[str, Ints], rows: Mapping[str, Ints], size: int) -> dict[str, Floats]:
+    """Copy the per-row scores of each metric from the rows of the run to the places of the rated rows."""
     with_items = {key for result in run.values() for key, est in result.items() if est.items is not None}
     metrics = {key: np.full(size, np.nan) for key in run.keys_in_order if key in with_items}
     for name, places in rated.items():
@@ -212,8 +210,8 @@ def _scattered(run: Run, rated: Mapping[str, Ints], rows: Mapping[str, Ints], si
     return metrics
 
 
-def _rated_by_system(run: Run, ratings: Ratings) -> dict[str, Ints]:
-    """Which rated rows belong to which system of the run; all to its only one if the ratings name no more than one."""
+def _group_by_system(run: Run, ratings: Ratings) -> dict[str, Ints]:
+    """Return the rated rows of each system of the run; all are its only system's if the ratings name at most one."""
     named = {name for name in ratings.systems if name is not None}
     real = [name for name in run if name not in run.anchors]
     only = real[0] if len(real) == 1 and len(named) <= 1 else None
@@ -228,43 +226,43 @@ def _rated_by_system(run: Run, ratings: Ratings) -> dict[str, Ints]:
 def _table(result: Result, name: str) -> RowTable:
     if result.rows is None:
         remedy = "score the system again and save the run: runs of this version know their rows"
-        raise DataError(Problem(result.source or name, None, "the run does not say what its rows are", remedy))
+        raise DataError(Fault(result.source or name, None, "the run does not say what its rows are", remedy))
     return result.rows
 
 
-def _names(table: RowTable) -> list[str | None]:
-    """The dialogue of each row, where dialogues have names."""
+def _dialogue_names(table: RowTable) -> list[str | None]:
+    """Return the name of each row's dialogue; None where dialogues have no names."""
     if table.dialogues is None:
         return [None] * len(table)
     return [table.dialogues[cluster] for cluster in table.clusters.tolist()]
 
 
-def _matched_turns(table: RowTable, ratings: Ratings, places: Ints) -> Ints:
-    """The run's row of each rated response; -1 where there is none."""
+def _match_turns(table: RowTable, ratings: Ratings, places: Ints) -> Ints:
+    """Return the run's row of each rated response; -1 where there is none."""
     if not len(places):
         return np.empty(0, np.int64)
     if "response" not in table.texts:
         remedy = "pass the rated rows themselves: dialeval meta RATINGS --human QUALITY -m METRICS"
         what = "it holds no texts (those of very many rows and of rows in chunks are not saved)"
-        raise DataError(Problem("run", None, what, remedy))
+        raise DataError(Fault("run", None, what, remedy))
     texts = [str(text) for text in table.texts["response"]]
     wanted = [ratings.responses[place] for place in places.tolist()]
     contexts = table.texts.get("context")
     here: Sequence[Hashable] = texts
     there: Sequence[Hashable] = wanted
     if table.dialogues is not None:
-        here = list(zip(_names(table), texts, strict=True))
-        there = [(_own_name(ratings, place), text) for place, text in zip(places.tolist(), wanted, strict=True)]
+        here = list(zip(_dialogue_names(table), texts, strict=True))
+        there = [(_dialogue_name(ratings, place), text) for place, text in zip(places.tolist(), wanted, strict=True)]
     elif texts == wanted:
         return np.arange(len(places))
     elif isinstance(contexts, RaggedColumn | SharedColumn):
         here = [(*turns, text) for turns, text in zip(contexts, texts, strict=True)]
         there = [(*ratings.contexts[place], text) for place, text in zip(places.tolist(), wanted, strict=True)]
-    return _in_order(here, there, alike=table.dialogues is not None)
+    return _match_in_order(here, there, alike=table.dialogues is not None)
 
 
-def _in_order(here: Sequence[Hashable], there: Sequence[Hashable], alike: bool) -> Ints:
-    """For each key of `there` the next place of it in `here` that is still free; -1 where there is none.
+def _match_in_order(here: Sequence[Hashable], there: Sequence[Hashable], alike: bool) -> Ints:
+    """Match each key of `there` with the next free place of it in `here`; -1 where there is none.
 
     Unless equal keys are `alike`, a key that stands several times in `here` is ambiguous and not matched.
     """
@@ -276,22 +274,22 @@ def _in_order(here: Sequence[Hashable], there: Sequence[Hashable], alike: bool) 
     return np.array([free[key].pop() if free[key] else -1 for key in there], np.int64)
 
 
-def _own_name(ratings: Ratings, place: int) -> str:
-    """The dialogue's name as its file has it: `Ratings` puts the data set before it."""
+def _dialogue_name(ratings: Ratings, place: int) -> str:
+    """Return the dialogue's name as its file has it: `Ratings` prefixes the data set."""
     return ratings.dialogues[place].removeprefix(f"{ratings.datasets[place]}/")
 
 
-def _matched_dialogues(table: RowTable, ratings: Ratings, places: Ints) -> tuple[Ints, list[Ints]]:
-    """The rated rows that the run knows the dialogue of, and the rows of each such dialogue."""
+def _match_dialogues(table: RowTable, ratings: Ratings, places: Ints) -> tuple[Ints, list[Ints]]:
+    """Return the rated rows whose dialogue is in the run, and the rows of each such dialogue."""
     rows: dict[str | None, list[int]] = defaultdict(list)
-    for row, name in enumerate(_names(table)):
+    for row, name in enumerate(_dialogue_names(table)):
         rows[name].append(row)
-    matched = [(place, rows[name]) for place in places.tolist() if (name := _own_name(ratings, place)) in rows]
+    matched = [(place, rows[name]) for place in places.tolist() if (name := _dialogue_name(ratings, place)) in rows]
     return np.array([place for place, _ in matched], np.int64), [np.array(turns, np.int64) for _, turns in matched]
 
 
 def _dialogue_values(estimate: Estimate, table: RowTable, dialogues: Sequence[Ints]) -> Floats:
-    """The value of each dialogue, given by its rows: its own, or the mean over its scored turns."""
+    """Return the value of each dialogue, given by its rows: its own, or the mean over its scored turns."""
     items = cast("Floats", estimate.items)
     if estimate.level is Level.DIALOGUE:
         return np.array([items[table.clusters[turns[0]]] for turns in dialogues], np.float64)
@@ -299,8 +297,8 @@ def _dialogue_values(estimate: Estimate, table: RowTable, dialogues: Sequence[In
     return np.array([values.mean() if len(values) else np.nan for values in scored], np.float64)
 
 
-def _nothing_matches(run: Run, ratings: Ratings) -> Problem:
+def _describe_mismatch(run: Run, ratings: Ratings) -> Fault:
     text = ratings.responses[0]
     rated = f"the first rated response is {text[:_SHOWN]!r} of system {ratings.systems[0]!r}"
     what = f"no rated row is in the run: it has the systems {', '.join(run)}; {rated}"
-    return Problem("ratings", None, what, "rate the responses that were scored, under the same names of systems")
+    return Fault("ratings", None, what, "rate the responses that were scored, under the same names of systems")

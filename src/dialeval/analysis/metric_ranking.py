@@ -1,4 +1,4 @@
-"""Which metric agrees best with people, and which metrics cannot be told apart.
+"""Rank metrics by their correlation with human ratings, and test their differences.
 
 Metrics are ranked by Spearman's rho with the human scores, turned so that higher is better (`direction`). Two metrics
 are compared by the bootstrap that their intervals are of, which draws whole dialogues and gives both metrics the same
@@ -7,8 +7,8 @@ resamples:
     t = (rho1 - rho2) / (standard deviation of rho1 - rho2 over the resamples * sqrt(k / (k - 1)))
 
 with k dialogues and k - 1 degrees of freedom, two-sided; p is adjusted for all pairs (Holm). Groups are letters, as in
-the compact displays of statisticians: two metrics share a letter exactly if they cannot be told apart. A metric may be
-in several groups, for it may be close to two others that differ.
+the compact displays of statisticians: two metrics share a letter exactly if they do not differ significantly. A metric
+may be in several groups, for it may be close to two others that differ.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from dialeval.analysis.matching import RatedRows
 from dialeval.core.arrays import Floats, Ints
 from dialeval.core.errors import DialevalError, SettingError
 from dialeval.metrics.registry import registry
-from dialeval.stats.correlation import FEWEST_POINTS, MeanPoints, Points, pearson, standardized, within_one
+from dialeval.stats.correlation import FEWEST_POINTS, MeanPoints, Points, pearson, standardize, within_one
 from dialeval.stats.intervals import two_sided_p
 from dialeval.stats.resampling import swaps
 from dialeval.stats.significance import holm
@@ -60,7 +60,7 @@ class MetricRanking(Struct, frozen=True):
     metrics: Sequence[Place]
 
     def differ(self, one: str, other: str) -> bool:
-        """Tell whether two metrics can be told apart: they share no letter."""
+        """Return whether two metrics differ significantly: they share no letter."""
         groups = [re.findall("[a-z][0-9]*", place.groups) for place in self.metrics if place.metric in (one, other)]
         return len(groups) == 2 and set(groups[0]).isdisjoint(groups[1])
 
@@ -246,7 +246,7 @@ def _constant_side(points: Points) -> str:
     return "one side is the same everywhere, or but for rounding"
 
 
-# Whether one metric agrees better with people than another, and than the length of the response as the control.
+# Tests of the difference of two metrics, and of a metric and the length of the response as the control.
 #
 # The two correlations share a variable, the human scores. Williams' test, for Pearson's r of two metrics with the
 # scores (r1, r2), of the metrics with each other (r12), and n points:
@@ -255,9 +255,9 @@ def _constant_side(points: Points) -> str:
 #     K = 1 - r1^2 - r2^2 - r12^2 + 2 * r1 * r2 * r12
 #
 # with n - 3 degrees of freedom, two-sided. It takes points for independent. The permutation test does not: it
-# standardizes both metrics, exchanges them in random dialogues (all points of a dialogue together), and counts how
-# often the correlations then differ at least as much; its p-value is (1 + that number) / (1 + permutations). With few
-# dialogues every exchange is made once.
+# standardizes both metrics, swaps them in random dialogues (all points of a dialogue together), and counts how often
+# the correlations then differ at least as much; its p-value is (1 + that number) / (1 + permutations). With few
+# dialogues every permutation is tried once.
 #
 # A metric is turned so that higher is better: times -1 where lower values are; one without a direction, and length
 # itself, whichever way it correlates.
@@ -287,13 +287,13 @@ class MetricDifference:
 def metric_differences(
     rows: RatedRows, keys: Sequence[str], level: str, permutations: int, seed: int
 ) -> list[MetricDifference]:
-    """Every two metrics over the rows that both score, each turned so that higher is better."""
+    """Compare every two metrics over the rows that both score, each with its sign such that higher is better."""
     pairs: dict[tuple[str, str], Pair] = {}
     for first, second in combinations(keys, 2):
         both = np.intersect1d(used_rows(rows, first, level), used_rows(rows, second, level))
         one, other = (points_over(rows, key, both, level) for key in (first, second))
         if len(one) > FEWEST_POINTS:
-            pairs[first, second] = Pair(_upwards(first, one), _upwards(second, other), one.second, one.clusters)
+            pairs[first, second] = Pair(_orient(first, one), _orient(second, other), one.second, one.clusters)
     ps = permutation_ps([*pairs.values()], int(rows.dialogue.max(initial=-1)) + 1, permutations, seed)
     differences = []
     for ((first, second), pair), permutation_p in zip(pairs.items(), ps, strict=True):
@@ -303,14 +303,13 @@ def metric_differences(
     return differences
 
 
-def _upwards(key: str, points: Points) -> Floats:
-    """The metric's values times 1 or -1, such that higher is better."""
-    turned: Floats = direction(key, pearson(points.first, points.second)) * points.first
-    return turned
+def _orient(key: str, points: Points) -> Floats:
+    """Return the metric's values times 1 or -1, such that higher is better."""
+    return direction(key, pearson(points.first, points.second)) * points.first
 
 
 def williams(first: float, second: float, between: float, n: int) -> tuple[float, float]:
-    """Williams' t and its two-sided p-value; NaN below four points."""
+    """Return Williams' t and its two-sided p-value; NaN below four points."""
     if n < 4 or any(map(math.isnan, (first, second, between))):
         return math.nan, math.nan
     determinant = 1 - first**2 - second**2 - between**2 + 2 * first * second * between
@@ -337,13 +336,13 @@ class Pair:
 
 
 def permutation_ps(pairs: Sequence[Pair], clusters: int, permutations: int, seed: int) -> list[float]:
-    """The p-values of exchanging two metrics in random clusters; NaN where a column is constant.
+    """Return the p-values of swapping two metrics in random clusters; NaN where a column is constant.
 
-    All pairs see the same exchanges, and each exchange needs three sums per cluster of a pair.
+    All pairs see the same permutations, and each permutation needs three sums per cluster of a pair.
     """
     observed = np.array([abs(one - other) for one, other in (pair.correlations for pair in pairs)], np.float64)
     known = np.flatnonzero(~np.isnan(observed))
-    moved, totals, sizes = _exchanges([pairs[number] for number in known.tolist()], clusters)
+    moved, totals, sizes = _sum_by_cluster([pairs[number] for number in known.tolist()], clusters)
     reached, trials = np.zeros(len(known), np.int64), 0
     for chunk in swaps(clusters, permutations, seed):
         trials += len(chunk)
@@ -355,15 +354,15 @@ def permutation_ps(pairs: Sequence[Pair], clusters: int, permutations: int, seed
     return [float(p) for p in ps]
 
 
-def _exchanges(pairs: Sequence[Pair], clusters: int) -> tuple[Floats, Floats, Floats]:
-    """What an exchange in each cluster adds to the sums of the first metric, the sums of both, and n of each pair.
+def _sum_by_cluster(pairs: Sequence[Pair], clusters: int) -> tuple[Floats, Floats, Floats]:
+    """Return what a swap in each cluster adds to the sums of the first metric, the sums of both, and n of each pair.
 
     The sums are of products with the scores, of values, and of their squares, each for all pairs.
     """
     moved = np.zeros((clusters, 3, len(pairs)))
     totals = np.zeros((2, 3, len(pairs)))
     for number, pair in enumerate(pairs):
-        x, z, y = (standardized(column) for column in (pair.first, pair.second, pair.human))
+        x, z, y = (standardize(column) for column in (pair.first, pair.second, pair.human))
         for term, (a, b) in enumerate(((x * y, z * y), (x, z), (x * x, z * z))):
             moved[:, term, number] = np.bincount(pair.clusters, b - a, minlength=clusters)
             totals[:, term, number] = a.sum(), b.sum()
@@ -371,7 +370,6 @@ def _exchanges(pairs: Sequence[Pair], clusters: int) -> tuple[Floats, Floats, Fl
 
 
 def _r(sums: Floats, n: Floats) -> Floats:
-    """r with standardized scores, from the sums of resamples by term and pair."""
+    """Return r with standardize scores, from the sums of permutations by term and pair."""
     products, values, squares = sums[:, 0], sums[:, 1], sums[:, 2]
-    r: Floats = products / np.sqrt(n * (squares - values * values / n))
-    return r
+    return products / np.sqrt(n * (squares - values * values / n))

@@ -42,17 +42,17 @@ def from_() -> None:
 )
 @from_.command("dialog-eval")
 @click.option("-tns", "--train_source", "train", type=_IN, help="Training text (source side), one text a line.")
-@click.option("-tts", "--test_source", "contexts", type=_IN, help="What each response answers.")
+@click.option("-tts", "--test_source", "contexts", type=_IN, help="Dialogue context of each response.")
 @click.option("-ttt", "--test_target", "references", type=_IN, help="One reference per response.")
 @click.option("-r", "--test_responses", "responses", required=True, type=_IN, help="A response file, or a folder.")
-@click.option("-tv", "--text_vocab", "vocabulary", type=_IN, help="Known words, one a line.")
+@click.option("-tv", "--text_vocab", "vocabulary", type=_IN, help="Vocabulary, one word a line.")
 @click.option("-vv", "--vector_vocab", "embeddings", type=_IN, help="A word and its numbers a line.")
 @click.option("-s", "--bleu_smoothing", "smoothing", type=click.IntRange(0, 7), default=4, help="Method for BLEU.")
 @click.option("-t", "--t", "t", type=float, default=1.97, help="Factor of the confidence t*std/sqrt(n).")
 def dialog_eval(responses: str, smoothing: int, t: float, **inputs: Any) -> None:
     """Run code/main.py of dialog-eval: 17 metrics in metrics.txt.
 
-    The table is written beside the responses. Every file is read as text, whatever its suffix is (.gz and .zst are
+    The table is written next to the responses. Every file is read as text, whatever its suffix is (.gz and .zst are
     unpacked); of a folder not what dialog-eval wrote there (metrics.txt, vocab.txt, vocab.npy) and not hidden files. A
     file that is not given switches off the metrics that need it, and a line says which.
     """
@@ -165,7 +165,7 @@ def sgd(prediction_dir: str, dstc8_data_dir: str, eval_set: str, output: Path, f
 @click.option(
     "-r", "--reference_file", type=_IN, help="Reference groups, a JSON file.  [default: the data pack lsdscc]"
 )
-@click.option("-e", "--eos", default="</s>", help="What stands between two hypotheses of a line.")
+@click.option("-e", "--eos", default="</s>", help="Separator of two hypotheses of a line.")
 def lsdscc(hypothesis_file: str, reference_file: str | None, eos: str) -> None:
     """Run lsdscc_metrics.py of LSDSCC: MaxBLEU, MDS and PDS.
 

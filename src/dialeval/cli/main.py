@@ -51,10 +51,9 @@ _COMMANDS = {
 _MODULES = {
     **dict.fromkeys(("demo", "data", "metrics", "formats", "schema", "validate"), "cli.tools"),
     **dict.fromkeys(("judge", "adem"), "judges.commands"),
-    **dict.fromkeys(("sample", "rate", "estimate", "rank"), "human.commands"),
+    **dict.fromkeys(("sample", "rate", "estimate", "rank", "meta"), "human.commands"),
     **{suite: f"suites.{suite}.commands" for suite in ("lsdscc", "multiwoz", "sgd", "breakdown")},
     "from_": "cli.compat",
-    "meta": "cli.agreement",
 }
 """The modules of commands that do not have one of their own name in `cli/`."""
 STATUSES = {

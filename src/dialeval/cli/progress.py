@@ -4,8 +4,8 @@
 
     {"rows": 65536, "total": 200000, "share": 0.33, "rate": 120000.0, "eta": 1.1}
 
-`rows` is the number of rows scored so far, `total` that of all rows (null while it is not known), `share` the share of
-all work that is done, `rate` rows per second so far, `eta` the seconds left.
+`rows` is the number of rows scored so far, `total` that of all rows (null while it is not known), `share` the fraction
+of all work that is done, `rate` rows per second so far, `eta` the seconds left.
 """
 
 from __future__ import annotations

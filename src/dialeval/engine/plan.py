@@ -44,7 +44,7 @@ class Plan:
     """By the name under which their results are shown: that by which they were asked for."""
     skipped: Mapping[str, str] = field(default_factory=dict)
     details: Mapping[str, Fact[Any, Any]] = field(default_factory=dict)
-    """Folds beside the metrics that give no estimate but plain data, by name. They see the batch as it is."""
+    """Folds next to the metrics that give no estimate but plain data, by name. They see the batch as it is."""
 
     @property
     def folded(self) -> list[Metric[Any]]:

@@ -1,9 +1,10 @@
-"""`dialeval sample`: which responses of a run people should rate, and how many."""
+"""Commands of human evaluation: `sample`, `rate` (page, serve, export, merge), `estimate`, `rank` and `meta`."""
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable
-from contextlib import suppress
+from contextlib import closing, suppress
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -11,13 +12,40 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from dialeval.cli import options
-from dialeval.cli.output import check_places, print_as, print_warnings, say, show, tell, write
+from dialeval.cli.output import check_places, print_as, print_skipped, print_warnings, say, show, tell, write
+from dialeval.core.errors import SettingError
 
 if TYPE_CHECKING:
     from dialeval.human.server import RatingServer
 
+LEVELS = ("turn", "dialogue", "system")
+"""As in `analysis.metric_ranking`, which is not imported to print help."""
+_FILE_WIDTH = 120
+"""Characters in a line of a table that is written to a file."""
 
-_WIDTH = click.FloatRange(0, 1e9, min_open=True)
+
+def _split(_context: click.Context, _parameter: click.Parameter, names: str | None) -> list[str] | None:
+    """Split comma-separated names."""
+    return None if names is None else [name.strip() for name in names.split(",")]
+
+
+_form = click.option("--form", type=options.FILE, help="What is asked, in TOML.  [default: overall, from 1 to 5]")
+_quality = click.option("--quality", default="overall", help="Which of the scores counts.")
+_sample = click.option("--sample", type=click.Path(), help="The folder of the sample that the ratings are of.")
+_confidence = click.option(
+    "--confidence", "level", type=float, default=0.95, metavar="LEVEL", help="Level of the confidence intervals."
+)
+
+
+def _systems(default: str) -> options.Decorator:
+    told = f"Only these systems, comma-separated.  [default: {default}]"
+    return click.option("--systems", metavar="NAMES", callback=_split, help=told)
+
+
+def _is_run(path: str) -> bool:
+    from dialeval.core.result import RUN_FILE
+
+    return Path(path).is_dir() or Path(path).name == RUN_FILE
 
 
 @options.examples(
@@ -31,54 +59,57 @@ _WIDTH = click.FloatRange(0, 1e9, min_open=True)
 @click.argument("run", type=click.Path(exists=True))
 @click.option("-n", "number", type=click.IntRange(min=1), help="Responses to rate, of all systems together.")
 @click.option("-o", "--output", type=options.FOLDER, help="Write sample.json and rows.jsonl into this folder.")
-@click.option("--systems", metavar="NAMES", help="Only these systems, by commas.  [default: all but floors, ceilings]")
+@_systems("all but floors, ceilings")
 @click.option(
-    "--by", metavar="NAMES", help="Strata, by commas: system, turn, a field of the rows, a metric (KEY or KEY:3)."
+    "--by",
+    metavar="NAMES",
+    callback=_split,
+    help="Strata, comma-separated: system, turn, a field of the rows, a metric (KEY or KEY:3).",
 )
-@click.option("--unsure", metavar="KEY", help="Draw in proportion to how unsure this metric is.")
-@click.option("--dialogues", is_flag=True, help="Draw whole dialogues.")
-@click.option("--apart", is_flag=True, help="Draw from each system by itself, not the same contexts for all.")
-@click.option("--seed", type=options.SEED, default=12345, help="Of the draw.")
-@click.option("--plan", is_flag=True, help="Draw nothing; say how many ratings --width takes.")
-@click.option("--width", type=_WIDTH, help="Of the interval, from its lower to its upper end.")
+@click.option("--unsure", metavar="KEY", help="Sample in proportion to the uncertainty of this metric.")
+@click.option("--dialogues", is_flag=True, help="Sample whole dialogues.")
+@click.option("--apart", is_flag=True, help="Sample from each system by itself, not the same contexts for all.")
+@click.option("--seed", type=options.SEED, default=12345, help="Of the sample.")
+@click.option("--plan", is_flag=True, help="Sample nothing; print how many ratings --width takes.")
+@click.option(
+    "--width",
+    type=click.FloatRange(0, 1e9, min_open=True),
+    help="Of the confidence interval, from its lower to its upper end.",
+)
 @click.option("--pilot", type=click.Path(), help="Ratings that there are already, of the rows in --sample.")
-@click.option("--sample", type=click.Path(), help="The folder that the rows of --pilot were drawn into.")
+@_sample
 @click.option("--judge", metavar="KEYS", default="", help="The judge of the estimate, with --pilot.")
-@click.option("--quality", default="overall", help="Which of the scores counts, with --pilot.")
+@_quality
 @click.option("--spread", type=float, help="Without --pilot: the standard deviation of ratings.  [default: 1]")
-@click.option("--agreement", type=float, help="Without --pilot: the judge's correlation with people.  [default: 0.5]")
-@click.option("--confidence", "level", type=float, default=0.95, metavar="LEVEL", help="Level of the interval.")
+@click.option("--agreement", type=float, help="Without --pilot: the judge's correlation with ratings.  [default: 0.5]")
+@_confidence
 def sample(
-    run: str, number: int | None, output: Path | None, systems: str | None, by: str | None, plan: bool, **more: Any
+    run: str, number: int | None, output: Path | None, systems: list[str] | None, plan: bool, **more: Any
 ) -> None:
-    """Draw responses of a saved RUN for people to rate, with known probabilities; or plan how many (--plan).
+    """Sample responses of a saved RUN for people to rate, with known probabilities; or plan how many (--plan).
 
-    The rows to rate lie in rows.jsonl, with ids that do not tell the system; sample.json says how they were drawn. Both
+    The rows to rate are in rows.jsonl, with ids that do not reveal the system; sample.json describes the design. Both
     are needed again by `dialeval estimate --sample`.
     """
     from dialeval.core.result import files_of, load
     from dialeval.human.sample import check_sample_folder, draw
 
     settings = {name: more.pop(name) for name in ("unsure", "dialogues", "apart", "seed")}
-    chosen = _split(systems)
+    by = more.pop("by") or ()
     if plan:
         if number is not None or output is not None:
             raise click.UsageError("--plan draws nothing; leave -n and -o out")
-        _plan(run, chosen, **more)
+        _plan(run, systems, **more)
         return
     if number is None or output is None:
         raise click.UsageError("name how many responses to rate (-n) and a folder for them (-o)")
     check_sample_folder(output, files_of(run))
-    drawn = draw(load(run), number, systems=chosen, by=_split(by) or (), **settings)
+    drawn = draw(load(run), number, systems=systems, by=by, **settings)
     drawn.save(output)
     for name, stratum in drawn.design.strata.items():
         if len(drawn.design.strata) > 1:
             say(f"{name}: {stratum.drawn_responses} of {stratum.responses} responses")
     say(f"{len(drawn.rows)} responses to rate ({drawn.design.unit}, seed {drawn.design.seed}) are in {output}")
-
-
-def _split(names: str | None) -> list[str] | None:
-    return None if names is None else [name.strip() for name in names.split(",")]
 
 
 def _plan(
@@ -102,8 +133,7 @@ def _plan(
         raise click.UsageError("--plan asks for a --width")
     known = load(run)
     rows = {name: len(table) for name, table in tables_of(known, systems).items()}
-    assumed = {"spread": spread, "agreement": agreement}
-    given = {name: value for name, value in assumed.items() if value is not None}
+    given = {name: value for name, value in (("spread", spread), ("agreement", agreement)) if value is not None}
     if pilot is None:
         show(table(plan_ratings(rows, width, level, **given)))
         return
@@ -113,11 +143,6 @@ def _plan(
     show(table(plan_from_pilot(whole, drawn, rows, width)))
 
 
-# `dialeval rate`: a page or a server on which people rate drawn rows, and what they said put together.
-
-_FORM = click.option("--form", type=options.FILE, help="What is asked, in TOML.  [default: overall, from 1 to 5]")
-
-
 @options.examples(
     "dialeval rate page to-rate/ -o rate.html",
     "dialeval rate serve to-rate/ --raters ann,bob,cy --per-row 2 --db ratings.sqlite",
@@ -125,22 +150,21 @@ _FORM = click.option("--form", type=options.FILE, help="What is asked, in TOML. 
 )
 @click.group()
 def rate() -> None:
-    """Have people rate the rows that `dialeval sample` drew."""
+    """Have people rate the rows of a sample (`dialeval sample`)."""
 
 
 @options.examples(
-    "dialeval rate page to-rate/ -o rate.html",
-    "dialeval rate page to-rate/ --form form.toml -o rate.html",
+    "dialeval rate page to-rate/ -o rate.html", "dialeval rate page to-rate/ --form form.toml -o rate.html"
 )
 @rate.command()
 @click.argument("sample", type=click.Path(exists=True, file_okay=False))
 @click.option("-o", "--output", type=options.FILE, required=True, help="Write the page to this file.")
-@_FORM
+@_form
 def page(sample: str, output: Path, form: Path | None) -> None:
     """Write one HTML file on which people rate the rows of the folder SAMPLE, without a network.
 
-    Send it to every rater. It does not tell the systems; order and sides differ between raters. Ratings are kept in the
-    browser until the rater downloads them as a file and sends it back.
+    Send it to every rater. It does not reveal the systems; order and sides differ between raters. Ratings are kept in
+    the browser until the rater downloads them as a file and sends it back.
     """
     from dialeval.human.page import rating_page, read_form, things_to_rate
     from dialeval.human.sample import read_sample
@@ -148,7 +172,7 @@ def page(sample: str, output: Path, form: Path | None) -> None:
     check_places(None, sample, form, files=(output,))
     drawn, asked = read_sample(sample), read_form(form)
     write(output, rating_page(drawn, asked).encode())
-    say(f"{len(things_to_rate(drawn, asked))} to rate; what comes back is put together by `dialeval rate merge`")
+    say(f"{len(things_to_rate(drawn, asked))} to rate; merge what comes back by `dialeval rate merge`")
 
 
 @options.examples(
@@ -159,12 +183,12 @@ def page(sample: str, output: Path, form: Path | None) -> None:
 @rate.command()
 @click.argument("files", nargs=-1, required=True, type=click.Path())
 @click.option("-o", "--output", type=options.FILE, help="Write the ratings, or pairs for `rank`, to this file (JSONL).")
-@click.option("--sample", type=click.Path(), help="The folder that the rated rows were drawn into.")
+@_sample
 @click.option("--quality", default="overall", help="Of pairs, the question whose answers -o takes.")
 @click.option("--adjudicate", type=options.FILE, help="Write a page on which to rate the disputed rows once more.")
 @click.option("--adjudicated", multiple=True, type=click.Path(), help="Ratings from that page; they alone count then.")
 @click.option("--most", type=click.IntRange(min=1), default=20, help="Disputed rows.")
-@_FORM
+@_form
 @click.option("--any-scores", is_flag=True, help="Ratings by another tool: accept any qualities and any numbers.")
 @options.format_(("table", "json", "md"))
 def merge(
@@ -179,9 +203,9 @@ def merge(
     any_scores: bool,
     format_: str,
 ) -> None:
-    """Put the ratings of several raters together: FILES they sent back, or the database of `dialeval rate serve`.
+    """Merge the ratings of several raters: FILES they sent back, or the database of `dialeval rate serve`.
 
-    Prints how far raters agree, with each other and with themselves, and the rows on which they differ most. With
+    Prints inter-annotator and intra-rater agreement, and the rows on which raters differ most. With
     --sample the written ratings have their texts and systems, and `meta`, `adem train` and `rank` read them alone.
     Scores that are no answer to the form are refused, and so are rows and pairs that are not in the sample. A rater's
     first answer to a row counts, and of several first answers the last one.
@@ -225,13 +249,13 @@ def merge(
 @click.option(
     "--db", "database", type=options.FILE, help="Keep ratings in this file.  [default: ratings.sqlite in SAMPLE]"
 )
-@click.option("--raters", metavar="NAMES", default="", help="Who rates, by commas; others may be added later.")
+@click.option("--raters", metavar="NAMES", default="", help="Who rates, comma-separated; others may be added later.")
 @click.option("--per-row", type=click.IntRange(min=1), help="Raters that each row gets.  [default: all]")
 @click.option("--host", default="127.0.0.1", help="The address of this machine that raters reach it by.")
 @click.option(
     "--port", type=click.IntRange(0, 65535), help="0: any free port.  [default: that of the last time if it is free]"
 )
-@_FORM
+@_form
 def serve(
     sample: str, database: Path | None, raters: str, per_row: int | None, host: str, port: int | None, form: Path | None
 ) -> None:
@@ -255,8 +279,7 @@ def serve(
     local = is_loopback(host)
     drawn, asked = read_sample(sample), read_form(form)
     digest, things = digest_of(drawn, asked), things_to_rate(drawn, asked)
-    store = RatingStore(database, digest)
-    try:
+    with closing(RatingStore(database, digest)) as store:
         store.add_raters(names)
         if not store.raters():
             raise click.UsageError("name who rates: --raters ann,bob")
@@ -272,29 +295,21 @@ def serve(
                 server.serve_forever()
         for name, (rated, dealt) in store.counts().items():
             say(f"{name}: {rated} of {dealt} rated")
-    finally:
-        store.close()
 
 
 def _start(serve_at: Callable[[int], RatingServer], port: int | None, last: int) -> RatingServer:
-    """Listen on a port; where none was named on that of the last time, or on any free one."""
-    from dialeval.core.errors import SettingError
-
-    if port is not None:
-        return serve_at(port)
+    """Listen on a port; by default on that of the last time, or on any free one."""
+    if port is not None or not last:
+        return serve_at(port or 0)
     try:
         return serve_at(last)
     except SettingError:
-        if not last:
-            raise
         server = serve_at(0)
         print_warnings([f"port {last} is taken: links differ from those of the last time"])
         return server
 
 
-@options.examples(
-    "dialeval rate export to-rate/ratings.sqlite -o ratings.jsonl",
-)
+@options.examples("dialeval rate export to-rate/ratings.sqlite -o ratings.jsonl")
 @rate.command()
 @click.argument("database", type=click.Path())
 @options.output_file
@@ -313,12 +328,6 @@ def export(database: str, output: Path | None) -> None:
     say(f"{len(lines)} ratings")
 
 
-# `dialeval estimate`: what people would say, from ratings of some rows and a judge on all.
-
-_FILE_WIDTH = 120
-"""Characters in a line of a table that is written to a file."""
-
-
 @options.examples(
     "dialeval estimate results/ --human ratings.jsonl --by judge",
     "dialeval estimate results/ --human ann.jsonl --human bob.jsonl --sample to-rate/ --by judge,rouge-l",
@@ -330,25 +339,27 @@ _FILE_WIDTH = 120
 @click.option(
     "--sample",
     type=click.Path(),
-    help="The folder that the rated rows were drawn into.  [default: the one beside the ratings]",
+    help="The folder of the sample that the ratings are of.  [default: the one next to the ratings]",
 )
-@click.option("--by", metavar="KEYS", default="", help="The judge: a metric of the run, or several by commas.")
-@click.option("--quality", default="overall", help="Which of the scores counts.")
+@click.option("--by", metavar="KEYS", default="", help="The judge: a metric of the run, or several, comma-separated.")
+@_quality
 @options.choice("--raters", ["fixed", "random"], "Intervals for these raters, or for others as well (from 5 on).")
 @options.choice("--of", ["dialogues", "run"], "Of other dialogues of the same kind, or of just the rows of the run.")
 @click.option("--baseline", metavar="NAME", help="The system that others are compared with.  [default: the first]")
-@click.option("--confidence", "level", type=float, default=0.95, metavar="LEVEL", help="Level of the intervals.")
-@click.option("--as-if-random", is_flag=True, help="Take ratings that were not drawn for a random sample, and say so.")
+@_confidence
+@click.option(
+    "--as-if-random", is_flag=True, help="Take ratings that were not sampled for a random sample, with a warning."
+)
 @click.option("--seed", type=options.SEED, default=12345, help="Of the folds that judges are combined by.")
 @options.fields_in("rated rows")
 @options.output_file
 @options.format_()
 def estimate(run: str, human: tuple[str, ...], output: Path | None, format_: str, **settings: Any) -> None:
-    """Estimate what people would say of the systems of a saved RUN, on average and for each difference.
+    """Estimate the mean human rating of the systems of a saved RUN, and their differences.
 
-    The judge's mean over all rows is corrected by what people say of the rated ones (prediction-powered inference),
-    with the probabilities that rows were drawn with, and over whole dialogues. The interval from ratings alone stands
-    beside it. Ratings are lines with an id of rows.jsonl, a rater and scores.
+    The judge's mean over all rows is corrected by the ratings of some rows (prediction-powered inference), with the
+    probabilities that rows were sampled with, and over whole dialogues. The interval from ratings alone is printed next
+    to it. Ratings are lines with an id of rows.jsonl, a rater and scores.
     """
     from dialeval.core.result import files_of
     from dialeval.human import report
@@ -358,9 +369,6 @@ def estimate(run: str, human: tuple[str, ...], output: Path | None, format_: str
     found = estimated(run, human[0] if len(human) == 1 else list(human), **settings)
     print_as(format_, report, found, output, _FILE_WIDTH)
     print_warnings(found.warnings)
-
-
-# `dialeval rank`: systems in order of which of two responses was preferred.
 
 
 @options.examples(
@@ -373,30 +381,92 @@ def estimate(run: str, human: tuple[str, ...], output: Path | None, format_: str
 @click.option("--by", metavar="KEY", help="With a run: the metric whose values are compared row by row.")
 @click.option("--tie", type=float, default=0.0, help="With a run: a difference up to this is a tie.")
 @click.option("--length", is_flag=True, help="Hold the length of the responses equal.")
-@click.option("--systems", metavar="NAMES", help="Only these systems, by commas.  [default: all]")
-@click.option("--confidence", "level", type=float, default=0.95, metavar="LEVEL", help="Level of the intervals.")
+@_systems("all")
+@_confidence
 @options.fields_in("pairs")
 @options.output_file
 @options.format_()
-def rank(pairs: tuple[str, ...], output: Path | None, format_: str, systems: str | None, **settings: Any) -> None:
+def rank(pairs: tuple[str, ...], output: Path | None, format_: str, **settings: Any) -> None:
     """Rank systems by PAIRS of responses of which one was preferred, or by a metric of a saved RUN.
 
     A pair is a row with a, b (the systems) and better (a, b or tie), and where known dialog_id, response_a and
     response_b (.jsonl, .json, .csv, .tsv, .parquet). Strengths are those of Bradley and Terry with ties; intervals are
     Student's over dialogues (jackknife).
     """
-    from dialeval.core.result import RUN_FILE, files_of, load
+    from dialeval.core.result import files_of, load
     from dialeval.human import report
     from dialeval.human.rank import rank as ranked
 
-    first = Path(pairs[0])
-    saved = first.is_dir() or first.name == RUN_FILE
+    saved = _is_run(pairs[0])
     if saved and len(pairs) > 1:
         raise click.UsageError("give one run, or any number of files with pairs")
     check_places(None, files_of(pairs[0]) if saved else pairs, files=(output,))
-    found = ranked(
-        load(first) if saved else list(pairs),
-        systems=None if systems is None else [name.strip() for name in systems.split(",")],
+    found = ranked(load(pairs[0]) if saved else list(pairs), **settings)
+    print_as(format_, report, found, output, _FILE_WIDTH)
+
+
+@options.examples(
+    "dialeval meta ratings.jsonl --human overall -m nlg-bleu-4,rouge-l,chrf",
+    "dialeval meta results/ --human ratings.jsonl --quality engaging",
+    "dialeval meta ratings.csv --human overall --field response=answer --level system -f latex",
+    "dialeval meta results/ --human ratings.jsonl -f html -o agreement.html",
+)
+@click.command()
+@click.argument("subject", type=click.Path(exists=True), metavar="RUN|RATINGS")
+@click.option("--human", required=True, help="The ratings of a run's responses, or the quality in the rated rows.")
+@click.option("--quality", help="Which of the scores counts, where --human is a file.  [default: overall]")
+@options.metrics("all that there are")
+@options.tokenizer
+@options.resources
+@click.option("--level", "levels", multiple=True, type=click.Choice(LEVELS), help="Repeat for several.  [default: all]")
+@options.bootstrap_resamples
+@click.option("--seed", type=options.SEED, default=12345, help="Of resamples and tests.")
+@click.option("--confidence", type=float, default=0.95, metavar="LEVEL", help="Level of the intervals.")
+@_sample
+@options.fields_in("rated rows")
+@options.output_file
+@options.format_((*options.FORMATS, "html"))
+@options.threads
+def meta(
+    subject: str,
+    human: str,
+    quality: str | None,
+    levels: tuple[str, ...],
+    output: Path | None,
+    format_: str,
+    **settings: Any,
+) -> None:
+    """Correlate metrics with human scores, at the level of turns, dialogues and systems.
+
+    Takes a saved run with a file of rated rows, or the rated rows alone, which are then scored. A rated row is an
+    object with a response, scores and, where known, references, context, system and dialog_id (.jsonl, .json, .csv,
+    .tsv, .parquet). Intervals are over dialogues. The length of the response is always there as the
+    control, and the agreement of the annotators as the ceiling.
+    """
+    from dialeval.analysis.agreement import agreement
+    from dialeval.core.result import files_of
+    from dialeval.reports import agreement as tables
+
+    saved = _is_run(subject)
+    if saved and not os.path.exists(human):  # noqa: PTH110  (pathlib raises for a name that is too long)
+        raise click.BadParameter(
+            f"there is no file {human!r} with ratings of the run's responses", param_hint="--human"
+        )
+    if not saved and quality is not None:
+        raise click.UsageError(f"--quality goes with a run; {subject} holds rated rows: --human {quality} names it")
+    resources = [settings[name] for name in ("train", "vocabulary", "embeddings")]
+    check_places(None, files_of(subject) if saved else subject, human, resources, files=(output,))
+    found = agreement(
+        subject,
+        human if saved else None,
+        quality=(quality or "overall") if saved else human,
+        levels=levels or None,
         **settings,
     )
-    print_as(format_, report, found, output, _FILE_WIDTH)
+    print_as(format_, tables, found, output, _FILE_WIDTH)
+    print_skipped(found.skipped)
+    for key, by_level in found.metrics.items():
+        for level, correlation in by_level.items():
+            if correlation.reason is not None:
+                say(f"no correlation of {key} at {level} level: {correlation.reason}")
+    print_warnings(found.warnings)

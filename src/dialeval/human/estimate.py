@@ -1,15 +1,15 @@
-"""Mean human ratings of every system, and their differences: ratings of a few rows, joined with a judge's of all.
+"""Mean human ratings of systems and their differences, from ratings of some rows and a judge's scores of all.
 
-The formulas are in `prediction_powered`; here ratings are joined with the rows that were drawn (`sampling`) and with
+The formulas are in `prediction_powered`; here ratings are joined with the rows that were sampled (`sample`) and with
 the run, and estimates are computed for each system and for each difference to the baseline. The p-values of the
 differences are adjusted as one family (Holm).
 
-Raters are taken as fixed: intervals are for what these raters would say of other dialogues. With few raters that is
-narrower than what any raters would say (in simulations with three to five raters a mean covers 59 to 75%; differences
-hold, since a strict rater is strict to both systems). `raters="random"` gives intervals for other raters as well, from
+Raters are fixed: intervals are for the ratings by these raters of other dialogues. With few raters that is narrower
+than for any raters (in simulations with three to five raters a mean covers 59 to 75%; differences hold, since a strict
+rater is strict to both systems). `raters="random"` gives intervals for other raters as well, from
 `FEWEST_RATERS` raters on.
 
-A judge that learned from the ratings it is corrected by says of them what it learned, and intervals cover nothing. A
+A judge that was trained on the ratings it is corrected by repeats them, and intervals do not hold. A
 run knows which rated rows its judges learned from (`core.result.TRAINED_ON`); ratings of which more than `MOST_KNOWN`
 are among them are refused.
 
@@ -35,7 +35,7 @@ from __future__ import annotations
 import math
 from collections import Counter
 from collections.abc import Hashable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from os import PathLike
 from statistics import NormalDist
 from typing import Any, Literal, get_args
@@ -76,7 +76,7 @@ ALPHA = 0.05
 FEW = 20
 """Rated clusters below which a warning says that intervals rest on little."""
 FEWEST_RATERS = 5
-"""Raters without which nothing is said of other raters."""
+"""The fewest raters for intervals that generalize to other raters."""
 MOST_KNOWN = 0.05
 """The fraction of rated rows that a judge may have learned from: some rows, such as greetings, are in every set."""
 ASSUMED_SPREAD = 1.0
@@ -100,13 +100,7 @@ class HumanEstimate(RatingEstimate, frozen=True, kw_only=True):
     adjusted_p: float
 
 
-class HumanEstimates(
-    Shown,
-    Record,
-    frozen=True,
-    kw_only=True,
-    rename={"version": "dialeval", "target": "of"},
-):
+class HumanEstimates(Shown, Record, frozen=True, kw_only=True, rename={"version": "dialeval", "target": "of"}):
     """The result of `dialeval.estimate`, and its JSON: `people["damd"].interval`."""
 
     version: str
@@ -177,7 +171,7 @@ def estimate(
     if raters not in get_args(Raters):
         raise SettingError(f"raters are {' or '.join(get_args(Raters))}, not {raters!r}")
     if of not in get_args(Target):
-        raise SettingError(f"people's opinion is estimated of dialogues or of run, not of {of!r}")
+        raise SettingError(f"mean ratings are estimated of dialogues or of run, not of {of!r}")
     check_resampling(level, 1)
     known = run if isinstance(run, Run) else load(run)
     keys = split_names(by) if isinstance(by, str) else list(by)
@@ -189,10 +183,8 @@ def estimate(
     overlap = _check_unseen(known, keys, ratings, quality)
     if drawn is None and DIALOGUE in ratings.levels:
         raise SettingError("whole dialogues were rated and not responses; give ratings of single responses")
-    strata, places = ({}, rows_of_ratings(known, ratings)) if drawn is None else (_stratum_codes(known, drawn), {})
-    study = _Study(known, drawn, strata, places, ratings, quality, keys, seed)
-    values = ratings.values[quality]
-    systems, scale = study.systems(values), _scale(ratings, quality)
+    study = _Study(known, drawn, ratings, quality, keys, seed)
+    systems, scale = study.systems(ratings.values[quality]), _find_scale(ratings, quality)
     first, others = _order(known, systems, baseline)
     targets = [*((name, None) for name in (first, *others)), *((name, first) for name in others)]
     single = 1 + len(others)
@@ -226,13 +218,14 @@ def estimate(
         )
         for each, (name, base), p in zip(found, targets, [math.nan] * single + adjusted, strict=True)
     ]
+    tables = [study.tables[name] for name in systems]
     return HumanEstimates(
         version=__version__,
         quality=quality,
         by=keys,
         target=of,
         level=level,
-        unit="rows" if all(len(study.table(n).offsets) - 1 == len(study.table(n)) for n in systems) else "dialogues",
+        unit="dialogues" if any(len(table.offsets) - 1 < len(table) for table in tables) else "rows",
         seed=seed,
         at_random=drawn is not None,
         raters=raters,
@@ -240,7 +233,7 @@ def estimate(
         baseline=first,
         systems=estimates[:single],
         differences=estimates[single:],
-        warnings=[*study.warnings(), *overlap, *_doubts(estimates[:single], keys, scale)],
+        warnings=[*study.warnings(), *overlap, *_warn_about_estimates(estimates[:single], keys, scale)],
     )
 
 
@@ -277,81 +270,70 @@ def _stratum_codes(run: Run, sample: Sample) -> dict[str, Ints]:
     return {system: np.array([codes[name] for name in own], np.int64) for system, own in names.items()}
 
 
-@dataclass(frozen=True, eq=False)
 class _Study:
-    """The ratings of a quality, with the run and the sample that they are of."""
+    """The ratings of a quality, with the run and the sample that they are of.
 
-    run: Run
-    sample: Sample | None
-    """None: the rated rows are taken for a simple random sample of each system's rows."""
-    strata: Mapping[str, Ints]
-    """By system: the stratum of each row, of a sample."""
-    places: Mapping[str, tuple[Ints, Ints]]
-    """By system: which ratings are of its rows, and of which; without a sample."""
-    ratings: Ratings
-    quality: str
-    keys: Sequence[str]
-    """The judges."""
-    seed: int
+    Without a sample the rated rows are taken for a simple random sample of each system's rows.
+    """
 
-    def table(self, name: str) -> RowTable:
-        """Return the rows of a system."""
-        rows = self.run[name].rows
-        if rows is None:
-            raise SettingError("the run does not say what its rows are; score again and save it with items")
-        return rows
+    def __init__(
+        self, run: Run, sample: Sample | None, ratings: Ratings, quality: str, keys: Sequence[str], seed: int
+    ) -> None:
+        self.run, self.sample, self.ratings, self.quality = run, sample, ratings, quality
+        self.keys, self.seed = keys, seed
+        if sample is None:
+            self.places = rows_of_ratings(run, ratings)
+            """By system: which ratings are of its rows, and of which rows."""
+        else:
+            self.strata = _stratum_codes(run, sample)
+            self.places = _places_of_ids(sample, ratings)
+        self.tables = {name: table for name in self.places if (table := run[name].rows) is not None}
+        self.dialogues = _number_dialogues(self.tables)
 
     def systems(self, values: Floats) -> dict[str, RatedSystem]:
         """Return the rows of every system with ratings and judges; `values`: a mean rating for each rated row."""
-        found = self._take_as_random(values) if self.sample is None else self._take_sample(self.sample, values)
+        people: dict[str, Floats] = {}
+        for name, (rated, rows) in self.places.items():
+            people[name] = np.full(len(self.tables[name]), np.nan)
+            people[name][rows] = values[rated]
+        found = self._take_as_random(people) if self.sample is None else self._take_sample(self.sample, people)
         if not self.keys:
             return found
-        for name, system in found.items():
-            columns = [row_values(self.run[name], self.table(name), key, name) for key in self.keys]
-            found[name] = replace(system, judges=np.column_stack(columns))
+        for name, each in found.items():
+            columns = [row_values(self.run[name], self.tables[name], key, name) for key in self.keys]
+            found[name] = replace(each, judges=np.column_stack(columns))
         if len(self.keys) == 1:
             return found
         judges = combine_judges(list(found.values()), self.seed)
         return {name: replace(each, judges=own) for (name, each), own in zip(found.items(), judges, strict=True)}
 
-    def _take_sample(self, sample: Sample, values: Floats) -> dict[str, RatedSystem]:
-        """Return the rows of every system that was drawn from, with their ratings."""
+    def _take_sample(self, sample: Sample, people: Mapping[str, Floats]) -> dict[str, RatedSystem]:
+        """Return the rows of every system that was sampled."""
         design = sample.design
-        rating = dict(zip(self.ratings.ids, values.tolist(), strict=True))
-        rated = Counter(row.stratum for row in sample.rows if not math.isnan(rating.get(row.id, math.nan)))
-        answered = {
-            code: rated[name] / max(stratum.drawn_responses, 1)
-            for code, (name, stratum) in enumerate(design.strata.items())
-        }
-        tables = {name: self.table(name) for name in design.systems}
-        dialogues = _number_dialogues(tables)
-        found, before = {}, 0
-        for name, table in tables.items():
+        rated = Counter(code for name, own in people.items() for code in self.strata[name][~np.isnan(own)].tolist())
+        sizes = [stratum.drawn_responses for stratum in design.strata.values()]
+        answered = {code: rated[code] / max(size, 1) for code, size in enumerate(sizes)}
+        found = {}
+        for number, (name, table) in enumerate(self.tables.items()):
             own = [row for row in sample.rows if row.system == name]
-            places = np.array([row.place for row in own], np.int64)
-            people, probability = np.full(len(table), np.nan), np.ones(len(table))
-            people[places] = [rating.get(row.id, math.nan) for row in own]
-            probability[places] = [row.probability for row in own]
+            probability = np.ones(len(table))
+            probability[[row.place for row in own]] = [row.probability for row in own]
             unit = table.clusters if design.unit == "dialogues" else np.arange(len(table))
-            unit = unit + before if design.apart else unit
-            judges = np.zeros((len(table), 0))
-            found[name] = RatedSystem(people, judges, probability, self.strata[name], unit, dialogues[name], answered)
-            before += len(table)
+            unit = unit + number * _APART if design.apart else unit
+            judges, stratum, dialogue = np.zeros((len(table), 0)), self.strata[name], self.dialogues[name]
+            found[name] = RatedSystem(people[name], judges, probability, stratum, unit, dialogue, answered)
         return found
 
-    def _take_as_random(self, values: Floats) -> dict[str, RatedSystem]:
-        """Return the rows of every system with ratings, these taken for a simple random sample of its rows."""
-        tables = {name: self.table(name) for name in self.places}
-        dialogues = _number_dialogues(tables)
+    def _take_as_random(self, people: Mapping[str, Floats]) -> dict[str, RatedSystem]:
+        """Return the rows of every rated system, the rated ones taken for a simple random sample of them."""
         found = {}
-        for name, (rated, rows) in self.places.items():
-            size = len(tables[name])
-            people = np.full(size, np.nan)
-            people[rows] = values[rated]
-            if number := int((~np.isnan(people)).sum()):
+        for name, own in people.items():
+            size = len(own)
+            if number := int((~np.isnan(own)).sum()):
                 probability, stratum = np.full(size, number / size), np.zeros(size, np.int64)
-                judges = np.zeros((size, 0))
-                found[name] = RatedSystem(people, judges, probability, stratum, np.arange(size), dialogues[name])
+                found[name] = RatedSystem(
+                    own, np.zeros((size, 0)), probability, stratum, np.arange(size), self.dialogues[name]
+                )
         if not found:
             raise SettingError(f"no row of the run has a rating of {self.quality}")
         if len({tuple(each.rated.tolist()) for each in found.values()}) > 1:
@@ -380,18 +362,29 @@ class _Study:
         return found
 
     def warnings(self) -> list[str]:
-        """Return what is doubtful about the choice of the rated rows."""
+        """Return warnings about the choice of the rated rows."""
         values = self.ratings.values[self.quality]
         if self.sample is not None:
             rated = {name for name, value in zip(self.ratings.ids, values, strict=True) if not math.isnan(value)}
             missing, drawn = sum(row.id not in rated for row in self.sample.rows), len(self.sample.rows)
             chance = f"have no rating of {self.quality}; they are taken for missing by chance"
             return [f"{missing} of {drawn} drawn rows {chance}"] if missing else []
-        warnings = ["the rated rows were not drawn at random, as far as anybody knows: figures are as if they had been"]
+        warnings = ["the rated rows were not drawn at random, as far as is known: estimates are as if they had been"]
         used, given = sum(len(rows) for _, rows in self.places.values()), len(values)
         if used < given:
             warnings.append(f"{given - used} of {given} rated rows are not in the run and are left out")
         return warnings
+
+
+def _places_of_ids(sample: Sample, ratings: Ratings) -> dict[str, tuple[Ints, Ints]]:
+    """Return, by system that was sampled, which ratings are of its rows, and of which rows."""
+    numbers = {identity: number for number, identity in enumerate(ratings.ids)}
+    places = {}
+    for name in sample.design.systems:
+        own = [(numbers[row.id], row.place) for row in sample.rows if row.system == name and row.id in numbers]
+        rated, rows = np.array(own, np.int64).reshape(-1, 2).T
+        places[name] = rated, rows
+    return places
 
 
 def _number_dialogues(tables: Mapping[str, RowTable]) -> dict[str, Ints]:
@@ -399,8 +392,7 @@ def _number_dialogues(tables: Mapping[str, RowTable]) -> dict[str, Ints]:
 
     Where systems have the same dialogues in the same order, they are numbered by their places.
     """
-    first = next(iter(tables.values()))
-    alike = all(np.array_equal(first.offsets, table.offsets) for table in tables.values())
+    alike = len({table.offsets.tobytes() for table in tables.values()}) < 2
     numbers: dict[Hashable, int] = {}
     found = {}
     for name, table in tables.items():
@@ -412,7 +404,7 @@ def _number_dialogues(tables: Mapping[str, RowTable]) -> dict[str, Ints]:
     return found
 
 
-def _scale(ratings: Ratings, quality: str) -> RatingScale | None:
+def _find_scale(ratings: Ratings, quality: str) -> RatingScale | None:
     """Return the scale of the ratings: that of yes/no answers, or the one that all rows state."""
     values = np.unique(np.concatenate([np.empty(0), *ratings.annotations[quality]]))
     if np.isin(values, (0.0, 1.0)).all():
@@ -468,7 +460,9 @@ def _correlate_judge(system: RatedSystem) -> float:
     return float((weights * judge * people).sum()) / math.sqrt(squares)
 
 
-def _doubts(systems: Sequence[HumanEstimate], keys: Sequence[str], scale: RatingScale | None) -> list[str]:
+def _warn_about_estimates(
+    systems: Sequence[HumanEstimate], keys: Sequence[str], scale: RatingScale | None
+) -> list[str]:
     """Return warnings about few clusters, and about judges that were not used."""
     warnings = []
     if (least := min(each.clusters for each in systems)) < FEW:
@@ -512,12 +506,12 @@ def plan_ratings(
     """Plan ratings of each system for a width, from assumptions; `rows`: the responses of each."""
     if not spread > 0 or not -1 <= agreement <= 1:
         raise SettingError("a standard deviation is above 0, and a correlation between -1 and 1")
-    wanted = _variance(width, level)
+    wanted = _variance_for_width(width, level)
     needed = []
     for name, number in rows.items():
         floor = spread**2 / number
-        judged = _number(spread**2 * (1 - agreement**2), floor, number, wanted)
-        needed.append(Needed(name, number, judged, _number(spread**2, floor, number, wanted)))
+        judged = _count_needed(spread**2 * (1 - agreement**2), floor, number, wanted)
+        needed.append(Needed(name, number, judged, _count_needed(spread**2, floor, number, wanted)))
     assumptions = [
         f"ratings have a standard deviation of {spread:g} (--spread)",
         f"the judge's correlation with people is {agreement:g} (--agreement)",
@@ -530,7 +524,7 @@ def plan_from_pilot(
     over_dialogues: HumanEstimates, of_run: HumanEstimates, rows: dict[str, int], width: float
 ) -> RatingPlan:
     """Plan ratings for a width, from a pilot that was estimated for both targets."""
-    wanted = _variance(width, over_dialogues.level)
+    wanted = _variance_for_width(width, over_dialogues.level)
     needed = []
     found, within = ([*each.systems, *each.differences] for each in (over_dialogues, of_run))
     for whole, drawn in zip(found, within, strict=True):
@@ -538,7 +532,7 @@ def plan_from_pilot(
         number, rated = sum(rows[name] for name in names), whole.ratings
         floor = max(whole.error**2 - drawn.error**2, 0.0)
         share = 1 / rated - 1 / number if rated < number else math.inf
-        judged, alone = (_number(e**2 / share, floor, number, wanted) for e in (drawn.error, drawn.alone_error))
+        judged, alone = (_count_needed(e**2 / share, floor, number, wanted) for e in (drawn.error, drawn.alone_error))
         needed.append(Needed(" - ".join(names), number, judged, alone))
     assumptions = [
         f"ratings to come are like the {sum(each.ratings for each in over_dialogues.systems)} of the pilot",
@@ -547,14 +541,14 @@ def plan_from_pilot(
     return RatingPlan(width, over_dialogues.level, needed, assumptions)
 
 
-def _variance(width: float, level: float) -> float:
+def _variance_for_width(width: float, level: float) -> float:
     """Return the variance that gives an interval of a width."""
     if not (math.isfinite(width) and width > 0):
         raise SettingError(f"the width of an interval is a number above 0, not {width}")
     return (width / 2 / NormalDist().inv_cdf((1 + level) / 2)) ** 2
 
 
-def _number(falling: float, floor: float, rows: int, wanted: float) -> int | None:
+def _count_needed(falling: float, floor: float, rows: int, wanted: float) -> int | None:
     """Return the least n with falling (1 / n - 1 / rows) + floor <= wanted; None if all rows do not give it."""
     if math.isnan(falling) or math.isnan(floor) or floor > wanted:
         return None

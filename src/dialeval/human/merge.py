@@ -1,13 +1,13 @@
 """Merge the ratings of several raters: inter-annotator agreement, each rater, and the rows to adjudicate.
 
 - Per quality: Krippendorff's alpha and one rater against the others (`correlation.ceiling`).
-- Per rater and quality: with oneself (rows that came twice: how often the same answer, how far apart on average), and
-  with the others (the correlation with their mean, and by how much higher or lower on average).
-- To adjudicate: rows of two raters or more, by spread: the largest difference of two raters as a share of the range of
-  the quality, of the quality where it is largest.
+- Per rater and quality: intra-rater agreement over repeated rows (the fraction of the same answers, and the mean
+  absolute difference), the correlation with the mean of the other raters, and the mean difference to it.
+- To adjudicate: rows of two raters or more, by spread: the largest difference of two raters as a fraction of the range
+  of the quality, of the quality where it is largest.
 
 A rater's first answer counts; the second one is there for consistency only. Where files hold one answer twice, the one
-that comes last counts, and a warning says so. `estimate --human` has the same rule (`data.rows.ratings`). Adjudicated
+that comes last counts, and a warning says so. `estimate --human` has the same rule (`io.ratings`). Adjudicated
 rows have the answers of the adjudicator and no others.
 """
 
@@ -43,17 +43,17 @@ _FEWEST = 3
 
 
 class RaterQuality(Struct, frozen=True, kw_only=True):
-    """What is known of a rater's answers to a question; NaN where nothing is."""
+    """The consistency of a rater's answers to a question; NaN where it is not known."""
 
     rater: str
     quality: str
     rows: int
     repeated: int
-    """Rows that came twice."""
+    """Rows that the rater rated twice."""
     intra_rater_agreement: float
-    """The share of these with the same answer."""
+    """The fraction of these with the same answer."""
     mean_absolute_difference: float
-    """The mean distance of the two answers."""
+    """Of the two answers."""
     shared: int
     """Rows that others rated, too."""
     correlation: float
@@ -176,7 +176,7 @@ _Answers = dict[str, dict[str, dict[str, float]]]
 
 
 def _raters(quality: str, rows: Mapping[str, Mapping[str, float]], lines: _Lines) -> Iterable[RaterQuality]:
-    """Yield what is known of each rater's answers to a question."""
+    """Yield the consistency of each rater's answers to a question."""
     for rater in dict.fromkeys(rater for row in rows.values() for rater in row):
         own = {identity: row[rater] for identity, row in rows.items() if rater in row}
         seconds = {row: lines[row, rater, True].scores for row in own if (row, rater, True) in lines}

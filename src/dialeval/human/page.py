@@ -1,9 +1,9 @@
-"""The page on which people rate: one file without a network, or what `rating_server` sends to a rater.
+"""The rating page: one HTML file without a network, or what the server (`server`) sends to a rater.
 
 It is blind: of a row it holds the id, the context with its roles and the response (with the form's `reference` also the
-references), and nothing that tells the system. Order and sides are drawn in the page, by the rater's name and a digest
-of sample and form, so that they differ between raters and stay the same when the page is opened again. Ratings are
-lines `{"id": ..., "rater": ..., "scores": {"overall": 4}, "seconds": 12.3}`, with `comment` where there is one and
+references), and nothing that reveals the system. Order and sides are drawn in the page, by the rater's name and a
+digest of sample and form, so that they differ between raters and stay the same when the page is opened again. Ratings
+are lines `{"id": ..., "rater": ..., "scores": {"overall": 4}, "seconds": 12.3}`, with `comment` where there is one and
 `again` where the row came for the second time.
 
 Two responses to be compared have the id `FIRST-SECOND` of the two rows; 1 says that FIRST is better, -1 that SECOND is.
@@ -12,7 +12,7 @@ The form: what raters are asked about every response, from a small TOML file.
 
     title = "How good are these replies?"
     instructions = "Read the conversation, then rate the reply."
-    repeat = 0.1                 # share of rows that come twice; 0 to 0.3
+    repeat = 0.1                 # fraction of rows that come twice; 0 to 0.3
     comment = true               # whether there is room for one
     reference = false            # whether the reference is shown
     compare = false              # true: two replies to one context side by side, which is better?
@@ -88,7 +88,7 @@ class Quality(Struct, forbid_unknown_fields=True):
             raise ValueError("labels are one for each number, or two for the ends")
 
     def choices(self, compare: bool) -> list[Choice]:
-        """The answers in the order in which they are shown; of a comparison as if its first response were A."""
+        """Return the answers in the order in which they are shown; of a comparison as if its first response were A."""
         if compare:
             sides = (1, "A is better"), (0, "No difference"), (-1, "B is better")
             return [Choice(value, label, [str(at)]) for at, (value, label) in enumerate(sides, 1)]
@@ -118,7 +118,7 @@ class Form(Struct, forbid_unknown_fields=True):
             raise ValueError("two qualities have the same name")
 
     def to_page(self) -> dict[str, Any]:
-        """Plain data for the script of the page."""
+        """Return plain data for the script of the page."""
         asked = "Which reply is better?" if self.compare else "How good is the reply?"
         told = "Read the conversation, then " + ("compare the two replies." if self.compare else "rate the reply.")
         return {
@@ -137,7 +137,7 @@ class Form(Struct, forbid_unknown_fields=True):
         }
 
     def faults(self, scores: Mapping[str, float]) -> Sequence[str]:
-        """What is wrong with the scores of a row; nothing if they answer the form."""
+        """Return the problems of the scores of a row; none if they answer the form."""
         wrong = [f"{name!r:.70} is no quality of the form" for name in scores.keys() - {q.name for q in self.quality}]
         for each in self.quality:
             if each.name not in scores:
@@ -163,7 +163,7 @@ def score_check(form: Form | None, sample: Sample | None) -> ScoreCheck:
 
 
 def read_form(path: str | os.PathLike[str] | None) -> Form:
-    """The form in a TOML file; the built-in one where there is none."""
+    """Read the form in a TOML file; without a file, return the built-in one."""
     if path is None:
         return Form()
     where = os.fspath(path)
@@ -173,16 +173,16 @@ def read_form(path: str | os.PathLike[str] | None) -> Form:
 
 
 def things_to_rate(sample: Sample, form: Form) -> list[dict[str, Any]]:
-    """What raters see, as plain data: single responses, or pairs of them."""
+    """Return what raters see, as plain data: single responses, or pairs of them."""
     if not form.compare:
-        return [_thing(row.id, form, row) for row in sample.rows]
+        return [_build_thing(row.id, form, row) for row in sample.rows]
     pairs = sample.pairs()
     if not pairs:
         raise SettingError("no context was answered by two of the drawn rows; draw without --apart to compare systems")
-    return [_thing(identity, form, *pair) for identity, pair in pairs.items()]
+    return [_build_thing(identity, form, *pair) for identity, pair in pairs.items()]
 
 
-def _thing(identity: str, form: Form, *rows: SampledRow) -> dict[str, Any]:
+def _build_thing(identity: str, form: Form, *rows: SampledRow) -> dict[str, Any]:
     thing = {"id": identity, "context": rows[0].context, "responses": [row.response for row in rows]}
     if rows[0].roles:
         thing["roles"] = rows[0].roles
@@ -190,13 +190,13 @@ def _thing(identity: str, form: Form, *rows: SampledRow) -> dict[str, Any]:
 
 
 def digest_of(sample: Sample, form: Form) -> str:
-    """What tells the ratings of a sample and form from those of others."""
+    """Return a digest of sample and form, which identifies their ratings."""
     parts = (str(sample.design.seed).encode(), sample.design.rows.sha256.encode(), msgspec.json.encode(form))
     return hashlib.sha256(b"\n".join(parts)).hexdigest()[:16]
 
 
 def rating_page(sample: Sample, form: Form, only: Sequence[str] | None = None) -> str:
-    """The page for any number of raters, who keep ratings in their browsers; `only`: the ids of what to rate, once."""
+    """Return the page for any number of raters; ratings stay in the browser. `only`: the ids to rate, once each."""
     things = things_to_rate(sample, form)
     digest = digest_of(sample, form)
     if only is not None:
@@ -209,7 +209,7 @@ def rating_page(sample: Sample, form: Form, only: Sequence[str] | None = None) -
 def served_page(
     form: Form, digest: str, things: Sequence[Mapping[str, Any]], rater: str, lines: Sequence[Mapping[str, Any]]
 ) -> str:
-    """The page for one rater, whose ratings go to the server that it came from."""
+    """Return the page for one rater, whose ratings are sent to the server."""
     data = {"things": things, "digest": digest, "rater": rater, "lines": lines, "server": True}
     return _page(form, data, _FROM_SERVER)
 

@@ -1,10 +1,10 @@
-"""Ranking systems by which of two responses was preferred, by people or by a judge.
+"""Rank systems by pairwise preferences of people or of a judge (Bradley-Terry).
 
-Strengths are those of the model of Bradley and Terry with ties (`paired_comparison`). Their intervals, and those of
-scores and of the effect of length, are Student's over dialogues (`jackknife`). Two systems are told apart if the p of
-the difference of their strengths, of the same jackknife and adjusted by Holm for all pairs of systems, is below alpha.
-`groups` are systems that stand next to each other and of which none can be told from another; a system may be in
-several.
+Strengths are those of the model of Bradley and Terry with ties (`bradley_terry`). Their intervals, and those of
+scores and of the effect of length, are Student's over dialogues (`jackknife`). Two systems differ
+significantly if the p-value of the difference of their strengths, of the same jackknife and adjusted by Holm for all
+pairs of systems, is below alpha. `groups` are neighbors in the ranking without a significant difference; a system may
+be in several.
 
 `length`: longer responses are often preferred for their length. With the logarithm of the ratio of words as a control,
 strengths are what is left of the preference between responses of equal length; its effect has an interval of its own.
@@ -12,7 +12,7 @@ strengths are what is left of the preference between responses of equal length; 
 Pairs of a judge: every row of a run, every two systems; the one with the better value wins, and values that differ by
 no more than `tie` are a tie.
 
-Edge cases: where a group of systems never loses to the others its strength is infinite (`paired_comparison`); there is
+Edge cases: where a group of systems never loses to the others its strength is infinite (`bradley_terry`); there is
 no ranking then, and the error names the way out. Where that happens without one of the dialogues, the largest
 difference that is followed counts, and intervals are wide. Of one dialogue there are no intervals. Systems that nobody
 compared, directly or over others, cannot be ranked together.
@@ -80,10 +80,10 @@ class Ranking(Shown, Record, frozen=True, kw_only=True, rename={"version": "dial
 
     version: str
     source: str
-    """Whose preferences these are: `people`, or a judge."""
+    """Who preferred: `people`, or a judge."""
     systems: Sequence[Ranked]
     groups: Sequence[Sequence[str]]
-    """Systems that cannot be told apart."""
+    """Systems without significant differences."""
     between: Mapping[str, Mapping[str, tuple[int, int, int]]]
     """Wins, ties and losses of each system against each other."""
     p: Mapping[str, Mapping[str, float]]
@@ -295,7 +295,7 @@ def _adjusted_ps(whole: Fits, without: Fits, order: Sequence[int], sizes: Floats
 
 
 def _groups(order: Sequence[int], p: Mapping[tuple[int, int], float]) -> list[Sequence[int]]:
-    """Return the longest stretches of the ranking in which no two systems can be told apart."""
+    """Return the longest stretches of the ranking in which no two systems differ significantly."""
     groups: list[Sequence[int]] = []
     for start in range(len(order)):
         end = start + 1

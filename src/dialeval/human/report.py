@@ -127,7 +127,7 @@ def verdict(people: HumanEstimates) -> list[str]:
 def _estimate_notes(people: HumanEstimates) -> list[str]:
     """Return what the estimates are, a line each."""
     whom = f"other {people.unit} of the same kind" if people.target == "dialogues" else "just the rows of this run"
-    intervals = f"{100 * people.level:g}% intervals for what people would say of {whom}"
+    intervals = f"{100 * people.level:g}% confidence intervals for mean human ratings of {whom}"
     lines = [f"Quality {plain(people.quality)}; {intervals}."]
     if people.by:
         judge = " and ".join(plain(key) for key in people.by)
@@ -139,9 +139,11 @@ def _estimate_notes(people: HumanEstimates) -> list[str]:
         lines.append(f"Intervals are for other raters as well, by {people.named_raters} raters taken as random.")
     elif people.named_raters:
         count = f"these {people.named_raters} raters" if people.named_raters > 1 else "this one rater"
-        lines.append(f"Raters are fixed: intervals are for what {count} would say, and not for other raters.")
+        lines.append(f"Raters are fixed: intervals are for ratings by {count}, and not for other raters.")
     if not people.at_random:
-        lines.append("NOT DRAWN AT RANDOM: figures are as if the rated rows were a random sample, which nobody knows.")
+        lines.append(
+            "NOT DRAWN AT RANDOM: estimates are as if the rated rows were a random sample, which is not known."
+        )
     return lines
 
 
@@ -212,8 +214,8 @@ def _ranking_notes(ranking: Ranking) -> list[str]:
     lines = [
         f"{ranking.pairs:,} pairs by {plain(ranking.source)}; {level} intervals over {clusters} (jackknife, Student).",
         "strength: logarithm of the odds (Bradley-Terry, ties after Davidson).",
-        "score: expected share of wins against the others, a tie counting half.",
-        f"group: systems with a letter in common cannot be told apart (5% level{corrected}).",
+        "score: expected fraction of wins against the others, a tie counting half.",
+        f"group: systems with a letter in common do not differ significantly (5% level{corrected}).",
     ]
     if not math.isnan(ranking.length):
         factor, low, high = (2**effect for effect in (ranking.length, *ranking.length_interval))

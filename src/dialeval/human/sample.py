@@ -1,4 +1,4 @@
-"""Sampling: which responses people rate, drawn at random with known probabilities, and the folder that keeps them.
+"""Samples of responses for human evaluation: probability sampling, and the folder of a sample.
 
 What is drawn is a unit of the design:
 
@@ -29,7 +29,7 @@ The folder of a sample has two files:
   is the one it was drawn with, which travels to the estimate.
 
 Ratings come back as lines that name the id, the rater and the scores, in the form that every rated row has
-(`data.rows.ratings`): `{"id": "k3fq8w2a", "rater": "ann", "scores": {"overall": 4}}`.
+(`io.ratings`): `{"id": "k3fq8w2a", "rater": "ann", "scores": {"overall": 4}}`.
 
 Papers: Hartley and Rao 1962, "Sampling with Unequal Probabilities and without Replacement", Annals of Mathematical
 Statistics; Särndal, Swensson and Wretman 1992, "Model Assisted Survey Sampling"; Berger 1998, "Rate of Convergence to

@@ -176,7 +176,7 @@ def _in_address(host: str) -> str:
 
 
 def is_loopback(host: str) -> bool:
-    """Whether only this machine reaches an address; SettingError for one that stands for all."""
+    """Return whether only this machine reaches an address; SettingError for one that stands for all addresses."""
     if host == "localhost":
         return True
     try:

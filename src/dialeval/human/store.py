@@ -165,7 +165,7 @@ class RatingStore:
         """Assign rows to raters until each row has so many; None: as many as before, or at first all."""
         raters = list(self.raters())
         if per_row is None:
-            per_row = self._number("per_row") or len(raters)
+            per_row = self._read_number("per_row") or len(raters)
         if per_row > len(raters):
             raise SettingError(f"each row is to have {per_row} raters, and there are {len(raters)}")
         lot = np.random.default_rng(seed)
@@ -190,14 +190,14 @@ class RatingStore:
     @property
     def port(self) -> int:
         """The port of the last server, so that links stay the same; 0 where there was none."""
-        return self._number("port")
+        return self._read_number("port")
 
     @port.setter
     def port(self, port: int) -> None:
         with self._transaction() as connection:
             connection.execute("INSERT OR REPLACE INTO about VALUES ('port', ?)", (str(port),))
 
-    def _number(self, name: str) -> int:
+    def _read_number(self, name: str) -> int:
         return next((int(value) for (value,) in self._select("SELECT value FROM about WHERE name = ?", name)), 0)
 
     def save(self, rater: str, rating: Rating) -> None:

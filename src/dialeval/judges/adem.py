@@ -4,7 +4,7 @@
 
 c, r, r^ are sentence vectors of the context's last three turns, of the reference and of the response; M and N are near
 the identity (A to D have few columns), so that the terms are close to cosines, moved towards what raters prefer (see
-`training.fitting`). Of several references the closest one (highest cosine) counts. The judge that ships with the
+`judges.fitting`). Of several references the closest one (highest cosine) counts. The judge that ships with the
 package needs no PyTorch; `dialeval adem train` fits another one to your ratings, which `--judge FOLDER` then uses.
 
 What it is good for: ordering systems and finding bad responses among many. What it is not: a judge of word order. A
@@ -22,11 +22,11 @@ from __future__ import annotations
 
 import hashlib
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
-from typing import Any, TypeAlias
+from typing import Any, ClassVar, Generic, Protocol, TypeAlias, TypeVar
 
 import numpy as np
 import numpy.typing as npt
@@ -35,11 +35,118 @@ from dialeval.core import validation
 from dialeval.core.arrays import Floats, Ints
 from dialeval.core.batch import Batch, Need
 from dialeval.core.columns import DIGEST_LENGTH
-from dialeval.core.errors import SettingError
+from dialeval.core.errors import DataError, Fault, SettingError
+from dialeval.core.files import check_files, place_of, reading_together, replacing_together
 from dialeval.core.fold import RowMetric
-from dialeval.judges.folder import HIGHEST, LOWEST, check_folder, load_weights, save_weights, trained_on
 from dialeval.metrics.encoder import Encoder, SentenceEncoder, SentenceVectors
 from dialeval.metrics.encoder_files import Singles, check_libraries, find_encoder
+
+# A folder of trained weights holds `NAME.safetensors`, `NAME.json` with the digests of both, and for judges a card:
+# one format for the judges of `dialeval adem` and `dialeval judge` (NAME is `judge`) and for the models in PyTorch.
+# Nothing else is ever loaded, and no pickle. What a document has in addition to its schema are facts, for people.
+CARD_FILE = "README.md"
+JUDGE_FILE = "judge.json"
+FORMAT = 1
+"""The layout of the folder."""
+_JUDGE_FILES = ("judge.safetensors", JUDGE_FILE, CARD_FILE)
+
+LOWEST, HIGHEST = 1.0, 5.0
+"""The scale of the scores of judges."""
+
+Tensors = Mapping[str, npt.NDArray[Any]]
+
+
+class _Document(Protocol):
+    """What every document has."""
+
+    @property
+    def sha256(self) -> str:
+        """The digest of the tensors."""
+
+
+class _Weights(Protocol):
+    """What the weights of every judge have."""
+
+    @property
+    def facts(self) -> Mapping[str, Any]:
+        """What else is known, for people."""
+
+
+AnyDocument = TypeVar("AnyDocument", bound=_Document)
+AnyWeights = TypeVar("AnyWeights", bound=_Weights)
+
+
+def save_weights(
+    folder: str | os.PathLike[str],
+    document: Mapping[str, Any],
+    tensors: Tensors,
+    card: str | None = None,
+    name: str = "judge",
+) -> Path:
+    """Write tensors and document, and the model card if given, into a folder, which is made if it does not exist."""
+    from safetensors.numpy import save
+
+    # safetensors writes the memory of an array as it is.
+    content = save({each: np.asarray(tensors[each], order="C") for each in sorted(tensors)})
+    with replacing_together(Path(folder), f"{name}.json") as files:
+        sha256 = files.add_bytes(f"{name}.safetensors", content)
+        files.add_bytes(f"{name}.json", gate.with_digest({"format": FORMAT, **document, "sha256": sha256}))
+        if card is not None:
+            files.add_bytes(CARD_FILE, card.encode())
+    return Path(folder)
+
+
+def load_weights(
+    folder: str | os.PathLike[str], schema: type[AnyDocument], remedy: str, name: str = "judge"
+) -> tuple[AnyDocument, dict[str, Any], dict[str, npt.NDArray[Any]]]:
+    """Read what `save_weights` wrote: the document by its schema, its other entries, and the tensors.
+
+    Raises:
+        DataError: A file cannot be read, is not what its digest says, or does not fit the schema.
+    """
+    from safetensors.numpy import load
+
+    file = Path(folder) / f"{name}.json"
+
+    def read() -> tuple[AnyDocument, dict[str, Any], dict[str, npt.NDArray[Any]]]:
+        facts = gate.read_json(file, dict[str, Any], remedy)
+        if isinstance(layout := facts.get("format"), int) and layout > FORMAT:
+            what = f"layout {layout} is newer than this dialeval reads ({FORMAT})"
+            raise DataError(Fault(str(file), None, what, "upgrade dialeval"))
+        document = gate.fitting(facts, schema, str(file), remedy)
+        with gate.explained(file, remedy):
+            gate.check_digest(facts)
+        place = place_of(file.with_suffix(".safetensors"), document.sha256)
+        content = gate.read_bytes(place, remedy, document.sha256, file.name)
+        with gate.explained(place, remedy):
+            try:
+                tensors = dict(load(content))
+            except Exception as error:  # SafetensorError, and what is raised for headers and types that it lets through
+                raise gate.UnfitError(f"holds no readable weights ({type(error).__name__}: {error})") from None
+            for each, tensor in tensors.items():
+                if tensor.dtype not in (np.int8, np.float16, np.float32):
+                    raise gate.UnfitError(f"{each} holds other numbers than weights have")
+                if not np.isfinite(tensor).all():
+                    raise gate.UnfitError(f"{each} holds numbers that are not finite")
+        fields = schema.__struct_fields__  # type: ignore[attr-defined]
+        return document, {key: value for key, value in facts.items() if key not in fields}, tensors
+
+    return reading_together(file, read)
+
+
+def check_folder(folder: str | os.PathLike[str], *inputs: Any) -> None:
+    """Raise DataError unless a judge may be saved in a folder: a judge may be replaced, other files and inputs not."""
+    check_files(folder, _JUDGE_FILES, _own_files, *inputs)
+
+
+def _own_files(folder: Path) -> Collection[str]:
+    """Return the files of the judge in a folder; none if it holds no judge."""
+    try:
+        document = gate.read_json(folder / JUDGE_FILE, dict[str, Any], "")
+    except DataError:
+        return ()
+    return _JUDGE_FILES if document.keys() >= {"kind", "encoder"} else ()
+
 
 SHIPPED = Path(__file__).parent / "checkpoints" / "dialogue"
 """The judge that comes with the package."""
@@ -105,7 +212,7 @@ class Encoded:
 class Weights:
     """The parameters of one judge, and the encoder whose vectors they are for.
 
-    `kind` is the recipe: `identity` (A to D are empty), `adem` or `paper`; see `training.fitting`.
+    `kind` is the recipe: `identity` (A to D are empty), `adem` or `paper`; see `judges.fitting`.
     """
 
     kind: str
@@ -171,7 +278,7 @@ class Weights:
         return clipped
 
     def save(self, folder: str | os.PathLike[str], card: str | None = None) -> Path:
-        """Write the weights into a folder, with a model card if given; see `judge_folder`."""
+        """Write the weights into a folder, with a model card if given; see `save_weights`."""
         check_folder(folder)
         document: dict[str, Any] = {
             "kind": self.kind,
@@ -210,12 +317,50 @@ def load(folder: str | os.PathLike[str]) -> Weights:
     )
 
 
-class Judge:
-    """Scores responses by their context and references; what `Need.JUDGE` is.
+class TrainedJudge(Generic[AnyWeights]):
+    """A judge whose weights are read when they are first needed, and which is pickled as it was given.
 
     `source` is a folder, weights, or None for the shipped judge. `encoder` says where its encoder is if not where its
-    name says. Both are read when they are first needed, and pickled as they were given.
+    name says.
     """
+
+    _shipped_folder: ClassVar[Path]
+
+    def __init__(self, source: str | os.PathLike[str] | AnyWeights | None, encoder: Any, *more: Any) -> None:
+        self._source, self._encoder, self._more = source, encoder, more
+
+    def __reduce__(self) -> tuple[type[Any], tuple[object, ...]]:
+        return type(self), (self._source, self._encoder, *self._more)
+
+    @staticmethod
+    def _load(folder: str | os.PathLike[str]) -> AnyWeights:
+        """Read the weights of a folder."""
+        raise NotImplementedError
+
+    @property
+    def shipped(self) -> bool:
+        """Whether it is the judge that comes with the package."""
+        return self._source is None
+
+    @cached_property
+    def weights(self) -> AnyWeights:
+        """The weights, read when they are first needed."""
+        if self._source is not None and not isinstance(self._source, str | os.PathLike):
+            return self._source
+        check_libraries()
+        return self._load(self._shipped_folder if self._source is None else self._source)
+
+    @property
+    def trained_on(self) -> list[str]:
+        """The digests of the rated rows that it learned from; none where its document has none."""
+        known = self.weights.facts.get("trained_on")
+        return [each for each in known if isinstance(each, str)] if isinstance(known, list) else []
+
+
+class Judge(TrainedJudge[Weights]):
+    """Scores responses by their context and references; what `Need.JUDGE` is."""
+
+    _shipped_folder, _load = SHIPPED, staticmethod(load)
 
     def __init__(
         self,
@@ -225,30 +370,14 @@ class Judge:
     ) -> None:
         if device not in DEVICES:
             raise SettingError(f"texts are encoded on {', '.join(DEVICES)}, not on {device!r}")
-        self._source, self._encoder, self._device = source, encoder, device
-
-    def __reduce__(self) -> tuple[type[Judge], tuple[object, ...]]:
-        return type(self), (self._source, self._encoder, self._device)
-
-    @property
-    def shipped(self) -> bool:
-        """Whether it is the judge that comes with the package."""
-        return self._source is None
-
-    @cached_property
-    def weights(self) -> Weights:
-        """The weights, read when they are first needed."""
-        if isinstance(self._source, Weights):
-            return self._source
-        check_libraries()
-        return load(SHIPPED if self._source is None else self._source)
+        super().__init__(source, encoder, device)
 
     @cached_property
     def vectors(self) -> SentenceVectors:
         """The vectors of the encoder that the weights were fitted to."""
         weights, vectors = self.weights, self._encoder
         if not isinstance(vectors, SentenceVectors):
-            vectors = open_vectors(vectors or weights.encoder, weights.tokens, self._device)
+            vectors = open_vectors(vectors or weights.encoder, weights.tokens, *self._more)
         if weights.encoder_digest and weights.encoder_digest != files_digest(vectors.encoder):
             remedy = f"pass the encoder {weights.encoder!r} ({weights.encoder_digest}), or train a judge for this one"
             raise SettingError(f"the judge was fitted to other vectors than those of {vectors.encoder.name}; {remedy}")
@@ -259,11 +388,6 @@ class Judge:
         """The weights' digest, the encoder's name and digest."""
         encoder = self.vectors.encoder
         return f"{self.weights.kind}@{self.weights.digest}+{encoder.name}@{encoder.digest}"
-
-    @property
-    def trained_on(self) -> list[str]:
-        """The digests of the rated rows that it learned from."""
-        return trained_on(self.weights.facts)
 
     @property
     def turns(self) -> int:
@@ -289,7 +413,7 @@ def open_judge(
 def open_vectors(encoder: str | os.PathLike[str], tokens: int | None = None, device: str = "cpu") -> SentenceVectors:
     """Return the sentence vectors of an encoder on a device; only those of NumPy are reproducible, and kept on disk.
 
-    `tokens` of a text count; see `resources.encoder.TOKENS`.
+    `tokens` of a text count; see `metrics.encoder`.
     """
     files = find_encoder(encoder)
     if device == "cpu":
@@ -318,8 +442,7 @@ def closest_cosines(vectors: SentenceVectors, responses: Sequence[str], referenc
     """Return the cosine of each response with its closest reference, NaN where it has none."""
     response = vectors.of(responses)
     reference, has = _closest_references(vectors, references, response)
-    found: Floats = np.where(has, _cosines(reference, response), np.nan)
-    return found
+    return np.where(has, _cosines(reference, response), np.nan)
 
 
 def _closest_references(vectors: SentenceVectors, references: Texts, response: Singles) -> tuple[Singles, Mask]:
@@ -338,8 +461,7 @@ def _closest_references(vectors: SentenceVectors, references: Texts, response: S
 
 def _cosines(left: Vectors, right: Vectors) -> Floats:
     lengths = np.sqrt(row_products(left, left) * row_products(right, right))
-    cosines: Floats = row_products(left, right) / np.maximum(lengths, 1e-12)
-    return cosines
+    return row_products(left, right) / np.maximum(lengths, 1e-12)
 
 
 def files_digest(encoder: SentenceEncoder) -> str:

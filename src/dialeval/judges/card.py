@@ -15,9 +15,8 @@ from pathlib import Path
 from typing import Any
 
 from dialeval.core.errors import plain
-from dialeval.judges.attack import ATTACKS, Attack
 from dialeval.judges.judge import JudgeWeights
-from dialeval.judges.validation import MadeJudge, Validation
+from dialeval.judges.validation import ATTACKS, Attack, MadeJudge, Validation
 from dialeval.reports.documents import markdown
 
 Rows = list[list[str]]
@@ -89,9 +88,9 @@ class JudgeCard:
     def text(self) -> str:
         """Return the card, in Markdown."""
         judge, weights = self.judge, self.judge.weights
-        data = [[each["name"], str(each["rows"]), each["licence"]] for each in weights.facts["data"]]
+        data = [[each["name"], str(each["rows"]), each["license"]] for each in weights.facts["data"]]
         stored = "Only weights fitted to vectors of these texts are stored; no text is."
-        parts = _begin(judge.title, _ADEM_PURPOSE, [["data set", "rows", "licence"], *data], stored, weights.facts)
+        parts = _begin(judge.title, _ADEM_PURPOSE, [["data set", "rows", "license"], *data], stored, weights.facts)
         parts.append(f"Made by: {_code(judge.command)}")
         validation = judge.validation
         if validation is not None and validation.sets:
@@ -124,11 +123,11 @@ def card_text(weights: JudgeWeights, title: str = "A judge of dialogue responses
     """Return the card of a judge that reads context and response together, in Markdown."""
     facts = weights.facts
     data = [
-        [each["name"], "dialogues" if "rows" not in each else f"{each['rows']} rated rows", each["licence"]]
+        [each["name"], "dialogues" if "rows" not in each else f"{each['rows']} rated rows", each["license"]]
         for each in facts.get("data", ())
     ]
     stored = "Only changes of weights are stored; no text is."
-    parts = _begin(title, _JUDGE_PURPOSE, [["data", "what", "licence"], *data], stored, facts)
+    parts = _begin(title, _JUDGE_PURPOSE, [["data", "what", "license"], *data], stored, facts)
     parts += [f"Made by: {_code(facts['command'])}"] if facts.get("command") else []
     parts += [facts["remarks"]] if facts.get("remarks") else []
     if "validation" in facts:
@@ -151,7 +150,7 @@ def _begin(title: str, purpose: str, data: Rows, stored: str, facts: Mapping[str
         f"# {markdown(title)}",
         purpose,
         "## Data",
-        card_table([head, *([*cells, markdown(licence)] for *cells, licence in rest)]),
+        card_table([head, *([*cells, markdown(free_text)] for *cells, free_text in rest)]),
         stored,
         "## Settings",
         "\n".join(f"- {plain(name.replace('_', ' '))}: {plain(str(value))}" for name, value in settings),

@@ -100,7 +100,7 @@ def _score(metric: str, judge: object, output: Path | None, format_: str, force:
 
 @options.examples(
     "dialeval adem train --ratings ratings.jsonl more.csv -o judge/",
-    'dialeval adem train --ratings ratings.jsonl --test other.jsonl --licence "ratings=CC BY 4.0" -o judge/',
+    'dialeval adem train --ratings ratings.jsonl --test other.jsonl --license "ratings=CC BY 4.0" -o judge/',
 )
 @adem.command("train")
 @click.option(
@@ -119,7 +119,7 @@ def _score(metric: str, judge: object, output: Path | None, format_: str, force:
 @click.option("--turns", type=int, default=3, help="Turns of the context that count, the last ones.")
 @click.option("--tokens", type=int, help="Word pieces of a text that count.  [default: 128, or what the encoder takes]")
 @click.option("--quality", default="overall", help="Which of the scores to learn.")
-@options.pairs("--licence", "licences", "SET=TEXT", "Licence of a set, for the card.")
+@options.pairs("--license", "licenses", "SET=TEXT", "License of a set, for the card.")
 @options.validate
 @_DEVICE
 @options.row_fields
@@ -131,8 +131,8 @@ def train_adem(
     Rated rows are .jsonl, .json, .csv, .tsv or .parquet with `response`, `scores` (or `overall`, `score`, `rating`),
     and `context`, `reference` or both. The table that is printed stands in the card as well.
     """
+    from dialeval.judges.adem import check_folder
     from dialeval.judges.card import NOT_VALIDATED, JudgeCard, weaknesses
-    from dialeval.judges.folder import check_folder
     from dialeval.judges.validation import make_judge
 
     check_folder(output, ratings, more, tests)
@@ -168,7 +168,7 @@ def train_adem(
 @click.option("--learning-rate", type=float, default=2e-4, help="Highest learning rate on dialogues.")
 @click.option("--rating-steps", type=click.IntRange(min=1), default=310, help="Steps on ratings.")
 @click.option("--rank", type=click.IntRange(min=1), default=64, help="Columns of the factors that are saved.")
-@options.pairs("--licence", "licences", "SET=TEXT", "Licence of a set or corpus, for the card.")
+@options.pairs("--license", "licenses", "SET=TEXT", "License of a set or corpus, for the card.")
 @options.validate
 @click.option("--seed", type=options.SEED, default=0, help="Seed of everything drawn.")
 def train_judge(
@@ -181,8 +181,8 @@ def train_judge(
     lies in the folder `training` of the output; the same command goes on from there.
     """
     from dialeval.core.errors import SettingError
+    from dialeval.judges.adem import check_folder
     from dialeval.judges.card import card_tables, card_text
-    from dialeval.judges.folder import check_folder
 
     try:
         from dialeval.judges.dialogue_training import make_dialogue_judge

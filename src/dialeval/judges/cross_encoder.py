@@ -7,7 +7,7 @@ too long the beginning. The feature of a pair is the vector of its first piece a
 response; the heads are linear in it. The result of a pair is the same to the last bit whatever other pairs are read
 with it.
 
-What training changed is small enough to ship: thin factors in eight bits on top of the encoder (`resources.encoder`).
+What training changed is small enough to ship: thin factors in eight bits on top of the encoder (`metrics.encoder`).
 
     weight = the encoder's weight + left right'        left, right: int8 with a scale per column
 

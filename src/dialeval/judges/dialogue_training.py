@@ -1,7 +1,7 @@
 """Make a judge that reads context and response together: from dialogues and ratings to a folder.
 
 Stage 1 trains on the dialogues, less those that share a long turn or two turns in a row with a rated context; stage 2
-on the ratings (see `training.cross_training`), once on all rows and once for each fold: without a rated set and without
+on the ratings (see `judges.cross_training`), once on all rows and once for each fold: without a rated set and without
 any row that shares its last turn, and without each system of the set whose annotators gave breakdown labels. From what
 the models predict for rows that they have not learned from come the tables of the card, the scale of the scores, and
 that of the breakdown labels.
@@ -33,11 +33,10 @@ from dialeval.io.judge_settings import BreakdownScale, PairShape, Scale
 from dialeval.io.opening import PathSource
 from dialeval.io.ratings import Ratings, read_ratings, row_digests
 from dialeval.io.reading import read_dialogues, read_replies
-from dialeval.judges.adem import Mask, Texts, closest_cosines, open_vectors
-from dialeval.judges.attack import attack
-from dialeval.judges.candidates import Corpus
+from dialeval.judges.adem import HIGHEST, LOWEST, Mask, Texts, closest_cosines, open_vectors
 from dialeval.judges.cross_encoder import HEADS, Pairs, PairTokenizer, dialogue_pairs, rated_pairs, together
 from dialeval.judges.cross_training import (
+    Corpus,
     CrossModel,
     JudgeRecipe,
     Log,
@@ -48,11 +47,10 @@ from dialeval.judges.cross_training import (
     train_on_dialogues,
     train_on_ratings,
 )
-from dialeval.judges.folder import HIGHEST, LOWEST
+from dialeval.judges.fitting import fit_breakdown_scale, score_left_out_systems
 from dialeval.judges.judge import DialogueJudge, JudgeWeights, scores, softmax, split_heads
-from dialeval.judges.validation import ATTACKED_ROWS, agreed, plain, some_rows
+from dialeval.judges.validation import ATTACKED_ROWS, agreed, attack, plain, some_rows
 from dialeval.metrics.encoder_files import MINILM, EncoderFiles, find_encoder
-from dialeval.suites.breakdown.judge import fitted, left_out
 
 _LONG_TURN = 8
 """Words from which on a turn, or two in a row, identify a dialogue."""
@@ -72,7 +70,7 @@ def make_dialogue_judge(
     breakdown: str | None = None,
     encoder: str | os.PathLike[str] = MINILM,
     device: str = "cpu",
-    licences: Mapping[str, str] | None = None,
+    licenses: Mapping[str, str] | None = None,
     validate: bool = True,
     log: Log = lambda _: None,
     command: str = "",
@@ -90,7 +88,7 @@ def make_dialogue_judge(
         breakdown: The rated set whose annotators said O, T or X, as 1, 0.5 and 0.
         encoder: The sentence encoder to start from.
         device: Where to train.
-        licences: The license of each corpus and rated set, for the card.
+        licenses: The license of each corpus and rated set, for the card.
         validate: Whether to train models with rows left out.
         log: Called with a line on each step of the way.
         command: The command to report in the card.
@@ -119,7 +117,7 @@ def make_dialogue_judge(
         "trained_on": sorted(set(row_digests(rated))),
     }
     for each in facts["data"]:
-        each["licence"] = (licences or {}).get(each["name"], "not stated")
+        each["license"] = (licenses or {}).get(each["name"], "not stated")
     if validate:
         facts["validation"] = plain(validated(heads, closest, rows, scale))
     labels = BreakdownScale()
@@ -150,8 +148,8 @@ def _breakdowns(rows: RatedRows, name: str, judged: Floats) -> tuple[BreakdownSc
     given = np.array([str(rows.ratings.systems[row]) for row in np.flatnonzero(own).tolist()])
     names, systems = np.unique(given, return_inverse=True)
     said, counts = softmax(split_heads(judged[own])["breakdown"]), rows.counts[own]
-    found = left_out(said, counts, systems, names.tolist())
-    return fitted(said, counts, systems), {"set": name, "systems": plain(found)}
+    found = score_left_out_systems(said, counts, systems, names.tolist())
+    return fit_breakdown_scale(said, counts, systems), {"set": name, "systems": plain(found)}
 
 
 def fitted_scale(heads: Mapping[str, Floats], closest: Floats, given: Floats, sets: Ints, trained: Any) -> Scale:

@@ -19,6 +19,8 @@ closest reference; it is left out where there is no reference, and alpha and bet
 
     fractions of O, T, X = p^w m^(1 - w), normalized to sum to 1
 
+    label = O where T + X < cut, else T or X, whichever the head says is more probable
+
 p are the probabilities of the head for breakdowns, m the mean fractions of the systems that it learned from. Systems
 differ in how often they break down, and no turn shows that; so the head counts less (w) than among turns of one system.
 
@@ -47,20 +49,30 @@ from typing import Any
 
 import numpy as np
 
-from dialeval.core import validation
+from dialeval.core import gate
 from dialeval.core.arrays import Floats
 from dialeval.core.batch import Batch, Need
 from dialeval.core.columns import DIGEST_LENGTH
-from dialeval.core.errors import DataError, Problem, SettingError
+from dialeval.core.errors import DataError, Fault, SettingError
 from dialeval.core.exact import Moments
 from dialeval.core.fold import Bounds, Estimate, Metric, Partial
 from dialeval.io.judge_settings import BreakdownScale, PairShape, Scale
-from dialeval.judges.adem import Judge as AdemJudge
-from dialeval.judges.adem import Mask, Texts, closest_cosines, open_vectors
+from dialeval.judges.adem import (
+    HIGHEST,
+    JUDGE_FILE,
+    LOWEST,
+    Mask,
+    Texts,
+    TrainedJudge,
+    closest_cosines,
+    load_weights,
+    open_vectors,
+    save_weights,
+)
 from dialeval.judges.cross_encoder import HEADS, Changes, CrossEncoder
-from dialeval.judges.folder import HIGHEST, JUDGE_FILE, LOWEST, load_weights, save_weights, trained_on
+from dialeval.metrics.breakdown import O, T, X
 from dialeval.metrics.encoder import SentenceVectors
-from dialeval.metrics.encoder_files import check_libraries, find_encoder
+from dialeval.metrics.encoder_files import find_encoder
 
 SHIPPED = Path(__file__).parent / "checkpoints" / "judge"
 """The judge that comes with the package."""
@@ -160,8 +172,7 @@ def _count_outside(batch: Batch) -> Moments:
 
 
 def _part(verdicts: Verdicts, part: str) -> Floats:
-    found: Floats = verdicts.breakdown[:, 0] if part == CONTINUITY else getattr(verdicts, part)
-    return found
+    return verdicts.breakdown[:, 0] if part == CONTINUITY else getattr(verdicts, part)
 
 
 def reasons(parts: Mapping[str, float]) -> list[str]:
@@ -218,7 +229,7 @@ class JudgeWeights:
         return sha.hexdigest()[:DIGEST_LENGTH]
 
     def save(self, folder: str | os.PathLike[str], card: str | None = None) -> Path:
-        """Write the weights into a folder, with a model card if given; see `judge_folder`."""
+        """Write the weights into a folder, with a model card if given; see `save_weights`."""
         document: dict[str, Any] = {
             "kind": KIND,
             "scale": vars(self.scale),
@@ -232,7 +243,7 @@ class JudgeWeights:
 
 def is_dialogue_judge(folder: str | os.PathLike[str]) -> bool:
     """Return whether a folder holds a judge of this kind and not one of `dialeval adem`."""
-    return bool(validation.read_json(Path(folder) / JUDGE_FILE, dict[str, Any], _REMEDY).get("kind") == KIND)
+    return bool(gate.read_json(Path(folder) / JUDGE_FILE, dict[str, Any], _REMEDY).get("kind") == KIND)
 
 
 def load_judge(folder: str | os.PathLike[str]) -> JudgeWeights:
@@ -240,44 +251,24 @@ def load_judge(folder: str | os.PathLike[str]) -> JudgeWeights:
     from dialeval.io import schemas  # loads msgspec
 
     if not is_dialogue_judge(folder):
-        raise DataError(
-            Problem(str(Path(folder) / JUDGE_FILE), None, "is a judge of `dialeval adem`, or none", _REMEDY)
-        )
+        raise DataError(Fault(str(Path(folder) / JUDGE_FILE), None, "is a judge of `dialeval adem`, or none", _REMEDY))
     saved, facts, changes = load_weights(folder, schemas.DialogueJudge, _REMEDY)
     return JudgeWeights(
         changes, saved.scale, saved.shape, saved.encoder.name, saved.encoder.digest, saved.breakdown, facts
     )
 
 
-class DialogueJudge:
-    """Judges responses by their context and references; what `Need.DIALOGUE_JUDGE` is.
+class DialogueJudge(TrainedJudge[JudgeWeights]):
+    """Judges responses by their context and references; what `Need.DIALOGUE_JUDGE` is."""
 
-    `source` is a folder, weights, or None for the shipped judge. `encoder` says where its encoder is if not where its
-    name says. Both are read when they are first needed, and pickled as they were given.
-    """
+    _shipped_folder, _load = SHIPPED, staticmethod(load_judge)
 
     def __init__(
         self,
         source: str | os.PathLike[str] | JudgeWeights | None = None,
         encoder: str | os.PathLike[str] | None = None,
     ) -> None:
-        self._source, self._encoder = source, encoder
-
-    def __reduce__(self) -> tuple[type[DialogueJudge], tuple[object, ...]]:
-        return type(self), (self._source, self._encoder)
-
-    @property
-    def shipped(self) -> bool:
-        """Whether it is the judge that comes with the package."""
-        return self._source is None
-
-    @cached_property
-    def weights(self) -> JudgeWeights:
-        """The weights, read when they are first needed."""
-        if isinstance(self._source, JudgeWeights):
-            return self._source
-        check_libraries()
-        return load_judge(SHIPPED if self._source is None else self._source)
+        super().__init__(source, encoder)
 
     @cached_property
     def _cross_encoder(self) -> CrossEncoder:
@@ -290,7 +281,7 @@ class DialogueJudge:
         except (KeyError, ValueError) as error:
             what = f"its changes do not fit the encoder ({type(error).__name__}: {error})"[:300]
             where = self._source if isinstance(self._source, str | os.PathLike) else SHIPPED
-            raise DataError(Problem(os.fspath(where), None, what, _REMEDY)) from None
+            raise DataError(Fault(os.fspath(where), None, what, _REMEDY)) from None
 
     @cached_property
     def _vectors(self) -> SentenceVectors:
@@ -301,11 +292,6 @@ class DialogueJudge:
         """The weights' digest, the encoder's name and digest."""
         weights = self.weights
         return f"{KIND}@{weights.digest}+{weights.encoder}@{weights.encoder_digest}"
-
-    @property
-    def trained_on(self) -> list[str]:
-        """The digests of the rated rows that it learned from."""
-        return trained_on(self.weights.facts)
 
     def score(self, contexts: Texts, responses: Sequence[str], references: Texts) -> Floats:
         """Return one score per response, 1 to 5; NaN for a response without context."""
@@ -353,6 +339,15 @@ def shrunk(scale: BreakdownScale, said: Floats) -> Floats:
     return made
 
 
+def labeled(scale: BreakdownScale, fractions: Floats) -> Floats:
+    """Return fractions with the code of the label before them, as `Need.LABELS` has them."""
+    # The mean would decide between T and X almost everywhere, so it is taken out again.
+    _, possible, sure = np.array(scale.mean) ** (1 - scale.weight)
+    broken = np.where(fractions[:, X] * possible >= fractions[:, T] * sure, X, T)
+    codes = np.where(fractions[:, T] + fractions[:, X] < scale.cut, O, broken).astype(np.float64)
+    return np.column_stack([np.where(np.isnan(fractions[:, O]), np.nan, codes), fractions])
+
+
 def scores(scale: Scale, rating: Floats, rank: Floats, closest: Floats | None) -> Floats:
     """Return the scores from 1 to 5; `closest` is NaN for a row without a reference."""
     raw = rating + scale.rank * rank
@@ -360,16 +355,4 @@ def scores(scale: Scale, rating: Floats, rank: Floats, closest: Floats | None) -
     if closest is not None:
         both = scale.alpha_closest + scale.beta_closest * (raw + scale.closest * closest)
         found = np.where(np.isnan(closest), found, both)
-    on_scale: Floats = LOWEST + (HIGHEST - LOWEST) / (1.0 + np.exp(-found))
-    return on_scale
-
-
-def open_judge(given: Any) -> dict[Need, Any]:
-    """Return a judge, given as a folder or an object of either kind, by the needs that it meets."""
-    if not hasattr(given, "score"):
-        given = DialogueJudge(given) if is_dialogue_judge(given) else AdemJudge(given)
-    if hasattr(given, "verdicts"):
-        return {Need.DIALOGUE_JUDGE: given}
-    # The shipped judge of adem on another device is used next to the shipped judge of the other kind.
-    other = {Need.DIALOGUE_JUDGE: DialogueJudge()} if getattr(given, "shipped", False) else {}
-    return {Need.JUDGE: given, **other}
+    return LOWEST + (HIGHEST - LOWEST) / (1.0 + np.exp(-found))

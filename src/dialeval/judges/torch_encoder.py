@@ -1,6 +1,6 @@
 """The transformer in PyTorch over packed sequences: encodes texts on a GPU, and is what `cross_training` trains.
 
-The same weights, pieces, pooling and normalization as `resources.encoder.Encoder`, in batches of texts of similar
+The same weights, pieces, pooling and normalization as `metrics.encoder.Encoder`, in batches of texts of similar
 length, one behind the other without padding. In float32 its vectors equal the NumPy encoder's within 1e-5; in bfloat16,
 the default on a GPU, within about 1e-2. A text's vector may depend on its batch in the last bits, which the NumPy
 encoder's never does.

@@ -7,6 +7,18 @@ set there is no other one to learn from; its contexts are then split into `FOLDS
 The judge is compared with its baselines: the untrained identity, the paper's recipe, overlap with the reference,
 averaged word vectors, and the length of the response. Correlations are with the mean human score, per set, and their
 mean over the sets that have references; confidence intervals come from a bootstrap over contexts.
+
+Attacks are responses that a good judge must not like, and the reference, which it must:
+
+    reversed      the words of the response in reverse order
+    dull          "i do not know ." whatever was said
+    random        the response to another context (to what has another reference, where there are no contexts)
+    context       the last turn of the context, repeated
+    reference     the first reference itself; it is taken away from the references if there are others
+
+For every attack: its mean score and that of the real responses, how often the attack is scored at least as high as the
+real response, and how closely its scores follow those of the real responses (a judge that reads the order of words has
+little of that for `reversed`).
 """
 
 from __future__ import annotations
@@ -17,7 +29,7 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from importlib.util import find_spec
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 
@@ -33,7 +45,6 @@ from dialeval.io.ratings import Ratings, read_ratings, row_digests
 from dialeval.io.reading import attach, read_files, read_texts
 from dialeval.io.rows import Rows
 from dialeval.judges.adem import Judge, Texts, Weights, files_digest, open_vectors
-from dialeval.judges.attack import Attack, Scores, attack
 from dialeval.judges.fitting import KINDS, AdemSettings, Examples, examples_of, fit
 from dialeval.metrics.encoder_files import MINILM
 from dialeval.stats.correlation import Points
@@ -90,7 +101,7 @@ def make_judge(
     turns: int = 3,
     tokens: int | None = None,
     quality: str = "overall",
-    licences: Mapping[str, str] | None = None,
+    licenses: Mapping[str, str] | None = None,
     validate: bool = True,
     device: str = "cpu",
     fields: Mapping[str, str] | None = None,
@@ -125,7 +136,7 @@ def make_judge(
     )
     facts: dict[str, Any] = {
         "data": [
-            {"name": name, "rows": rows, "licence": (licences or {}).get(name, "not stated")}
+            {"name": name, "rows": rows, "license": (licenses or {}).get(name, "not stated")}
             for name, rows in Counter(rated.datasets).items()
         ],
         "settings": {
@@ -159,7 +170,7 @@ def attack_files(
     contexts: PathSource | None = None,
     fields: Mapping[str, str] | None = None,
 ) -> list[Attack]:
-    """Attack a judge on every row of files of responses, or of the shipped sample; see `metrics.learned.attack`."""
+    """Attack a judge on every row of files of responses, or of the shipped sample."""
     if responses is None:
         folder = sample.folder()
         responses = sorted((folder / "responses").iterdir())
@@ -301,4 +312,95 @@ def _mean(sets: Sequence[Agreed], resampled: Sequence[Floats]) -> Agreed:
         float(np.mean(np.nan_to_num([each.spearman for each in sets]))),
         percentiles(means[:, 0]),
         percentiles(means[:, 1]),
+    )
+
+
+DULL = "i do not know ."
+ATTACKS = {
+    "reversed": "its words in reverse order",
+    "dull": f'"{DULL}" instead',
+    "random": "the response to another context instead",
+    "context": "the last turn of the context repeated instead",
+    "reference": "the first reference instead",
+}
+"""What is said instead of the response."""
+
+
+class Scores(Protocol):
+    """Whatever scores responses: a judge of either kind."""
+
+    def score(self, contexts: Texts, responses: Sequence[str], references: Texts) -> Floats:
+        """Return one score per response, NaN where it cannot be judged."""
+
+
+@dataclass(frozen=True)
+class Attack:
+    """The scores of a judge under one attack."""
+
+    name: str
+    rows: int
+    real: float
+    """Mean score of the real responses."""
+    mean: float
+    """Mean score under the attack."""
+    not_worse: float
+    """Fraction of rows in which the attack is scored at least as high as the real response."""
+    correlation: float
+    """Pearson's, between the scores of the real responses and those under the attack; NaN where one is constant."""
+
+
+def attack(judge: Scores, contexts: Texts, responses: Sequence[str], references: Texts, seed: int = 0) -> list[Attack]:
+    """Try every attack that the rows allow; SettingError where no row has a context or a reference to judge it by."""
+    real = judge.score(contexts, responses, references)
+    if np.isnan(real).all():
+        raise SettingError("no row has a context or a reference to judge it by; give rows with them, or -c or -r")
+    attacks = []
+    for name, replaced in _replacements(contexts, responses, references, seed).items():
+        rows = [row for row, text in enumerate(replaced) if text is not None and not np.isnan(real[row])]
+        if not rows:
+            continue
+        others = [_others(references[row]) if name == "reference" else references[row] for row in rows]
+        scores = judge.score([contexts[row] for row in rows], [replaced[row] or "" for row in rows], others)
+        attacks.append(_attack(name, real[rows], scores))
+    return attacks
+
+
+def _replacements(
+    contexts: Texts, responses: Sequence[str], references: Texts, seed: int
+) -> dict[str, Sequence[str | None]]:
+    """Return by attack what is said instead of each response, None where there is nothing to say."""
+    dice = np.random.default_rng(seed)
+    asked = contexts if any(contexts) else references
+    return {
+        "reversed": [_reversed(text) for text in responses],
+        "dull": [DULL] * len(responses),
+        "random": [_elsewhere(row, asked, responses, dice) for row in range(len(responses))],
+        "context": [context[-1] if context else None for context in contexts],
+        "reference": [texts[0] if texts else None for texts in references],
+    }
+
+
+def _reversed(text: str) -> str | None:
+    words = text.split()
+    return " ".join(reversed(words)) if len(words) > 1 else None
+
+
+def _elsewhere(row: int, asked: Texts, responses: Sequence[str], dice: np.random.Generator) -> str | None:
+    """Sample a response to something else; None where every row has the same context."""
+    for _ in range(20):
+        other = int(dice.integers(len(responses)))
+        if list(asked[other]) != list(asked[row]) and responses[other] != responses[row]:
+            return responses[other]
+    return None
+
+
+def _others(references: Sequence[str]) -> Sequence[str]:
+    return [text for text in references[1:] if text != references[0]] or references
+
+
+def _attack(name: str, real: Floats, scores: Floats) -> Attack:
+    constant = min(real.std(), scores.std()) < 1e-9
+    correlation = float("nan") if constant else float(np.corrcoef(real, scores)[0, 1])
+    return Attack(
+        name, len(real), float(real.mean()), float(scores.mean()), float((scores >= real).mean()), correlation
     )

@@ -26,6 +26,8 @@ from dialeval.core.fold import Estimate, Metric, Partial
 from dialeval.core.validation import InvalidError
 
 Per = Literal["corpus", "response"]
+Missing = Literal["ignored", "failed"]
+"""How a metric of task dialogues treats turns or frames that a system does not give."""
 Flags = npt.NDArray[np.bool_]
 
 

@@ -235,17 +235,16 @@ _BUILT_IN: Mapping[Need, Sequence[str]] = {
     ),
     Need.HYPOTHESES: ("suites.lsdscc.metrics:Coverage",),
     Need.TASK_TURNS: (
-        "suites.multiwoz.inform:Inform",
-        "suites.multiwoz.success:Success",
+        "suites.multiwoz.inform:Inform,Success",
         "suites.multiwoz.bleu:TaskBleu",
-        "suites.multiwoz.combined:Combined",
+        "suites.multiwoz.inform:Combined",
         "suites.multiwoz.richness:Richness",
     ),
     Need.TRIALS: ("metrics.trials:PassHat,Flips",),
     Need.STATES: ("suites.multiwoz.tracking:Tracking",),
     Need.FRAMES: ("suites.sgd.metrics:GoalAccuracy,IntentAccuracy,RequestedSlots",),
     Need.SPANS: ("suites.sgd.metrics:SlotTagging",),
-    Need.LABELS: ("suites.breakdown.metrics:LabelAccuracy,BreakdownDetection,BreakdownDistance",),
+    Need.LABELS: ("metrics.breakdown:LabelAccuracy,BreakdownDetection,BreakdownDistance",),
 }
 """By what they measure, in the order in which tables show them; imported when something of the kind is asked for."""
 

@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 
 from dialeval.core.arrays import Floats
-from dialeval.suites.breakdown import metrics
-from dialeval.suites.breakdown.metrics import LABELS
+from dialeval.metrics import breakdown as metrics
+from dialeval.metrics.breakdown import LABELS
 
 __all__ = ["calc_distribution", "jsd", "kld", "majority_label", "majority_label_lenient", "mse"]
 

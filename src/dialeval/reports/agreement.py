@@ -1,13 +1,13 @@
-"""Agreement with people as a table: for the terminal, for papers and pages, for other programs.
+"""Agreement of metrics with human ratings as tables: for the terminal, papers, pages and other programs.
 
     FORMATS["csv"](agreement)        json, csv, md, latex, html, each a str
     console.print(table(agreement))  the terminal
 
-The verdict comes first: which metric agrees best with people, and which cannot be told from it. Then a table per level,
-a row per metric: the three coefficients with their intervals, `*` where one differs from 0 (its p, corrected for all
-coefficients of the table, is below 1 - confidence). At the level of the ranking the best metric is first, and metrics
-that share a letter (`group`) cannot be told apart. Where every dialogue has one rated turn, the level of dialogues
-would repeat that of turns and is left out of tables. JSON and CSV hold every digit.
+The verdict comes first: which metric agrees best with people, and which do not differ significantly from it. Then a
+table per level, a row per metric: the three coefficients with their intervals, `*` where one differs from 0 (its p,
+corrected for all coefficients of the table, is below 1 - confidence). At the level of the ranking the best metric is
+first, and metrics that share a letter (`group`) do not differ significantly. Where every dialogue has one rated turn,
+the level of dialogues would repeat that of turns and is left out of tables. JSON and CSV hold every digit.
 """
 
 from __future__ import annotations
@@ -81,7 +81,7 @@ FORMATS = {**text_formats(document, to_csv), "latex": to_latex, "html": to_html}
 
 
 def verdict(agreement: Agreement) -> list[str]:
-    """Return which metric agrees best with people, what it can be told from, and what is no better than the length.
+    """Return which metric agrees best with people, which ones it is better than, and which are no better than length.
 
     A metric is called better only where the corrected test of `metric_ranking` is significant.
     """

@@ -14,7 +14,6 @@ import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
-from itertools import zip_longest
 from typing import TYPE_CHECKING, Any, Generic, NamedTuple, TypeVar
 
 from dialeval.core import validation
@@ -329,7 +328,7 @@ def _parts(layouts: Sequence[Document], width: int) -> Iterator[RenderableType]:
     document = next((each for each in layouts if _fits(each, width)), layouts[-1])
     yield from paragraphs(map(plain, document.said))
     parts: list[RenderableType] = []
-    for title, table in zip_longest(document.titles, document.tables):
+    for title, table in zip(document.titles or [""] * len(document.tables), document.tables, strict=True):
         first, *others = fitting_tables(*table.columns, width)
         parts += [Group(Text(title, "bold"), first) if title else first, *others]
     for number, part in enumerate(parts):

@@ -1,4 +1,4 @@
-"""The model of Bradley and Terry with ties (Davidson), fitted to wins, ties and losses.
+"""The Bradley-Terry model with ties (Davidson), fitted to wins, ties and losses.
 
 Every system has a strength b; with d = b_i - b_j + gamma x, where x is what is to be held equal (for example the
 logarithm of the ratio of lengths),
@@ -68,7 +68,7 @@ class Fits(NamedTuple):
     tie: Floats
     """nu; 0 without ties."""
     scores: Floats
-    """The expected share of wins, a tie counting half, of each system against the others at equal control."""
+    """The expected fraction of wins, a tie counting half, of each system against the others at equal control."""
 
 
 def fit(cells: Cells, counts: Floats) -> Fits:
@@ -83,7 +83,7 @@ def fit(cells: Cells, counts: Floats) -> Fits:
     active = np.arange(len(counts))
     for _ in range(_STEPS):
         step = _newton(parameters[active], first, second, shares[active], ties, cells.systems)
-        moved, new = _advanced(parameters[active], step, value[active], first, second, shares[active], ties)
+        moved, new = _advance(parameters[active], step, value[active], first, second, shares[active], ties)
         change = np.abs(moved - parameters[active]).max(axis=1)
         parameters[active], value[active] = moved, new
         active = active[change > _CLOSE]
@@ -93,7 +93,9 @@ def fit(cells: Cells, counts: Floats) -> Fits:
     strengths = strengths - strengths.mean(axis=1, keepdims=True)
     none = np.full(len(counts), np.nan)
     nu = np.exp(parameters[:, -1]) if ties else np.zeros(len(counts))
-    return Fits(strengths, none if cells.control is None else parameters[:, cells.systems], nu, _scores(strengths, nu))
+    return Fits(
+        strengths, none if cells.control is None else parameters[:, cells.systems], nu, _expected_scores(strengths, nu)
+    )
 
 
 def _log_weights(parameters: Floats, first: Floats, second: Floats, ties: bool) -> tuple[Floats, Floats, Floats]:
@@ -117,8 +119,7 @@ def _likelihood(parameters: Floats, first: Floats, second: Floats, shares: Float
     known = shares[..., 0] * half - shares[..., 2] * half
     if ties:
         known = known + shares[..., 1] * draw
-    found: Floats = (known - shares.sum(axis=2) * log_total).sum(axis=1) - _RIDGE / 2 * (parameters**2).sum(axis=1)
-    return found
+    return np.asarray((known - shares.sum(axis=2) * log_total).sum(axis=1) - _RIDGE / 2 * (parameters**2).sum(axis=1))
 
 
 def _newton(parameters: Floats, first: Floats, second: Floats, shares: Floats, ties: bool, systems: int) -> Floats:
@@ -136,11 +137,10 @@ def _newton(parameters: Floats, first: Floats, second: Floats, shares: Floats, t
         curved += mixed + mixed.transpose(0, 2, 1)
     curved += _RIDGE * np.eye(first.shape[1])
     curved[:, :systems, :systems] += 1 / systems  # only differences matter: the strengths go on adding up to 0
-    step: Floats = np.linalg.solve(curved, gradient[..., None])[..., 0]
-    return step
+    return np.linalg.solve(curved, gradient[..., None])[..., 0]
 
 
-def _advanced(
+def _advance(
     parameters: Floats, step: Floats, value: Floats, first: Floats, second: Floats, shares: Floats, ties: bool
 ) -> tuple[Floats, Floats]:
     """Return the parameters after a step that is not too long and does not lead down, and the likelihood there."""
@@ -157,13 +157,12 @@ def _advanced(
     return np.where(down[:, None], parameters, moved), np.where(down, value, new)
 
 
-def _scores(strengths: Floats, nu: Floats) -> Floats:
+def _expected_scores(strengths: Floats, nu: Floats) -> Floats:
     half = (strengths[:, :, None] - strengths[:, None, :]) / 2
     win, loss = np.exp(half), np.exp(-half)
     share = (win + nu[:, None, None] / 2) / (win + loss + nu[:, None, None])
     systems = strengths.shape[1]
-    found: Floats = (share.sum(axis=2) - 0.5) / max(systems - 1, 1)
-    return found
+    return np.asarray((share.sum(axis=2) - 0.5) / max(systems - 1, 1))
 
 
 def connected(systems: int, left: Ints, right: Ints, outcome: Ints) -> bool:

@@ -51,8 +51,8 @@ from dialeval.core.kernels import kernel
 
 
 @kernel
-def _tally(counts, clusters, levels, weights, tree, level_weights):  # type: ignore[no-untyped-def]
-    """Weights of points and of values of the second column; gives the sum."""
+def _count_weights(counts, clusters, levels, weights, tree, level_weights):  # type: ignore[no-untyped-def]
+    """Fill in the weights of points and of values of the second column, and return their sum."""
     for level in range(level_weights.shape[0]):
         tree[level] = level_weights[level] = 0
     total = 0
@@ -65,8 +65,8 @@ def _tally(counts, clusters, levels, weights, tree, level_weights):  # type: ign
 
 
 @kernel
-def _ranked(total, level_weights, level_ranks):  # type: ignore[no-untyped-def]
-    """Midranks of the values of the second column, less their mean; gives the sum of squares and the tied pairs."""
+def _rank(total, level_weights, level_ranks):  # type: ignore[no-untyped-def]
+    """Fill in centered midranks of the values of the second column; return their sum of squares and the tied pairs."""
     below = ties = 0
     squares = 0.0
     for level in range(level_weights.shape[0]):
@@ -80,8 +80,8 @@ def _ranked(total, level_weights, level_ranks):  # type: ignore[no-untyped-def]
 
 
 @kernel
-def _order(start, stop, levels, weights, tree, level_weights, taken):  # type: ignore[no-untyped-def]
-    """Concordant less discordant pairs of the points of one group with all points before; then takes the group in."""
+def _count_order(start, stop, levels, weights, tree, level_weights, taken):  # type: ignore[no-untyped-def]
+    """Return concordant minus discordant pairs of a group with all points before it, and add the group to the tree."""
     size = tree.shape[0]  # place 0 is not used, and nothing lies above the last value
     score = 0
     for point in range(start, stop):
@@ -113,8 +113,8 @@ def rank_correlations(counts, clusters, groups, levels, weights, tree, level_wei
     Group `g` of the first column is the points `groups[g]` to `groups[g + 1]`.
     """
     for resample in range(counts.shape[0]):
-        total = _tally(counts[resample], clusters, levels, weights, tree, level_weights)
-        second, second_ties = _ranked(total, level_weights, level_ranks)
+        total = _count_weights(counts[resample], clusters, levels, weights, tree, level_weights)
+        second, second_ties = _rank(total, level_weights, level_ranks)
         for level in range(level_weights.shape[0]):
             level_weights[level] = 0  # from here on: of the points that were taken in
         first = product = 0.0
@@ -132,7 +132,7 @@ def rank_correlations(counts, clusters, groups, levels, weights, tree, level_wei
             first += weight * rank * rank
             product += rank * ranks
             first_ties += weight * (weight - 1) // 2
-            score += _order(start, stop, levels, weights, tree, level_weights, below)
+            score += _count_order(start, stop, levels, weights, tree, level_weights, below)
             below += weight
         pairs = total * (total - 1) // 2
         free = float(pairs - first_ties) * float(pairs - second_ties)
@@ -177,14 +177,12 @@ def _distances(totals: Floats, distance: Distance, values: Floats | None) -> Flo
         return 1 - np.eye(len(totals))
     if distance == "interval":
         given = np.arange(len(totals), dtype=np.float64) if values is None else values
-        differences: Floats = np.subtract.outer(given, given) ** 2
-        return differences
+        return np.subtract.outer(given, given) ** 2
     if distance != "ordinal":
         raise SettingError(f"alpha is nominal, ordinal or interval, not {distance!r}")
     # The values up to and with one, each end counted half: |difference| is what lies between the two.
     middles = np.cumsum(totals) - totals / 2
-    between: Floats = np.subtract.outer(middles, middles) ** 2
-    return between
+    return np.subtract.outer(middles, middles) ** 2
 
 
 NAMES = ("pearson", "spearman", "kendall")
@@ -214,8 +212,7 @@ class Points:
     def values(self) -> Floats:
         """Return the three coefficients of the points as they are."""
         once = np.ones((1, int(self.clusters.max(initial=-1)) + 1), np.int64)
-        coefficients: Floats = self.resampled(once)[0]
-        return coefficients
+        return np.asarray(self.resampled(once)[0])
 
     def resampled(self, counts: Ints) -> Floats:
         """Return the three coefficients of each resample, a row each; `counts`: how often it takes each cluster."""
@@ -250,13 +247,13 @@ class MeanPoints(Points):
 
 def pearson(first: Floats, second: Floats) -> float:
     """Return Pearson's r; NaN where a column is constant."""
-    if not len(first) or _constant(first) or _constant(second):
+    if not len(first) or _is_constant(first) or _is_constant(second):
         return math.nan
     one, other = first - first.mean(), second - second.mean()
     return max(-1.0, min(1.0, float(one @ other / math.sqrt(float(one @ one) * float(other @ other)))))
 
 
-def _constant(column: Floats) -> bool:
+def _is_constant(column: Floats) -> bool:
     spread = float(np.ptp(column)) if len(column) else 0.0
     return spread <= _NO_SPREAD * float(np.abs(column).max(initial=0))
 
@@ -266,16 +263,15 @@ def within_one(column: Floats) -> Floats:
 
     No correlation changes by that, and no square of a value is too large or too small to be a number.
     """
-    scaled: Floats = np.ldexp(column, -int(np.frexp(np.abs(column).max(initial=0.0))[1]))
-    return scaled
+    return np.ldexp(column, -int(np.frexp(np.abs(column).max(initial=0.0))[1]))
 
 
 def _pearson_resampled(points: Points, counts: Ints) -> Floats:
     """Compute r from sums per cluster: what a resample needs of them is one product of matrices."""
-    if not len(points) or _constant(points.first) or _constant(points.second):
+    if not len(points) or _is_constant(points.first) or _is_constant(points.second):
         return np.full(len(counts), np.nan)
     # Standardized before, so that sums of squares lose no digits.
-    x, y = (standardized(column) for column in (points.first, points.second))
+    x, y = (standardize(column) for column in (points.first, points.second))
     terms = (np.ones(len(x)), x, y, x * x, y * y, x * y)
     clusters = counts.shape[1]
     sums = np.column_stack([np.bincount(points.clusters, term, minlength=clusters) for term in terms])
@@ -284,11 +280,10 @@ def _pearson_resampled(points: Points, counts: Ints) -> Floats:
         free_x, free_y = sxx - sx * sx / n, syy - sy * sy / n
         r = (sxy - sx * sy / n) / np.sqrt(free_x * free_y)
         r[(free_x <= _NO_SPREAD * sxx) | (free_y <= _NO_SPREAD * syy)] = np.nan
-    clipped: Floats = np.clip(r, -1, 1)
-    return clipped
+    return np.asarray(np.clip(r, -1, 1))
 
 
-def standardized(column: Floats) -> Floats:
+def standardize(column: Floats) -> Floats:
     """Return the values with mean 0 and standard deviation 1; the column is not constant."""
     centered: Floats = column - column.mean()
     centered /= math.sqrt(float(centered @ centered) / len(column))
@@ -311,9 +306,9 @@ def _rank_correlations(points: Points, counts: Ints) -> tuple[Floats, Floats]:
 
 def kurtosis(column: Floats) -> float:
     """Return the fourth moment over the squared variance: 3 for normal values, more with heavy tails; NaN for none."""
-    if _constant(column):
+    if _is_constant(column):
         return math.nan
-    return float((standardized(column) ** 4).mean())
+    return float((standardize(column) ** 4).mean())
 
 
 def spearman_matrix(columns: Mapping[str, Floats]) -> Floats:

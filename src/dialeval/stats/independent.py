@@ -70,8 +70,7 @@ class ClusterSums:
     @property
     def changes(self) -> Floats:
         """What leaving out each cluster changes."""
-        changes: Floats = (self.sums - self.mean * self.counts) / (self.counts.sum() - self.counts)
-        return changes
+        return np.asarray((self.sums - self.mean * self.counts) / (self.counts.sum() - self.counts))
 
     @property
     def spread(self) -> Spread:

@@ -1,17 +1,17 @@
-"""Intervals by a formula: from a value, its standard error over dialogues, and the range it can lie in.
+"""Confidence intervals by formula: from a value, its standard error over dialogues, and its range.
 
     student   value -+ t * error, not beyond the range
-    wilson    for a value within a range of two ends, as a share p = (value - least) / (largest - least):
+    wilson    for a value within a range of two ends, as a fraction p = (value - least) / (largest - least):
               (p + t^2 / 2m -+ t * sqrt(p (1 - p) / m + t^2 / 4m^2)) / (1 + t^2 / m),   m = p (1 - p) / error^2
     gaffke    for a mean of bounded values whose distribution is unknown (see below)
-    rows      mean -+ t * std / sqrt(rows), t = 1.97 unless given: that of dialog-eval, as if every row stood alone
+    rows      mean -+ t * std / sqrt(rows), t = 1.97 unless given: that of dialog-eval, as if rows were independent
 
-t is Student's factor for the level, with the degrees of freedom that the clusters are worth (`clusters`, which also has
-the error). `wilson` is for yes/no values (all at one end of the range or at the other) and for values of all rows
-together, `student` for other means. m is how many independent values would be as sure: of yes/no values never more than
-there are. Of yes/no values that stand alone m is their number, and t that of the normal distribution, since the share
-tells their spread. Where the value is at an end of its range, nothing is known of the spread within dialogues: every
-dialogue counts as one such value.
+t is Student's factor for the level, with Kish's effective number of clusters less one as degrees of freedom
+(`core.exact`, which also has the error). `wilson` is for yes/no values (all at one end of the range or at the other)
+and for corpus values, `student` for other means. m is the effective sample size: of yes/no values never more than there
+are. Of independent yes/no values m is their number, and t that of the normal distribution, since the fraction
+determines their spread. Where the value is at an end of its range, nothing is known of the spread within dialogues:
+every dialogue counts as one such value. `core.fold.IntervalChoice` chooses between them.
 
 `gaffke` is for the values of tasks that were tried repeatedly (pass^k): bounded, few, and often 0 but for a few tasks,
 which the standard error of some tasks does not show. With K values x_k as fractions of the range, and a sample
@@ -93,7 +93,7 @@ def two_sided_p(t: float, freedom: float) -> float:
 
 def incomplete_beta(x: float, a: float, b: float) -> float:
     """Return the regularized incomplete beta function, by its continued fraction."""
-    if x <= 0:  # the share of a t so near to 0, or so far from it, that its square is lost in rounding
+    if x <= 0:  # a t so near to 0, or so far from it, that its square is lost in rounding
         return 0.0
     if x > (a + 1) / (a + b + 2):  # the fraction converges fast on the other side
         return 1 - incomplete_beta(1 - x, b, a)
@@ -119,19 +119,19 @@ _STEP, _LAST_NODE, _HALVINGS, _CLOSE = 0.02, 10.0, 14, 1e-12
 
 
 def student(value: float, error: float, bounds: Bounds, t: float) -> tuple[float, float]:
-    """value -+ t * error, not beyond the bounds."""
+    """Return Student's interval, value -+ t * error, within the bounds."""
     low, high = value - t * error, value + t * error
     # A value may itself be beyond its bounds by a rounding.
     return max(low, min(bounds[0], value)), min(high, max(bounds[1], value))
 
 
-def wilson(value: float, worth: float, bounds: Bounds, t: float) -> tuple[float, float]:
-    """Wilson's interval of a value that is worth so many independent ones, within the bounds."""
+def wilson(value: float, size: float, bounds: Bounds, t: float) -> tuple[float, float]:
+    """Return Wilson's interval of a value with an effective sample size, within the bounds."""
     least, width = bounds[0], bounds[1] - bounds[0]
-    share = fraction_of_range(value, bounds)
-    more = t * t / worth
-    half = t * math.sqrt(share * (1 - share) / worth + more / (4 * worth))
-    low, high = ((share + more / 2 + way * half) / (1 + more) for way in (-1, 1))
+    fraction = fraction_of_range(value, bounds)
+    more = t * t / size
+    half = t * math.sqrt(fraction * (1 - fraction) / size + more / (4 * size))
+    low, high = ((fraction + more / 2 + way * half) / (1 + more) for way in (-1, 1))
     # Rounding must neither leave the range nor lose the value.
     return min(least + width * max(low, 0.0), value), max(least + width * min(high, 1.0), value)
 

@@ -1,38 +1,37 @@
-"""What people would say of all rows, from ratings of some and a judge's values of all: prediction-powered inference.
+"""Prediction-powered inference: mean human ratings of all rows, from ratings of some and a judge's scores of all.
 
-With y what people say and f what the judge says of a row, w = 1 / probability of being drawn, N rows in all:
+With y the human rating and f the judge's score of a row, w = 1 / probability of being sampled, N rows in all:
 
-    ratings alone   Y = sum over rated rows of w y / sum of w, in each stratum, strata by their shares of the N rows
+    ratings alone   Y = sum over rated rows of w y / sum of w, in each stratum; strata weighted by their numbers of rows
     estimate        Y - lambda (f as the rated rows have it, in the same way, minus the mean of f over all N rows)
 
-The judge moves the estimate by what the drawn rows are, by chance, easier or harder than all rows. Nothing is assumed
-of it: it may be biased, and lambda = 0 gives the ratings alone. lambda is the factor that makes the estimated variance
-least, so that a judge that says nothing about people costs next to nothing (PPI++).
+The judge corrects for sampled rows that are, by chance, easier or harder than all rows. Nothing is assumed of it: it
+may be biased, and lambda = 0 gives the ratings alone. lambda is the factor that minimizes the estimated variance (power
+tuning, PPI++), so that a judge that does not correlate with ratings costs next to nothing.
 
-The estimate is linear in the rows, but for terms that vanish with more ratings. What row i brings to it is
+The estimate is linear in the rows, but for terms that vanish with more ratings. The contribution of row i is
 
     psi_i = (Y_h - Y + [drawn] w_i (y_i - Y_h)) / N  -  lambda (F_h - F + [drawn] w_i (f_i - F_h) - (f_i - mean f)) / N
 
-with Y_h and F_h the means of its stratum and w scaled to add up to the rows of the stratum. Two questions, two
-variances:
+with Y_h and F_h the means of its stratum and w scaled to add up to the rows of the stratum. Two targets, two variances:
 
-- `dialogues`: what would people say of other dialogues of the same kind? The psi of a dialogue are added up, and the
-  variance is the sum of their squares over all dialogues of the run. For n of N rows that stand alone it is
-  s^2 / n (1 - r^2 (1 - n / N)), with r the correlation of judge and people.
-- `run`: what would people say of just these rows? Only the draw is random. With T_u the sum of w (e - E_h) / N over the
-  drawn rows of a unit u of the design (`sampling`), e = y - lambda f,
+- `dialogues`: the mean rating of other dialogues of the same kind. The psi of a dialogue are added up, and the
+  variance is the sum of their squares over all dialogues of the run. For n of N independent rows it is
+  s^2 / n (1 - r^2 (1 - n / N)), with r the correlation of judge and ratings.
+- `run`: the mean rating of just these rows. Only the sampling is random. With T_u the sum of w (e - E_h) / N over the
+  drawn rows of a unit u of the design (`human.sample`), e = y - lambda f,
 
       variance = sum over strata and units of (1 - p_u) (T_u - B_h)^2,   B_h = sum of (1 - p_u) T_u / sum of (1 - p_u)
 
   which for equal probabilities is the variance of (stratified) simple random sampling without replacement, and for
-  unequal ones Hájek's approximation for designs of high entropy. Ratings of all rows leave nothing to be said: 0.
+  unequal ones Hájek's approximation for designs of high entropy. With ratings of all rows it is 0.
 
 Both are sums of squares of columns that are linear in lambda, so that lambda is a least-squares fit. Few clusters, and
-unequal ones, vary less around what is fitted to them than around the truth. As in the jackknife (`core.clusters`), what
-a cluster brings is divided by the share of the weights that is left without it, times (m - 1) / m for m clusters, and
-by 1 less its leverage in the fit of lambda: for equal clusters that is the factor m / (m - 1). Intervals are Student's,
-with as many degrees of freedom as the rated clusters are worth by their weights (Kish), less one for each stratum and
-each judge.
+unequal ones, vary less around what is fitted to them than around the truth. As in the jackknife (`core.exact`), the
+contribution of a cluster is divided by the fraction of the weights that is left without it, times (m - 1) / m for m
+clusters, and by 1 less its leverage in the fit of lambda: for equal clusters that is the factor m / (m - 1). Intervals
+are Student's, with Kish's effective number of rated clusters as degrees of freedom, less one for each stratum and each
+judge.
 
 A difference of two systems has its own factors, one for each system, which make its own variance least: with the same
 contexts for both, what is hard for both cancels already, and the factors that are best for each system might bring it
@@ -41,25 +40,25 @@ back. So a difference need not be the difference of the two estimates.
 Several judges are first made into one: a linear fit of the ratings, made for each fifth of the dialogues from the other
 four (cross-fitting), so that no rating is predicted by itself.
 
-Shares of yes/no answers, and ratings that are all equal, have no Student's interval near the ends of their range: 40 of
-40 would have no width. They have that of Clopper and Pearson with an effective sample size (Korn and Graubard):
+Fractions of yes/no answers, and ratings that are all equal, have no Student's interval near the ends of their range: 40
+of 40 would have no width. They have that of Clopper and Pearson with an effective sample size (Korn and Graubard):
 
     m = p (1 - p) / error^2 (z / t)^2, at most the ratings over dialogues; at an end of the range the rated clusters
     interval from the quantiles of Beta(p m, m - p m + 1) and of Beta(p m + 1, m - p m)
 
-and a difference of two shares is put together from the intervals of both (MOVER), with the correlation that the three
-errors imply. With fewer than 10 answers of the rarer kind no factor can be fitted to them: the judge is left out. Where
-an interval contains 0, p is at least 1 - level. Other intervals do not go beyond a scale that is known.
+and a difference of two fractions is put together from the intervals of both (MOVER), with the correlation that the
+three errors imply. With fewer than 10 answers of the rarer kind no factor can be fitted to them: the judge is left out.
+Where an interval contains 0, p is at least 1 - level. Other intervals do not go beyond a scale that is known.
 
-Raters are fixed: intervals are for what these raters would say. For other raters as well (`over_raters`, from five
+Raters are fixed: intervals are for the mean rating by these raters. For other raters as well (`over_raters`, from five
 raters on) the variance is that of two-way clusters,
 
     V = V(dialogues) + V(raters) - V(rows) / (ratings a row), at least the larger of the first two
 
-with V(raters) of the jackknife that leaves out one rater with all their ratings, and V(rows) that of rows which stand
-alone; the degrees of freedom are one less than there are raters.
+with V(raters) of the jackknife that leaves out one rater with all their ratings, and V(rows) that of independent
+rows; the degrees of freedom are one less than there are raters.
 
-What the judge was worth: as many ratings alone would give the same variance, n V_alone / V for `dialogues`.
+Effective sample size: as many ratings alone would give the same variance, n V_alone / V for `dialogues`.
 
 Papers: Angelopoulos, Bates, Fannjiang, Jordan and Zrnic 2023, "Prediction-powered inference", Science; Angelopoulos,
 Duchi and Zrnic 2023, "PPI++: Efficient Prediction-Powered Inference"; Zrnic and Candès 2024, "Cross-prediction-powered
@@ -97,7 +96,7 @@ FOLDS = 5
 _MOST_LEVERAGE = 0.9
 """A cluster that decides the factors all alone counts ten times, and not without end."""
 _FLAT = 1e-9
-"""A judge that varies less than this share of its size says nothing, nor do ratings."""
+"""A judge that varies less than this fraction of its size counts as constant, and so do ratings."""
 RARE = 10
 """Yes/no answers of the rarer kind without which no factor is fitted."""
 _HALVINGS = 60
@@ -105,7 +104,7 @@ _HALVINGS = 60
 
 @dataclass(frozen=True, eq=False)
 class RatedSystem:
-    """The rows of one system: what people said of some, what judges say of all, and how rows were drawn."""
+    """The rows of one system: ratings of some, scores by judges of all, and the sampling design."""
 
     people: Floats
     """NaN where nobody rated the row."""
@@ -116,11 +115,11 @@ class RatedSystem:
     stratum: Ints
     """The number of each row's stratum."""
     unit: Ints
-    """What was drawn together has the same number, also across systems."""
+    """What was sampled together has the same number, also across systems."""
     dialogue: Ints
     """The number of each row's dialogue, the same for all systems."""
     answered: Mapping[int, float] = field(default_factory=dict)
-    """By stratum: the share of drawn rows that were rated; 1 where it is not there."""
+    """By stratum: the fraction of sampled rows that were rated; 1 by default."""
 
     @property
     def rated(self) -> Ints:
@@ -152,7 +151,7 @@ class RatingEstimate(Struct, frozen=True):
 
 @dataclass(frozen=True, eq=False)
 class _Linear:
-    """What the rows of a system bring: to the value of ratings alone, and to what the judge would take off."""
+    """The contributions of the rows of a system: to the value of ratings alone, and to the judge's correction."""
 
     value: float
     shifts: Floats
@@ -177,7 +176,7 @@ def estimate_mean(
     level: float = 0.95,
     scale: RatingScale | None = None,
 ) -> RatingEstimate:
-    """Estimate what people would say of a system on average, or by how much more than of another one.
+    """Estimate the mean human rating of a system, or its difference to that of another one.
 
     Args:
         system: The rows of the system.

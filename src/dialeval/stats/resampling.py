@@ -1,4 +1,4 @@
-"""Resampling of clusters: bootstrap draws, exchanges of dialogues, the jackknife and the intervals made from them.
+"""Resampling of clusters: bootstrap, permutations, jackknife, and the confidence intervals made from them.
 
 A cluster is what was sampled as a whole: a dialogue with all its turns, or a single row that is not part of a dialogue.
 A resample takes as many clusters as there are, with replacement, and is stored as how often it takes each. Equal seeds
@@ -71,7 +71,7 @@ _CHUNK_CELLS = 1 << 21
 """Counts of one chunk of resamples: 16 MB, whatever the number of clusters."""
 
 MOST_RESAMPLES = 1_000_000
-"""More would change no digit that anybody reads."""
+"""A limit of time: more resamples change no digit that is printed."""
 
 
 def check_resampling(level: float, resamples: int) -> None:
@@ -85,7 +85,7 @@ def check_resampling(level: float, resamples: int) -> None:
 
 
 def draws(clusters: int, resamples: int = DEFAULT_RESAMPLES, seed: int = DEFAULT_SEED) -> Iterator[Ints]:
-    """How often each cluster is drawn, a matrix of resamples by clusters, in chunks of rows; the same for a seed."""
+    """Yield bootstrap resamples: how often each cluster is drawn, resamples by clusters, in chunks of rows."""
     generator = _seed_generator(seed)
     for rows in _chunks(resamples, clusters):
         taken = generator.integers(clusters, size=(rows, clusters))
@@ -94,10 +94,10 @@ def draws(clusters: int, resamples: int = DEFAULT_RESAMPLES, seed: int = DEFAULT
 
 
 def swaps(clusters: int, trials: int, seed: int = DEFAULT_SEED) -> Iterator[Ints]:
-    """Which clusters two systems exchange (1) or keep (0), a matrix of trials by clusters, in chunks of rows.
+    """Yield permutations: which clusters two systems swap (1) or keep (0), trials by clusters, in chunks of rows.
 
-    Where there are no more than `trials` ways to exchange some (`all_swaps`), these are all of them, each once; else
-    they are drawn.
+    Where there are no more than `trials` ways to swap some (`all_swaps`), these are all of them, each once; else they
+    are drawn.
     """
     generator = _seed_generator(seed)
     if all_swaps(clusters, trials):
@@ -117,18 +117,18 @@ def _seed_generator(seed: int) -> np.random.Generator:
 
 
 def all_swaps(clusters: int, trials: int) -> bool:
-    """Whether some trials are enough for every way in which two systems may exchange clusters."""
+    """Return whether some trials are enough for every way in which two systems may swap clusters."""
     return clusters < 63 and (1 << clusters) - 1 <= trials
 
 
 def _chunks(total: int, clusters: int) -> Iterator[int]:
-    """The numbers of rows of the chunks."""
+    """Return the numbers of rows of the chunks."""
     step = max(1, _CHUNK_CELLS // max(clusters, 1))
     return (min(step, total - start) for start in range(0, total, step))
 
 
 def percentiles(values: Floats, level: float = DEFAULT_LEVEL) -> tuple[float, float]:
-    """The middle `level` of resampled values; NaN where a resample had no value is left out."""
+    """Return the percentile interval of resampled values; resamples without a value (NaN) are left out."""
     known = values[~np.isnan(values)]
     if not len(known):
         return math.nan, math.nan
@@ -160,7 +160,7 @@ class Influence:
 
     @classmethod
     def of(cls, value: float, without: Floats, rows: Floats) -> Influence:
-        """From the values without one cluster or group each, and how many rows of every cluster count."""
+        """Compute influences from the values without one cluster or group each; `rows`: scored rows of each cluster."""
         groups = len(without)
         changes = (groups - 1) * (value - without)
         changes = changes - changes.mean()
@@ -200,7 +200,7 @@ class Influence:
 
     @property
     def effective_clusters(self) -> float:
-        """How many clusters of normal influences would tell their spread as well as these do, by their kurtosis."""
+        """The effective number of clusters by the kurtosis of their influences; normal ones count fully."""
         spread = float((self.units**2).mean())
         excess = float((self.units**4).mean()) / spread**2 - 3 if spread > 0 else 0.0
         return len(self.changes) * 2 / (2 + max(excess, 0.0))
@@ -214,7 +214,7 @@ class Influence:
 def studentized(
     influences: Mapping[str, Influence], drawn: Mapping[str, Floats], draws: Iterable[Ints]
 ) -> dict[str, Floats]:
-    """The studentized changes of values in resamples, by key; `drawn` has the values, `draws` the resamples."""
+    """Return the studentized changes of values in resamples, by key; `drawn` has the values, `draws` the resamples."""
     keys = [key for key in influences if key in drawn]
     if not keys:
         return {}
@@ -223,7 +223,7 @@ def studentized(
 
 
 def _sums(counts: Ints, influences: list[Influence]) -> Floats:
-    """For each influence and resample the means of u^2, u w, w^2 and w over the clusters that are taken, u in units."""
+    """Return, by influence and resample, the means of u^2, u w, w^2 and w over the clusters taken, u in units."""
     bounds = _bounds(counts.shape[1])
     terms = [(each.units**2, each.units * each.weights, each.weights**2, each.weights) for each in influences]
     by_group = np.array(terms).reshape(4 * len(influences), -1).T / np.diff(bounds)[:, None] / (len(bounds) - 1)
@@ -275,7 +275,7 @@ def _order(clusters: int) -> Ints:
 
 
 def _bounds(clusters: int) -> Ints:
-    """Where the groups begin, and where the last one ends."""
+    """Return where the groups begin, and where the last one ends."""
     groups = min(clusters, GROUPS)
     return np.arange(groups + 1) * clusters // groups
 
@@ -286,10 +286,10 @@ _normal = NormalDist()
 def interval_of_changes(
     influence: Influence, changes: Floats | None, level: float, clusters: int
 ) -> tuple[tuple[float, float], Literal["studentized", "jackknife"]]:
-    """The value -+ the change that a share `level` of the studentized changes stay within, and how it was made.
+    """Return the interval that a fraction `level` of the studentized changes stay within, and its method.
 
-    By the jackknife where there are no changes (kinds), or too many of them are infinite: with two systems that differ
-    in one dialogue only, a third of all resamples lack it and do not vary.
+    It is the jackknife's where there are no changes (counts of distinct things), or where too many are infinite: with
+    two systems that differ in one dialogue only, a third of all resamples lack it and do not vary.
     """
     half = math.inf if changes is None or math.isnan(influence.error) else largest_of(changes, level)
     if math.isfinite(half):
@@ -299,7 +299,7 @@ def interval_of_changes(
 
 
 def largest_of(changes: Floats, level: float) -> float:
-    """The size that a share `level` of some changes stay within; NaN if there are none."""
+    """Return the size that a fraction `level` of some changes stay within; NaN if there are none."""
     sizes = np.sort(np.abs(changes[~np.isnan(changes)]))
     # Of n changes and the true one, each is as likely to be the largest: the rank is among n + 1.
     rank = math.ceil(level * (len(sizes) + 1)) if len(sizes) else 0
@@ -307,7 +307,7 @@ def largest_of(changes: Floats, level: float) -> float:
 
 
 def interval(drawn: Floats, level: float, clusters: int, influence: Influence | None = None) -> tuple[float, float]:
-    """The interval of a value from its resampled values: percentile or, with the influence of clusters, BCa."""
+    """Return the interval of a value from its resampled values: percentile or, with the influence of clusters, BCa."""
     known = drawn[~np.isnan(drawn)]
     if not len(known):
         return math.nan, math.nan

@@ -1,7 +1,7 @@
-"""Confidence sequences: intervals for a difference that stay valid however often one looks, and whenever one stops.
+"""Confidence sequences: intervals for a difference that hold at all interim looks and for any stopping rule.
 
-An ordinary 95% interval covers in 95% of cases at one number of dialogues that was chosen before. Who looks after every
-dialogue and stops when 0 is outside will in the end be wrong almost surely. A confidence sequence covers at all numbers
+An ordinary 95% interval covers in 95% of cases at one number of dialogues that was chosen before. Looking after every
+dialogue and stopping when 0 is outside is in the end wrong almost surely. A confidence sequence covers at all numbers
 of dialogues at once, with 95%. The price is width: `docs/simulations.md` says how much wider than Student's interval it
 is.
 
@@ -56,7 +56,7 @@ BEST = 500
 GRID = 2001
 """Possible means that are bet on, from end to end."""
 _CAUTION = 0.5
-"""The share of what there is that a gambler risks at most."""
+"""The largest fraction of the capital that is bet."""
 _CHUNK = 512
 """Dialogues whose bets are made together."""
 
@@ -81,7 +81,7 @@ def unpaired_sequence(
             low, high = bounds[0] + width * low, bounds[0] + width * high
         else:
             low, high = asymptotic([(side, 1.0)], alpha / 2)
-        low, high = _never_growing(low, high)
+        low, high = _intersect(low, high)
         keep = [*range(looks - 1), len(low) - 1] if looks else []
         ends.append((low[keep], high[keep]))
     low, high = ends[1][0] - ends[0][1], ends[1][1] - ends[0][0]
@@ -99,13 +99,13 @@ def sequence(
     width = bounds[1] - bounds[0]
     if not math.isfinite(width) or not (left.is_even and right.is_even):
         low, high = asymptotic([(left, -1.0), (right, 1.0)], alpha)
-        return *_never_growing(low, high), "asymptotic"
+        return *_intersect(low, high), "asymptotic"
     values = right.sums / right.counts - left.sums / left.counts
     low, high = betting((values + width) / (2 * width), alpha)
-    return *_never_growing(2 * width * low - width, 2 * width * high - width), "betting"
+    return *_intersect(2 * width * low - width, 2 * width * high - width), "betting"
 
 
-def _never_growing(low: Floats, high: Floats) -> tuple[Floats, Floats]:
+def _intersect(low: Floats, high: Floats) -> tuple[Floats, Floats]:
     inner = np.maximum.accumulate(low), np.minimum.accumulate(high)
     empty = inner[0] > inner[1]
     return np.where(empty, low, inner[0]), np.where(empty, high, inner[1])
@@ -157,12 +157,12 @@ def has_enough(values: Floats) -> Mask:
 
 
 def _rho_squared(alpha: float) -> float:
-    """The mixture that makes the interval narrowest at `BEST` dialogues."""
+    """Return the mixture that makes the interval narrowest at `BEST` dialogues."""
     return (-2 * math.log(alpha) + math.log(-2 * math.log(alpha) + 1)) / BEST
 
 
 def betting(values: Floats, alpha: float) -> tuple[Floats, Floats]:
-    """The ends after each value between 0 and 1."""
+    """Return the ends after each value between 0 and 1."""
     possible = np.linspace(0, 1, GRID)
     bets = _bets(values, alpha)
     capital = np.zeros((2, GRID))
@@ -185,7 +185,7 @@ def betting(values: Floats, alpha: float) -> tuple[Floats, Floats]:
 
 
 def _bets(values: Floats, alpha: float) -> Floats:
-    """How much is risked on each value, from those before it."""
+    """Return the bet on each value, from those before it."""
     times = np.arange(1, len(values) + 1)
     means = (0.5 + np.cumsum(values)) / (times + 1)
     variances = (0.25 + np.cumsum((values - means) ** 2)) / (times + 1)
@@ -194,7 +194,7 @@ def _bets(values: Floats, alpha: float) -> Floats:
 
 
 def _ends(inside: Mask, possible: Floats, upward: Floats, downward: Floats) -> tuple[Floats, Floats]:
-    """The smallest and the largest possible mean that is left; one step more, since the grid is no finer."""
+    """Return the smallest and largest mean that is not excluded, one step of the grid further out."""
     step = possible[1]
     none = ~inside.any(axis=1)
     first, last = inside.argmax(axis=1), GRID - 1 - inside[:, ::-1].argmax(axis=1)

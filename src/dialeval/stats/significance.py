@@ -1,23 +1,23 @@
-"""Is a difference between two systems one, or chance? Tests on pairs, and how much data a difference needs.
+"""Significance tests of the difference of two systems, Holm's correction, and power.
 
 All work on clusters: dialogues, or single rows where rows stand alone. With d the difference of two values:
 
-- randomization: if the systems were the same, it would not matter whose dialogue is whose. In each trial the two
-  exchange some dialogues, each with probability one half; p = (trials with |d'| >= |d|, plus 1) / (trials + 1). Where
-  there are no more ways to exchange dialogues than trials, every way is tried once and p is exact.
-- paired bootstrap: both systems are found anew for the same resamples; p = (resamples whose studentized change
-  (`influence`) is at least |d|, plus 1) / (resamples + 1), two-sided. Without studentizing, resamples of ten dialogues
-  vary so little that the test would find a difference in 9 to 15% of cases without one, at 5%. p is at least 2 / 2^K,
+- approximate randomization (permutation) test: dialogues are swapped between the systems, each with probability one
+  half; p = (trials with |d'| >= |d|, plus 1) / (trials + 1). Where there are no more ways to swap dialogues than
+  trials, every way is tried once and p is exact.
+- paired bootstrap: both systems are computed again for the same resamples; p = (resamples whose studentized change
+  (`resampling`) is at least |d|, plus 1) / (resamples + 1), two-sided. Without studentizing, resamples of ten dialogues
+  vary so little that the test would reject in 9 to 15% of cases without a difference, at 5%. p is at least 2 / 2^K,
   which is the least that an exact test over K dialogues can give.
 - Holm: with m tests, the smallest p is multiplied by m, the next by m - 1, and so on, never below one before it.
-- power: a difference D is found if (d / error) is beyond the critical value t. d / error is (Z + D / sigma) / U, with Z
-  normal, U^2 a chi-square over its K - 1 degrees of freedom, and sigma the true standard error, of which the data gives
-  an estimate sigma V, V like U. So D = c error is found with
+- power: a difference D is detected if (d / error) is beyond the critical value t. d / error is (Z + D / sigma) / U,
+  with Z normal, U^2 a chi-square over its K - 1 degrees of freedom, and sigma the true standard error, of which the
+  data gives an estimate sigma V, V like U. So D = c error is detected with
 
       power(c) = P(|Z + c V| > t U)
 
-  and the least difference is the one with c for which that is 80%. With many dialogues c is 1.96 + 0.84; with eight,
-  3.7. As many dialogues are needed for another difference as bring its power to 80%.
+  and the minimum detectable difference has the c for which that is 80%. With many dialogues c is 1.96 + 0.84; with
+  eight, 3.7. As many dialogues are needed for another difference as bring its power to 80%.
 
 Papers: Noreen 1989, "Computer-Intensive Methods for Testing Hypotheses"; Riezler and Maxwell 2005, "On Some Pitfalls
 in Automatic Evaluation and Significance Testing for MT", ACL workshop; Holm 1979, "A Simple Sequentially Rejective
@@ -40,20 +40,20 @@ from dialeval.core.arrays import Floats
 from dialeval.stats.intervals import two_sided_p, two_sided_t
 
 POWER = 0.8
-"""The power that the least difference and the number of dialogues are given for."""
+"""The power of minimum detectable differences and of numbers of dialogues."""
 
 MOST_CLUSTERS = 10**9
-"""More are never needed, as far as anybody can tell."""
+"""No larger number is searched."""
 
 _TAIL, _STEPS, _HALVINGS = 6.0, 40, 30
-"""Relative errors that matter lie within so many of their standard deviations; into so many steps these are cut."""
+"""The grid of relative errors: its half width in standard deviations, and its steps; then the halvings of a search."""
 
 ROUNDING = 1e-11
 """Differences that are equal but for rounding count as equal, relative to the values that they are made of."""
 
 
 def tail_p(difference: float, by_chance: Floats, scale: float) -> float:
-    """The p of a difference from those that chance alone brings; `scale`: the size of the values it is made of."""
+    """Return the p-value of a difference from permuted or resampled ones; `scale`: the size of the compared values."""
     sizes = np.abs(by_chance[~np.isnan(by_chance)])
     if math.isnan(difference) or not len(sizes):
         return math.nan
@@ -62,19 +62,19 @@ def tail_p(difference: float, by_chance: Floats, scale: float) -> float:
 
 
 def student_p(difference: float, error: float, clusters: int, scale: float) -> float:
-    """The p of a difference with a standard error that so many clusters gave."""
+    """Return Student's p-value of a difference with the standard error over so many clusters."""
     if abs(difference) <= ROUNDING * scale:
         return 1.0
     return two_sided_p(difference / error, clusters - 1) if error else 0.0
 
 
 def least_p(clusters: int) -> float:
-    """The least p that so many clusters allow without an assumption about how they vary: all of them on one side."""
+    """Return the least p-value of an exact test over so many clusters: all of them on one side."""
     return 2.0 ** (1 - clusters)
 
 
 def holm(ps: Sequence[float]) -> list[float]:
-    """The adjusted p of each test of a family; NaN where there was no test, which then does not count."""
+    """Return Holm's adjusted p-value of each test of a family; NaN (no test) stays NaN and does not count."""
     order = [at for at in np.argsort(ps, kind="stable").tolist() if not math.isnan(ps[at])]
     adjusted, largest = [math.nan] * len(ps), 0.0
     for rank, at in enumerate(order):
@@ -84,9 +84,9 @@ def holm(ps: Sequence[float]) -> list[float]:
 
 
 def least_difference(error: float, clusters: int, critical: float, power: float = POWER) -> float:
-    """The difference that is found with a given power, from the standard error that so many clusters gave.
+    """Return the minimum detectable difference with a given power, from the standard error over so many clusters.
 
-    `critical`: a difference over its error is found beyond it.
+    `critical`: the critical value of a difference over its error.
     """
     if not (error >= 0 and math.isfinite(critical)):
         return math.nan
@@ -106,7 +106,7 @@ def _least_ratio(clusters: int, critical: float, power: float) -> float:
 
 
 def needed_clusters(clusters: int, error: float, alpha: float, difference: float, power: float = POWER) -> int | None:
-    """How many clusters find a difference with a given power, if so many gave this error; None if that is unknown."""
+    """Return the clusters needed to detect a difference with a given power, from a pilot's error; None if unknown."""
     if not (error >= 0 and difference > 0):
         return None
 
@@ -126,7 +126,7 @@ def needed_clusters(clusters: int, error: float, alpha: float, difference: float
 
 
 def power_of(ratio: float, freedom: int, critical: float, pilot: int) -> float:
-    """How often a difference is found that is `ratio` times the standard error known from `pilot` degrees of freedom.
+    """Return the power for a difference of `ratio` standard errors, estimated with `pilot` degrees of freedom.
 
     The test has `freedom` degrees of freedom of its own.
     """
@@ -140,7 +140,7 @@ def power_of(ratio: float, freedom: int, critical: float, pilot: int) -> float:
 
 @lru_cache(maxsize=256)
 def _relative_errors(freedom: int) -> tuple[Floats, Floats]:
-    """Estimated over true standard error: values from the least to the largest that matter, and the share of each."""
+    """Return a grid of estimated over true standard errors, and the probability of each."""
     width = _TAIL / math.sqrt(2 * freedom)
     low, high = max(0.0, 1 - width), 1 + width
     values = low + (np.arange(_STEPS) + 0.5) * (high - low) / _STEPS

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from dialeval.suites.breakdown.metrics import annotators, best_constant, constant, floors, mean_distribution, oracle
+from dialeval.metrics.breakdown import annotators, best_constant, constant, floors, mean_distribution, oracle
 
 COUNTS = np.array([[4.0, 0.0, 0.0], [1.0, 3.0, 0.0], [0.0, 3.0, 1.0], [0.0, 0.0, 0.0]])
 

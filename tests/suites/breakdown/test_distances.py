@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dialeval.suites.breakdown.metrics import BreakdownDistance
+from dialeval.metrics.breakdown import BreakdownDistance
 from laws.breakdown import NAN, WORLD, Row
 from laws.worlds import Place
 from suites.breakdown.naive import GROUPS, distance

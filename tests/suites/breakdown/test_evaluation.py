@@ -13,11 +13,6 @@ from dialeval.suites.breakdown.evaluation import BreakdownRun, evaluate_breakdow
 HERE = sample.folder() / "breakdown"
 
 
-@pytest.fixture(scope="module")
-def run() -> BreakdownRun:
-    return evaluate_breakdown(HERE / "data", [HERE / "keywords", HERE / "cautious"], [0.0, 0.5])
-
-
 def test_roles(run: BreakdownRun) -> None:
     assert run.detectors == ["keywords", "cautious"]
     assert [name for name in run if run[name].role == "system"] == run.detectors

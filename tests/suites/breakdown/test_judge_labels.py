@@ -8,9 +8,9 @@ import pytest
 from dialeval.breakdown import evaluate_breakdown
 from dialeval.core.arrays import Floats, Ints
 from dialeval.io.judge_settings import BreakdownScale
-from dialeval.judges.judge import shrunk
-from dialeval.suites.breakdown.judge import figures, fitted, labeled, left_out
-from dialeval.suites.breakdown.metrics import LABELS
+from dialeval.judges.fitting import breakdown_scores, fit_breakdown_scale, score_left_out_systems
+from dialeval.judges.judge import labeled, shrunk
+from dialeval.metrics.breakdown import LABELS
 
 
 def test_shares_go_towards_the_mean() -> None:
@@ -50,7 +50,7 @@ def turns(systems: int = 3, many: int = 60) -> tuple[Floats, Floats, Ints]:
 def test_figures_are_those_of_the_challenge() -> None:
     said, counts, _ = turns(1, 7)
     labels = labeled(BreakdownScale(), said)
-    found = figures(labels, counts)
+    found = breakdown_scores(labels, counts)
     log = [
         {
             "turn-index": at,
@@ -75,10 +75,10 @@ def test_figures_are_those_of_the_challenge() -> None:
 
 def test_a_head_that_says_too_much_counts_less_and_helps_every_system() -> None:
     said, counts, systems = turns()
-    scale = fitted(said, counts, systems)
+    scale = fit_breakdown_scale(said, counts, systems)
     assert 0.1 <= scale.weight <= 0.5
     assert sum(scale.mean) == pytest.approx(1)
-    table = left_out(said, counts, systems, ["a", "b", "c"])
+    table = score_left_out_systems(said, counts, systems, ["a", "b", "c"])
     assert list(table) == ["a", "b", "c"]
     for found in table.values():
         ours, mean, always = found["judge"], found["floor/mean-of-development-set"], found["floor/always-X"]
@@ -89,4 +89,4 @@ def test_a_head_that_says_too_much_counts_less_and_helps_every_system() -> None:
 
 
 def test_one_system_cannot_be_left_out() -> None:
-    assert left_out(*turns(1), ["a"]) == {}
+    assert score_left_out_systems(*turns(1), ["a"]) == {}

@@ -9,8 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from dialeval.core.errors import SettingError
+from dialeval.metrics.breakdown import BreakdownDetection, DetectionCounts, LabelAccuracy
 from dialeval.metrics.registry import registry
-from dialeval.suites.breakdown.metrics import BreakdownDetection, DetectionCounts, LabelAccuracy
 from laws.breakdown import WORLD, Row
 from laws.worlds import Place
 from suites.breakdown.naive import references

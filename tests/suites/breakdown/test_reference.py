@@ -5,8 +5,9 @@ from __future__ import annotations
 import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
+from metrics.breakdown.naive import references
 
-from dialeval.suites.breakdown.metrics import hard_reference, lenient_reference, shares
+from dialeval.metrics.breakdown import hard_reference, lenient_reference, shares
 from suites.breakdown.naive import references
 
 counts = st.tuples(*[st.integers(0, 30)] * 3).filter(any)

@@ -5,18 +5,8 @@ from __future__ import annotations
 import csv
 import io
 
-import pytest
-
-from dialeval.breakdown import evaluate_breakdown
-from dialeval.sample import folder
 from dialeval.suites.breakdown.evaluation import BreakdownRun
 from dialeval.suites.breakdown.report import original, tables_text, turns_csv
-
-
-@pytest.fixture(scope="module")
-def run() -> BreakdownRun:
-    here = folder() / "breakdown"
-    return evaluate_breakdown(here / "data", [here / "keywords", here / "cautious"], [0.0, 0.5])
 
 
 def test_the_original_prints_the_first_detector_and_threshold_unless_given(run: BreakdownRun) -> None:

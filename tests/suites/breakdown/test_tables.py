@@ -8,7 +8,7 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dialeval.suites.breakdown.metrics import OTHER, BreakdownDetection, Codes, shares, tables_of
+from dialeval.metrics.breakdown import OTHER, BreakdownDetection, Codes, shares, tables_of
 from laws.breakdown import WORLD, Row
 from laws.worlds import Place
 from suites.breakdown.naive import references

@@ -8,11 +8,9 @@ from typing import Any
 import pytest
 
 from dialeval.core.fold import Estimate, Metric
+from dialeval.metrics.counting import Missing
 from dialeval.suites.multiwoz.bleu import TaskBleu
-from dialeval.suites.multiwoz.combined import Combined, combined_score
-from dialeval.suites.multiwoz.inform import Inform
-from dialeval.suites.multiwoz.success import Success
-from dialeval.suites.multiwoz.turns import Missing
+from dialeval.suites.multiwoz.inform import Combined, Inform, Success, combined_score
 from laws.task import WORLD, Row
 from laws.worlds import Place
 

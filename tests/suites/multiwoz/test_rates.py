@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import math
 
-from dialeval.suites.multiwoz.inform import Inform, Rate
-from dialeval.suites.multiwoz.success import Success
+from dialeval.suites.multiwoz.inform import Inform, Rate, Success
 from laws.task import WORLD, Row
 from laws.worlds import Place
 

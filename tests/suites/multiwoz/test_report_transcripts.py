@@ -11,9 +11,9 @@ import dialeval
 from dialeval import sample
 from dialeval.multiwoz import Evaluator
 from dialeval.reports.html import render, together
+from dialeval.suites.multiwoz.evaluation import with_transcripts
 from dialeval.suites.multiwoz.explain import by_cause
 from dialeval.suites.multiwoz.report import transcripts
-from dialeval.suites.multiwoz.transcripts import with_transcripts
 from reports.test_html import HOSTILE, Page
 
 if TYPE_CHECKING:

@@ -10,8 +10,7 @@ import pytest
 from dialeval import sample
 from dialeval.core.result import Run
 from dialeval.suites.multiwoz.data import load_task
-from dialeval.suites.multiwoz.evaluation import evaluate_task
-from dialeval.suites.multiwoz.transcripts import MOST, with_transcripts
+from dialeval.suites.multiwoz.evaluation import MOST, evaluate_task, with_transcripts
 
 TASK = load_task("town")
 PREDICTIONS = sample.folder() / "town" / "predictions"

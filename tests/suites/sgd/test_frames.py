@@ -9,8 +9,7 @@ import pytest
 from dialeval import sample
 from dialeval.core.batch import Need
 from dialeval.core.errors import DataError
-from dialeval.suites.sgd.data import read_schema
-from dialeval.suites.sgd.frames import Predictions, read_predictions, read_references
+from dialeval.suites.sgd.data import Predictions, read_predictions, read_references, read_schema
 
 FRAMES = sample.folder() / "frames"
 SCHEMA = read_schema(FRAMES / "references" / "schema.json")

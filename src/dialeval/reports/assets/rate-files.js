@@ -58,7 +58,7 @@ const filesPart = (data, rater, sequence, store, { changed, leave }) => {
     file.value = "";
     faults.replaceChildren(...read.faults.map((fault) => make("li", {}, visible(fault))));
     if (read.faults.length) {
-      said.textContent = "Nothing was taken up, since the file has faults:";
+      said.textContent = "Nothing was imported, since the file has problems:";
       return;
     }
     store.save(...read.lines);

@@ -26,7 +26,7 @@ const shuffled = (items, draw) => {
   return order;
 };
 
-// What comes when: every thing once, and a share of them twice. What comes again is of the first third and comes in the
+// What comes when: every thing once, and a fraction of them twice. What comes again is of the first third and comes in the
 // second half, so that nobody remembers it from a moment ago.
 const sequenceOf = (data, rater) => {
   const key = `${rater}\n${data.digest}`;

@@ -378,10 +378,12 @@ def _decode_dialogue(document: Document, findings: Findings) -> Dialogue:
 
 def _decode(decoder: msgspec.json.Decoder[Decoded], content: Any) -> Decoded | None:
     """Decode bytes that are exactly as expected; None for anything else, which a careful reader then explains."""
-    with suppress(ValueError, RecursionError):
+    try:
         # The decoder does not check the bytes of texts that it skips.
         if isinstance(content, bytes) and (content.isascii() or content.decode()):
             return decoder.decode(content)
+    except (ValueError, RecursionError):
+        pass
     return None
 
 

@@ -18,7 +18,7 @@ from typing import Any, cast
 import numpy as np
 
 from dialeval.core.arguments import checked
-from dialeval.core.arrays import Floats, Ints
+from dialeval.core.arrays import Floats, Ints, without_garbage_collection
 from dialeval.core.batch import Need
 from dialeval.core.columns import NumberColumn
 from dialeval.core.errors import SettingError
@@ -31,10 +31,11 @@ from dialeval.engine.folding import Options, Progress, run_sources
 from dialeval.engine.plan import Plan
 from dialeval.io.rows import Rows
 from dialeval.io.sources import memory_sources
+from dialeval.metrics import breakdown as detection
+from dialeval.metrics.breakdown import LABELS, BreakdownDistance, Codes, Tables, shares
 from dialeval.stats.correlation import Distance, krippendorff_alpha
 from dialeval.suites.breakdown import metrics as detection
 from dialeval.suites.breakdown.documents import Findings
-from dialeval.suites.breakdown.metrics import LABELS, BreakdownDistance, Codes, Tables, shares
 from dialeval.suites.breakdown.reading import BreakdownData, Match, read, read_logs
 
 CURVES = "curves"
@@ -76,6 +77,7 @@ class BreakdownRun(Run):
             yield from _turns(rows, at, self[rows.system])
 
 
+@without_garbage_collection()
 @checked
 def evaluate_breakdown(
     data: Any,

@@ -31,7 +31,7 @@ from typing import Any, Literal, NamedTuple, get_args
 import numpy as np
 from msgspec import UNSET
 
-from dialeval.core.arrays import Floats, Ints, offsets_of, without_garbage_collection
+from dialeval.core.arrays import Floats, Ints, offsets_of
 from dialeval.core.batch import Need
 from dialeval.core.columns import NumberColumn, TextColumn
 from dialeval.core.errors import DataError, Problem, SettingError
@@ -140,10 +140,9 @@ def read_logs(source: Any, findings: Findings) -> Annotated:
                 dialogues.append(dialogue)
                 places.append(document.place)
                 sizes.append(len(judged))
+                judgments += ["".join(map(_letter, turn.annotations)) for turn in judged]  # type: ignore[arg-type]
+                indices += [turn.index for turn in judged]
                 for turn in judged:
-                    judgments.append("".join(map(_letter, turn.annotations)))  # type: ignore[arg-type]
-                    indices.append(turn.index)
-                for turn in dialogue.turns:
                     turn.annotations = None
     except DataError as error:
         findings.refuse(*error.faults)
@@ -169,18 +168,19 @@ def _judged_turns(document: Document, turns: list[Turn], findings: Findings) -> 
     """Return the annotated turns of a system; None if one of them cannot be used."""
     judged, unnumbered, others = [], [], []
     for at, turn in enumerate(turns):
-        if turn.speaker == USER or (turn.annotations is not UNSET and not turn.annotations):
+        speaker, annotations, index = turn.speaker, turn.annotations, turn.index
+        if speaker == USER or (annotations is not UNSET and not annotations):
             continue
-        if turn.annotations is UNSET or turn.speaker is UNSET:
-            lacking = "annotations" if turn.annotations is UNSET else "speaker"
+        if annotations is UNSET or speaker is UNSET:
+            lacking = "annotations" if annotations is UNSET else "speaker"
             what = f"is no dialogue of the challenge: Object missing required field `{lacking}` - at `$.turns[{at}]`"
             findings.add(ProblemType.UNREADABLE_LOG, document.place, what)
             return None
         judged.append(turn)
-        if type(turn.index) is not int or not -1 <= turn.index < _LARGEST_INDEX:
+        if type(index) is not int or not -1 <= index < _LARGEST_INDEX:
             unnumbered.append(at)
             turn.index = NO_TURN
-        if turn.speaker != SYSTEM:
+        if speaker != SYSTEM:
             others.append(at)
     for kind, places, what in (
         (ProblemType.BAD_INDEX, unnumbered, "the turn-index is no whole number from 0 on"),
@@ -211,7 +211,7 @@ def _rows_by_dialogue(annotated: Annotated, chosen: Any) -> list[tuple[int, Ints
 
 
 def read_chats(source: Any) -> list[dict[str, Any]]:
-    """Read dialogues as chats, as `rows.chats` reads them, without their annotations.
+    """Read dialogues as chats without their annotations.
 
     Every turn that is not the user's is the assistant's. A turn is at the place that its index names; where that is not
     so, as with every other problem, all problems are raised at once.
@@ -442,7 +442,6 @@ class BreakdownData:
     warnings: list[str] = field(default_factory=list)
 
 
-@without_garbage_collection()
 def read(data: Any, labels: Any, match: Match = "turn-index", lenient: bool = False) -> BreakdownData:
     """Read annotated dialogues and the labels of one or several detectors.
 

@@ -4,7 +4,7 @@ section of a report.
 The section shows breakdown over the turns of dialogues: what annotators said, and what each detector expected. An area
 shows the share of annotators that saw a breakdown (X) and, above it, a possible one (T). Each detector is a line at its
 probability of either, with its label at the points. Next to it is what was said, each turn with the labels of
-annotators and detectors. It is made from the plain data that a run holds under `curves` (`engine.breakdown`).
+annotators and detectors. It is made from the plain data that a run holds under `curves` (`with_curves`).
 """
 
 from __future__ import annotations
@@ -14,11 +14,11 @@ from html import escape
 from typing import TYPE_CHECKING, Any
 
 from dialeval.core.result import Run
+from dialeval.metrics.breakdown import LABELS, BreakdownDistance, Tables
 from dialeval.reports import markup
 from dialeval.reports.documents import csv_text
 from dialeval.reports.figures import MISSING, plain, shorten
 from dialeval.reports.markup import Section
-from dialeval.suites.breakdown.metrics import LABELS, BreakdownDistance, Tables
 
 if TYPE_CHECKING:
     from dialeval.suites.breakdown.evaluation import BreakdownRun

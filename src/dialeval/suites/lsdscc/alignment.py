@@ -230,7 +230,7 @@ class BleuAligner(NgramAligner):
 
 
 class SacreAligner(NgramAligner):
-    """Sentence BLEU of sacreBLEU, from 0 to 1, with orders up to n (see `overlap.smoothing`)."""
+    """Sentence BLEU of sacreBLEU, from 0 to 1, with orders up to n (see `metrics.bleu_counts`)."""
 
     lands = False
 
@@ -307,7 +307,7 @@ class _NistGroup:
 
 @dataclass(frozen=True)
 class NLTKBleuAligner(PairAligner):
-    """Sentence BLEU of nltk with equal weights for the orders up to n (see `overlap.smoothing`).
+    """Sentence BLEU of nltk with equal weights for the orders up to n (see `metrics.bleu_counts`).
 
     `smooth_function` is the number of a method, a method of nltk's `SmoothingFunction`, which is recognized and
     computed here, or any other function of that kind, for which nltk is called; None is no smoothing.

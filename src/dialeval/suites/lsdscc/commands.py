@@ -12,7 +12,7 @@ from dialeval.cli.output import check_places, check_transposed, exit_status, pri
 from dialeval.cli.progress import metered
 
 ALIGNERS = ("bleu", "nltk-bleu", "nltk-nist", "sacre", "embedding")
-"""As in `metrics.coverage.alignment`, which is not imported to print help."""
+"""As in `suites.lsdscc.alignment`, which is not imported to print help."""
 METRICS = "mds,pds,max-bleu"
 EOS = "</s>"
 

@@ -30,9 +30,9 @@ from dialeval.core.columns import TextColumn, TokenColumn
 from dialeval.core.errors import NeedError
 from dialeval.core.fold import Partial
 from dialeval.metrics.bleu_counts import NIST, NO_REFERENCE, BleuCounts, corpus_bleu, log_precisions, sacre_bleu
-from dialeval.metrics.counting import CountMetric, Flags, SummedCounts
+from dialeval.metrics.counting import CountMetric, Flags, Missing, SummedCounts
 from dialeval.suites.multiwoz.data import MAIN_REFERENCES, ReferenceSets
-from dialeval.suites.multiwoz.turns import Missing, normalized_responses
+from dialeval.suites.multiwoz.turns import normalized_responses
 from dialeval.text.separation import split_13a
 from dialeval.text.vocabulary import Vocabulary
 

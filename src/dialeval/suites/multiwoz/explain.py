@@ -60,8 +60,7 @@ class Explanation:
     @property
     def goal(self) -> Mapping[str, Any]:
         """What the user wants, by domain."""
-        goal: Mapping[str, Any] = self.criteria.goals.goals[self.dialogue]
-        return goal
+        return self.criteria.goals.goals[self.dialogue]
 
     @cached_property
     def done(self) -> Sequence[Step]:

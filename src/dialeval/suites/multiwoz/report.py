@@ -1,6 +1,6 @@
 """The section with task dialogues: what lost them, counted, and each dialogue with its systems side by side.
 
-It is made from the plain data that a run holds under `transcripts` and `failures` (`engine.transcripts`). A count is a
+It is made from the plain data that a run holds under `transcripts` and `failures` (`with_transcripts`). A count is a
 button that leaves only the dialogues which that system lost by that cause: as many as it says, those without a
 transcript by their names. Every text is escaped.
 """

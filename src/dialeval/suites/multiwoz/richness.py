@@ -145,8 +145,7 @@ class Richness(Metric[RichnessState]):
         # does, so that its influence is that on the mean over all windows of 50 words, wherever they begin.
         whole = Resamples(sample.rows, np.ones((1, len(sample.rows.offsets) - 1), np.int64))
         moving, of_all = (window_ratios(each, WORDS, PLACES, SEGMENT) for each in (sample, whole))
-        changed: Floats = self.resampled(whole) + (moving - of_all)
-        return changed
+        return self.resampled(whole) + (moving - of_all)
 
     def _entropies(self, sample: Resamples) -> Floats:
         """The same sums as of a state, by counts: sum of c / N log2(c / N) = (sum of c log2 c) / N - log2 N."""

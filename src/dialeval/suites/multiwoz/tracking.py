@@ -31,11 +31,10 @@ from dialeval.core.arrays import Floats, Ints
 from dialeval.core.batch import Batch, Need
 from dialeval.core.errors import SettingError
 from dialeval.core.fold import Bounds
-from dialeval.metrics.counting import CountMetric, Flags
+from dialeval.metrics.counting import CountMetric, Flags, Missing
 from dialeval.suites.multiwoz.data import TrueStates
 from dialeval.suites.multiwoz.ontology import Ontology
 from dialeval.suites.multiwoz.states import State
-from dialeval.suites.multiwoz.turns import Missing
 from dialeval.text.similarity import Ratio, partial_ratio
 
 Of = Literal["joint", "f1", "precision", "recall"]

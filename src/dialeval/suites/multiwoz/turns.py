@@ -23,6 +23,7 @@ from typing import Any, Literal, NamedTuple
 from dialeval.core.batch import Batch, Need
 from dialeval.core.errors import NeedError
 from dialeval.core.fold import Fact
+from dialeval.metrics.counting import Missing
 from dialeval.suites.multiwoz.data import Goals, TrueStates
 from dialeval.suites.multiwoz.ontology import Ontology
 from dialeval.suites.multiwoz.states import Normalizer, State
@@ -30,8 +31,6 @@ from dialeval.suites.multiwoz.venues import NONE, Venues
 from dialeval.text.similarity import Ratio
 
 Fallback = Literal["file", "turn"]
-Missing = Literal["ignored", "failed"]
-"""What becomes of turns that the system does not give."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,6 +10,10 @@
 `schema.json` nor the `dialogues_and_metrics.json` that the original leaves behind. Every fault of every file is
 reported at once. Refused is what the original takes without a word and what cannot be meant: a dialogue, or a service
 in a turn, that is there twice.
+
+A row is a frame of the references, in their order, so that the rows of all systems line up. Dialogues, and turns at the
+end of one, may be missing in predictions: their rows are None. Everything else of the references has to be there, with
+the same speakers and the same words of the user.
 """
 
 from __future__ import annotations
@@ -22,13 +26,16 @@ from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from dialeval.core.columns import ObjectColumn
-from dialeval.core.errors import DataError, Problem, whole_characters
+import numpy as np
+
+from dialeval.core.batch import Need
+from dialeval.core.columns import ObjectColumn, RaggedColumn, TextColumn
+from dialeval.core.errors import DataError, Fault, whole_characters
 from dialeval.io import json
 from dialeval.io.json import OBJECT, Shape, shape_faults
 from dialeval.io.opening import PathSource, format_of, stem_of
 from dialeval.io.reading import files_in, is_folder
-from dialeval.io.rows import LISTS, all_of
+from dialeval.io.rows import LISTS, Rows, all_of
 
 USER = "USER"
 
@@ -90,17 +97,17 @@ def read_dialogues(source: Any, name: str) -> dict[str, Dialogue]:
     else:
         parts = [_dialogues(source, name)]
     dialogues: dict[str, Dialogue] = {}
-    faults: list[Problem] = []
+    faults: list[Fault] = []
     for part in parts:
         for dialogue, read in part:
             if dialogue in dialogues:
                 also = f", also in {dialogues[dialogue].where}" if read.where != dialogues[dialogue].where else ""
-                faults.append(Problem(f"{read.where}: {dialogue}", None, f"is there twice{also}", "keep one of them"))
+                faults.append(Fault(f"{read.where}: {dialogue}", None, f"is there twice{also}", "keep one of them"))
             dialogues[dialogue] = read
     if faults:
         raise DataError(faults)
     if not dialogues:
-        raise DataError(Problem(place_of(source, name), None, "holds no dialogue", _FORM))
+        raise DataError(Fault(place_of(source, name), None, "holds no dialogue", _FORM))
     return dialogues
 
 
@@ -115,7 +122,7 @@ def _files(source: PathSource) -> list[Path]:
     found = files_in(source)
     files = [path for path in found if format_of(path) == "json" and stem_of(path) not in _NO_DIALOGUES]
     if not files:
-        raise DataError(Problem(os.fspath(source), None, "holds no file of dialogues (*.json)", "name another folder"))
+        raise DataError(Fault(os.fspath(source), None, "holds no file of dialogues (*.json)", "name another folder"))
     return files
 
 
@@ -131,20 +138,20 @@ def _dialogues(document: Any, where: str) -> list[tuple[str, Dialogue]]:
     return [(whole_characters(str(name)), Dialogue(where, dialogue["turns"])) for name, dialogue in named]
 
 
-def turn_faults(turn: Mapping[str, Any], where: str) -> Iterator[Problem]:
+def turn_faults(turn: Mapping[str, Any], where: str) -> Iterator[Fault]:
     """What is wrong with the frames of a user turn."""
     services = [frame["service"] for frame in turn.get("frames", ())]
     for service, times in Counter(services).items():
         if times > 1:
-            yield Problem(where, None, f"has {times} frames of the service {service!r}", "keep one of them")
+            yield Fault(where, None, f"has {times} frames of the service {service!r}", "keep one of them")
     for frame in turn.get("frames", ()):
         if "state" not in frame:
-            yield Problem(where, None, f"the frame of {frame['service']!r} has no state", STATE_FORM)
+            yield Fault(where, None, f"the frame of {frame['service']!r} has no state", STATE_FORM)
             continue
         for slot, values in frame["state"]["slot_values"].items():
             if not values:
                 what = f"the slot {slot!r} of {frame['service']!r} has no value"
-                yield Problem(where, None, what, "leave the slot out where it has none")
+                yield Fault(where, None, what, "leave the slot out where it has none")
 
 
 # The schema of schema-guided dialogues: its services, and which of their slots are categorical.
@@ -194,12 +201,198 @@ def read_schema(source: Any) -> Schema:
     return Schema(services, ObjectColumn([[name, list(slots.items())] for name, slots in services.items()]).digest)
 
 
-def _twice(document: Any, where: str) -> Iterator[Problem]:
+def _twice(document: Any, where: str) -> Iterator[Fault]:
     met = set()
     for number, service in enumerate(document):
         name, slots = service["service_name"], Counter(slot["name"] for slot in service["slots"])
         if name in met:
-            yield Problem(f"{where}: [{number}]", None, f"the service {name!r} is there twice", "keep one of them")
+            yield Fault(f"{where}: [{number}]", None, f"the service {name!r} is there twice", "keep one of them")
         met.add(name)
         for slot in (slot for slot, times in slots.items() if times > 1):
-            yield Problem(f"{where}: [{number}].slots", None, f"the slot {slot!r} is there twice", "keep one of them")
+            yield Fault(f"{where}: [{number}].slots", None, f"the slot {slot!r} is there twice", "keep one of them")
+
+
+SERVICE, DOMAIN, SEEN = "service", "domain", "seen"
+"""Fields of a row by which results can be cut into slices."""
+SHOWN_UNKNOWN = 20
+"""Unknown dialogue ids are named one by one up to this number, and then counted."""
+
+State = Mapping[str, Any]
+
+
+class Frame(NamedTuple):
+    """The truth about a service in a user turn."""
+
+    dialogue: str
+    turn: int
+    service: str
+    utterance: str
+    state: State
+    spans: list[list[str]]
+
+
+@dataclass(frozen=True, slots=True)
+class TrueFrames:
+    """The frames of all user turns of the references, in order."""
+
+    where: str
+    dialogues: Mapping[str, Dialogue]
+    frames: Sequence[Frame]
+
+
+@dataclass(frozen=True, slots=True)
+class Predictions:
+    """One system's rows, and how much of the references it covers."""
+
+    rows: Rows
+    dialogues: int
+    frames: int
+    """Frames of the references that are there."""
+    unknown_slots: Mapping[str, int]
+    """Slots that the schema does not have, each with its number of frames."""
+
+
+def read_references(source: Any, schema: Schema) -> TrueFrames:
+    """The true frames of a file, a folder or a parsed document."""
+    dialogues, where = read_dialogues(source, "references"), place_of(source, "references")
+    frames: list[Frame] = []
+    faults: list[Fault] = []
+    for name, dialogue in dialogues.items():
+        for number, turn in enumerate(dialogue.turns):
+            if turn["speaker"] != USER:
+                continue
+            here = f"{dialogue.where}: {name}[{number}]"
+            faults += turn_faults(turn, here)
+            for frame in turn.get("frames", ()):
+                service = whole_characters(frame["service"])
+                if service not in schema.services:
+                    faults.append(Fault(here, None, f"the schema has no service {service!r}", "give its own schema"))
+                if "state" in frame:
+                    said = whole_characters(turn.get("utterance", ""))
+                    frames.append(Frame(name, number, service, said, _state(frame["state"]), _spans(frame, said)))
+    if faults:
+        raise DataError(faults)
+    if not frames:
+        raise DataError(Fault(where, None, f"has no frame in a turn of {USER}", TURN_FORM))
+    return TrueFrames(where, dialogues, frames)
+
+
+def read_predictions(
+    source: Any, true: TrueFrames, schema: Schema, seen: frozenset[str] | None, system: str
+) -> Predictions:
+    """One system's frames beside the true ones; `seen`: the services that were there in training."""
+    dialogues, where = read_dialogues(source, system), place_of(source, system)
+    if faults := [*_unknown(dialogues, true, where), *_misfits(dialogues, true)]:
+        raise DataError(faults)
+    given = [_given(dialogues, frame) for frame in true.frames]
+    states = [None if frame is None else _state(frame["state"]) for frame in given]
+    unknown = Counter(
+        f"{frame.service}.{slot}"
+        for frame, state in zip(true.frames, states, strict=True)
+        for slot in (() if state is None else state["slot_values"])
+        if slot not in schema.services[frame.service]
+    )
+    services = [frame.service for frame in true.frames]
+    fields = {SERVICE: services, DOMAIN: [service.split("_")[0] for service in services]}
+    if seen is not None:
+        fields[SEEN] = ["seen" if service in seen else "unseen" for service in services]
+    columns: dict[Need, Any] = {
+        Need.FRAMES: ObjectColumn(states),
+        Need.TRUE_FRAMES: ObjectColumn(
+            [{"service": frame.service, "spans": frame.spans, **frame.state} for frame in true.frames]
+        ),
+    }
+    spans = [
+        None if frame is None or "slots" not in frame else _spans(frame, reference.utterance)
+        for frame, reference in zip(given, true.frames, strict=True)
+    ]
+    if any(each is not None for each in spans):
+        columns[Need.SPANS] = ObjectColumn(spans)
+    shown = {
+        "context": [frame.utterance for frame in true.frames],
+        "response": ["" if state is None else _shown(state) for state in states],
+        "reference": [_shown(frame.state) for frame in true.frames],
+    }
+    rows = Rows(
+        system,
+        columns,
+        TextColumn.from_strings([frame.dialogue for frame in true.frames]),
+        np.array([frame.turn for frame in true.frames], np.int64),
+        where,
+        fields={name: RaggedColumn.from_lists([[value] for value in values]) for name, values in fields.items()},
+        shown={name: TextColumn.from_strings(texts) for name, texts in shown.items()},
+    )
+    return Predictions(rows, len(dialogues), sum(state is not None for state in states), dict(unknown.most_common()))
+
+
+def _unknown(dialogues: Mapping[str, Dialogue], true: TrueFrames, where: str) -> Iterator[Fault]:
+    unknown = [name for name in dialogues if name not in true.dialogues]
+    remedy = "check that predictions and references belong together"
+    for name in unknown[:SHOWN_UNKNOWN]:
+        yield Fault(f"{dialogues[name].where}: {name}", None, "the references have no such dialogue", remedy)
+    if len(unknown) > SHOWN_UNKNOWN:
+        what = f"and {len(unknown) - SHOWN_UNKNOWN:,} more dialogues that the references do not have"
+        yield Fault(where, None, what, remedy)
+
+
+def _misfits(dialogues: Mapping[str, Dialogue], true: TrueFrames) -> Iterator[Fault]:
+    """Turns and frames that are not those of the references."""
+    for name, dialogue in dialogues.items():
+        if name not in true.dialogues:
+            continue
+        turns = true.dialogues[name].turns
+        if len(dialogue.turns) > len(turns):
+            what = f"has {len(dialogue.turns)} turns, and the references have {len(turns)}"
+            yield Fault(f"{dialogue.where}: {name}", None, what, "give the turns of the references")
+        for number, (turn, reference) in enumerate(zip(dialogue.turns, turns, strict=False)):
+            where = f"{dialogue.where}: {name}[{number}]"
+            if turn["speaker"] != reference["speaker"]:
+                what = f"the speaker is {turn['speaker']!r}, and {reference['speaker']!r} in the references"
+                yield Fault(where, None, what, "give the turns of the references in their order")
+            elif reference["speaker"] == USER:
+                yield from _user_misfits(turn, reference, where)
+
+
+def _user_misfits(turn: Mapping[str, Any], reference: Mapping[str, Any], where: str) -> Iterator[Fault]:
+    if "utterance" in turn and turn["utterance"] != reference.get("utterance", ""):
+        yield Fault(where, None, "the utterance is not that of the references", "give the turns in their order")
+    yield from turn_faults(turn, where)
+    services = {frame["service"] for frame in turn.get("frames", ())}
+    for frame in reference.get("frames", ()):
+        if frame["service"] not in services:
+            what = f"has no frame of the service {frame['service']!r}"
+            yield Fault(where, None, what, "predict every service of the turn; give an empty state if nothing is known")
+
+
+def _given(dialogues: Mapping[str, Dialogue], frame: Frame) -> Mapping[str, Any] | None:
+    """What a system has in the place of a true frame."""
+    dialogue = dialogues.get(frame.dialogue)
+    if dialogue is None or frame.turn >= len(dialogue.turns):
+        return None
+    frames: Sequence[Mapping[str, Any]] = dialogue.turns[frame.turn]["frames"]
+    return next(each for each in frames if whole_characters(each["service"]) == frame.service)
+
+
+def _state(state: Mapping[str, Any]) -> State:
+    """What figures depend on, as plain data."""
+    return {
+        "active_intent": whole_characters(state["active_intent"]),
+        "requested_slots": [whole_characters(slot) for slot in state["requested_slots"]],
+        "slot_values": {
+            whole_characters(str(slot)): [whole_characters(value) for value in values]
+            for slot, values in state["slot_values"].items()
+        },
+    }
+
+
+def _spans(frame: Mapping[str, Any], utterance: str) -> list[list[str]]:
+    """Slots with their words in a turn; a span without a place, such as one that was copied from before, is none."""
+    placed = [span for span in frame.get("slots", ()) if "start" in span and "exclusive_end" in span]
+    return [[whole_characters(span["slot"]), utterance[span["start"] : span["exclusive_end"]]] for span in placed]
+
+
+def _shown(state: State) -> str:
+    """A state as people read it in a report."""
+    values = ", ".join(f"{slot}={' | '.join(values)}" for slot, values in state["slot_values"].items())
+    asked = ", ".join(state["requested_slots"])
+    return "; ".join([state["active_intent"], *filter(None, [values, asked and f"asks for {asked}"])])

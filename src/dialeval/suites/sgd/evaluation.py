@@ -26,8 +26,16 @@ from dialeval.engine.resources import Resources
 from dialeval.io.reading import is_folder
 from dialeval.io.rows import all_of
 from dialeval.io.sources import memory_sources, system_name
-from dialeval.suites.sgd.data import read_schema
-from dialeval.suites.sgd.frames import DOMAIN, SEEN, SERVICE, Predictions, TrueFrames, read_predictions, read_references
+from dialeval.suites.sgd.data import (
+    DOMAIN,
+    SEEN,
+    SERVICE,
+    Predictions,
+    TrueFrames,
+    read_predictions,
+    read_references,
+    read_schema,
+)
 from dialeval.suites.sgd.metrics import Match
 
 MAIN = "joint-goal-accuracy,average-goal-accuracy,active-intent-accuracy,requested-slots-f1"

@@ -42,7 +42,7 @@ import numpy as np
 from dialeval.core.arrays import Floats
 from dialeval.core.batch import Batch, Need
 from dialeval.core.fold import RowMetric
-from dialeval.suites.multiwoz.turns import Missing
+from dialeval.metrics.counting import Missing
 from dialeval.suites.sgd.data import Schema
 from dialeval.text.similarity import token_sort_ratio
 
