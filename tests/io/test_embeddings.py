@@ -16,9 +16,9 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from dialeval.core import files as caching
 from dialeval.core.errors import DataError, SettingError
 from dialeval.io import packs
-from dialeval.io import packs as caching
 from dialeval.io import vectors as vectorstore
 from dialeval.io.vector_files import Findings, WordRows, read_vectors
 from dialeval.io.vectors import Embeddings, WordVectors, load_embeddings
