@@ -16,8 +16,8 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from dialeval.core import files as caching
 from dialeval.core.errors import DataError, SettingError
+from dialeval.core.files import sha256_of
 from dialeval.io import packs
 from dialeval.io import vectors as vectorstore
 from dialeval.io.vector_files import Findings, WordRows, read_vectors
@@ -73,7 +73,7 @@ def hashed(monkeypatch: pytest.MonkeyPatch) -> list[Path]:
 
     def counted(*files: Path) -> str:
         seen.extend(files)
-        return caching.sha256_of(*files)
+        return sha256_of(*files)
 
     monkeypatch.setattr(vectorstore, "sha256_of", counted)
     return seen

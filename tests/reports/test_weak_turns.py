@@ -6,13 +6,13 @@ import json
 from pathlib import Path
 
 import numpy as np
-from metrics.learned.judges import tiny_dialogue_judge
 
 import dialeval
 from dialeval.core.result import Run
 from dialeval.judges.report import weak_turns, weak_turns_section, weak_turns_table
 from dialeval.reports.explorer import explorer
 from dialeval.reports.html import render
+from judges.tiny_judges import tiny_dialogue_judge
 
 CHAT = ["hello there", "how are you ?", "<b>i</b> am fine", "the cat sat", "the cat sat", "not the dog", "a dog sat"]
 

@@ -39,7 +39,8 @@ from dialeval.core.fold import Better
 from dialeval.core.result import Result, Run, read_comparison
 from dialeval.core.run_schema import Record
 from dialeval.core.version import __version__
-from dialeval.stats.resampling import DEFAULT_LEVEL, DEFAULT_RESAMPLES, DEFAULT_SEED
+from dialeval.stats.intervals import DEFAULT_LEVEL
+from dialeval.stats.resampling import DEFAULT_RESAMPLES, DEFAULT_SEED
 
 if TYPE_CHECKING:
     import pyarrow as pa
