@@ -83,7 +83,7 @@ class LSDSCCScore(NamedTuple):
 def compute_score_on_hypothesis_set(
     hypothesis_set: Any, reference_set: Any, aligner: Aligner | None = None
 ) -> LSDSCCScore:
-    """The figures of one query; without an aligner it is `BleuAligner()`."""
+    """Return the figures of one query; without an aligner it is `BleuAligner()`."""
     found = _aligned([hypothesis_set], [reference_set], aligner)
     return LSDSCCScore(float(found.mds[0]), float(found.pds[0]), float(found.max_bleu[0]))
 
@@ -91,7 +91,7 @@ def compute_score_on_hypothesis_set(
 def compute_score_on_corpus(
     hypothesis_corpus: Sequence[Any], reference_corpus: Sequence[Any], aligner: Aligner | None = None
 ) -> LSDSCCScore:
-    """The means of the figures over all queries that can be scored; a log message counts the others."""
+    """Return the means of the figures over all queries that can be scored; a log message counts the others."""
     found = _aligned(hypothesis_corpus, reference_corpus, aligner)
     unscored = int(np.isnan(found.mds).sum())
     if unscored:
@@ -106,7 +106,7 @@ def align_corpus(
     aligner: Aligner | None = None,
     threshold: float = 0.0,
 ) -> list[QueryAlignment]:
-    """The group of every hypothesis and the groups that nobody reached, query by query.
+    """Return the group of every hypothesis and the groups that nobody reached, query by query.
 
     With a threshold above 0 the references are grouped by their similarity first, whatever groups they came in.
     """

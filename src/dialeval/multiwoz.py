@@ -78,7 +78,7 @@ class Evaluator:
         return run
 
     def evaluate(self, predictions: Any) -> dict[str, Any]:
-        """The documented output of the original for one system's predictions."""
+        """Return the documented output of the original for one system's predictions."""
         run = self.run(predictions)
         if len(run) != 1:
             raise SettingError(f"evaluate takes one system, and there are {len(run)}; use run for several")
@@ -86,15 +86,15 @@ class Evaluator:
 
     @checked
     def explain(self, predictions: Any, dialogue: str) -> dict[str, list[Explanation]]:
-        """Why a dialogue lost Inform or Success, by system; an empty list where a system does not give it."""
+        """Return why a dialogue lost Inform or Success, by system; an empty list where a system does not give it."""
         return explanations(predictions, self.task, self.choices, dialogue)
 
     def with_transcripts(self, run: Run, predictions: Any) -> Run:
-        """A run of these predictions with the transcripts that a report shows: of lost dialogues first."""
+        """Return a run of these predictions with the transcripts that a report shows: of lost dialogues first."""
         return with_transcripts(run, predictions, self.task, self.choices)
 
     def failures(self, predictions: Any) -> dict[str, list[Explanation]]:
-        """The explanations of all dialogues that lost Inform or Success, by system."""
+        """Return the explanations of all dialogues that lost Inform or Success, by system."""
         every = explanations(predictions, self.task, self.choices)
         return {system: [each for each in found if each.causes] for system, found in every.items()}
 
@@ -108,7 +108,7 @@ def evaluate(predictions: Any, data: str | os.PathLike[str] | TaskData | None = 
 def add_slot_domains(
     predictions: Mapping[str, Any], ontology: str | os.PathLike[str] = MULTIWOZ
 ) -> dict[str, list[dict[str, Any]]]:
-    """A copy of predictions with the active domains that the placeholders of each response name."""
+    """Return a copy of predictions with the active domains that the placeholders of each response name."""
     domains = load_ontology(ontology).domains
     return {
         dialogue: [{**turn, "active_domains": slot_domains(turn["response"], domains)} for turn in turns]

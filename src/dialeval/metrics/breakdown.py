@@ -87,14 +87,14 @@ _GROUPS = {"o-t-x": ((O,), (T,), (X,)), "o-tx": ((O,), (T, X)), "ot-x": ((O, T),
 
 
 def shares(counts: Floats) -> Floats:
-    """The share of each label per turn; NaN for a turn without any."""
+    """Return the share of each label per turn; NaN for a turn without any."""
     with np.errstate(invalid="ignore"):  # 0 / 0
         share: Floats = counts / counts.sum(axis=1, keepdims=True)
     return share
 
 
 def hard_reference(share: Floats, threshold: float) -> Floats:
-    """The code of the reference label per turn; NaN where there is none."""
+    """Return the code of the reference label per turn; NaN where there is none."""
     codes = np.argmax(share, axis=1).astype(np.float64)  # the first of equal ones
     codes[share.max(axis=1, initial=-np.inf) < threshold] = O
     return np.where(np.isnan(share[:, O]), np.nan, codes)
@@ -108,7 +108,7 @@ def lenient_reference(share: Floats, threshold: float) -> Floats:
 
 
 def shares_of(batch: Batch) -> Floats:
-    """The shares of a batch, computed once."""
+    """Return the shares of a batch, computed once."""
     counts = batch.numbers(Need.ANNOTATIONS)
     return batch.derived("breakdown-shares", lambda: shares(counts))
 
@@ -122,7 +122,7 @@ class Codes(NamedTuple):
 
     @classmethod
     def of(cls, labels: Floats, share: Floats, threshold: float) -> Codes:
-        """The codes of a detector's labels and of what annotators said."""
+        """Return the codes of a detector's labels and of what annotators said."""
         return cls(labels[:, 0], hard_reference(share, threshold), lenient_reference(share, threshold))
 
     @property
@@ -132,7 +132,7 @@ class Codes(NamedTuple):
 
 
 def codes_of(batch: Batch, threshold: float) -> Codes:
-    """The codes of a batch, computed once per threshold."""
+    """Return the codes of a batch, computed once per threshold."""
     share, labels = shares_of(batch), batch.numbers(Need.LABELS)
     return batch.derived(("breakdown-codes", threshold), lambda: Codes.of(labels, share, threshold))
 
@@ -262,20 +262,20 @@ class BreakdownDistance(RowMetric):
 
 
 def grouped(distribution: Floats, grouping: Grouping) -> list[Floats]:
-    """A column per label of the grouping, added up from left to right as the original does."""
+    """Return a column per label of the grouping, added up from left to right as the original does."""
     return [
         sum((distribution[:, label] for label in group[1:]), distribution[:, group[0]]) for group in _GROUPS[grouping]
     ]
 
 
 def jensen_shannon(left: list[Floats], right: list[Floats]) -> Floats:
-    """The Jensen-Shannon divergence of each row, in bits."""
+    """Return the Jensen-Shannon divergence of each row, in bits."""
     middle = [(p + q) / 2 for p, q in zip(left, right, strict=True)]
     return (divergence(left, middle) + divergence(right, middle)) / 2
 
 
 def squared_error(left: list[Floats], right: list[Floats]) -> Floats:
-    """The mean squared difference of each row."""
+    """Return the mean squared difference of each row."""
     squares = [(p - q) ** 2 for p, q in zip(left, right, strict=True)]
     return sum(squares[1:], squares[0]) / len(squares)
 
@@ -344,7 +344,7 @@ def _cross(label: Floats, reference: Floats, names: Sequence[str]) -> dict[str, 
 
 
 def floors(counts: Floats, thresholds: Sequence[float], development: Floats | None = None) -> dict[str, Floats]:
-    """The labels column of each floor by its name; `counts` are the annotations of the test set."""
+    """Return the labels column of each floor by its name; `counts` are the annotations of the test set."""
     columns = {}
     for threshold in thresholds:
         best = best_constant(counts, threshold)
@@ -357,19 +357,19 @@ def floors(counts: Floats, thresholds: Sequence[float], development: Floats | No
 
 
 def best_constant(counts: Floats, threshold: float) -> int:
-    """The code of the most frequent reference (ties: O before T before X)."""
+    """Return the code of the most frequent reference (ties: O before T before X)."""
     reference = hard_reference(shares(counts), threshold)
     known = reference[~np.isnan(reference)].astype(np.int64)
     return int(np.argmax(np.bincount(known, minlength=len(LABELS))))
 
 
 def constant(code: int, turns: int) -> Floats:
-    """The labels column of a detector that always says the same, and is sure of it."""
+    """Return the labels column of a detector that always says the same, and is sure of it."""
     return np.tile([float(code), *np.eye(len(LABELS))[code]], (turns, 1))
 
 
 def mean_distribution(counts: Floats) -> Floats:
-    """The mean of the turns' shares."""
+    """Return the mean of the turns' shares."""
     share = shares(counts)
     known = share[~np.isnan(share[:, 0])]
     mean: Floats = known.mean(axis=0) if len(known) else np.full(len(LABELS), 1 / len(LABELS))
@@ -377,7 +377,7 @@ def mean_distribution(counts: Floats) -> Floats:
 
 
 def annotators(counts: Floats) -> tuple[Ints, Floats, Floats]:
-    """Each annotator of each turn as a detector: rows of the data, labels column, annotations that are left."""
+    """Return each annotator of each turn as a detector: rows of the data, labels column, annotations that are left."""
     usable = np.flatnonzero(counts.sum(axis=1) >= 2)
     repeats = counts[usable].astype(np.int64)
     rows = np.repeat(usable, repeats.sum(axis=1))
@@ -387,7 +387,7 @@ def annotators(counts: Floats) -> tuple[Ints, Floats, Floats]:
 
 
 def oracle(counts: Floats, seed: int = SEED) -> tuple[Ints, Floats, Floats]:
-    """A detector that knows the shares: rows of the data, labels column, annotations drawn from the shares."""
+    """Return a detector that knows the shares: rows of the data, labels column, annotations drawn from the shares."""
     rows = np.flatnonzero(counts.sum(axis=1) >= 1)
     share = shares(counts[rows])
     drawn = np.random.default_rng(seed).multinomial(counts[rows].sum(axis=1).astype(np.int64), share)

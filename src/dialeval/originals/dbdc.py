@@ -15,7 +15,7 @@ __all__ = ["calc_distribution", "jsd", "kld", "majority_label", "majority_label_
 
 
 def calc_distribution(annotations: Iterable[Mapping[str, Any]]) -> list[float]:
-    """The shares of O, T and X among the annotations of a turn; NaN where there is none of these."""
+    """Return the shares of O, T and X among the annotations of a turn; NaN where there is none of these."""
     given = [annotation["breakdown"] for annotation in annotations]
     counts = np.array([[given.count(label) for label in LABELS]], np.float64)
     return [float(share) for share in metrics.shares(counts)[0]]
@@ -38,13 +38,13 @@ def kld(p: Sequence[float], q: Sequence[float]) -> float:
 
 
 def jsd(p: Sequence[float], q: Sequence[float]) -> float:
-    """The Jensen-Shannon divergence of two distributions, in bits."""
+    """Return the Jensen-Shannon divergence of two distributions, in bits."""
     with np.errstate(all="ignore"):  # 0 / 0 where both are 0
         return float(metrics.jensen_shannon(_columns(p), _columns(q))[0])
 
 
 def mse(p: Sequence[float], q: Sequence[float]) -> float:
-    """The mean squared difference of two distributions."""
+    """Return the mean squared difference of two distributions."""
     return float(metrics.squared_error(_columns(p), _columns(q))[0])
 
 

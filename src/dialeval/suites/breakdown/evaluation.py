@@ -71,7 +71,7 @@ class BreakdownRun(Run):
         return list(self.tables)
 
     def turns(self, threshold: float | None = None) -> Iterator[dict[str, Any]]:
-        """One row per detector and annotated turn; at the first threshold unless another is given."""
+        """Yield one row per detector and annotated turn; at the first threshold unless another is given."""
         if self.data is None:
             return
         for rows in self.data.systems:
@@ -144,7 +144,7 @@ def _thresholds(threshold: float | Sequence[float]) -> list[float]:
 
 
 def _metrics(thresholds: list[float]) -> dict[str, Metric[Any]]:
-    """What to compute by its name: the short ones at one threshold, written out at several."""
+    """Return what to compute by its name: the short ones at one threshold, written out at several."""
     families: tuple[Any, ...] = (detection.LabelAccuracy, detection.BreakdownDetection)
     metrics: dict[str, Metric[Any]] = {}
     for threshold in thresholds:
@@ -184,7 +184,7 @@ def _with_alpha(result: Result, counts: Floats) -> Result:
 
 
 def _codes(rows: Rows, threshold: float) -> tuple[Codes, Floats, Floats]:
-    """The codes of a detector's turns, its labels with their probabilities, and the shares of annotators."""
+    """Return the codes of a detector's turns, its labels with their probabilities, and the shares of annotators."""
     labels, counts = (cast("NumberColumn", rows.columns[need]).matrix for need in (Need.LABELS, Need.ANNOTATIONS))
     share = shares(counts)
     return Codes.of(labels, share, threshold), labels, share
@@ -214,7 +214,7 @@ def _turns(rows: Rows, threshold: float, result: Result) -> Iterator[dict[str, A
 
 
 def _name(code: float) -> str:
-    """The label of a code; `?` for one that is none of the three, nothing where there is none."""
+    """Return the label of a code; `?` for one that is none of the three, nothing where there is none."""
     return "" if np.isnan(code) else LABELS[int(code)] if code < len(LABELS) else "?"
 
 

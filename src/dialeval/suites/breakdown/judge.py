@@ -39,7 +39,7 @@ def detect(
     encoder: PathSource | None = None,
     fields: Mapping[str, str] | None = None,
 ) -> list[Document]:
-    """The labels of every turn, a document per dialogue.
+    """Return the labels of every turn, a document per dialogue.
 
     `chats` are files of chats or of rows with contexts, `data` dialogues of the breakdown challenge. `judge` is the
     folder of a judge if not the shipped one, `encoder` where its encoder lies.

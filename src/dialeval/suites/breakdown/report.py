@@ -46,7 +46,7 @@ _LENIENT = ("O", "T+X")
 
 
 def original(run: BreakdownRun, system: str | None = None, threshold: float | None = None) -> str:
-    """What the challenge's eval.py prints, byte for byte; of the first detector and threshold unless given."""
+    """Return what the challenge's eval.py prints, byte for byte; of the first detector and threshold unless given."""
     system = run.detectors[0] if system is None else system
     table = run.tables[system][next(iter(run.tables[system])) if threshold is None else threshold]
     references = table.references
@@ -74,13 +74,13 @@ def original(run: BreakdownRun, system: str | None = None, threshold: float | No
 
 
 def tables_text(run: BreakdownRun) -> str:
-    """Both confusion tables of every detector and threshold, labels downwards and references across."""
+    """Return both confusion tables of every detector and threshold, labels downwards and references across."""
     blocks = [_tables(system, table) for system, by in run.tables.items() for table in by.values()]
     return "\n".join(blocks)
 
 
 def turns_csv(run: BreakdownRun, threshold: float | None = None) -> str:
-    """One line per detector and annotated turn, all digits; a field without a value is empty."""
+    """Return one line per detector and annotated turn, all digits; a field without a value is empty."""
     rows = list(run.turns(threshold))
     return csv_text(rows[0], (row.values() for row in rows)) if rows else ""
 
@@ -100,7 +100,7 @@ def _cells(values: Iterable[object]) -> str:
 
 
 def curves(run: Run) -> Section | None:
-    """The section; None for a run without curves."""
+    """Return the section; None for a run without curves."""
     by_system: Mapping[str, Sequence[_Curve]] = run.details.get("curves", {})
     dialogues = markup.by_dialogue(by_system)
     if not dialogues:
@@ -161,7 +161,7 @@ def _area(kind: str, xs: Sequence[float], values: Sequence[float]) -> str:
 
 
 def _line(curve: _Curve, xs: Sequence[float], color: str) -> str:
-    """The line of a detector, broken where it says nothing, with its labels."""
+    """Return the line of a detector, broken where it says nothing, with its labels."""
     points = [
         (x, _y(shares[1] + shares[2]), label)
         for x, shares, label in zip(xs, curve["probabilities"], curve["label"], strict=True)
@@ -177,7 +177,7 @@ def _line(curve: _Curve, xs: Sequence[float], color: str) -> str:
 
 
 def _talk(human: _Curve, curves: Mapping[str, _Curve], colors: Mapping[str, str]) -> str:
-    """Every utterance; below those that were judged the labels, with shares or probabilities of O, T and X."""
+    """Return every utterance; below those that were judged the labels, with shares or probabilities of O, T and X."""
     places = {turn: at for at, turn in enumerate(human["turns"])}
     said = human.get("said") or [(turn, False, "") for turn in places]
     items = []
@@ -197,7 +197,7 @@ def _talk(human: _Curve, curves: Mapping[str, _Curve], colors: Mapping[str, str]
 
 
 def _judged(who: str, color: str, label: str, shares: Sequence[float | None]) -> str:
-    """A label with a bar of its shares; the figures are text as well."""
+    """Return a label with a bar of its shares; the figures are text as well."""
     bar, x = "", 0.0
     for kind, share in zip("otx", shares, strict=True):
         bar += f'<rect class="share-{kind}" x="{x:.1f}" width="{BAR * (share or 0):.1f}" height="8"/>'

@@ -55,7 +55,7 @@ def landed(
 
 
 def _answer(hypothesis: Mapping[str, Any], number: Callable[[str], int], places: Mapping[str, int]) -> list[Any]:
-    """The text of an answer, the place of its group, and how similar it is to that group."""
+    """Return the text of an answer, the place of its group, and how similar it is to that group."""
     score = hypothesis["score"]
     return [
         number(hypothesis["text"]),
@@ -65,7 +65,7 @@ def _answer(hypothesis: Mapping[str, Any], number: Callable[[str], int], places:
 
 
 def reached(run: Run) -> str:
-    """A line per system: how many groups its answers reached."""
+    """Return a line per system: how many groups its answers reached."""
     tables: _Tables = run.details.get("alignments", {})
     counts = {
         system: [sum(len(entry[name]) for entry in table) for name in ("groups", "unreached")]
@@ -140,7 +140,7 @@ def evaluate_groups(
 
 
 def _coverage(plan: Plan) -> Coverage | None:
-    """The first coverage metric of a plan."""
+    """Return the first coverage metric of a plan."""
     return next((metric for metric in plan.metrics.values() if isinstance(metric, Coverage)), None)
 
 

@@ -57,7 +57,7 @@ _SPLITS = Shape((dict,), "an object of split -> list of dialogue ids", _IDS.reme
 
 
 def _per_turn(turn: Shape) -> Shape:
-    """A document with something for each turn of each dialogue."""
+    """Return a document with something for each turn of each dialogue."""
     turns = Shape((list,), "a list of turns", _FORM, turn)
     return Shape((dict,), "an object of dialogue id -> list of turns", _FORM, turns)
 
@@ -76,7 +76,7 @@ class Goals:
         return sorted({domain for goal in self.goals.values() for domain in goal})
 
     def is_booked(self, dialogue: str, turn: int, domain: str) -> bool:
-        """Whether the ground truth has the domain booked by a turn."""
+        """Return whether the ground truth has the domain booked by a turn."""
         return self.booked is None or domain in self.booked[dialogue][turn]
 
 
@@ -171,7 +171,7 @@ def read_task(folder: Path, split: str | None = None) -> TaskFiles:
 
 
 def _whole(goals: Mapping[str, Any]) -> dict[str, dict[str, Any]]:
-    """The goals, each with all its parts."""
+    """Return the goals, each with all its parts."""
     return {
         dialogue: {
             domain: {"informable": {}, "requestable": [], "booking": {}, **wishes} for domain, wishes in goal.items()
@@ -201,7 +201,7 @@ def _reference_names(folder: Path) -> set[str]:
 
 
 def _split(folder: Path, asked: str | None) -> tuple[str | None, dict[str, str]]:
-    """The split that is read, and the dialogues of the others; None for a folder without splits."""
+    """Return the split that is read, and the dialogues of the others; None for a folder without splits."""
     path = _existing(folder / "splits.json")
     if path is None:
         if asked is not None:
@@ -217,14 +217,14 @@ def _split(folder: Path, asked: str | None) -> tuple[str | None, dict[str, str]]
 
 
 def _lengths(document: Mapping[str, Sequence[Any]] | None) -> dict[str, int] | None:
-    """The number of turns of each dialogue in a document."""
+    """Return the number of turns of each dialogue in a document."""
     return None if document is None else {dialogue: len(turns) for dialogue, turns in document.items()}
 
 
 def _turn_counts(
     folder: Path, dialogues: Sequence[str], files: Mapping[str, Mapping[str, int] | None]
 ) -> dict[str, int]:
-    """The number of turns of each dialogue, on which all files have to agree."""
+    """Return the number of turns of each dialogue, on which all files have to agree."""
     given = {name: turns for name, turns in files.items() if turns is not None}
     if not given:
         what = "says nothing about turns"
@@ -291,7 +291,7 @@ class TaskData:
 
 
 def load_task(data: str | os.PathLike[str] | None = None, split: str | None = None) -> TaskData:
-    """The data of a task from a folder, the sample, or the installed pack."""
+    """Return the data of a task from a folder, the sample, or the installed pack."""
     folder = _folder(data)
     own = folder / ONTOLOGY_FILE
     ontology = load_ontology(own if own.is_file() else MULTIWOZ)
@@ -335,7 +335,7 @@ def _folder(data: str | os.PathLike[str] | None) -> Path:
 
 
 def _normalized(references: ReferenceSets | None, ontology: Ontology) -> ReferenceSets | None:
-    """The references as the normalized responses are spelt."""
+    """Return the references as the normalized responses are spelt."""
     if references is None or ontology.normalized_references:
         return references
     normalize = Normalizer(ontology.words)

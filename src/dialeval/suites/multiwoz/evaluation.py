@@ -76,7 +76,7 @@ class Choices:
         return metrics
 
     def tracking(self) -> dict[str, Metric[Any]]:
-        """The metrics of state tracking."""
+        """Return the metrics of state tracking."""
         booking = "unified" if self.unify_booking else "apart"
         return _presets(Tracking, booking=booking, missing=self.missing, ratio=self.ratio) if self.dst else {}
 
@@ -176,12 +176,12 @@ def _warnings(system: Predictions, result: Result, task: TaskData, choices: Choi
 
 
 def _listed(counts: Mapping[str, int], form: str) -> str:
-    """Each name once, with its count."""
+    """Return each name once, with its count."""
     return ", ".join(f"{form.format(name)} ({_times(count)})" for name, count in counts.items())
 
 
 def _missing(system: Predictions, result: Result, files: TaskFiles, choices: Choices) -> Iterator[str]:
-    """What a system lacks, what becomes of it, and what it would cost if it counted."""
+    """Yield what a system lacks, what becomes of it, and what it would cost if it counted."""
     dialogues, turns = len(files.turns), sum(files.turns.values())
     kept = {
         "missing dialogues are left out": system.dialogues < dialogues,
@@ -201,7 +201,7 @@ def _missing(system: Predictions, result: Result, files: TaskFiles, choices: Cho
 
 
 def _worth(system: Predictions, result: Result, files: TaskFiles) -> Iterator[str]:
-    """What Inform and Success would be if dialogues without a turn counted as failed."""
+    """Yield what Inform and Success would be if dialogues without a turn counted as failed."""
     answered = {row["dialogue"] for row in system.given}
     before = ": "
     for key in ("inform", "success"):
@@ -212,7 +212,7 @@ def _worth(system: Predictions, result: Result, files: TaskFiles) -> Iterator[st
 
 
 def _substitutes(system: Predictions, choices: Choices) -> Iterator[str]:
-    """Where the true states or estimated domains stand in for a system's."""
+    """Yield where the true states or estimated domains stand in for a system's."""
     name = system.rows.system
     for what, count, instead in (
         ("state", system.with_state, "the true states"),
@@ -253,7 +253,7 @@ def _times(count: int) -> str:
 def explanations(
     predictions: Any, task: TaskData, choices: Choices | None = None, dialogue: str | None = None
 ) -> dict[str, list[Explanation]]:
-    """The explanation of one dialogue, or of all that a system gives, by system."""
+    """Return the explanation of one dialogue, or of all that a system gives, by system."""
     choices = choices or Choices()
     if dialogue is not None and dialogue not in task.files.turns:
         plain = dialogue.lower().removesuffix(".json")
@@ -296,7 +296,7 @@ def _count(value: float, name: str) -> float:
 
 
 def dialogue_rows(run: Run, task: TaskData) -> Iterator[dict[str, Any]]:
-    """One row per system and dialogue that it gives: whether each domain matched, and whether it succeeded."""
+    """Yield one row per system and dialogue that it gives: whether each domain matched, and whether it succeeded."""
     for system, result in run.items():
         for at, dialogue in enumerate(task.files.turns):
             row: dict[str, Any] = {"system": system, "dialog_id": dialogue}
@@ -319,7 +319,7 @@ MOST = 200
 def with_transcripts(
     run: Run, predictions: Any, task: TaskData, choices: Choices | None = None, most: int = MOST
 ) -> Run:
-    """The run with transcripts of the dialogues of `predictions`, those from which it was made."""
+    """Return the run with transcripts of the dialogues of `predictions`, those from which it was made."""
     by_system = {
         system: {each.dialogue: each for each in explained}
         for system, explained in explanations(predictions, task, choices).items()
@@ -394,7 +394,7 @@ def _step(step: Step, explanation: Explanation) -> dict[str, Any]:
 
 
 def _said(result: Result, number: int, turn: int) -> str | None:
-    """The response as the system gave it, before it was normalized."""
+    """Return the response as the system gave it, before it was normalized."""
     rows = result.rows
     said = None if rows is None else rows.texts.get("response")
     return said[int(rows.offsets[number]) + turn] if rows is not None and isinstance(said, TextColumn) else None

@@ -90,7 +90,7 @@ class Explanation:
         return "\n".join(self.lines())
 
     def lines(self) -> Iterator[str]:
-        """The explanation for people."""
+        """Yield the explanation for people."""
         yield f"{self.dialogue}: inform {_yes(self.verdict.inform)}, success {_yes(self.verdict.success)}"
         yield ""
         for domain, wishes in self.goal.items():
@@ -126,7 +126,7 @@ class Explanation:
                 yield f"    {domain} is not active: {', '.join(words)} does not count"
 
     def _useful_words(self, turn: Turn, domain: str) -> list[str]:
-        """The words of a turn that would count for a domain of the goal if it were active."""
+        """Return the words of a turn that would count for a domain of the goal if it were active."""
         about = self.criteria.ontology.domains.get(domain)
         if about is None:
             return []
@@ -174,7 +174,7 @@ class Explanation:
         return otherwise, f"no response has {word}"
 
     def _nothing_found(self, step: Step) -> str:
-        """Why the state of a turn finds no venue."""
+        """Return why the state of a turn finds no venue."""
         slots = step.turn.state.get(step.domain)
         if slots is None:
             return f"the state has nothing about {step.domain}"
@@ -188,7 +188,7 @@ class Explanation:
         return f"no venue meets {_slots(slots)}{hint}"
 
     def _wrong(self, step: Step, offer: int) -> str:
-        """What is wrong with an offer: the constraints of the goal that exclude some of its venues."""
+        """Return what is wrong with an offer: the constraints of the goal that exclude some of its venues."""
         domain, criteria = step.domain, self.criteria
         meeting = goal_venues(domain, self.goal[domain], criteria)
         outside = offer & ~meeting
@@ -214,7 +214,7 @@ class Explanation:
 
 
 def by_cause(explanations: Iterable[Explanation]) -> dict[str, list[str]]:
-    """The dialogues that were lost by each cause, the most frequent cause first."""
+    """Return the dialogues that were lost by each cause, the most frequent cause first."""
     lost: dict[str, list[str]] = {}
     for each in explanations:
         for cause in dict.fromkeys(cause.cause for cause in each.causes):

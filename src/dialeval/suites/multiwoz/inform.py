@@ -88,7 +88,7 @@ class Rate(Metric[RateState]):
 
     @abstractmethod
     def holds(self, verdict: Verdict, domain: str | None) -> bool:
-        """Whether a dialogue, or one domain of it, holds."""
+        """Return whether a dialogue, or one domain of it, holds."""
 
     def empty(self) -> RateState:
         return {self.name: Moments()}
@@ -222,7 +222,7 @@ class Combined(Metric[CombinedState]):
         return {self.name: Estimate(value, 0.0, bleu.rows, bleu.scored, corpus=True, error=error)}
 
     def _formula(self, counts: Floats) -> Floats:
-        """The score of dialogues, those informed, those that succeeded, and the counts of BLEU."""
+        """Return the score of dialogues, those informed, those that succeeded, and the counts of BLEU."""
         dialogues, informed, succeeded = np.maximum(counts[:, :3].T, [[1.0], [0.0], [0.0]])
         bleu = self._bleu.formula(counts[:, 3:])
         return combined_score(HELD * informed / dialogues, HELD * succeeded / dialogues, bleu)
@@ -235,5 +235,5 @@ class Combined(Metric[CombinedState]):
 
 
 def combined_score(inform: Value, success: Value, bleu: Value) -> Value:
-    """The combined score of three percentages."""
+    """Return the combined score of three percentages."""
     return 0.5 * (inform + success) + bleu

@@ -80,7 +80,7 @@ class Ontology:
 
 
 def load_ontology(path: str | os.PathLike[str]) -> Ontology:
-    """The ontology in a TOML file."""
+    """Return the ontology in a TOML file."""
     content = read_bytes(path).tobytes()
     top = _Reader(os.fspath(path), "", parse_toml(content, os.fspath(path), "correct it there"), [])
     words = top.table("words")
@@ -160,7 +160,7 @@ class _Reader:
         return _Reader(self.where, f"{self.prefix}{name}.", entries, self.faults)
 
     def tables(self) -> dict[str, _Reader]:
-        """The entries, each of which is a table itself."""
+        """Return the entries, each of which is a table itself."""
         readers = {name: self.table(name) for name in self.entries}
         return {name: read for name, read in readers.items() if isinstance(self.entries[name], dict)}
 
@@ -189,7 +189,7 @@ def _domain(name: str, read: _Reader) -> Domain:
 
 
 def _spellings(top: _Reader) -> dict[str, Spelling]:
-    """How the values of slots are spelt: by slot, out of the list of tables `values`."""
+    """Return how the values of slots are spelt: by slot, out of the list of tables `values`."""
     spellings: dict[str, Spelling] = {}
     for at, entry in enumerate(top.list_of_tables("values")):
         read = _Reader(top.where, f"values[{at}].", entry, top.faults)

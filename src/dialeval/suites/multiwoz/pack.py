@@ -49,12 +49,12 @@ _WORDS = {"phone": "PHONE", "address": "ADDRESS", "postcode": "POST", "trainid":
 
 
 def dialogue_files(split: str) -> list[str]:
-    """The files of a split in the official repository."""
+    """Return the files of a split in the official repository."""
     return [f"data/MultiWOZ_2.2/{split}/dialogues_{number:03}.json" for number in range(1, SPLITS[split] + 1)]
 
 
 def venue_files() -> list[str]:
-    """The files of venues in the official repository."""
+    """Return the files of venues in the official repository."""
     return [f"db/{domain}_db.json" for domain in DOMAINS]
 
 
@@ -138,7 +138,7 @@ def _parts(
     ontology: Ontology,
     normalize: Normalizer,
 ) -> tuple[Any, ...]:
-    """What is written of a dialogue: goal, bookings, states, user turns, references; `entry` is that of 2.1."""
+    """Return what is written of a dialogue: goal, bookings, states, user turns, references; `entry` is that of 2.1."""
     turns = list(_system_turns(dialogue))
     return (
         goal_of(entry["goal"], ontology),
@@ -150,7 +150,7 @@ def _parts(
 
 
 def _corpus(source: Path) -> dict[str, Any]:
-    """The dialogues of 2.1 by id, from the folder or from its archive."""
+    """Return the dialogues of 2.1 by id, from the folder or from its archive."""
     if (source / GOALS_FILE).is_file():
         return _by_id(source / GOALS_FILE)
     from dialeval.io.download import unpack
@@ -169,7 +169,7 @@ def _dialogues(source: Path, split: str) -> Iterator[dict[str, Any]]:
 
 
 def _system_turns(dialogue: Mapping[str, Any]) -> Iterator[tuple[Mapping[str, Any], Mapping[str, Any]]]:
-    """Each system turn with the user turn before it."""
+    """Yield each system turn with the user turn before it."""
     user: Mapping[str, Any] = {}
     for turn in dialogue["turns"]:
         if turn["speaker"].upper() == "USER":
@@ -179,7 +179,7 @@ def _system_turns(dialogue: Mapping[str, Any]) -> Iterator[tuple[Mapping[str, An
 
 
 def goal_of(goal: Mapping[str, Any], ontology: Ontology) -> dict[str, Any]:
-    """A goal of 2.1 as it is judged."""
+    """Return a goal of 2.1 as it is judged."""
     goals: dict[str, Any] = {}
     for domain in ontology.domains:
         part = goal.get(domain)
@@ -199,7 +199,7 @@ def goal_of(goal: Mapping[str, Any], ontology: Ontology) -> dict[str, Any]:
 
 
 def booked_of(log: Sequence[Mapping[str, Any]], turns: int) -> list[list[str]]:
-    """The domains that are booked by each system turn, which is every second one of a log of 2.1."""
+    """Return the domains that are booked by each system turn, which is every second one of a log of 2.1."""
     booked: list[str] = []
     by_turn: list[list[str]] = []
     for turn in log[1::2]:
@@ -212,7 +212,7 @@ def booked_of(log: Sequence[Mapping[str, Any]], turns: int) -> list[list[str]]:
 
 
 def state_of(turn: Mapping[str, Any]) -> dict[str, dict[str, str]]:
-    """The state after a user turn of 2.2."""
+    """Return the state after a user turn of 2.2."""
     state: dict[str, dict[str, str]] = {}
     for frame in turn.get("frames") or ():
         for name, values in ((frame.get("state") or {}).get("slot_values") or {}).items():
@@ -223,7 +223,7 @@ def state_of(turn: Mapping[str, Any]) -> dict[str, dict[str, str]]:
 
 
 def delexicalized(turn: Mapping[str, Any], acts: Mapping[str, Any]) -> str:
-    """The text of a system turn with its spans as placeholders."""
+    """Return the text of a system turn with its spans as placeholders."""
     text: str = turn["utterance"]
     spans = (acts.get(str(turn["turn_id"])) or {}).get("span_info") or []
     parts, end = [], 0
@@ -236,8 +236,8 @@ def delexicalized(turn: Mapping[str, Any], acts: Mapping[str, Any]) -> str:
 
 
 def _by_id(path: Path) -> dict[str, Any]:
-    """The entries of an object in a file by the ids of their dialogues."""
-    document = validation.read_json(path, dict[str, dict[str, Any]], _REMEDY)
+    """Return the entries of an object in a file by the ids of their dialogues."""
+    document = gate.read_json(path, dict[str, dict[str, Any]], _REMEDY)
     return {_id(name): entry for name, entry in document.items()}
 
 

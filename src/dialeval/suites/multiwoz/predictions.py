@@ -84,7 +84,7 @@ class Predictions:
 
 
 def read_predictions(source: Any, task: TaskFiles) -> list[Predictions]:
-    """The predictions of every system in a source: a path, a folder, a document, or a mapping of names to these.
+    """Return the predictions of every system in a source: a path, a folder, a document, or a mapping of names to these.
 
     Predictions that are read already are given back.
     """
@@ -121,12 +121,12 @@ def _documents(source: Any) -> Iterator[tuple[str, str, Any]]:
 
 
 def _names_a_system(value: object) -> bool:
-    """Whether a value of a mapping is a whole system and not a dialogue, which is a list."""
+    """Return whether a value of a mapping is a whole system and not a dialogue, which is a list."""
     return isinstance(value, str | os.PathLike | Mapping)
 
 
 def read_document(path: PathSource) -> dict[str, Any]:
-    """The predictions in a file as they stand, checked for their form but not against any data."""
+    """Return the predictions in a file as they stand, checked for their form but not against any data."""
     return checked_document(json.load(path, _FORM), os.fspath(path))
 
 
@@ -138,7 +138,7 @@ def checked_document(document: Any, where: str) -> dict[str, Any]:
 
 
 def predictions_of(document: Any, task: TaskFiles, system: str, where: str) -> Predictions:
-    """The predictions of one document: the turns in the data's order, with a row for each that is missing."""
+    """Return the predictions of one document: the turns in the data's order, with a row for each that is missing."""
     if faults := [*_form_faults(document, where), *_data_faults(document, task, where)]:
         raise DataError(faults)
     starts = dict(zip(document, offsets_of(map(len, document.values())).tolist(), strict=False))
@@ -185,14 +185,14 @@ def predictions_of(document: Any, task: TaskFiles, system: str, where: str) -> P
 
 
 def _form_faults(document: Any, where: str) -> list[Problem]:
-    """What is wrong with a document by itself."""
+    """Return what is wrong with a document by itself."""
     if isinstance(document, Mapping) and not document:
         return [Problem(where, None, "is an empty object", _FORM)]
     return shape_faults(document, _PREDICTIONS, where)
 
 
 def _data_faults(document: Any, task: TaskFiles, where: str) -> Iterator[Problem]:
-    """What in a document does not fit the data."""
+    """Yield what in a document does not fit the data."""
     if not isinstance(document, Mapping):
         return
     unknown = [dialogue for dialogue in document if dialogue not in task.turns]

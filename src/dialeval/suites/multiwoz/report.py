@@ -31,7 +31,7 @@ _Failures = Mapping[str, Mapping[str, Sequence[str]]]
 
 
 def transcripts(run: Run) -> Section | None:
-    """The section; None for a run without transcripts."""
+    """Return the section; None for a run without transcripts."""
     by_system: Mapping[str, Sequence[_Entry]] = run.details.get("transcripts", {})
     dialogues = markup.by_dialogue(by_system)
     if not dialogues:
@@ -54,7 +54,7 @@ def transcripts(run: Run) -> Section | None:
 
 
 def _tokens(failures: _Failures) -> dict[tuple[str, str], str]:
-    """A short name for each system and cause, by which the page finds dialogues."""
+    """Return a short name for each system and cause, by which the page finds dialogues."""
     causes = list(dict.fromkeys(cause for mine in failures.values() for cause in mine))
     return {(s, c): f"{i}-{j}" for i, s in enumerate(failures) for j, c in enumerate(causes)}
 
@@ -76,7 +76,7 @@ def _name(name: str, lost: Iterable[str]) -> str:
 def _causes(
     failures: _Failures, tokens: Mapping[tuple[str, str], str], dialogues: Mapping[str, Mapping[str, _Entry]]
 ) -> str:
-    """How many dialogues each system lost by each cause."""
+    """Return how many dialogues each system lost by each cause."""
     if not tokens:
         return ""
     totals = {cause: sum(len(mine.get(cause, ())) for mine in failures.values()) for _, cause in tokens}
@@ -144,7 +144,7 @@ def _goal(domains: Sequence[_Entry]) -> str:
 
 
 def _end(entry: _Entry) -> str:
-    """How a dialogue ended for a system: domain by domain, and why it was lost."""
+    """Return how a dialogue ended for a system: domain by domain, and why it was lost."""
     domains = "".join(
         f"<li>{markup.text(each['domain'])}: {_yes(each['matched'], 'offer meets the goal', 'offer misses the goal')}, "
         f"{_yes(each['complete'], 'told all that was asked', 'did not tell all')} ({_listed(each['told'])})</li>"
@@ -213,7 +213,7 @@ FIELDS = ("system", "dialogue", "lost", "domain", "cause", "detail")
 
 
 def failure_rows(failures: Mapping[str, Sequence[Explanation]]) -> list[dict[str, str]]:
-    """One row per cause of a failed dialogue."""
+    """Return one row per cause of a failed dialogue."""
     return [
         dict(zip(FIELDS, (system, each.dialogue, cause.measure, cause.domain, cause.cause, cause.detail), strict=True))
         for system, found in failures.items()

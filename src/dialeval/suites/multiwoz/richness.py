@@ -148,7 +148,7 @@ class Richness(Metric[RichnessState]):
         return self.resampled(whole) + (moving - of_all)
 
     def _entropies(self, sample: Resamples) -> Floats:
-        """The same sums as of a state, by counts: sum of c / N log2(c / N) = (sum of c log2 c) / N - log2 N."""
+        """Return the same sums as of a state, by counts: sum of c / N log2(c / N) = (sum of c log2 c) / N - log2 N."""
         words = ngram_totals(sample, WORDS, 1)
         total = words.sum(axis=0)
         with np.errstate(divide="ignore", invalid="ignore"):
@@ -188,7 +188,7 @@ class Richness(Metric[RichnessState]):
 
 
 def words_of_responses(batch: Batch) -> tuple[TokenColumn, list[str | None]]:
-    """The words of each normalized response, as ids and with a blank between them; split once for all metrics.
+    """Return the words of each normalized response, as ids and with a blank between them; split once for all metrics.
 
     A response that is missing has no words and None; one that is empty has one word, the empty one.
     """
@@ -207,7 +207,7 @@ def words_of_responses(batch: Batch) -> tuple[TokenColumn, list[str | None]]:
 
 
 def _split(data: Bytes, vocabulary: Vocabulary) -> TokenColumn:
-    """The words between blanks, and an empty row after the last text."""
+    """Return the words between blanks, and an empty row after the last text."""
     cuts = np.flatnonzero((data == _BLANK_BYTE) | (data == _END_BYTE))
     starts, ends = np.append(0, cuts + 1), np.append(cuts, len(data))
     firsts = np.flatnonzero(data[cuts] == _END_BYTE) + 1
@@ -216,12 +216,12 @@ def _split(data: Bytes, vocabulary: Vocabulary) -> TokenColumn:
 
 
 def words_of(text: str) -> list[str]:
-    """The words of a text as the package lexical-diversity splits it."""
+    """Return the words of a text as the package lexical-diversity splits it."""
     return _bare(text).split(" ")
 
 
 def _bare(text: str) -> str:
-    """A text in lower case without punctuation, one blank between words."""
+    """Return a text in lower case without punctuation, one blank between words."""
     bare = text.replace("``", "").translate(_FIRST).replace("SYM", "").translate(_LAST)
     bare = _OTHER_BLANK.sub(" ", bare)
     while "  " in bare:
@@ -230,7 +230,7 @@ def _bare(text: str) -> str:
 
 
 def _bits(counts: Ids, inside: Ids) -> Floats:
-    """Per resample the sum of c log2 d over counts c and d that are not 0."""
+    """Return per resample the sum of c log2 d over counts c and d that are not 0."""
     logs = np.log2(np.maximum(np.arange(int(inside.max(initial=0)) + 1), 1))
     return np.asarray(np.einsum("kr,kr->r", counts, logs[inside]), np.float64)
 

@@ -54,28 +54,28 @@ class Spelling:
     same: Mapping[str, str] = field(default_factory=dict)
 
     def __call__(self, value: str) -> str:
-        """The value in the one spelling."""
+        """Return the value in the one spelling."""
         value = _BY_RULE[self.rule](value)
         return self.same.get(value, value)
 
 
 def plain(value: str) -> str:
-    """The value as it stands."""
+    """Return the value as it stands."""
     return value
 
 
 def text(value: str) -> str:
-    """The value stripped and in lower case."""
+    """Return the value stripped and in lower case."""
     return value.strip().lower()
 
 
 def name(value: str) -> str:
-    """The name of a place."""
+    """Return the name of a place."""
     return text(value).replace(" & ", " and ").replace("&", " and ").replace(" '", "'")
 
 
 def clock(value: str) -> str:
-    """A time of day as HH:MM where it can be understood, else what is left of it."""
+    """Return a time of day as HH:MM where it can be understood, else what is left of it."""
     value = text(value)
     if value in _TIMES:
         return _TIMES[value]
@@ -153,7 +153,7 @@ class StateNormalizer:
         self._pairs = _Pairs(self)
 
     def slot(self, slot: str) -> str:
-        """The one name of a slot."""
+        """Return the one name of a slot."""
         known = self._slots.get(slot)
         if known is None:
             bare = slot.lower().replace(" ", "")
@@ -161,18 +161,18 @@ class StateNormalizer:
         return known
 
     def value(self, slot: str, value: str) -> str:
-        """The one spelling of a value; `slot` is a slot's one name."""
+        """Return the one spelling of a value; `slot` is a slot's one name."""
         known = self._values.get((slot, value))
         if known is None:
             known = self._values[slot, value] = self._spellings.get(slot, _PLAIN)(value)
         return known
 
     def domain(self, slots: Mapping[str, str]) -> Mapping[str, str]:
-        """The slots of one domain."""
+        """Return the slots of one domain."""
         return dict(map(self._pairs.__getitem__, slots.items()))
 
     def __call__(self, state: State) -> State:
-        """The whole state."""
+        """Return the whole state."""
         return {domain: self.domain(slots) for domain, slots in state.items()}
 
     def dialogue(self, states: Iterable[State]) -> Iterator[State]:
@@ -228,7 +228,7 @@ class Normalizer:
         self._known: dict[str, str] = {}
 
     def __call__(self, response: str) -> str:
-        """The normalized response."""
+        """Return the normalized response."""
         known = self._known.get(response)
         if known is None:
             known = self._known[response] = self._normalized(response)
@@ -257,7 +257,7 @@ def unknown_placeholders(responses: Iterable[str], words: Mapping[str, str]) -> 
 
 
 def slot_domains(response: str, domains: Iterable[str]) -> list[str]:
-    """The domains that a response's placeholders name (`[hotel_name]`: hotel), in order of appearance."""
+    """Return the domains that a response's placeholders name (`[hotel_name]`: hotel), in order of appearance."""
     named = (match[1].partition("_")[0] for match in PLACEHOLDER.finditer(response.lower()))
     known = set(domains)
     return list(dict.fromkeys(name for name in named if name in known))

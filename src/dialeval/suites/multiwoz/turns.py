@@ -75,7 +75,7 @@ class Turn(NamedTuple):
 
 
 def normalized_responses(batch: Batch) -> list[str | None]:
-    """The normalized response of each row, None where it is missing; made once for all metrics of the batch."""
+    """Return the normalized response of each row, None where it is missing; made once for all metrics of the batch."""
     ontology: Ontology = batch.resource(Need.ONTOLOGY)
     column = batch.objects(Need.TASK_TURNS)
 
@@ -87,7 +87,7 @@ def normalized_responses(batch: Batch) -> list[str | None]:
 
 
 def dialogue_turns(batch: Batch, fallback: Fallback, missing: Missing) -> list[tuple[str, list[Turn] | None]]:
-    """The id of each dialogue of a batch with its turns, None where the system does not give the dialogue.
+    """Return the id of each dialogue of a batch with its turns, None where the system does not give the dialogue.
 
     One that is given without a turn is there, as in the original; where missing turns count as failed, it is not.
     """
@@ -117,7 +117,7 @@ def prepared(
     ontology: Ontology,
     true_states: TrueStates | None,
 ) -> list[Turn]:
-    """The turns of one dialogue from its rows, each with its normalized response."""
+    """Return the turns of one dialogue from its rows, each with its normalized response."""
     use_true = fallback == "file" and given.states < given.turns
     estimate_all = fallback == "file" and given.domains < given.turns
     states = list(ontology.states.dialogue(_state(row, use_true, true_states) for row, _ in rows))
@@ -144,7 +144,7 @@ def _state(row: Mapping[str, Any], use_true: bool, true_states: TrueStates | Non
 
 
 def estimated_domains(states: Sequence[State]) -> Iterator[list[str]]:
-    """The active domains of each turn of a dialogue, from what changes in its states."""
+    """Yield the active domains of each turn of a dialogue, from what changes in its states."""
     current: str | None = None
     before: State = {}
     changed_before: list[str] = []
@@ -197,11 +197,11 @@ class Criteria:
 
     @classmethod
     def of_batch(cls, batch: Batch, ratio: Ratio) -> Criteria:
-        """The resources of a batch."""
+        """Return the resources of a batch."""
         return cls(batch.resource(Need.GOALS), batch.resource(Need.ONTOLOGY), batch.resource(Need.VENUES), ratio)
 
     def requested_in(self, response: str) -> frozenset[str]:
-        """The requested words that are in a response."""
+        """Return the requested words that are in a response."""
         said = self.said.get(response)
         if said is None:
             said = self.said[response] = frozenset([word for word in self.ontology.requested if word in response])
@@ -243,7 +243,7 @@ class Verdict(NamedTuple):
 
 
 def steps(turns: Sequence[Turn], dialogue: str, goal: Mapping[str, Any], criteria: Criteria) -> Iterator[Step]:
-    """What each turn did for each active domain of the goal."""
+    """Yield what each turn did for each active domain of the goal."""
     tables = criteria.venues.tables
     for turn in turns:
         active = [domain for domain in goal if domain in turn.domains]
@@ -264,7 +264,7 @@ def steps(turns: Sequence[Turn], dialogue: str, goal: Mapping[str, Any], criteri
 
 
 def last_offers(done: Sequence[Step]) -> dict[str, int]:
-    """The venues on offer at the end, by domain."""
+    """Return the venues on offer at the end, by domain."""
     offers: dict[str, int] = {}
     for step in done:
         if step.offer is not None:
@@ -275,7 +275,7 @@ def last_offers(done: Sequence[Step]) -> dict[str, int]:
 
 
 def matches(domain: str, wishes: Mapping[str, Any], offer: int, criteria: Criteria) -> bool:
-    """Whether the last offer meets what the goal wants of a domain."""
+    """Return whether the last offer meets what the goal wants of a domain."""
     table = criteria.venues.tables.get(domain)
     if table is None or criteria.ontology.named_by in wishes["informable"]:
         return True
@@ -285,13 +285,13 @@ def matches(domain: str, wishes: Mapping[str, Any], offer: int, criteria: Criter
 
 
 def goal_venues(domain: str, wishes: Mapping[str, Any], criteria: Criteria) -> int:
-    """The venues that meet the goal."""
+    """Return the venues that meet the goal."""
     slots = criteria.ontology.states.domain(wishes["informable"])
     return criteria.venues[domain].query(slots, criteria.ratio)
 
 
 def verdict(done: Sequence[Step], goal: Mapping[str, Any], criteria: Criteria) -> Verdict:
-    """How a dialogue ended, from all its steps."""
+    """Return how a dialogue ended, from all its steps."""
     offers = last_offers(done)
     told = dict.fromkeys(goal, NO_WORDS)
     for step in done:
@@ -305,7 +305,7 @@ def verdict(done: Sequence[Step], goal: Mapping[str, Any], criteria: Criteria) -
 
 
 def verdicts(batch: Batch, fallback: Fallback, missing: Missing, ratio: Ratio) -> list[Verdict | None]:
-    """The verdict of each dialogue of a batch, None where the system does not give it; once for all metrics."""
+    """Return the verdict of each dialogue of a batch, None where the system does not give it; once for all metrics."""
     criteria = Criteria.of_batch(batch, ratio)
     dialogues = dialogue_turns(batch, fallback, missing)
 

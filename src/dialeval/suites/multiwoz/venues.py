@@ -72,7 +72,7 @@ class Table:
         return len(self.venues)
 
     def query(self, slots: Mapping[str, str], ratio: Ratio = "historical") -> int:
-        """The venues that meet all slots."""
+        """Return the venues that meet all slots."""
         key = (ratio, *slots.items())
         venues = self._queries.get(key)
         if venues is None:
@@ -88,7 +88,7 @@ class Table:
         return venues
 
     def matching(self, slot: str, value: str, ratio: Ratio = "historical") -> int:
-        """The venues that meet one slot; all of them where it is no constraint."""
+        """Return the venues that meet one slot; all of them where it is no constraint."""
         key = (slot, value, ratio)
         venues = self._matches.get(key)
         if venues is None:
@@ -109,7 +109,7 @@ class Table:
         return match_everything | values.get(value, NONE)
 
     def _within(self, slot: str, limit: float) -> int:
-        """The venues whose value of an ordered column is at most, or at least, as large as a limit."""
+        """Return the venues whose value of an ordered column is at most, or at least, as large as a limit."""
         ranks, having = self._order(slot)
         if math.isnan(limit):
             return NONE
@@ -118,7 +118,7 @@ class Table:
         return having[-1] & ~having[bisect_left(ranks, limit)]
 
     def _order(self, slot: str) -> tuple[Sequence[float], Sequence[int]]:
-        """The order of a column, as `_ordered` has it."""
+        """Return the order of a column, as `_ordered` has it."""
         if slot not in self._ordered:
             ranks = [(self._rank(slot, value), venues) for value, venues in self._values(slot).items()]
             ranked = sorted((rank, venues) for rank, venues in ranks if not math.isnan(rank))
@@ -127,7 +127,7 @@ class Table:
         return self._ordered[slot]
 
     def _values(self, slot: str) -> Mapping[str, int]:
-        """The values of a column, each with the venues that have it."""
+        """Return the values of a column, each with the venues that have it."""
         if slot not in self._having:
             having: dict[str, int] = {}
             for row, venue in enumerate(self.venues):
@@ -147,14 +147,14 @@ class Table:
 
     @staticmethod
     def rows(venues: int) -> Iterator[int]:
-        """The rows of a set of venues, in order."""
+        """Yield the rows of a set of venues, in order."""
         while venues:
             lowest = venues & -venues
             yield lowest.bit_length() - 1
             venues ^= lowest
 
     def labels(self, venues: int, most: int) -> list[str]:
-        """What the first venues of a set are called."""
+        """Return what the first venues of a set are called."""
         column, key = self.domain.label, self.domain.key
         first = islice(self.rows(venues), most)
         return [self.venues[row].get(column) or self.venues[row][key] for row in first]
@@ -175,7 +175,7 @@ class Venues:
 
 
 def load_venues(ontology: Ontology, folder: str | os.PathLike[str]) -> Venues:
-    """The tables of an ontology's domains from a folder; every fault of every table at once."""
+    """Return the tables of an ontology's domains from a folder; every fault of every table at once."""
     tables: dict[str, Table] = {}
     faults: list[Problem] = []
     sha = hashlib.sha256()
@@ -195,7 +195,7 @@ def load_venues(ontology: Ontology, folder: str | os.PathLike[str]) -> Venues:
 
 
 def _existing(path: Path) -> Path:
-    """The file, or its packed form."""
+    """Return the file, or its packed form."""
     packed = (path.with_name(f"{path.name}{packing}") for packing in (".gz", ".zst"))
     return path if path.exists() else next((file for file in packed if file.exists()), path)
 
@@ -221,7 +221,7 @@ def _records(path: Path, content: bytes) -> list[Any]:
 
 
 def _venues(domain: Domain, ontology: Ontology, records: Sequence[Any], where: str) -> list[dict[str, str]]:
-    """The venues with the one names of their columns; what is no slot is dropped."""
+    """Return the venues with the one names of their columns; what is no slot is dropped."""
     venues: list[dict[str, str]] = []
     faults: list[Problem] = []
     columns: dict[Any, str] = {}
@@ -253,5 +253,5 @@ def _venues(domain: Domain, ontology: Ontology, records: Sequence[Any], where: s
 
 
 def _text(value: object) -> str:
-    """A value as a text; MultiWOZ writes true and false as yes and no."""
+    """Return a value as a text; MultiWOZ writes true and false as yes and no."""
     return ("yes" if value else "no") if isinstance(value, bool) else str(value)

@@ -91,7 +91,7 @@ class Dialogue(NamedTuple):
 
 
 def read_dialogues(source: Any, name: str) -> dict[str, Dialogue]:
-    """The dialogues of a file, a folder or a parsed document by their ids, checked for their form."""
+    """Return the dialogues of a file, a folder or a parsed document by their ids, checked for their form."""
     if isinstance(source, str | os.PathLike):
         parts = all_of(partial(_file, path) for path in _files(source))
     else:
@@ -112,7 +112,7 @@ def read_dialogues(source: Any, name: str) -> dict[str, Dialogue]:
 
 
 def place_of(source: Any, name: str) -> str:
-    """The path of a source, or its name where it is in memory."""
+    """Return the path of a source, or its name where it is in memory."""
     return os.fspath(source) if isinstance(source, str | os.PathLike) else name
 
 
@@ -139,7 +139,7 @@ def _dialogues(document: Any, where: str) -> list[tuple[str, Dialogue]]:
 
 
 def turn_faults(turn: Mapping[str, Any], where: str) -> Iterator[Problem]:
-    """What is wrong with the frames of a user turn."""
+    """Yield what is wrong with the frames of a user turn."""
     services = [frame["service"] for frame in turn.get("frames", ())]
     for service, times in Counter(services).items():
         if times > 1:
@@ -183,7 +183,7 @@ class Schema:
 
 
 def read_schema(source: Any) -> Schema:
-    """The schema in a file, or in a parsed document."""
+    """Return the schema in a file, or in a parsed document."""
     is_path = isinstance(source, str | os.PathLike)
     where = os.fspath(source) if is_path else "schema"
     document = json.load(source, _SCHEMA_FORM) if is_path else source
@@ -253,7 +253,7 @@ class Predictions:
 
 
 def read_references(source: Any, schema: Schema) -> TrueFrames:
-    """The true frames of a file, a folder or a parsed document."""
+    """Return the true frames of a file, a folder or a parsed document."""
     dialogues, where = read_dialogues(source, "references"), place_of(source, "references")
     frames: list[Frame] = []
     faults: list[Problem] = []
@@ -280,7 +280,7 @@ def read_references(source: Any, schema: Schema) -> TrueFrames:
 def read_predictions(
     source: Any, true: TrueFrames, schema: Schema, seen: frozenset[str] | None, system: str
 ) -> Predictions:
-    """One system's frames beside the true ones; `seen`: the services that were there in training."""
+    """Return one system's frames beside the true ones; `seen`: the services that were there in training."""
     dialogues, where = read_dialogues(source, system), place_of(source, system)
     if faults := [*_unknown(dialogues, true, where), *_misfits(dialogues, true)]:
         raise DataError(faults)
@@ -366,7 +366,7 @@ def _user_misfits(turn: Mapping[str, Any], reference: Mapping[str, Any], where: 
 
 
 def _given(dialogues: Mapping[str, Dialogue], frame: Frame) -> Mapping[str, Any] | None:
-    """What a system has in the place of a true frame."""
+    """Return what a system has in the place of a true frame."""
     dialogue = dialogues.get(frame.dialogue)
     if dialogue is None or frame.turn >= len(dialogue.turns):
         return None
@@ -375,7 +375,7 @@ def _given(dialogues: Mapping[str, Dialogue], frame: Frame) -> Mapping[str, Any]
 
 
 def _state(state: Mapping[str, Any]) -> State:
-    """What figures depend on, as plain data."""
+    """Return what figures depend on, as plain data."""
     return {
         "active_intent": whole_characters(state["active_intent"]),
         "requested_slots": [whole_characters(slot) for slot in state["requested_slots"]],
@@ -393,7 +393,7 @@ def _spans(frame: Mapping[str, Any], utterance: str) -> list[list[str]]:
 
 
 def _shown(state: State) -> str:
-    """A state as people read it in a report."""
+    """Return a state as people read it in a report."""
     values = ", ".join(f"{slot}={' | '.join(values)}" for slot, values in state["slot_values"].items())
     asked = ", ".join(state["requested_slots"])
     return "; ".join([state["active_intent"], *filter(None, [values, asked and f"asks for {asked}"])])

@@ -91,7 +91,7 @@ def evaluate_sgd(
 
 
 def _schema(references: Any) -> Path:
-    """The schema beside the references."""
+    """Return the schema beside the references."""
     if not isinstance(references, str | os.PathLike):
         raise SettingError("give the schema of the references: schema=... in Python, --schema on the command line")
     if not os.path.exists(references):  # noqa: PTH110  (as below)
@@ -112,7 +112,7 @@ def _systems(predictions: Any) -> dict[str, Any]:
 
 
 def _is_dialogue(value: object) -> bool:
-    """Whether a value of a mapping is a dialogue and not a system."""
+    """Return whether a value of a mapping is a dialogue and not a system."""
     return isinstance(value, Mapping) and "turns" in value
 
 
@@ -128,7 +128,7 @@ def _warnings(system: Predictions, true: TrueFrames, strict: bool) -> Iterator[s
 
 
 def original_output(result: Result) -> dict[str, dict[str, float]]:
-    """One system's figures in the form of evaluate.py, by group of services and by metric."""
+    """Return one system's figures in the form of evaluate.py, by group of services and by metric."""
     if result.rows is None:
         return {}
     groups: dict[str, list[int]] = {ALL: list(range(len(result.rows)))}

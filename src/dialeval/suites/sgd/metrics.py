@@ -67,7 +67,7 @@ class FrameMetric(RowMetric):
 
     @abstractmethod
     def values(self, batch: Batch, pairs: Sequence[Pair]) -> list[float]:
-        """The value of each frame, given with the true one."""
+        """Return the value of each frame, given with the true one."""
 
     def score(self, batch: Batch) -> Floats:
         pairs = list(zip(batch.objects(self.subject), batch.objects(Need.TRUE_FRAMES), strict=True))
@@ -193,7 +193,7 @@ def _likeness(match: Match) -> Likeness:
 
 
 def _slots(given: State, true: State, known: Mapping[str, bool], likeness: Likeness) -> Iterator[_Slot]:
-    """The slots of a service, in the order of the schema."""
+    """Yield the slots of a service, in the order of the schema."""
     for name, categorical in known.items():
         here, there = given.get(name), true.get(name)
         if here is None or there is None:
