@@ -30,22 +30,15 @@ def test_demo_writes_a_report_and_prints_its_path_last(dialeval: Dialeval, tmp_p
     assert package.load(tmp_path / "dialeval-demo")
 
 
-def test_the_report_is_opened_where_that_is_asked_for(dialeval: Dialeval, monkeypatch: pytest.MonkeyPatch) -> None:
-    opened: list[str] = []
-    monkeypatch.setattr("click.launch", opened.append)
-    done = dialeval("demo", "-o", "there", "--open")
-    assert opened == [Path(done.stdout.splitlines()[-1]).as_uri()]
-
-
-def test_nothing_reaches_for_the_network(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    from click.testing import CliRunner
-
-    from dialeval.cli.main import dialeval_command
-
+def test_the_report_is_opened_and_nothing_reaches_for_the_network(
+    dialeval: Dialeval, monkeypatch: pytest.MonkeyPatch
+) -> None:
     def refuse(*arguments: object, **more: object) -> None:
         raise AssertionError("a socket was opened")
 
+    opened: list[str] = []
+    monkeypatch.setattr("click.launch", opened.append)
     monkeypatch.setattr(socket.socket, "connect", refuse)
-    monkeypatch.chdir(tmp_path)
-    done = CliRunner().invoke(dialeval_command, ["demo"], standalone_mode=False)
-    assert done.exception is None
+    done = dialeval("demo", "-o", "there", "--open")
+    assert done.returncode == 0, done.stderr
+    assert opened == [Path(done.stdout.splitlines()[-1]).as_uri()]

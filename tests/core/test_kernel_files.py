@@ -193,7 +193,7 @@ def test_a_full_disk_is_no_error(tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 def test_the_whole_program_runs_without_any_place_to_write_to(tmp_path: Path) -> None:
     package = tmp_path / "dialeval"
     shutil.copytree(Path(dialeval.__file__).parent, package, ignore=shutil.ignore_patterns("__pycache__"))
-    for folder in {kernel.parent for kernel in package.rglob("*_kernel.py")}:
+    for folder in {module.parent for module in package.rglob("*.py")}:
         (folder / "__pycache__").write_text("")
     (tmp_path / "a.txt").write_text("one two\nthree\n")
     program = "import dialeval, sys; print(dialeval.__file__); from dialeval.cli.main import main; main()"
