@@ -237,7 +237,7 @@ def delexicalized(turn: Mapping[str, Any], acts: Mapping[str, Any]) -> str:
 
 def _by_id(path: Path) -> dict[str, Any]:
     """Return the entries of an object in a file by the ids of their dialogues."""
-    document = gate.read_json(path, dict[str, dict[str, Any]], _REMEDY)
+    document = validation.read_json(path, dict[str, dict[str, Any]], _REMEDY)
     return {_id(name): entry for name, entry in document.items()}
 
 
