@@ -1,4 +1,4 @@
-"""The front door to dialogue breakdown detection: the evaluation of the challenge (DBDC).
+"""Public names of dialogue breakdown detection: the evaluation of the challenge (DBDC).
 
     from dialeval.breakdown import evaluate_breakdown
 

@@ -59,7 +59,7 @@ _LOG = logging.getLogger(__name__)
 
 
 class ReferenceSet(data.ReferenceSet):
-    """The references of one query in groups, each a list of words; a string is split at white space."""
+    """The references of one query in groups, each a list of words; a string is split at whitespace."""
 
     @classmethod
     @checked

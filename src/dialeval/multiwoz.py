@@ -1,4 +1,4 @@
-"""TaskData dialogues in the form of the MultiWOZ evaluation: front door to Inform, Success, BLEU, richness, tracking.
+"""Task dialogues in the form of the MultiWOZ evaluation: public names for Inform, Success, BLEU, richness, tracking.
 
     from dialeval.multiwoz import Evaluator
 
@@ -44,7 +44,7 @@ __all__ = ["Evaluator", "add_slot_domains", "dialogue_rows", "evaluate", "load_t
 class Evaluator:
     """Evaluates predictions against the data of a task, which is loaded once.
 
-    `fallback`, `strict`, `unify_booking` and `ratio` depart from the original and stand in the signatures. `warnings`
+    `fallback`, `strict`, `unify_booking` and `ratio` depart from the original and are in the signatures. `warnings`
     holds what is to be said about the predictions that were evaluated last.
     """
 

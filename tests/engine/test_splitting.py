@@ -95,7 +95,7 @@ def test_resuming_chooses_again(tmp_path: Path) -> None:
 def test_texts_that_are_left_whole_are_told_once() -> None:
     run = run_of({"a": CHINESE, "b": [*ENGLISH[:1], CHINESE[0]]}, references=THERE, metrics="length,bleu-4,distinct-2")
     what = (
-        "words.1 cannot split 3 of 4 responses, whose script puts no blanks between words: each sentence counts as one"
+        "words.1 cannot split 3 of 4 responses, whose script puts no spaces between words: each sentence counts as one"
     )
     assert run.warnings == (f"{what} word; choose --tokenizer zh, tokenizer='zh' in Python",)
 

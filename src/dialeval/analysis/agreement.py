@@ -11,7 +11,7 @@ that leaves out is reported (`excluded`). Intervals and p-values are over dialog
 them: of turns and dialogues Student's on Fisher's z scale (`jackknife`); of systems, of which there are few and whose
 order a single dialogue hardly changes, percentiles of a bootstrap that draws whole dialogues, with Student's factor
 (`intervals.interval`), and p = the value over its standard deviation in the resamples. The p of all coefficients of all
-metrics at one level are one family (Holm), since they stand in one table. Pearson's r has heavy tails where the
+metrics at one level are one family (Holm), since they are in one table. Pearson's r has heavy tails where the
 kurtosis of the metric or of the ratings is above 6, twice that of normal values: it then rests on few points, intervals
 may be too narrow, and a warning says so. Coefficients are to be read against the agreement of the annotators
 (`correlation.ceiling`), and the length of the response, which needs no reference and no model (`metric_differences`).

@@ -2,7 +2,7 @@
 
 `limit_gates`: a system fails if its mean under a key is below or above the limit of that key, or was not computed.
 Floors and ceilings are not held to limits: a floor is meant to be low. A key that nobody asked for is most likely
-misspelt, so it is an error and no failed gate.
+misspelled, so it is an error and no failed gate.
 
 `baseline_gates`, without a margin for a key: a system fails if it is worse than the baseline and the difference is
 significant (adjusted p below alpha). This gate stops what is shown to be worse and lets pass what might be.
@@ -149,10 +149,10 @@ def assert_no_worse(
 ) -> Comparison:
     """Raise AssertionError if a system of a run is worse than the one system of a baseline; else return the comparison.
 
-    `run`, `baseline`: runs, or folders that they are saved in. `metrics`: names, by commas or in a list; all of them
-    are corrected for together. `margin`: by how much a metric may be worse, one number for all or one by name; the run
-    then has to show that it is not worse by more. `rows`: so many of the rows that lost most are shown for each metric.
-    `design`, `adjust`: as in `dialeval.compare`.
+    `run`, `baseline`: runs, or folders that they are saved in. `metrics`: names, comma-separated or in a list; all of
+    them are corrected for together. `margin`: by how much a metric may be worse, one number for all or one by name; the
+    run then has to show that it is not worse by more. `rows`: so many of the rows that lost most are shown for each
+    metric. `design`, `adjust`: as in `dialeval.compare`.
     """
     runs = {
         label: some if isinstance(some, Run) else load(some) for label, some in (("baseline", baseline), ("run", run))

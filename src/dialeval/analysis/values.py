@@ -23,7 +23,7 @@ taken.
 
       end(z) = Phi(z0 + (z0 + z) / (1 - a (z0 + z)))
 
-  with z as above, z0 from the share of resampled values below the value itself, and the acceleration a from the
+  with z as above, z0 from the fraction of resampled values below the value itself, and the acceleration a from the
   influences of the clusters.
 
 A value that counts different things (distinct, numbers of n-grams, entropy: `Metric.counts_kinds`) cannot be found from

@@ -48,8 +48,12 @@ LEVELS = ("turn", "dialogue", "system")
 @click.command()
 @click.argument("runs", nargs=-1, required=True, type=click.Path())
 @click.option("--baseline", metavar="NAME", help="The system that others are compared with.  [default: the first]")
-@click.option("--systems", metavar="NAMES", help="Only these systems, by commas.  [default: all but floors, ceilings]")
-@click.option("-m", "--metrics", metavar="KEYS", help="Only these, or families, by commas.  [default: all in common]")
+@click.option(
+    "--systems", metavar="NAMES", help="Only these systems, comma-separated.  [default: all but floors, ceilings]"
+)
+@click.option(
+    "-m", "--metrics", metavar="KEYS", help="Only these, or families, comma-separated.  [default: all in common]"
+)
 @options.choice(
     "--test",
     ["randomization", "bootstrap"],

@@ -36,15 +36,15 @@ _COMMANDS = {
     "compare": "Which system is better: differences, tests, gates.",
     "meta": "How far metrics agree with people.",
     "sample": "Draw responses for people to rate, or plan how many.",
-    "rate": "Pages and a server on which people rate, and what they said.",
-    "estimate": "What people would say, from a few ratings and a judge.",
+    "rate": "Rating pages, a rating server, and merging of ratings.",
+    "estimate": "Estimate mean human ratings from a few ratings and a judge.",
     "rank": "Rank systems by which of two responses was preferred.",
     "report": "Show saved runs in one HTML file.",
     "metrics": "List the metrics, or explain one.",
     "data": "Add, list, verify and remove data packs (word vectors).",
     "formats": "List the chats, logs and data sets that are read as they are.",
     "schema": "JSON Schemas of what is written.",
-    "validate": "List every fault of every file.",
+    "validate": "List every problem of every file.",
     "from": "Take the flags of an original program: dialog-eval, mwzeval, sgd, lsdscc, dbdc.",
 }
 """The one-line help of each command, which is the function of its name (`from_` for `from`) in its module."""
@@ -163,7 +163,7 @@ def main() -> None:
 
 @contextmanager
 def _telling_notes() -> Iterator[None]:
-    """Print what was guessed in reading, unless it is a warning of a run already; also where a fault follows."""
+    """Print what was guessed in reading, unless it is a warning of a run already; also where a problem follows."""
     with collect_warnings() as notes:
         try:
             yield
@@ -230,7 +230,7 @@ def _internal_error(error: Exception) -> int:
     last = traceback.extract_tb(error.__traceback__)[-1]
     what = f"{type(error).__name__}: {error}".partition("\n")[0]
     say(f"dialeval: internal error: {what} ({last.filename.rpartition('/')[2]}:{last.lineno})")
-    say("This is a fault of dialeval, not of your input. Please report it: these lines, and the traceback.")
+    say("This is an error of dialeval, not of your input. Please report it: these lines, and the traceback.")
     say(f"  dialeval {__version__}, Python {platform.python_version()}, {platform.platform()}")
     say(f"  {command_line()}")
     if not os.environ.get(DEBUG):

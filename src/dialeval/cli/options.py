@@ -184,7 +184,7 @@ def responses(name: str = "responses") -> Decorator:
 
 def metrics(default: str) -> Decorator:
     """Return the option that names the metrics to compute."""
-    told = f"Metrics or families, by commas.  [default: {default}]"
+    told = f"Metrics or families, comma-separated.  [default: {default}]"
     return click.option("-m", "--metrics", help=told, shell_complete=complete_metrics)
 
 
@@ -204,7 +204,7 @@ tokenizer = click.option(
     "--tokenizer",
     type=click.Choice(TOKENIZERS),
     help="What a word is, for every metric that counts words; auto chooses by the scripts of the texts.  "
-    "[default: words.1, split at blanks; rouge for rouge-score]",
+    "[default: words.1, split at whitespace; rouge for rouge-score]",
 )
 
 
@@ -239,7 +239,7 @@ by = click.option(
     "--by",
     metavar="FIELDS",
     callback=read_by,
-    help="Also cut the rows into slices, by commas: turn, length, history, or fields of the rows.",
+    help="Also split the rows into slices, comma-separated: turn, length, history, or fields of the rows.",
 )
 compared = click.option(
     "--compare/--no-compare", "compared", default=True, help="Test the differences to the first system."
@@ -249,7 +249,7 @@ judge = together(
     click.option("--encoder", help="Where the judge's encoder lies: a folder, minilm, or a name in the hub cache."),
 )
 base_encoder = click.option("--encoder", default="minilm", help="Folder, minilm, or a name in the hub cache.")
-contexts = click.option("-c", "--contexts", type=click.Path(), help="What each response answers.")
+contexts = click.option("-c", "--contexts", type=click.Path(), help="Dialogue context of each response.")
 row_fields = fields_in("rows")
 judged_rows = together(
     click.option("-r", "--references", type=click.Path(), help="One reference per response."), contexts, judge
@@ -270,7 +270,7 @@ reading = together(
 resources = together(
     click.option("--train", type=click.Path(), help="Training text (source side), one text a line."),
     click.option(
-        "--vocab", "vocabulary", type=click.Path(), help="Known words (oov=unk), a line each.  [default: of --train]"
+        "--vocab", "vocabulary", type=click.Path(), help="Vocabulary (oov=unk), one word a line.  [default: of --train]"
     ),
     click.option("--vectors", "embeddings", help="Word vectors: a file, an installed data pack, or wordllama."),
 )

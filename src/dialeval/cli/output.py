@@ -36,7 +36,7 @@ if TYPE_CHECKING:
 Command = TypeVar("Command", bound=Callable[..., Any])
 
 MOST_PROBLEMS = 200
-"""A command whose faults `dialeval validate` does not list prints so many of them at most."""
+"""A command whose problems `dialeval validate` does not list prints so many of them at most."""
 _MOST_SKIPPED = 3
 """Metrics that lack one thing are named up to this number."""
 
@@ -105,7 +105,7 @@ def print_run(
 ) -> None:
     """Print a run, what was skipped, and its warnings; before a table of several systems, which one is better.
 
-    `by`: fields to cut the rows into slices by, which stand below a table, in JSON, or in the place of the run.
+    `by`: fields to cut the rows into slices by, which are below a table, in JSON, or in the place of the run.
     `compared`: test the differences between systems in slices. `found`: the comparison of the systems, for a table.
     """
     from dialeval.reports import tables
@@ -351,7 +351,7 @@ def print_gates(
 
 
 def printing_all_faults(command: Command) -> Command:
-    """Make a command print all faults of its inputs, not only the first few: no other command lists them."""
+    """Make a command print all problems of its inputs, not only the first few: no other command lists them."""
 
     @wraps(command)
     def called(**arguments: Any) -> Any:

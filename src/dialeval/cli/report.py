@@ -31,7 +31,7 @@ PLOT_FORMATS = ("svg", "png", "pdf")
 @click.option(
     "--plots", type=click.Choice(PLOT_FORMATS), help="Also write a plot per metric, for papers (extra `report`)."
 )
-@click.option("--plots-dir", type=options.FOLDER, help="Folder for --plots.  [default: beside the report]")
+@click.option("--plots-dir", type=options.FOLDER, help="Folder for --plots.  [default: next to the report]")
 @options.compared
 @options.by
 @click.option("--human", multiple=True, type=click.Path(), help="Ratings: also show what people say of the run.")

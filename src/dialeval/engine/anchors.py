@@ -1,4 +1,4 @@
-"""Anchors: systems that nobody built, scored beside the real ones, so that a figure can be read between them.
+"""Floor and ceiling systems, scored next to the real ones, so that a figure can be read between them.
 
 - `ceiling/gold`: the first reference as the response. Where a row has more references it is compared with those; where
   it is the only one it is compared with itself, and overlap is perfect by construction.
@@ -13,9 +13,9 @@ How a system stands on a metric is its share of the way from the best floor to t
 
     share = (value - floor) / (ceiling - floor)
 
-which may lie below 0 or above 1. Only metrics with a direction have one: more words are not better. The constant is a
-floor of all of these; shuffled gold and random lines are floors only where a response is compared with what belongs to
-its own row, for they are as diverse, and have as many of the right words, as any human text.
+which may lie below 0 or above 1. Only metrics where higher or lower is better have one: more words are not better. The
+constant is a floor of all of these; shuffled gold and random lines are floors only where a response is compared with
+what belongs to its own row, for they are as diverse, and have as many of the right words, as any human text.
 
 They are for single responses: sampled hypotheses and task dialogues have no rows whose response could be exchanged.
 """
@@ -69,7 +69,7 @@ class Anchors:
 
 
 def evaluate_with_anchors(systems: Sequence[Rows], planner: Planner, resources: Resources, options: Options) -> Run:
-    """Score systems with anchors beside them, and say how each system stands between floor and ceiling."""
+    """Score systems with anchors next to them, and say how each system stands between floor and ceiling."""
     resources = replace(resources, train=train_texts(resources.train))
     anchors = make_anchors(systems, resources.train)
     sources = memory_sources([*systems, *anchors.systems], anchors.roles)
@@ -190,7 +190,7 @@ def _upwards(run: Run, system: str, key: str, metric: Metric[Any]) -> float:
 
 
 def _stand(run: Run, system: str, metrics: Mapping[str, Metric[Any]], floors: Floors) -> dict[str, dict[str, Any]]:
-    """Return by key the share of the way from the best floor to the ceiling, where both are known."""
+    """Return by key the fraction of the way from the best floor to the ceiling, where both are known."""
     found: dict[str, dict[str, Any]] = {}
     for key, metric in metrics.items():
         below = {name: value for name in floors[key] if not math.isnan(value := _upwards(run, name, key, metric))}

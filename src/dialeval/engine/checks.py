@@ -53,7 +53,7 @@ def unsplit_warnings(systems: Iterable[Checked]) -> Iterator[str]:
         if unsplit:
             name = suggested(texts, unsplit, letters)
             yield (
-                f"{tokenizer} cannot split {unsplit:,} of {texts:,} responses, whose script puts no blanks between "
+                f"{tokenizer} cannot split {unsplit:,} of {texts:,} responses, whose script puts no spaces between "
                 f"words: each sentence counts as one word; choose --tokenizer {name}, "
                 f"tokenizer={name!r} in Python"
             )

@@ -166,9 +166,9 @@ def evaluate(
     `responses` are then several per query: a list of lists, or files with `eos` between them (None: one a line).
     `Run.details` says where each of them landed, unless `alignments` is False.
     `train`: the training text (source side), one text a line; `embeddings`: word vectors, a file or the name of an
-    installed pack. For metrics with `oov=unk`, such as the group "dialog-eval": `vocabulary`: known words, one a line,
-    else those of the training text; `known_words`: whether words with a vector that are not in the vocabulary are known
-    too, "vectors", or not, "listed"; None: "listed" for a vector file with a header line.
+    installed pack. For metrics with `oov=unk`, such as the group "dialog-eval": `vocabulary`: in-vocabulary words, one
+    a line, else those of the training text; `known_words`: whether words with a vector that are not in the vocabulary
+    are known too, "vectors", or not, "listed"; None: "listed" for a vector file with a header line.
     `judge`: the folder of a judge that `dialeval judge train` or `dialeval adem train` wrote, else the shipped ones.
     `metrics`: names, families, the group "dialog-eval", metric objects; None: all that the inputs allow, the others
     being listed in `Run.skipped`. `settings` changes the defaults of a family (`{"bleu": {"smooth": 7}}`), `tokenizer`

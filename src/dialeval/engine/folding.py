@@ -112,7 +112,7 @@ class FinishedSystem:
     job: Job
     state: SystemState
     digests: Mapping[Need, str]
-    """Of the columns and resources that stand in signatures."""
+    """Of the columns and resources that are in signatures."""
     store: ItemStore
 
     @cached_property
@@ -234,7 +234,7 @@ def run_sources(
 
 
 def signed(metric: Metric[Any]) -> list[Need]:
-    """Return the needs whose digests stand in a metric's signature: all but its subject, which is what is compared."""
+    """Return the needs whose digests are in a metric's signature: all but its subject, which is what is compared."""
     return sorted((metric.needs | metric.wants) - {metric.subject})
 
 

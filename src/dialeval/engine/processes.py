@@ -324,7 +324,7 @@ def _serve(pipe: Connection) -> None:
 
 
 def grouped(chunks: Mapping[int, Chunk], jobs: int, most: int) -> Iterator[dict[int, Chunk]]:
-    """Yield groups of consecutive chunks, smaller ones towards the end, so that all workers end at the same time."""
+    """Yield groups of consecutive chunks, smaller ones toward the end, so that all workers end at the same time."""
     waiting = iter(chunks.items())
     left = len(chunks)
     while left:

@@ -51,7 +51,7 @@ def _is_run(path: str) -> bool:
 @options.examples(
     "dialeval sample results/ -n 200 -o to-rate/                  the same contexts for all systems",
     "dialeval sample results/ -n 200 --by turn,judge:3 -o to-rate/",
-    "dialeval sample results/ -n 200 --unsure judge -o to-rate/   more of what the judge is unsure about",
+    "dialeval sample results/ -n 200 --unsure judge -o to-rate/   more of what the judge is uncertain about",
     "dialeval sample results/ --plan --width 0.2                  how many ratings that takes",
     "dialeval sample results/ --plan --width 0.2 --pilot ratings.jsonl --sample to-rate/ --judge judge",
 )

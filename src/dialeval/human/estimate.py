@@ -250,7 +250,7 @@ def _read_inputs(
         if found is None:
             raise SettingError(
                 "ratings of rows that were not drawn at random say nothing about the others; name the folder that they "
-                "were drawn into (--sample), or take them for a random sample and have it said (--as-if-random)"
+                "were drawn into (--sample), or treat them as a random sample, as every table states (--as-if-random)"
             )
         return found
     if isinstance(human, Ratings):
@@ -434,7 +434,7 @@ def _check_unseen(run: Run, keys: Sequence[str], ratings: Ratings, quality: str)
         learned = f"{key} learned from {len(seen)} of the {len(rated)} rated rows"
         if len(seen) > MOST_KNOWN * len(rated):
             raise SettingError(
-                f"{learned}, so that it says of them what people said and no interval would hold; estimate by a judge "
+                f"{learned}, so that it repeats these ratings and no interval would hold; estimate by a judge "
                 "that was trained on other ratings, or rate others"
             )
         warnings += [learned] if seen else []

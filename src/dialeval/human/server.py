@@ -261,7 +261,7 @@ class _Handler(BaseHTTPRequestHandler):
         if int(lengths[0]) > LARGEST:
             raise _RefusedError(HTTPStatus.REQUEST_ENTITY_TOO_LARGE)
         content = self.rfile.read(int(lengths[0]))
-        if len(content) < int(lengths[0]):  # cut off: no fault of the rating
+        if len(content) < int(lengths[0]):  # cut off: no problem of the rating
             raise _RefusedError(HTTPStatus.REQUEST_TIMEOUT)
         try:
             return msgspec.json.decode(content, type=Rating)

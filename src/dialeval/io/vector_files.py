@@ -218,9 +218,7 @@ def _split_blocks(stream: BinaryIO, where: str) -> Iterator[tuple[int, bytes]]:
     line, carried = 1, b""
     while chunk := _read_chunk(stream, BLOCK_BYTES, where):
         if line == 1 and b"\0" in chunk:
-            remedy = (
-                "give vectors as text, .npy with its vocabulary next to it, or word2vec .bin; unpack archives first"
-            )
+            remedy = "give vectors as text, .npy with its vocabulary next to it, or word2vec .bin; unpack archives"
             raise DataError(Problem(where, None, "is not a text file", remedy))
         if line == 1 and not carried:
             chunk = chunk.removeprefix(_BYTE_ORDER_MARK)

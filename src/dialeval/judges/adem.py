@@ -3,7 +3,7 @@
     adem = (c' M r^ + r' N r^ + w' r^ - alpha) / beta        clipped to 1 .. 5,   M = s I + A B',  N = s I + C D'
 
 c, r, r^ are sentence vectors of the context's last three turns, of the reference and of the response; M and N are near
-the identity (A to D have few columns), so that the terms are close to cosines, moved towards what raters prefer (see
+the identity (A to D have few columns), so that the terms are close to cosines, moved toward what raters prefer (see
 `judges.fitting`). Of several references the closest one (highest cosine) counts. The judge that ships with the
 package needs no PyTorch; `dialeval adem train` fits another one to your ratings, which `--judge FOLDER` then uses.
 
@@ -15,7 +15,7 @@ Paper: Lowe et al. 2017, "Towards an Automatic Turing Test: Learning to Evaluate
 Edge cases: without a reference the context's term alone counts (C-ADEM), without a context the reference's; each case
 has an alpha and beta of its own, and with neither a row is not scored. An empty context or reference is none. An empty
 response is scored as any text. Differences from the original: a frozen sentence encoder instead of a recurrent one
-trained on the task; ridge towards the identity instead of L1; see docs/adem.md.
+trained on the task; ridge toward the identity instead of L1; see docs/adem.md.
 """
 
 from __future__ import annotations

@@ -34,7 +34,7 @@ _OUTPUT = click.option("-o", "--output", required=True, type=options.FOLDER, hel
 )
 @click.group()
 def adem() -> None:
-    """A learned judge of responses: what people would say of them, from 1 to 5."""
+    """A learned judge of responses: predicts their mean human rating, from 1 to 5."""
 
 
 @options.examples(
@@ -44,7 +44,7 @@ def adem() -> None:
 )
 @click.group()
 def judge() -> None:
-    """A judge that reads context and response together: what people would say of a response, from 1 to 5."""
+    """A judge that reads context and response together: predicts the mean human rating of a response, from 1 to 5."""
 
 
 @options.examples(
@@ -126,7 +126,7 @@ def train_adem(
     """Fit a judge to rated rows, validate it on sets that it has not seen, and write it with its model card.
 
     Rated rows are .jsonl, .json, .csv, .tsv or .parquet with `response`, `scores` (or `overall`, `score`, `rating`),
-    and `context`, `reference` or both. The table that is printed stands in the card as well.
+    and `context`, `reference` or both. The table that is printed is in the card as well.
     """
     from dialeval.judges.adem import check_folder
     from dialeval.judges.card import NOT_VALIDATED, JudgeCard, weaknesses

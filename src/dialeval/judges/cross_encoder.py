@@ -38,8 +38,8 @@ KINDS = ("true", "random", "echo", "broken")
 """What a candidate response is in training; the classes of the head `kind`."""
 
 HEADS = {"rank": 1, "kind": len(KINDS), "rating": 1, "breakdown": 3}
-"""What the heads say: how well the response follows, what kind of candidate it is, what people would say of it, and the
-shares of annotators that would see no breakdown, perhaps one, and one."""
+"""What the heads say: how well the response follows, what kind of candidate it is, its mean rating, and the fractions
+of annotators that would see no breakdown, perhaps one, and one."""
 
 _LEVELS = 127
 

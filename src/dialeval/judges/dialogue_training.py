@@ -333,7 +333,7 @@ class JudgeTraining:
 class SharedTurns:
     """The turns of rated contexts by which a dialogue is known: of eight words or more, or two in a row of that length.
 
-    Texts are compared without blanks and punctuation, and only those of rated contexts are counted: the same text has
+    Texts are compared without spaces and punctuation, and only those of rated contexts are counted: the same text has
     more words where punctuation is detached.
     """
 

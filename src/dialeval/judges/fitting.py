@@ -1,4 +1,4 @@
-"""Fit judges to ratings. Of `adem`: `identity`, `adem` (ridge towards the identity) or `paper` (Lowe et al.).
+"""Fit judges to ratings. Of `adem`: `identity`, `adem` (ridge toward the identity) or `paper` (Lowe et al.).
 
 Examples are rated responses as vectors, with scores on the scale 1 to 5. Rows without a score, and rows without both
 context and reference, are left out. Rows with a common context belong on one side of a split: `Examples.without` leaves
@@ -149,7 +149,7 @@ def on_scale(ratings: Ratings, quality: str, sets: Ints, many: int) -> Floats:
 
 
 def context_numbers(ratings: Ratings) -> Ints:
-    """Return a number for each context, equal for equal last turns but for case, blanks and punctuation.
+    """Return a number for each context, equal for equal last turns but for case, spaces and punctuation.
 
     Sets cut the same dialogue at different lengths, so the last turn decides; rows without one stand alone.
     """

@@ -52,7 +52,7 @@ Ceilings; turns with fewer than two annotators say nothing about agreement and a
 - `annotator`: every annotator in turn as a detector, against the other annotators of the turn. The label is what the
   annotator said, with probability 1. A bound for hard labels; it is none for distances, because one person has no
   distribution.
-- `oracle`: a detector that knows the shares of a turn, against as many new annotators drawn at random (from a fixed
+- `oracle`: a detector that knows the fractions of a turn, against as many new annotators drawn at random (from a fixed
   seed) from these shares: what chance in the choice of annotators leaves even to a perfect detector. A bound for labels
   and distances alike; single turns of a real detector may be luckier.
 """
@@ -87,7 +87,7 @@ _GROUPS = {"o-t-x": ((O,), (T,), (X,)), "o-tx": ((O,), (T, X)), "ot-x": ((O, T),
 
 
 def shares(counts: Floats) -> Floats:
-    """Return the share of each label per turn; NaN for a turn without any."""
+    """Return the fraction of each label per turn; NaN for a turn without any."""
     with np.errstate(invalid="ignore"):  # 0 / 0
         share: Floats = counts / counts.sum(axis=1, keepdims=True)
     return share
@@ -108,7 +108,7 @@ def lenient_reference(share: Floats, threshold: float) -> Floats:
 
 
 def shares_of(batch: Batch) -> Floats:
-    """Return the shares of a batch, computed once."""
+    """Return the fractions of a batch, computed once."""
     counts = batch.numbers(Need.ANNOTATIONS)
     return batch.derived("breakdown-shares", lambda: shares(counts))
 

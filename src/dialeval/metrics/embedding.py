@@ -154,8 +154,8 @@ def greedy(ids, offsets, owners, other_ids, other_offsets, rows, matrix, lengths
 
 # Vectors of texts, out of the vectors of their words; shared by the embedding metrics and coherence.
 #
-#     average = mean over the known words of SIF_WEIGHT / (SIF_WEIGHT + p(word)) * vector(word)
-#     extrema = per dimension the value of largest magnitude among the vectors of the known words
+#     average = mean over the in-vocabulary words of SIF_WEIGHT / (SIF_WEIGHT + p(word)) * vector(word)
+#     extrema = per dimension the value of largest magnitude among the vectors of the in-vocabulary words
 #
 # With `oov=self` the words with a vector are known. With `oov=unk`, as in dialog-eval, those of the vocabulary are,
 # which `engine/resources.py` defines: other words have no vector, and a known word without a vector counts as the
@@ -172,7 +172,7 @@ SIF_WEIGHT = 0.001
 
 @dataclass(frozen=True, eq=False, slots=True)
 class TextVectors:
-    """One vector per text, and the number of known words it was made of."""
+    """One vector per text, and the number of in-vocabulary words it was made of."""
 
     vectors: Floats
     counted: Ints
@@ -391,7 +391,7 @@ class GreedyMatch(RowMetric):
     formula is the same, without weights by rarity and without rescaling. With several references the best one counts.
 
     What it is good for: paraphrases that share no word. What it is not: a test of facts. Names and numbers that differ
-    cost little, and any two English sentences are rather close; read it beside its floors (`--anchors`).
+    cost little, and any two English sentences are rather close; read it next to its floors (`--anchors`).
 
     Paper: Zhang et al. 2020, "BERTScore: Evaluating Text Generation with BERT", ICLR.
 

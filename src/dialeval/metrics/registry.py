@@ -93,7 +93,7 @@ def metric_of_rows(
 
     `name`: what the metric is called. `better`: which values are the better ones, "higher" or "lower". `bounds`: the
     least and the largest value that is possible; an interval does not go beyond. `definition`: to be raised when the
-    function gives other numbers than before for a reason that does not are in its source.
+    function gives other numbers than before for a reason that does not be in its source.
     """
     if not name or any(letter in " ,()=|:" or letter.isspace() for letter in name):
         raise SettingError(f"{name!r} cannot be the name of a metric: no spaces, commas, colons, bars, brackets or =")

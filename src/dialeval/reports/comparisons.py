@@ -469,7 +469,7 @@ def scale_of(rows: Iterable[Difference], width: int = WIDTH) -> Scale:
 
 
 def kind_of(row: Difference) -> str:
-    """Return the class of a difference: up, down, other (neither is better) or unsure."""
+    """Return the class of a difference: up, down, other (neither is better) or uncertain."""
     return _KINDS[mark_of(row)]
 
 

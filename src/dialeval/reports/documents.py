@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 # unless `figure` says how to write them.
 
 GAP = 3
-"""Blanks between two columns in the terminal."""
+"""Spaces between two columns in the terminal."""
 
 _COLORS = {BETTER: "green", WORSE: "red"}
 

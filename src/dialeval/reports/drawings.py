@@ -97,7 +97,7 @@ def scale_of_means(estimates: Iterable[Estimate], width: int) -> Scale | None:
 
 @dataclass(frozen=True)
 class Spread:
-    """The finite items of each system that has some, and which share of them falls into each bin of one scale."""
+    """The finite items of each system that has some, and which fraction of them falls into each bin of one scale."""
 
     scale: Scale
     items: Mapping[str, Floats]

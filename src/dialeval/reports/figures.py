@@ -1,6 +1,6 @@
 """How a figure and a name are written wherever people read them.
 
-Four decimals, so that the figures of a column stand below each other; a figure too small or too large for that is
+Four decimals, so that the figures of a column are below each other; a figure too small or too large for that is
 written with an exponent. What was not computed or cannot be scored is a dash, never a zero.
 """
 

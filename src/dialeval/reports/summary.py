@@ -1,10 +1,10 @@
 """The section that everybody reads: the verdict, and a table of metrics by systems that is a forest plot as well.
 
-The first system of a table is the baseline. Beside the value of each other system a strip shows its difference to the
+The first system of a table is the baseline. Next to the value of each other system a strip shows its difference to the
 baseline (`forest`), green and red where it is significant after correction for all tests of the table. The best value
 of a metric is bold where a direction is known; floors and ceilings stand last and take no part in that. From `MANY`
 systems on each is a row, and metrics are columns. Where the window is narrow, rows become cards. Metrics that have no
-direction stand in a table of their own, to be opened, and so do the figures of all differences.
+direction are in a table of their own, to be opened, and so are the figures of all differences.
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ from dialeval.reports.tables import row_decimals, show_share, standing_shares, u
 
 ROOM, BASELINE, COMPARED, ANCHOR = 1220, 290, 320, 150
 """Pixels of the page, and what columns need: metric and baseline, each other system with its strip, each anchor.
-Where that is more than there is, strips stand below the values, and intervals are left to the drawings of metrics."""
+Where that is more than there is, strips are below the values, and intervals are left to the drawings of metrics."""
 MANY = 9
 """From so many systems on each is a row."""
 NARROW = 84

@@ -8,11 +8,11 @@ JSON and CSV hold every digit; the tables that people read are rounded by `figur
 columns, since there are usually more metrics; in the terminal the longer side runs downwards. There a figure has the
 decimals that its interval supports. With `bars`, intervals are also drawn, all systems of a metric on one scale. Bars,
 and then intervals, are left out where one table would not hold them; columns that do not fit even so continue in a
-further table below, so that no figure is ever cut off. With a comparison, the verdict stands above the table, and marks
+further table below, so that no figure is ever cut off. With a comparison, the verdict is above the table, and marks
 say which systems are significantly better (▲) or worse (▼) than the baseline.
 
 `metrics-txt` is the table file of dialog-eval: a line of names, then a line per system with `mean,std,confidence` for
-each metric, all digits, a blank behind each. A value of the whole corpus has the deviation `0`, as it is printed there.
+each metric, all digits, a space behind each. A value of the whole corpus has the deviation `0`, as it is printed there.
 It has the columns of dialog-eval in their order and no others: programs that read the file know these.
 
 JSON and CSV of a run take no comparison, so `analysis` and `reports.comparisons` are imported where they are used.
@@ -57,7 +57,7 @@ if TYPE_CHECKING:
 #
 # Each system is a model. A metric has its signature, its interval and the numbers of rows under `args`. A run does not
 # know what its data are called: the dataset is named by its rows, and by the digests of references and contexts that
-# stand in the signatures, to be replaced by the name under which others find it.
+# are in the signatures, to be replaced by the name under which others find it.
 #
 # Texts are written as JSON strings, which are YAML; what would end a line is written out.
 
@@ -376,7 +376,7 @@ def _triple(estimate: Estimate | None) -> str:
 
 
 def standing_shares(run: Run, standing: Mapping[str, Any]) -> dict[str, list[float | None]]:
-    """Return the share of every system, or None, under each key that some system has a share for."""
+    """Return the fraction of every system, or None, under each key that some system has a share for."""
     keys = [key for key in run.keys_in_order if any(key in shares for shares in standing.values())]
     return {key: [shares[key]["share"] if key in shares else None for shares in standing.values()] for key in keys}
 

@@ -29,11 +29,11 @@ if TYPE_CHECKING:
 
 
 def read_thresholds(_context: click.Context, parameter: click.Parameter, value: str) -> list[float]:
-    """Read one threshold or several by commas."""
+    """Read one threshold or several, comma-separated."""
     try:
         return [float(part) for part in value.split(",")]
     except ValueError:
-        raise click.BadParameter(f"{value!r} is no number, nor several by commas", param=parameter) from None
+        raise click.BadParameter(f"{value!r} is no number, nor several, comma-separated", param=parameter) from None
 
 
 def _data(*, required: bool) -> options.Decorator:
@@ -66,12 +66,12 @@ class _WithDetect(click.Command):
     "--threshold",
     default="0.0",
     callback=read_thresholds,
-    help="Share from which on T or X is the reference; several by commas.",
+    help="Share from which on T or X is the reference; several are comma-separated.",
 )
 @options.choice(
     "--match", ["turn-index", "position"], "Match labels with turns by turn-index, or by position as the original does."
 )
-@click.option("--lenient", is_flag=True, help="Count faults of the files and go on.")
+@click.option("--lenient", is_flag=True, help="Count problems of the files and go on.")
 @click.option("--development", type=click.Path(), help="Annotated dialogues for the floor of the mean distribution.")
 @click.option(
     "--anchors/--no-anchors",
@@ -110,7 +110,7 @@ def breakdown(
     """Evaluate dialogue breakdown detectors: labels and probabilities against what annotators said.
 
     LABELS are folders of *.labels.json, .jsonl files or .tar.gz archives, one detector each; NAME=PATH names one.
-    Prints the lines of the challenge's eval.py. As a table, detectors stand beside floors (detectors that look at
+    Prints the lines of the challenge's eval.py. As a table, detectors are next to floors (detectors that look at
     nothing) and ceilings (annotators against each other), so that a figure can be read between them.
     """
     from dialeval.suites.breakdown.evaluation import evaluate_breakdown

@@ -265,7 +265,7 @@ def _read_file(folder: str, name: str) -> bytes:
 
 
 def _read_lines(path: str) -> Iterator[tuple[int, bytes]]:
-    """Read the lines of a file that are not blank, with their numbers."""
+    """Read the lines of a file that are not empty, with their numbers."""
     lines = split(read_bytes(path))
     view = lines.data.data
     for number, (start, end) in enumerate(zip(lines.starts.tolist(), lines.ends.tolist(), strict=True), 1):

@@ -3,8 +3,8 @@
 `BreakdownRun` is a `Run` like any other, with the counts behind its scores: counts and both confusion tables per
 detector and threshold, and one row per turn.
 
-`with_curves` adds `Run.details["curves"]` for a saved run: by detector a list of dialogues, their turns, the shares of
-O, T and X among annotators, the detector's label and probabilities, and what was said. Those in which detectors and
+`with_curves` adds `Run.details["curves"]` for a saved run: by detector a list of dialogues, their turns, the fractions
+of O, T and X among annotators, the detector's label and probabilities, and what was said. Those in which detectors and
 annotators differ most come first, and of many dialogues the rest is left out.
 """
 
@@ -102,7 +102,7 @@ def evaluate_breakdown(
     output of a detector, a folder of `*.labels.json` or likewise; several as a list, or a mapping of names to them.
     `threshold`: from which share on T or X is the reference label; several are scored in one pass, and their figures
     are called `accuracy(threshold=0.5)` and so on. `match`: `turn-index`, or `position` as in the original program.
-    `lenient`: count faults in the warnings and go on. `development`: annotated dialogues from which the floor of the
+    `lenient`: count problems in the warnings and go on. `development`: annotated dialogues from which the floor of the
     mean distribution is taken. `anchors`: also score floors and ceilings, systems called `floor/...`, `ceiling/...`.
     `t`, `confidence`, `intervals`: as for `evaluate`.
     """
@@ -184,7 +184,7 @@ def _with_alpha(result: Result, counts: Floats) -> Result:
 
 
 def _codes(rows: Rows, threshold: float) -> tuple[Codes, Floats, Floats]:
-    """Return the codes of a detector's turns, its labels with their probabilities, and the shares of annotators."""
+    """Return the codes of a detector's turns, its labels with their probabilities, and the fractions of annotators."""
     labels, counts = (cast("NumberColumn", rows.columns[need]).matrix for need in (Need.LABELS, Need.ANNOTATIONS))
     share = shares(counts)
     return Codes.of(labels, share, threshold), labels, share

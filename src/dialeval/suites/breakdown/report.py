@@ -2,8 +2,8 @@
 section of a report.
 
 The section shows breakdown over the turns of dialogues: what annotators said, and what each detector expected. An area
-shows the share of annotators that saw a breakdown (X) and, above it, a possible one (T). Each detector is a line at its
-probability of either, with its label at the points. Next to it is what was said, each turn with the labels of
+shows the fraction of annotators that saw a breakdown (X) and, above it, a possible one (T). Each detector is a line at
+its probability of either, with its label at the points. Next to it is what was said, each turn with the labels of
 annotators and detectors. It is made from the plain data that a run holds under `curves` (`with_curves`).
 """
 
@@ -148,7 +148,7 @@ def _drawing(name: str, human: _Curve, curves: Mapping[str, _Curve], colors: Map
     for system, curve in curves.items():
         lines.append(_line(curve, xs, colors[system]))
     who = f"annotators and {markup.count(len(curves), 'detector')}"
-    label = f"{shorten(plain(name))}: {who} over the turns; figures beside it"
+    label = f"{shorten(plain(name))}: {who} over the turns; figures next to it"
     size = f'viewBox="0 0 {WIDTH} {HEIGHT}" width="{WIDTH}" height="{HEIGHT}"'
     return f'<svg class="turns" role="img" aria-label="{escape(label)}" {size}>{"".join(lines)}</svg>'
 

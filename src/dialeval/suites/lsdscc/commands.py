@@ -33,7 +33,7 @@ EOS = "</s>"
     type=click.Path(),
     help="Reference groups, a JSON file.  [default: the data pack lsdscc]",
 )
-@click.option("--eos", default=EOS, help="What stands between two hypotheses of a line.")
+@click.option("--eos", default=EOS, help="Separator of two hypotheses of a line.")
 @click.option("--no-eos", is_flag=True, help="Nothing does: each line is one hypothesis.")
 @options.choice("--aligner", ALIGNERS, "What finds the group.")
 @click.option("-n", "n", type=click.IntRange(1, 100), default=4, help="Longest n-grams to count.")

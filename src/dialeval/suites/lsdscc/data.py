@@ -47,7 +47,7 @@ _GROUPS_REMEDY = "give an object of group id -> list of references per query, a 
 
 
 class HypothesisSet(list[list[str]]):
-    """The hypotheses of one query, each a list of words; a string is split at white space."""
+    """The hypotheses of one query, each a list of words; a string is split at whitespace."""
 
     def __init__(self, hypothesis_sentences: Iterable[Sequence[str]]) -> None:
         super().__init__(words_of(text, "a hypothesis") for text in each_of(hypothesis_sentences, "a hypothesis set"))
@@ -71,7 +71,7 @@ class HypothesisSet(list[list[str]]):
 
 
 class ReferenceSet(list[list[list[str]]]):
-    """The references of one query in groups, each a list of words; a string is split at white space."""
+    """The references of one query in groups, each a list of words; a string is split at whitespace."""
 
     def __init__(
         self,

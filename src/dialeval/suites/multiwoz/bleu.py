@@ -2,7 +2,7 @@
 
     BLEU = 100 * BP * (p_1 p_2 p_3 p_4)**(1/4),   BP = exp(min(0, 1 - reference length / response length))
 
-with p_n the share of the responses' n-grams that stand in their references too, over all turns together: sacreBLEU's
+with p_n the fraction of the responses' n-grams that are in their references too, over all turns together: sacreBLEU's
 corpus BLEU with its defaults (tokens 13a, exponential smoothing, one reference). The value of a single turn, its item,
 is sacreBLEU's sentence BLEU. Responses are normalized first (`suites/multiwoz/states.py`).
 

@@ -9,7 +9,7 @@ A folder holds
     user_turns.json        id -> per system turn what the user said before it; only for people who read a report
 
 or `splits.json` (split -> ids) and a folder with those files for each split; each file also `.gz` or `.zst`. Every
-fault of every file is reported at once, with its path inside the JSON.
+problem of every file is reported at once, with its path inside the JSON.
 """
 
 from __future__ import annotations
@@ -257,7 +257,7 @@ ONTOLOGY_FILE = "ontology.toml"
 
 @dataclass(frozen=True)
 class TaskData:
-    """Everything that the evaluation of task dialogues takes beside the predictions."""
+    """Everything that the evaluation of task dialogues takes in addition to the predictions."""
 
     files: TaskFiles
     ontology: Ontology
@@ -335,7 +335,7 @@ def _folder(data: str | os.PathLike[str] | None) -> Path:
 
 
 def _normalized(references: ReferenceSets | None, ontology: Ontology) -> ReferenceSets | None:
-    """Return the references as the normalized responses are spelt."""
+    """Return the references as the normalized responses are spelled."""
     if references is None or ontology.normalized_references:
         return references
     normalize = Normalizer(ontology.words)

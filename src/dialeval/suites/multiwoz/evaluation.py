@@ -1,4 +1,4 @@
-"""TaskData dialogues: read predictions, say what is missing in them, fold the metrics; and explain single dialogues.
+"""Task dialogues: read predictions, say what is missing in them, fold the metrics; and explain single dialogues.
 
 The defaults give the figures of the MultiWOZ evaluation. What that evaluation does without a word is said here: how
 much of the data a system covers and what the rest is worth, where true states stand in for a system's, which
@@ -60,7 +60,7 @@ class Choices:
         return Inform(self.fallback, self.missing, self.ratio)
 
     def metrics(self, task: TaskData) -> dict[str, Metric[Any]]:
-        """The metrics that do not need states, by the names that people know; settings stand in the signature."""
+        """The metrics that do not need states, by the names that people know; settings are in the signature."""
         metrics: dict[str, Metric[Any]] = {}
         if self.success:
             metrics |= {"inform": self.inform, "success": Success(self.fallback, self.missing, self.ratio)}

@@ -4,11 +4,11 @@
     success  = 100 * dialogues that match in every domain and in which every requested word was told / dialogues
     combined = 0.5 * (inform + success) + bleu
 
-Inform is the share of dialogues in which the system offered what the user was looking for, Success the share of those
-with the right offers in which every request was answered, in percent. A dialogue that does not match in every domain
-fails Success in all of them, so that a domain's value depends on the other domains too. By domain `inform/hotel`,
-`success/hotel` and so on, over the dialogues whose goal has the domain. `suites/multiwoz/turns.py` says when a domain
-matches, when a word counts as told, and which states and active domains are used.
+Inform is the fraction of dialogues in which the system offered what the user was looking for, Success the fraction of
+those with the right offers in which every request was answered, in percent. A dialogue that does not match in every
+domain fails Success in all of them, so that a domain's value depends on the other domains too. By domain
+`inform/hotel`, `success/hotel` and so on, over the dialogues whose goal has the domain. `suites/multiwoz/turns.py` says
+when a domain matches, when a word counts as told, and which states and active domains are used.
 
 The combined score takes each of the three in percent, over all dialogues and turns of a system, so that 200 is the
 most. BLEU is that against one reference set (`references`); `dialeval multiwoz` takes the first of the data, `mwz22`
@@ -68,7 +68,7 @@ RateState = Mapping[str, Moments]
 
 @dataclass(frozen=True)
 class Rate(Metric[RateState]):
-    """A share of dialogues in percent, in all and by domain."""
+    """A fraction of dialogues in percent, in all and by domain."""
 
     subject = Need.TASK_TURNS
     level = Level.DIALOGUE

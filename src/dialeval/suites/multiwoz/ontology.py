@@ -1,10 +1,10 @@
 """Ontologies: what a task's dialogues are about, in one small TOML file.
 
 An ontology names the words that placeholders stand for, the words that a goal may ask for, how slots and values are
-spelt, and for each domain the table of its venues with the columns that are searched fuzzily or by order. MultiWOZ is
-one (`multiwoz.toml` beside this file), the sample's town another; `docs/task-dialogues.md` explains every entry.
+spelled, and for each domain the table of its venues with the columns that are searched fuzzily or by order. MultiWOZ is
+one (`multiwoz.toml` next to this file), the sample's town another; `docs/task-dialogues.md` explains every entry.
 
-Every fault of a file is reported at once, with the entry it is in.
+Every problem of a file is reported at once, with the entry it is in.
 """
 
 from __future__ import annotations
@@ -117,7 +117,7 @@ def load_ontology(path: str | os.PathLike[str]) -> Ontology:
 
 
 class _Reader:
-    """Reads the entries of one table of the file; one of the wrong type is noted as a fault and read as its default."""
+    """Reads the entries of one table of the file; one of the wrong type is a problem and read as its default."""
 
     def __init__(self, where: str, prefix: str, entries: Mapping[str, Any], faults: list[Problem]) -> None:
         self.where, self.prefix, self.entries, self.faults = where, prefix, entries, faults
@@ -127,7 +127,7 @@ class _Reader:
         self.faults.append(Problem(f"{self.where}: {self.prefix}{name}", None, what, _EXPLAINED))
 
     def refuse_others(self, kind: str) -> None:
-        """Note a fault for every entry that was not asked for."""
+        """Note a problem for every entry that was not asked for."""
         for name in self.entries:
             if name not in self._asked:
                 self.fault(name, f"is no entry of {kind}; there are {', '.join(sorted(self._asked))}")
@@ -189,7 +189,7 @@ def _domain(name: str, read: _Reader) -> Domain:
 
 
 def _spellings(top: _Reader) -> dict[str, Spelling]:
-    """Return how the values of slots are spelt: by slot, out of the list of tables `values`."""
+    """Return how the values of slots are spelled: by slot, out of the list of tables `values`."""
     spellings: dict[str, Spelling] = {}
     for at, entry in enumerate(top.list_of_tables("values")):
         read = _Reader(top.where, f"values[{at}].", entry, top.faults)

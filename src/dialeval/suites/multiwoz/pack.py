@@ -4,7 +4,7 @@ The official repository (a base address, or a folder with a copy of it) holds
 
     data/MultiWOZ_2.1.zip                             data.json: goals, and what is booked by each turn
     data/MultiWOZ_2.2/SPLIT/dialogues_NNN.json        texts and states, for train, dev and test
-    data/MultiWOZ_2.2/dialog_acts.json                where values stand in the texts
+    data/MultiWOZ_2.2/dialog_acts.json                where values are in the texts
     db/DOMAIN_db.json                                 the venues
 
 and becomes the folder that `suites/multiwoz/data.py` describes, one per split. A folder in that form already
@@ -247,7 +247,7 @@ def _id(name: str) -> str:
 
 @contextmanager
 def _faults_explained(where: str) -> Iterator[None]:
-    """Turn what a broken entry raises into a fault that names it."""
+    """Turn what a broken entry raises into a problem that names it."""
     try:
         yield
     except (KeyError, TypeError, ValueError, AttributeError, IndexError) as error:

@@ -8,7 +8,7 @@ order, so that the rows of all systems line up: a turn or a whole dialogue that 
 response. `position` keeps the place in the document; `listed` says whether the document has the dialogue, if only as an
 empty list. What the document holds is never changed.
 
-Every fault is reported at once, each with its path inside the JSON, such as `pmul1635[3].state.hotel`.
+Every problem is reported at once, each with its path inside the JSON, such as `pmul1635[3].state.hotel`.
 """
 
 from __future__ import annotations
@@ -131,7 +131,7 @@ def read_document(path: PathSource) -> dict[str, Any]:
 
 
 def checked_document(document: Any, where: str) -> dict[str, Any]:
-    """Predictions as they stand, or the faults of their form."""
+    """Predictions as they stand, or the problems of their form."""
     if faults := _form_faults(document, where):
         raise DataError(faults)
     return dict(document)

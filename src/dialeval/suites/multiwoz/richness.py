@@ -11,16 +11,16 @@ Over all normalized responses (`suites/multiwoz/states.py`), with words in lower
 Papers: Nekvinda and Dušek 2021, "Shades of BLEU, Flavours of Success: The Case of MultiWOZ", GEM; Johnson 1944,
 "Studies in Language Behavior: A Program of Research" (mean segmental type-token ratio).
 
-The words are those of the package lexical-diversity, as in the original: punctuation is deleted, not replaced by blanks
-(`don't` is `dont`), and what is left is cut at every blank, so that an empty response has one word, the empty one. A
+The words are those of the package lexical-diversity, as in the original: punctuation is deleted, not replaced by spaces
+(`don't` is `dont`), and what is left is cut at every space, so that an empty response has one word, the empty one. A
 placeholder such as NAME and the word "name" are one.
 
 Edge cases: msttr needs the responses in their order in the file; its state keeps each response with its place, and
 sorts in the end, so that rows may be cut and merged in any order. A last segment of fewer than 50 words is left out;
-with at most 50 words in all, msttr is the share of different words among them. Turns that are missing are not scored.
-The interval of msttr is from the influence of each dialogue on the mean over all windows of 50 words (MATTR, Covington
-and McFall 2010, "Cutting the Gordian Knot: The Moving-Average Type-Token Ratio", Journal of Quantitative Linguistics):
-leaving out a dialogue would otherwise shift all segments after it.
+with at most 50 words in all, msttr is the fraction of different words among them. Turns that are missing are not
+scored. The interval of msttr is from the influence of each dialogue on the mean over all windows of 50 words (MATTR,
+Covington and McFall 2010, "Cutting the Gordian Knot: The Moving-Average Type-Token Ratio", Journal of Quantitative
+Linguistics): leaving out a dialogue would otherwise shift all segments after it.
 """
 
 from __future__ import annotations
@@ -78,7 +78,7 @@ class RichnessState:
     lengths: Moments = field(default_factory=Moments)
     counts: Mapping[int, NgramCounts] = field(default_factory=dict)
     placed: tuple[tuple[int, str], ...] = ()
-    """Place in the file, and words with a blank between them."""
+    """Place in the file, and words with a space between them."""
 
 
 @dataclass(frozen=True)
@@ -188,7 +188,7 @@ class Richness(Metric[RichnessState]):
 
 
 def words_of_responses(batch: Batch) -> tuple[TokenColumn, list[str | None]]:
-    """Return the words of each normalized response, as ids and with a blank between them; split once for all metrics.
+    """Return the words of each normalized response, as ids and with a space between them; split once for all metrics.
 
     A response that is missing has no words and None; one that is empty has one word, the empty one.
     """
@@ -207,7 +207,7 @@ def words_of_responses(batch: Batch) -> tuple[TokenColumn, list[str | None]]:
 
 
 def _split(data: Bytes, vocabulary: Vocabulary) -> TokenColumn:
-    """Return the words between blanks, and an empty row after the last text."""
+    """Return the words between spaces, and an empty row after the last text."""
     cuts = np.flatnonzero((data == _BLANK_BYTE) | (data == _END_BYTE))
     starts, ends = np.append(0, cuts + 1), np.append(cuts, len(data))
     firsts = np.flatnonzero(data[cuts] == _END_BYTE) + 1
@@ -221,7 +221,7 @@ def words_of(text: str) -> list[str]:
 
 
 def _bare(text: str) -> str:
-    """Return a text in lower case without punctuation, one blank between words."""
+    """Return a text in lower case without punctuation, one space between words."""
     bare = text.replace("``", "").translate(_FIRST).replace("SYM", "").translate(_LAST)
     bare = _OTHER_BLANK.sub(" ", bare)
     while "  " in bare:

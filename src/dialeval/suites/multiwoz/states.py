@@ -1,9 +1,9 @@
 """Slot names and values in one spelling: what a system wrote as a state, as the venues have it.
 
-Slot names: lower case, blanks removed, then renamed by the ontology (`leaveat` is `leave`). Values by a rule:
+Slot names: lower case, spaces removed, then renamed by the ontology (`leaveat` is `leave`). Values by a rule:
 
 - `plain`: as it stands; `text`: stripped and in lower case;
-- `name`: as text, `&` written out as ` and `, no blank before an apostrophe;
+- `name`: as text, `&` written out as ` and `, no space before an apostrophe;
 - `time`: HH:MM, see `clock`;
 
 and then, on exact equality, another spelling from the ontology's list.
@@ -178,29 +178,29 @@ class StateNormalizer:
     def dialogue(self, states: Iterable[State]) -> Iterator[State]:
         """The states of a dialogue, turn by turn; slots of a domain that are as in the turn before are one object."""
         given: State = {}
-        spelt: State = {}
+        spelled: State = {}
         for state in states:
             before, given = given, state
             # In equal slots of another order, another of two spellings of one slot may come last.
-            spelt = {
-                domain: spelt[domain]
+            spelled = {
+                domain: spelled[domain]
                 if (old := before.get(domain)) is not None and slots == old and list(slots) == list(old)
                 else self.domain(slots)
                 for domain, slots in state.items()
             }
-            yield spelt
+            yield spelled
 
 
 class _Pairs(dict[tuple[str, str], tuple[str, str]]):
-    """A slot and a value as they were given -> as they are spelt; what is not there yet is made."""
+    """A slot and a value as they were given -> as they are spelled; what is not there yet is made."""
 
     def __init__(self, normalizer: StateNormalizer) -> None:
         self._normalizer = normalizer
 
     def __missing__(self, given: tuple[str, str]) -> tuple[str, str]:
         slot = self._normalizer.slot(given[0])
-        spelt = self[given] = slot, self._normalizer.value(slot, given[1])
-        return spelt
+        spelled = self[given] = slot, self._normalizer.value(slot, given[1])
+        return spelled
 
 
 # Delexicalized responses: texts in which values are placeholders, such as `[hotel_name] is [value_price]`.
@@ -208,7 +208,7 @@ class _Pairs(dict[tuple[str, str], tuple[str, str]]):
 # A response is normalized in four steps, so that systems with different placeholders can be compared:
 #
 # 1. lower case;
-# 2. a placeholder (`[` word characters, blanks or digits `]`, and a plural ending right behind it) becomes the word
+# 2. a placeholder (`[` word characters, spaces or digits `]`, and a plural ending right behind it) becomes the word
 # that
 #    the ontology has for its slot, in upper case; a slot that the ontology does not know is removed;
 # 3. every `-s` is deleted, then every `-ly`;

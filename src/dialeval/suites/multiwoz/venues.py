@@ -175,7 +175,7 @@ class Venues:
 
 
 def load_venues(ontology: Ontology, folder: str | os.PathLike[str]) -> Venues:
-    """Return the tables of an ontology's domains from a folder; every fault of every table at once."""
+    """Return the tables of an ontology's domains from a folder; every problem of every table at once."""
     tables: dict[str, Table] = {}
     faults: list[Problem] = []
     sha = hashlib.sha256()

@@ -26,13 +26,13 @@ from dialeval.cli.progress import metered
 @click.command()
 @options.responses("predictions")
 @click.option("-r", "--references", required=True, type=click.Path(), help="Dialogues with the true frames.")
-@click.option("--schema", type=click.Path(), help="Their services.  [default: schema.json beside the references]")
+@click.option("--schema", type=click.Path(), help="Their services.  [default: schema.json next to the references]")
 @click.option("--train-schema", type=click.Path(), help="Services that were seen in training, for --by seen.")
 @options.metrics("joint-goal-accuracy, average-goal-accuracy, active-intent-accuracy, requested-slots-f1")
 @options.choice(
     "--match",
     ["blocks", "edits", "exact"],
-    "Values of non-categorical slots: as fuzzywuzzy alone, beside python-Levenshtein, or only if they are equal.",
+    "Values of non-categorical slots: as fuzzywuzzy alone, with python-Levenshtein, or only if they are equal.",
 )
 @click.option("--strict", is_flag=True, help="Frames that a system does not give count as wrong.")
 @options.of_task_runs

@@ -7,7 +7,7 @@
              "slots": [{"slot": "inn_name", "start": 0, "exclusive_end": 5}]}]}, ...]}, ...]
 
 `slots` may be left out. An object of id -> dialogue will do as well, and a folder of files: `*.json`, but not
-`schema.json` nor the `dialogues_and_metrics.json` that the original leaves behind. Every fault of every file is
+`schema.json` nor the `dialogues_and_metrics.json` that the original leaves behind. Every problem of every file is
 reported at once. Refused is what the original takes without a word and what cannot be meant: a dialogue, or a service
 in a turn, that is there twice.
 
@@ -158,7 +158,7 @@ def turn_faults(turn: Mapping[str, Any], where: str) -> Iterator[Problem]:
 #
 #     [{"service_name": "Inns_1", "slots": [{"name": "garden", "is_categorical": true}, ...]}, ...]
 #
-# A schema holds more (descriptions, intents, possible values), which no figure depends on. Every fault of the file is
+# A schema holds more (descriptions, intents, possible values), which no figure depends on. Every problem of the file is
 # reported at once.
 
 _SCHEMA_FORM = "give a list of services, each with service_name and slots"
@@ -280,7 +280,7 @@ def read_references(source: Any, schema: Schema) -> TrueFrames:
 def read_predictions(
     source: Any, true: TrueFrames, schema: Schema, seen: frozenset[str] | None, system: str
 ) -> Predictions:
-    """Return one system's frames beside the true ones; `seen`: the services that were there in training."""
+    """Return one system's frames next to the true ones; `seen`: the services that were there in training."""
     dialogues, where = read_dialogues(source, system), place_of(source, system)
     if faults := [*_unknown(dialogues, true, where), *_misfits(dialogues, true)]:
         raise DataError(faults)

@@ -66,7 +66,7 @@ def evaluate_sgd(
 
     `predictions`: a file or folder of dialogues, or parsed ones; several systems as a mapping of names to these.
     `references`: the same with the true frames. `schema`: their services; the `schema.json` in the folder of the
-    references unless given. `train_schema`: that of the training data; with it rows have a field `seen`, beside
+    references unless given. `train_schema`: that of the training data; with it rows have a field `seen`, in addition to
     `service` and `domain`. `metrics`: the four that papers report unless given; `all` adds those of one kind of slots,
     precision and recall, and slot tagging. `match`: how values of non-categorical slots are compared. `strict`: frames
     that a system does not give count as wrong. `t`, `confidence`, `intervals`: as for `evaluate`.
@@ -91,7 +91,7 @@ def evaluate_sgd(
 
 
 def _schema(references: Any) -> Path:
-    """Return the schema beside the references."""
+    """Return the schema next to the references."""
     if not isinstance(references, str | os.PathLike):
         raise SettingError("give the schema of the references: schema=... in Python, --schema on the command line")
     if not os.path.exists(references):  # noqa: PTH110  (as below)

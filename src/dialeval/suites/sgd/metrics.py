@@ -3,10 +3,10 @@
 A frame is a service in a user turn. Of a frame with its true one:
 
     active-intent-accuracy   1 if the active intents are equal (NONE is an intent), else 0
-    requested-slots-f1       2 P R / (P + R), with P the share of predicted requests that are true, and R the share of
-                             true requests that are predicted; P is 1 if nothing is predicted, R if nothing is true
-    slot-tagging-f1          the same of the spans of non-categorical slots, each a slot with its words in the turn
-    average-goal-accuracy    mean score of the slots that have a true value
+    requested-slots-f1       2 P R / (P + R), with P the fraction of predicted requests that are true, and R the
+                             fraction of true requests that are predicted; P is 1 if nothing is predicted, R if nothing
+    is true slot-tagging-f1          the same of the spans of non-categorical slots, each a slot with its words in the
+    turn average-goal-accuracy    mean score of the slots that have a true value
     joint-goal-accuracy      product of the scores of all slots of the service
 
 The score of a slot that only one of both has is 0, of one that none has 1. The predicted value is the first that is
@@ -18,7 +18,7 @@ Paper: Rastogi et al. 2020, "Towards Scalable Multi-Domain Conversational Agents
 AAAI.
 
 The same as evaluate.py of schema_guided_dst, which takes its ratio from fuzzywuzzy: `match=blocks` is fuzzywuzzy alone,
-as that program requires it, and `match=edits` fuzzywuzzy beside python-Levenshtein.
+as that program requires it, and `match=edits` fuzzywuzzy with python-Levenshtein.
 
 Edge cases: a frame without a true value has no average goal accuracy, and a service without slots of a kind no joint
 one: NaN. A frame in which nothing is requested and nothing is predicted has F1 1, as in the program, although its
