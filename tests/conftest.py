@@ -227,12 +227,12 @@ def write(tmp_path: Path) -> Write:
 
 
 @pytest.fixture
-def faults_of() -> Callable[[Callable[[], object]], list[Problem]]:
-    """Return the faults with which a call fails."""
+def problems_of() -> Callable[[Callable[[], object]], list[Problem]]:
+    """Return the problems with which a call fails."""
 
     def catch(call: Callable[[], object]) -> list[Problem]:
         with pytest.raises(DataError) as info:
             call()
-        return list(info.value.faults)
+        return list(info.value.problems)
 
     return catch

@@ -130,8 +130,8 @@ def test_what_cannot_be_imported_is_named_line_by_line(
     file.write_text("\n".join([json.dumps(good), "{", *map(json.dumps, bad)]))
     page.get_by_text("Download, copy, import").click()
     page.get_by_label("Import a file of yours:").set_input_files(file)
-    page.locator(".faults li").first.wait_for()
-    assert page.locator(".faults li").all_inner_texts() == [
+    page.locator(".problems li").first.wait_for()
+    assert page.locator(".problems li").all_inner_texts() == [
         "line 2: not JSON",
         "line 3: of another rater (<b>bob)",
         "line 4: of a row that is not to be rated here",

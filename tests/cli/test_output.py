@@ -134,9 +134,9 @@ def test_failed_gates_are_lines_and_a_status(capsys: pytest.CaptureFixture[str])
 
 
 @pytest.mark.parametrize(("number", "lines", "last"), [(7, 7, "f:6: bad; mend it"), (1205, 201, "and 1,005 more")])
-def test_all_faults_are_printed_up_to_a_limit(number: int, lines: int, last: str) -> None:
+def test_all_problems_are_printed_up_to_a_limit(number: int, lines: int, last: str) -> None:
     @click.command()
-    @output.printing_all_faults
+    @output.printing_all_problems
     def command() -> None:
         raise DataError(Problem("f", line, "bad", "mend it") for line in range(number))
 

@@ -364,7 +364,7 @@ def test_what_cannot_be_done(dialeval: Dialeval, shards: Path, arguments: list[s
     assert "Traceback" not in done.stderr
 
 
-def test_a_fault_in_a_worker_names_its_line(dialeval: Dialeval, shards: Path) -> None:
+def test_a_problem_in_a_worker_names_its_line(dialeval: Dialeval, shards: Path) -> None:
     with (shards / "logs" / "part-01.jsonl").open("a") as file:
         file.write('{"response": 7}\n')
     done = dialeval("score", "logs/*.jsonl", "-m", "length", "--jobs", "2")

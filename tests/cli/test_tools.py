@@ -65,7 +65,7 @@ def test_schema_refuses_an_unknown_name() -> None:
     assert "no schema 'nothing'; there are run," in result.output
 
 
-def test_validate_lists_every_fault_of_every_file(dialeval: Dialeval, tmp_path: Path) -> None:
+def test_validate_lists_every_problem_of_every_file(dialeval: Dialeval, tmp_path: Path) -> None:
     (tmp_path / "good.txt").write_text("a\nb\n")
     (tmp_path / "bad.txt").write_bytes(b"a\n\xff\nb\n\xfe\n")
     (tmp_path / "bad.jsonl").write_text('{"response": "a"}\n{"respons": "b"}\n{broken\n')

@@ -36,7 +36,7 @@ def test_arrow_slices_and_dictionaries() -> None:
 def test_half_a_surrogate_pair_is_named() -> None:
     with pytest.raises(DataError) as caught:
         TextColumn.from_strings(["fine", "broken \ud83d"], "list")
-    assert [fault.line for fault in caught.value.faults] == [2]
+    assert [problem.line for problem in caught.value.problems] == [2]
 
 
 @given(texts, texts)

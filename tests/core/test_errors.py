@@ -9,20 +9,20 @@ import pytest
 from dialeval.core.errors import MOST_PROBLEMS, DataError, DialevalError, NeedError, Problem, ProblemList, SettingError
 
 
-def test_one_fault_reads_as_a_line() -> None:
+def test_one_problem_reads_as_a_line() -> None:
     error = DataError(Problem("a.txt", 7, "not UTF-8", "save it as UTF-8"))
     assert str(error) == "a.txt:7: not UTF-8; save it as UTF-8"
 
 
-def test_a_fault_is_one_line_that_a_terminal_does_not_obey() -> None:
-    fault = Problem("a\nb.txt", 7, "the row is \x1b[2J\x1b]0;x\a", "mend \u202eit")
-    assert str(fault) == r"a\nb.txt:7: the row is \x1b[2J\x1b]0;x\x07; mend \u202eit"
+def test_a_problem_is_one_line_that_a_terminal_does_not_obey() -> None:
+    problem = Problem("a\nb.txt", 7, "the row is \x1b[2J\x1b]0;x\a", "mend \u202eit")
+    assert str(problem) == r"a\nb.txt:7: the row is \x1b[2J\x1b]0;x\x07; mend \u202eit"
 
 
-def test_many_faults_are_counted() -> None:
+def test_many_problems_are_counted() -> None:
     error = DataError(Problem("a.txt", line, "bad", "mend it") for line in range(1, 9))
     assert str(error).splitlines()[-1] == "and 3 more; of rows and lines `dialeval validate` lists all"
-    assert len(error.faults) == 8
+    assert len(error.problems) == 8
 
 
 def test_errors_have_one_root_and_pickle() -> None:
@@ -32,10 +32,10 @@ def test_errors_have_one_root_and_pickle() -> None:
 
 
 def test_a_list_of_problems_has_an_end() -> None:
-    faults = ProblemList()
+    problems = ProblemList()
     with pytest.raises(DataError) as info:
         for line in range(1, 2 * MOST_PROBLEMS):
-            faults.append(Problem("a.txt", line, "bad", "mend it"))
-    *listed, last = info.value.faults
-    assert [fault.line for fault in listed] == list(range(1, MOST_PROBLEMS + 1))
+            problems.append(Problem("a.txt", line, "bad", "mend it"))
+    *listed, last = info.value.problems
+    assert [problem.line for problem in listed] == list(range(1, MOST_PROBLEMS + 1))
     assert str(last) == "a.txt: further problems are not listed; correct these first"

@@ -94,9 +94,9 @@ def test_a_changed_document_is_refused(
         return
     with pytest.raises(DataError) as info:
         load(folder)
-    [fault] = info.value.faults
-    assert fault.where == str(folder / "run.json")
-    assert what in fault.what
+    [problem] = info.value.problems
+    assert problem.where == str(folder / "run.json")
+    assert what in problem.what
 
 
 def sealed(folder: Path, name: str, change: Callable[[pa.Table], pa.Table]) -> Path:
@@ -152,9 +152,9 @@ def test_a_changed_table_is_refused(
     sealed(folder, name, change)
     with pytest.raises(DataError) as info:
         load(folder)
-    [fault] = info.value.faults
-    assert str(folder) in fault.where
-    assert what in fault.what
+    [problem] = info.value.problems
+    assert str(folder) in problem.where
+    assert what in problem.what
 
 
 @pytest.mark.parametrize("name", ["run.json", "items.parquet", "rows.parquet"])

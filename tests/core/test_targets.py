@@ -63,7 +63,7 @@ def test_files_of_others_are_not_overwritten(tmp_path: Path) -> None:
     check_files(tmp_path, ["mine", "new"], lambda _folder: {"mine"})
     with pytest.raises(DataError) as error:
         check_files(tmp_path, ["mine", "yours", "new"], lambda _folder: {"mine"})
-    assert [fault.where for fault in error.value.faults] == [str(tmp_path / "yours")]
+    assert [problem.where for problem in error.value.problems] == [str(tmp_path / "yours")]
     with pytest.raises(DataError, match="is an input"):
         check_files(tmp_path, ["mine"], lambda _folder: {"mine"}, tmp_path / "mine")
 

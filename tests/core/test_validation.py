@@ -58,8 +58,8 @@ def test_only_plain_files_are_opened(tmp_path: Path, kind: str) -> None:
     for read in reads(path):
         with pytest.raises(DataError, match=r"is no plain file|is a folder|cannot be read \(No such file") as info:
             read()
-        assert info.value.faults[0].where == str(path)
-        assert info.value.faults[0].remedy == "mend it"
+        assert info.value.problems[0].where == str(path)
+        assert info.value.problems[0].remedy == "mend it"
 
 
 def test_a_link_to_a_plain_file_is_followed(tmp_path: Path) -> None:
@@ -87,9 +87,9 @@ def test_documents_that_do_not_fit(tmp_path: Path, content: str, what: str) -> N
     (tmp_path / "note.json").write_text(content)
     with pytest.raises(DataError) as info:
         validation.read_json(tmp_path / "note.json", Note, "mend it")
-    [fault] = info.value.faults
-    assert fault.what.startswith(what)
-    assert fault.where == str(tmp_path / "note.json")
+    [problem] = info.value.problems
+    assert problem.what.startswith(what)
+    assert problem.where == str(tmp_path / "note.json")
 
 
 def test_the_largest_document(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

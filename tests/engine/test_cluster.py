@@ -144,7 +144,7 @@ def test_an_error_in_the_data_comes_through_once(nodes: Any, tmp_path: Path) -> 
         file.write('{"response": "poison"}\n')
     with pytest.raises(DataError, match=r"part-01.jsonl:21: delicate cannot score this row") as caught:
         in_chunks(f"{tmp_path}/shards/*", metrics=[Delicate()], engine=Cluster())
-    assert len(caught.value.faults) == 1
+    assert len(caught.value.problems) == 1
 
 
 def test_a_shard_that_changes_in_between_is_refused(nodes: Any, tmp_path: Path) -> None:

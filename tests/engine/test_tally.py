@@ -113,7 +113,7 @@ def test_a_named_metric_without_what_it_needs() -> None:
         dialeval.metric("bleu4").update(["a"])
 
 
-def test_rows_with_a_fault_leave_no_trace() -> None:
+def test_rows_with_a_problem_leave_no_trace() -> None:
     tally = dialeval.metric("bleu-4")
     tally.update(["a b"], ["a b"])
     with pytest.raises(DataError, match="references has 1 rows, responses has 2"):

@@ -65,7 +65,7 @@ def test_the_first_row_that_cannot_be_scored_is_named() -> None:
         Worker(job).fold("metrics", chunk)
 
 
-def test_errors_that_are_no_fault_of_a_row_stay_as_they_are() -> None:
+def test_errors_that_are_no_problem_of_a_row_stay_as_they_are() -> None:
     job = job_of(make_plan("bleu-4", frozenset(Need)))
     (chunk,) = chunks_of(["a"], 100)
     with pytest.raises(NeedError, match="needs references"):

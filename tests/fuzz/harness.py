@@ -306,7 +306,7 @@ def _traces(files: Mapping[str, bytes], folder: Path, temporary: Path) -> str | 
 
 
 def same_finding(one: str, other: str) -> bool:
-    """Whether two descriptions are of one fault: the same exception in the same line."""
+    """Whether two descriptions are of one problem: the same exception in the same line."""
     return one.partition(": ")[0] == other.partition(": ")[0]
 
 

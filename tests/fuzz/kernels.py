@@ -10,7 +10,7 @@ from sacrebleu.tokenizers.tokenizer_13a import Tokenizer13a
 import dialeval
 from dialeval.core.columns import TextColumn
 from dialeval.core.errors import DataError
-from dialeval.io.delimited import encoding_faults, split
+from dialeval.io.delimited import encoding_problems, split
 from dialeval.text.tokenizers import Tokenizer, characters_of, counts_of, tokenize
 from dialeval.text.vocabulary import Vocabulary
 from fuzz.harness import Files, checked_in, target
@@ -39,9 +39,9 @@ def splitting(folder: Path) -> None:
     apart: tuple[Tokenizer, ...] = ("zh", "intl", "rouge")
     found = {name: tokenize(column, Vocabulary(), name) for name in apart}
     counted = counts_of(column)
-    faults = encoding_faults(column, "x")
-    if faults:
-        raise DataError(faults)
+    problems = encoding_problems(column, "x")
+    if problems:
+        raise DataError(problems)
     assert sum(counted) == sum(map(len, column))
     for name in ("zh", "intl"):  # blanks are all that these take out
         assert ["".join(words) for words in found[name].words()] == ["".join(text.split()) for text in column]
@@ -55,9 +55,9 @@ def splitting(folder: Path) -> None:
 def ngrams(folder: Path) -> None:
     """N-grams of words, and the overlap of every line with the next."""
     column = _column(folder)
-    faults = encoding_faults(column, "x")
-    if faults or not len(column):
-        raise DataError(faults or [])
+    problems = encoding_problems(column, "x")
+    if problems or not len(column):
+        raise DataError(problems or [])
     rows = list(column)
     run = dialeval.evaluate(
         rows, rows[1:] + rows[:1], metrics="distinct,bleu,nlg-bleu,rouge-l,rouge-score,chrf", threads=1

@@ -416,8 +416,8 @@ def pack(folder: Path) -> None:
             (place / "manifest.json").write_text(json.dumps(document))
         for each in packs.list_packs():
             assert each.digest
-        if faults := packs.verify_pack("lsdscc"):
-            raise DataError(faults)
+        if problems := packs.verify_pack("lsdscc"):
+            raise DataError(problems)
 
 
 @contextmanager

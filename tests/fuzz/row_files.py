@@ -25,7 +25,7 @@ def evaluated(path: Path, **more: Any) -> None:
     from dialeval.reports import tables
 
     with suppress(DataError):
-        read_responses(path, keep=["context", "turn"])  # whatever a row has there, it is a label or a fault
+        read_responses(path, keep=["context", "turn"])  # whatever a row has there, it is a label or a problem
     run = dialeval.evaluate(path, threads=1, **more)
     for name, written in tables.FORMATS.items():
         text = written(run)

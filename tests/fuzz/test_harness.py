@@ -54,7 +54,7 @@ held = []
 
 @target("heap", seeds=seeds)
 def heap(folder):
-    """Whatever is given, memory fills up over many inputs: no fault of the one that is at hand."""
+    """Whatever is given, memory fills up over many inputs: no problem of the one that is at hand."""
     held.append(bytearray(600 << 20))
 
 @bad("file")

@@ -1,6 +1,6 @@
 """The challenge's eval.py: 96 golden cases and 22 edge cases, byte for byte where it prints.
 
-Files that the original takes without a word are faults here, and labels are matched by turn-index: the cases that this
+Files that the original takes without a word are problems here, and labels are matched by turn-index: the cases that this
 concerns are named below, with the flags that ask for the original's way.
 """
 
@@ -149,7 +149,7 @@ def test_what_the_original_takes_silently_is_said_or_refused(dbdc: Path, shared_
             assert (status, out == case["stdout"]) == (0, False)
         else:
             assert (status, out) == (2, "")
-            assert err.count("dialeval: ") == 2, "one fault for each of the two files"
+            assert err.count("dialeval: ") == 2, "one problem for each of the two files"
 
 
 @pytest.mark.parametrize("name", list(DIES))

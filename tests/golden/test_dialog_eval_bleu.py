@@ -1,6 +1,6 @@
 """BLEU against dialog-eval: every response of four data sets, all smoothing methods, digit for digit.
 
-Left out: response files of another length than their targets (`fewer`, `more`), which are faults here, and the two in
+Left out: response files of another length than their targets (`fewer`, `more`), which are problems here, and the two in
 which this project reads a line differently on purpose: `bom` (the mark is no part of a word) and `lone_cr` (a carriage
 return ends no line). `single` has one response, which is compared with the first target.
 """

@@ -143,7 +143,7 @@ def test_ratings_of_other_rows_are_refused(tmp_path: Path) -> None:
     )
     with pytest.raises(DataError) as error:
         merge_ratings([file], sample_of(3))
-    assert [fault.line for fault in error.value.faults] == [2, 3]
+    assert [problem.line for problem in error.value.problems] == [2, 3]
     with pytest.raises(SettingError, match="no ratings"):
         merge_ratings([])
 
@@ -154,7 +154,7 @@ def test_pairs_that_were_never_shown_are_refused(tmp_path: Path) -> None:
     file = written(tmp_path, "all.jsonl", [line(identity, "ann", 1) for identity in (shown, *others)])
     with pytest.raises(DataError, match="no row that was drawn") as error:
         merge_ratings([file], sample_of(3))
-    assert [fault.line for fault in error.value.faults] == [2, 3, 4]
+    assert [problem.line for problem in error.value.problems] == [2, 3, 4]
 
 
 def test_scores_that_are_no_answers_are_refused_with_file_and_line(tmp_path: Path) -> None:
@@ -162,7 +162,7 @@ def test_scores_that_are_no_answers_are_refused_with_file_and_line(tmp_path: Pat
     file = written(tmp_path, "all.jsonl", rows)
     with pytest.raises(DataError) as error:
         merge_ratings([file], sample_of(3), check=score_check(None, sample_of(3)))
-    assert [(fault.where, fault.line, fault.what) for fault in error.value.faults] == [
+    assert [(problem.where, problem.line, problem.what) for problem in error.value.problems] == [
         (str(file), 2, "overall is 500, which is none of its answers"),
         (str(file), 3, "overall is 5, which is none of its answers"),
     ]

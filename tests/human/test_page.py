@@ -158,11 +158,11 @@ def test_what_does_not_fit_is_named(tmp_path: Path, text: str, words: str) -> No
 
 def test_scores_answer_the_form_or_not(tmp_path: Path) -> None:
     read = form(tmp_path, FORM)
-    assert read.faults({"overall": 3, "polite": 0}) == []
-    assert read.faults({"overall": 6, "polite": 0}) == ["overall is 6, which is none of its answers"]
-    assert read.faults({"overall": 3}) == ["polite has no answer"]
-    assert read.faults({"overall": 3, "polite": 1, "x": 1}) == ["'x' is no quality of the form"]
-    assert Form(compare=True).faults({"overall": -1}) == []
+    assert read.problems({"overall": 3, "polite": 0}) == []
+    assert read.problems({"overall": 6, "polite": 0}) == ["overall is 6, which is none of its answers"]
+    assert read.problems({"overall": 3}) == ["polite has no answer"]
+    assert read.problems({"overall": 3, "polite": 1, "x": 1}) == ["'x' is no quality of the form"]
+    assert Form(compare=True).problems({"overall": -1}) == []
 
 
 def test_scores_are_checked_by_what_was_rated(tmp_path: Path) -> None:

@@ -132,7 +132,7 @@ def test_files_of_unequal_length_are_refused(tmp_path: Path, chunk_bytes: int) -
 
 @pytest.mark.parametrize("chunk_bytes", [100, 100_000])
 @pytest.mark.parametrize("suffix", ["jsonl", "jsonl.gz"])
-def test_faults_name_the_line_of_the_file(tmp_path: Path, chunk_bytes: int, suffix: str) -> None:
+def test_problems_name_the_line_of_the_file(tmp_path: Path, chunk_bytes: int, suffix: str) -> None:
     lines = [json.dumps({"response": f"r{n}", "dialog_id": n // 3}) for n in range(40)]
     lines[33] = '{"response": 5}'
     path = tmp_path / f"rows.{suffix}"
@@ -162,7 +162,7 @@ def test_a_part_may_be_without_rows(tmp_path: Path) -> None:
     assert [row[0] for row in rows_of(read(cut(find_sources(path), 10), 2))] == ["x"]
 
 
-def test_a_cut_off_archive_is_a_fault(tmp_path: Path) -> None:
+def test_a_cut_off_archive_is_a_problem(tmp_path: Path) -> None:
     path = tmp_path / "a.txt.gz"
     path.write_bytes(gzip.compress(b"hello\n" * 10_000)[:-20])
     with pytest.raises(DataError, match=r"not a whole \.gz archive"):

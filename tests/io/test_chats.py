@@ -84,11 +84,11 @@ def test_messages_may_be_json_in_a_cell() -> None:
     assert list(rows.responses) == ["b"]
 
 
-def test_the_reference_belongs_to_the_only_response(faults_of: Caught) -> None:
+def test_the_reference_belongs_to_the_only_response(problems_of: Caught) -> None:
     [rows] = gathered([{"messages": CHAT[:3], "reference": ["r"]}])
     assert list(rows.columns[Need.REFERENCE]) == [["r"]]
-    [fault] = faults_of(lambda: gathered([{"messages": CHAT, "reference": ["r"]}]))
-    assert "2 assistant messages" in fault.what
+    [problem] = problems_of(lambda: gathered([{"messages": CHAT, "reference": ["r"]}]))
+    assert "2 assistant messages" in problem.what
 
 
 def test_messages_can_be_mapped() -> None:
@@ -111,19 +111,19 @@ def test_messages_can_be_mapped() -> None:
         ([say("user", [3])], "messages[0] is a number"),
     ],
 )
-def test_faults(messages: object, what: str, faults_of: Caught) -> None:
-    [fault] = faults_of(lambda: gathered([{"messages": CHAT}, {"messages": messages}]))
-    assert (fault.where, fault.line, fault.what) == ("chats.jsonl", 2, what)
+def test_problems(messages: object, what: str, problems_of: Caught) -> None:
+    [problem] = problems_of(lambda: gathered([{"messages": CHAT}, {"messages": messages}]))
+    assert (problem.where, problem.line, problem.what) == ("chats.jsonl", 2, what)
 
 
-def test_a_row_cannot_be_both_a_chat_and_a_response(faults_of: Caught) -> None:
-    [fault] = faults_of(lambda: gathered([{"messages": CHAT, "response": "x"}]))
-    assert fault.what == "has both response and messages"
+def test_a_row_cannot_be_both_a_chat_and_a_response(problems_of: Caught) -> None:
+    [problem] = problems_of(lambda: gathered([{"messages": CHAT, "response": "x"}]))
+    assert problem.what == "has both response and messages"
 
 
-def test_chats_in_which_the_assistant_never_speaks_are_no_rows(faults_of: Caught) -> None:
-    [fault] = faults_of(lambda: gathered([{"messages": CHAT[:2]}, {"messages": []}]))
-    assert fault.what == "holds no rows"
+def test_chats_in_which_the_assistant_never_speaks_are_no_rows(problems_of: Caught) -> None:
+    [problem] = problems_of(lambda: gathered([{"messages": CHAT[:2]}, {"messages": []}]))
+    assert problem.what == "holds no rows"
 
 
 def test_contexts_of_a_chat_are_shared() -> None:

@@ -78,7 +78,7 @@ def test_texts_come_from_their_column_or_the_only_one(write: Write) -> None:
 
 
 @pytest.mark.parametrize(
-    ("content", "faults"),
+    ("content", "problems"),
     [
         ("answer,id\nx,1\ny,2\n", [(1, "has no column 'response', only answer, id")]),
         ("", [(1, "has no header")]),
@@ -97,16 +97,18 @@ def test_texts_come_from_their_column_or_the_only_one(write: Write) -> None:
         (b"\xff\xfer\x00e", [(None, "begins as UTF-16 and is not")]),
     ],
 )
-def test_faults(write: Write, faults_of: Caught, content: bytes | str, faults: list[tuple[int | None, str]]) -> None:
+def test_problems(
+    write: Write, problems_of: Caught, content: bytes | str, problems: list[tuple[int | None, str]]
+) -> None:
     path = write("a.csv", content)
-    found = faults_of(lambda: read_responses(path))
-    assert [(fault.where, fault.line) for fault in found] == [(str(path), line) for line, _ in faults]
-    assert all(fault.what.startswith(what) for fault, (_, what) in zip(found, faults, strict=True))
+    found = problems_of(lambda: read_responses(path))
+    assert [(problem.where, problem.line) for problem in found] == [(str(path), line) for line, _ in problems]
+    assert all(problem.what.startswith(what) for problem, (_, what) in zip(found, problems, strict=True))
 
 
-def test_texts_without_a_column_are_a_fault(write: Write, faults_of: Caught) -> None:
-    [fault] = faults_of(lambda: read_texts(write("a.csv", "x,y\n1,2\n"), Need.CONTEXT))
-    assert (fault.line, fault.what) == (1, "has no field 'context', only x, y")
+def test_texts_without_a_column_are_a_problem(write: Write, problems_of: Caught) -> None:
+    [problem] = problems_of(lambda: read_texts(write("a.csv", "x,y\n1,2\n"), Need.CONTEXT))
+    assert (problem.line, problem.what) == (1, "has no field 'context', only x, y")
 
 
 @pytest.mark.parametrize(

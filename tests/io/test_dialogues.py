@@ -15,12 +15,12 @@ def test_texts_and_chats_of_several_files(write: Callable[[str, str], Path]) -> 
     assert read_dialogues([plain, chat]) == [["hi", "hello"], ["yes"], []]
 
 
-def test_faults_of_all_files(
-    write: Callable[[str, str], Path], faults_of: Callable[[Callable[[], object]], list[Problem]]
+def test_problems_of_all_files(
+    write: Callable[[str, str], Path], problems_of: Callable[[Callable[[], object]], list[Problem]]
 ) -> None:
     paths = [write("a.jsonl", '{"turns": [3]}\n{}\n'), write("b.jsonl", "{\n"), Path("nowhere.jsonl")]
-    faults = faults_of(lambda: read_dialogues(paths))
-    assert [(Path(fault.where).name, fault.line) for fault in faults] == [
+    problems = problems_of(lambda: read_dialogues(paths))
+    assert [(Path(problem.where).name, problem.line) for problem in problems] == [
         ("a.jsonl", 1),
         ("a.jsonl", 2),
         ("b.jsonl", 1),

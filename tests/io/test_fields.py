@@ -141,16 +141,16 @@ def test_a_wrong_mapping_is_a_setting_error(names: Any) -> None:
         (object(), "the row is a Python object", "object"),
     ],
 )
-def test_faults(bad: object, what: str, remedy: str, faults_of: Caught) -> None:
-    [fault] = faults_of(lambda: gathered([row(), bad, row()]))
-    assert (fault.where, fault.line) == ("rows.jsonl", 2)
-    assert fault.what.startswith(what)
-    assert remedy in fault.remedy
+def test_problems(bad: object, what: str, remedy: str, problems_of: Caught) -> None:
+    [problem] = problems_of(lambda: gathered([row(), bad, row()]))
+    assert (problem.where, problem.line) == ("rows.jsonl", 2)
+    assert problem.what.startswith(what)
+    assert remedy in problem.remedy
 
 
-def test_every_fault_of_every_row_is_listed_in_order(faults_of: Caught) -> None:
-    found = faults_of(lambda: gathered([row(turn="x", reference=1), row(), {}, row(context=3)]))
-    assert [fault.line for fault in found] == [1, 1, 3, 4]
+def test_every_problem_of_every_row_is_listed_in_order(problems_of: Caught) -> None:
+    found = problems_of(lambda: gathered([row(turn="x", reference=1), row(), {}, row(context=3)]))
+    assert [problem.line for problem in found] == [1, 1, 3, 4]
 
 
 @pytest.mark.parametrize(
@@ -177,10 +177,10 @@ def test_forms_of_a_further_field(value: object, expected: list[str]) -> None:
     assert {name: list(column) for name, column in rows.fields.items()} == {"topic": [expected, ["x"], []]}
 
 
-def test_a_further_field_that_is_an_object_is_a_fault(faults_of: Caught) -> None:
+def test_a_further_field_that_is_an_object_is_a_problem(problems_of: Caught) -> None:
     records = Records("rows.jsonl", enumerate([row(), row(topic={"a": 1}), row(topic=[["a"]])], 1))
-    found = faults_of(lambda: gather_rows(records, FieldNames.of({}, ["topic"]), "file"))
-    assert [(fault.line, fault.what) for fault in found] == [(2, "topic is an object"), (3, "topic is a list")]
+    found = problems_of(lambda: gather_rows(records, FieldNames.of({}, ["topic"]), "file"))
+    assert [(problem.line, problem.what) for problem in found] == [(2, "topic is an object"), (3, "topic is a list")]
 
 
 def test_a_further_field_is_not_mapped() -> None:

@@ -24,13 +24,13 @@ def test_rows_of_several_systems_keep_their_order() -> None:
     assert own.turns.tolist() == [-1, -1]
 
 
-def test_no_rows_is_a_fault(faults_of: Caught) -> None:
-    [fault] = faults_of(lambda: gathered([]))
-    assert (fault.where, fault.what) == ("rows.jsonl", "holds no rows")
+def test_no_rows_is_a_problem(problems_of: Caught) -> None:
+    [problem] = problems_of(lambda: gathered([]))
+    assert (problem.where, problem.what) == ("rows.jsonl", "holds no rows")
     assert gathered([], part=True) == []
 
 
-def test_texts_may_turn_up_late_or_under_another_name(faults_of: Caught) -> None:
+def test_texts_may_turn_up_late_or_under_another_name(problems_of: Caught) -> None:
     def texts(rows: list[Any], need: Need = Need.REFERENCE) -> list[list[str]]:
         return list(gather_texts(Records("refs", enumerate(rows, 1)), FieldNames(), need))
 
@@ -39,9 +39,9 @@ def test_texts_may_turn_up_late_or_under_another_name(faults_of: Caught) -> None
     assert texts([{"text": "a"}, {"text": "c"}]) == [["a"], ["c"]]
     assert texts(["a", None, ["b", "c"]]) == [["a"], [], ["b", "c"]]
     assert texts([[{"speaker": "A", "text": "a"}], "b"], Need.CONTEXT) == [["a"], ["b"]]
-    [fault] = faults_of(lambda: texts([{"a": "x", "b": "y"}]))
-    assert (fault.line, fault.what) == (1, "has no field 'reference', only a, b")
-    assert "--field reference=NAME" in fault.remedy
-    assert [fault.line for fault in faults_of(lambda: texts(["a", 3, [4]]))] == [2, 3]
-    assert [fault.line for fault in faults_of(lambda: texts([{"response": "a"}, {}]))] == [2]
-    assert [fault.what for fault in faults_of(lambda: texts([]))] == ["holds no rows"]
+    [problem] = problems_of(lambda: texts([{"a": "x", "b": "y"}]))
+    assert (problem.line, problem.what) == (1, "has no field 'reference', only a, b")
+    assert "--field reference=NAME" in problem.remedy
+    assert [problem.line for problem in problems_of(lambda: texts(["a", 3, [4]]))] == [2, 3]
+    assert [problem.line for problem in problems_of(lambda: texts([{"response": "a"}, {}]))] == [2]
+    assert [problem.what for problem in problems_of(lambda: texts([]))] == ["holds no rows"]

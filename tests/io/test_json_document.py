@@ -46,33 +46,33 @@ def test_named_lists_of_references_are_several_per_row(write: Write) -> None:
         (b'[\n"a",\n"\xff"]', 3, "byte 0xff at position 2 of the line is not UTF-8"),
     ],
 )
-def test_faults_of_documents(
-    write: Write, faults_of: Caught, content: bytes | str, line: int | None, what: str
+def test_problems_of_documents(
+    write: Write, problems_of: Caught, content: bytes | str, line: int | None, what: str
 ) -> None:
     path = write("a.json", content)
-    [fault] = faults_of(lambda: read_responses(path))
-    assert (fault.where, fault.line) == (str(path), line)
-    assert fault.what.startswith(what)
+    [problem] = problems_of(lambda: read_responses(path))
+    assert (problem.where, problem.line) == (str(path), line)
+    assert problem.what.startswith(what)
 
 
-def test_faults_of_items_name_their_lines(write: Write, faults_of: Caught) -> None:
+def test_problems_of_items_name_their_lines(write: Write, problems_of: Caught) -> None:
     path = write("a.json", '[\n  "a", 3,\n  {\n    "response": 4\n  }\n,\n null, "[,]\\"{"\n,{}]')
-    assert [fault.line for fault in faults_of(lambda: read_responses(path))] == [2, 3, 7, 8]
+    assert [problem.line for problem in problems_of(lambda: read_responses(path))] == [2, 3, 7, 8]
 
 
-def test_faults_of_items_in_named_lists_name_their_lines(write: Write, faults_of: Caught) -> None:
+def test_problems_of_items_in_named_lists_name_their_lines(write: Write, problems_of: Caught) -> None:
     path = write("a.json", '{\n"a": ["x",\n1],\n"b" : [\n\n2]}')
-    found = faults_of(lambda: read_responses(path))
-    assert [(fault.line, fault.what) for fault in found] == [
+    found = problems_of(lambda: read_responses(path))
+    assert [(problem.line, problem.what) for problem in found] == [
         (3, "the row is a number"),
         (6, "the row is a number"),
     ]
 
 
-def test_a_fault_in_a_deeply_nested_document_is_still_a_fault(write: Write, faults_of: Caught) -> None:
+def test_a_problem_in_a_deeply_nested_document_is_still_a_problem(write: Write, problems_of: Caught) -> None:
     deep = "[" * 1015 + "]" * 1015
     path = write("a.json", f'[3,\n{{"response": "x", "more": {deep}}},\n3]')
-    first, second = faults_of(lambda: read_responses(path))
+    first, second = problems_of(lambda: read_responses(path))
     assert first.line == 1
     assert second.what == "the row is a number"
 

@@ -37,20 +37,20 @@ def test_blank_lines_marks_and_line_ends(write: Write) -> None:
         (b"3", "the row is a number"),
     ],
 )
-def test_every_bad_line_is_a_fault(write: Write, faults_of: Caught, line: bytes, what: str) -> None:
+def test_every_bad_line_is_a_problem(write: Write, problems_of: Caught, line: bytes, what: str) -> None:
     good = b'{"response": "x"}'
     path = write("a.jsonl", b"\n".join([good, line, b"", good, line, good]))
-    found = faults_of(lambda: read_responses(path))
-    assert [(fault.where, fault.line) for fault in found] == [(str(path), 2), (str(path), 5)]
-    assert all(fault.what.startswith(what) for fault in found)
+    found = problems_of(lambda: read_responses(path))
+    assert [(problem.where, problem.line) for problem in found] == [(str(path), 2), (str(path), 5)]
+    assert all(problem.what.startswith(what) for problem in found)
 
 
-def test_faults_of_parsing_and_of_fields_come_in_file_order(write: Write, faults_of: Caught) -> None:
+def test_problems_of_parsing_and_of_fields_come_in_file_order(write: Write, problems_of: Caught) -> None:
     path = write("a.jsonl", '{"a": 1}\n{\n{"response": 3}\nnope\n')
-    assert [fault.line for fault in faults_of(lambda: read_responses(path))] == [1, 2, 3, 4]
+    assert [problem.line for problem in problems_of(lambda: read_responses(path))] == [1, 2, 3, 4]
 
 
 @pytest.mark.parametrize("content", ["", "\n\n"])
-def test_a_file_without_rows_is_a_fault(write: Write, faults_of: Caught, content: str) -> None:
-    [fault] = faults_of(lambda: read_responses(write("a.jsonl", content)))
-    assert fault.what == "holds no rows"
+def test_a_file_without_rows_is_a_problem(write: Write, problems_of: Caught, content: str) -> None:
+    [problem] = problems_of(lambda: read_responses(write("a.jsonl", content)))
+    assert problem.what == "holds no rows"

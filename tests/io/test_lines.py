@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from dialeval.core.errors import Problem
 from dialeval.io import delimited
-from dialeval.io.delimited import encoding_faults, read_lines, split
+from dialeval.io.delimited import encoding_problems, read_lines, split
 
 Caught = Callable[[Callable[[], object]], list[Problem]]
 
@@ -53,7 +53,7 @@ def test_every_line_that_is_not_utf8_is_found(rows: list[bytes]) -> None:
             row.decode()
         except UnicodeDecodeError:
             bad.append(number)
-    assert [fault.line for fault in encoding_faults(column, "a.txt")] == bad
+    assert [problem.line for problem in encoding_problems(column, "a.txt")] == bad
 
 
 @pytest.mark.parametrize(
@@ -82,35 +82,39 @@ def test_line_feeds_are_found_across_the_parts_of_a_large_file(monkeypatch: pyte
     assert found(data) == naive(data)
 
 
-def test_bad_lines_are_found_across_blocks(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, faults_of: Caught) -> None:
+def test_bad_lines_are_found_across_blocks(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, problems_of: Caught
+) -> None:
     monkeypatch.setattr(delimited, "_CHECKED_LINES", 2)
     path = tmp_path / "a.txt"
     path.write_bytes(b"ok\nb\xe9d\nok\nok\n\xff\n")
-    first, second = faults_of(lambda: read_lines(path))
+    first, second = problems_of(lambda: read_lines(path))
     assert (first.where, first.line, first.remedy) == (str(path), 2, "save the file as UTF-8")
     assert first.what == "byte 0xe9 at position 2 of the line is not UTF-8"
     assert (second.line, "0xff" in second.what) == (5, True)
 
 
-def test_half_a_character_is_not_mended_by_the_next_line(tmp_path: Path, faults_of: Caught) -> None:
+def test_half_a_character_is_not_mended_by_the_next_line(tmp_path: Path, problems_of: Caught) -> None:
     path = tmp_path / "a.txt"
     path.write_bytes(b"\xc3\n\xa9\n")
-    assert [fault.line for fault in faults_of(lambda: read_lines(path))] == [1, 2]
+    assert [problem.line for problem in problems_of(lambda: read_lines(path))] == [1, 2]
 
 
 @pytest.mark.parametrize("content", [b"", codecs.BOM_UTF8])
-def test_a_file_without_a_line_is_a_fault(tmp_path: Path, faults_of: Caught, content: bytes) -> None:
+def test_a_file_without_a_line_is_a_problem(tmp_path: Path, problems_of: Caught, content: bytes) -> None:
     path = tmp_path / "a.txt"
     path.write_bytes(content)
-    [fault] = faults_of(lambda: read_lines(path))
-    assert (fault.where, fault.what) == (str(path), "is empty")
+    [problem] = problems_of(lambda: read_lines(path))
+    assert (problem.where, problem.what) == (str(path), "is empty")
 
 
-def test_problems_are_listed_up_to_a_limit(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, faults_of: Caught) -> None:
+def test_problems_are_listed_up_to_a_limit(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, problems_of: Caught
+) -> None:
     monkeypatch.setattr(delimited, "MOST_PROBLEMS", 10)
     monkeypatch.setattr(delimited, "_CHECKED_LINES", 4)
     path = tmp_path / "bad.txt"
     path.write_bytes(b"\xff\n" * 100)
-    found = faults_of(lambda: read_lines(path))
-    assert [fault.line for fault in found] == [*range(1, 11), None]
+    found = problems_of(lambda: read_lines(path))
+    assert [problem.line for problem in found] == [*range(1, 11), None]
     assert found[-1].what == "further problems are not listed"

@@ -10,8 +10,8 @@ from dialeval.io.rows import FieldNames
 
 
 def reader() -> tuple[FieldReader, list[Problem]]:
-    faults: list[Problem] = []
-    return FieldReader("x", FieldNames(), faults), faults
+    problems: list[Problem] = []
+    return FieldReader("x", FieldNames(), problems), problems
 
 
 @pytest.mark.parametrize(
@@ -36,9 +36,9 @@ def reader() -> tuple[FieldReader, list[Problem]]:
     ],
 )
 def test_parts(given: Any, text: str, calls: list[str]) -> None:
-    own, faults = reader()
+    own, problems = reader()
     assert content(own, given, "messages[0]") == (text, calls)
-    assert not faults
+    assert not problems
 
 
 @pytest.mark.parametrize(
@@ -52,10 +52,10 @@ def test_parts(given: Any, text: str, calls: list[str]) -> None:
     ],
 )
 def test_what_is_no_content(given: Any, what: str) -> None:
-    own, faults = reader()
+    own, problems = reader()
     content(own, given, "m")
-    [fault] = faults
-    assert fault.what.startswith(what)
+    [problem] = problems
+    assert problem.what.startswith(what)
 
 
 @pytest.mark.parametrize(
@@ -71,29 +71,29 @@ def test_what_is_no_content(given: Any, what: str) -> None:
     ],
 )
 def test_calls_as_they_are_shown(call: Any, shown: str) -> None:
-    own, faults = reader()
+    own, problems = reader()
     message = read_message(own, {"content": "", "tool_calls": [call]}, "m", "assistant")
     assert message == Message("assistant", "", (shown,))
     assert message.only_calls
     assert message.shown == shown
-    assert not faults
+    assert not problems
 
 
 def test_roles() -> None:
-    own, faults = reader()
+    own, problems = reader()
     for name, role in ROLES.items():
         assert role_of(own, {"role": name}, "m") == role_of(own, {"from": name}, "m") == role
-    assert not faults
+    assert not problems
     assert role_of(own, {"role": "narrator"}, "m") is None
-    assert faults[0].what == "m has the role 'narrator'"
+    assert problems[0].what == "m has the role 'narrator'"
 
 
 def test_a_message_that_refuses_or_calls_by_its_role() -> None:
-    own, faults = reader()
+    own, problems = reader()
     assert read_message(own, {"content": None, "refusal": "I cannot."}, "m", "assistant").text == "I cannot."
     call = read_message(own, {"from": "function_call", "value": '{"name": "f"}'}, "m", "assistant")
     assert call == Message("assistant", "", ('[call {"name": "f"}]',))
-    assert not faults
+    assert not problems
 
 
 def test_every_kind_of_part_is_a_field_a_mark_a_call_or_nothing() -> None:

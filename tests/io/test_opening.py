@@ -82,7 +82,7 @@ def rewritten_with_its_time(path: Path) -> None:
 
 
 @pytest.mark.parametrize("change", [grown, cut_off, rewritten_with_its_time])
-def test_a_file_that_changes_while_it_is_read_is_a_fault(
+def test_a_file_that_changes_while_it_is_read_is_a_problem(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, change: Callable[[Path], None]
 ) -> None:
     path = tmp_path / "a.txt"
@@ -110,8 +110,8 @@ def test_an_empty_file_has_no_bytes(tmp_path: Path) -> None:
     ("packing", "harm"),
     [("gz", "cut"), ("gz", "other"), ("gz", "flipped"), ("zst", "cut"), ("zst", "other")],
 )
-def test_a_broken_archive_is_a_fault(
-    tmp_path: Path, packing: str, harm: str, faults_of: Callable[[Callable[[], object]], list[Problem]]
+def test_a_broken_archive_is_a_problem(
+    tmp_path: Path, packing: str, harm: str, problems_of: Callable[[Callable[[], object]], list[Problem]]
 ) -> None:
     text = bytes(range(256)) * 40
     whole = gzip.compress(text) if packing == "gz" else zstd(text)
@@ -119,25 +119,25 @@ def test_a_broken_archive_is_a_fault(
     flipped = whole[:middle] + bytes([whole[middle] ^ 0xFF]) * 8 + whole[middle + 8 :]
     path = tmp_path / f"a.txt.{packing}"
     path.write_bytes({"cut": whole[:-5], "other": b"plain text\n", "flipped": flipped}[harm])
-    [fault] = faults_of(lambda: read_bytes(path))
-    assert fault.where == str(path)
-    assert f".{packing} archive" in fault.what
-    assert "pack it again" in fault.remedy
+    [problem] = problems_of(lambda: read_bytes(path))
+    assert problem.where == str(path)
+    assert f".{packing} archive" in problem.what
+    assert "pack it again" in problem.remedy
 
 
-def test_missing_file_folder_and_permission_are_faults(
-    tmp_path: Path, faults_of: Callable[[Callable[[], object]], list[Problem]]
+def test_missing_file_folder_and_permission_are_problems(
+    tmp_path: Path, problems_of: Callable[[Callable[[], object]], list[Problem]]
 ) -> None:
-    [missing] = faults_of(lambda: read_bytes(tmp_path / "no.txt"))
+    [missing] = problems_of(lambda: read_bytes(tmp_path / "no.txt"))
     assert (missing.where, missing.what) == (str(tmp_path / "no.txt"), "there is no such file")
-    [folder] = faults_of(lambda: read_bytes(tmp_path))
+    [folder] = problems_of(lambda: read_bytes(tmp_path))
     assert "folder" in folder.what
-    [nothing] = faults_of(lambda: read_bytes(""))
+    [nothing] = problems_of(lambda: read_bytes(""))
     assert "no such file" in nothing.what
 
 
 @pytest.mark.skipif(os.geteuid() == 0, reason="root may read every file")
-def test_a_file_one_may_not_read_is_a_fault(tmp_path: Path) -> None:
+def test_a_file_one_may_not_read_is_a_problem(tmp_path: Path) -> None:
     path = tmp_path / "a.txt"
     path.write_text("x")
     path.chmod(0)

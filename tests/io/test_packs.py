@@ -114,9 +114,9 @@ def test_verify_finds_damage(tmp_path: Path, damage: str) -> None:
         file.write_bytes(content[:-1])
     else:
         file.unlink()
-    [fault] = verify_pack("fasttext-en")
-    assert fault.where == str(file)
-    assert "dialeval data add fasttext-en" in fault.remedy
+    [problem] = verify_pack("fasttext-en")
+    assert problem.where == str(file)
+    assert "dialeval data add fasttext-en" in problem.remedy
 
 
 def test_pinned_digest(site: Site, tmp_path: Path, cache: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -1,4 +1,4 @@
-"""Pairs of responses: every form of an outcome, and every fault with its place."""
+"""Pairs of responses: every form of an outcome, and every problem with its place."""
 
 from __future__ import annotations
 
@@ -71,7 +71,7 @@ def test_files_of_every_kind_and_other_names(tmp_path: Path) -> None:
         read_pairs(tmp_path / "pairs.csv", {"judge": "x"})
 
 
-def test_every_fault_is_listed(tmp_path: Path) -> None:
+def test_every_problem_is_listed(tmp_path: Path) -> None:
     rows = [
         {"b": "y", "better": "a"},
         {"a": "x", "b": "x", "better": "a"},
@@ -85,7 +85,7 @@ def test_every_fault_is_listed(tmp_path: Path) -> None:
     file.write_text("".join(json.dumps(row) + "\n" for row in rows))
     with pytest.raises(DataError) as error:
         read_pairs(file)
-    assert [fault.line for fault in error.value.faults] == [1, 2, 3, 4, 5, 6, 7, 7]
+    assert [problem.line for problem in error.value.problems] == [1, 2, 3, 4, 5, 6, 7, 7]
     (tmp_path / "pairs.txt").write_text("x > y\n")
     with pytest.raises(DataError, match="plain lines"):
         read_pairs(tmp_path / "pairs.txt")

@@ -56,25 +56,28 @@ def test_both_kinds_of_arrow_file(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("name", ["a.parquet", "a.arrow"])
 @pytest.mark.parametrize("content", [b"", b"plain text\n", packed(TABLE)[:-20]])
-def test_what_is_no_such_file_is_a_fault(write: Write, faults_of: Caught, name: str, content: bytes) -> None:
+def test_what_is_no_such_file_is_a_problem(write: Write, problems_of: Caught, name: str, content: bytes) -> None:
     path = write(name, content)
-    [fault] = faults_of(lambda: read_responses(path))
-    assert fault.where == str(path)
-    assert "not a readable" in fault.what
+    [problem] = problems_of(lambda: read_responses(path))
+    assert problem.where == str(path)
+    assert "not a readable" in problem.what
 
 
-def test_a_missing_column_is_one_fault(write: Write, faults_of: Caught) -> None:
+def test_a_missing_column_is_one_problem(write: Write, problems_of: Caught) -> None:
     path = write("a.parquet", packed(pa.table({"answer": ["a", "b"], "id": [1, 2]})))
-    [fault] = faults_of(lambda: read_responses(path))
-    assert fault.what == "has no column 'response', only answer, id"
-    assert "--field response=answer" in fault.remedy
+    [problem] = problems_of(lambda: read_responses(path))
+    assert problem.what == "has no column 'response', only answer, id"
+    assert "--field response=answer" in problem.remedy
 
 
-def test_text_that_is_not_utf8_is_a_fault(write: Write, faults_of: Caught) -> None:
+def test_text_that_is_not_utf8_is_a_problem(write: Write, problems_of: Caught) -> None:
     binary = pa.array([b"ok", b"\xe9", b"ok", b"\xff"])
     text = pa.StringArray.from_buffers(len(binary), binary.buffers()[1], binary.buffers()[2])
-    found = faults_of(lambda: read_responses(write("a.parquet", packed(pa.table({"response": text})))))
-    assert [(fault.line, fault.what) for fault in found] == [(2, "response is not UTF-8"), (4, "response is not UTF-8")]
+    found = problems_of(lambda: read_responses(write("a.parquet", packed(pa.table({"response": text})))))
+    assert [(problem.line, problem.what) for problem in found] == [
+        (2, "response is not UTF-8"),
+        (4, "response is not UTF-8"),
+    ]
 
 
 def in_arrow(table: pa.Table) -> bytes:
@@ -105,12 +108,12 @@ def far_away(kind: pa.DataType, values: pa.Array | None = None) -> pa.Array:
     ],
 )
 def test_offsets_that_point_nowhere_are_not_followed(
-    write: Write, faults_of: Caught, read: Callable[[Path], object], name: str, column: pa.Array
+    write: Write, problems_of: Caught, read: Callable[[Path], object], name: str, column: pa.Array
 ) -> None:
     path = write("a.arrow", in_arrow(pa.table({"response": ["a", "b", "c"], name: column})))
-    [fault] = faults_of(lambda: read(path))
-    assert fault.where == str(path)
-    assert "not a readable Arrow file" in fault.what
+    [problem] = problems_of(lambda: read(path))
+    assert problem.where == str(path)
+    assert "not a readable Arrow file" in problem.what
 
 
 @pytest.mark.parametrize("written", [packed, in_arrow])
@@ -119,29 +122,29 @@ def test_offsets_that_point_nowhere_are_not_followed(
 )
 def test_names_of_columns_that_are_not_utf8(
     write: Write,
-    faults_of: Caught,
+    problems_of: Caught,
     written: Callable[[pa.Table], bytes],
     read: Callable[[Path], object],
     name: bytes,
 ) -> None:
     content = written(pa.table({"response": ["a"], "scoresXX": [{"insideXX": 1.0}]}))
     path = write("a.parquet" if written is packed else "a.arrow", content.replace(name, name[:-2] + b"\xff\xfe"))
-    [fault] = faults_of(lambda: read(path))
-    assert fault.where == str(path)
-    assert "can't decode" in fault.what
+    [problem] = problems_of(lambda: read(path))
+    assert problem.where == str(path)
+    assert "can't decode" in problem.what
 
 
-def test_rated_texts_that_are_not_utf8_are_faults(write: Write, faults_of: Caught) -> None:
+def test_rated_texts_that_are_not_utf8_are_problems(write: Write, problems_of: Caught) -> None:
     binary = pa.array([b"ok", b"\xe9"])
     text = pa.StringArray.from_buffers(2, binary.buffers()[1], binary.buffers()[2])
     table = pa.table({"response": text, "scores": [{"overall": 1.0}, {"overall": 2.0}]})
     for path in (write("a.parquet", packed(table)), write("a.arrow", in_arrow(table))):
-        [fault] = faults_of(partial(read_ratings, path))
-        assert (fault.where, fault.line, fault.what) == (str(path), 2, "response is not UTF-8")
+        [problem] = problems_of(partial(read_ratings, path))
+        assert (problem.where, problem.line, problem.what) == (str(path), 2, "response is not UTF-8")
 
 
-def test_values_that_python_cannot_hold_are_a_fault(write: Write, faults_of: Caught) -> None:
+def test_values_that_python_cannot_hold_are_a_problem(write: Write, problems_of: Caught) -> None:
     late = pa.array([2**31 - 1], pa.int32()).cast(pa.date32())
     path = write("a.parquet", packed(pa.table({"response": ["a"], "scores": late})))
-    [fault] = faults_of(lambda: read_ratings(path))
-    assert "cannot be read" in fault.what
+    [problem] = problems_of(lambda: read_ratings(path))
+    assert "cannot be read" in problem.what

@@ -56,7 +56,7 @@ def gathered(rows: list[Any]) -> object:
     try:
         return [comparable(each) for each in gather_rows(Records("rows.jsonl", enumerate(rows, 1)), NAMES, "file")]
     except DataError as error:
-        return error.faults
+        return error.problems
 
 
 def comparable(rows: Rows) -> object:
@@ -108,10 +108,10 @@ def test_what_is_not_plain_is_left_to_the_reader_of_single_rows(name: str, value
     assert plain_rows([{"response": np.str_("a")}], NAMES) is None
 
 
-def test_faults_stand_in_the_order_of_the_lines(faults_of: Callable[[Callable[[], object]], list[Any]]) -> None:
+def test_problems_stand_in_the_order_of_the_lines(problems_of: Callable[[Callable[[], object]], list[Any]]) -> None:
     from dialeval.io.delimited import split
     from dialeval.io.json import records_of
 
     lines = split(np.frombuffer(b'{"response": 3}\n{"response"\n{"response": null}\n{"response": "a"}\n[', np.uint8))
-    faults = faults_of(lambda: gather_rows(records_of(lines, "rows.jsonl"), NAMES, "file"))
-    assert [fault.line for fault in faults] == [1, 2, 3, 5]
+    problems = problems_of(lambda: gather_rows(records_of(lines, "rows.jsonl"), NAMES, "file"))
+    assert [problem.line for problem in problems] == [1, 2, 3, 5]

@@ -1,4 +1,4 @@
-"""Rating lines: what raters send back; every fault of every file at once."""
+"""Rating lines: what raters send back; every problem of every file at once."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def test_lines_are_read(tmp_path: Path) -> None:
     ]
 
 
-def test_every_fault_of_every_file_is_found(tmp_path: Path) -> None:
+def test_every_problem_of_every_file_is_found(tmp_path: Path) -> None:
     file, other = tmp_path / "ann.jsonl", tmp_path / "bob.jsonl"
     good = {"id": "k1", "rater": "ann", "scores": {"overall": 4}}
     bad = [
@@ -43,12 +43,12 @@ def test_every_fault_of_every_file_is_found(tmp_path: Path) -> None:
     other.write_text(json.dumps({"rater": "bob", "scores": 3}))
     with pytest.raises(DataError) as error:
         read_rating_lines([file, other, tmp_path / "c.txt"], {"k1"})
-    faults = [(Path(fault.where).name, fault.line, fault.what) for fault in error.value.faults]
-    assert [(name, line) for name, line, _ in faults] == [
+    problems = [(Path(problem.where).name, problem.line, problem.what) for problem in error.value.problems]
+    assert [(name, line) for name, line, _ in problems] == [
         *(("ann.jsonl", line) for line in range(2, 10)),
         ("bob.jsonl", 1),
         ("c.txt", None),
     ]
-    words = " / ".join(what for *_, what in faults)
+    words = " / ".join(what for *_, what in problems)
     for part in ("the line is a list", "has no id", "has no rater", "'much'", "2 values", "has no scores", "'k9'"):
         assert part in words

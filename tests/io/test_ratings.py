@@ -1,4 +1,4 @@
-"""Rated rows: every form in which people write scores down, and every fault with its place."""
+"""Rated rows: every form in which people write scores down, and every problem with its place."""
 
 from __future__ import annotations
 
@@ -71,12 +71,12 @@ def test_tables(tmp_path: Path) -> None:
     assert (found.values["overall"].tolist(), found.contexts) == ([3], [["a", "b"]])
 
 
-def test_faults_name_file_and_line(tmp_path: Path) -> None:
+def test_problems_name_file_and_line(tmp_path: Path) -> None:
     one = written(tmp_path, {"response": "x", "scores": {"overall": "good"}}, {"scores": 1}, 7, name="one.jsonl")
     two = written(tmp_path, {"response": "x", "scores": 1, "scale": [5, 1]}, name="two.jsonl")
     with pytest.raises(DataError) as caught:
         read_ratings([one, two])
-    lines = [str(fault) for fault in caught.value.faults]
+    lines = [str(problem) for problem in caught.value.problems]
     assert [line.split(": ")[0] for line in lines] == [f"{one}:1", f"{one}:2", f"{one}:3", f"{two}:1"]
     assert "scores.overall holds 'good'" in lines[0]
     assert "has no field 'response'" in lines[1]
@@ -133,7 +133,7 @@ def test_rows_of_a_list_are_counted_from_one() -> None:
 
 
 @pytest.mark.parametrize("number", [10**400, -(10**400), float("inf"), float("nan"), True])
-def test_a_score_that_is_no_finite_number_is_a_fault(number: float) -> None:
+def test_a_score_that_is_no_finite_number_is_a_problem(number: float) -> None:
     """A whole number in Python may be larger than every float."""
     for row in ({"scores": number}, {"scores": [1, number]}, {"scores": 1, "scale": [0, number]}):
         with pytest.raises(DataError, match=r"ratings:1: (scores\.overall holds|scale is) "):
@@ -190,7 +190,10 @@ def test_ratings_that_name_only_what_was_drawn(tmp_path: Path) -> None:
     assert found.dialogues[0] == found.dialogues[1]
     with pytest.raises(DataError) as error:
         read_ratings(written(tmp_path, {"id": "k3", "scores": 1}, {"scores": 1}), sampled=drawn)
-    assert [fault.what for fault in error.value.faults] == ["the id 'k3' is of no row that was drawn", "has no id"]
+    assert [problem.what for problem in error.value.problems] == [
+        "the id 'k3' is of no row that was drawn",
+        "has no id",
+    ]
 
 
 def test_what_is_no_path_is_refused() -> None:

@@ -58,19 +58,19 @@ def test_a_folder_is_many_systems(write: Write, tmp_path: Path) -> None:
     assert systems({"all": tmp_path}) == ["all/a", "all/b", "all/c.d", "all/plain"]
 
 
-def test_a_folder_without_responses_is_a_fault(write: Write, tmp_path: Path, faults_of: Caught) -> None:
+def test_a_folder_without_responses_is_a_problem(write: Write, tmp_path: Path, problems_of: Caught) -> None:
     write("metrics.txt", "x\n")
-    [fault] = faults_of(lambda: read_responses(tmp_path))
-    assert (fault.where, fault.what) == (str(tmp_path), "holds no file of responses")
+    [problem] = problems_of(lambda: read_responses(tmp_path))
+    assert (problem.where, problem.what) == (str(tmp_path), "holds no file of responses")
 
 
-def test_one_name_for_two_systems_is_a_fault(write: Write, tmp_path: Path, faults_of: Caught) -> None:
+def test_one_name_for_two_systems_is_a_problem(write: Write, tmp_path: Path, problems_of: Caught) -> None:
     first, second = write("a.txt", "x\n"), write("a.txt.gz", "y\n")
     for call in (lambda: read_responses(tmp_path), lambda: read_files([first, second])):
-        [fault] = faults_of(call)
-        assert fault.where == str(second)
-        assert fault.what == f"the system 'a' is also in {first}"
-        assert "NAME=PATH" in fault.remedy
+        [problem] = problems_of(call)
+        assert problem.where == str(second)
+        assert problem.what == f"the system 'a' is also in {first}"
+        assert "NAME=PATH" in problem.remedy
     assert systems({"one": first, "two": second}) == ["one", "two"]
 
 
@@ -80,12 +80,12 @@ def test_several_files_and_folders(write: Write, tmp_path: Path) -> None:
     assert [rows.system for rows in found] == ["b", "a"]
 
 
-def test_the_faults_of_all_files_come_together(write: Write, tmp_path: Path, faults_of: Caught) -> None:
+def test_the_problems_of_all_files_come_together(write: Write, tmp_path: Path, problems_of: Caught) -> None:
     write("a.txt", b"\xff\n"), write("b.jsonl", "{\n"), write("c.txt", "fine\n")
     wheres = [str(tmp_path / "a.txt"), str(tmp_path / "b.jsonl")]
-    assert [fault.where for fault in faults_of(lambda: read_responses(tmp_path))] == wheres
+    assert [problem.where for problem in problems_of(lambda: read_responses(tmp_path))] == wheres
     mapping = {"a": tmp_path / "a.txt", "b": tmp_path / "b.jsonl", "c": tmp_path / "c.txt"}
-    assert [fault.where for fault in faults_of(lambda: read_responses(mapping))] == wheres
+    assert [problem.where for problem in problems_of(lambda: read_responses(mapping))] == wheres
 
 
 @pytest.mark.parametrize(
@@ -103,11 +103,11 @@ def test_the_faults_of_all_files_come_together(write: Write, tmp_path: Path, fau
         (["a", 3], "the row is a number"),
     ],
 )
-def test_what_cannot_be_read_is_a_fault(source: Any, what: str, faults_of: Caught) -> None:
-    [fault] = faults_of(lambda: read_responses(source))
-    assert fault.what == what
+def test_what_cannot_be_read_is_a_problem(source: Any, what: str, problems_of: Caught) -> None:
+    [problem] = problems_of(lambda: read_responses(source))
+    assert problem.what == what
     if source != ["a", 3]:
-        assert faults_of(lambda: read_texts(source, Need.REFERENCE))[0].what == what
+        assert problems_of(lambda: read_texts(source, Need.REFERENCE))[0].what == what
 
 
 def test_texts_of_files(write: Write) -> None:
@@ -119,26 +119,28 @@ def test_texts_of_files(write: Write) -> None:
     assert list(read_texts(write("b.jsonl", '"x"\nnull\n["y", "z"]\n'), Need.REFERENCE)) == [["x"], [], ["y", "z"]]
 
 
-def test_sets_of_references_stand_side_by_side(write: Write, faults_of: Caught) -> None:
+def test_sets_of_references_stand_side_by_side(write: Write, problems_of: Caught) -> None:
     first = write("r1.txt", "a\nb\n")
     sets = {"one": first, "two": [["c", "d"], None], "three": ["é", "f"]}
     assert list(read_texts(sets, Need.REFERENCE)) == [["a", "c", "d", "é"], ["b", "f"]]
     assert list(read_texts({"one": first}, Need.REFERENCE)) == [["a"], ["b"]]
-    [fault] = faults_of(lambda: read_texts({"one": first, "two": ["x"]}, Need.REFERENCE))
-    assert fault.what == "'one' has 2 rows, 'two' has 1"
-    found = faults_of(lambda: read_texts({"one": "no.txt", "two": ["x", 3], "three": [4]}, Need.REFERENCE))
-    assert [fault.where for fault in found] == ["no.txt", "references 'two'", "references 'three'"]
+    [problem] = problems_of(lambda: read_texts({"one": first, "two": ["x"]}, Need.REFERENCE))
+    assert problem.what == "'one' has 2 rows, 'two' has 1"
+    found = problems_of(lambda: read_texts({"one": "no.txt", "two": ["x", 3], "three": [4]}, Need.REFERENCE))
+    assert [problem.where for problem in found] == ["no.txt", "references 'two'", "references 'three'"]
 
 
 @pytest.mark.parametrize(("references", "line", "place"), [(20, 21, "test_target.txt"), (60, 41, "fewer.txt")])
-def test_unequal_lengths_are_a_fault(write: Write, faults_of: Caught, references: int, line: int, place: str) -> None:
+def test_unequal_lengths_are_a_problem(
+    write: Write, problems_of: Caught, references: int, line: int, place: str
+) -> None:
     [rows] = read_responses(write("test_target.txt", "x\n" * 40))
     column = RaggedColumn.from_lists([["r"]] * references)
-    [fault] = faults_of(lambda: attach(rows, Need.REFERENCE, column, "fewer.txt"))
-    assert fault.where.endswith(place)
-    assert fault.line == line
-    assert f"fewer.txt has {references} rows, {rows.where} has 40" in fault.what
-    assert fault.remedy == "both must have one line per response"
+    [problem] = problems_of(lambda: attach(rows, Need.REFERENCE, column, "fewer.txt"))
+    assert problem.where.endswith(place)
+    assert problem.line == line
+    assert f"fewer.txt has {references} rows, {rows.where} has 40" in problem.what
+    assert problem.remedy == "both must have one line per response"
 
 
 def test_attach_adds_a_column_and_changes_nothing() -> None:
@@ -152,7 +154,7 @@ def test_attach_adds_a_column_and_changes_nothing() -> None:
 
 @pytest.mark.parametrize("suffix", ["csv", "parquet"])
 def test_a_column_that_only_happens_to_be_known_is_not_taken_for_texts(
-    write: Write, tmp_path: Path, faults_of: Caught, suffix: str
+    write: Write, tmp_path: Path, problems_of: Caught, suffix: str
 ) -> None:
     import pyarrow as pa
     import pyarrow.parquet
@@ -161,8 +163,8 @@ def test_a_column_that_only_happens_to_be_known_is_not_taken_for_texts(
     if suffix == "parquet":
         path = tmp_path / "gold.parquet"
         pa.parquet.write_table(pa.table({"gold": ["x"], "dialog_id": ["d"]}), path)
-    [fault] = faults_of(lambda: read_texts(path, Need.REFERENCE))
-    assert fault.what == "has no field 'reference', only gold, dialog_id"
+    [problem] = problems_of(lambda: read_texts(path, Need.REFERENCE))
+    assert problem.what == "has no field 'reference', only gold, dialog_id"
 
 
 def test_only_tables_are_tables() -> None:
@@ -172,7 +174,7 @@ def test_only_tables_are_tables() -> None:
 
 
 @pytest.mark.skipif(not RATED, reason=NO_RATED)
-def test_real_rated_rows_have_no_fault() -> None:
+def test_real_rated_rows_have_no_problem() -> None:
     assert not any(check(path)[1] for path in RATED)
 
 
@@ -215,9 +217,9 @@ def test_further_fields_are_kept_of_every_format(name: str, write: Write, tmp_pa
     assert read_responses(path)[0].fields == {}
 
 
-def test_a_field_that_no_row_has_is_a_fault(write: Write, faults_of: Caught) -> None:
-    [fault] = faults_of(lambda: read_responses({"bot": ["a", "b"]}, keep=["topic"]))
-    assert fault.what == "no row of bot has a value in the field 'topic'"
+def test_a_field_that_no_row_has_is_a_problem(write: Write, problems_of: Caught) -> None:
+    [problem] = problems_of(lambda: read_responses({"bot": ["a", "b"]}, keep=["topic"]))
+    assert problem.what == "no row of bot has a value in the field 'topic'"
 
 
 def test_a_run_has_so_many_systems_and_no_more(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -233,7 +235,7 @@ def test_a_run_has_so_many_systems_and_no_more(tmp_path: Path, monkeypatch: pyte
     assert len(dialeval.evaluate(path, metrics="length")) == 3
 
 
-def test_every_fault_of_every_file(write: Write, tmp_path: Path) -> None:
+def test_every_problem_of_every_file(write: Write, tmp_path: Path) -> None:
     paths = [
         write("a.txt", b"ok\n\xff\n\xfe\n"),
         write("good.txt", "x\n"),
@@ -246,7 +248,7 @@ def test_every_fault_of_every_file(write: Write, tmp_path: Path) -> None:
         tmp_path / "missing.txt",
     ]
     paths[7].write_bytes(b"not packed")
-    found = [(Path(fault.where).name, fault.line) for path in paths for fault in check(path)[1]]
+    found = [(Path(problem.where).name, problem.line) for path in paths for problem in check(path)[1]]
     assert found == [
         ("a.txt", 2),
         ("a.txt", 3),
@@ -262,11 +264,11 @@ def test_every_fault_of_every_file(write: Write, tmp_path: Path) -> None:
     ]
 
 
-def test_good_files_have_no_faults_even_if_they_share_a_name(write: Write, tmp_path: Path) -> None:
+def test_good_files_have_no_problems_even_if_they_share_a_name(write: Write, tmp_path: Path) -> None:
     write("a.txt", "x\n")
     write("a.txt.gz", "x\n")
-    systems, faults, _ = check(tmp_path)
-    assert ([rows.system for rows in systems], faults) == (["a", "a"], [])
+    systems, problems, _ = check(tmp_path)
+    assert ([rows.system for rows in systems], problems) == (["a", "a"], [])
 
 
 def test_fields_are_mapped(write: Write) -> None:
@@ -276,9 +278,9 @@ def test_fields_are_mapped(write: Write) -> None:
         check(path, {"answers": "answer"})
 
 
-def test_a_folder_without_files_is_a_fault(tmp_path: Path) -> None:
-    [fault] = check(tmp_path)[1]
-    assert fault.where == str(tmp_path)
+def test_a_folder_without_files_is_a_problem(tmp_path: Path) -> None:
+    [problem] = check(tmp_path)[1]
+    assert problem.where == str(tmp_path)
 
 
 def test_importing_the_readers_loads_no_heavy_library() -> None:

@@ -279,9 +279,9 @@ def test_refused(tmp_path: Path, name: str) -> None:
     (tmp_path / file).write_bytes(content)
     with pytest.raises(DataError) as refusal:
         read_responses(tmp_path / file)
-    fault = refusal.value.faults[0]
-    assert what in fault.what
-    assert remedy in fault.remedy
+    problem = refusal.value.problems[0]
+    assert what in problem.what
+    assert remedy in problem.remedy
 
 
 def pandas_frame(columns: dict[str, list[Any]]) -> Any:

@@ -10,26 +10,26 @@ from dialeval.io.rows import FieldNames, Records, all_of, kind_of, listed, split
 def test_columns_that_can_matter() -> None:
     names = FieldNames.of({"response": "answer"})
     assert names.chosen(["x", "answer", "system", "response"], Need.RESPONSE) == ["answer", "system"]
-    assert names.chosen(["x", "y"], Need.RESPONSE) == ["x", "y"], "all, so that a fault can name them"
+    assert names.chosen(["x", "y"], Need.RESPONSE) == ["x", "y"], "all, so that a problem can name them"
     with pytest.raises(SettingError, match="no field 'answer' to map"):
         FieldNames.of({"answer": "response"})
 
 
-def test_faults_are_placed_on_the_lines_of_items() -> None:
-    faults = [Problem("x", number, "bad", "mend it") for number in (1, 2, 3)]
+def test_problems_are_placed_on_the_lines_of_items() -> None:
+    problems = [Problem("x", number, "bad", "mend it") for number in (1, 2, 3)]
     with pytest.raises(DataError) as caught:
-        Records("x", [], faults, lines=lambda: [4, 7]).raise_faults()
-    assert [fault.line for fault in caught.value.faults] == [4, 7, None]
+        Records("x", [], problems, lines=lambda: [4, 7]).raise_problems()
+    assert [problem.line for problem in caught.value.problems] == [4, 7, None]
 
 
-def test_all_results_or_all_faults() -> None:
+def test_all_results_or_all_problems() -> None:
     def failing(what: str) -> int:
         raise DataError(Problem("x", None, what, "mend it"))
 
     assert all_of([lambda: 1, lambda: 2]) == [1, 2]
     with pytest.raises(DataError) as caught:
         all_of([lambda: failing("a"), lambda: 1, lambda: failing("b")])
-    assert [fault.what for fault in caught.value.faults] == ["a", "b"]
+    assert [problem.what for problem in caught.value.problems] == ["a", "b"]
 
 
 def test_words_for_values() -> None:

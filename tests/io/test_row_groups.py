@@ -54,7 +54,7 @@ def test_a_file_without_dialogues_is_read_as_it_is(tmp_path: Path) -> None:
     assert rows(str(tmp_path / "a.parquet"), 1, 2) == [(2, ["z"])]
 
 
-def test_two_columns_of_dialogues_are_a_fault(tmp_path: Path) -> None:
+def test_two_columns_of_dialogues_are_a_problem(tmp_path: Path) -> None:
     path = tmp_path / "rows.parquet"
     pq.write_table(pa.table([["d"], ["e"], ["x"]], ["dialog_id", "dialog_id", "response"]), path)
     with pytest.raises(DataError, match="has several columns 'dialog_id'"):

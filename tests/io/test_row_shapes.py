@@ -62,9 +62,9 @@ def test_every_example_is_read(tmp_path: Path, shape: RowShape, suffix: str) -> 
 
 
 @pytest.mark.parametrize("shape", REFUSED, ids=lambda shape: shape.name)
-def test_what_is_known_and_not_read_says_what_to_do(shape: RowShape, faults_of: Caught) -> None:
-    [fault] = faults_of(lambda: read_responses([shape.example]))
-    assert (fault.what, fault.remedy) == (f"is {shape.title}", shape.refused)
+def test_what_is_known_and_not_read_says_what_to_do(shape: RowShape, problems_of: Caught) -> None:
+    [problem] = problems_of(lambda: read_responses([shape.example]))
+    assert (problem.what, problem.remedy) == (f"is {shape.title}", shape.refused)
 
 
 def test_fields_that_a_shape_finds() -> None:
@@ -198,9 +198,9 @@ def test_a_mapping_may_lead_into_objects_beside_a_plain_response(response: str, 
         ({"text": "a"}, "has no field 'response', only text"),
     ],
 )
-def test_what_an_unknown_row_looks_like(row: dict[str, Any], what: str, faults_of: Caught) -> None:
-    [fault] = faults_of(lambda: read_responses([row]))
-    assert fault.what.startswith(what)
+def test_what_an_unknown_row_looks_like(row: dict[str, Any], what: str, problems_of: Caught) -> None:
+    [problem] = problems_of(lambda: read_responses([row]))
+    assert problem.what.startswith(what)
     assert unknown(row, FieldNames.of({"response": "answer"})) is None, "a mapping by hand is taken at its word"
 
 

@@ -1,4 +1,4 @@
-"""Files of resources that were changed by hand: each is refused where it is wrong, in a fault that names it."""
+"""Files of resources that were changed by hand: each is refused where it is wrong, in a problem that names it."""
 
 from __future__ import annotations
 
@@ -62,9 +62,9 @@ def test_shapes_of_transformers(tmp_path: Path, fields: dict[str, Any], what: st
     changed(tmp_path / "config.json", **fields)
     with pytest.raises(DataError) as info:
         use(tmp_path)
-    [fault] = info.value.faults
-    assert what in fault.what
-    assert Path(fault.where).parent == tmp_path
+    [problem] = info.value.problems
+    assert what in problem.what
+    assert Path(problem.where).parent == tmp_path
 
 
 @pytest.mark.parametrize(

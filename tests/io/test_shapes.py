@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from dialeval.io import json
-from dialeval.io.json import OBJECT, Shape, shape_faults
+from dialeval.io.json import OBJECT, Shape, shape_problems
 
 TEXT = Shape((str,), "a text", "write one")
 NAME = Shape((str,), "a name", "name it", required=True)
@@ -36,7 +36,7 @@ PLACES = Shape(OBJECT, "an object of places", "give places", Shape((list,), "a l
     ],
 )
 def test_every_mismatch_with_its_path(document: Any, expected: list[str]) -> None:
-    assert [str(fault) for fault in shape_faults(document, PLACES, "FILE")] == expected
+    assert [str(problem) for problem in shape_problems(document, PLACES, "FILE")] == expected
 
 
 names = st.one_of(st.text(max_size=1), st.none(), st.integers())
@@ -46,7 +46,7 @@ documents = st.dictionaries(st.sampled_from("ab"), st.one_of(st.lists(places, ma
 
 
 @given(documents)
-def test_what_fits_at_once_has_no_fault_and_the_other_way_round(document: Any) -> None:
-    faults: list[Any] = []
-    json._check(document, PLACES, (), "FILE", faults)
-    assert json._fit([document], PLACES) == (not faults)
+def test_what_fits_at_once_has_no_problem_and_the_other_way_round(document: Any) -> None:
+    problems: list[Any] = []
+    json._check(document, PLACES, (), "FILE", problems)
+    assert json._fit([document], PLACES) == (not problems)

@@ -47,7 +47,7 @@ def test_files_and_patterns(write: Write, monkeypatch: pytest.MonkeyPatch) -> No
     assert (count_lines(str(second), 4), size_of(f"file://{second}"), local_path("file:///a%20b")) == (2, 5, "/a b")
 
 
-def test_faults_name_the_path(write: Write, tmp_path: Path) -> None:
+def test_problems_name_the_path(write: Write, tmp_path: Path) -> None:
     with pytest.raises(DataError, match="no file matches"):
         matching(str(tmp_path / "*.none"))
     with pytest.raises(DataError, match=r"none\.txt: there is no such file"):

@@ -65,7 +65,7 @@ def result(call: Callable[[], list[Rows]]) -> object:
             for found in call()
         ]
     except DataError as error:
-        return error.faults
+        return error.problems
 
 
 @given(
@@ -115,7 +115,7 @@ def test_chats() -> None:
 
 
 @pytest.mark.parametrize(
-    ("columns", "faults"),
+    ("columns", "problems"),
     [
         ({"response": ["a", None]}, [(2, "response is null")]),
         ({"response": [1, 2]}, [(1, "response is a number"), (2, "response is a number")]),
@@ -133,25 +133,27 @@ def test_chats() -> None:
         ({"response": pa.array([], pa.string())}, [(None, "holds no rows")]),
     ],
 )
-def test_faults(columns: dict[str, Any], faults: list[tuple[int | None, str]], faults_of: Caught) -> None:
-    found = faults_of(lambda: rows_of(pa.table(columns), "t", NAMES, "file"))
-    assert [(fault.where, fault.line, fault.what) for fault in found] == [("t", *fault) for fault in faults]
+def test_problems(columns: dict[str, Any], problems: list[tuple[int | None, str]], problems_of: Caught) -> None:
+    found = problems_of(lambda: rows_of(pa.table(columns), "t", NAMES, "file"))
+    assert [(problem.where, problem.line, problem.what) for problem in found] == [
+        ("t", *problem) for problem in problems
+    ]
 
 
-def test_two_columns_of_one_name_are_a_fault(faults_of: Caught) -> None:
+def test_two_columns_of_one_name_are_a_problem(problems_of: Caught) -> None:
     table = pa.Table.from_arrays([pa.array(["a"]), pa.array(["b"])], names=["response", "response"])
-    [fault] = faults_of(lambda: rows_of(table, "t", NAMES, "file"))
-    assert fault.what == "has several columns 'response'"
+    [problem] = problems_of(lambda: rows_of(table, "t", NAMES, "file"))
+    assert problem.what == "has several columns 'response'"
 
 
-def test_texts(faults_of: Caught) -> None:
+def test_texts(problems_of: Caught) -> None:
     table = pa.table({"reference": [["a", "b"], None, ["c"]], "response_is_reference": [False, None, True]})
     assert list(texts_of(table, "t", NAMES, Need.REFERENCE)) == [["a", "b"], [], []]
     assert list(texts_of(pa.table({"response": ["a", "b"], "x": [1, 2]}), "t", NAMES, Need.CONTEXT)) == [["a"], ["b"]]
-    [fault] = faults_of(lambda: texts_of(pa.table({"x": ["a"], "y": ["b"]}), "t", NAMES, Need.CONTEXT))
-    assert fault.what == "has no field 'context', only x, y"
-    found = faults_of(lambda: texts_of(pa.table({"reference": [1, 2]}), "t", NAMES, Need.REFERENCE))
-    assert [fault.line for fault in found] == [1, 2]
+    [problem] = problems_of(lambda: texts_of(pa.table({"x": ["a"], "y": ["b"]}), "t", NAMES, Need.CONTEXT))
+    assert problem.what == "has no field 'context', only x, y"
+    found = problems_of(lambda: texts_of(pa.table({"reference": [1, 2]}), "t", NAMES, Need.REFERENCE))
+    assert [problem.line for problem in found] == [1, 2]
 
 
 labels = st.none() | st.lists(text, max_size=3)
@@ -169,10 +171,10 @@ def test_further_fields_are_the_same_by_column_and_by_row(values: list[dict[str,
     }
 
 
-def test_faults_of_further_fields(faults_of: Caught) -> None:
+def test_problems_of_further_fields(problems_of: Caught) -> None:
     table = pa.table({"response": ["a", "b"], "topic": [{"x": 1}, None], "other": [1, 2]})
-    [fault] = faults_of(lambda: rows_of(table, "t", FieldNames.of({}, ["topic"]), "file"))
-    assert (fault.where, fault.line, fault.what) == ("t", 1, "topic is an object")
+    [problem] = problems_of(lambda: rows_of(table, "t", FieldNames.of({}, ["topic"]), "file"))
+    assert (problem.where, problem.line, problem.what) == ("t", 1, "topic is an object")
     [rows] = rows_of(table, "t", FieldNames.of({}, ["other", "absent"]), "file")
     assert list(rows.fields) == ["other"]
 

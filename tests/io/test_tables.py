@@ -119,16 +119,16 @@ def test_columns_of_several_references(column: Any) -> None:
     assert list(read_texts(column, Need.REFERENCE)) == [["a", "b"], [], ["c"]]
 
 
-def test_a_missing_value_of_pandas_is_a_null(faults_of: Caught) -> None:
-    [fault] = faults_of(lambda: read_responses(pd.Series(["a", float("nan")], dtype=object)))
-    assert (fault.where, fault.line, fault.what) == ("responses", 2, "response is null")
+def test_a_missing_value_of_pandas_is_a_null(problems_of: Caught) -> None:
+    [problem] = problems_of(lambda: read_responses(pd.Series(["a", float("nan")], dtype=object)))
+    assert (problem.where, problem.line, problem.what) == ("responses", 2, "response is null")
     assert list(read_texts(pd.Series(["a", None]), Need.REFERENCE)) == [["a"], []]
 
 
-def test_columns_of_mixed_types_are_a_fault(faults_of: Caught) -> None:
-    [fault] = faults_of(lambda: read_responses(pd.DataFrame({"response": ["a", 3]}), name="damd"))
-    assert fault.where == "damd"
-    assert fault.what.startswith("cannot be made an Arrow table")
+def test_columns_of_mixed_types_are_a_problem(problems_of: Caught) -> None:
+    [problem] = problems_of(lambda: read_responses(pd.DataFrame({"response": ["a", 3]}), name="damd"))
+    assert problem.where == "damd"
+    assert problem.what.startswith("cannot be made an Arrow table")
 
 
 def test_tables_keep_columns_with_mapped_names() -> None:
@@ -137,6 +137,6 @@ def test_tables_keep_columns_with_mapped_names() -> None:
     assert list(rows.responses) == ["a"]
 
 
-def test_a_table_without_responses_is_a_fault(faults_of: Caught) -> None:
-    [fault] = faults_of(lambda: read_responses(pl.DataFrame({"x": ["a"], "y": ["b"]})))
-    assert fault.what == "has no column 'response', only x, y"
+def test_a_table_without_responses_is_a_problem(problems_of: Caught) -> None:
+    [problem] = problems_of(lambda: read_responses(pl.DataFrame({"x": ["a"], "y": ["b"]})))
+    assert problem.what == "has no column 'response', only x, y"

@@ -92,6 +92,6 @@ def test_a_reward_alone_is_no_trial() -> None:
         (trial(None, 1, 1), "is trial 1 of no task"),
     ],
 )
-def test_faults(bad: dict[str, object], what: str, faults_of: Caught) -> None:
-    [fault] = faults_of(lambda: read_responses([trial("x", 0, 1), bad]))
-    assert fault.what == what
+def test_problems(bad: dict[str, object], what: str, problems_of: Caught) -> None:
+    [problem] = problems_of(lambda: read_responses([trial("x", 0, 1), bad]))
+    assert problem.what == what

@@ -44,11 +44,11 @@ def read(path: Path, findings: Findings | None = None) -> tuple[list[str], Float
     return [word.decode() for words, _ in rows for word in words], np.concatenate([vectors for _, vectors in rows])
 
 
-def faults_of(path: Path) -> list[tuple[int | None, str]]:
+def problems_of(path: Path) -> list[tuple[int | None, str]]:
     with pytest.raises(DataError) as caught:
         read(path)
-    assert all(fault.where == str(path) and fault.remedy for fault in caught.value.faults)
-    return [(fault.line, fault.what) for fault in caught.value.faults]
+    assert all(problem.where == str(path) and problem.remedy for problem in caught.value.problems)
+    return [(problem.line, problem.what) for problem in caught.value.problems]
 
 
 Parsed = tuple[list[bytes], bytes, list[Problem], list[tuple[int, Oddity]]]
@@ -60,9 +60,9 @@ def parse(data: bytes, dimension: int, fast: bool = True, first_line: int = 1) -
     with pytest.MonkeyPatch.context() as patch:
         if not fast:
             patch.setattr(vector_files, "parse_plain", lambda *_: None)
-        words, vectors, faults = parse_block(data, first_line, dimension, "x", findings)
+        words, vectors, problems = parse_block(data, first_line, dimension, "x", findings)
     assert vectors.shape == (len(words), dimension)
-    return words, vectors.tobytes(), faults, findings.odd
+    return words, vectors.tobytes(), problems, findings.odd
 
 
 @pytest.fixture(params=[False, True], ids=["by line", "by Arrow"])
@@ -83,9 +83,9 @@ def test_equals_the_naive_twin(fast: bool, data: st.DataObject) -> None:
         lines.append("".join(field + data.draw(gap) for field in fields[:-1]) + fields[-1])
     ends = data.draw(st.sampled_from(["\n", "\r\n", " \n"]))
     text = ends.join(lines) + data.draw(st.sampled_from(["", "\n"]))
-    words, vectors, faults, odd = parse(text.encode(), dimension, fast)
+    words, vectors, problems, odd = parse(text.encode(), dimension, fast)
     expected = [naive(line, dimension) for line in lines]
-    assert (faults, odd) == ([], [])
+    assert (problems, odd) == ([], [])
     assert [word.decode() for word in words] == [word for word, _ in expected]
     # Bit for bit: the sign of a zero counts too.
     assert vectors == np.array([numbers for _, numbers in expected]).tobytes()
@@ -114,7 +114,7 @@ def test_which_lines_arrow_reads() -> None:
 
 
 def naive_read(lines: list[bytes], dimension: int) -> tuple[list[str], list[list[float]], int]:
-    """What a patient reader makes of lines without faults: the words, their numbers, and how many lines are odd."""
+    """What a patient reader makes of lines without problems: the words, their numbers, and how many lines are odd."""
     words, vectors, odd = [], [], 0
     for line in lines:
         fields = line.split()
@@ -143,9 +143,9 @@ def test_odd_lines_equal_a_patient_reader(fast: bool, data: st.DataObject) -> No
     numbers = st.lists(PLAIN, min_size=dimension, max_size=dimension).map(lambda found: " ".join(found).encode())
     line = st.one_of(st.builds(b"%b %b".__mod__, st.tuples(word, numbers)), st.sampled_from([b"", b" ", b"\t\r"]))
     lines = data.draw(st.lists(line, min_size=1, max_size=8))
-    found, parsed, faults, odd = parse(b"\n".join(lines) + b"\n", dimension, fast)
+    found, parsed, problems, odd = parse(b"\n".join(lines) + b"\n", dimension, fast)
     words, vectors, odd_lines = naive_read(lines, dimension)
-    assert faults == []
+    assert problems == []
     assert [word.decode() for word in found] == words
     assert parsed == np.array(vectors).tobytes()
     assert len(odd) == odd_lines
@@ -172,10 +172,10 @@ class TestFiles:
         (tmp_path / "a").write_bytes(b"\xef\xbb\xbfthe 1 2\nof 3 4\n")
         assert read(tmp_path / "a")[0] == ["the", "of"]
 
-    def test_every_fault_is_listed(self, tmp_path: Path) -> None:
+    def test_every_problem_is_listed(self, tmp_path: Path) -> None:
         lines = ["the 1 2 3", "", "of 1 2", "and 1 x 3", "to 1 2 3 4", "in 1 nan 3", "a 1 1e999 3", "  ", "on 1_0 2 3"]
         (tmp_path / "a").write_text("\n".join([*lines, *["w 1 2 3"] * 9]))
-        assert faults_of(tmp_path / "a") == [
+        assert problems_of(tmp_path / "a") == [
             (2, "blank line"),
             (3, "2 numbers where 3 are expected"),
             (4, "'x' is not a finite number"),
@@ -188,7 +188,7 @@ class TestFiles:
 
     def test_line_numbers_count_the_header(self, tmp_path: Path) -> None:
         (tmp_path / "a").write_text("2 3\nthe 1 2 3\nof 1\n")
-        assert faults_of(tmp_path / "a") == [(3, "1 numbers where 3 are expected")]
+        assert problems_of(tmp_path / "a") == [(3, "1 numbers where 3 are expected")]
 
     def test_line_numbers_across_blocks(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         lines = [f"w{row} {row} 2" for row in range(500)]
@@ -199,7 +199,7 @@ class TestFiles:
         words, vectors = read(tmp_path / "good")
         assert words == [f"w{row}" for row in range(500)]
         assert vectors[:, 0].tolist() == list(range(500))
-        assert faults_of(tmp_path / "bad") == [(34, "1 numbers where 2 are expected"), (445, "blank line")]
+        assert problems_of(tmp_path / "bad") == [(34, "1 numbers where 2 are expected"), (445, "blank line")]
 
     @pytest.mark.parametrize("header", [b"", b"2 2\n", b"\n2 2\n"], ids=["plain", "header", "late header"])
     @pytest.mark.parametrize(
@@ -231,7 +231,7 @@ class TestFiles:
         (tmp_path / "a").write_text("\n".join([*sound, *odd]))
         assert len(read(tmp_path / "a")[0]) == 1111
         (tmp_path / "a").write_text("\n".join([*sound[1:], *odd]))
-        assert [line for line, _ in faults_of(tmp_path / "a")] == list(range(1100, 1111))
+        assert [line for line, _ in problems_of(tmp_path / "a")] == list(range(1100, 1111))
         (tmp_path / "a").write_text("\n\n".join(sound))
         assert len(read(tmp_path / "a")[0]) == 1100
 
@@ -244,25 +244,25 @@ class TestFiles:
 
     def test_header_that_lies(self, tmp_path: Path) -> None:
         (tmp_path / "a").write_text("5 2\nthe 1 2\nof 3 4\n")
-        assert faults_of(tmp_path / "a") == [(1, "the header promises 5 words, but 2 follow")]
+        assert problems_of(tmp_path / "a") == [(1, "the header promises 5 words, but 2 follow")]
 
     @pytest.mark.parametrize("dimension", ["3", "999999999999"])
     def test_header_with_another_dimension(self, tmp_path: Path, dimension: str) -> None:
         (tmp_path / "a").write_text(f"2 {dimension}\nthe 1 2\nof 3 4\n")
-        assert faults_of(tmp_path / "a") == [
+        assert problems_of(tmp_path / "a") == [
             (1, f"the header promises {dimension} numbers a word, but the lines have fewer")
         ]
 
     @pytest.mark.parametrize("content", ["", "0 300\n", "0 999999999999\n"])
     def test_nothing_in_it(self, tmp_path: Path, content: str) -> None:
         (tmp_path / "a").write_text(content)
-        assert faults_of(tmp_path / "a") == [(None, "holds no word vectors")]
+        assert problems_of(tmp_path / "a") == [(None, "holds no word vectors")]
 
     def test_reading_stops_where_nothing_is_right(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setattr(vector_files, "MOST_PROBLEMS", 10)
         monkeypatch.setattr(vector_files, "BLOCK_BYTES", 64)
         (tmp_path / "a").write_text("not a vector at all\n" * 1000)
-        assert 10 < len(faults_of(tmp_path / "a")) < 100
+        assert 10 < len(problems_of(tmp_path / "a")) < 100
 
     def test_compressed_files(self, tmp_path: Path) -> None:
         content = "".join(f"w{row} {row / 7:.5f} 2\n" for row in range(1000)).encode()
@@ -285,13 +285,13 @@ class TestFiles:
         for name, data in (("cut", packed[: len(packed) // 2]), ("wrong", b"never compressed 1 2\n")):
             path = tmp_path / f"{name}{suffix}"
             path.write_bytes(data)
-            [(line, what)] = faults_of(path)
+            [(line, what)] = problems_of(path)
             assert line is None
             assert "cannot be read" in what
 
     def test_binary_file_is_named_as_such(self, tmp_path: Path) -> None:
         (tmp_path / "a.pt").write_bytes(bytes(100))
-        assert faults_of(tmp_path / "a.pt") == [(None, "is not a text file")]
+        assert problems_of(tmp_path / "a.pt") == [(None, "is not a text file")]
 
 
 @pytest.mark.parametrize(
@@ -323,7 +323,7 @@ def test_one_line_says_everything() -> None:
         "5 odd lines, the first is 4; left out: 2 blank, 1 without a word, 1 with a word that is not UTF-8; "
         "joined: 1 with a number in the word; more"
     )
-    assert [(fault.line, fault.what) for fault in findings.faults("x")][::4] == [
+    assert [(problem.line, problem.what) for problem in findings.problems("x")][::4] == [
         (4, "blank line"),
         (8, "too many numbers, or a word with a number in it"),
     ]
@@ -459,7 +459,7 @@ def test_too_many_odd_words_are_refused(tmp_path: Path) -> None:
     (tmp_path / "y.vocab").write_bytes(b"the\n\xff\n\xfe\n\xfd\n")
     with pytest.raises(DataError, match=r"y\.vocab:2: the word is not UTF-8") as caught:
         load(tmp_path / "y.npy")
-    assert len(caught.value.faults) == 3
+    assert len(caught.value.problems) == 3
     records = (word + b" " + row.tobytes() for word, row in zip([b"a", b"\xff", b"\xff", b"\xff"], MATRIX, strict=True))
     (tmp_path / "x.bin").write_bytes(b"4 3\n" + b"".join(records))
     with pytest.raises(DataError, match=r"x\.bin:2: the word is not UTF-8"):
@@ -505,7 +505,7 @@ def test_numpy_in_fortran_order(tmp_path: Path) -> None:
     assert load(tmp_path / "x.npy").vectors_for(WORDS)[0].tolist() == MATRIX.tolist()
 
 
-def test_numpy_faults(tmp_path: Path) -> None:
+def test_numpy_problems(tmp_path: Path) -> None:
     path = tmp_path / "x.npy"
     np.save(path, MATRIX)
     with pytest.raises(DataError, match="no vocabulary"):

@@ -30,7 +30,7 @@ def test_a_change_is_refused_by_name(files: list[str], change: Callable[[Path], 
     for paths in (files, None, files[1:2]):
         with pytest.raises(DataError, match=r"b.txt: changed while it was read") as caught:
             versions.refuse_changed(paths)
-        assert [fault.where for fault in caught.value.faults] == [files[1]]
+        assert [problem.where for problem in caught.value.problems] == [files[1]]
 
 
 def test_reading_is_no_change(files: list[str]) -> None:
@@ -46,7 +46,7 @@ def test_files_beside_the_responses_count(files: list[str]) -> None:
     Path(files[2]).unlink()
     with pytest.raises(DataError) as caught:
         versions.refuse_changed()
-    assert [fault.where for fault in caught.value.faults] == files[1:]
+    assert [problem.where for problem in caught.value.problems] == files[1:]
 
 
 def test_an_error_that_comes_of_a_change_is_told_as_the_change(files: list[str]) -> None:

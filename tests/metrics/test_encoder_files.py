@@ -63,7 +63,7 @@ def test_what_is_missing_is_said_with_the_command(monkeypatch: pytest.MonkeyPatc
         find_encoder("minilm")
 
 
-def test_configs_with_faults(tmp_path: Path) -> None:
+def test_configs_with_problems(tmp_path: Path) -> None:
     folder = write_encoder(tmp_path / "a", pooling="none")
     with pytest.raises(SettingError, match="pools by"):
         Encoder(find_encoder(folder), 16).encode(["x"])

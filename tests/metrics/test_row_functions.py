@@ -1,4 +1,4 @@
-"""A function of rows is a metric wherever a metric is, and its faults name it and the row."""
+"""A function of rows is a metric wherever a metric is, and its problems name it and the row."""
 
 from __future__ import annotations
 

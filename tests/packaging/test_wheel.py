@@ -37,7 +37,7 @@ def test_both_are_as_an_index_wants_them(built: Path) -> None:
     assert done.stdout.count("PASSED") == 2
 
 
-def test_the_wheel_has_no_known_fault(wheel: Path) -> None:
+def test_the_wheel_has_no_known_problem(wheel: Path) -> None:
     """Nothing at the top level that is not ours, no rubbish, no empty or doubled module."""
     check = [sys.executable, "-m", "check_wheel_contents", "--toplevel", "dialeval", str(wheel)]
     done = subprocess.run(check, capture_output=True, text=True, check=False)

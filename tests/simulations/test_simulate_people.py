@@ -70,7 +70,7 @@ def test_widths_are_those_of_the_formula(r: float) -> None:
 
 
 def test_rows_that_are_taken_for_dialogues_would_be_noticed() -> None:
-    """The simulations see a fault: of other dialogues, the interval for just this run covers too little."""
+    """The simulations see a problem: of other dialogues, the interval for just this run covers too little."""
     of_run = [coverage([seed], "plain", 0.9, "run")[0] for seed in range(30)]
     of_dialogues = [coverage([seed], "plain", 0.9, "dialogues")[0] for seed in range(30)]
     assert np.mean([one[2] / other[2] for one, other in zip(of_run, of_dialogues, strict=True)]) < 0.7

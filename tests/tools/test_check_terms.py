@@ -10,9 +10,9 @@ from tools.check_terms import CHECKED, ROOT, TERMS, Terms, check_files, main
 PROGRAM = '''"""A colour beside a word."""
 
 
-def front_door(fault: str) -> str:  # by
+def front_door(problem: str) -> str:  # by
     # commas
-    return f"told {fault} beside"
+    return f"told {problem} beside"
 '''
 
 
@@ -22,7 +22,7 @@ def terms(tmp_path_factory: pytest.TempPathFactory) -> Terms:
     path.write_text(
         "# a comment\n"
         "colours? -> color\nfront door -> interface\nfront_door -> interface\nby commas -> comma-separated\n"
-        "prose: beside|fault -> next to, problem\nmessage: told|word -> report\n"
+        "prose: beside|problem -> next to, problem\nmessage: told|word -> report\n"
         "\n[allowed]\n*.md : Colours of Paris  # a title\n"
     )
     return Terms(path)

@@ -13,7 +13,7 @@ from typing import Any
 import click
 
 from dialeval.cli import options
-from dialeval.cli.output import check_places, json_bytes, print_warnings, printing_all_faults, say, show, write
+from dialeval.cli.output import check_places, json_bytes, print_warnings, printing_all_problems, say, show, write
 
 WRITTEN = ("metrics.txt", "vocab.txt", "vocab.npy")
 """Files that dialog-eval writes next to the responses; in a folder they are not responses."""
@@ -111,7 +111,7 @@ def _is_text(path: str | None) -> bool:
 @click.option("-i", "--input", "predictions", required=True, type=_IN, help="Predictions.")
 @click.option("-o", "--output", type=options.FILE, default="evaluation_results.json", help="Where to write the scores.")
 @click.option("--data", help="Folder with the data, or `town`.  [default: the pack multiwoz]")
-@printing_all_faults
+@printing_all_problems
 def mwzeval(
     predictions: str, output: Path, data: str | None, bleu: bool, success: bool, richness: bool, dst: bool
 ) -> None:
@@ -143,7 +143,7 @@ def mwzeval(
 @click.option("--eval_set", required=True, type=click.Choice(["train", "dev", "test"]), help="What was predicted.")
 @click.option("--output_metric_file", "output", required=True, type=options.FILE, help="Where to write the scores.")
 @click.option("--use_fuzzy_match/--nouse_fuzzy_match", "fuzzy", default=True, help="Compare free values by likeness.")
-@printing_all_faults
+@printing_all_problems
 def sgd(prediction_dir: str, dstc8_data_dir: str, eval_set: str, output: Path, fuzzy: bool) -> None:
     """Run evaluate.py of schema_guided_dst: figures by group of services.
 
@@ -184,7 +184,7 @@ def lsdscc(hypothesis_file: str, reference_file: str | None, eos: str) -> None:
 @click.option("-p", "data", required=True, type=_IN, help="Folder of *.log.json with the annotated dialogues.")
 @click.option("-o", "labels", required=True, type=_IN, help="Folder of *.labels.json with a detector's labels.")
 @click.option("-t", "threshold", type=float, default=0.0, help="Share from which on T or X is the reference.")
-@printing_all_faults
+@printing_all_problems
 def dbdc(data: str, labels: str, threshold: float) -> None:
     """Run eval.py of the breakdown detection challenge.
 

@@ -350,7 +350,7 @@ def print_gates(
     show(to_junit(gates, results) if format_ == "junit" else to_github(gates, subject, results, sentences), output)
 
 
-def printing_all_faults(command: Command) -> Command:
+def printing_all_problems(command: Command) -> Command:
     """Make a command print all problems of its inputs, not only the first few: no other command lists them."""
 
     @wraps(command)
@@ -360,10 +360,10 @@ def printing_all_faults(command: Command) -> Command:
         try:
             return command(**arguments)
         except DataError as error:
-            for fault in error.faults[:MOST_PROBLEMS]:
-                say(f"dialeval: {fault}")
-            if len(error.faults) > MOST_PROBLEMS:
-                say(f"dialeval: and {len(error.faults) - MOST_PROBLEMS:,} more")
+            for problem in error.problems[:MOST_PROBLEMS]:
+                say(f"dialeval: {problem}")
+            if len(error.problems) > MOST_PROBLEMS:
+                say(f"dialeval: and {len(error.problems) - MOST_PROBLEMS:,} more")
             raise click.exceptions.Exit(2) from None
 
     return called  # type: ignore[return-value]

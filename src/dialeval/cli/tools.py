@@ -129,10 +129,10 @@ def validate(files: tuple[str, ...], fields: Mapping[str, str], **reading: Any) 
 
     status = 0
     for file in files:
-        systems, faults, notes = check(file, fields or None, **reading)
-        lines = list(map(str, faults)) or [_describe(file, systems), *(f"  {note}" for note in notes)]
+        systems, problems, notes = check(file, fields or None, **reading)
+        lines = list(map(str, problems)) or [_describe(file, systems), *(f"  {note}" for note in notes)]
         tell("\n".join(lines))
-        status = 2 if faults else status
+        status = 2 if problems else status
     return status
 
 
@@ -200,12 +200,12 @@ def verify(name: str) -> int:
     """Compare every file of a pack with its digest. Exit status 2 if one differs."""
     from dialeval.io.packs import verify_pack
 
-    faults = verify_pack(name)
-    for fault in faults:
-        tell(str(fault))
-    if not faults:
+    problems = verify_pack(name)
+    for problem in problems:
+        tell(str(problem))
+    if not problems:
         tell(f"{name}: every file is as it was when the pack was added")
-    return 2 if faults else 0
+    return 2 if problems else 0
 
 
 @data.command(epilog="Example: dialeval data remove glove-6b")

@@ -76,8 +76,8 @@ class TextColumn(_Digested):
             if len(data) != lengths.sum() + max(len(texts) - 1, 0):  # some character takes more than one byte
                 lengths = np.fromiter((len(text.encode()) for text in texts), np.int64, len(texts))
         except UnicodeEncodeError:
-            faults = (_surrogate_fault(text, where, row) for row, text in enumerate(texts, 1))
-            raise DataError([fault for fault in faults if fault]) from None
+            problems = (_surrogate_problem(text, where, row) for row, text in enumerate(texts, 1))
+            raise DataError([problem for problem in problems if problem]) from None
         ends = np.cumsum(lengths) + np.arange(len(texts))
         return cls(np.frombuffer(data, np.uint8), ends - lengths, ends)
 
@@ -128,7 +128,7 @@ class TextColumn(_Digested):
             release(self.data[self.starts[0] : self.ends[-1]])
 
 
-def _surrogate_fault(text: str, where: str, row: int) -> Problem | None:
+def _surrogate_problem(text: str, where: str, row: int) -> Problem | None:
     try:
         text.encode()
     except UnicodeEncodeError as error:

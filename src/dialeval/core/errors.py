@@ -95,15 +95,15 @@ class Problem:
 
 
 class DataError(DialevalError):
-    """An input cannot be used as it is. `faults` holds every problem found, in file order."""
+    """An input cannot be used as it is. `problems` holds every problem found, in file order."""
 
-    def __init__(self, faults: Problem | Iterable[Problem]) -> None:
-        self.faults: Sequence[Problem] = (faults,) if isinstance(faults, Problem) else tuple(faults)
-        super().__init__(self.faults)
+    def __init__(self, problems: Problem | Iterable[Problem]) -> None:
+        self.problems: Sequence[Problem] = (problems,) if isinstance(problems, Problem) else tuple(problems)
+        super().__init__(self.problems)
 
     def __str__(self) -> str:
-        lines = [str(fault) for fault in self.faults[:SHOWN_PROBLEMS]]
-        more = len(self.faults) - SHOWN_PROBLEMS
+        lines = [str(problem) for problem in self.problems[:SHOWN_PROBLEMS]]
+        more = len(self.problems) - SHOWN_PROBLEMS
         if more > 0:
             lines.append(f"and {more} more; of rows and lines `dialeval validate` lists all")
         return "\n".join(lines)
@@ -112,8 +112,8 @@ class DataError(DialevalError):
 class UnsavedRunError(DataError):
     """A run was computed and cannot be saved. `run` holds it, so that it can be printed."""
 
-    def __init__(self, faults: Iterable[Problem], run: object = None) -> None:
-        super().__init__(faults)
+    def __init__(self, problems: Iterable[Problem], run: object = None) -> None:
+        super().__init__(problems)
         self.run = run
 
 
@@ -124,11 +124,11 @@ class ProblemList(list[Problem]):
         super().__init__()
         self.when_full: Callable[[], None] = self._raise
 
-    def append(self, fault: Problem) -> None:
+    def append(self, problem: Problem) -> None:
         """Add a problem; DataError where there are too many to go on."""
-        super().append(fault)
+        super().append(problem)
         if len(self) == MOST_PROBLEMS:
-            super().append(Problem(fault.where, None, "further problems are not listed", "correct these first"))
+            super().append(Problem(problem.where, None, "further problems are not listed", "correct these first"))
             self.when_full()
 
     def _raise(self) -> None:

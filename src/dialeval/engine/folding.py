@@ -229,7 +229,7 @@ def run_sources(
             try:
                 run.save(options.output, parts, force=options.force)
             except DataError as error:
-                raise UnsavedRunError(error.faults, run) from error
+                raise UnsavedRunError(error.problems, run) from error
     return Evaluation(run, systems)
 
 

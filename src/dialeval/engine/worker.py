@@ -262,7 +262,7 @@ class Engine(ABC):
 MOST_WORDS = 1 << 22
 """A worker that has met this many more words than those of its first chunk starts again with an empty vocabulary."""
 
-_NOT_A_ROWS_FAULT = (DataError, NeedError, SettingError, MemoryError)
+_NOT_A_ROWS_PROBLEM = (DataError, NeedError, SettingError, MemoryError)
 
 Work = TypeVar("Work")
 Folded = TypeVar("Folded")
@@ -281,7 +281,7 @@ def _name_errors(metric: str) -> Iterator[None]:
     """Raise exceptions inside a metric with its name; errors of dialeval pass as they are."""
     try:
         yield
-    except _NOT_A_ROWS_FAULT:
+    except _NOT_A_ROWS_PROBLEM:
         raise
     except Exception as error:
         raise _MetricError(metric) from error

@@ -136,7 +136,7 @@ class Form(Struct, forbid_unknown_fields=True):
             ],
         }
 
-    def faults(self, scores: Mapping[str, float]) -> Sequence[str]:
+    def problems(self, scores: Mapping[str, float]) -> Sequence[str]:
         """Return the problems of the scores of a row; none if they answer the form."""
         wrong = [f"{name!r:.70} is no quality of the form" for name in scores.keys() - {q.name for q in self.quality}]
         for each in self.quality:
@@ -150,14 +150,14 @@ class Form(Struct, forbid_unknown_fields=True):
 def score_check(form: Form | None, sample: Sample | None) -> ScoreCheck:
     """Return a check of the scores of a row or pair; without a form, for the built-in one."""
     if form is not None:
-        return lambda _, scores: form.faults(scores)
+        return lambda _, scores: form.problems(scores)
     single, compared = Form(), Form(compare=True)
     pairs = None if sample is None else sample.pairs()
 
     def check(identity: str, scores: Mapping[str, float]) -> Sequence[str]:
         if pairs is not None:
-            return (compared if identity in pairs else single).faults(scores)
-        return single.faults(scores) if PAIR not in identity or compared.faults(scores) else ()
+            return (compared if identity in pairs else single).problems(scores)
+        return single.problems(scores) if PAIR not in identity or compared.problems(scores) else ()
 
     return check
 

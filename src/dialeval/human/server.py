@@ -269,7 +269,7 @@ class _Handler(BaseHTTPRequestHandler):
             raise _RefusedError(HTTPStatus.BAD_REQUEST) from None
 
     def _save(self, rater: str, rating: Rating) -> None:
-        if rating.id not in self.server.store.dealt(rater) or self.server.form.faults(rating.scores):
+        if rating.id not in self.server.store.dealt(rater) or self.server.form.problems(rating.scores):
             raise _RefusedError(HTTPStatus.BAD_REQUEST)
         self.server.store.save(rater, rating)
 

@@ -30,7 +30,7 @@ from dialeval.core.batch import Need
 from dialeval.core.columns import Column, RaggedColumn, TextColumn
 from dialeval.core.errors import DataError, Problem
 from dialeval.io import json, parquet
-from dialeval.io.delimited import encoding_faults, split
+from dialeval.io.delimited import encoding_problems, split
 from dialeval.io.fields import FieldNames
 from dialeval.io.gathering import gather_rows
 from dialeval.io.opening import (
@@ -305,7 +305,10 @@ class RowBlock:
         except DataError as error:
             shift = self.line(start) - 1
             raise DataError(
-                [fault if fault.line is None else replace(fault, line=fault.line + shift) for fault in error.faults]
+                [
+                    problem if problem.line is None else replace(problem, line=problem.line + shift)
+                    for problem in error.problems
+                ]
             ) from None
 
     def line(self, row: int) -> int:
@@ -357,14 +360,14 @@ def _read_lines(
     """Return lines of responses, with those of references and contexts next to them."""
     where = chunk.span.path
     columns: dict[Need, Column] = {Need.RESPONSE: responses.slice(start, stop)}
-    faults = encoding_faults(responses.slice(start, stop), where)
+    problems = encoding_problems(responses.slice(start, stop), where)
     for need, sets in beside.items():
         parts = {file: column.slice(start, stop) for file, column in sets.items()}
         for file, part in parts.items():
-            faults += encoding_faults(part, file)
+            problems += encoding_problems(part, file)
         columns[need] = side_by_side({file: RaggedColumn.single(part) for file, part in parts.items()}, where)
-    if faults:
-        raise DataError(faults)
+    if problems:
+        raise DataError(problems)
     return [Rows(chunk.system, columns, where=where)] if stop > start else []
 
 

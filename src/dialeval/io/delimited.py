@@ -49,9 +49,9 @@ def read_lines(path: PathSource) -> TextColumn:
     where = str(path)
     if not len(column):
         raise DataError(Problem(where, None, "is empty", "give one line per row"))
-    faults = encoding_faults(column, where)
-    if faults:
-        raise DataError(faults)
+    problems = encoding_problems(column, where)
+    if problems:
+        raise DataError(problems)
     return column
 
 
@@ -70,21 +70,21 @@ def split(data: Bytes, marked: bool = True) -> TextColumn:
     return TextColumn(data, starts, ends)
 
 
-def encoding_faults(column: TextColumn, where: str) -> list[Problem]:
+def encoding_problems(column: TextColumn, where: str) -> list[Problem]:
     """Return a problem for each row of consecutive lines that is not UTF-8."""
     view = column.data.data
-    faults: list[Problem] = []
+    problems: list[Problem] = []
     for first in range(0, len(column), _CHECKED_LINES):
         block = column.slice(first, first + _CHECKED_LINES)
         if _decoding_error(view[block.starts[0] : block.ends[-1]]):
-            faults += _block_faults(view, block, where, first)
+            problems += _block_problems(view, block, where, first)
         block.release()
-        if len(faults) >= MOST_PROBLEMS:
+        if len(problems) >= MOST_PROBLEMS:
             return [
-                *faults[:MOST_PROBLEMS],
+                *problems[:MOST_PROBLEMS],
                 Problem(where, None, "further problems are not listed", "correct these first"),
             ]
-    return faults
+    return problems
 
 
 def _find_line_feeds(data: Bytes) -> Ints:
@@ -105,7 +105,7 @@ def _decoding_error(view: memoryview) -> UnicodeDecodeError | None:
     return None
 
 
-def _block_faults(view: memoryview, block: TextColumn, where: str, first: int) -> list[Problem]:
+def _block_problems(view: memoryview, block: TextColumn, where: str, first: int) -> list[Problem]:
     spans = zip(block.starts.tolist(), block.ends.tolist(), strict=True)
     errors = ((line, _decoding_error(view[start:end])) for line, (start, end) in enumerate(spans, first + 1))
     return [not_utf8(where, line, error) for line, error in errors if error]
@@ -134,7 +134,7 @@ def read(path: PathSource, names: FieldNames, delimiter: str) -> Records:
     """Return the rows of a file, parsed when they are asked for; `delimiter` is what its suffix promises."""
     where = str(path)
     text = _decoded(read_bytes(path), where)
-    faults = ProblemList()
+    problems = ProblemList()
     said = _SAID.match(text)
     if said:
         text, delimiter = text[said.end() :], said["separator"]
@@ -142,10 +142,10 @@ def read(path: PathSource, names: FieldNames, delimiter: str) -> Records:
         delimiter = names.separator
     elif not said:
         delimiter = _separator(text, names, delimiter)
-    cells = _cells(text, delimiter, where, faults, 1 if said else 0)
+    cells = _cells(text, delimiter, where, problems, 1 if said else 0)
     line, header = next(cells, (1, []))
     if not any(header):
-        raise DataError(faults or Problem(where, line, "has no header", "name the columns in the first row"))
+        raise DataError(problems or Problem(where, line, "has no header", "name the columns in the first row"))
     if len(header) > MOST_COLUMNS:
         what = f"the header names {len(header):,} columns, and at most {MOST_COLUMNS:,} are read"
         raise DataError(Problem(where, line, what, "leave out columns, or check what separates cells"))
@@ -153,7 +153,7 @@ def read(path: PathSource, names: FieldNames, delimiter: str) -> Records:
     if twice:
         what = f"the header names {listed(map(repr, twice))} more than once"
         raise DataError(Problem(where, line, what, "give every column a name of its own"))
-    return Records(where, _rows(cells, header, names.response, where, faults), faults, tuple(header))
+    return Records(where, _rows(cells, header, names.response, where, problems), problems, tuple(header))
 
 
 def _decoded(data: Bytes, where: str) -> str:
@@ -165,17 +165,17 @@ def _decoded(data: Bytes, where: str) -> str:
         except UnicodeDecodeError as error:
             what = f"begins as UTF-16 and is not ({error.reason} at byte {error.start + 2})"
             raise DataError(Problem(where, None, what, "save the file as UTF-8")) from None
-    if not (faults := encoding_faults(split(data), where)):
+    if not (problems := encoding_problems(split(data), where)):
         return str(without_mark(data).data, "utf-8")
     content = data.tobytes()
     if _UTF_8_CHARACTER.search(content):  # a damaged file of UTF-8, whose other characters would be spoilt
-        raise DataError(faults)
+        raise DataError(problems)
     try:
         text = content.decode("cp1252")
     except UnicodeDecodeError:
-        raise DataError(faults) from None
+        raise DataError(problems) from None
     add_warning(
-        f"{where} is not UTF-8 (line {faults[0].line}) and was read as Windows-1252; save it as UTF-8 to be sure"
+        f"{where} is not UTF-8 (line {problems[0].line}) and was read as Windows-1252; save it as UTF-8 to be sure"
     )
     return text
 
@@ -196,7 +196,7 @@ def _separator(text: str, names: FieldNames, usual: str) -> str:
 
 
 def _rows(
-    cells: Iterator[tuple[int, list[str]]], header: list[str], response: str, where: str, faults: list[Problem]
+    cells: Iterator[tuple[int, list[str]]], header: list[str], response: str, where: str, problems: list[Problem]
 ) -> Iterator[tuple[int, object]]:
     for line, row in cells:
         if not row:
@@ -205,14 +205,14 @@ def _rows(
             row = [""]
         if len(row) != len(header):
             what = f"has {len(row)} cells where the header has {len(header)}"
-            faults.append(Problem(where, line, what, "put cells with delimiters or line ends into double quotes"))
+            problems.append(Problem(where, line, what, "put cells with delimiters or line ends into double quotes"))
             continue
         named = zip(header, row, strict=True)
         yield line, {name: cell if cell or name == response else None for name, cell in named}
 
 
 def _cells(
-    text: str, delimiter: str, where: str, faults: list[Problem], before: int = 0
+    text: str, delimiter: str, where: str, problems: list[Problem], before: int = 0
 ) -> Iterator[tuple[int, list[str]]]:
     """Yield the line on which each row starts, and its cells; a row that does not parse is noted as a problem.
 
@@ -229,7 +229,7 @@ def _cells(
                 return
             except csv.Error as error:
                 remedy = 'close every double quote, and write "" for one inside a quoted cell'
-                faults.append(Problem(where, line, f"is not quoted correctly ({error})", remedy))
+                problems.append(Problem(where, line, f"is not quoted correctly ({error})", remedy))
                 continue
             yield line, [cell.translate(back) for cell in row] if back else row
 

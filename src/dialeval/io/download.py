@@ -113,13 +113,13 @@ def download(
             except _UselessError as error:
                 part.unlink(missing_ok=True)
                 remedy = "run again, or give another address; the file was thrown away"
-                raise _fault(address, str(error), remedy) from None
+                raise _problem(address, str(error), remedy) from None
             finally:
                 if not part.exists():
                     record.unlink(missing_ok=True)
     except Timeout:
         what = "is being downloaded by another process"
-        raise _fault(address, what, "wait until it has finished, then run again") from None
+        raise _problem(address, what, "wait until it has finished, then run again") from None
 
 
 def _fetch(address: str, part: Path, record: Path, progress: Progress | None, most_bytes: int) -> None:
@@ -131,7 +131,7 @@ def _fetch(address: str, part: Path, record: Path, progress: Progress | None, mo
         except _BrokenError as error:
             reason = str(error)
     remedy = "run the same command again: it goes on where this one stopped"
-    raise _fault(address, f"failed {len(WAITS) + 1} times ({reason})", remedy)
+    raise _problem(address, f"failed {len(WAITS) + 1} times ({reason})", remedy)
 
 
 def _attempt(address: str, part: Path, record: Path, progress: Progress | None, most_bytes: int) -> None:
@@ -170,11 +170,11 @@ def _open(address: str, headers: dict[str, str], part: Path) -> http.client.HTTP
         what = f"the server answers {error.code} {error.reason}"
         if error.code >= HTTPStatus.INTERNAL_SERVER_ERROR or error.code in _PASSING:
             raise _BrokenError(what) from None
-        raise _fault(address, what, "check the address, or give another one") from None
+        raise _problem(address, what, "check the address, or give another one") from None
     except (http.client.HTTPException, OSError) as error:
         raise _BrokenError(str(getattr(error, "reason", error)) or type(error).__name__) from error
     except ValueError:  # of a redirection
-        raise _fault(address, "leads to what is no address", "give another address") from None
+        raise _problem(address, "leads to what is no address", "give another address") from None
 
 
 def _read_headers(
@@ -189,7 +189,7 @@ def _read_headers(
             raise _BrokenError("the server sent another part than was asked for")
         return resume, PartialDownload(address, known.validator, int(match[2]))
     if length is not None and not _LENGTH.fullmatch(length):
-        raise _fault(address, f"the server states a length of {length[:40]!r}", "give another address")
+        raise _problem(address, f"the server states a length of {length[:40]!r}", "give another address")
     validator = response.headers.get("ETag")
     if not validator or validator.startswith("W/"):  # `If-Range` takes no weak tag
         validator = response.headers.get("Last-Modified")
@@ -242,7 +242,7 @@ def _too_long(most_bytes: int) -> _UselessError:
     return _UselessError(f"is longer than the {most_bytes:,} bytes that it may have")
 
 
-def _fault(address: str, what: str, remedy: str) -> DataError:
+def _problem(address: str, what: str, remedy: str) -> DataError:
     return DataError(Problem(shown(address), None, what, remedy))
 
 

@@ -104,17 +104,17 @@ def missing_field(name: str, wanted: str, there: Iterable[object], kind: str = "
 
 
 class FieldReader:
-    """Takes the fields out of rows; `line` is the line of the row at hand, `faults` collects what is wrong."""
+    """Takes the fields out of rows; `line` is the line of the row at hand, `problems` collects what is wrong."""
 
-    __slots__ = ("faults", "line", "names", "where")
+    __slots__ = ("line", "names", "problems", "where")
 
-    def __init__(self, where: str, names: FieldNames, faults: list[Problem]) -> None:
-        self.where, self.names, self.faults = where, names, faults
+    def __init__(self, where: str, names: FieldNames, problems: list[Problem]) -> None:
+        self.where, self.names, self.problems = where, names, problems
         self.line = 0
 
-    def fault(self, what: str, remedy: str) -> None:
+    def problem(self, what: str, remedy: str) -> None:
         """Add a problem of the row at hand."""
-        self.faults.append(Problem(self.where, self.line, what, remedy))
+        self.problems.append(Problem(self.where, self.line, what, remedy))
 
     def text(self, value: object, what: str, index: int | None = None) -> str:
         """Return a string of Unicode text; `what` and `index` name it if it is none."""
@@ -122,9 +122,9 @@ class FieldReader:
             return value
         what = what if index is None else f"{what}[{index}]"
         if isinstance(value, str):
-            self.fault(f"{what} holds half of a surrogate pair", "decode the text with the right encoding first")
+            self.problem(f"{what} holds half of a surrogate pair", "decode the text with the right encoding first")
         else:
-            self.fault(f"{what} is {kind_of(value)}", "make it a string")
+            self.problem(f"{what} is {kind_of(value)}", "make it a string")
         return ""
 
     def response(self, row: RowObject) -> str:
@@ -136,16 +136,16 @@ class FieldReader:
         if value is None or (isinstance(value, float) and value != value):
             looks_like = unknown(row, self.names)
             if looks_like is not None:
-                self.fault(*looks_like)
+                self.problem(*looks_like)
             elif name not in row:
-                self.fault(*missing_field(name, "response", row))
+                self.problem(*missing_field(name, "response", row))
             else:
-                self.fault(
+                self.problem(
                     f"{name} is null", "give the row a response (an empty string if nothing was said) or leave it out"
                 )
             return ""
         if isinstance(value, dict) and self.names.response == "response" and (known := unknown(row, self.names)):
-            self.fault(*known)
+            self.problem(*known)
             return ""
         return self._answer(value, name)
 
@@ -157,7 +157,7 @@ class FieldReader:
             return self.text(value, name)
         message = read_message(self, said[-1], name, ASSISTANT)
         if message.only_calls:
-            self.fault(f"{name} only calls a tool", "give the row what was said in the end, or leave it out")
+            self.problem(f"{name} only calls a tool", "give the row what was said in the end, or leave it out")
         return message.text
 
     def references(self, row: RowObject) -> list[str]:
@@ -200,7 +200,9 @@ class FieldReader:
             value = value.tolist()
         if isinstance(value, LISTS):
             return list(enumerate(value))
-        self.fault(f"{name} is {kind_of(value)}", "make it a string or a list of strings, or null where there is none")
+        self.problem(
+            f"{name} is {kind_of(value)}", "make it a string or a list of strings, or null where there is none"
+        )
         return []
 
     def _turn(self, value: object, what: str, index: int | None) -> Message:
@@ -229,7 +231,7 @@ class FieldReader:
             return str(value)
         if isinstance(value, float) and (value != value or value.is_integer()):  # a table's numbers, some missing
             return None if value != value else str(int(value))
-        self.fault(f"{name} is {kind_of(value)}", "make it a string or a whole number")
+        self.problem(f"{name} is {kind_of(value)}", "make it a string or a whole number")
         return None
 
     def labels(self, value: object, name: str) -> list[str]:
@@ -247,7 +249,7 @@ class FieldReader:
             return [str(value).lower()]
         if isinstance(value, int | float | np.number):
             return [str(int(value)) if float(value).is_integer() else repr(float(value))]
-        self.fault(f"{name} is {kind_of(value)}", "make it a text, a number, or a list of these")
+        self.problem(f"{name} is {kind_of(value)}", "make it a text, a number, or a list of these")
         return []
 
     def turn(self, row: RowObject) -> int | None:
@@ -258,7 +260,7 @@ class FieldReader:
         number = _whole_number(value)
         if number is None or not 0 <= number <= LARGEST_TURN:
             shown = f"{value!r:.40}" if isinstance(value, str | int | float) else kind_of(value)
-            self.fault(f"{self.names.turn} is {shown}", "make it a whole number from 0 on")
+            self.problem(f"{self.names.turn} is {shown}", "make it a whole number from 0 on")
             return None
         return number
 
@@ -268,7 +270,7 @@ class FieldReader:
         truth = value.lower() if isinstance(value, str) else value
         if isinstance(truth, str | bool | None) and truth in _TRUE | _FALSE:
             return truth in _TRUE
-        self.fault(f"{name} is {kind_of(value)}", "make it true or false")
+        self.problem(f"{name} is {kind_of(value)}", "make it true or false")
         return False
 
 
@@ -319,7 +321,7 @@ def read_message(reader: FieldReader, message: RowObject, what: str, role: str) 
         if not calls:
             empty = any(key in message for key in _CONTENT_KEYS)
             lacking = "is null" if empty else f"has neither text nor content, only {listed(message)}"
-            reader.fault(f"{what} {lacking}", "give each turn its text")
+            reader.problem(f"{what} {lacking}", "give each turn its text")
         return Message(role, "", tuple(reader.text(call, what) for call in calls))
     text, own = content(reader, message[key], what)
     if any(isinstance(message.get(key), str) and message[key] == CALLER for key in _ROLE_KEYS):
@@ -333,7 +335,7 @@ def role_of(reader: FieldReader, message: RowObject, what: str) -> str | None:
     if isinstance(role, str) and role in ROLES:
         return ROLES[role]
     shown = f"has no role, only {listed(message)}" if role is None else f"has the role {role!r:.40}"
-    reader.fault(f"{what} {shown}", f"use one of {', '.join(dict.fromkeys(ROLES.values()))}")
+    reader.problem(f"{what} {shown}", f"use one of {', '.join(dict.fromkeys(ROLES.values()))}")
     return None
 
 
@@ -366,7 +368,7 @@ def _part(reader: FieldReader, part: object, what: str, inner: bool) -> tuple[st
     if field is None and part.get("text") is not None:
         field = "text"
     if field is None or (field == "content" and inner):
-        reader.fault(f"{what} has a part of type {kind!r:.40} without text", "leave out what is not text")
+        reader.problem(f"{what} has a part of type {kind!r:.40} without text", "leave out what is not text")
         return "text", ""
     if field == "call":
         return "call", _call(part)

@@ -126,9 +126,9 @@ def gather_rows(records: Records, names: FieldNames, system: str, part: bool = F
         return found
     gathered = _Gathered(names)
     _read_blocks(records, gathered)
-    if not records.faults and not gathered.rows.responses and not part:
-        records.faults.append(no_rows(records.where))
-    records.raise_faults()
+    if not records.problems and not gathered.rows.responses and not part:
+        records.problems.append(no_rows(records.where))
+    records.raise_problems()
     if gathered.filters.again:
         repeated = gathered.filters.again
         add_warning(f"{records.where}: rows that repeat an answer under another filter, which are not read: {repeated}")
@@ -163,8 +163,8 @@ def _table_rows(table: pa.Table, names: FieldNames, system: str, where: str) -> 
 
 
 def _read_blocks(records: Records, gathered: _Gathered) -> None:
-    reader = FieldReader(records.where, gathered.names, records.faults)
-    parsed, faults = iter(records.rows), 0
+    reader = FieldReader(records.where, gathered.names, records.problems)
+    parsed, problems = iter(records.rows), 0
     while block := list(islice(parsed, _ROWS_AT_ONCE)):
         plain = plain_rows(_columns_of([row for _, row in block], gathered.names), gathered.names)
         if plain is not None:
@@ -173,8 +173,8 @@ def _read_blocks(records: Records, gathered: _Gathered) -> None:
             for row in _read_rows(reader, block, gathered.trials, gathered.filters):
                 gathered.add(row)
         # Lines that do not parse are found before the fields of the lines above them.
-        records.faults[faults:] = sorted(records.faults[faults:], key=lambda fault: fault.line or 0)
-        faults = len(records.faults)
+        records.problems[problems:] = sorted(records.problems[problems:], key=lambda problem: problem.line or 0)
+        problems = len(records.problems)
 
 
 class _Gathered:
@@ -337,13 +337,13 @@ def _read_rows(
             yield _Row(reader.text(given, "the row"), labels=[()] * len(names.kept))
             continue
         if not isinstance(given, dict):
-            reader.fault(f"the row is {kind_of(given)}", "make it an object with a response, or a string")
+            reader.problem(f"the row is {kind_of(given)}", "make it an object with a response, or a string")
             continue
         if not names.mapped and filters.repeat(given):
             continue
         row = ours(given, names)
         if row is None:
-            reader.fault(*(unknown(given, names) or missing_field(names.response, "response", given)))
+            reader.problem(*(unknown(given, names) or missing_field(names.response, "response", given)))
             continue
         labels = [reader.labels(value_at(given, name), name) for name in names.kept]
         system, dialogue = reader.system(row), reader.dialogue(row)
@@ -366,11 +366,11 @@ def _chat_rows(
     name, prompts = reader.names.messages, reader.names.system_prompts
     messages = _parse_messages(row[name])
     if row.get(reader.names.response) is not None:
-        reader.fault(
+        reader.problem(
             f"has both {reader.names.response} and {name}", "keep one; or map the other: --field messages=NAME"
         )
     if not isinstance(messages, LISTS):
-        reader.fault(f"{name} is {kind_of(messages)}", "make it a list of role/content objects")
+        reader.problem(f"{name} is {kind_of(messages)}", "make it a list of role/content objects")
         return []
     references = reader.references(row)
     said: list[str] = []
@@ -394,13 +394,13 @@ def _chat_rows(
         roles.append(role)
     if references and len(responses) > 1:
         what = f"has {reader.names.reference} for one response but {len(responses)} assistant messages"
-        reader.fault(what, "give one row per response")
+        reader.problem(what, "give one row per response")
     return responses
 
 
 def _read_message(reader: FieldReader, given: object, what: str) -> Message | None:
     if not isinstance(given, dict):
-        reader.fault(f"{what} is {kind_of(given)}", "make each message an object with role and content")
+        reader.problem(f"{what} is {kind_of(given)}", "make each message an object with role and content")
         return None
     role = role_of(reader, given, what)
     return None if role is None else read_message(reader, given, what, role)
@@ -434,14 +434,16 @@ class _Trials:
             return False
         trial, reward = reader.identifier(row, names.trial), _finite(row[names.reward])
         if reward is None:
-            reader.fault(f"{names.reward} is {kind_of(row[names.reward])}", "make it a number; 1 is a pass")
+            reader.problem(f"{names.reward} is {kind_of(row[names.reward])}", "make it a number; 1 is a pass")
         if reward is None or trial is None:
             return False
         if task is None:
-            reader.fault(f"is {names.trial} {trial} of no task", "name the task: dialog_id, or --field dialog_id=NAME")
+            reader.problem(
+                f"is {names.trial} {trial} of no task", "name the task: dialog_id, or --field dialog_id=NAME"
+            )
             return False
         if ((system, task), trial) in self._met:
-            reader.fault(f"{names.trial} {trial} of {task} is there twice", "number the trials of a task")
+            reader.problem(f"{names.trial} {trial} of {task} is there twice", "number the trials of a task")
         self._met.add(((system, task), trial))
         counts = self.counts.setdefault((system, task), [0, 0])
         counts[0] += 1
@@ -490,20 +492,20 @@ def gather_texts(records: Records, names: FieldNames, need: Need) -> RaggedColum
         if isinstance(row, dict) and own in row:
             break
     field = _find_field(records, held, names, need)
-    reader = FieldReader(records.where, names, records.faults)
+    reader = FieldReader(records.where, names, records.problems)
     lists: list[Sequence[str]] = []
     for reader.line, row in chain(held, rows):
         if isinstance(row, dict) and need is Need.REFERENCE and field == own:
             lists.append(reader.references(row))
         elif isinstance(row, dict) and field != own and field not in row:
-            reader.fault(*missing_field(field, need.value, row))
+            reader.problem(*missing_field(field, need.value, row))
         else:
             value = row.get(field) if isinstance(row, dict) else row
             turns = [turn.shown for turn in reader.turns(value, field)] if need is Need.CONTEXT else None
             lists.append(reader.texts(value, field) if turns is None else turns)
-    if not records.faults and not lists:
-        records.faults.append(no_rows(records.where))
-    records.raise_faults()
+    if not records.problems and not lists:
+        records.problems.append(no_rows(records.where))
+    records.raise_problems()
     return RaggedColumn.from_lists(lists)
 
 
@@ -519,10 +521,10 @@ def _find_field(records: Records, held: Sequence[tuple[int, object]], names: Fie
     found = next((name for name in (own, names.response) if name in there), there[0] if len(there) == 1 else None)
     if found is None:
         what, remedy = missing_field(own, need.value, there)
-        records.faults.append(
+        records.problems.append(
             Problem(records.where, held[0][0] if held and records.header is None else 1, what, remedy)
         )
-        records.raise_faults()
+        records.raise_problems()
     return found or own
 
 
@@ -538,4 +540,4 @@ def _require_response(records: Records, names: FieldNames) -> None:
         return
     looks_like = unknown(dict.fromkeys(there, ""), names)
     what, remedy = looks_like or missing_field(names.response, "response", there, "column")
-    raise DataError([*records.faults, Problem(records.where, 1, what, remedy)])
+    raise DataError([*records.problems, Problem(records.where, 1, what, remedy)])

@@ -21,7 +21,7 @@ import orjson
 from dialeval.core.arrays import Bytes
 from dialeval.core.columns import TextColumn
 from dialeval.core.errors import DataError, Problem, ProblemList
-from dialeval.io.delimited import encoding_faults, not_utf8, split
+from dialeval.io.delimited import encoding_problems, not_utf8, split
 from dialeval.io.opening import PathSource, read_bytes, without_mark
 from dialeval.io.row_shapes import document_rows, is_row
 from dialeval.io.rows import LISTS, Records, kind_of
@@ -44,8 +44,8 @@ def parsed(data: Bytes, where: str, form: str = "write a JSON document") -> Any:
         if not data.tobytes().strip():
             raise DataError(Problem(where, None, "is empty", form)) from None
         what = f"not JSON ({error.msg.partition(': line')[0]})"
-        faults = encoding_faults(split(data), where)
-        raise DataError(faults or Problem(where, error.lineno, what, "correct it there")) from None
+        problems = encoding_problems(split(data), where)
+        raise DataError(problems or Problem(where, error.lineno, what, "correct it there")) from None
 
 
 def read_json(path: PathSource) -> dict[str | None, Records]:
@@ -64,13 +64,13 @@ def read_json(path: PathSource) -> dict[str | None, Records]:
     if is_row(document):
         return {None: Records(where, [(1, document)])}
     kinds = {name: "an empty list" if items == [] else kind_of(items) for name, items in document.items()}
-    faults = [
+    problems = [
         Problem(where, None, f"{name!r} is {kind}, not a list of rows", f"{_FORMS}; put a single row into a list")
         for name, kind in kinds.items()
         if kind != "a list"
     ]
-    if faults:
-        raise DataError(faults)
+    if problems:
+        raise DataError(problems)
     return {
         name: Records(where, enumerate(items, 1), lines=partial(_item_lines, data, name))
         for name, items in document.items()
@@ -132,11 +132,11 @@ def read_jsonl(path: PathSource) -> Records:
 
 def records_of(lines: TextColumn, where: str) -> Records:
     """Return the rows of some lines of a file, numbered from the first of them on."""
-    faults = ProblemList()
-    return Records(where, _rows(lines, where, faults), faults)
+    problems = ProblemList()
+    return Records(where, _rows(lines, where, problems), problems)
 
 
-def _rows(lines: TextColumn, where: str, faults: list[Problem]) -> Iterator[tuple[int, object]]:
+def _rows(lines: TextColumn, where: str, problems: list[Problem]) -> Iterator[tuple[int, object]]:
     view = lines.data.data
     spans = zip(lines.starts.tolist(), lines.ends.tolist(), strict=True)
     for line, (start, end) in enumerate(spans, 1):
@@ -145,10 +145,10 @@ def _rows(lines: TextColumn, where: str, faults: list[Problem]) -> Iterator[tupl
         except orjson.JSONDecodeError as error:
             text = bytes(view[start:end])
             if text.strip(_BLANKS):
-                faults.append(_fault(where, line, text, error))
+                problems.append(_problem(where, line, text, error))
 
 
-def _fault(where: str, line: int, text: bytes, error: ValueError) -> Problem:
+def _problem(where: str, line: int, text: bytes, error: ValueError) -> Problem:
     try:
         text.decode()
     except UnicodeDecodeError as bad:
@@ -183,12 +183,12 @@ class Shape:
     """Whether null or anything empty will do as well."""
 
 
-def shape_faults(document: Any, shape: Shape, where: str) -> list[Problem]:
+def shape_problems(document: Any, shape: Shape, where: str) -> list[Problem]:
     """Return a problem for each mismatch of a document and its shape, at a place such as `FILE: pmul1635[3].state`."""
-    faults: list[Problem] = []
+    problems: list[Problem] = []
     if not _fit([document], shape):
-        _check(document, shape, (), where, faults)
-    return faults
+        _check(document, shape, (), where, problems)
+    return problems
 
 
 def _fit(values: Collection[Any], shape: Shape) -> bool:
@@ -214,22 +214,22 @@ def _fit(values: Collection[Any], shape: Shape) -> bool:
     return True
 
 
-def _check(value: Any, shape: Shape, path: _Path, where: str, faults: list[Problem]) -> None:
+def _check(value: Any, shape: Shape, path: _Path, where: str, problems: list[Problem]) -> None:
     if shape.or_nothing and not value:
         return
     fits: bool = isinstance(value, shape.kinds)
     if not fits:
         what = f"is {kind_of(value)}, not {shape.words}"
-        faults.append(Problem(_place(where, path), None, what, shape.remedy))
+        problems.append(Problem(_place(where, path), None, what, shape.remedy))
     elif isinstance(shape.inner, Shape):
         for key, item in enumerate(value) if isinstance(value, LISTS) else value.items():
-            _check(item, shape.inner, (*path, key), where, faults)
+            _check(item, shape.inner, (*path, key), where, problems)
     elif shape.inner is not None:
         for name, field in shape.inner.items():
             if name in value:
-                _check(value[name], field, (*path, name), where, faults)
+                _check(value[name], field, (*path, name), where, problems)
             elif field.required:
-                faults.append(Problem(_place(where, path), None, f"has no {name}", field.remedy))
+                problems.append(Problem(_place(where, path), None, f"has no {name}", field.remedy))
 
 
 def _place(where: str, path: _Path) -> str:

@@ -280,7 +280,7 @@ def matching(pattern: str) -> list[str]:
     """Return the files that match a pattern, in the order of their names; `**` reaches into folders."""
     if is_remote(pattern):
         system, inside = _storage(pattern)
-        with _faults_named(pattern):
+        with _problems_named(pattern):
             names = [system.unstrip_protocol(name) for name in system.glob(inside) if not system.isdir(name)]
     else:
         there = [name for name in glob.glob(local_path(pattern), recursive=True) if not os.path.isdir(name)]  # noqa: PTH112, PTH207
@@ -294,7 +294,7 @@ def without_repeated(paths: Sequence[str]) -> list[str]:
     """Return local paths in the order of their names, each file once: a link to one of them is left out with a note."""
     kept: dict[tuple[int, int], str] = {}
     for path in sorted(paths, key=lambda path: (os.path.realpath(path) != os.path.abspath(path), path)):  # noqa: PTH100
-        with _faults_named(path):
+        with _problems_named(path):
             status = Path(path).stat()
         if (first := kept.setdefault((status.st_dev, status.st_ino), path)) != path:
             add_warning(f"{path} is the same file as {first} and is not read twice")
@@ -303,7 +303,7 @@ def without_repeated(paths: Sequence[str]) -> list[str]:
 
 def size_of(path: str) -> int:
     """Return the bytes of a file as it is stored."""
-    with _faults_named(path):
+    with _problems_named(path):
         if is_remote(path):
             system, inside = _storage(path)
             return int(system.size(inside))
@@ -316,7 +316,7 @@ def size_of(path: str) -> int:
 
 def changed_at(path: str) -> str:
     """Return a key that changes when a file is written again: its time of change, or what the storage has instead."""
-    with _faults_named(path):
+    with _problems_named(path):
         if not is_remote(path):
             return str(Path(local_path(path)).stat().st_mtime_ns)
         system, inside = _storage(path)
@@ -327,13 +327,13 @@ def touched_at(path: str) -> str:
     """Return when anything about a local file was last changed (ctime); as `changed_at` elsewhere."""
     if is_remote(path):
         return changed_at(path)
-    with _faults_named(path):
+    with _problems_named(path):
         return str(Path(local_path(path)).stat().st_ctime_ns)
 
 
 def version_of(path: str) -> Hashable:
     """Return what differs between two contents of a file, as it is now; only to be compared on this machine."""
-    with _faults_named(path):
+    with _problems_named(path):
         if is_remote(path):
             system, inside = _storage(path)
             system.invalidate_cache()  # else it answers what it knew before
@@ -350,7 +350,7 @@ def version_of(path: str) -> Hashable:
 @contextmanager
 def stored(path: str) -> Iterator[IO[bytes]]:
     """Open a stream of the bytes of a file as it is stored; it can seek."""
-    with _faults_named(path), _opened(path) as stream:
+    with _problems_named(path), _opened(path) as stream:
         yield stream
 
 
@@ -387,7 +387,7 @@ def _storage(path: str) -> tuple[Any, str]:
 
 
 @contextmanager
-def _faults_named(path: str) -> Iterator[None]:
+def _problems_named(path: str) -> Iterator[None]:
     """Turn an error of the system into a DataError that names the path."""
     try:
         yield

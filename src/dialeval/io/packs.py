@@ -224,13 +224,13 @@ def _folder_of(source: PackSource) -> Path:
 def verify_pack(name: str) -> list[Problem]:
     """Read every byte of an installed pack and list what is not as the manifest says."""
     pack = installed_pack(name)
-    faults: list[Problem] = []
+    problems: list[Problem] = []
     for file_name in pack.files:
         try:
             pack.checked_file(file_name)
         except DataError as error:
-            faults += error.faults
-    return faults
+            problems += error.problems
+    return problems
 
 
 def remove_pack(name: str) -> None:

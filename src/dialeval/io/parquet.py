@@ -49,8 +49,8 @@ def records_of(table: pa.Table, where: str, names: FieldNames | None = None, nee
     chosen = set(given if names is None else names.chosen(given, need))
     table = table.select([index for index, name in enumerate(given) if name in chosen])
     twice = sorted(name for name, count in Counter(table.column_names).items() if count > 1)
-    if faults := [*(several_columns(name, where) for name in twice), *_column_faults(table, where)]:
-        raise DataError(faults)
+    if problems := [*(several_columns(name, where) for name in twice), *_column_problems(table, where)]:
+        raise DataError(problems)
     rows = enumerate(_rows(table, where), 1)
     return Records(where, rows, header=tuple(table.column_names), table=table)
 
@@ -114,11 +114,11 @@ def as_bytes(column: pa.ChunkedArray) -> pa.ChunkedArray:
     return column if kind is None else pa.chunked_array([chunk.view(kind) for chunk in column.chunks], kind)
 
 
-def _column_faults(table: pa.Table, where: str) -> list[Problem]:
+def _column_problems(table: pa.Table, where: str) -> list[Problem]:
     """List the rows that are not UTF-8, and the columns whose buffers do not fit together."""
     import pyarrow as pa
 
-    faults: list[Problem] = []
+    problems: list[Problem] = []
     remedy = "write the text as UTF-8"
     for name, column in zip(table.column_names, table.columns, strict=True):
         cells = as_bytes(column)
@@ -127,17 +127,17 @@ def _column_faults(table: pa.Table, where: str) -> list[Problem]:
             column.validate(full=True)
         except pa.ArrowInvalid as error:
             if cells is column or "UTF8" not in str(error):
-                faults.append(Problem(where, None, f"column {name!r} is damaged ({_first_line(error)})", remedy))
+                problems.append(Problem(where, None, f"column {name!r} is damaged ({_first_line(error)})", remedy))
                 continue
             bad = (row for row, cell in enumerate(cells.to_pylist(), 1) if not _is_utf8(cell))
-            faults += [Problem(where, row, f"{name} is not UTF-8", remedy) for row in bad]
-    return faults
+            problems += [Problem(where, row, f"{name} is not UTF-8", remedy) for row in bad]
+    return problems
 
 
 def plain_rows(table: pa.Table, where: str) -> Iterator[dict[str, Any]]:
     """Return the rows of a table as plain data; DataError where that is not possible."""
-    if faults := _column_faults(table, where):
-        raise DataError(faults)
+    if problems := _column_problems(table, where):
+        raise DataError(problems)
     return _rows(table, where)
 
 

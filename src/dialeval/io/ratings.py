@@ -196,18 +196,18 @@ def _rated_rows(
     sampled: Mapping[str, RowObject] | None,
 ) -> list[_Rated]:
     """Return the rows of one list, or all its problems; `name` is the data set of those that name none."""
-    reader = FieldReader(records.where, names, records.faults)
+    reader = FieldReader(records.where, names, records.problems)
     rows = []
     for reader.line, row in records.rows:
         if not isinstance(row, dict):
-            reader.fault(f"the row is {kind_of(row)}", "make it an object with a response and scores")
+            reader.problem(f"the row is {kind_of(row)}", "make it an object with a response and scores")
             continue
         rater = _rater(row, sampled is not None)
         identifier = None if rater is None else reader.identifier(row, "id")
         if sampled is not None:
             if identifier is None or identifier not in sampled:
                 shown = "has no id" if identifier is None else f"the id {identifier!r:.40} is of no row that was drawn"
-                reader.fault(shown, "give the ratings of the rows in this folder, each with its id")
+                reader.problem(shown, "give the ratings of the rows in this folder, each with its id")
                 continue
             row = {**row, **sampled[identifier]}  # what was drawn is what was rated, whatever the line says
         dataset = reader.identifier(row, own["dataset"]) or (name if sampled is None else "sample")
@@ -226,13 +226,13 @@ def _rated_rows(
             scores_of(reader, row, own["scores"]),
         )
         rows.append(rated)
-    if not records.faults and not rows:
-        records.faults.append(Problem(records.where, None, "holds no rows", "give at least one rated reply"))
-    elif not records.faults and not any(row.scores for row in rows):
+    if not records.problems and not rows:
+        records.problems.append(Problem(records.where, None, "holds no rows", "give at least one rated reply"))
+    elif not records.problems and not any(row.scores for row in rows):
         what = f"no row has {own['scores']}, {', '.join(_PLAIN)}"
         remedy = "give each row scores, or map the name they have: --field scores=NAME"
-        records.faults.append(Problem(records.where, None, what, remedy))
-    records.raise_faults()
+        records.problems.append(Problem(records.where, None, what, remedy))
+    records.raise_problems()
     return rows
 
 
@@ -264,12 +264,12 @@ def _values(reader: FieldReader, value: object, what: str) -> Floats:
             if item and not SIZES[0] <= abs(item) <= SIZES[1]:
                 extreme = "large" if abs(item) > 1 else "small"
                 remedy = "bring ratings to an ordinary scale, such as 1 to 5"
-                reader.fault(f"{what} holds {repr(item)[:40]}, too {extreme} to compute with", remedy)
+                reader.problem(f"{what} holds {repr(item)[:40]}, too {extreme} to compute with", remedy)
             else:
                 numbers.append(float(item))
         elif item is not None:
             shown = repr(item)[:40] if isinstance(item, str | float) else kind_of(item)
-            reader.fault(f"{what} holds {shown}", "make it a number, a list of numbers (one per annotator), or null")
+            reader.problem(f"{what} holds {shown}", "make it a number, a list of numbers (one per annotator), or null")
     return np.array(numbers, np.float64)
 
 
@@ -289,7 +289,7 @@ def _scale(reader: FieldReader, value: object, what: str) -> tuple[float, float]
         if _is_number(low) and _is_number(high) and -SIZES[1] <= low < high <= SIZES[1]:
             return float(low), float(high)
     shown = listed(value) if isinstance(value, LISTS) else kind_of(value)
-    reader.fault(f"{what} is {shown}", "make it [lowest, highest], or null where there is none")
+    reader.problem(f"{what} is {shown}", "make it [lowest, highest], or null where there is none")
     return math.nan, math.nan
 
 
@@ -350,29 +350,29 @@ def read_rating_lines(
 def _read_lines(
     source: Records, _name: str, known: Collection[str] | None, check: ScoreCheck | None
 ) -> list[RatingLine]:
-    reader = FieldReader(source.where, FieldNames(), source.faults)
+    reader = FieldReader(source.where, FieldNames(), source.problems)
     lines = []
     for reader.line, row in source.rows:
         if not isinstance(row, dict):
-            reader.fault(f"the line is {kind_of(row)}", "make it an object with id, rater and scores")
+            reader.problem(f"the line is {kind_of(row)}", "make it an object with id, rater and scores")
             continue
-        before = len(reader.faults)
+        before = len(reader.problems)
         identity, rater = reader.identifier(row, "id"), reader.identifier(row, "rater")
         scores = scores_of(reader, row, "scores")
         if identity is None or rater is None:
-            reader.fault("has no id" if identity is None else "has no rater", "say what was rated, and by whom")
+            reader.problem("has no id" if identity is None else "has no rater", "say what was rated, and by whom")
             continue
         if known is not None and identity not in known:
-            reader.fault(f"the id {identity!r:.40} is of no row that was drawn", "give the ratings of this sample")
-        if not scores and len(reader.faults) == before:
-            reader.fault("has no scores", 'add them: "scores": {"overall": 4}')
+            reader.problem(f"the id {identity!r:.40} is of no row that was drawn", "give the ratings of this sample")
+        if not scores and len(reader.problems) == before:
+            reader.problem("has no scores", 'add them: "scores": {"overall": 4}')
         for quality, values in scores.items():
             if len(values) > 1:
-                reader.fault(f"scores.{quality} holds {len(values)} values", "give one; a line is of one rater")
+                reader.problem(f"scores.{quality} holds {len(values)} values", "give one; a line is of one rater")
         given = {quality: float(values[0]) for quality, values in scores.items()}
-        if check is not None and len(reader.faults) == before:
+        if check is not None and len(reader.problems) == before:
             for what in check(identity, given):
-                reader.fault(what, "name the form that was asked (--form), or accept any numbers (--any-scores)")
+                reader.problem(what, "name the form that was asked (--form), or accept any numbers (--any-scores)")
         comment, seconds = (row.get(name) for name in ("comment", "seconds"))
         lines.append(
             RatingLine(
@@ -384,7 +384,7 @@ def _read_lines(
                 float(seconds) if isinstance(seconds, int | float) and 0 <= seconds < 1e9 else None,
             )
         )
-    source.raise_faults()
+    source.raise_problems()
     return lines
 
 
@@ -465,27 +465,27 @@ _Row = tuple[str, str, int, "str | None", float]
 
 
 def _pair_rows(records: Records, _name: str, names: Mapping[str, str]) -> list[_Row]:
-    reader = FieldReader(records.where, FieldNames(dialog_id=names["dialog_id"]), records.faults)
+    reader = FieldReader(records.where, FieldNames(dialog_id=names["dialog_id"]), records.problems)
     rows = []
     for reader.line, row in records.rows:
         if not isinstance(row, dict):
-            reader.fault(f"the row is {kind_of(row)}", "make it an object with a, b and better")
+            reader.problem(f"the row is {kind_of(row)}", "make it an object with a, b and better")
             continue
         systems = [reader.identifier(row, names[name]) for name in ("a", "b")]
         lacking = next((name for name, system in zip("ab", systems, strict=True) if system is None), None)
         left, right = systems
         if lacking is not None or left is None or right is None:
-            reader.fault(*missing_field(names[lacking or "a"], lacking or "a", row))
+            reader.problem(*missing_field(names[lacking or "a"], lacking or "a", row))
             continue
         if left == right:
-            reader.fault(f"{left!r:.40} is compared with itself", "name two different systems")
+            reader.problem(f"{left!r:.40} is compared with itself", "name two different systems")
             continue
         outcome = _outcome(reader, row, names["better"], left, right)
         texts = [row.get(names[name]) for name in ("response_a", "response_b")]
         known = all(isinstance(text, str) for text in texts)
         ratio = length_ratio(*texts) if known else float("nan")  # type: ignore[arg-type]
         rows.append((left, right, outcome, reader.dialogue(row), ratio))
-    records.raise_faults()
+    records.raise_problems()
     return rows
 
 
@@ -503,7 +503,7 @@ def _outcome(reader: FieldReader, row: RowObject, name: str, left: str, right: s
         return outcomes.pop()
     if outcomes:
         what = f"{name} is {said!r:.40}, which is ambiguous: a system of this pair is called like a side or a tie"
-        reader.fault(what, "exchange the two systems of the row (a and b), or rename the system")
+        reader.problem(what, "exchange the two systems of the row (a and b), or rename the system")
         return 0
     shown = (
         "is missing"
@@ -512,5 +512,5 @@ def _outcome(reader: FieldReader, row: RowObject, name: str, left: str, right: s
         if isinstance(said, str | int)
         else f"is {kind_of(said)}"
     )
-    reader.fault(f"{name} {shown}", "make it a, b or tie, or the name of the better system")
+    reader.problem(f"{name} {shown}", "make it a, b or tie, or the name of the better system")
     return 0

@@ -64,9 +64,9 @@ def read_responses(
     of contexts. `separator`: what is between the cells of CSV files, where it should not be found.
     """
     systems = _with_different_names(_responses(source, FieldNames.of(fields, keep, system_prompts, separator), name))
-    faults = [_without_field(rows, each) for rows in systems for each in keep if each not in rows.fields]
-    if faults:
-        raise DataError(faults)
+    problems = [_without_field(rows, each) for rows in systems for each in keep if each not in rows.fields]
+    if problems:
+        raise DataError(problems)
     return systems
 
 
@@ -94,7 +94,7 @@ def check(
             files = files_in(path) if is_folder(path) else [path]
             return _joined(partial(read_responses, file, fields, **reading) for file in files), [], notes
         except DataError as error:
-            return [], error.faults, notes
+            return [], error.problems, notes
 
 
 def read_texts(
@@ -349,15 +349,15 @@ def check_number_of_systems(number: int, where: str) -> None:
 def _with_different_names(systems: list[Rows]) -> list[Rows]:
     """Return the systems; DataError where two have the same name, or there are too many."""
     first: dict[str, str] = {}
-    faults = []
+    problems = []
     for rows in systems:
         if rows.system in first:
             what = f"the system {rows.system!r} is also in {first[rows.system]}"
             remedy = "rename one, or name them: NAME=PATH on the command line, {name: path} in Python"
-            faults.append(Problem(rows.where, None, what, remedy))
+            problems.append(Problem(rows.where, None, what, remedy))
         first.setdefault(rows.system, rows.where)
-    if faults:
-        raise DataError(faults)
+    if problems:
+        raise DataError(problems)
     check_number_of_systems(len(systems), systems[0].where if systems else "responses")
     return systems
 
@@ -379,14 +379,14 @@ def read_replies(paths: Iterable[PathSource]) -> list[list[str]]:
 
 def _file_dialogues(path: PathSource, column: str = "turns") -> list[list[str]]:
     records = json.read_jsonl(path)
-    reader = FieldReader(records.where, FieldNames(), records.faults)
+    reader = FieldReader(records.where, FieldNames(), records.problems)
     dialogues = []
     for reader.line, row in records.rows:
         turns = row.get("turns", row.get("messages")) if isinstance(row, dict) else None
         if turns is None:
-            reader.fault(f"is {kind_of(row)} without turns", "give a list of texts as `turns`, or `messages`")
+            reader.problem(f"is {kind_of(row)} without turns", "give a list of texts as `turns`, or `messages`")
         else:
             wanted = turns if column == "turns" else row.get(column) or []  # type: ignore[attr-defined]
             dialogues.append([turn.shown for turn in reader.turns(wanted, column)])
-    records.raise_faults()
+    records.raise_problems()
     return dialogues

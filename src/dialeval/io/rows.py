@@ -316,30 +316,30 @@ def _paths(names: FieldNames) -> list[str]:
 class Records:
     """Parsed rows with the line each is on, read while a consumer asks for them.
 
-    `faults` grows with what does not parse, and the consumer adds its own, so that the list is in file order.
+    `problems` grows with what does not parse, and the consumer adds its own, so that the list is in file order.
     `header` holds the columns of a table, which every row then has. Where rows are only numbered, as in a list, the
     number stands for the line; in a JSON document `lines` finds the lines afterwards, if there is a problem to place.
     """
 
     where: str
     rows: Iterable[tuple[int, object]]
-    faults: list[Problem] = field(default_factory=ProblemList)
+    problems: list[Problem] = field(default_factory=ProblemList)
     header: tuple[str, ...] | None = None
     lines: Callable[[], Sequence[int]] | None = None
     table: pa.Table | None = None
     """The Arrow table that the rows are of, if they are."""
 
     def __post_init__(self) -> None:
-        if isinstance(self.faults, ProblemList):
-            self.faults.when_full = self.raise_faults
+        if isinstance(self.problems, ProblemList):
+            self.problems.when_full = self.raise_problems
 
-    def raise_faults(self) -> None:
+    def raise_problems(self) -> None:
         """Raise if anything is wrong."""
-        if self.faults and self.lines is not None:
+        if self.problems and self.lines is not None:
             lines = self.lines()
-            self.faults = [replace(fault, line=_line(lines, fault.line)) for fault in self.faults]
-        if self.faults:
-            raise DataError(self.faults)
+            self.problems = [replace(problem, line=_line(lines, problem.line)) for problem in self.problems]
+        if self.problems:
+            raise DataError(self.problems)
 
 
 def split_fields(given: str | Iterable[str]) -> list[str]:
@@ -351,14 +351,14 @@ def split_fields(given: str | Iterable[str]) -> list[str]:
 def all_of(readers: Iterable[Callable[[], T]]) -> list[T]:
     """Return what every reader returns, or the problems of all of them."""
     results: list[T] = []
-    faults: list[Problem] = []
+    problems: list[Problem] = []
     for read in readers:
         try:
             results.append(read())
         except DataError as error:
-            faults += error.faults
-    if faults:
-        raise DataError(faults)
+            problems += error.problems
+    if problems:
+        raise DataError(problems)
     return results
 
 

@@ -208,8 +208,8 @@ class Versions:
     def refuse_changed(self, paths: Iterable[str] | None = None) -> None:
         """Raise DataError where some of the files, or any, are no longer what they were."""
         files = self._versions if paths is None else dict.fromkeys(paths)
-        if faults := [changed(path) for path in files if self._now(path) != self._versions[path]]:
-            raise DataError(faults)
+        if problems := [changed(path) for path in files if self._now(path) != self._versions[path]]:
+            raise DataError(problems)
 
     @contextmanager
     def behind_errors(self) -> Iterator[None]:

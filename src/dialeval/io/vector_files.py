@@ -62,7 +62,7 @@ _LARGEST_DIMENSION = 1 << 20
 _FEW = 10
 _FRACTION = 0.01
 _JOINED: Oddity = "with a number in the word"
-_FAULTS = {
+_PROBLEMS = {
     "blank": ("blank line", "take the line out"),
     "without a word": ("no word", "give every vector its word"),
     "with a word that is not UTF-8": ("the word is not UTF-8", "convert the file to UTF-8"),
@@ -95,9 +95,9 @@ class Findings:
         self.other.append(what)
         return None
 
-    def faults(self, where: str) -> list[Problem]:
+    def problems(self, where: str) -> list[Problem]:
         """Return the odd lines as errors, for a file that is refused."""
-        return [Problem(where, line, *_FAULTS[kind]) for line, kind in self.odd]
+        return [Problem(where, line, *_PROBLEMS[kind]) for line, kind in self.odd]
 
     def warning(self) -> str | None:
         """Return one line about everything odd, or None."""
@@ -177,7 +177,7 @@ class Layout(NamedTuple):
 
 def _read_text(path: Path, findings: Findings) -> Iterator[WordRows]:
     where = str(path)
-    count, faults = 0, list[Problem]()
+    count, problems = 0, list[Problem]()
     with _open_stream(path) as stream:
         blocks = _split_blocks(stream, where)
         _, first = next(blocks, (1, b""))
@@ -189,28 +189,28 @@ def _read_text(path: Path, findings: Findings) -> Iterator[WordRows]:
         start = (1 + first.count(b"\n", 0, layout.start), first[layout.start :])
         for line, block in chain([start], blocks):
             words, vectors, wrong = parse_block(block, line, layout.dimension, where, findings)
-            faults += wrong
+            problems += wrong
             count += len(words) + len(wrong)
-            if not faults:
+            if not problems:
                 yield words, vectors
-            if len(faults) >= MOST_PROBLEMS or (len(findings.odd) >= MOST_PROBLEMS and findings.is_broken(count)):
+            if len(problems) >= MOST_PROBLEMS or (len(findings.odd) >= MOST_PROBLEMS and findings.is_broken(count)):
                 what = "reading stopped after so many problems"
                 stopped = Problem(where, None, what, "check that these are word vectors")
-                raise DataError([*_in_order(faults, findings, where), stopped])
-    if faults or findings.is_broken(count):
-        faults = _in_order(faults, findings, where)
+                raise DataError([*_in_order(problems, findings, where), stopped])
+    if problems or findings.is_broken(count):
+        problems = _in_order(problems, findings, where)
     elif not count:
-        faults = [Problem(where, None, "holds no word vectors", "give a file with one word and its numbers a line")]
+        problems = [Problem(where, None, "holds no word vectors", "give a file with one word and its numbers a line")]
     if layout.words is not None and count:
         lines = count + sum(kind not in ("blank", _JOINED) for _, kind in findings.odd)
         if untrue := findings.check_header(layout.words, lines):
-            faults.append(Problem(where, 1, untrue, "get the whole file, or correct the header"))
-    if faults:
-        raise DataError(faults)
+            problems.append(Problem(where, 1, untrue, "get the whole file, or correct the header"))
+    if problems:
+        raise DataError(problems)
 
 
-def _in_order(faults: list[Problem], findings: Findings, where: str) -> list[Problem]:
-    return sorted([*faults, *findings.faults(where)], key=lambda fault: fault.line or 0)
+def _in_order(problems: list[Problem], findings: Findings, where: str) -> list[Problem]:
+    return sorted([*problems, *findings.problems(where)], key=lambda problem: problem.line or 0)
 
 
 def _split_blocks(stream: BinaryIO, where: str) -> Iterator[tuple[int, bytes]]:
@@ -271,19 +271,19 @@ def parse_block(
     """Parse whole lines: their words, vectors and errors."""
     if plain := parse_plain(data, dimension):
         return *plain, []
-    words, vectors, faults = [], [], []
+    words, vectors, problems = [], [], []
     for number, line in enumerate(data.removesuffix(b"\n").split(b"\n") if data else [], first_line):
         try:
             word, numbers, odd = _parse_line(line, dimension)
         except InvalidError as error:
-            faults.append(Problem(where, number, *error.args))
+            problems.append(Problem(where, number, *error.args))
             continue
         if odd is not None:
             findings.odd.append((number, odd))
         if numbers is not None:
             words.append(word)
             vectors.append(numbers)
-    return words, np.array(vectors).reshape(-1, dimension), faults
+    return words, np.array(vectors).reshape(-1, dimension), problems
 
 
 def parse_plain(data: bytes, dimension: int) -> tuple[list[bytes], Floats] | None:
@@ -373,19 +373,19 @@ def _read_matrix(path: Path, vocabulary: Path, findings: Findings) -> Iterator[W
     if len(words) != len(matrix):
         what = f"{len(words)} words for the {len(matrix)} rows of {path.name}"
         raise DataError(Problem(str(vocabulary), None, what, remedy))
-    faults: list[Problem] = []
+    problems: list[Problem] = []
     sound = 0
     for start in range(0, len(matrix), _ROWS):
         rows = matrix[start : start + _ROWS]
-        faults += _number_faults(rows, path, start)
+        problems += _number_problems(rows, path, start)
         kept = _sound_rows(words[start : start + _ROWS], rows, start, findings)
         sound += len(kept[0])
-        if not faults:
+        if not problems:
             yield kept
     if findings.is_broken(sound):
-        faults = [*findings.faults(str(vocabulary)), *faults]
-    if faults:
-        raise DataError(faults)
+        problems = [*findings.problems(str(vocabulary)), *problems]
+    if problems:
+        raise DataError(problems)
 
 
 def _read_word2vec(path: Path, findings: Findings) -> Iterator[WordRows]:
@@ -418,8 +418,8 @@ def _read_word2vec(path: Path, findings: Findings) -> Iterator[WordRows]:
                 place = end + 1 + size
                 vectors.append(data[end + 1 : place])
             rows = np.frombuffer(b"".join(vectors), "<f4").reshape(len(words), dimension)
-            if faults := _number_faults(rows, path, start):
-                raise DataError(faults)
+            if problems := _number_problems(rows, path, start):
+                raise DataError(problems)
             kept = _sound_rows(words, rows, start, findings)
             found, sound = found + len(words), sound + len(kept[0])
             yield kept
@@ -430,7 +430,7 @@ def _read_word2vec(path: Path, findings: Findings) -> Iterator[WordRows]:
     if findings.check_header(count, found):
         raise broken
     if findings.is_broken(sound):
-        raise DataError(findings.faults(str(path)))
+        raise DataError(findings.problems(str(path)))
 
 
 def _sound_rows(words: list[bytes], rows: Matrix, start: int, findings: Findings) -> WordRows:
@@ -447,7 +447,7 @@ def _sound_rows(words: list[bytes], rows: Matrix, start: int, findings: Findings
     return [words[row] for row in kept], rows[kept]
 
 
-def _number_faults(rows: Matrix, path: Path, start: int) -> list[Problem]:
+def _number_problems(rows: Matrix, path: Path, start: int) -> list[Problem]:
     what, remedy = "a number of this row is not finite", "correct the row, or take it out"
     infinite = np.flatnonzero(~np.isfinite(rows).all(axis=1)).tolist()
     return [Problem(str(path), start + row + 1, what, remedy) for row in infinite]

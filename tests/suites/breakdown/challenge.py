@@ -58,10 +58,10 @@ def matrix(found: BreakdownData, need: Need = Need.LABELS) -> Any:
     return found.systems[0].columns[need].matrix  # type: ignore[union-attr]
 
 
-def faults(*arguments: Any, **more: Any) -> list[str]:
+def problems(*arguments: Any, **more: Any) -> list[str]:
     with pytest.raises(DataError) as caught:
         read(*arguments, **more)
-    return [str(fault) for fault in caught.value.faults]
+    return [str(problem) for problem in caught.value.problems]
 
 
 def write(folder: Path, name: str, content: object) -> None:

@@ -87,7 +87,7 @@ def test_a_row_per_turn(dialeval: Dialeval, tmp_path: Path) -> None:
     )
 
 
-def test_all_faults_are_listed_and_lenient_goes_on(dialeval: Dialeval, tmp_path: Path) -> None:
+def test_all_problems_are_listed_and_lenient_goes_on(dialeval: Dialeval, tmp_path: Path) -> None:
     labels = tmp_path / "labels"
     labels.mkdir()
     for path in Path(KEYWORDS).iterdir():

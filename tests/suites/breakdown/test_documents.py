@@ -18,7 +18,7 @@ from dialeval.core.errors import DataError, Problem
 from dialeval.core.rowtable import NO_TURN
 from dialeval.suites.breakdown.documents import LOGS, Document, Findings, ProblemType, name_turns, open_stores, parse
 from dialeval.suites.breakdown.reading import read, read_logs
-from suites.breakdown.challenge import SAMPLE, faults, labeled, log, write
+from suites.breakdown.challenge import SAMPLE, labeled, log, problems, write
 
 Counted = tuple[str, list[int], list[list[int]], int]
 """Dialogue, annotated turns, how often each was judged as O, T and X, and all other judgments."""
@@ -29,7 +29,7 @@ def typed(content: Any) -> Counted:
     findings = Findings(lenient=True)
     annotated = read_logs([content], findings)
     if not annotated.dialogues:
-        raise DataError(findings.faults)
+        raise DataError(findings.problems)
     others = [int(remark.split()[0]) for remark in findings.remarks]
     return annotated.dialogues[0], annotated.turns.tolist(), annotated.counts.astype(int).tolist(), sum(others)
 
@@ -110,10 +110,10 @@ def test_the_files_of_the_challenge() -> None:
 def test_what_is_no_dialogue_says_where(change: dict[str, Any], what: str) -> None:
     with pytest.raises(DataError) as caught:
         typed(json.dumps({"dialogue-id": "d", "turns": [], **change}).encode())
-    assert what in caught.value.faults[0].what
+    assert what in caught.value.problems[0].what
 
 
-def test_bytes_that_are_not_utf8_are_a_fault_also_where_they_do_not_matter() -> None:
+def test_bytes_that_are_not_utf8_are_a_problem_also_where_they_do_not_matter() -> None:
     with pytest.raises(DataError, match="not UTF-8"):
         typed(b'{"dialogue-id": "d", "turns": [], "comment": "\xff"}')
 
@@ -138,7 +138,7 @@ def test_a_byte_order_mark_is_noted_and_nan_is_read() -> None:
     document = Document("x", None, b'\xef\xbb\xbf{"turns": [{"labels": [{"prob-O": NaN}]}]}')
     probability = parse(document, findings)["turns"][0]["labels"][0]["prob-O"]
     assert probability != probability
-    assert [fault.what for fault in findings.faults] == ["starts with a byte order mark"]
+    assert [problem.what for problem in findings.problems] == ["starts with a byte order mark"]
 
 
 def test_folder_jsonl_and_archive_are_the_same(tmp_path: Path) -> None:
@@ -172,7 +172,7 @@ def test_a_dialogue_id_leads_out_of_no_folder(tmp_path: Path) -> None:
     write(tmp_path, "secret.labels.json", labeled("../secret"))
     write(tmp_path / "data", "a.log.json", log("../secret"))
     write(tmp_path / "labels", "other.labels.json", labeled("other"))
-    assert "there are no labels for the dialogue '../secret'" in faults(tmp_path / "data", tmp_path / "labels")[0]
+    assert "there are no labels for the dialogue '../secret'" in problems(tmp_path / "data", tmp_path / "labels")[0]
 
 
 def archive_of(path: Path, *members: tuple[tarfile.TarInfo, bytes]) -> Path:
@@ -187,14 +187,14 @@ def test_archives_are_not_trusted(tmp_path: Path) -> None:
     link = tarfile.TarInfo("data/d1.log.json")
     link.type, link.linkname = tarfile.SYMTYPE, "/etc/passwd"
     path = archive_of(tmp_path / "link.tar.gz", (link, b""))
-    assert "link or a device" in faults(path, [labeled()])[0]
+    assert "link or a device" in problems(path, [labeled()])[0]
     bomb = archive_of(tmp_path / "bomb.tar.gz", (tarfile.TarInfo("x.bin"), bytes(40 << 20)))
-    assert "far more than it should" in faults(bomb, [labeled()])[0]
+    assert "far more than it should" in problems(bomb, [labeled()])[0]
     twice = [(tarfile.TarInfo("data/d1.log.json"), json.dumps(log()).encode()) for _ in range(2)]
-    assert "twice" in faults(archive_of(tmp_path / "twice.tar.gz", *twice), [labeled()])[0]
+    assert "twice" in problems(archive_of(tmp_path / "twice.tar.gz", *twice), [labeled()])[0]
     (tmp_path / "broken.tar.gz").write_bytes(b"\x1f\x8b nothing")
-    assert "is damaged" in faults(tmp_path / "broken.tar.gz", [labeled()])[0]
-    assert "no such file or folder" in faults(tmp_path / "nowhere", [labeled()])[0]
+    assert "is damaged" in problems(tmp_path / "broken.tar.gz", [labeled()])[0]
+    assert "no such file or folder" in problems(tmp_path / "nowhere", [labeled()])[0]
 
 
 def test_a_device_is_no_dialogue(tmp_path: Path) -> None:
@@ -213,15 +213,15 @@ def findings(lenient: bool) -> Findings:
     return found
 
 
-def test_strict_reading_raises_every_fault() -> None:
+def test_strict_reading_raises_every_problem() -> None:
     with pytest.raises(DataError) as caught:
         findings(lenient=False).warnings()
-    assert [(fault.where, fault.line) for fault in caught.value.faults] == [
+    assert [(problem.where, problem.line) for problem in caught.value.problems] == [
         ("a.json", None),
         ("b.json", 7),
         ("c.json", None),
     ]
-    assert caught.value.faults[0].remedy == ProblemType.MISSING_TURNS.remedy
+    assert caught.value.problems[0].remedy == ProblemType.MISSING_TURNS.remedy
 
 
 def test_lenient_reading_counts_files_and_turns() -> None:
@@ -235,12 +235,12 @@ def test_lenient_reading_counts_files_and_turns() -> None:
     assert one.warnings() == ["annotated turns without labels: in 1 file (1 turn); not scored"]
 
 
-def test_some_faults_are_never_only_counted() -> None:
+def test_some_problems_are_never_only_counted() -> None:
     found = findings(lenient=True)
     found.refuse(Problem("detector", None, "is not there", "check the path"))
     with pytest.raises(DataError) as caught:
         found.warnings()
-    assert len(caught.value.faults) == 4
+    assert len(caught.value.problems) == 4
 
 
 def test_an_error_is_placed_on_its_own_line() -> None:
@@ -248,7 +248,7 @@ def test_an_error_is_placed_on_its_own_line() -> None:
     found = Findings()
     found.add_error(ProblemType.UNKNOWN_LABEL, ("lines.jsonl", 9), error)
     found.add_error(ProblemType.UNKNOWN_LABEL, ("a.json", None), error)
-    assert [fault.line for fault in found.faults] == [9, 4]
+    assert [problem.line for problem in found.problems] == [9, 4]
 
 
 @pytest.mark.parametrize(

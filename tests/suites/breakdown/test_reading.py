@@ -20,7 +20,7 @@ from dialeval.core.rowtable import NO_TURN
 from dialeval.suites.breakdown.documents import Findings
 from dialeval.suites.breakdown.reading import Utterance, read, read_chats, read_logs
 from golden import mutations
-from suites.breakdown.challenge import SAMPLE, by_the_original, faults, labeled, log, matrix, write
+from suites.breakdown.challenge import SAMPLE, by_the_original, labeled, log, matrix, problems, write
 
 
 def test_annotated_turns_become_rows() -> None:
@@ -36,12 +36,12 @@ def test_annotated_turns_become_rows() -> None:
 def test_names_of_detectors() -> None:
     found = read([log()], {"mine": [labeled()], "theirs": [labeled()]})
     assert [rows.system for rows in found.systems] == ["mine", "theirs"]
-    both = faults(SAMPLE / "data", [SAMPLE / "keywords", SAMPLE / "keywords"])
+    both = problems(SAMPLE / "data", [SAMPLE / "keywords", SAMPLE / "keywords"])
     assert "the detector 'keywords' is also in" in both[0]
-    assert "cannot read labels from int" in faults([log()], 5)[0]
-    assert "holds no dialogue" in faults([], [labeled()])[0]
-    assert "labels: name no detector" in faults([log()], {}, lenient=True)[0]
-    assert "cannot read annotated dialogues from dict" in faults(log(), [labeled()])[0]
+    assert "cannot read labels from int" in problems([log()], 5)[0]
+    assert "holds no dialogue" in problems([], [labeled()])[0]
+    assert "labels: name no detector" in problems([log()], {}, lenient=True)[0]
+    assert "cannot read annotated dialogues from dict" in problems(log(), [labeled()])[0]
 
 
 @given(st.data())
@@ -64,14 +64,14 @@ def test_by_position_and_lenient_all_that_the_original_evaluates_is_read_as_it_r
         try:
             found = read(folder, folder, match="position", lenient=True)
         except DataError:
-            assert expected is None  # a fault, never anything else
+            assert expected is None  # a problem, never anything else
             return
     if expected is not None:
         assert matrix(found, Need.ANNOTATIONS).tolist() == [counts for counts, _ in expected]
         np.testing.assert_array_equal(matrix(found), np.reshape([row for _, row in expected], (-1, 4)))
 
 
-def test_faults_of_the_dialogues(tmp_path: Path) -> None:
+def test_problems_of_the_dialogues(tmp_path: Path) -> None:
     data = tmp_path / "data"
     bad = log("d1")
     del bad["turns"][0]["annotations"]
@@ -81,7 +81,7 @@ def test_faults_of_the_dialogues(tmp_path: Path) -> None:
     write(data, "d.log.json", log("d4"))
     write(data, "e.log.json", log("d4"))
     write(data, "f.log.json", {**log(), "dialogue-id": 5})
-    found = faults(data, [labeled("d3", (2, "O", (1, 0, 0))), labeled("d4")])
+    found = problems(data, [labeled("d3", (2, "O", (1, 0, 0))), labeled("d4")])
     for what in (
         "is no dialogue of the challenge: Object missing required field `annotations` - at `$.turns[0]`",
         "is no dialogue of the challenge: Expected `object`, got `array`",
@@ -89,20 +89,20 @@ def test_faults_of_the_dialogues(tmp_path: Path) -> None:
         "is also in",
         "is no dialogue of the challenge: Expected `str`, got `int` - at `$.dialogue-id`",
     ):
-        assert any(what in fault for fault in found), what
+        assert any(what in problem for problem in found), what
     lenient = read(data, [labeled("d3", (2, "O", (1, 0, 0))), labeled("d4")], lenient=True)
     assert lenient.annotated.dialogues == ["d3", "d4", "d4"]
 
 
-def test_turns_that_only_the_original_takes_are_faults_unless_reading_is_lenient() -> None:
+def test_turns_that_only_the_original_takes_are_problems_unless_reading_is_lenient() -> None:
     dialogue = log("d1", (0, "OOT"), (2, "XXX"), (4, "T"), (6, "OT"))
     dialogue["turns"][0]["speaker"] = "B"
     dialogue["turns"][1]["turn-index"] = "2"
     dialogue["turns"][2]["speaker"] = None
     dialogue["turns"][3]["speaker"] = "U"
     entries = [(index, "O", (1, 0, 0)) for index in (0, 2, 4)]
-    found = faults([dialogue], [labeled("d1", *entries)], match="position")
-    assert [fault.split(": ", 1)[1].partition(";")[0] for fault in found] == [
+    found = problems([dialogue], [labeled("d1", *entries)], match="position")
+    assert [problem.split(": ", 1)[1].partition(";")[0] for problem in found] == [
         "turn 1 of the list: the turn-index is no whole number from 0 on",
         "turns 0, 2 of the list: the speaker is neither S nor U",
     ]
@@ -121,8 +121,8 @@ def test_what_the_user_said_needs_no_annotations() -> None:
     assert read([dialogue], [labeled()]).annotated.turns.tolist() == [2, 4]
 
 
-def test_an_id_that_is_no_text_is_a_fault() -> None:
-    assert "the dialogue-id holds half a character" in faults([log("\ud800"), log()], [labeled()])[0]
+def test_an_id_that_is_no_text_is_a_problem() -> None:
+    assert "the dialogue-id holds half a character" in problems([log("\ud800"), log()], [labeled()])[0]
 
 
 def test_labels_for_unannotated_turns_shift_nothing_unless_matched_by_position() -> None:
@@ -138,7 +138,7 @@ def test_labels_for_unannotated_turns_shift_nothing_unless_matched_by_position()
         read([log()], [labels], match="name")  # type: ignore[arg-type]
 
 
-def test_every_fault_of_every_file_at_once(tmp_path: Path) -> None:
+def test_every_problem_of_every_file_at_once(tmp_path: Path) -> None:
     data, labels = tmp_path / "data", tmp_path / "labels"
     good = labeled()["turns"]
     for number in range(1, 11):
@@ -152,7 +152,7 @@ def test_every_fault_of_every_file_at_once(tmp_path: Path) -> None:
     write(labels, "d7.labels.json", labeled("d7", (2, "O", ("a", 0, 1)), (4, "X", (0, 0, 1))))
     write(labels, "d8.labels.json", {"dialogue-id": "d8", "turns": [{"turn-index": 2, "labels": []}, good[1]]})
     write(labels, "d9.labels.json", "[" * 100_000)
-    found = faults(data, labels)
+    found = problems(data, labels)
     expected = [
         ("d1", "holds the labels of the dialogue 'd2', not 'd1'"),
         ("d2", "turn 4: no labels (1 entries for 2 annotated turns)"),
@@ -168,7 +168,7 @@ def test_every_fault_of_every_file_at_once(tmp_path: Path) -> None:
     ]
     assert len(found) == len(expected)
     for place, what in expected:
-        assert any(what in fault and place in fault.split(": ")[0] for fault in found), what
+        assert any(what in problem and place in problem.split(": ")[0] for problem in found), what
     lenient = read(data, labels, lenient=True)
     assert len(lenient.warnings) >= 9
     assert "labels other than O, T, X: in 1 file (1 turn); counted as wrong" in lenient.warnings
@@ -213,12 +213,12 @@ def test_a_folder_is_read() -> None:
     assert all(chat["messages"] for chat in chats)
 
 
-def test_every_fault_at_once() -> None:
+def test_every_problem_at_once() -> None:
     with pytest.raises(DataError) as caught:
         read_chats(
             [{"dialogue-id": "d", "turns": [turn(3, "S", "hi")]}, {"turns": []}, {"dialogue-id": 1, "turns": []}]
         )
-    first, second, third = (fault.what for fault in caught.value.faults)
+    first, second, third = (problem.what for problem in caught.value.problems)
     assert "turn 3 is the 1. of the list" in first
     assert "dialogue-id" in second
     assert "is no dialogue of the challenge" in third

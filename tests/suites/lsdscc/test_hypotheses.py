@@ -118,13 +118,13 @@ def test_what_counts_as_several_hypotheses() -> None:
         ("x.txt", "", ["is empty"]),
     ],
 )
-def test_faults_of_hypotheses(tmp_path: Path, name: str, content: str, messages: list[str]) -> None:
+def test_problems_of_hypotheses(tmp_path: Path, name: str, content: str, messages: list[str]) -> None:
     (tmp_path / name).write_text(content)
     with pytest.raises(DataError) as caught:
         read_hypotheses(tmp_path / name)
-    assert len(caught.value.faults) == len(messages)
-    for fault, message in zip(caught.value.faults, messages, strict=True):
-        assert message in str(fault)
+    assert len(caught.value.problems) == len(messages)
+    for problem, message in zip(caught.value.problems, messages, strict=True):
+        assert message in str(problem)
 
 
 def test_sets_are_compared_by_what_they_hold() -> None:

@@ -59,12 +59,12 @@ def test_groups_are_sorted_by_number(ids: list[str], expected: list[str]) -> Non
         (5, ["is a number"]),
     ],
 )
-def test_faults_of_groups(source: Any, messages: list[str]) -> None:
+def test_problems_of_groups(source: Any, messages: list[str]) -> None:
     with pytest.raises(DataError) as caught:
         read_groups(source)
-    assert len(caught.value.faults) == len(messages)
-    for fault, message in zip(caught.value.faults, messages, strict=True):
-        assert message in str(fault)
+    assert len(caught.value.problems) == len(messages)
+    for problem, message in zip(caught.value.problems, messages, strict=True):
+        assert message in str(problem)
 
 
 def test_a_group_that_is_a_text_is_refused() -> None:

@@ -117,7 +117,7 @@ def test_domains(dialeval: Dialeval, tmp_path: Path) -> None:
     assert not (tmp_path / "new.json").exists()
 
 
-def test_all_faults_are_printed(dialeval: Dialeval, tmp_path: Path) -> None:
+def test_all_problems_are_printed(dialeval: Dialeval, tmp_path: Path) -> None:
     bad: dict[str, object] = {f"wrong{number}": [{"response": None, "state": []}] for number in range(4)}
     (tmp_path / "bad.json").write_text(json.dumps(bad))
     done = dialeval("multiwoz", "-i", "bad.json", "--data", "town")

@@ -19,7 +19,7 @@ def test_the_files_of_a_task(tmp_path: Path) -> None:
     (tmp_path / "references" / "mwz22.json").write_text("[")
     with pytest.raises(DataError) as caught:
         read_task(tmp_path)
-    text = "\n".join(map(str, caught.value.faults))
+    text = "\n".join(map(str, caught.value.problems))
     for part in (
         "a1.inn.informable.area",
         "a1.inn.requestable",

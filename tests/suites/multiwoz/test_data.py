@@ -24,7 +24,7 @@ def test_the_town_has_everything() -> None:
     assert ("no such domain", "name") not in town.known_slots
 
 
-def test_goals_beyond_the_ontology_are_faults(tmp_path: Path) -> None:
+def test_goals_beyond_the_ontology_are_problems(tmp_path: Path) -> None:
     folder = shutil.copytree(sample.folder() / "town", tmp_path / "town")
     file = next(iter(folder.rglob("goals.json")))
     goals = json.loads(file.read_text("utf-8"))
@@ -34,5 +34,5 @@ def test_goals_beyond_the_ontology_are_faults(tmp_path: Path) -> None:
     file.write_text(json.dumps(goals), "utf-8")
     with pytest.raises(DataError) as caught:
         load_task(folder)
-    places = [fault.where.rpartition(": ")[2] for fault in caught.value.faults]
+    places = [problem.where.rpartition(": ")[2] for problem in caught.value.problems]
     assert places == [f"{name}.circus", f"{name}.circus.requestable"]

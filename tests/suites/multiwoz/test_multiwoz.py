@@ -145,7 +145,7 @@ def test_goals_that_nobody_can_meet_are_refused(tmp_path: Path) -> None:
     (folder / "goals.json").write_text(json.dumps(goals))
     with pytest.raises(DataError) as caught:
         load_task(folder)
-    lines = [str(fault) for fault in caught.value.faults]
+    lines = [str(problem) for problem in caught.value.problems]
     assert len(lines) == 2
     assert "town01.eatery.requestable: no system can give 'FAX'" in lines[0]
     assert "town02.zeppelin: the ontology has no such domain" in lines[1]

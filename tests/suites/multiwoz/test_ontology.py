@@ -1,4 +1,4 @@
-"""Ontologies: what the shipped one says, and every fault of a broken one at once."""
+"""Ontologies: what the shipped one says, and every problem of a broken one at once."""
 
 from __future__ import annotations
 
@@ -40,11 +40,11 @@ optional = true
 """
 
 
-def faults(path: Path, text: str) -> dict[str, str]:
+def problems(path: Path, text: str) -> dict[str, str]:
     path.write_text(text)
     with pytest.raises(DataError) as caught:
         load_ontology(path)
-    return {fault.where.rpartition(": ")[2]: fault.what for fault in caught.value.faults}
+    return {problem.where.rpartition(": ")[2]: problem.what for problem in caught.value.problems}
 
 
 def test_every_entry_is_read(tmp_path: Path) -> None:
@@ -62,7 +62,7 @@ def test_every_entry_is_read(tmp_path: Path) -> None:
     assert load_ontology(MULTIWOZ).name == "multiwoz"
 
 
-def test_every_fault_of_an_ontology_at_once(tmp_path: Path) -> None:
+def test_every_problem_of_an_ontology_at_once(tmp_path: Path) -> None:
     path = tmp_path / "ontology.toml"
     path.write_text(
         'fuzy = 1\nreferences = "x"\nfuzzy_ratio = 900\ndont_care = "any"\n[words]\nNAME = "name"\n'
@@ -71,7 +71,7 @@ def test_every_fault_of_an_ontology_at_once(tmp_path: Path) -> None:
     )
     with pytest.raises(DataError) as caught:
         load_ontology(path)
-    places = [fault.where.removeprefix(f"{path}: ") for fault in caught.value.faults]
+    places = [problem.where.removeprefix(f"{path}: ") for problem in caught.value.problems]
     assert set(places) == {
         "fuzy",
         "references",
@@ -83,7 +83,7 @@ def test_every_fault_of_an_ontology_at_once(tmp_path: Path) -> None:
         "domains.cart.offer",
         "values[0].rule",
     }
-    said = {place: fault.what for place, fault in zip(places, caught.value.faults, strict=True)}
+    said = {place: problem.what for place, problem in zip(places, caught.value.problems, strict=True)}
     assert said["fuzy"].startswith("is no entry of an ontology; there are any_value, booking_prefix, domains, ")
     assert said["domains.inn.color"].startswith("is no entry of a domain; there are at_least, at_most, drop, ")
     assert said["fuzzy_ratio"] == "is 900, not a whole number from 0 to 100"
@@ -91,20 +91,20 @@ def test_every_fault_of_an_ontology_at_once(tmp_path: Path) -> None:
 
 def test_tables_that_are_none(tmp_path: Path) -> None:
     path = tmp_path / "x.toml"
-    assert faults(path, "words = 1\nvalues = [1]\n[domains]\ninn = 2") == {
+    assert problems(path, "words = 1\nvalues = [1]\n[domains]\ninn = 2") == {
         "words": "is 1, not a table: write [words]",
         "values": "is [1], not a list of tables: write [[values]]",
         "domains.inn": "is 2, not a table: write [domains.inn]",
         "domains": "there is no domain",
     }
-    assert list(faults(path, "[[values]]\nrule = 'odd'\n[domains.a]")) == ["values[0].rule"]
+    assert list(problems(path, "[[values]]\nrule = 'odd'\n[domains.a]")) == ["values[0].rule"]
     path.write_text("a = ")
     with pytest.raises(DataError, match="not TOML"):
         load_ontology(path)
 
 
 @pytest.mark.parametrize("content", ["x = " + "1" * 5000, "x = " + "[" * 5000, "x = 0000-01-01"])
-def test_what_the_parser_cannot_hold_is_a_fault(tmp_path: Path, content: str) -> None:
+def test_what_the_parser_cannot_hold_is_a_problem(tmp_path: Path, content: str) -> None:
     path = tmp_path / "ontology.toml"
     path.write_text(content)
     with pytest.raises(DataError, match="not TOML"):

@@ -21,10 +21,10 @@ def turn(response: str = "hi", **more: Any) -> dict[str, Any]:
     return {"response": response, **more}
 
 
-def faults_of(document: Any) -> list[str]:
+def problems_of(document: Any) -> list[str]:
     with pytest.raises(DataError) as caught:
         read_predictions(document, TASK)
-    return [str(fault) for fault in caught.value.faults]
+    return [str(problem) for problem in caught.value.problems]
 
 
 def test_rows_stand_in_the_order_of_the_data_and_keep_their_place() -> None:
@@ -59,8 +59,8 @@ def test_states_are_a_column_only_where_every_turn_has_one() -> None:
     assert Need.STATES not in found.rows.columns
 
 
-def test_all_faults_at_once_with_their_paths() -> None:
-    found = faults_of(
+def test_all_problems_at_once_with_their_paths() -> None:
+    found = problems_of(
         {
             "a1": [turn(state={"hotel": ["x"]}), turn(state="x"), turn()],
             "b2": [{"response": None, "active_domains": "hotel"}],
@@ -84,22 +84,22 @@ def test_all_faults_at_once_with_their_paths() -> None:
         "c3[1]: one turn too many",
     ]
     assert len(found) == len(expected)
-    for fault, text in zip(found, expected, strict=True):
-        assert fault.startswith("predictions: ")
-        assert text in fault
+    for problem, text in zip(found, expected, strict=True):
+        assert problem.startswith("predictions: ")
+        assert text in problem
 
 
 @pytest.mark.parametrize("value", [4, 4.5, None, True, ["center"]])
 def test_values_that_only_the_original_takes_are_refused(value: Any) -> None:
-    assert ".state.hotel.stars: is " in faults_of({"b2": [turn(state={"hotel": {"stars": value}})]})[0]
+    assert ".state.hotel.stars: is " in problems_of({"b2": [turn(state={"hotel": {"stars": value}})]})[0]
     states: list[Any] = [[], None]
     for state in states:
-        assert "b2[0].state: is " in faults_of({"b2": [turn(state=state)]})[0]
-    assert "b2[0].active_domains: is a string" in faults_of({"b2": [turn(active_domains="hotel")]})[0]
+        assert "b2[0].state: is " in problems_of({"b2": [turn(state=state)]})[0]
+    assert "b2[0].active_domains: is a string" in problems_of({"b2": [turn(active_domains="hotel")]})[0]
 
 
 def test_many_unknown_dialogues_are_counted() -> None:
-    found = faults_of({f"x{number}": [turn()] for number in range(1000)})
+    found = problems_of({f"x{number}": [turn()] for number in range(1000)})
     assert len(found) == 21
     assert "and 980 more dialogue ids" in found[-1]
 
@@ -138,7 +138,7 @@ def test_files_folders_and_names(tmp_path: Path) -> None:
     assert read_document(tmp_path / "one.json") == document
 
 
-def test_faults_of_several_files_come_together(tmp_path: Path) -> None:
+def test_problems_of_several_files_come_together(tmp_path: Path) -> None:
     (tmp_path / "one.json").write_text('{"a1": [{"response": 1}]}')
     (tmp_path / "two.json").write_text("{")
-    assert [fault.split(": ")[0].split("/")[-1] for fault in faults_of(tmp_path)] == ["one.json", "two.json:1"]
+    assert [problem.split(": ")[0].split("/")[-1] for problem in problems_of(tmp_path)] == ["one.json", "two.json:1"]

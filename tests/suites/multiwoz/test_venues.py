@@ -118,12 +118,12 @@ def test_every_format_gives_the_same_table(tmp_path: Path, suffix: str) -> None:
     assert "cart" not in venues
 
 
-def test_every_fault_of_every_table_at_once(tmp_path: Path) -> None:
+def test_every_problem_of_every_table_at_once(tmp_path: Path) -> None:
     (tmp_path / "ontology.toml").write_text(TOML.format(suffix="json") + '[domains.cart]\ntable = "carts.json"\n')
     (tmp_path / "inns.json").write_text('[{"name": "x"}, {"id": "1", "place": {"x": 1}}, 7]')
     with pytest.raises(DataError) as caught:
         load_venues(load_ontology(tmp_path / "ontology.toml"), tmp_path)
-    text = "\n".join(map(str, caught.value.faults))
+    text = "\n".join(map(str, caught.value.problems))
     assert "inns.json: [0]: has no 'id'" in text
     assert "inns.json: [1].place: is no text or number" in text
     assert "inns.json: [2]: is no object" in text

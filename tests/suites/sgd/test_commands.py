@@ -42,7 +42,7 @@ def test_settings_and_gates(dialeval: Dialeval) -> None:
     assert "joint-noncat-accuracy" in done.stdout
 
 
-def test_every_fault_is_printed(dialeval: Dialeval, tmp_path: Path) -> None:
+def test_every_problem_is_printed(dialeval: Dialeval, tmp_path: Path) -> None:
     (tmp_path / "bad.json").write_text('[{"dialogue_id": "x", "turns": []}, {"dialogue_id": "y", "turns": []}]')
     done = dialeval("sgd", "bad.json", "-r", REFERENCES)
     assert (done.returncode, done.stdout) == (2, "")

@@ -9,7 +9,7 @@ import pytest
 
 from dialeval import sample
 from dialeval.core.errors import DataError
-from dialeval.suites.sgd.data import read_dialogues, turn_faults
+from dialeval.suites.sgd.data import read_dialogues, turn_problems
 
 FRAMES = sample.folder() / "frames"
 
@@ -18,10 +18,10 @@ def dialogue(name: str, **more: Any) -> dict[str, Any]:
     return {"dialogue_id": name, "turns": [{"speaker": "USER", "utterance": "hi", "frames": []}], **more}
 
 
-def faults_of(source: Any) -> list[str]:
+def problems_of(source: Any) -> list[str]:
     with pytest.raises(DataError) as caught:
         read_dialogues(source, "here")
-    return [str(fault) for fault in caught.value.faults]
+    return [str(problem) for problem in caught.value.problems]
 
 
 def test_a_folder_is_all_its_dialogues() -> None:
@@ -39,23 +39,23 @@ def test_what_in_a_folder_holds_dialogues(tmp_path: Path) -> None:
     assert list(read_dialogues(tmp_path / "b.json", "here")) == ["b"]
     (tmp_path / "only").mkdir()
     (tmp_path / "only" / "schema.json").write_text("[]")
-    assert "holds no file of dialogues" in faults_of(tmp_path / "only")[0]
+    assert "holds no file of dialogues" in problems_of(tmp_path / "only")[0]
 
 
 def test_documents() -> None:
     assert list(read_dialogues([dialogue("a"), dialogue("b")], "here")) == ["a", "b"]
     assert list(read_dialogues({"x": dialogue("a")}, "here")) == ["x"]
-    assert faults_of([]) == ["here: holds no dialogue; give a list of dialogues, each with dialogue_id and turns"]
-    assert faults_of([dialogue("a"), dialogue("a")]) == ["here: a: is there twice; keep one of them"]
+    assert problems_of([]) == ["here: holds no dialogue; give a list of dialogues, each with dialogue_id and turns"]
+    assert problems_of([dialogue("a"), dialogue("a")]) == ["here: a: is there twice; keep one of them"]
 
 
-def test_faults_of_all_files_at_once(tmp_path: Path) -> None:
+def test_problems_of_all_files_at_once(tmp_path: Path) -> None:
     state = {"active_intent": 1, "requested_slots": "x", "slot_values": {"a": "True", "b": [2]}}
     frames = [{"service": "A_1", "state": state}, {"state": {}}, {"service": "A_1", "slots": [{"start": "0"}]}]
     (tmp_path / "a.json").write_text(json.dumps([{"turns": [{"frames": frames}, {"speaker": "USER", "frames": 5}]}]))
     (tmp_path / "b.json").write_text("[")
     (tmp_path / "c.json").write_text("7")
-    found = "\n".join(faults_of(tmp_path))
+    found = "\n".join(problems_of(tmp_path))
     for what in (
         "a.json: [0]: has no dialogue_id",
         "[0].turns[0]: has no speaker",
@@ -75,14 +75,14 @@ def test_faults_of_all_files_at_once(tmp_path: Path) -> None:
     (tmp_path / "other").mkdir()
     for name in ("a.json", "b.json"):
         (tmp_path / "other" / name).write_text(json.dumps([dialogue("a")]))
-    [fault] = faults_of(tmp_path / "other")
-    assert "b.json: a: is there twice, also in " in fault
+    [problem] = problems_of(tmp_path / "other")
+    assert "b.json: a: is there twice, also in " in problem
 
 
 def test_frames_of_a_user_turn() -> None:
     state = {"active_intent": "NONE", "requested_slots": [], "slot_values": {"a": []}}
     turn = {"frames": [{"service": "A_1", "state": state}, {"service": "A_1"}]}
-    assert [str(fault) for fault in turn_faults(turn, "f: d[0]")] == [
+    assert [str(problem) for problem in turn_problems(turn, "f: d[0]")] == [
         "f: d[0]: has 2 frames of the service 'A_1'; keep one of them",
         "f: d[0]: the slot 'a' of 'A_1' has no value; leave the slot out where it has none",
         "f: d[0]: the frame of 'A_1' has no state; give every state active_intent, requested_slots and slot_values",

@@ -31,10 +31,10 @@ def read(dialogues: Any) -> Predictions:
     return read_predictions(dialogues, TRUE, SCHEMA, frozenset({"Inns_1"}), "mine")
 
 
-def faults_of(dialogues: Any) -> list[str]:
+def problems_of(dialogues: Any) -> list[str]:
     with pytest.raises(DataError) as caught:
         read(dialogues)
-    return [str(fault) for fault in caught.value.faults]
+    return [str(problem) for problem in caught.value.problems]
 
 
 def without_spans(dialogues: list[Any]) -> list[Any]:
@@ -115,7 +115,7 @@ def test_every_misfit_at_once(dialogues: list[Any]) -> None:
     dialogues[2]["turns"][2]["utterance"] = "What?"
     dialogues[3]["turns"][0]["frames"].pop()
     del dialogues[4]["turns"][0]["frames"][0]["state"]
-    assert [fault.partition(";")[0] for fault in faults_of(dialogues)] == [
+    assert [problem.partition(";")[0] for problem in problems_of(dialogues)] == [
         "mine: elsewhere: the references have no such dialogue",
         "mine: bay_00002: has 9 turns, and the references have 8",
         "mine: bay_00003[0]: the speaker is 'SYSTEM', and 'USER' in the references",
@@ -126,7 +126,7 @@ def test_every_misfit_at_once(dialogues: list[Any]) -> None:
 
 
 def test_many_unknown_dialogues_are_counted(dialogues: list[Any]) -> None:
-    found = faults_of([{"dialogue_id": f"x{number}", "turns": []} for number in range(23)])
+    found = problems_of([{"dialogue_id": f"x{number}", "turns": []} for number in range(23)])
     assert len(found) == 21
     assert found[-1].startswith("mine: and 3 more dialogues that the references do not have")
 
@@ -136,7 +136,7 @@ def test_references_must_fit_the_schema(dialogues: list[Any]) -> None:
     del dialogues[1]["turns"][0]["frames"][0]["state"]
     with pytest.raises(DataError) as caught:
         read_references(dialogues, SCHEMA)
-    assert [str(fault).partition(";")[0] for fault in caught.value.faults] == [
+    assert [str(problem).partition(";")[0] for problem in caught.value.problems] == [
         "references: bay_00001[0]: the schema has no service 'Moon_1'",
         "references: bay_00002[0]: the frame of 'Eateries_1' has no state",
     ]

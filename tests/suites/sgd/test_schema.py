@@ -19,10 +19,10 @@ def service(name: str, **slots: bool) -> dict[str, Any]:
     }
 
 
-def faults_of(document: Any) -> list[str]:
+def problems_of(document: Any) -> list[str]:
     with pytest.raises(DataError) as caught:
         read_schema(document)
-    return [str(fault) for fault in caught.value.faults]
+    return [str(problem) for problem in caught.value.problems]
 
 
 def test_services_with_their_slots_in_order() -> None:
@@ -46,8 +46,8 @@ def test_the_digest_is_of_what_counts() -> None:
         assert read_schema([other]).digest != digest
 
 
-def test_every_fault_at_once(tmp_path: Path) -> None:
-    assert faults_of({"a": 1}) == [
+def test_every_problem_at_once(tmp_path: Path) -> None:
+    assert problems_of({"a": 1}) == [
         "schema: is an object, not a list of services; give a list of services, each with service_name and slots"
     ]
     document = [
@@ -55,7 +55,7 @@ def test_every_fault_at_once(tmp_path: Path) -> None:
         {"service_name": "A_1"},
         5,
     ]
-    found = "\n".join(faults_of(document))
+    found = "\n".join(problems_of(document))
     for what in (
         "[0]: has no service_name",
         "[0].slots[0].name: is a number, not a text",
@@ -68,7 +68,7 @@ def test_every_fault_at_once(tmp_path: Path) -> None:
         assert what in found
     twice = service("A_1", a=True)
     twice["slots"] *= 2
-    assert faults_of([twice, service("A_1")]) == [
+    assert problems_of([twice, service("A_1")]) == [
         "schema: [0].slots: the slot 'a' is there twice; keep one of them",
         "schema: [1]: the service 'A_1' is there twice; keep one of them",
     ]

@@ -13,19 +13,19 @@ const download = (store, rater) => {
 const readLines = (text, data, rater, sequence) => {
   const known = new Set(sequence.map(({ thing, again }) => keyOf({ id: thing.id, again })));
   const lines = [];
-  const faults = [];
+  const problems = [];
   text.split(/\r?\n/).forEach((written, at) => {
     if (!written.trim()) return;
     try {
-      const fault = faultOf(JSON.parse(written), data, rater, known);
-      if (fault) throw new Error(fault);
+      const problem = faultOf(JSON.parse(written), data, rater, known);
+      if (problem) throw new Error(problem);
       lines.push(JSON.parse(written));
     } catch (error) {
-      faults.push(`line ${at + 1}: ${error instanceof SyntaxError ? "not JSON" : error.message}`);
+      problems.push(`line ${at + 1}: ${error instanceof SyntaxError ? "not JSON" : error.message}`);
     }
   });
-  if (!lines.length && !faults.length) faults.push("the file holds no ratings");
-  return { lines, faults };
+  if (!lines.length && !problems.length) problems.push("the file holds no ratings");
+  return { lines, problems };
 };
 
 const faultOf = (line, data, rater, known) => {
@@ -51,13 +51,13 @@ const buttonOf = (label, act) => {
 const filesPart = (data, rater, sequence, store, { changed, leave }) => {
   const text = make("textarea", { readonly: true, rows: 6, "aria-label": "Ratings, a line each", spellcheck: "false" });
   const said = make("p", { role: "status", class: "note" });
-  const faults = make("ul", { class: "faults" });
+  const problems = make("ul", { class: "problems" });
   const file = make("input", { type: "file", accept: ".jsonl,.json,.txt", id: "import" });
   file.addEventListener("change", async () => {
     const read = readLines(await file.files[0].text(), data, rater, sequence);
     file.value = "";
-    faults.replaceChildren(...read.faults.map((fault) => make("li", {}, visible(fault))));
-    if (read.faults.length) {
+    problems.replaceChildren(...read.problems.map((problem) => make("li", {}, visible(problem))));
+    if (read.problems.length) {
       said.textContent = "Nothing was imported, since the file has problems:";
       return;
     }
@@ -88,7 +88,7 @@ const filesPart = (data, rater, sequence, store, { changed, leave }) => {
       ...(leave ? [buttonOf("Another rater", leave)] : []),
     ),
     said,
-    faults,
+    problems,
     text,
   );
   part.addEventListener("toggle", () => {

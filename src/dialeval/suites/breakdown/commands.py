@@ -15,7 +15,7 @@ from dialeval.cli.output import (
     exit_status,
     print_run,
     print_warnings,
-    printing_all_faults,
+    printing_all_problems,
     save_run,
     say,
     say_next,
@@ -93,7 +93,7 @@ class _WithDetect(click.Command):
 @options.confidence
 @options.intervals
 @options.threads
-@printing_all_faults
+@printing_all_problems
 def breakdown(
     labels: str | dict[str, str],
     threshold: list[float],
@@ -151,7 +151,7 @@ def breakdown(
 )
 @options.judge
 @options.row_fields
-@printing_all_faults
+@printing_all_problems
 def detect(chats: tuple[str, ...], output: Path, **inputs: Any) -> None:
     """Label the turns of CHATS where people would see a breakdown, by the judge of `dialeval judge`.
 

@@ -116,31 +116,31 @@ class Findings:
     """The problems found so far, and remarks that are worth printing."""
 
     lenient: bool = False
-    faults: list[Problem] = field(default_factory=list)
+    problems: list[Problem] = field(default_factory=list)
     remarks: list[str] = field(default_factory=list)
     _counts: dict[ProblemType, list[int]] = field(default_factory=dict)
 
     def add(self, kind: ProblemType, place: Place, what: str, turns: int = 0) -> None:
         """Add a problem of a document that concerns some turns (or all of it)."""
-        self.faults.append(Problem(*place, what, kind.remedy))
+        self.problems.append(Problem(*place, what, kind.remedy))
         counted = self._counts.setdefault(kind, [0, 0])
         counted[0] += 1
         counted[1] += turns
 
     def add_error(self, kind: ProblemType, place: Place, error: DataError) -> None:
         """Add the reason why a document could not be read."""
-        first = error.faults[0]
+        first = error.problems[0]
         self.add(kind, (place[0], first.line if place[1] is None else place[1]), first.what)
 
-    def refuse(self, *faults: Problem) -> None:
+    def refuse(self, *problems: Problem) -> None:
         """Add problems that are errors even where reading is lenient."""
-        self.faults += faults
+        self.problems += problems
         self.lenient = False
 
     def warnings(self) -> list[str]:
         """Raise all problems; where reading is lenient, return how often each type of them occurred."""
-        if self.faults and not self.lenient:
-            raise DataError(self.faults)
+        if self.problems and not self.lenient:
+            raise DataError(self.problems)
         warnings = []
         for kind, (files, turns) in self._counts.items():
             amount = f" ({turns} turn{'' if turns == 1 else 's'})" if turns else ""

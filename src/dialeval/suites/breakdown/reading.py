@@ -145,8 +145,8 @@ def read_logs(source: Any, findings: Findings) -> Annotated:
                 for turn in judged:
                     turn.annotations = None
     except DataError as error:
-        findings.refuse(*error.faults)
-        raise DataError(findings.faults) from None
+        findings.refuse(*error.problems)
+        raise DataError(findings.problems) from None
     letters, starts = np.frombuffer("".join(judgments).encode(), np.uint8), offsets_of(map(len, judgments))[:-1]
     counts = np.stack([np.add.reduceat(letters == ord(label), starts, dtype=np.float64) for label in "OTX"], axis=1)
     if others := len(letters) - int(counts.sum()):
@@ -453,8 +453,8 @@ def read(data: Any, labels: Any, match: Match = "turn-index", lenient: bool = Fa
     findings = Findings(lenient)
     annotated = read_logs(data, findings)
     if not annotated.dialogues:
-        fault = Problem(annotated.where, None, "holds no dialogue", "give at least one annotated dialogue")
-        raise DataError([*findings.faults, fault])
+        problem = Problem(annotated.where, None, "holds no dialogue", "give at least one annotated dialogue")
+        raise DataError([*findings.problems, problem])
     names = TextColumn.from_strings(annotated.dialogues)
     # Runs of equal names are one dialogue; a dialogue that is there twice in a row stays whole, which does no harm.
     dialogues = names.take(np.repeat(np.arange(len(names)), np.diff(annotated.offsets)))
@@ -478,7 +478,7 @@ def _detectors(labels: Any, findings: Findings) -> dict[str, Store]:
             stores = open_stores(source, LABELS)
         except DataError as error:
             # Nothing can be said of a detector that is not there, but the others may have problems too.
-            findings.refuse(*error.faults)
+            findings.refuse(*error.problems)
             continue
         for inner, store in stores.items():
             called = inner if name is None else name if len(stores) == 1 else f"{name}/{inner}"

@@ -98,10 +98,10 @@ class ReferenceSet(list[list[list[str]]]):
             (inner,) = json_dict.values()
             if isinstance(inner, Mapping):
                 (query,), json_dict = json_dict, inner
-        faults: list[Problem] = []
-        names, groups = _groups_of(json_dict, "reference set", 1 if query is None else query, faults)
-        if faults:
-            raise DataError(faults)
+        problems: list[Problem] = []
+        names, groups = _groups_of(json_dict, "reference set", 1 if query is None else query, problems)
+        if problems:
+            raise DataError(problems)
         return cls(groups, query, names)
 
     @classmethod
@@ -169,7 +169,7 @@ def read_hypothesis_column(path: PathSource, eos: str | None = EOS) -> RaggedCol
         return read_hypothesis_lines(path, eos)
     if kind == "jsonl":
         records = json.read_jsonl(path)
-        return _column(records.rows, where, records.faults)
+        return _column(records.rows, where, records.problems)
     if kind == "json":
         document = json.load(path, _HYPOTHESES_REMEDY)
         items = list(document.values()) if isinstance(document, dict) else document
@@ -200,9 +200,9 @@ def _split(line: str, eos: str | None) -> list[str]:
     return line.split(eos)
 
 
-def _column(rows: Iterable[tuple[int, object]], where: str, faults: list[Problem] | None = None) -> RaggedColumn:
-    """Make a column of rows that hold lists of texts; `faults` grows while rows are read."""
-    faults = [] if faults is None else faults
+def _column(rows: Iterable[tuple[int, object]], where: str, problems: list[Problem] | None = None) -> RaggedColumn:
+    """Make a column of rows that hold lists of texts; `problems` grows while rows are read."""
+    problems = [] if problems is None else problems
     hypotheses = []
     for line, row in rows:
         if isinstance(row, dict):
@@ -211,23 +211,23 @@ def _column(rows: Iterable[tuple[int, object]], where: str, faults: list[Problem
             row = [row]
         if not isinstance(row, LISTS):
             what = f"has none of the fields {', '.join(FIELDS)}" if isinstance(row, dict) else f"is {kind_of(row)}"
-            faults.append(Problem(where, line, what, _HYPOTHESES_REMEDY))
+            problems.append(Problem(where, line, what, _HYPOTHESES_REMEDY))
             continue
-        hypotheses.append([text_of(text, where, line, "a hypothesis", faults) for text in row])
-    if not hypotheses and not faults:
-        faults.append(Problem(where, None, "holds no hypotheses", _HYPOTHESES_REMEDY))
-    if faults:
-        raise DataError(faults)
+        hypotheses.append([text_of(text, where, line, "a hypothesis", problems) for text in row])
+    if not hypotheses and not problems:
+        problems.append(Problem(where, None, "holds no hypotheses", _HYPOTHESES_REMEDY))
+    if problems:
+        raise DataError(problems)
     return RaggedColumn.from_lists(hypotheses, where)
 
 
-def text_of(text: object, where: str, line: int | None, what: str, faults: list[Problem]) -> str:
+def text_of(text: object, where: str, line: int | None, what: str, problems: list[Problem]) -> str:
     """Return a text; a list of words becomes one with a space between them."""
     if isinstance(text, str):
         return text
     if isinstance(text, LISTS) and all(isinstance(word, str) for word in text):
         return " ".join(text)
-    faults.append(Problem(where, line, f"{what} is {kind_of(text)}", "make it a string"))
+    problems.append(Problem(where, line, f"{what} is {kind_of(text)}", "make it a string"))
     return ""
 
 
@@ -272,12 +272,12 @@ def read_groups(source: Any) -> Groups:
     if not named and not isinstance(source, LISTS):
         raise DataError(Problem(where, None, f"is {kind_of(source)}", "give an object of query -> groups, or a list"))
     queries: list[str | None] = list(map(str, source)) if named else [None] * len(source)
-    faults: list[Problem] = []
+    problems: list[Problem] = []
     texts: list[str] = []
     sizes: list[int] = []
     names: list[Sequence[str]] = []
     for number, row in enumerate(source.values() if named else source, 1):
-        ids, groups = _groups_of(row, where, queries[number - 1] or number, faults)
+        ids, groups = _groups_of(row, where, queries[number - 1] or number, problems)
         for group in groups:
             texts += group
             sizes.append(len(group))
@@ -285,9 +285,9 @@ def read_groups(source: Any) -> Groups:
         if isinstance(row, ReferenceSet):
             queries[number - 1] = row.query
     if not names:
-        faults.append(Problem(where, None, "holds no queries", _GROUPS_REMEDY))
-    if faults:
-        raise DataError(faults)
+        problems.append(Problem(where, None, "holds no queries", _GROUPS_REMEDY))
+    if problems:
+        raise DataError(problems)
     column = GroupedColumn.of(TextColumn.from_strings(texts, where), sizes, list(map(len, names)))
     return Groups(column, queries, names, where)
 
@@ -316,8 +316,8 @@ def order_of(ids: Sequence[str]) -> list[int]:
     return sorted(range(len(ids)), key=numbers.__getitem__)
 
 
-def _groups_of(row: Any, where: str, query: str | int, faults: list[Problem]) -> tuple[list[str], list[list[str]]]:
-    """Return the names and references of the groups of one query, in order; whatever is wrong is added to `faults`."""
+def _groups_of(row: Any, where: str, query: str | int, problems: list[Problem]) -> tuple[list[str], list[list[str]]]:
+    """Return the names and references of the groups of one query, in order; whatever is wrong is added to `problems`."""
     groups: list[Any]
     if isinstance(row, Mapping):
         names, groups = list(map(str, row)), list(row.values())
@@ -329,15 +329,15 @@ def _groups_of(row: Any, where: str, query: str | int, faults: list[Problem]) ->
         groups = [row] if set(map(type, row)) == {str} else list(row)
         names = list(map(str, range(len(groups))))
     else:
-        faults.append(Problem(where, None, f"query {query!r:.60} has {kind_of(row)}", _GROUPS_REMEDY))
+        problems.append(Problem(where, None, f"query {query!r:.60} has {kind_of(row)}", _GROUPS_REMEDY))
         return [], []
     found = []
     for name, group in zip(names, groups, strict=True):
         what = f"group {name!r} of query {query!r:.60}"
         if not isinstance(group, LISTS):
-            faults.append(Problem(where, None, f"{what} is {kind_of(group)}", _GROUPS_REMEDY))
+            problems.append(Problem(where, None, f"{what} is {kind_of(group)}", _GROUPS_REMEDY))
             group = ()
-        found.append([text_of(text, where, None, f"a reference in {what}", faults) for text in group])
+        found.append([text_of(text, where, None, f"a reference in {what}", problems) for text in group])
     return names, found
 
 

@@ -16,7 +16,7 @@ from dialeval.cli.output import (
     deliver_run,
     exit_status,
     json_bytes,
-    printing_all_faults,
+    printing_all_problems,
     say,
     show,
     tell,
@@ -76,7 +76,7 @@ _RATIO = options.choice("--ratio", ["historical", "exact"], "Partial ratio by wh
 @click.option("--dialogues", type=options.FILE, help="Write one line per dialogue here (JSONL).")
 @options.of_task_runs
 @options.threads
-@printing_all_faults
+@printing_all_problems
 @without_garbage_collection()
 def multiwoz(
     predictions: Any,
@@ -150,7 +150,7 @@ def _print_failures(evaluator: Evaluator, predictions: Any, format_: str) -> Non
 @_INPUT
 @_DATA
 @_RATIO
-@printing_all_faults
+@printing_all_problems
 def explain(dialogue: str, predictions: Any, **settings: Any) -> int:
     """Explain, turn by turn, why DIALOGUE lost Inform or Success.
 
@@ -173,7 +173,7 @@ def explain(dialogue: str, predictions: Any, **settings: Any) -> int:
 @click.option("-i", "--input", "source", required=True, type=click.Path(), help="Predictions.")
 @click.option("-o", "--output", required=True, type=options.FILE, help="Where to write.")
 @click.option("--force", is_flag=True, help="Overwrite the output, and replace active_domains that are there.")
-@printing_all_faults
+@printing_all_problems
 def domains(source: str, output: Path, force: bool) -> None:
     """Add active domains to predictions, out of the domains in slot names ([hotel_name]: hotel).
 
@@ -189,13 +189,13 @@ def domains(source: str, output: Path, force: bool) -> None:
     there = [place for place, turn in turns if "active_domains" in turn]
     places = ", ".join(there[:SHOWN_PLACES]) + _more(len(there) - SHOWN_PLACES)
     if not force:
-        faults = []
+        problems = []
         if there:
-            faults.append(Problem(source, None, f"has active_domains in {places}", "pass --force to replace them"))
+            problems.append(Problem(source, None, f"has active_domains in {places}", "pass --force to replace them"))
         if output.exists() and not sys.stdin.isatty():
-            faults.append(Problem(str(output), None, "exists", "pass --force to overwrite it"))
-        if faults:
-            raise DataError(faults)
+            problems.append(Problem(str(output), None, "exists", "pass --force to overwrite it"))
+        if problems:
+            raise DataError(problems)
         if output.exists():
             click.confirm(f"{output} exists. Overwrite it?", abort=True)
     write(output, json_bytes(add_slot_domains(document)))

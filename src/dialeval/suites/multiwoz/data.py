@@ -28,7 +28,7 @@ from dialeval.core.batch import Need
 from dialeval.core.columns import DIGEST_LENGTH
 from dialeval.core.errors import DataError, NeedError, Problem, SettingError
 from dialeval.io import json
-from dialeval.io.json import Shape, shape_faults
+from dialeval.io.json import Shape, shape_problems
 from dialeval.io.opening import PACKINGS, read_bytes, stem_of, without_mark
 from dialeval.suites.multiwoz.ontology import MULTIWOZ, Ontology, load_ontology
 from dialeval.suites.multiwoz.states import Normalizer
@@ -125,7 +125,7 @@ def read_task(folder: Path, split: str | None = None) -> TaskFiles:
         raise DataError(Problem(str(folder), None, "there is no such folder", "check the path"))
     whole, (split, others) = folder, _split(folder, split)
     folder = whole / split if split else whole
-    faults: list[Problem] = []
+    problems: list[Problem] = []
     shas: dict[str, str] = {}
 
     def load(name: str, shape: Shape) -> Any:
@@ -135,22 +135,22 @@ def read_task(folder: Path, split: str | None = None) -> TaskFiles:
         try:
             document, shas[name] = _document(path)
         except DataError as error:
-            faults.extend(error.faults)
+            problems.extend(error.problems)
             return None
-        wrong = shape_faults(document, shape, str(path))
-        faults.extend(wrong)
+        wrong = shape_problems(document, shape, str(path))
+        problems.extend(wrong)
         return None if wrong else document
 
     goals = load("goals.json", _GOALS)
-    if goals is None and not faults:
-        faults.append(Problem(str(folder), None, "holds no goals.json", "name a folder with the files of a task"))
+    if goals is None and not problems:
+        problems.append(Problem(str(folder), None, "holds no goals.json", "name a folder with the files of a task"))
     booked = load("booked_domains.json", _per_turn(_TEXTS))
     states = load("gold_states.json", _per_turn(_STATE))
     users = load("user_turns.json", _per_turn(_TEXT))
     names = sorted(_reference_names(folder), key=lambda name: (name != MAIN_REFERENCES, name))
     sets = {name: load(f"references/{name}.json", _per_turn(_TEXT)) for name in names}
-    if faults:
-        raise DataError(faults)
+    if problems:
+        raise DataError(problems)
     counts = {
         "booked_domains": _lengths(booked),
         "gold_states": _lengths(states),
@@ -208,8 +208,8 @@ def _split(folder: Path, asked: str | None) -> tuple[str | None, dict[str, str]]
             raise SettingError(f"the data in {folder} has no splits, so there is no split {asked!r}")
         return None, {}
     splits, _ = _document(path)
-    if faults := shape_faults(splits, _SPLITS, str(path)):
-        raise DataError(faults)
+    if problems := shape_problems(splits, _SPLITS, str(path)):
+        raise DataError(problems)
     name = asked or DEFAULT_SPLIT
     if name not in splits:
         raise SettingError(f"the data in {folder} has no split {name!r}; it has {', '.join(splits)}")
@@ -230,15 +230,15 @@ def _turn_counts(
         what = "says nothing about turns"
         remedy = "add booked_domains.json, gold_states.json, user_turns.json or references/NAME.json"
         raise DataError(Problem(str(folder), None, what, remedy))
-    faults, turns = [], {}
+    problems, turns = [], {}
     for dialogue in dialogues:
         counts = {name: turns_of.get(dialogue, 0) for name, turns_of in given.items()}
         if len(set(counts.values())) > 1:
             what = "has " + ", ".join(f"{count} turns in {name}" for name, count in counts.items())
-            faults.append(Problem(f"{folder}: {dialogue}", None, what, "every file must have all its system turns"))
+            problems.append(Problem(f"{folder}: {dialogue}", None, what, "every file must have all its system turns"))
         turns[dialogue] = max(counts.values())
-    if faults:
-        raise DataError(faults)
+    if problems:
+        raise DataError(problems)
     return turns
 
 
@@ -299,8 +299,8 @@ def load_task(data: str | os.PathLike[str] | None = None, split: str | None = No
         files = read_task(folder, split)
         database = folder / "database"
         venues = load_venues(ontology, database if database.is_dir() else folder)
-    if faults := list(_misfits(files, ontology)):
-        raise DataError(faults)
+    if problems := list(_misfits(files, ontology)):
+        raise DataError(problems)
     return TaskData(replace(files, references=_normalized(files.references, ontology)), ontology, venues)
 
 

@@ -87,7 +87,7 @@ def load_ontology(path: str | os.PathLike[str]) -> Ontology:
     requested = top.table("requested")
     references = top.text("references", "raw")
     if references not in ("raw", "normalized"):
-        top.fault("references", "is neither raw nor normalized")
+        top.problem("references", "is neither raw nor normalized")
     ontology = Ontology(
         name=top.text("name", "task"),
         words={slot: word for word in words.entries for slot in words.texts(word)},
@@ -108,35 +108,35 @@ def load_ontology(path: str | os.PathLike[str]) -> Ontology:
     known = {*ontology.words.values(), *ontology.requested}
     for name, domain in ontology.domains.items():
         if domain.table is not None and domain.offer not in known:
-            top.fault(f"domains.{name}.offer", f"{domain.offer!r} is no word of [words]")
+            top.problem(f"domains.{name}.offer", f"{domain.offer!r} is no word of [words]")
     if not ontology.domains:
-        top.fault("domains", "there is no domain")
-    if top.faults:
-        raise DataError(top.faults)
+        top.problem("domains", "there is no domain")
+    if top.problems:
+        raise DataError(top.problems)
     return ontology
 
 
 class _Reader:
     """Reads the entries of one table of the file; one of the wrong type is a problem and read as its default."""
 
-    def __init__(self, where: str, prefix: str, entries: Mapping[str, Any], faults: list[Problem]) -> None:
-        self.where, self.prefix, self.entries, self.faults = where, prefix, entries, faults
+    def __init__(self, where: str, prefix: str, entries: Mapping[str, Any], problems: list[Problem]) -> None:
+        self.where, self.prefix, self.entries, self.problems = where, prefix, entries, problems
         self._asked: set[str] = set()
 
-    def fault(self, name: str, what: str) -> None:
-        self.faults.append(Problem(f"{self.where}: {self.prefix}{name}", None, what, _EXPLAINED))
+    def problem(self, name: str, what: str) -> None:
+        self.problems.append(Problem(f"{self.where}: {self.prefix}{name}", None, what, _EXPLAINED))
 
     def refuse_others(self, kind: str) -> None:
         """Note a problem for every entry that was not asked for."""
         for name in self.entries:
             if name not in self._asked:
-                self.fault(name, f"is no entry of {kind}; there are {', '.join(sorted(self._asked))}")
+                self.problem(name, f"is no entry of {kind}; there are {', '.join(sorted(self._asked))}")
 
     def _typed(self, name: str, kind: type, default: Any, says: str, good: Callable[[Any], bool] = bool) -> Any:
         self._asked.add(name)
         value = self.entries.get(name, default)
         if value is not default and (not isinstance(value, kind) or not good(value)):
-            self.fault(name, f"is {value!r}, not {says}")
+            self.problem(name, f"is {value!r}, not {says}")
             return default
         return value
 
@@ -157,7 +157,7 @@ class _Reader:
 
     def table(self, name: str) -> _Reader:
         entries = self._typed(name, dict, {}, f"a table: write [{self.prefix}{name}]", lambda _: True)
-        return _Reader(self.where, f"{self.prefix}{name}.", entries, self.faults)
+        return _Reader(self.where, f"{self.prefix}{name}.", entries, self.problems)
 
     def tables(self) -> dict[str, _Reader]:
         """Return the entries, each of which is a table itself."""
@@ -192,10 +192,10 @@ def _spellings(top: _Reader) -> dict[str, Spelling]:
     """Return how the values of slots are spelled: by slot, out of the list of tables `values`."""
     spellings: dict[str, Spelling] = {}
     for at, entry in enumerate(top.list_of_tables("values")):
-        read = _Reader(top.where, f"values[{at}].", entry, top.faults)
+        read = _Reader(top.where, f"values[{at}].", entry, top.problems)
         rule = read.text("rule", "plain")
         if rule not in RULES:
-            read.fault("rule", f"is {rule!r}, not one of {', '.join(RULES)}")
+            read.problem("rule", f"is {rule!r}, not one of {', '.join(RULES)}")
             continue
         same = {other: str(value) for other, value in read.table("same").entries.items()}
         spellings.update(dict.fromkeys(read.texts("slots"), Spelling(rule, same)))

@@ -116,10 +116,10 @@ def _build(source: Path, target: Path) -> None:
     for split in SPLITS:
         files: dict[str, dict[str, Any]] = {name: {} for name in (*FILES, f"references/{REFERENCES}.json")}
         for dialogue in _dialogues(source, split):
-            with _faults_explained(f"{source}: a dialogue of {split}"):
+            with _problems_explained(f"{source}: a dialogue of {split}"):
                 name = _id(dialogue["dialogue_id"])
             if name in corpus:
-                with _faults_explained(f"{source}: {name}"):
+                with _problems_explained(f"{source}: {name}"):
                     parts = _parts(dialogue, corpus[name], acts.get(name, {}), ontology, normalize)
                     for file, part in zip(files.values(), parts, strict=True):
                         file[name] = part
@@ -246,7 +246,7 @@ def _id(name: str) -> str:
 
 
 @contextmanager
-def _faults_explained(where: str) -> Iterator[None]:
+def _problems_explained(where: str) -> Iterator[None]:
     """Turn what a broken entry raises into a problem that names it."""
     try:
         yield

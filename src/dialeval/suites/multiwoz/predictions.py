@@ -29,7 +29,7 @@ from dialeval.core.batch import Need
 from dialeval.core.columns import ObjectColumn, RaggedColumn, TextColumn
 from dialeval.core.errors import DataError, Problem
 from dialeval.io import json
-from dialeval.io.json import OBJECT, Shape, shape_faults
+from dialeval.io.json import OBJECT, Shape, shape_problems
 from dialeval.io.opening import PathSource, stem_of
 from dialeval.io.reading import files_in, is_folder
 from dialeval.io.rows import LISTS, Rows, all_of
@@ -93,9 +93,9 @@ def read_predictions(source: Any, task: TaskFiles) -> list[Predictions]:
     documents = list(_documents(source))
     names = Counter(system for system, _, _ in documents)
     remedy = "rename a file, or write NAME=FILE"
-    faults = [Problem(name, None, "two systems have this name", remedy) for name, count in names.items() if count > 1]
-    if faults:
-        raise DataError(faults)
+    problems = [Problem(name, None, "two systems have this name", remedy) for name, count in names.items() if count > 1]
+    if problems:
+        raise DataError(problems)
     with without_garbage_collection():
         return all_of(partial(_read, read, task, system, where) for system, where, read in documents)
 
@@ -132,15 +132,15 @@ def read_document(path: PathSource) -> dict[str, Any]:
 
 def checked_document(document: Any, where: str) -> dict[str, Any]:
     """Predictions as they stand, or the problems of their form."""
-    if faults := _form_faults(document, where):
-        raise DataError(faults)
+    if problems := _form_problems(document, where):
+        raise DataError(problems)
     return dict(document)
 
 
 def predictions_of(document: Any, task: TaskFiles, system: str, where: str) -> Predictions:
     """Return the predictions of one document: the turns in the data's order, with a row for each that is missing."""
-    if faults := [*_form_faults(document, where), *_data_faults(document, task, where)]:
-        raise DataError(faults)
+    if problems := [*_form_problems(document, where), *_data_problems(document, task, where)]:
+        raise DataError(problems)
     starts = dict(zip(document, offsets_of(map(len, document.values())).tolist(), strict=False))
     rows: list[dict[str, Any]] = []
     for dialogue, count in task.turns.items():
@@ -184,14 +184,14 @@ def predictions_of(document: Any, task: TaskFiles, system: str, where: str) -> P
     )
 
 
-def _form_faults(document: Any, where: str) -> list[Problem]:
+def _form_problems(document: Any, where: str) -> list[Problem]:
     """Return what is wrong with a document by itself."""
     if isinstance(document, Mapping) and not document:
         return [Problem(where, None, "is an empty object", _FORM)]
-    return shape_faults(document, _PREDICTIONS, where)
+    return shape_problems(document, _PREDICTIONS, where)
 
 
-def _data_faults(document: Any, task: TaskFiles, where: str) -> Iterator[Problem]:
+def _data_problems(document: Any, task: TaskFiles, where: str) -> Iterator[Problem]:
     """Yield what in a document does not fit the data."""
     if not isinstance(document, Mapping):
         return

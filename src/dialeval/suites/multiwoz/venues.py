@@ -177,7 +177,7 @@ class Venues:
 def load_venues(ontology: Ontology, folder: str | os.PathLike[str]) -> Venues:
     """Return the tables of an ontology's domains from a folder; every problem of every table at once."""
     tables: dict[str, Table] = {}
-    faults: list[Problem] = []
+    problems: list[Problem] = []
     sha = hashlib.sha256()
     for name, domain in ontology.domains.items():
         if domain.table is None:
@@ -188,9 +188,9 @@ def load_venues(ontology: Ontology, folder: str | os.PathLike[str]) -> Venues:
             sha.update(f"{name} {hashlib.sha256(content).hexdigest()}\n".encode())
             tables[name] = Table(domain, ontology, _venues(domain, ontology, _records(path, content), str(path)))
         except DataError as error:
-            faults += error.faults
-    if faults:
-        raise DataError(faults)
+            problems += error.problems
+    if problems:
+        raise DataError(problems)
     return Venues(tables, sha.hexdigest()[:DIGEST_LENGTH])
 
 
@@ -223,11 +223,11 @@ def _records(path: Path, content: bytes) -> list[Any]:
 def _venues(domain: Domain, ontology: Ontology, records: Sequence[Any], where: str) -> list[dict[str, str]]:
     """Return the venues with the one names of their columns; what is no slot is dropped."""
     venues: list[dict[str, str]] = []
-    faults: list[Problem] = []
+    problems: list[Problem] = []
     columns: dict[Any, str] = {}
     for row, record in enumerate(records):
         if not isinstance(record, dict):
-            faults.append(Problem(f"{where}: [{row}]", None, "is no object", "give one object per venue"))
+            problems.append(Problem(f"{where}: [{row}]", None, "is no object", "give one object per venue"))
             continue
         venue: dict[str, str] = {}
         for name, value in record.items():
@@ -240,15 +240,15 @@ def _venues(domain: Domain, ontology: Ontology, records: Sequence[Any], where: s
                 venue[column] = value
             elif isinstance(value, dict | list):
                 remedy = f"name the column in `drop` of domains.{domain.name}, or give a text"
-                faults.append(Problem(f"{where}: [{row}].{name}", None, "is no text or number", remedy))
+                problems.append(Problem(f"{where}: [{row}].{name}", None, "is no text or number", remedy))
             else:
                 venue[column] = _text(value)
         if domain.key not in venue:
             remedy = f"give it one, or name another column as `key` of domains.{domain.name}"
-            faults.append(Problem(f"{where}: [{row}]", None, f"has no {domain.key!r}", remedy))
+            problems.append(Problem(f"{where}: [{row}]", None, f"has no {domain.key!r}", remedy))
         venues.append(venue)
-    if faults:
-        raise DataError(faults)
+    if problems:
+        raise DataError(problems)
     return venues
 
 

@@ -13,7 +13,7 @@ from dialeval.cli.output import (
     check_transposed,
     deliver_run,
     exit_status,
-    printing_all_faults,
+    printing_all_problems,
 )
 from dialeval.cli.progress import metered
 
@@ -36,7 +36,7 @@ from dialeval.cli.progress import metered
 )
 @click.option("--strict", is_flag=True, help="Frames that a system does not give count as wrong.")
 @options.of_task_runs
-@printing_all_faults
+@printing_all_problems
 def sgd(
     predictions: str | dict[str, str],
     output: Path | None,

@@ -32,7 +32,7 @@ from dialeval.core.batch import Need
 from dialeval.core.columns import ObjectColumn, RaggedColumn, TextColumn
 from dialeval.core.errors import DataError, Problem, whole_characters
 from dialeval.io import json
-from dialeval.io.json import OBJECT, Shape, shape_faults
+from dialeval.io.json import OBJECT, Shape, shape_problems
 from dialeval.io.opening import PathSource, format_of, stem_of
 from dialeval.io.reading import files_in, is_folder
 from dialeval.io.rows import LISTS, Rows, all_of
@@ -97,15 +97,15 @@ def read_dialogues(source: Any, name: str) -> dict[str, Dialogue]:
     else:
         parts = [_dialogues(source, name)]
     dialogues: dict[str, Dialogue] = {}
-    faults: list[Problem] = []
+    problems: list[Problem] = []
     for part in parts:
         for dialogue, read in part:
             if dialogue in dialogues:
                 also = f", also in {dialogues[dialogue].where}" if read.where != dialogues[dialogue].where else ""
-                faults.append(Problem(f"{read.where}: {dialogue}", None, f"is there twice{also}", "keep one of them"))
+                problems.append(Problem(f"{read.where}: {dialogue}", None, f"is there twice{also}", "keep one of them"))
             dialogues[dialogue] = read
-    if faults:
-        raise DataError(faults)
+    if problems:
+        raise DataError(problems)
     if not dialogues:
         raise DataError(Problem(place_of(source, name), None, "holds no dialogue", _FORM))
     return dialogues
@@ -132,13 +132,13 @@ def _file(path: Path) -> list[tuple[str, Dialogue]]:
 
 def _dialogues(document: Any, where: str) -> list[tuple[str, Dialogue]]:
     by_id = isinstance(document, Mapping)
-    if faults := shape_faults(document, _BY_ID if by_id else _LIST, where):
-        raise DataError(faults)
+    if problems := shape_problems(document, _BY_ID if by_id else _LIST, where):
+        raise DataError(problems)
     named = document.items() if by_id else ((dialogue["dialogue_id"], dialogue) for dialogue in document)
     return [(whole_characters(str(name)), Dialogue(where, dialogue["turns"])) for name, dialogue in named]
 
 
-def turn_faults(turn: Mapping[str, Any], where: str) -> Iterator[Problem]:
+def turn_problems(turn: Mapping[str, Any], where: str) -> Iterator[Problem]:
     """Yield what is wrong with the frames of a user turn."""
     services = [frame["service"] for frame in turn.get("frames", ())]
     for service, times in Counter(services).items():
@@ -187,10 +187,10 @@ def read_schema(source: Any) -> Schema:
     is_path = isinstance(source, str | os.PathLike)
     where = os.fspath(source) if is_path else "schema"
     document = json.load(source, _SCHEMA_FORM) if is_path else source
-    if faults := shape_faults(document, _SCHEMA, where):
-        raise DataError(faults)
-    if faults := list(_twice(document, where)):
-        raise DataError(faults)
+    if problems := shape_problems(document, _SCHEMA, where):
+        raise DataError(problems)
+    if problems := list(_twice(document, where)):
+        raise DataError(problems)
     services = {
         whole_characters(service["service_name"]): {
             whole_characters(slot["name"]): slot["is_categorical"] for slot in service["slots"]
@@ -256,22 +256,24 @@ def read_references(source: Any, schema: Schema) -> TrueFrames:
     """Return the true frames of a file, a folder or a parsed document."""
     dialogues, where = read_dialogues(source, "references"), place_of(source, "references")
     frames: list[Frame] = []
-    faults: list[Problem] = []
+    problems: list[Problem] = []
     for name, dialogue in dialogues.items():
         for number, turn in enumerate(dialogue.turns):
             if turn["speaker"] != USER:
                 continue
             here = f"{dialogue.where}: {name}[{number}]"
-            faults += turn_faults(turn, here)
+            problems += turn_problems(turn, here)
             for frame in turn.get("frames", ()):
                 service = whole_characters(frame["service"])
                 if service not in schema.services:
-                    faults.append(Problem(here, None, f"the schema has no service {service!r}", "give its own schema"))
+                    problems.append(
+                        Problem(here, None, f"the schema has no service {service!r}", "give its own schema")
+                    )
                 if "state" in frame:
                     said = whole_characters(turn.get("utterance", ""))
                     frames.append(Frame(name, number, service, said, _state(frame["state"]), _spans(frame, said)))
-    if faults:
-        raise DataError(faults)
+    if problems:
+        raise DataError(problems)
     if not frames:
         raise DataError(Problem(where, None, f"has no frame in a turn of {USER}", TURN_FORM))
     return TrueFrames(where, dialogues, frames)
@@ -282,8 +284,8 @@ def read_predictions(
 ) -> Predictions:
     """Return one system's frames next to the true ones; `seen`: the services that were there in training."""
     dialogues, where = read_dialogues(source, system), place_of(source, system)
-    if faults := [*_unknown(dialogues, true, where), *_misfits(dialogues, true)]:
-        raise DataError(faults)
+    if problems := [*_unknown(dialogues, true, where), *_misfits(dialogues, true)]:
+        raise DataError(problems)
     given = [_given(dialogues, frame) for frame in true.frames]
     states = [None if frame is None else _state(frame["state"]) for frame in given]
     unknown = Counter(
@@ -356,7 +358,7 @@ def _misfits(dialogues: Mapping[str, Dialogue], true: TrueFrames) -> Iterator[Pr
 def _user_misfits(turn: Mapping[str, Any], reference: Mapping[str, Any], where: str) -> Iterator[Problem]:
     if "utterance" in turn and turn["utterance"] != reference.get("utterance", ""):
         yield Problem(where, None, "the utterance is not that of the references", "give the turns in their order")
-    yield from turn_faults(turn, where)
+    yield from turn_problems(turn, where)
     services = {frame["service"] for frame in turn.get("frames", ())}
     for frame in reference.get("frames", ()):
         if frame["service"] not in services:
