@@ -40,7 +40,7 @@ def test_equal_systems_are_rarely_left_out() -> None:
         values = rng.normal(size=(6, 30))
         results = {f"s{at}": row_result(values[at]) for at in range(6)}
         left_out += len(best_systems(results, ["rouge-l"]).systems["rouge-l"]) < 6
-    assert left_out <= 4
+    assert left_out <= 3
 
 
 def row_result(values: Floats) -> Result:
