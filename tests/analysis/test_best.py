@@ -36,11 +36,11 @@ def test_equal_systems_are_rarely_left_out() -> None:
     """Multiple comparisons with the best: of six equal systems one is left out in at most 5% of cases."""
     rng = np.random.default_rng(1)
     left_out = 0
-    for _ in range(30):
+    for _ in range(60):
         values = rng.normal(size=(6, 30))
         results = {f"s{at}": row_result(values[at]) for at in range(6)}
         left_out += len(best_systems(results, ["rouge-l"]).systems["rouge-l"]) < 6
-    assert left_out <= 3
+    assert left_out <= 6
 
 
 def row_result(values: Floats) -> Result:

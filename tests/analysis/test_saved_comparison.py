@@ -135,3 +135,18 @@ def test_score_compares_once_and_compare_and_report_use_it(
     assert again.splitlines()[0] in shown
     command("compare", run, "--seed", "1")
     assert len(made) == 2
+
+
+def test_a_run_whose_comparison_is_interrupted_is_saved(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def interrupt(*_: object, **__: object) -> None:
+        raise KeyboardInterrupt
+
+    for name, texts in TEXTS.items():
+        (tmp_path / f"{name}.txt").write_text("".join(f"{text}\n" for text in texts))
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr("dialeval.reports.comparisons.judge_run", interrupt)
+    monkeypatch.setattr(sys, "argv", ["dialeval", "score", "a.txt", "b.txt", "-m", "length", "-o", "run"])
+    with pytest.raises(SystemExit) as end:
+        main()
+    assert end.value.code == 130
+    assert list(dialeval.load(tmp_path / "run")) == ["a", "b"]

@@ -1,7 +1,7 @@
 """The challenge's eval.py: 96 golden cases and 22 edge cases, byte for byte where it prints.
 
-Files that the original takes without a word are problems here, and labels are matched by turn-index: the cases that this
-concerns are named below, with the flags that ask for the original's way.
+Files that the original takes without a word are problems here, and labels are matched by turn-index: the cases that
+this concerns are named below, with the flags that ask for the original's way.
 """
 
 from __future__ import annotations

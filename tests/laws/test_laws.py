@@ -60,7 +60,7 @@ TURNED: list[AnyMetric] = [
     if (per := getattr(metric, "per", None)) in _PER
 ]
 """Those that are of all rows together or a mean over rows, as one likes, each the other way."""
-few = settings(max_examples=10)
+few = settings(max_examples=20)
 
 
 def world_of(metric: AnyMetric) -> World:

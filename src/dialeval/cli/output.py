@@ -73,6 +73,21 @@ def compare_systems(run: Run, format_: str | None) -> Verdict | None:
     return judge_run(run)
 
 
+def compare_and_save(
+    run: Run, format_: str | None, folder: Path | None, force: bool = False, saved: Run | None = None
+) -> Verdict | None:
+    """Compare the systems of a run, and save both in a folder; a run whose comparison is interrupted is saved alone."""
+    try:
+        found = compare_systems(run, format_)
+    except BaseException:
+        if folder is not None:
+            save_run(saved or run, folder, force)
+        raise
+    if folder is not None:
+        save_run(saved or run, folder, force, found)
+    return found
+
+
 def deliver_run(
     run: Run,
     format_: str,
@@ -88,9 +103,7 @@ def deliver_run(
 
     `saved`: the run to save, where it has more details than the one to print. Others: see `print_run`.
     """
-    found = compare_systems(run, format_) if compared else None
-    if folder is not None:
-        save_run(saved or run, folder, force, found)
+    found = compare_and_save(run, format_ if compared else None, folder, force, saved)
     print_run(run, format_, transpose, by, compared, found)
     say_next(run, format_, folder)
 

@@ -14,11 +14,10 @@ from dialeval.cli.output import (
     check_places,
     check_transposed,
     command_line,
-    compare_systems,
+    compare_and_save,
     exit_status,
     print_gates,
     print_run,
-    save_run,
     say_next,
     say_saved,
 )
@@ -123,9 +122,8 @@ def score(
     with metered(progress) as meter:
         given |= {"references": _references(references), "settings": settings, "output": output, "force": force}
         run, is_saved = _evaluate(meter=meter, format_=format_, by=by, **given)
-    found = compare_systems(run, format_) if compared or format_ == "github" else None
-    if output is not None and not is_saved:
-        save_run(run, output, force, found)
+    shown = format_ if compared or format_ == "github" else None
+    found = compare_and_save(run, shown, None if is_saved else output, force)
     if format_ in options.GATE_FORMATS:
         gates = list(limits.gates(run))
         print_gates(format_, gates, run, run, sentences=() if found is None else found.sentences)

@@ -11,12 +11,11 @@ from dialeval.cli import options
 from dialeval.cli.output import (
     check_places,
     check_transposed,
-    compare_systems,
+    compare_and_save,
     exit_status,
     print_run,
     print_warnings,
     printing_all_problems,
-    save_run,
     say,
     say_next,
     show,
@@ -125,11 +124,9 @@ def breakdown(
     inputs["intervals"] = intervals.kind
     run = evaluate_breakdown(labels=labels, threshold=threshold, anchors=anchors, **inputs)
     run = intervals.added_to(run, inputs["confidence"])
-    found = compare_systems(run, format_)
-    if output is not None:
-        from dialeval.suites.breakdown.evaluation import with_curves
+    from dialeval.suites.breakdown.evaluation import with_curves
 
-        save_run(with_curves(run), output, force, found)
+    found = compare_and_save(run, format_, output, force, None if output is None else with_curves(run))
     if turns_file is not None:
         from dialeval.suites.breakdown.report import turns_csv
 

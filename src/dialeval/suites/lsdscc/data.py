@@ -317,7 +317,7 @@ def order_of(ids: Sequence[str]) -> list[int]:
 
 
 def _groups_of(row: Any, where: str, query: str | int, problems: list[Problem]) -> tuple[list[str], list[list[str]]]:
-    """Return the names and references of the groups of one query, in order; whatever is wrong is added to `problems`."""
+    """Return the names and references of the groups of one query, in order; add what is wrong to `problems`."""
     groups: list[Any]
     if isinstance(row, Mapping):
         names, groups = list(map(str, row)), list(row.values())
