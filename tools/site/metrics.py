@@ -30,7 +30,7 @@ GROUPS = {
     "Learned judges": ("judges.",),
     "Sampled answers": ("suites.lsdscc.",),
     "Task dialogues": ("suites.multiwoz.", "suites.sgd.", "metrics.trials"),
-    "Breakdown detection": ("suites.breakdown.",),
+    "Breakdown detection": ("metrics.breakdown",),
 }
 """Titles of the groups of pages, with the modules or folders of their metrics."""
 ARROWS = {"higher": "higher", "lower": "lower", None: "neither"}

@@ -69,6 +69,7 @@ from dialeval.judges.adem import (
     open_vectors,
     save_weights,
 )
+from dialeval.judges.adem import Judge as AdemJudge
 from dialeval.judges.cross_encoder import HEADS, Changes, CrossEncoder
 from dialeval.metrics.breakdown import O, T, X
 from dialeval.metrics.encoder import SentenceVectors
@@ -357,3 +358,14 @@ def scores(scale: Scale, rating: Floats, rank: Floats, closest: Floats | None) -
         both = scale.alpha_closest + scale.beta_closest * (raw + scale.closest * closest)
         found = np.where(np.isnan(closest), found, both)
     return LOWEST + (HIGHEST - LOWEST) / (1.0 + np.exp(-found))
+
+
+def open_judge(given: Any) -> dict[Need, Any]:
+    """Return a judge, given as a folder or an object of either kind, by the needs that it meets."""
+    if not hasattr(given, "score"):
+        given = DialogueJudge(given) if is_dialogue_judge(given) else AdemJudge(given)
+    if hasattr(given, "verdicts"):
+        return {Need.DIALOGUE_JUDGE: given}
+    # The shipped judge of adem on another device is used next to the shipped judge of the other kind.
+    other = {Need.DIALOGUE_JUDGE: DialogueJudge()} if getattr(given, "shipped", False) else {}
+    return {Need.JUDGE: given, **other}
