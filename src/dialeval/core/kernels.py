@@ -294,7 +294,8 @@ class Kernel:
     def source_digest(self) -> str:
         """Digest of the byte code of this kernel and of those it calls, and of the constants that it uses."""
         code = self.function.__code__
-        parts = [repr(sorted(self.options.items())), *_describe_code(code)]
+        options = {name: sorted(value) if isinstance(value, set) else value for name, value in self.options.items()}
+        parts = [repr(sorted(options.items())), *_describe_code(code)]
         for name, value in self._globals().items():
             if isinstance(value, Kernel):
                 parts.append(f"{name}:{value.source_digest}")
