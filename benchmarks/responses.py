@@ -76,7 +76,11 @@ def figures() -> Iterator[tuple[str, str]]:
     twin = Plain(read(given["train"]), [line.strip() for line in read(given["vocabulary"])], table)
     expected = twin.means(*few)
     found = dialeval.evaluate(
-        few[0], few[1], few[2], **{key: given[key] for key in ("train", "vocabulary", "embeddings")}
+        few[0],
+        few[1],
+        few[2],
+        **{key: given[key] for key in ("train", "vocabulary", "embeddings")},
+        metrics="dialog-eval",
     )
     for key, value in expected.items():
         assert abs(found["system"][key].mean - value) < 1e-9, key
@@ -87,7 +91,7 @@ def figures() -> Iterator[tuple[str, str]]:
         times = {}
         for copies in (1, COPIES):
             many, more = copied(Path(folder, str(copies)), responses, given, copies)
-            more |= {"metrics": METRICS_TXT, "threads": 1}
+            more |= {"metrics": "dialog-eval", "threads": 1}
             times[copies] = cpu_seconds(lambda many=many, more=more: dialeval.evaluate(many, **more))  # type: ignore[misc]
             fast = copies * rows / times[copies]
             yield (
