@@ -9,7 +9,7 @@ import socket
 import sqlite3
 import tempfile
 from collections.abc import Sequence
-from contextlib import closing
+from contextlib import closing, suppress
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -202,7 +202,8 @@ def _answer(server: RatingServer, content: bytes) -> bytes:
         client.sendall(content[:90_000])  # of more the handler would not read the end, and reset the connection
         client.shutdown(socket.SHUT_WR)
         server.finish_request(own, ("127.0.0.1", 1))
-        own.close()
+        with suppress(OSError):  # the handler may have done so
+            own.shutdown(socket.SHUT_WR)  # closing it with unread bytes would reset the connection
         answer = b""
         while received := client.recv(1 << 16):
             answer += received
