@@ -67,7 +67,7 @@ class Inputs:
         # Several systems are compared with each other, for which all rows are needed; rows may be of several.
         paths = [*self._paths()]
         own = [*self.responses.values()] if isinstance(self.responses, Mapping) else [self.responses]
-        is_file = os.path.isfile  # noqa: PTH113  (Path.is_file raises for names that are too long)
+        is_file = os.path.isfile  # Path.is_file raises for names that are too long
         if len(own) > 1 or not all(is_file(path) and format_of(path) == LINES for path in paths):
             return False
         return os.fspath(own[0]) in paths[:1] and sum(Path(path).stat().st_size for path in paths) >= LARGE_BYTES
