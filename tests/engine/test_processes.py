@@ -228,7 +228,7 @@ def test_killed_while_they_send_and_at_random(tmp_path: Path) -> None:
 @pytest.mark.slow
 @pytest.mark.skipif(sys.platform == "win32", reason="there is no SIGKILL")
 def test_three_hundred_killed_workers(tmp_path: Path) -> None:
-    while_sending, at_random, servers = killed_in_rounds(tmp_path, rounds=75, sending=2, others=5)
+    while_sending, at_random, servers = killed_in_rounds(tmp_path, rounds=90, sending=2, others=5)
     assert while_sending > 100
     assert while_sending + at_random >= 300
     assert servers > 50
