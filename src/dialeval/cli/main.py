@@ -54,7 +54,6 @@ _MODULES = {
     **dict.fromkeys(("sample", "rate", "estimate", "rank", "meta"), "human.commands"),
     **{suite: f"suites.{suite}.commands" for suite in ("lsdscc", "multiwoz", "sgd", "breakdown")},
     "from_": "cli.compat",
-    "meta": "cli.compare",
 }
 """The modules of commands that do not have one of their own name in `cli/`."""
 STATUSES = {
