@@ -9,7 +9,7 @@ from typing import Any
 import dialeval
 from benchmarks.measure import cpu_seconds
 from benchmarks.texts import lines
-from dialeval import sample
+from dialeval import sample_data
 
 ROWS = 10_000
 MORE = "distinct(n=3),distinct(n=2,per=response),bleu(by=sacre)"
@@ -24,7 +24,7 @@ def figures() -> Iterator[tuple[str, str]]:
         lines(ROWS, 2),
         train=lines(ROWS, 3),
         vocabulary=sorted({word for text in lines(ROWS, 0) for word in text.split()}),
-        embeddings=sample.folder() / "vectors.txt",
+        vectors=sample_data.folder() / "vectors.txt",
         metrics=f"all,{MORE}",
     )
     metrics = len(run["system"])

@@ -49,7 +49,7 @@ def test_intervals_are_those_of_scipy_with_students_factor(method: Any, level: f
 @pytest.mark.parametrize("level", [0.95, 0.8])
 def test_a_studentized_interval_of_rows_is_the_symmetric_bootstrap_t_of_textbooks(level: float) -> None:
     items = np.random.default_rng(1).exponential(size=30)
-    found = with_intervals(run_of(items), level=level, resamples=500)["a"]["x"]
+    found = with_intervals(run_of(items), confidence=level, resamples=500)["a"]["x"]
     error = items.std(ddof=1) / np.sqrt(30)
     ts = []
     for times in np.concatenate(list(draws(30, 500))):
@@ -69,7 +69,7 @@ def test_yes_and_no_have_wilsons_interval_where_resamples_cannot_tell() -> None:
     """Ten rows, one or none of which is a yes: studentized intervals covered a rate of 5% in 40% of data sets."""
     for yes in (0, 1, 4):
         run = dialeval.evaluate(["hello"] * yes + ["bye"] * (10 - yes), metrics=[greets])
-        found = with_intervals(run, level=0.9)["system"]["greets"]
+        found = with_intervals(run, confidence=0.9)["system"]["greets"]
         oracle = scipy.stats.binomtest(yes, 10).proportion_ci(0.9, "wilson")
         assert found.interval == pytest.approx((oracle.low, oracle.high))
         assert found.interval_by is not None
@@ -213,7 +213,7 @@ def test_equal_values_make_an_interval_of_that_value() -> None:
     assert interval(np.full(4, np.nan), 0.95, 4) == pytest.approx((np.nan, np.nan), nan_ok=True)
 
 
-@pytest.mark.parametrize("wrong", [{"method": "normal"}, {"level": 1.0}, {"resamples": 0}])
+@pytest.mark.parametrize("wrong", [{"method": "normal"}, {"confidence": 1.0}, {"resamples": 0}])
 def test_settings_that_make_no_interval_are_refused(wrong: dict[str, Any]) -> None:
     with pytest.raises(SettingError):
         with_intervals(run_of(np.arange(3.0)), **wrong)

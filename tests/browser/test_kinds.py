@@ -13,7 +13,7 @@ import pytest
 import dialeval
 from browser.conftest import Opened
 from browser.test_explorer import system
-from dialeval import sample
+from dialeval import sample_data
 from dialeval.breakdown import evaluate_breakdown
 from dialeval.core.fold import Estimate
 from dialeval.core.result import Result, Run
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
 pytestmark = pytest.mark.browser
 
-HERE = sample.folder()
+HERE = sample_data.folder()
 BELOW_THE_BAR = 4
 """Pixels by which a link may miss its target."""
 
@@ -51,8 +51,8 @@ METRICS = {"bleu-4": 2, "rouge-l": 1, "length": 3}
 def systems(number: int) -> Run:
     long = "a-very-long-name-of-a-system-checkpoint-120000-beam4"
     made = {long if at == 4 else f"system-{at}": scored(at) for at in range(number)}
-    anchors = {f"floor/{name}": replace(scored(99), role="floor") for name in ("constant", "shuffled-gold")}
-    return Run({**made, **anchors}, "0", ("one warning",))
+    baselines = {f"floor/{name}": replace(scored(99), role="floor") for name in ("constant", "shuffled-gold")}
+    return Run({**made, **baselines}, "0", ("one warning",))
 
 
 def answers() -> Run:

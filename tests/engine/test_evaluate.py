@@ -17,7 +17,7 @@ import pyarrow.parquet as pq
 import pytest
 
 import dialeval
-from dialeval import sample
+from dialeval import sample_data
 from dialeval.core import rowtable
 from dialeval.core.errors import DataError, NeedError, SettingError
 from dialeval.engine import worker
@@ -31,13 +31,13 @@ from metrics.evaluated import VECTORS
 
 @pytest.fixture
 def given() -> dict[str, Any]:
-    here = sample.folder()
+    here = sample_data.folder()
     return {
         "references": here / "references.txt",
         "contexts": here / "contexts.txt",
         "train": here / "train.txt",
         "vocabulary": here / "train.txt",
-        "embeddings": here / "vectors.txt",
+        "vectors": here / "vectors.txt",
     }
 
 
@@ -45,7 +45,7 @@ def given() -> dict[str, Any]:
 def test_all_metrics_of_the_sample(
     tmp_path: Path, given: dict[str, Any], chunk_bytes: int, batch_rows: int, threads: int
 ) -> None:
-    responses = sample.folder() / "responses"
+    responses = sample_data.folder() / "responses"
     expected = dialeval.evaluate(responses, **given)
     run = in_chunks(
         responses,
@@ -238,8 +238,8 @@ def test_other_processes_open_resources_by_path(tmp_path: Path) -> None:
 
 def test_what_needs_all_rows_is_refused_in_chunks(tmp_path: Path) -> None:
     (tmp_path / "a.txt").write_text("x\n")
-    with pytest.raises(SettingError, match="anchors and reference_groups need all rows in memory"):
-        in_chunks(tmp_path / "a.txt", anchors=True)
+    with pytest.raises(SettingError, match="baselines and reference_groups need all rows in memory"):
+        in_chunks(tmp_path / "a.txt", baselines=True)
 
 
 def test_rows_in_memory_are_saved_too(tmp_path: Path) -> None:
@@ -296,7 +296,7 @@ def test_memory_of_a_chat_grows_with_its_messages(tmp_path: Path) -> None:
         file, folder = tmp_path / f"{turns}.jsonl", tmp_path / f"run{turns}"
         said = [{"role": ("user", "assistant")[turn % 2], "content": f"a said {turn} " * 8} for turn in range(turns)]
         file.write_text(json.dumps({"messages": said}))
-        run = dialeval.evaluate(file, metrics=["coherence(turns=all)"], train=["a"], embeddings=VECTORS)
+        run = dialeval.evaluate(file, metrics=["coherence(turns=all)"], train=["a"], vectors=VECTORS)
         run.save(folder)
         back = dialeval.load(folder)
         assert back[str(turns)].rows == run[str(turns)].rows

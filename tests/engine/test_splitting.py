@@ -59,7 +59,7 @@ def test_auto_chooses_one_for_all_systems() -> None:
 
 def test_anchors_do_not_move_the_choice() -> None:
     few = ["好", "不好"]
-    run = run_of({"a": few}, references=few, metrics="length", tokenizer="auto", anchors=True)
+    run = run_of({"a": few}, references=few, metrics="length", tokenizer="auto", baselines=True)
     assert tokenizers(run, "a") == tokenizers(run, "floor/constant") == {"length": "zh"}
 
 

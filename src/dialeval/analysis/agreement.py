@@ -203,7 +203,7 @@ def agreement(
     fields: Mapping[str, str] | None = None,
     train: Any = None,
     vocabulary: Any = None,
-    embeddings: Any = None,
+    vectors: Any = None,
     settings: Mapping[str, Mapping[str, object]] | None = None,
     tokenizer: Tokenizer | None = None,
     threads: int | None = None,
@@ -215,7 +215,7 @@ def agreement(
     themselves, which are then scored by `metrics` (None: all that they allow). Rated rows: a file (.jsonl, .json, .csv,
     .tsv, .parquet) or a list of objects with `response`, `scores` and, where known, `reference`, `context`, `system`
     and `dialog_id`; `fields` maps their names. `quality`: which of the `scores` counts. `levels`: some of turn,
-    dialogue, system. `train`, `vocabulary`, `embeddings`, `settings`, `tokenizer`: as in `dialeval.evaluate`. `sample`:
+    dialogue, system. `train`, `vocabulary`, `vectors`, `settings`, `tokenizer`: as in `dialeval.evaluate`. `sample`:
     the folder that the rated rows were drawn into, where ratings name them by their ids.
     """
     run = _find_run(subject)
@@ -230,7 +230,7 @@ def agreement(
     rated, rescaled = on_one_scale(rated, quality)
     names = split_names(metrics) if isinstance(metrics, str) else None if metrics is None else list(metrics)
     if run is None:
-        resources = Resources(train, vocabulary, embeddings)
+        resources = Resources(train, vocabulary, vectors)
         asked = None if names is None else [*names, CONTROL]
         rows = score_ratings(rated, quality, resources, asked, settings, tokenizer)
     else:

@@ -43,7 +43,7 @@ _INPUTS = {
     "tokenizer": "tokenizers",
     "train": "training texts",
     "vocabulary": "vocabularies",
-    "embeddings": "word vectors",
+    "vectors": "word vectors",
     "judge": "judges",
     "dialogue-judge": "judges",
     "encoder": "encoders",

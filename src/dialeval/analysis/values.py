@@ -278,7 +278,7 @@ def _offsets(result: Result) -> Ints:
 def with_intervals(
     run: AnyRun,
     method: Method = "studentized",
-    level: float = DEFAULT_LEVEL,
+    confidence: float = DEFAULT_LEVEL,
     resamples: int = DEFAULT_RESAMPLES,
     seed: int = DEFAULT_SEED,
 ) -> AnyRun:
@@ -288,10 +288,10 @@ def with_intervals(
     """
     if method not in get_args(Method):
         raise SettingError(f"intervals are made by {', '.join(get_args(Method))}, not by {method!r}")
-    check_resampling(level, resamples)
+    check_resampling(confidence, resamples)
     results, warnings = {}, dict.fromkeys(run.warnings)
     for name, result in run.items():
-        results[name], reasons, doubts = _with_intervals(result, Resampling(method, level, resamples, seed, 0))
+        results[name], reasons, doubts = _with_intervals(result, Resampling(method, confidence, resamples, seed, 0))
         warnings.update(dict.fromkeys(f"{key} has no resampled interval: {why}" for key, why in reasons.items()))
         warnings.update(dict.fromkeys(f"{name}: {doubt}" for doubt in doubts))
     return replace(run, systems=results, warnings=tuple(warnings))

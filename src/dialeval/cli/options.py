@@ -124,13 +124,13 @@ class Intervals:
         """Return the intervals that the evaluation itself makes."""
         return None if self.resampled else self.method
 
-    def added_to(self, run: AnyRun, level: float | None = None) -> AnyRun:
+    def added_to(self, run: AnyRun, confidence: float | None = None) -> AnyRun:
         """Return the run with intervals by resampling; the run itself if none were asked for."""
         if not self.resampled:
             return run
         from dialeval.analysis.values import with_intervals
 
-        given = {"resamples": self.resamples, "seed": self.seed, "level": level}
+        given = {"resamples": self.resamples, "seed": self.seed, "confidence": confidence}
         chosen: dict[str, Any] = {name: value for name, value in given.items() if value is not None}
         return with_intervals(run, self.method, **chosen)  # type: ignore[arg-type]
 
@@ -245,7 +245,9 @@ compared = click.option(
     "--compare/--no-compare", "compared", default=True, help="Test the differences to the first system."
 )
 judge = together(
-    click.option("--judge", type=click.Path(file_okay=False), help="Folder of a judge.  [default: the shipped one]"),
+    click.option(
+        "--judge-dir", type=click.Path(file_okay=False), help="Folder of a judge.  [default: the shipped one]"
+    ),
     click.option("--encoder", help="Where the judge's encoder lies: a folder, minilm, or a name in the hub cache."),
 )
 base_encoder = click.option("--encoder", default="minilm", help="Folder, minilm, or a name in the hub cache.")
@@ -270,12 +272,15 @@ reading = together(
 resources = together(
     click.option("--train", type=click.Path(), help="Training text (source side), one text a line."),
     click.option(
-        "--vocab", "vocabulary", type=click.Path(), help="Vocabulary (oov=unk), one word a line.  [default: of --train]"
+        "--vocabulary",
+        "vocabulary",
+        type=click.Path(),
+        help="Vocabulary (oov=unk), one word a line.  [default: of --train]",
     ),
-    click.option("--vectors", "embeddings", help="Word vectors: a file, an installed data pack, or wordllama."),
+    click.option("--vectors", "vectors", help="Word vectors: a file, an installed data pack, or wordllama."),
 )
-known_words = click.option(
-    "--known-words",
+in_vocabulary = click.option(
+    "--in-vocabulary",
     type=click.Choice(["listed", "vectors"]),
     help="For -m dialog-eval: whether words with a vector that are not in the vocabulary are known too.  [default: "
     "listed if the vector file has a header line, as there]",
@@ -313,4 +318,4 @@ output_folder = together(
 )
 of_task_runs = together(output_folder, by, compared, format_(), transpose, confidence, limits, intervals)
 """What commands that evaluate task dialogues take about the run: where it is saved, how it is shown and checked."""
-output_file = click.option("-o", "--output", type=FILE, help="Write to this file instead.")
+output_file = click.option("--save", "output", type=FILE, help="Write to this file instead.")

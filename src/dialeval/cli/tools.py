@@ -235,7 +235,7 @@ BREAKDOWN = ("accuracy", "f1-x", "jsd-o-t-x")
 @options.open_page
 def demo(output: Path, opened: bool) -> None:
     """Evaluate the shipped sample of invented chats, print the main figures, write a report and print its path last."""
-    from dialeval import sample
+    from dialeval import sample_data
     from dialeval.breakdown import evaluate_breakdown
     from dialeval.core.batch import Need
     from dialeval.engine.evaluate import evaluate
@@ -244,14 +244,14 @@ def demo(output: Path, opened: bool) -> None:
     from dialeval.reports.html import report
     from dialeval.suites.breakdown.evaluation import with_curves
 
-    here = sample.folder()
+    here = sample_data.folder()
     with metered() as meter:
         run = evaluate(
             here / "responses",
             here / "references.txt",
             here / "contexts.txt",
             train=here / "train.txt",
-            embeddings=here / "vectors.txt",
+            vectors=here / "vectors.txt",
             metrics="all" if lacking(Need.JUDGE) else "all,adem",
             progress=meter.run,
         )

@@ -186,7 +186,7 @@ class Run(Mapping[str, Result], Tabular, Shown):
         return {key: reason for result in self.systems.values() for key, reason in result.skipped.items()}
 
     @property
-    def anchors(self) -> list[str]:
+    def baselines(self) -> list[str]:
         """The names of the floors and ceilings that were scored next to the systems."""
         return [name for name, result in self.systems.items() if result.role != "system"]
 

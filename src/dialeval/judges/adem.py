@@ -5,7 +5,7 @@
 c, r, r^ are sentence vectors of the context's last three turns, of the reference and of the response; M and N are near
 the identity (A to D have few columns), so that the terms are close to cosines, moved toward what raters prefer (see
 `judges.fitting`). Of several references the closest one (highest cosine) counts. The judge that ships with the
-package needs no PyTorch; `dialeval adem train` fits another one to your ratings, which `--judge FOLDER` then uses.
+package needs no PyTorch; `dialeval adem train` fits another one to your ratings, which `--judge-dir FOLDER` then uses.
 
 What it is good for: ordering systems and finding bad responses among many. What it is not: a judge of word order. A
 response read backwards keeps nearly its score. The model card next to the weights reports its errors.

@@ -9,7 +9,7 @@
 All but the first are between 0 and 1. The last orders turns and systems, and is no probability: nearly all of its
 values are between 0.28 and 0.44, whatever fraction of people see a breakdown. A context is its last three turns. A
 reference is used where there is one: the closest one counts. The judge that ships with the package needs no PyTorch
-and no GPU; `--judge FOLDER` takes another one, which `dialeval judge train` makes.
+and no GPU; `--judge-dir FOLDER` takes another one, which `dialeval judge train` makes.
 
     raw = rating + a rank + b closest        score = 1 + 4 / (1 + exp(-(alpha + beta raw)))
 

@@ -33,7 +33,7 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from dialeval import sample
+from dialeval import sample_data
 from dialeval.analysis.matching import score_ratings
 from dialeval.core.arrays import Floats, Ints
 from dialeval.core.batch import Need
@@ -172,7 +172,7 @@ def attack_files(
 ) -> list[Attack]:
     """Attack a judge on every row of files of responses, or of the shipped sample."""
     if responses is None:
-        folder = sample.folder()
+        folder = sample_data.folder()
         responses = sorted((folder / "responses").iterdir())
         references, contexts = folder / "references.txt", folder / "contexts.txt"
     systems = read_files(responses, fields)
@@ -258,7 +258,7 @@ def _baselines(ratings: Ratings, quality: str) -> dict[str, Floats]:
     """Score every rated row by the `BASELINES`; those that cannot run here are left out."""
     vectors = "wordllama" if find_spec("wordllama") and find_spec("tokenizers") else None
     texts = [turn for context in ratings.contexts for turn in context] or list(ratings.responses)
-    resources = Resources(train=texts, embeddings=vectors)
+    resources = Resources(train=texts, vectors=vectors)
     there = [name for name in BASELINES if name != "embedding-average" or vectors is not None]
     if not any(ratings.references):
         there = ["length"]

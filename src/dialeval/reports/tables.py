@@ -383,7 +383,7 @@ def standing_shares(run: Run, standing: Mapping[str, Any]) -> dict[str, list[flo
 
 def standing(run: Run) -> Document | None:
     """Describe where systems stand between the best floor (0%) and the gold replies (100%); None without them."""
-    found = run.details.get("anchors", {}).get("standing", {})
+    found = run.details.get("baselines", {}).get("standing", {})
     rows = [[key, *map(show_share, shares)] for key, shares in standing_shares(run, found).items()]
     table = Table(["metric", *map(shorten, found)], rows)
     return Document(["Between floor (0%) and ceiling (100%):"], [table], []) if rows else None

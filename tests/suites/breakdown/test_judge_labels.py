@@ -67,7 +67,7 @@ def test_figures_are_those_of_the_challenge() -> None:
         for at, row in enumerate(labels.tolist())
     ]
     run = evaluate_breakdown(
-        [{"dialogue-id": "d", "turns": log}], [{"dialogue-id": "d", "turns": given}], anchors=False
+        [{"dialogue-id": "d", "turns": log}], [{"dialogue-id": "d", "turns": given}], baselines=False
     )
     for ours, theirs in (("jsd", "jsd-o-t-x"), ("mse", "mse-o-t-x"), ("f1-tx", "f1-tx")):
         assert found[ours] == pytest.approx(run["labels"][theirs].mean)

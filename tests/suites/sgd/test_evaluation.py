@@ -10,13 +10,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import dialeval
-from dialeval import sample
+from dialeval import sample_data
 from dialeval.core.errors import DataError, SettingError
 from dialeval.core.result import Run
 from dialeval.sgd import evaluate_sgd, original_output
 from dialeval.text.similarity import token_sort_ratio
 
-FRAMES = sample.folder() / "frames"
+FRAMES = sample_data.folder() / "frames"
 REFERENCES, TRAIN = FRAMES / "references", FRAMES / "train-schema.json"
 SYSTEMS = {"steady": FRAMES / "steady", "forgetful": FRAMES / "forgetful.json"}
 

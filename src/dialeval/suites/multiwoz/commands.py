@@ -99,7 +99,7 @@ def multiwoz(
 
     Without -b, -s, -r and -d it is BLEU, Inform and Success, and richness. With BLEU and Success there is also the
     combined score, 0.5 * (Inform + Success) + BLEU against the first reference set. Where the original replaces or
-    ignores something without a word, a warning says so. `dialeval from mwzeval` writes exactly what it writes.
+    ignores something without a word, a warning says so. `dialeval compat mwzeval` writes exactly what it writes.
     """
     if click.get_current_context().invoked_subcommand is not None:
         return 0
@@ -168,10 +168,10 @@ def explain(dialogue: str, predictions: Any, **settings: Any) -> int:
     return 0 if any(by_system.values()) else 2
 
 
-@options.examples("dialeval multiwoz domains -i predictions.json -o with-domains.json")
+@options.examples("dialeval multiwoz domains -i predictions.json --save with-domains.json")
 @multiwoz.command()
 @click.option("-i", "--input", "source", required=True, type=click.Path(), help="Predictions.")
-@click.option("-o", "--output", required=True, type=options.FILE, help="Where to write.")
+@click.option("--save", "output", required=True, type=options.FILE, help="Where to write.")
 @click.option("--force", is_flag=True, help="Overwrite the output, and replace active_domains that are there.")
 @printing_all_problems
 def domains(source: str, output: Path, force: bool) -> None:

@@ -22,7 +22,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
-from dialeval import sample
+from dialeval import sample_data
 from dialeval.core.arrays import without_garbage_collection
 from dialeval.core.batch import Need
 from dialeval.core.columns import DIGEST_LENGTH
@@ -320,7 +320,9 @@ def _misfits(files: TaskFiles, ontology: Ontology) -> Iterator[Problem]:
 
 def _folder(data: str | os.PathLike[str] | None) -> Path:
     if data is not None:
-        return sample.folder() / TOWN if data == TOWN else Path(data)  # a name means the same in every working folder
+        return (
+            sample_data.folder() / TOWN if data == TOWN else Path(data)
+        )  # a name means the same in every working folder
     from dialeval.io.packs import find_pack
 
     pack = find_pack(PACK)

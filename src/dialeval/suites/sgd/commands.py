@@ -53,7 +53,7 @@ def sgd(
 
     PREDICTIONS are folders of dialogues (*.json) or single files in the form of the Schema-Guided Dialogue data, one
     system each; NAME=PATH names one. Figures are means over frames, a frame being a service in a user turn. --by
-    service, domain or seen shows them by parts. `dialeval from sgd` writes exactly the file that the original writes.
+    service, domain or seen shows them by parts. `dialeval compat sgd` writes exactly the file that the original writes.
     """
     from dialeval.suites.sgd.evaluation import evaluate_sgd
 

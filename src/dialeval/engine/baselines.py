@@ -53,14 +53,14 @@ _PAIRED = frozenset({Need.REFERENCE, Need.CONTEXT})
 
 
 @dataclass(frozen=True)
-class Anchors:
-    """The anchors of some systems, those that could not be made, and whose rows they were made of."""
+class Baselines:
+    """The baselines of some systems, those that could not be made, and whose rows they were made of."""
 
     systems: Sequence[Rows]
     left_out: Mapping[str, str]
     rows_of: str
     others: Sequence[str] = ()
-    """Systems with other references, to which the anchors apply only roughly."""
+    """Systems with other references, to which the baselines apply only roughly."""
 
     @property
     def roles(self) -> dict[str, Role]:
@@ -68,20 +68,20 @@ class Anchors:
         return {rows.system: "ceiling" if rows.system == GOLD else "floor" for rows in self.systems}
 
 
-def evaluate_with_anchors(systems: Sequence[Rows], planner: Planner, resources: Resources, options: Options) -> Run:
-    """Score systems with anchors next to them, and say how each system stands between floor and ceiling."""
+def evaluate_with_baselines(systems: Sequence[Rows], planner: Planner, resources: Resources, options: Options) -> Run:
+    """Score systems with baselines next to them, and say how each system stands between floor and ceiling."""
     resources = replace(resources, train=train_texts(resources.train))
-    anchors = make_anchors(systems, resources.train)
-    sources = memory_sources([*systems, *anchors.systems], anchors.roles)
+    baselines = make_baselines(systems, resources.train)
+    sources = memory_sources([*systems, *baselines.systems], baselines.roles)
     evaluation = run_sources(sources, planner, resources, options)
-    return with_standing(evaluation.run, anchors, evaluation.systems[systems[0].system].plan.metrics)
+    return with_standing(evaluation.run, baselines, evaluation.systems[systems[0].system].plan.metrics)
 
 
-def make_anchors(systems: Sequence[Rows], train: TextColumn | None) -> Anchors:
+def make_baselines(systems: Sequence[Rows], train: TextColumn | None) -> Baselines:
     """Return floors and ceilings over the rows of the first system."""
     first = systems[0]
     if Need.RESPONSE not in first.columns:
-        raise SettingError("anchors are for single responses; leave them out for hypotheses")
+        raise SettingError("baselines are for single responses; leave them out for hypotheses")
     taken = {rows.system for rows in systems} & {GOLD, SHUFFLED, CONSTANT, TRAIN}
     if taken:
         raise SettingError(f"a system is called {taken.pop()}, which is the name of an anchor; rename it")
@@ -103,7 +103,7 @@ def make_anchors(systems: Sequence[Rows], train: TextColumn | None) -> Anchors:
         made.append(_with_responses(first, TRAIN, train.take(lines)))
     else:
         left_out[TRAIN] = Need.TRAIN.remedy
-    return Anchors(made, left_out, first.system, [rows.system for rows in systems if _differ(rows, first)])
+    return Baselines(made, left_out, first.system, [rows.system for rows in systems if _differ(rows, first)])
 
 
 def _differ(one: Rows, other: Rows) -> bool:
@@ -161,18 +161,18 @@ def derangement(offsets: Ints, seed: int) -> Ints | None:
     return taken
 
 
-def with_standing(run: Run, anchors: Anchors, metrics: Mapping[str, Metric[Any]]) -> Run:
+def with_standing(run: Run, baselines: Baselines, metrics: Mapping[str, Metric[Any]]) -> Run:
     """Return the run with the position of each system between floor and ceiling; warn of floors above a system."""
-    names = [rows.system for rows in anchors.systems]
+    names = [rows.system for rows in baselines.systems]
     real = [name for name in run if name not in names]
     floors = {key: [name for name in names if _is_floor(name, metric)] for key, metric in metrics.items()}
     standing = {name: found for name in real if (found := _stand(run, name, metrics, floors))}
-    details = {"rows_of": anchors.rows_of, "left_out": dict(anchors.left_out), "standing": standing}
+    details = {"rows_of": baselines.rows_of, "left_out": dict(baselines.left_out), "standing": standing}
     warnings = [line for name in real for line in _warn_of_floors(run, name, metrics, floors)]
-    if anchors.others:
-        made_of = f"anchors are made of the rows of {anchors.rows_of}; other references belong to"
-        warnings.insert(0, f"{made_of} {', '.join(anchors.others)}")
-    return replace(run, details={**run.details, "anchors": details}, warnings=(*run.warnings, *warnings))
+    if baselines.others:
+        made_of = f"baselines are made of the rows of {baselines.rows_of}; other references belong to"
+        warnings.insert(0, f"{made_of} {', '.join(baselines.others)}")
+    return replace(run, details={**run.details, "baselines": details}, warnings=(*run.warnings, *warnings))
 
 
 def _is_floor(name: str, metric: Metric[Any]) -> bool:
