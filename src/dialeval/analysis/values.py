@@ -415,6 +415,24 @@ def weigh_dialogues(result: Result) -> Result:
     return replace(result, estimates=found)
 
 
+def collapse_dialogues(run: Run) -> Run:
+    """Return a run whose rows are whole dialogues, for ratings and preferences of conversations.
+
+    Texts are those of the last row of a dialogue, values of turns become their mean, and corpus values are left out.
+    """
+    results = {}
+    for name, result in run.items():
+        table, weighed = table_of(result), weigh_dialogues(result)
+        last = replace(table.take(table.offsets[1:] - 1), turns=None)
+        found = {
+            key: _recompute_mean(key, replace(estimate, level=Level.TURN), last)
+            for key, estimate in weighed.items()
+            if not estimate.corpus and estimate.items is not None and len(estimate.items) == len(last)
+        }
+        results[name] = replace(result, estimates=found, rows=last, contributions={})
+    return replace(run, systems=results)
+
+
 def _with_signature(estimate: Estimate, **fields: str) -> Estimate:
     signature = estimate.signature
     return replace(estimate, signature=None if signature is None else signature.with_fields(**fields))

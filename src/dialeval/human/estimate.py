@@ -46,6 +46,7 @@ from msgspec import Struct
 
 from dialeval.analysis.matching import on_one_scale, rows_of_ratings
 from dialeval.analysis.pairing import chosen
+from dialeval.analysis.values import collapse_dialogues
 from dialeval.core.arguments import checked
 from dialeval.core.arrays import Floats, Ints
 from dialeval.core.display import Shown, listed
@@ -185,8 +186,10 @@ def estimate(
     if on_one_scale(ratings, quality)[1] is not None:
         raise SettingError("ratings on different scales have no mean; estimate those of each scale for themselves")
     overlap = _check_unseen(known, keys, ratings, quality)
-    if drawn is None and DIALOGUE in ratings.levels:
-        raise SettingError("whole dialogues were rated and not responses; give ratings of single responses")
+    levels = set(ratings.levels) if drawn is None else {drawn.design.level}
+    if len(levels) > 1:
+        raise SettingError("some ratings are of whole dialogues and others of responses; estimate each level by itself")
+    known = collapse_dialogues(known) if levels & {DIALOGUE, "dialogue"} else known
     study = _Study(known, drawn, ratings, quality, keys, seed)
     systems, scale = study.systems(ratings.values[quality]), _find_scale(ratings, quality)
     first, others = _order(known, systems, baseline)

@@ -32,7 +32,7 @@ from msgspec import Struct
 
 from dialeval.analysis.alignment import align
 from dialeval.analysis.pairing import describe_inputs
-from dialeval.analysis.values import metric_of
+from dialeval.analysis.values import collapse_dialogues, metric_of
 from dialeval.core.arguments import checked
 from dialeval.core.arrays import Floats, Ints
 from dialeval.core.display import Shown, listed
@@ -41,7 +41,7 @@ from dialeval.core.errors import plain as shown
 from dialeval.core.result import Run
 from dialeval.core.run_schema import Record
 from dialeval.core.version import __version__
-from dialeval.human.sample import row_values, tables_of
+from dialeval.human.sample import RatedLevel, row_values, tables_of
 from dialeval.io.ratings import Pairs, length_ratio, read_pairs
 from dialeval.stats import significance
 from dialeval.stats.bradley_terry import Cells, Fits, connected, fit
@@ -117,6 +117,7 @@ def rank(
     length: bool = False,
     systems: Sequence[str] | None = None,
     confidence: float = DEFAULT_LEVEL,
+    level: RatedLevel = "turn",
     fields: Mapping[str, str] | None = None,
 ) -> Ranking:
     """Rank systems by pairs of responses of which one was preferred.
@@ -129,6 +130,7 @@ def rank(
         length: Hold the length of responses equal.
         systems: Only these.
         confidence: The confidence of the intervals.
+        level: With a run: compare the values of each response (`turn`) or of each dialogue (`dialogue`).
         fields: The names of fields in the pairs.
 
     Returns:
@@ -138,9 +140,10 @@ def rank(
     if isinstance(pairs, Run):
         if metric is None:
             raise SettingError("a run is ranked by one of its metrics; name it (metric=, --metric)")
-        return rank_pairs(pairs_of_run(pairs, metric, tie, systems), metric, length=length, confidence=confidence)
-    if metric is not None or tie:
-        raise SettingError("pairs say themselves who was better; metric and tie are for runs")
+        run = collapse_dialogues(pairs) if level == "dialogue" else pairs
+        return rank_pairs(pairs_of_run(run, metric, tie, systems), metric, length=length, confidence=confidence)
+    if metric is not None or tie or level != "turn":
+        raise SettingError("pairs say themselves who was better; metric, tie and level are for runs")
     known = pairs if isinstance(pairs, Pairs) else read_pairs(pairs, fields)
     if systems is not None:
         unknown = [name for name in systems if name not in known.systems]

@@ -48,14 +48,14 @@ from dataclasses import dataclass
 from itertools import combinations
 from os import PathLike
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, TypeAlias, get_args
 
 import msgspec
 import numpy as np
 import numpy.typing as npt
 from msgspec import Meta, Struct
 
-from dialeval.analysis.values import metric_of
+from dialeval.analysis.values import collapse_dialogues, metric_of
 from dialeval.core import validation
 from dialeval.core.arguments import checked
 from dialeval.core.arrays import Floats, Ints
@@ -123,6 +123,10 @@ class SavedRows(Struct):
     sha256: Sha256
 
 
+RatedLevel: TypeAlias = Literal["turn", "dialogue"]
+"""What people rate."""
+
+
 class SavedSample(Struct, kw_only=True):
     """`sample.json`."""
 
@@ -138,6 +142,8 @@ class SavedSample(Struct, kw_only=True):
     systems: Annotated[dict[str, SavedSystem], Meta(min_length=1)]
     strata: Annotated[dict[str, SavedStratum], Meta(min_length=1)]
     rows: SavedRows
+    level: RatedLevel = "turn"
+    """What is rated: single responses, or whole dialogues."""
 
 
 class SampledRow(Struct, omit_defaults=True):
@@ -183,10 +189,11 @@ class Sample:
         return {row.id: msgspec.to_builtins(row) for row in self.rows}
 
     def pairs(self) -> dict[str, tuple[SampledRow, SampledRow]]:
-        """Return the pairs that raters compare by `ID-ID`: two systems' responses to one context."""
+        """Return the pairs that raters compare by `ID-ID`: responses to one context, or dialogues of one id."""
         same: dict[tuple[int, str | None, tuple[str, ...]], list[SampledRow]] = {}
         for row in self.rows:
-            same.setdefault((row.row, row.dialog_id, tuple(row.context)), []).append(row)
+            context = () if self.design.level == "dialogue" else tuple(row.context)  # which holds the own replies
+            same.setdefault((row.row, row.dialog_id, context), []).append(row)
         # Ids are random letters: which of two is the first reveals nothing.
         pairs = (sorted(pair, key=lambda row: row.id) for rows in same.values() for pair in combinations(rows, 2))
         return {PAIR.join((first.id, second.id)): (first, second) for first, second in pairs}
@@ -234,6 +241,7 @@ def sample(
     uncertainty: str | None = None,
     dialogues: bool = False,
     independent: bool = False,
+    level: RatedLevel = "turn",
     seed: int = DEFAULT_SEED,
 ) -> Sample:
     """Draw about `n` responses of a run for people to rate; `Sample.save` writes them into a folder.
@@ -247,6 +255,8 @@ def sample(
         uncertainty: A metric of the run; responses are drawn in proportion to its uncertainty.
         dialogues: Draw whole dialogues.
         independent: Draw from each system by itself, and not all systems' responses to the same contexts.
+        level: `turn` for ratings of responses, `dialogue` for ratings of whole conversations, each with the value of a
+            metric in the mean over its turns.
         seed: Of the draw.
 
     Returns:
@@ -254,6 +264,9 @@ def sample(
     """
     if n < 1 or seed < 0:
         raise SettingError(f"at least one response is drawn, with a seed from 0 on, not {n} with {seed}")
+    if level not in get_args(RatedLevel):
+        raise SettingError(f"people rate at the level of a {' or a '.join(get_args(RatedLevel))}, not of {level!r}")
+    run = collapse_dialogues(run) if level == "dialogue" else run
     independent = independent or "system" in stratify
     frame = _build_frame(run, systems, dialogues, independent)
     strata, names = _stratify(frame, stratify)
@@ -271,6 +284,7 @@ def sample(
         uncertainty=uncertainty,
         unit="dialogues" if dialogues else "responses" if independent else "contexts",
         independent=independent,
+        level=level,
         method="equal" if uncertainty is None else "uncertainty",
     )
 
