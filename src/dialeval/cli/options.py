@@ -29,7 +29,7 @@ SEED = click.IntRange(0, (1 << 63) - 1)
 """What fits into a file that a run or a sample is saved in."""
 FORMATS = ("table", "json", "csv", "md", "latex")
 RESAMPLED = ("studentized", "percentile", "bca")
-RUN_FORMATS = (*FORMATS, "metrics-txt", "model-index")
+RUN_FORMATS = (*FORMATS, "metrics-txt")
 GATE_FORMATS = ("github", "junit")
 """What also says which gates hold: Markdown for a pull request, and test results."""
 

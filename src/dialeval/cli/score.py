@@ -112,7 +112,7 @@ def score(
     from dialeval.core.arrays import return_freed_arrays
     from dialeval.io.sources import file_names
 
-    if by and format_ in ("metrics-txt", "model-index", *options.GATE_FORMATS):
+    if by and format_ in ("metrics-txt", *options.GATE_FORMATS):
         raise click.UsageError(f"{format_} has no slices; choose another format, or leave --by out")
     return_freed_arrays()
     check_transposed(format_, transpose)

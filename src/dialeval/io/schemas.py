@@ -169,12 +169,3 @@ class VectorEntry(Struct):
     warning: str | None
     files: dict[str, Count]
     """The CRC-32 of each file but the matrix."""
-
-
-class PartialDownload(Struct):
-    """What is known of a file that is downloaded in part."""
-
-    address: str
-    validator: Annotated[str, Meta(pattern=r"^[\x20-\x7e]*\Z")] | None
-    """It becomes part of a request."""
-    total: Count | None

@@ -56,7 +56,6 @@ WRITTEN: Mapping[str, Written] = {
     "model": Written("*.json", "save of dialeval.adem.ADEM", f"{_RESOURCES}:Model"),
     "pack": Written("manifest.json", "data add", f"{_RESOURCES}:PackManifest"),
     "vectors": Written("entry.json", "the cache of word vectors", f"{_RESOURCES}:VectorEntry"),
-    "download": Written("*.json", "data add, while it downloads", f"{_RESOURCES}:PartialDownload"),
 }
 
 
