@@ -118,7 +118,7 @@ def test_a_streamed_run_is_compared_and_resampled_as_a_plain_one(tmp_path: Path,
     found, expected = (dialeval.compare(runs, resamples=200, trials=200) for runs in (streamed, plain))
     assert found.to_dict() == expected.to_dict()
     assert (found.design.unit, found.design.clusters) == ("dialogues", 40)
-    one, other = (dialeval.with_intervals(runs["one"], "bca", resamples=200) for runs in (streamed, plain))
+    one, other = (dialeval.with_intervals(runs["one"], resamples=200) for runs in (streamed, plain))
     assert one["one"]["length"].interval == other["one"]["length"].interval
     assert one["one"]["length"].interval != plain["one"]["one"]["length"].interval
 

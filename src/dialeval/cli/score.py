@@ -173,8 +173,8 @@ def _evaluate(
     asked = Options(engine=workers if jobs or engine else None, items=inputs["items"], resume=inputs["resume"])
     chunked = rows.are_chunked(asked, large_too=not needs_all_rows)
     if chunked and needs_all_rows:
-        resampling = "--intervals percentile or bca"
-        raise click.UsageError(f"--anchors, --by and {resampling} need all rows at hand; a run in chunks lets them go")
+        flags = "--anchors, --by and --intervals studentized"
+        raise click.UsageError(f"{flags} need all rows at hand; a run in chunks lets them go")
     try:
         run = evaluate(
             **inputs,
