@@ -313,8 +313,8 @@ def changed_tensors(content: bytes, rng: random.Random) -> bytes:
 def _encoders() -> list[Files]:
     with tempfile.TemporaryDirectory() as place:
         return [
-            files_of(write_encoder(Path(place, "a"), dense=True)),
-            files_of(write_encoder(Path(place, "b"), pooling="cls_token", model_type="roberta", activation="relu")),
+            files_of(write_encoder(Path(place, "a"), prefix="bert.")),
+            files_of(write_encoder(Path(place, "b"), pooling="cls_token", normalized=False)),
         ]
 
 

@@ -112,16 +112,12 @@ def test_pipes_in_encoders_are_not_opened(tmp_path: Path, name: str) -> None:
         use(tmp_path)
 
 
-def test_numbers_that_are_not_finite_and_layers_that_do_not_fit(tmp_path: Path) -> None:
-    folder = write_encoder(tmp_path / "a", dense=True)
+def test_numbers_that_are_not_finite(tmp_path: Path) -> None:
+    folder = write_encoder(tmp_path / "a")
     tensors = load_file(folder / "model.safetensors")
     tensors["embeddings.LayerNorm.bias"][0] = np.nan
     save_file(tensors, folder / "model.safetensors")
     with pytest.raises(DataError, match=r"embeddings\.LayerNorm\.bias holds numbers that are not finite"):
-        use(folder)
-    folder = write_encoder(tmp_path / "b", dense=True)
-    save_file({"linear.weight": np.ones((5, 7), np.float32)}, folder / "2_Dense" / "model.safetensors")
-    with pytest.raises(DataError, match=r"linear\.weight has the shape \(5, 7\), not any x 8"):
         use(folder)
 
 

@@ -41,7 +41,6 @@ class TransformerConfig(Struct):
     hidden_act: str = ""
     layer_norm_eps: Annotated[float, Meta(ge=1e-15, le=1)] = 1e-12
     """Above 0: what does not vary is divided by its root."""
-    pad_token_id: Annotated[int, Meta(ge=0, le=1 << 24)] | None = 1
     position_embedding_type: str = "absolute"
 
     def __post_init__(self) -> None:
@@ -57,12 +56,6 @@ class EncoderModule(Struct):
 
     def __post_init__(self) -> None:
         check_inside(self.path)
-
-
-class DenseConfig(Struct):
-    """`config.json` of a dense layer."""
-
-    activation_function: str = ""
 
 
 class SentenceConfig(Struct):

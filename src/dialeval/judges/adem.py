@@ -212,7 +212,7 @@ class Encoded:
 class Weights:
     """The parameters of one judge, and the encoder whose vectors they are for.
 
-    `kind` is the recipe: `identity` (A to D are empty), `adem` or `paper`; see `judges.fitting`.
+    `kind` is the recipe: `identity` (A to D are empty) or `adem`; see `judges.fitting`.
     """
 
     kind: str
