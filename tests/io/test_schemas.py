@@ -138,7 +138,7 @@ def saved_judge(folder: Path, **tensors: Any) -> Path:
         ({"calibration": {"both": [1, 2], "context": [1, 2], "reference": [1, 0]}}, "a beta is 0"),
         ({"encoder": None}, "encoder: expected object"),
         ({"sha256": KeyError}, "missing required field sha256"),
-        ({"format": 7}, "layout 7 is newer"),
+        ({"format": 7}, "was saved in layout 7"),
     ],
 )
 def test_documents_of_judges(tmp_path: Path, fields: dict[str, Any], what: str) -> None:

@@ -37,10 +37,9 @@ import numpy as np
 
 from dialeval.core.arrays import Floats, Ints
 from dialeval.core.errors import SettingError
-from dialeval.io.judge_settings import BreakdownScale
 from dialeval.io.ratings import OVERALL, Ratings
 from dialeval.judges.adem import CASES, HIGHEST, LOWEST, Encoded, Mask, Weights, encode_rows, row_products
-from dialeval.judges.judge import labeled, shrunk
+from dialeval.judges.judge import BreakdownScale, labeled, shrunk
 from dialeval.metrics import breakdown
 from dialeval.metrics.breakdown import Codes, DetectionCounts, O, T, X, shares
 from dialeval.metrics.encoder import SentenceVectors
