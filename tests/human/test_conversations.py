@@ -27,7 +27,9 @@ def test_a_collapsed_run_has_a_row_per_dialogue() -> None:
         items = RUN[name]["judge"].items
         assert items is not None
         assert result.rows is not None
-        np.testing.assert_allclose(result["judge"].items, items.reshape(-1, TURNS).mean(axis=1), rtol=1e-12)
+        condensed = result["judge"].items
+        assert condensed is not None
+        np.testing.assert_allclose(condensed, items.reshape(-1, TURNS).mean(axis=1), rtol=1e-12)
         assert len(result.rows) == len(result.rows.offsets) - 1 == 80
         assert result.rows.texts["response"][4] == f"{name} says 14"
         assert result["judge"].rows == 80
@@ -89,7 +91,7 @@ def test_conversations_are_compared_as_pairs() -> None:
 
 
 def test_dialogues_are_ranked_by_a_metric() -> None:
-    turns, dialogues = (dialeval.rank(RUN, metric="judge", level=level) for level in ("turn", "dialogue"))  # type: ignore[arg-type]
+    turns, dialogues = (dialeval.rank(RUN, metric="judge", level=level) for level in ("turn", "dialogue"))
     assert (turns.pairs, dialogues.pairs) == (240, 80)
     with pytest.raises(SettingError, match="level are for runs"):
         dialeval.rank([{"a": "x", "b": "y", "better": "a"}], level="dialogue")

@@ -14,7 +14,7 @@ order a single dialogue hardly changes, percentiles of a bootstrap that draws wh
 metrics at one level are one family (Holm), since they are in one table. Pearson's r has heavy tails where the
 kurtosis of the metric or of the ratings is above 6, twice that of normal values: it then rests on few points, intervals
 may be too narrow, and a warning says so. Coefficients are to be read against the agreement of the annotators
-(`correlation.ceiling`), and the length of the response, which needs no reference and no model (`metric_differences`).
+(`correlation.ceiling`), and the length of the response, which needs no reference and no model (`not_above`).
 `metric_ranking` tests which metrics differ.
 """
 
@@ -39,10 +39,8 @@ from dialeval.analysis.metric_ranking import (
     CONTROL,
     LEVELS,
     RANKED_BY,
-    MetricDifference,
     MetricRanking,
     NoPointsError,
-    metric_differences,
     not_above,
     on_common_rows,
     points_of,
@@ -153,7 +151,6 @@ class Agreement(
     metrics: Mapping[str, Mapping[str, Correlation]]
     ceiling: Ceiling
     control: Control
-    differences: Sequence[MetricDifference]
     ranking: MetricRanking
     """The metrics at one level, the best first, in groups without significant differences."""
     excluded: Sequence[str]
@@ -298,7 +295,6 @@ def agree(
     drawn = {key: samples[key, level][:, NAMES.index(RANKED_BY)] for key in here}
     clusters = max((each.dialogues for each in here.values()), default=0)
     ranking = rank(level, values, drawn, clusters)
-    signed = [key for key, each in here.items() if not isinstance(each, MeanPoints)]
     found = {key: {at: correlations[key, at] for at in asked} for key in rows.metrics}
     rated = ~np.isnan(rows.human)
     return Agreement(
@@ -309,7 +305,6 @@ def agree(
         metrics=found,
         ceiling=ceiling([values for values, known in zip(annotations, rated, strict=True) if known]),
         control=Control(CONTROL, level, not_above(ranking, CONTROL)),
-        differences=metric_differences(rows, signed, level, resamples, seed),
         ranking=ranking,
         excluded=excluded,
         bootstrap=Bootstrap(resamples, seed, confidence),

@@ -112,7 +112,7 @@ def score(
     from dialeval.core.arrays import return_freed_arrays
     from dialeval.io.sources import file_names
 
-    if by and format_ in ("metrics-txt", "model-index", *options.GATE_FORMATS):
+    if by and format_ in ("metrics-txt", *options.GATE_FORMATS):
         raise click.UsageError(f"{format_} has no slices; choose another format, or leave --by out")
     return_freed_arrays()
     check_transposed(format_, transpose)
@@ -173,10 +173,8 @@ def _evaluate(
     asked = Options(engine=workers if jobs or engine else None, items=inputs["items"], resume=inputs["resume"])
     chunked = rows.are_chunked(asked, large_too=not needs_all_rows)
     if chunked and needs_all_rows:
-        resampling = "--intervals percentile or bca"
-        raise click.UsageError(
-            f"--baselines, --by and {resampling} need all rows at hand; a run in chunks lets them go"
-        )
+        flags = "--baselines, --by and --intervals studentized"
+        raise click.UsageError(f"{flags} need all rows at hand; a run in chunks lets them go")
     try:
         run = evaluate(
             **inputs,

@@ -382,14 +382,7 @@ def read_comparison(path: str | os.PathLike[str]) -> Any:
 def _read_run(file: Path) -> Run:
     import pyarrow as pa
 
-    document = validation.read_json(file, dict[str, Any], _REMEDY)
-    if isinstance(layout := document.get("format"), int) and layout != FORMAT:
-        what = f"was saved in layout {layout}, and this dialeval reads layout {FORMAT}"
-        raise DataError(Problem(str(file), None, what, "read it with the version that saved it, or score again"))
-    with validation.explained(file, _REMEDY):
-        validation.check_depth(document)
-        saved = validation.fitting(document, SavedRun, str(file), _REMEDY)
-        validation.check_digest(document)
+    saved, document = validation.read_manifest(file, SavedRun, _REMEDY, FORMAT)
     lists = pa.list_(pa.string())
     tables = (
         _read_tables(file, saved.items, items_schema(), [pa.float64()]),

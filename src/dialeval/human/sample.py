@@ -570,11 +570,7 @@ def read_sample(folder: str | PathLike[str]) -> Sample:
 
 
 def _read(file: Path) -> Sample:
-    document = validation.read_json(file, dict[str, Any], _REMEDY)
-    if isinstance(layout := document.get("format"), int) and layout > FORMAT:
-        what = f"layout {layout} is newer than this dialeval reads ({FORMAT})"
-        raise DataError(Problem(str(file), None, what, "upgrade dialeval"))
-    design = validation.fitting(document, SavedSample, str(file), _REMEDY)
+    design, _ = validation.read_manifest(file, SavedSample, _REMEDY, FORMAT, signed=False)
     path = place_of(file.with_name(design.rows.file), design.rows.sha256)
     content = validation.read_bytes(path, _REMEDY, design.rows.sha256, SAMPLE_FILE)
     rows = []

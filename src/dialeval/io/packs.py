@@ -207,11 +207,6 @@ def add_pack(
     return pack
 
 
-def list_packs() -> list[Pack]:
-    """Return the installed packs."""
-    return [pack for pack in map(find_pack, PACK_SOURCES) if pack]
-
-
 def find_pack(name: str) -> Pack | None:
     """Return the installed pack of a name, in the version that is registered."""
     return _read(_folder_of(source_of(name)))
