@@ -58,6 +58,7 @@ _RATIO = options.choice("--ratio", ["historical", "exact"], "Partial ratio by wh
     "dialeval multiwoz -i predictions/ --data town",
     "dialeval multiwoz -i lava.json -i damd.json --by domain",
     "dialeval multiwoz -i damd.json --failures",
+    "dialeval multiwoz -i damd.json --baselines",
     "dialeval multiwoz explain pmul0320 -i damd.json",
 )
 @click.group(invoke_without_command=True)
@@ -72,6 +73,7 @@ _RATIO = options.choice("--ratio", ["historical", "exact"], "Partial ratio by wh
     "--dst-unify-booking", "unify_booking", is_flag=True, help="State tracking: bookday and day are one slot."
 )
 @_RATIO
+@options.baselines("gold, shuffled gold, a constant and every placeholder in every turn")
 @click.option("--failures", is_flag=True, help="Print the failed dialogues by cause instead of scores.")
 @click.option("--dialogues", type=options.FILE, help="Write one line per dialogue here (JSONL).")
 @options.of_task_runs
