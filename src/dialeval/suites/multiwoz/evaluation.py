@@ -16,7 +16,7 @@ from dialeval.core.arrays import without_garbage_collection
 from dialeval.core.batch import Batch, Need
 from dialeval.core.columns import TextColumn
 from dialeval.core.errors import NeedError, SettingError
-from dialeval.core.fold import Fact, Metric
+from dialeval.core.fold import Estimate, Fact, Metric
 from dialeval.core.result import Result, Run
 from dialeval.engine.baselines import GOLD, Baselines, with_standing
 from dialeval.engine.folding import Evaluation, Options, run_sources
@@ -137,13 +137,31 @@ def evaluate_task(
         ]
         run = _evaluated(every, task, plans, options, baselines).run
         warnings = [line for system in systems for line in _warnings(system, run[system.rows.system], task, choices)]
-        run = replace(run, warnings=tuple(warnings))
+        run = _with_version(replace(run, warnings=tuple(warnings)), task.files.version)
         if baselines is None:
             return run
         run = with_standing(run, baselines, {**metrics, **tracking})
         gold = [each for each in made if each.rows.system == GOLD] if choices.success else []
         lost = {name: by_cause(found, gold=True) for name, found in _explained(gold, task, choices).items()}
         return replace(run, details={**run.details, FAILURES: lost}) if lost else run
+
+
+def _with_version(run: Run, version: str | None) -> Run:
+    """Return the run with the version of the data in the signature of what depends on goals or true states."""
+    if version is None:
+        return run
+
+    def sign(estimate: Estimate) -> Estimate:
+        signature = estimate.signature
+        if signature is None or not {Need.GOALS.value, Need.TRUE_STATES.value} & set(signature):
+            return estimate
+        return replace(estimate, signature=signature.with_fields(data=version))
+
+    signed = {
+        system: replace(result, estimates={key: sign(estimate) for key, estimate in result.items()})
+        for system, result in run.items()
+    }
+    return replace(run, systems=signed)
 
 
 def _evaluated(
