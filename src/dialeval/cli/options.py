@@ -311,6 +311,14 @@ limits = grouped(
 )
 bootstrap_resamples = click.option("--resamples", type=click.IntRange(min=1), default=1000, help="Of the bootstrap.")
 threads = click.option("-j", "--threads", type=click.IntRange(min=1), help="Threads to use.  [default: one per core]")
+
+
+def baselines(what: str) -> Decorator:
+    """Return the switch for floors and ceilings; `what` they are in the command."""
+    told = f"Also score floors and ceilings: {what}.  [default: not]"
+    return click.option("--baselines/--no-baselines", default=False, show_default=False, help=told)
+
+
 output_folder = together(
     click.option("-o", "--output", type=FOLDER, help="Save the run in this folder."),
     click.option("--force", is_flag=True, help="With -o: replace a run of other files."),

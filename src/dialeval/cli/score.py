@@ -51,12 +51,7 @@ _FILES = ("responses", "contexts", "train", "vocabulary", "vectors")
 @options.metrics("all that the inputs allow")
 @options.tokenizer
 @click.option("--bleu-smoothing", type=click.IntRange(0, 7), help="nltk's smoothing method for BLEU.  [default: 4]")
-@click.option(
-    "--baselines/--no-baselines",
-    default=False,
-    show_default=False,
-    help="Also score gold, shuffled gold, a constant and random training lines.  [default: not]",
-)
+@options.baselines("gold, shuffled gold, a constant and random training lines")
 @options.confidence
 @options.row_fields
 @options.reading

@@ -223,10 +223,11 @@ def evaluate(
         return run_sources(inputs.find_sources(), plans, resources, options, names=inputs.names, details=details).run
     with collect_warnings() as notes:
         systems, groups = inputs.read()
-    if baselines:
+    if groups is not None:
+        asked = {"table": alignments, "baselines": baselines}
+        run: Run = resolve_name(_EVALUATE_GROUPS)(systems, groups, plans, resources, options, **asked)
+    elif baselines:
         run = evaluate_with_baselines(systems, plans, resources, options)
-    elif groups is not None:
-        run = resolve_name(_EVALUATE_GROUPS)(systems, groups, plans, resources, options, table=alignments)
     else:
         run = run_sources(memory_sources(systems), plans, resources, options).run
     run = replace(run, details={**run.details, **(details or {})}, warnings=(*notes, *run.warnings))

@@ -419,7 +419,7 @@ def reference_groups() -> Path:
     return pack.checked_file(FILE)
 
 
-def build_local(source: Path, target: Path) -> None:
+def build_local(source: Path, target: Path, _version: str) -> None:
     """Build the pack from a file, or from a folder that holds it."""
     file = source
     if source.is_dir():
@@ -432,11 +432,11 @@ def build_local(source: Path, target: Path) -> None:
     (target / FILE).write_bytes(read_bytes(file).tobytes())
 
 
-def build_remote(address: str, target: Path, progress: Progress | None) -> None:
+def build_remote(address: str, target: Path, progress: Progress | None, version: str) -> None:
     """Build the pack from an address of the user's that serves the JSON file."""
     from dialeval.io.download import download
 
     with tempfile.TemporaryDirectory(prefix="dialeval-") as folder:
         file = Path(folder) / FILE
         download(address, file, None, progress)
-        build_local(file, target)
+        build_local(file, target, version)
