@@ -21,7 +21,7 @@ from dataclasses import dataclass
 from inspect import signature
 from itertools import islice
 from os import PathLike
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from msgspec import to_builtins
 from msgspec.structs import asdict, replace
@@ -33,7 +33,7 @@ from dialeval.analysis.unpaired import check_adjusted, compare_mixes, list_strat
 from dialeval.analysis.values import better_of
 from dialeval.core import validation
 from dialeval.core.arguments import checked
-from dialeval.core.display import Shown, Tabular, listed
+from dialeval.core.display import Shown, Tabular, flatten_intervals, listed
 from dialeval.core.errors import SettingError, plain
 from dialeval.core.fold import Better
 from dialeval.core.result import Result, Run, read_comparison
@@ -41,9 +41,6 @@ from dialeval.core.run_schema import Record
 from dialeval.core.version import __version__
 from dialeval.stats.intervals import DEFAULT_LEVEL
 from dialeval.stats.resampling import DEFAULT_RESAMPLES, DEFAULT_SEED
-
-if TYPE_CHECKING:
-    import pyarrow as pa
 
 MOST_TRIALS = 1_000_000
 """The most that are made where their number is not given."""
@@ -105,13 +102,7 @@ class Comparison(Tabular, Shown, Record, frozen=True, kw_only=True, rename={"row
 
     def lines(self) -> list[dict[str, Any]]:
         """Return a line per system and key: every field of its difference, `low` and `high` for the interval."""
-        return [_flatten(row) for row in self.rows]
-
-    def to_arrow(self) -> pa.Table:
-        """Return a line per system and key, see `Difference`; `low` and `high` are the ends of the interval."""
-        import pyarrow as pa
-
-        return pa.Table.from_pylist(self.lines())
+        return [flatten_intervals(row.to_dict()) for row in self.rows]
 
 
 class SavedComparison(Record, frozen=True):
@@ -174,17 +165,6 @@ def _spell_infinite(value: Any) -> Any:
     if isinstance(value, list | tuple):
         return [_spell_infinite(each) for each in value]
     return str(value) if isinstance(value, float) and not math.isfinite(value) else value
-
-
-def _flatten(row: Difference) -> dict[str, Any]:
-    flat: dict[str, Any] = {}
-    for name, value in row.to_dict().items():
-        if name in ("interval", "unadjusted_interval"):
-            prefix = name.removesuffix("interval")
-            flat |= dict(zip((f"{prefix}low", f"{prefix}high"), value or (None, None), strict=True))
-        else:
-            flat[name] = value
-    return flat
 
 
 @checked

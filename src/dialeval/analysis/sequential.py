@@ -30,9 +30,10 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Sequence
+from typing import Any
 
 import numpy as np
-from msgspec.structs import replace
+from msgspec.structs import asdict, replace
 
 from dialeval.analysis.alignment import Alignment, Design, DesignName
 from dialeval.analysis.difference import DEFAULT_ALPHA, paired_values
@@ -40,7 +41,7 @@ from dialeval.analysis.pairing import Runs, Selection, Weight, adjust_families, 
 from dialeval.analysis.values import Values, metric_of
 from dialeval.core.arguments import checked
 from dialeval.core.arrays import Floats
-from dialeval.core.display import Shown, listed
+from dialeval.core.display import Shown, Tabular, flatten_intervals, listed
 from dialeval.core.errors import SettingError, plain
 from dialeval.core.fold import Better, Estimate
 from dialeval.core.result import Result
@@ -72,7 +73,9 @@ class SequentialDifference(Record, frozen=True):
     """Why there is no interval."""
 
 
-class SequentialTest(Shown, Record, frozen=True, kw_only=True, rename={"version": "dialeval", "rows": "differences"}):
+class SequentialTest(
+    Tabular, Shown, Record, frozen=True, kw_only=True, rename={"version": "dialeval", "rows": "differences"}
+):
     """The result of `dialeval.sequential`."""
 
     document_maker = "dialeval.reports.sequential:sequential_document"
@@ -93,6 +96,10 @@ class SequentialTest(Shown, Record, frozen=True, kw_only=True, rename={"version"
         decided = sum(row.decided is not None for row in self.rows)
         with_baseline = f"{listed(self.systems, 'system')} with {plain(self.baseline)}"
         return f"<SequentialTest: {with_baseline}, {len(self.rows):,} differences, {decided:,} decided>"
+
+    def lines(self) -> list[dict[str, Any]]:
+        """Return a line per system and key: every field of its difference, `low` and `high` for the interval."""
+        return [flatten_intervals(asdict(row)) for row in self.rows]
 
 
 @checked
@@ -191,8 +198,10 @@ class MetricTrend(Record, frozen=True):
     """Why there is no test."""
 
 
-class Trend(Record, frozen=True, kw_only=True, rename={"version": "dialeval", "rows": "metrics"}):
+class Trend(Tabular, Shown, Record, frozen=True, kw_only=True, rename={"version": "dialeval", "rows": "metrics"}):
     """The result of `dialeval.trend`."""
+
+    document_maker = "dialeval.reports.sequential:trend_document"
 
     systems: list[str]
     design: DesignName
@@ -204,6 +213,20 @@ class Trend(Record, frozen=True, kw_only=True, rename={"version": "dialeval", "r
     confidence: float
     version: str = __version__
     rows: list[MetricTrend]
+
+    def __repr__(self) -> str:
+        found = sum(row.significant for row in self.rows)
+        return f"<Trend: {listed(self.systems, 'system')}, {len(self.rows):,} metrics, {found:,} significant>"
+
+    def lines(self) -> list[dict[str, Any]]:
+        """Return a line per metric and system, with the slope of the metric in each."""
+        return [
+            flatten_intervals({"metric": row.key, "system": name, "value": value, "interval": interval})
+            | flatten_intervals({"slope": row.slope, "slope_interval": row.interval})
+            | {"p": row.p, "adjusted_p": row.adjusted_p, "reason": row.reason}
+            for row in self.rows
+            for name, value, interval in zip(self.systems, row.values, row.intervals, strict=True)
+        ]
 
 
 @checked

@@ -26,7 +26,7 @@ import math
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, NamedTuple, TypeAlias
+from typing import Any, ClassVar, NamedTuple, TypeAlias
 
 import numpy as np
 from msgspec.structs import asdict
@@ -40,6 +40,7 @@ from dialeval.analysis.values import better_of, cut, table_of
 from dialeval.core.arguments import checked
 from dialeval.core.arrays import Floats, Ints
 from dialeval.core.columns import RaggedColumn, TextColumn
+from dialeval.core.display import Shown, Tabular, listed
 from dialeval.core.errors import SettingError
 from dialeval.core.fold import Estimate
 from dialeval.core.result import Run
@@ -131,9 +132,14 @@ class Loss(NamedTuple):
     by: Difference
 
 
-@dataclass(frozen=True)
-class Slices:
+_COMPARED = ("baseline", "difference", "difference_low", "difference_high", "p", "adjusted_p", "significant")
+
+
+@dataclass(frozen=True, repr=False)
+class Slices(Tabular, Shown):
     """All slices of a run, field by field."""
+
+    document_maker: ClassVar[str] = "dialeval.reports.slices:brief_document"
 
     whole: Run
     by: Sequence[str]
@@ -150,6 +156,27 @@ class Slices:
     def differences(self) -> list[Difference]:
         """Those of all slices."""
         return [row for each in self.comparisons for row in each.rows]
+
+    def __repr__(self) -> str:
+        fields, systems = listed(self.by, "field"), listed(self.whole, "system")
+        return f"<Slices: {len(self.slices):,} by {fields}, {systems}, {self.tests:,} tests>"
+
+    def lines(self) -> list[dict[str, Any]]:
+        """Return a line per slice, system and metric: the value, and its difference to the baseline where tested."""
+        found = []
+        for each in self.slices:
+            place = {"field": each.field, "slice": each.label, "rows": each.rows, "dialogues": each.dialogues}
+            for system, key, own in ((system, *item) for system, result in each.run.items() for item in result.items()):
+                low, high = own.interval or (None, None)
+                value = {"mean": own.mean, "std": own.std, "low": low, "high": high, "scored": own.scored}
+                row, difference = each.difference(system, key), dict.fromkeys(_COMPARED)
+                if row is not None:
+                    low, high = row.interval or (None, None)
+                    ends = {"difference_low": low, "difference_high": high}
+                    difference |= {name: getattr(row, name) for name in _COMPARED if name not in ends} | ends
+                line = {**place, "system": system, "metric": key, **value, **difference, "not_tested": each.reason}
+                found.append(line)
+        return found
 
     def of(self, field: str) -> list[Slice]:
         """Return the slices of one field, in the order of their values."""

@@ -15,7 +15,7 @@ from dialeval.core.fold import Analytic, Level, Resampling
 from dialeval.core.signature import Signature
 from dialeval.core.validation import FILE_NAME, SHA256, null_for_nan
 
-FORMAT = 2
+FORMAT = 3
 """Version of the saved layout; a run of another layout is refused with a clear message."""
 
 Count = Annotated[int, Meta(ge=0, le=1 << 53)]

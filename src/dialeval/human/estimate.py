@@ -48,7 +48,7 @@ from dialeval.analysis.matching import on_one_scale, rows_of_ratings
 from dialeval.analysis.pairing import chosen
 from dialeval.core.arguments import checked
 from dialeval.core.arrays import Floats, Ints
-from dialeval.core.display import Shown, listed
+from dialeval.core.display import Shown, Tabular, flatten_intervals, listed
 from dialeval.core.errors import SettingError
 from dialeval.core.errors import plain as shown
 from dialeval.core.result import TRAINED_ON, Run, load
@@ -100,7 +100,14 @@ class HumanEstimate(RatingEstimate, frozen=True, kw_only=True):
     adjusted_p: float
 
 
-class HumanEstimates(Shown, Record, frozen=True, kw_only=True, rename={"version": "dialeval"}):
+_COLUMNS = (
+    *("system", "baseline", "value", "low", "high", "error", "alone", "alone_low", "alone_high", "alone_error"),
+    *("ratings", "clusters", "freedom", "effective_ratings", "agreement", "factor", "baseline_factor"),
+    *("p", "adjusted_p"),
+)
+
+
+class HumanEstimates(Tabular, Shown, Record, frozen=True, kw_only=True, rename={"version": "dialeval"}):
     """The result of `dialeval.estimate`, and its JSON: `people["damd"].interval`."""
 
     document_maker = "dialeval.human.report:document"
@@ -133,7 +140,17 @@ class HumanEstimates(Shown, Record, frozen=True, kw_only=True, rename={"version"
         )
 
     def __getitem__(self, system: str) -> HumanEstimate:
-        return next(each for each in self.systems if each.system == system)
+        return {each.system: each for each in self.systems}[system]
+
+    def lines(self) -> list[dict[str, Any]]:
+        """Return a line per system, then one per difference to the baseline, all digits."""
+        found = []
+        for each in (*self.systems, *self.differences):
+            factor, baseline_factor, *_ = (*each.factors, None, None)
+            line = flatten_intervals(msgspec.structs.asdict(each))
+            line |= {"factor": factor, "baseline_factor": baseline_factor}
+            found.append({name: line[name] for name in _COLUMNS})
+        return found
 
 
 @checked

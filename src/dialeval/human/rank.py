@@ -24,18 +24,20 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from itertools import combinations
+from string import ascii_lowercase
 from typing import Any, Literal
 
 import numpy as np
 import numpy.typing as npt
 from msgspec import Struct
+from msgspec.structs import asdict
 
 from dialeval.analysis.alignment import align
 from dialeval.analysis.pairing import describe_inputs
 from dialeval.analysis.values import metric_of
 from dialeval.core.arguments import checked
 from dialeval.core.arrays import Floats, Ints
-from dialeval.core.display import Shown, listed
+from dialeval.core.display import Shown, Tabular, flatten_intervals, listed
 from dialeval.core.errors import SettingError
 from dialeval.core.errors import plain as shown
 from dialeval.core.result import Run
@@ -75,7 +77,7 @@ class Intervals(Struct, frozen=True):
     confidence: float
 
 
-class Ranking(Shown, Record, frozen=True, kw_only=True, rename={"version": "dialeval"}):
+class Ranking(Tabular, Shown, Record, frozen=True, kw_only=True, rename={"version": "dialeval"}):
     """The result of `dialeval.rank`, and its JSON, best system first."""
 
     document_maker = "dialeval.human.report:document"
@@ -106,6 +108,23 @@ class Ranking(Shown, Record, frozen=True, kw_only=True, rename={"version": "dial
     def __repr__(self) -> str:
         names = listed([each.system for each in self.systems], "system")
         return f"<Ranking: {names}, {self.pairs:,} pairs by {shown(self.source)}>"
+
+    @property
+    def letters(self) -> dict[str, str]:
+        """The groups of each system as letters: systems that share one do not differ significantly."""
+        letters = {each.system: "" for each in self.systems}
+        for number, group in enumerate(self.groups):
+            letter = ascii_lowercase[number % 26] * (number // 26 + 1)
+            for name in group:
+                letters[name] += letter
+        return letters
+
+    def lines(self) -> list[dict[str, Any]]:
+        """Return a line per system, best first: rank, strength, score, their intervals, counts and groups."""
+        return [
+            {"rank": place, **flatten_intervals(asdict(each)), "groups": self.letters[each.system]}
+            for place, each in enumerate(self.systems, 1)
+        ]
 
 
 @checked

@@ -48,7 +48,7 @@ from dataclasses import dataclass
 from itertools import combinations
 from os import PathLike
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, ClassVar, Literal
 
 import msgspec
 import numpy as np
@@ -60,6 +60,7 @@ from dialeval.core import validation
 from dialeval.core.arguments import checked
 from dialeval.core.arrays import Floats, Ints
 from dialeval.core.columns import RaggedColumn, SharedColumn
+from dialeval.core.display import Shown, Tabular, listed
 from dialeval.core.errors import DataError, Problem, SettingError, whole_characters
 from dialeval.core.files import check_files, place_of, reading_together, replacing_together
 from dialeval.core.fold import Level
@@ -171,12 +172,22 @@ class RatedRow(SampledRow, kw_only=True):
     scores: dict[str, float]
 
 
-@dataclass(frozen=True, eq=False)
-class Sample:
+@dataclass(frozen=True, eq=False, repr=False)
+class Sample(Tabular, Shown):
     """Rows that were drawn to be rated, and how."""
+
+    document_maker: ClassVar[str] = "dialeval.reports.documents:rows_document"
 
     design: SavedSample
     rows: Sequence[SampledRow]
+
+    def __repr__(self) -> str:
+        systems = listed(self.design.systems, "system")
+        return f"<Sample: {len(self.rows):,} responses of {systems}, unit {self.design.unit}>"
+
+    def lines(self) -> list[dict[str, Any]]:
+        """Return a line per response to rate, see `SampledRow`."""
+        return [msgspec.structs.asdict(row) for row in self.rows]
 
     def by_id(self) -> dict[str, dict[str, Any]]:
         """Return the rows as plain objects by id, as ratings that name only the id are completed from."""
