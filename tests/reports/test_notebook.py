@@ -174,7 +174,7 @@ def test_every_table_converts_and_shows_itself() -> None:
     longer = [{**row, "response": f"{row['response']} , {HOSTILE}"} for row in rows]
     run = dialeval.evaluate({"a": rows, HOSTILE: longer, "c": rows}, metrics="length,distinct-1", keep="city")
     drawn = dialeval.sample(run, 6)
-    tables = {
+    tables: dict[str, tuple[Any, int]] = {
         "run": (run, 3 * 2),
         "slices": (dialeval.slices(run, ["city", "turn"], metrics=["length"], resamples=20, trials=50), 4 * 3 * 2),
         "sequential": (dialeval.sequential(run), 2 * 2),

@@ -65,14 +65,15 @@ def listed(names: Collection[str], noun: str) -> str:
 
 
 class Tabular:
-    """A result that converts to tables: a class defines its rows in `lines` or, with types of their own, in `to_arrow`.
+    """A result that converts to tables; a class defines `lines`, or `to_arrow` where columns have types of their own.
 
     `to_pandas` and `to_polars` need the library of that name, which dialeval does not install.
     """
 
     def lines(self) -> list[dict[str, Any]]:
-        """Return the rows of the table, all with the same columns."""
-        raise NotImplementedError
+        """Return the rows of the table as dictionaries, all with the same columns."""
+        rows: list[dict[str, Any]] = self.to_arrow().to_pylist()
+        return rows
 
     def to_arrow(self) -> pa.Table:
         """Return the table as an Arrow table."""
@@ -215,6 +216,18 @@ class ItemTable(Tabular, Shown):
     Before the metrics are `system`, `level`, `row` (counted from 1) and, where the run knows them, `dialog_id`, `turn`,
     the texts of the row (`response`; `context` and `reference` as lists) and the fields that the run kept. A field
     whose name another column has is called `field/NAME`.
+
+    Attributes:
+        run: The run.
+
+    Examples:
+        >>> import dialeval
+        >>> rows = [{"response": "at nine", "context": ["when ?"], "city": "Bern"}, {"response": "no", "city": "Basel"}]
+        >>> table = dialeval.evaluate(rows, metrics="length", keep="city").item_table
+        >>> list(table.to_pandas().columns)
+        ['system', 'level', 'row', 'context', 'response', 'city', 'length']
+        >>> table.to_pandas()[["row", "response", "city", "length"]].values.tolist()
+        [[1, 'at nine', 'Bern', 2.0], [2, 'no', 'Basel', 1.0]]
     """
 
     document_maker: ClassVar[str] = "dialeval.reports.documents:rows_document"
@@ -225,6 +238,7 @@ class ItemTable(Tabular, Shown):
         return f"<items of {self.run!r}>"
 
     def to_arrow(self) -> pa.Table:
+        """Return the table as an Arrow table."""
         import pyarrow as pa
 
         tables = []

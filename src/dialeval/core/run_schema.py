@@ -28,7 +28,11 @@ class Record(Struct, frozen=True):
     """A result whose fields are its JSON document: API, document and schema are one definition."""
 
     def to_dict(self) -> dict[str, Any]:
-        """Return plain data for JSON; NaN is null."""
+        """Return plain data for JSON; NaN is None.
+
+        Returns:
+            The data, with the names that the JSON has.
+        """
         plain: dict[str, Any] = null_for_nan(to_builtins(self, enc_hook=float))
         return plain
 

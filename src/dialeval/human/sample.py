@@ -142,19 +142,38 @@ class SavedSample(Struct, kw_only=True):
 
 
 class SampledRow(Struct, omit_defaults=True):
-    """A line of `rows.jsonl`: a response that people are to rate."""
+    """A response to rate; a line of `rows.jsonl`.
+
+    Attributes:
+        id: The id, which reveals nothing about the system.
+        system: The system.
+        row: The number of the row among those of its system, counted from 1.
+        probability: The probability with which it was sampled.
+        stratum: The stratum.
+        response: The response.
+        context: The dialogue context, turn by turn.
+        roles: Who said each turn of the context, where that is known.
+        reference: The references.
+        dialog_id: The dialogue, where it has an id.
+        turn: The turn, where it is known.
+
+    Examples:
+        >>> import dialeval
+        >>> systems = {"old": ["no"] * 40, "new": ["yes please"] * 40}
+        >>> run = dialeval.evaluate(systems, contexts=[[f"tea {n} ?"] for n in range(40)], metrics="length")
+        >>> row = dialeval.sample(run, 10).rows[0]
+        >>> row.response in ("no", "yes please"), row.context == [f"tea {row.place} ?"]
+        (True, True)
+    """
 
     id: Annotated[str, Meta(min_length=1, max_length=64)]
     system: str
     row: Annotated[int, Meta(ge=1, le=1 << 53)]
-    """The number of the row among those of its system, from 1 on."""
     probability: Annotated[float, Meta(gt=0, le=1)]
-    """Of being drawn."""
     stratum: str
     response: str
     context: list[str] = []
     roles: list[str] = []
-    """Who said each turn of the context, where that is known."""
     reference: list[str] = []
     dialog_id: str | None = None
     turn: Count | None = None
@@ -174,7 +193,20 @@ class RatedRow(SampledRow, kw_only=True):
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Sample(Tabular, Shown):
-    """Rows that were drawn to be rated, and how."""
+    """Responses that were sampled for rating, and how.
+
+    Attributes:
+        design: The sampling design: seed, unit, strata with their sizes, and digests of the systems' rows.
+        rows: The responses to rate.
+
+    Examples:
+        >>> import dialeval
+        >>> systems = {"old": ["no"] * 40, "new": ["yes please"] * 40}
+        >>> run = dialeval.evaluate(systems, contexts=[[f"tea {n} ?"] for n in range(40)], metrics="length")
+        >>> drawn = dialeval.sample(run, 10)
+        >>> len(drawn.to_pandas()), len(drawn.pairs())
+        (10, 5)
+    """
 
     document_maker: ClassVar[str] = "dialeval.reports.documents:rows_document"
 
@@ -186,15 +218,27 @@ class Sample(Tabular, Shown):
         return f"<Sample: {len(self.rows):,} responses of {systems}, unit {self.design.unit}>"
 
     def lines(self) -> list[dict[str, Any]]:
-        """Return a line per response to rate, see `SampledRow`."""
+        """Return a line per response to rate, with the fields of `SampledRow`.
+
+        Returns:
+            The lines, as `to_pandas` has them.
+        """
         return [msgspec.structs.asdict(row) for row in self.rows]
 
     def by_id(self) -> dict[str, dict[str, Any]]:
-        """Return the rows as plain objects by id, as ratings that name only the id are completed from."""
+        """Return the rows as plain objects by id, to complete ratings that name only the id.
+
+        Returns:
+            The rows.
+        """
         return {row.id: msgspec.to_builtins(row) for row in self.rows}
 
     def pairs(self) -> dict[str, tuple[SampledRow, SampledRow]]:
-        """Return the pairs that raters compare by `ID-ID`: two systems' responses to one context."""
+        """Return the pairs that raters compare: the responses of two systems to one context.
+
+        Returns:
+            The pairs by `ID-ID`.
+        """
         same: dict[tuple[int, str | None, tuple[str, ...]], list[SampledRow]] = {}
         for row in self.rows:
             same.setdefault((row.row, row.dialog_id, tuple(row.context)), []).append(row)
@@ -203,7 +247,17 @@ class Sample(Tabular, Shown):
         return {PAIR.join((first.id, second.id)): (first, second) for first, second in pairs}
 
     def save(self, folder: str | PathLike[str]) -> Path:
-        """Write the folder; a sample that was saved there is replaced unless it has other files next to it."""
+        """Save the sample in a folder: `sample.json` and `rows.jsonl`.
+
+        Args:
+            folder: The folder, created if it does not exist. A sample that was saved there is replaced.
+
+        Returns:
+            The folder.
+
+        Raises:
+            DataError: Other files are in the way, or the folder cannot be written.
+        """
         folder = Path(folder)
         check_sample_folder(folder)
         with replacing_together(folder, SAMPLE_FILE) as files:
@@ -247,21 +301,34 @@ def sample(
     independent: bool = False,
     seed: int = DEFAULT_SEED,
 ) -> Sample:
-    """Draw about `n` responses of a run for people to rate; `Sample.save` writes them into a folder.
+    """Sample responses of a run for human evaluation, with known probabilities.
 
     Args:
         run: The run.
-        n: Responses of all systems together; what is drawn together is not split.
-        systems: Only these (all, but floors and ceilings).
-        stratify: Strata: `system`, `turn`, a field of the rows that the run kept, a metric (its quarters; `metric:3`
-            for thirds).
-        uncertainty: A metric of the run; responses are drawn in proportion to its uncertainty.
-        dialogues: Draw whole dialogues.
-        independent: Draw from each system by itself, and not all systems' responses to the same contexts.
-        seed: Of the draw.
+        n: The number of responses of all systems together, about; what is sampled together is not split.
+        systems: Only these systems; None: all but floor and ceiling systems.
+        stratify: Strata: `system`, `turn`, a field that the run kept, or a metric (its quarters; `metric:3` for
+            thirds).
+        uncertainty: A metric of the run; responses are sampled in proportion to its uncertainty.
+        dialogues: Sample whole dialogues.
+        independent: Sample from each system by itself, and not the responses of all systems to the same contexts.
+        seed: The seed of the sample.
 
     Returns:
-        The sample.
+        The sample; `Sample.save` writes its folder.
+
+    Raises:
+        SettingError: The run keeps no responses, has fewer than `n`, or cannot be stratified so.
+
+    Examples:
+        >>> import dialeval
+        >>> systems = {"old": ["no"] * 40, "new": ["yes please"] * 40}
+        >>> run = dialeval.evaluate(systems, contexts=[[f"tea {n} ?"] for n in range(40)], metrics="length")
+        >>> drawn = dialeval.sample(run, 10)
+        >>> drawn
+        <Sample: 10 responses of 2 systems (old, new), unit contexts>
+        >>> drawn.rows[0].probability
+        0.125
     """
     if n < 1 or seed < 0:
         raise SettingError(f"at least one response is drawn, with a seed from 0 on, not {n} with {seed}")
