@@ -39,7 +39,6 @@ BROUGHT = {
 }
 """Pages and pictures outside of docs/, each with its place in the site."""
 MADE = {
-    "python-reference.md": reference.python_page,
     "commands.md": reference.commands_page,
     "schemas.md": reference.schemas_page,
 }

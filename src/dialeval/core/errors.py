@@ -77,7 +77,16 @@ MOST_PROBLEMS = 10_000
 
 
 class DialevalError(Exception):
-    """Root of every error that dialeval raises on purpose."""
+    """The base class of every error that dialeval raises on purpose.
+
+    Examples:
+        >>> import dialeval
+        >>> try:
+        ...     dialeval.load("no-such-folder")
+        ... except dialeval.DialevalError as error:
+        ...     print(type(error).__name__)
+        DataError
+    """
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,7 +104,19 @@ class Problem:
 
 
 class DataError(DialevalError):
-    """An input cannot be used as it is. `problems` holds every problem found, in file order."""
+    """An input cannot be used as it is.
+
+    Attributes:
+        problems: Every problem that was found, in the order of the file.
+
+    Examples:
+        >>> import dialeval
+        >>> try:
+        ...     dialeval.evaluate(["yes", "no"], ["one reference"], metrics="rouge-l")
+        ... except dialeval.DataError as error:
+        ...     print(len(error.problems))
+        1
+    """
 
     def __init__(self, problems: Problem | Iterable[Problem]) -> None:
         self.problems: Sequence[Problem] = (problems,) if isinstance(problems, Problem) else tuple(problems)
@@ -136,8 +157,26 @@ class ProblemList(list[Problem]):
 
 
 class NeedError(DialevalError):
-    """A metric was asked for without what it needs, or reached for what it had not declared."""
+    """A metric was asked for without an input that it needs.
+
+    Examples:
+        >>> import dialeval
+        >>> try:
+        ...     dialeval.evaluate(["yes"], metrics="rouge-l")
+        ... except dialeval.NeedError:
+        ...     print("rouge-l needs references")
+        rouge-l needs references
+    """
 
 
 class SettingError(DialevalError):
-    """A name or a setting that does not exist, or a value it cannot take."""
+    """A name or a setting that does not exist, or a value that it cannot have.
+
+    Examples:
+        >>> import dialeval
+        >>> try:
+        ...     dialeval.evaluate(["yes"], metrics="blue-4")
+        ... except dialeval.SettingError:
+        ...     print("no such metric")
+        no such metric
+    """

@@ -89,11 +89,31 @@ class _Mark:
 def metric_of_rows(
     name: str, *, better: Better | None = None, bounds: tuple[float, float] = ANY_NUMBER, definition: int = 1
 ) -> Callable[[F], F]:
-    """Make a function of one row a metric, the mean of what it returns; a decorator.
+    """Make a metric of a function of one row: the mean of what it returns. Used as a decorator.
 
-    `name`: what the metric is called. `better`: which values are the better ones, "higher" or "lower". `bounds`: the
-    least and the largest value that is possible; an interval does not go beyond. `definition`: to be raised when the
-    function gives other numbers than before for a reason that does not be in its source.
+    The names of the function's parameters decide what it is called with: `response`, `reference` (the first one),
+    `references` (all of them), `context` (the turns before). A parameter with a default may be missing from the rows. A
+    row for which it returns None is not scored.
+
+    Args:
+        name: The name of the metric.
+        better: Which values are better, `"higher"` or `"lower"`; None: neither.
+        bounds: The least and the largest possible value, which confidence intervals do not exceed.
+        definition: A version, to be raised when the function returns other values for a reason outside its source.
+
+    Returns:
+        A decorator that returns the function itself.
+
+    Raises:
+        SettingError: The name is taken or has characters that names cannot have, or a parameter is unknown.
+
+    Examples:
+        >>> import dialeval
+        >>> @dialeval.metric_of_rows("polite", better="higher", bounds=(0, 1))
+        ... def polite(response):
+        ...     return "please" in response
+        >>> dialeval.evaluate(["yes please", "no"], metrics=[polite])["system"]["polite"].mean
+        0.5
     """
     if not name or any(letter in " ,()=|:" or letter.isspace() for letter in name):
         raise SettingError(f"{name!r} cannot be the name of a metric: no spaces, commas, colons, bars, brackets or =")

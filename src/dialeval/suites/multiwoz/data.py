@@ -304,7 +304,23 @@ class TaskData:
 
 
 def load_task(data: str | os.PathLike[str] | None = None, split: str | None = None) -> TaskData:
-    """Return the data of a task from a folder, the sample, or the installed pack."""
+    """Load the data of a task: goals, references, states, ontology and database.
+
+    Args:
+        data: A folder, or `"town"` for the sample; None: the installed data pack `multiwoz`.
+        split: A split of the data, where it has several.
+
+    Returns:
+        The data.
+
+    Raises:
+        DataError: A file is missing or has another form, or goals do not fit the ontology.
+
+    Examples:
+        >>> from dialeval.multiwoz import load_task
+        >>> len(load_task("town").files.turns)
+        8
+    """
     folder = _folder(data)
     own = folder / ONTOLOGY_FILE
     ontology = load_ontology(own if own.is_file() else MULTIWOZ)

@@ -341,7 +341,23 @@ def _count(value: float, name: str) -> float:
 
 
 def dialogue_rows(run: Run, task: TaskData) -> Iterator[dict[str, Any]]:
-    """Yield one row per system and dialogue that it gives: whether each domain matched, and whether it succeeded."""
+    """Yield a row per system and dialogue: whether each domain matched, and whether it succeeded.
+
+    Args:
+        run: The run of a task.
+        task: The data of the task.
+
+    Yields:
+        Rows with `system`, `dialog_id`, `inform` and `success`, the last two by domain.
+
+    Examples:
+        >>> from dialeval import sample_data
+        >>> from dialeval.multiwoz import dialogue_rows, evaluate, load_task
+        >>> task = load_task("town")
+        >>> run = evaluate(sample_data.folder() / "town" / "predictions", task)
+        >>> next(dialogue_rows(run, task))["inform"]
+        {'total': False, 'eatery': False}
+    """
     for system, result in run.items():
         for at, dialogue in enumerate(task.files.turns):
             row: dict[str, Any] = {"system": system, "dialog_id": dialogue}
