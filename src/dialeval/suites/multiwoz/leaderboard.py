@@ -10,14 +10,15 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Literal
+from typing import Any, Literal
 
 import msgspec
 
+from dialeval.core.display import Tabular
 from dialeval.core.result import Result, Run
 from dialeval.core.run_schema import Record
 from dialeval.core.validation import parse_toml
-from dialeval.reports.documents import Document, Printer, Table, csv_text
+from dialeval.reports.documents import Document, Printer, Table
 from dialeval.reports.figures import MISSING, show_interval
 from dialeval.suites.multiwoz.data import TaskFiles
 from dialeval.suites.multiwoz.pack import STANDARD
@@ -57,12 +58,22 @@ class Row(msgspec.Struct, frozen=True):
     notes: Sequence[str]
 
 
-class Leaderboard(Record, frozen=True):
+class Leaderboard(Tabular, Record, frozen=True):
     """Published and computed values, by published combined score; systems with predicted states come first."""
 
     data: str | None
     """The version of the data."""
     rows: Sequence[Row]
+
+    def lines(self) -> list[dict[str, Any]]:
+        found = []
+        for row in self.rows:
+            for measure, entry in row.values.items():
+                low, high = entry.interval or (None, None)
+                value = {"published": entry.published, "computed": entry.computed, "low": low, "high": high}
+                own = {"system": row.system, "states": row.states, "measure": measure}
+                found.append({**own, **value, "agrees": entry.agrees, "notes": "; ".join(row.notes)})
+        return found
 
 
 def read_published() -> dict[str, Published]:
@@ -147,15 +158,4 @@ def _cells(entry: Entry) -> tuple[str, str]:
     return entry.published or MISSING, f"{entry.computed:.{decimals}f}{other}{interval}"
 
 
-def _csv(board: Leaderboard) -> str:
-    fields = ("system", "states", "measure", "published", "computed", "low", "high", "agrees", "notes")
-    lines = []
-    for row in board.rows:
-        for measure, entry in row.values.items():
-            ends = entry.interval or (None, None)
-            values = (entry.published, entry.computed, *ends, entry.agrees)
-            lines.append((row.system, row.states, measure, *values, "; ".join(row.notes)))
-    return csv_text(fields, lines)
-
-
-PRINTER: Printer[Leaderboard] = Printer(_document, _csv)
+PRINTER: Printer[Leaderboard] = Printer(_document)
