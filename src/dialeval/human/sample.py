@@ -320,8 +320,8 @@ def sample(
         uncertainty: A metric of the run; responses are sampled in proportion to its uncertainty.
         dialogues: Sample whole dialogues.
         independent: Sample from each system by itself, and not the responses of all systems to the same contexts.
-        level: `turn` for ratings of responses, `dialogue` for ratings of whole conversations; a metric of turns then has
-            its mean over the turns of a dialogue.
+        level: `turn` for ratings of responses, `dialogue` for ratings of whole conversations; then metrics of turns
+            have their mean over the turns of a dialogue.
         seed: The seed of the sample.
 
     Returns:
