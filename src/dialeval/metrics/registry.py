@@ -256,6 +256,7 @@ _BUILT_IN: Mapping[Need, Sequence[str]] = {
     Need.CONTEXT: (
         "metrics.conversation:DialogueTurns,TalkRatio,SelfRepetition",
         "metrics.conversation:RepeatedQuestions,UserRephrasing,UnansweredQuestions",
+        "judges.conversation:ConversationJudge",
     ),
     Need.HYPOTHESES: ("suites.lsdscc.metrics:Coverage",),
     Need.TASK_TURNS: (
