@@ -56,11 +56,8 @@ class Inputs:
         also if they are the lines of one system in a file so large that few would want its rows in memory.
         """
         asked = options.engine is not None or options.resume is not None or not options.items
-        return asked or self.shards or self._in_many_files or (large_too and self._large)
-
-    @property
-    def _in_many_files(self) -> bool:
-        return any(is_remote(path) or is_pattern(path) for path in self._paths())
+        in_many_files = any(is_remote(path) or is_pattern(path) for path in self._paths())
+        return asked or self.shards or in_many_files or (large_too and self._large)
 
     @property
     def _large(self) -> bool:

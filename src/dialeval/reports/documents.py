@@ -185,12 +185,10 @@ def rich_table(columns: Iterable[Sequence[str]]) -> RichTable:
     for head in heads:
         drawn.add_column(Text(plain(head)), overflow="fold")
     for name, *figures in lines:
-        drawn.add_row(Text(plain(name)), *(Text(plain(cell), style=_color(cell)) for cell in figures))
+        colors = (next((color for mark, color in _COLORS.items() if mark in cell), "") for cell in figures)
+        cells = (Text(plain(cell), style=color) for cell, color in zip(figures, colors, strict=True))
+        drawn.add_row(Text(plain(name)), *cells)
     return drawn
-
-
-def _color(cell: str) -> str:
-    return next((color for mark, color in _COLORS.items() if mark in cell), "")
 
 
 @dataclass(frozen=True)
