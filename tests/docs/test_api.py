@@ -17,7 +17,7 @@ import pytest
 
 MODULES = ("dialeval", "dialeval.lsdscc", "dialeval.multiwoz", "dialeval.sgd", "dialeval.adem", "dialeval.breakdown")
 EMPTY = inspect.Parameter.empty
-STARS = {inspect.Parameter.VAR_POSITIONAL: "*", inspect.Parameter.VAR_KEYWORD: "**"}
+STARS: dict[Any, str] = {inspect.Parameter.VAR_POSITIONAL: "*", inspect.Parameter.VAR_KEYWORD: "**"}
 TORCH = ("dialeval.adem.ADEM", "dialeval.adem.ADEMWithEncoder", "dialeval.adem.EncoderSettings")
 API = Path(__file__).parents[2] / "docs" / "api"
 

@@ -7,9 +7,11 @@ import os
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import pytest
 from tools.notebooks import NOTEBOOKS, outputs_of
+
 from tools.site import notebooks
 
 TOOL = NOTEBOOKS.parents[1] / "tools" / "notebooks.py"
@@ -68,7 +70,7 @@ def test_a_notebook_that_asks_for_a_network_fails(tmp_path: Path) -> None:
     """So that the test above means something."""
     pytest.importorskip("nbclient")
     pytest.importorskip("ipykernel")
-    cell = {"cell_type": "code", "id": "one", "metadata": {}, "outputs": [], "execution_count": None}
+    cell: dict[str, Any] = {"cell_type": "code", "id": "one", "metadata": {}, "outputs": [], "execution_count": None}
     cell["source"] = "import socket; socket.create_connection(('127.0.0.1', 9))"
     kernel = {"kernelspec": {"display_name": "Python 3", "language": "python", "name": "python3"}}
     asking = tmp_path / "asking.ipynb"

@@ -1,4 +1,4 @@
-"""Show the value of a default that is a constant: `alpha: float = 0.05`, not `= DEFAULT_ALPHA`. An extension of griffe."""
+"""Show defaults that are constants by their values: `alpha: float = 0.05`, not `= DEFAULT_ALPHA`. For griffe."""
 
 from __future__ import annotations
 
