@@ -77,6 +77,8 @@ class Comparison(Tabular, Shown, Record, frozen=True, kw_only=True, rename={"row
     rows: list[Difference]
     untested: tuple[str, ...] = ()
     """Systems that `most_tests` left out."""
+    signatures: dict[str, str] = {}
+    """By key the signature of the baseline's value: what has to be the same where values are compared."""
 
     @property
     def design(self) -> Design:
@@ -236,6 +238,11 @@ def compare(
         warnings=tuple(dict.fromkeys(line for lines in warnings for line in lines)),
         rows=_adjust(list(_find_differences(chosen, settings, fields)), alpha, chosen.panel),
         untested=chosen.untested,
+        signatures={
+            key: str(estimate.signature)
+            for key, estimate in chosen.known[chosen.first].items()
+            if estimate.signature is not None and any(key in shared for shared in chosen.common.values())
+        },
     )
 
 

@@ -33,9 +33,9 @@ import numpy as np
 from dialeval.analysis.alignment import Alignment, DesignName, align
 from dialeval.analysis.comparison import Comparison, compare
 from dialeval.analysis.difference import DEFAULT_ALPHA, Difference, Test
-from dialeval.analysis.pairing import suggest, systems_of
+from dialeval.analysis.pairing import systems_of
 from dialeval.core.arguments import checked
-from dialeval.core.errors import SettingError
+from dialeval.core.errors import SettingError, suggest
 from dialeval.core.fold import Level
 from dialeval.core.result import Result, Run, load
 from dialeval.core.rowtable import NO_TURN

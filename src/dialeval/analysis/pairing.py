@@ -11,14 +11,13 @@ import math
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from difflib import get_close_matches
 from itertools import accumulate
 from pathlib import Path, PurePath
 from typing import Any, Literal, TypeAlias, cast, get_args
 
 from dialeval.analysis.alignment import Alignment, Design, DesignName, align, count_different
 from dialeval.analysis.values import metric_of, weigh_dialogues
-from dialeval.core.errors import SettingError
+from dialeval.core.errors import SettingError, suggest
 from dialeval.core.fold import Estimate
 from dialeval.core.result import RUN_FILE, Result, Run, full_names, load
 from dialeval.core.rowtable import REFERENCE
@@ -216,13 +215,6 @@ def chosen(
     if first is None or not others:
         raise SettingError(f"a comparison needs two systems; there is {', '.join(systems) or 'none'}")
     return first, others
-
-
-def suggest(name: str, known: Iterable[str]) -> str:
-    """Return a hint for a name that is not known: the closest one, or all."""
-    names = list(known)
-    close = get_close_matches(name, names, n=1)
-    return f"did you mean {close[0]!r}?" if close else f"there are {', '.join(names)}"
 
 
 def full_name(systems: Mapping[str, Result], name: str) -> str:

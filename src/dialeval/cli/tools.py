@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 
 @options.examples("dialeval metrics", "dialeval metrics distinct-2")
-@click.command()
+@options.command()
 @click.argument("name", required=False, shell_complete=options.complete_metrics)
 def metrics(name: str | None) -> None:
     """List the metrics; with a NAME, explain that one: formula, settings, paper, edge cases."""
@@ -81,7 +81,7 @@ def _summary(metric: Metric[Any]) -> str:
 
 
 @options.examples("dialeval formats", "dialeval formats sharegpt")
-@click.command()
+@options.command()
 @click.argument("name", required=False)
 def formats(name: str | None) -> None:
     """List the shapes of rows that are recognized: where each holds our fields, and an example; or explain one NAME.
@@ -100,7 +100,7 @@ def formats(name: str | None) -> None:
 
 
 @options.examples("dialeval schema", "dialeval schema run > run.schema.json")
-@click.command()
+@options.command()
 @click.argument("name", required=False)
 def schema(name: str | None) -> None:
     """List what dialeval writes; with a NAME, print its JSON Schema."""
@@ -119,7 +119,7 @@ def schema(name: str | None) -> None:
 
 
 @options.examples("dialeval validate outputs/*.txt rows.jsonl")
-@click.command()
+@options.command()
 @click.argument("files", nargs=-1, required=True, type=click.Path())
 @options.row_fields
 @options.reading
@@ -158,7 +158,7 @@ def _describe(file: str, systems: Sequence[Rows]) -> str:
     "dialeval data add glove-6b",
     "dialeval score outputs/ -r references.txt --train train.txt --vectors glove-6b",
 )
-@click.group()
+@options.group()
 def data() -> None:
     """Data packs: large public data such as word vectors, kept in the cache with the digests of its files."""
 
@@ -183,7 +183,8 @@ def add(name: str, from_folder: str | None, address: str | None) -> None:
     show(f"{pack.path}\n")
 
 
-@data.command(name="list", epilog="Example: dialeval data list")
+@options.examples("dialeval data list")
+@data.command(name="list")
 def list_() -> None:
     """List the packs that are installed and those that could be."""
     from dialeval.io.packs import PACK_SOURCES, find_pack
@@ -194,7 +195,8 @@ def list_() -> None:
         tell(f"{name:<14}{state:<48}{source.title}")
 
 
-@data.command(epilog="Example: dialeval data verify glove-6b")
+@options.examples("dialeval data verify glove-6b")
+@data.command()
 @click.argument("name")
 def verify(name: str) -> int:
     """Compare every file of a pack with its digest. Exit status 2 if one differs."""
@@ -208,7 +210,8 @@ def verify(name: str) -> int:
     return 2 if problems else 0
 
 
-@data.command(epilog="Example: dialeval data remove glove-6b")
+@options.examples("dialeval data remove glove-6b")
+@data.command()
 @click.argument("name")
 def remove(name: str) -> None:
     """Delete a pack from the cache."""
@@ -228,7 +231,7 @@ BREAKDOWN = ("accuracy", "f1-x", "jsd-o-t-x")
 
 
 @options.examples("dialeval demo", "dialeval demo -o dialeval-demo --open")
-@click.command()
+@options.command()
 @click.option(
     "-o", "--output", type=options.FOLDER, default=Path("dialeval-demo"), help="Folder for the runs and the report."
 )

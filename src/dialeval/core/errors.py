@@ -70,6 +70,15 @@ def _written_out(match: re.Match[str]) -> str:
     return match[0].encode("unicode_escape").decode()
 
 
+def suggest(name: str, known: Iterable[str], otherwise: str | None = None) -> str:
+    """Return a hint for a name that is not known: the closest one in any case, else `otherwise`, else all of them."""
+    from difflib import get_close_matches
+
+    names = {each.lower(): each for each in known}
+    close = get_close_matches(str(name).lower(), names, n=1)
+    return f"did you mean {names[close[0]]!r}?" if close else otherwise or f"there are {', '.join(names.values())}"
+
+
 SHOWN_PROBLEMS = 5
 """A message lists this many problems and counts the rest; `dialeval validate` lists up to `MOST_PROBLEMS` of a file."""
 MOST_PROBLEMS = 10_000

@@ -171,8 +171,8 @@ def evaluate(
     a line, else those of the training text; `in_vocabulary`: whether words with a vector that are not in the vocabulary
     are known too, "vectors", or not, "listed"; None: "listed" for a vector file with a header line.
     `judge_dir`: the folder of a judge that `dialeval judge train` or `dialeval adem train` wrote, else the shipped one.
-    `metrics`: names, families, the group "dialog-eval", metric objects; None: all that the inputs allow, the others
-    being listed in `Run.skipped`. `settings` changes the defaults of a family (`{"bleu": {"smooth": 7}}`), `tokenizer`
+    `metrics`: names, families, the groups "dialog-eval" and "default", "all" that the inputs allow, metric objects; None:
+    "default", a short panel (`Run.skipped` lists what could not be computed). `settings` changes the defaults of a family (`{"bleu": {"smooth": 7}}`), `tokenizer`
     is that of every metric that counts words and whose name says no other: "13a", "zh", "ja" or another of `Tokenizer`,
     or "auto", one that suits the scripts of all texts. `fields` maps our field names to those of a file with rows
     (`{"response": "answer"}`), `keep` names further fields of the rows that the run keeps, so that `dialeval.slices`
@@ -216,13 +216,14 @@ def evaluate(
         chunk_bytes=chunk_bytes,
         force=force,
     )
-    plans = planner(metrics, settings, tokenizer)
     if inputs.are_chunked(options):
         if baselines:
             raise SettingError("baselines and reference_groups need all rows in memory; rows in chunks are let go")
+        plans = planner(metrics, settings, tokenizer)
         return run_sources(inputs.find_sources(), plans, resources, options, names=inputs.names, details=details).run
     with collect_warnings() as notes:
         systems, groups = inputs.read()
+    plans = planner(metrics, settings, tokenizer, sum(map(len, systems)))
     if baselines:
         run = evaluate_with_baselines(systems, plans, resources, options)
     elif groups is not None:

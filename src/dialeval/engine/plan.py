@@ -5,10 +5,14 @@ A metric that was asked for by its own name and cannot run is an error. One that
 all metrics whose subject is there: scoring responses does not list what breakdown labels would allow. A metric that is
 costly, because it takes longer than all others together, is not among them; `all,adem` adds it.
 
+Where nothing in particular is asked for (`default`), responses are scored by a few metrics of `GROUPS`, and by the
+judge if it is installed, there are contexts, and rows are few (`MOST_JUDGED`); other subjects by all their metrics.
+
 The tokenizer "auto" is chosen before any metric runs, by a pass of its own over all texts: the letters of responses and
 references of all systems together (floors and ceilings aside) are counted by script, and every metric that asked for
 "auto" gets the one tokenizer that fits them (`text.scripts`). So the choice does not depend on chunks, batches or
-workers, all systems are scored alike, and signatures name the tokenizer that was chosen.
+workers, all systems are scored alike, and signatures name the tokenizer that was chosen. By default, where neither
+metrics nor a tokenizer are named, rows in memory whose script has no spaces get a tokenizer in the same way.
 """
 
 from __future__ import annotations
@@ -22,14 +26,16 @@ from dialeval.core.batch import Need
 from dialeval.core.errors import NeedError, SettingError
 from dialeval.core.fold import Fact, Metric
 from dialeval.engine.resources import lacking
-from dialeval.text.tokenizers import AUTO, ScriptCounts, Tokenizer
+from dialeval.text.tokenizers import AUTO, BY_BLANKS, DEFAULT, ScriptCounts, Tokenizer
 
 Asked: TypeAlias = str | Metric[Any] | Callable[..., Any] | Iterable[str | Metric[Any] | Callable[..., Any]] | None
-"""Metrics by names, families, objects, and functions of `metric_of_rows`; None: all that the inputs allow."""
+"""Metrics by names, families, objects, and functions of `metric_of_rows`; None: the group `default`."""
 
 Settings: TypeAlias = Mapping[str, Mapping[str, object]]
 """By family: settings that differ from their defaults."""
 
+MOST_JUDGED = 200
+"""Responses of all systems together that are judged unasked: about two seconds of work for two processors."""
 _TOKENIZER = "tokenizer"
 """The setting of that name."""
 _TEXTS = (Need.RESPONSE, Need.HYPOTHESES, Need.REFERENCE, Need.REFERENCE_GROUPS)
@@ -45,6 +51,8 @@ class Plan:
     skipped: Mapping[str, str] = field(default_factory=dict)
     details: Mapping[str, Fact[Any, Any]] = field(default_factory=dict)
     """Folds next to the metrics that give no estimate but plain data, by name. They see the batch as it is."""
+    by_script: bool = False
+    """Whether metrics get another tokenizer where the script of the texts has no spaces."""
 
     @property
     def folded(self) -> list[Metric[Any]]:
@@ -64,10 +72,12 @@ Planner: TypeAlias = Callable[[int, frozenset[Need]], Plan]
 """The plan for a source, by its number, and what is available for it."""
 
 
-def planner(asked: Asked, settings: Settings | None = None, tokenizer: Tokenizer | None = None) -> Planner:
-    """Return a planner of the same metrics and settings, with a plan for each set of inputs."""
+def planner(
+    asked: Asked, settings: Settings | None = None, tokenizer: Tokenizer | None = None, rows: int | None = None
+) -> Planner:
+    """Return a planner of the same metrics and settings, with a plan for each set of inputs; `rows`: see `make_plan`."""
     asked = asked if asked is None or isinstance(asked, str) else names_of(asked)
-    plan = cache(lambda available: make_plan(asked, available, settings, tokenizer))
+    plan = cache(lambda available: make_plan(asked, available, settings, tokenizer, rows))
     return lambda _source, available: plan(available)
 
 
@@ -77,29 +87,44 @@ def names_of(asked: Any) -> list[Any]:
 
 
 def make_plan(
-    asked: Asked, available: frozenset[Need], settings: Settings | None = None, tokenizer: Tokenizer | None = None
+    asked: Asked,
+    available: frozenset[Need],
+    settings: Settings | None = None,
+    tokenizer: Tokenizer | None = None,
+    rows: int | None = None,
 ) -> Plan:
     """Decide what to compute from the inputs that are there.
 
     `settings` changes the defaults of families, `tokenizer` that of every metric whose name does not say one. A group
-    has settings of its own; its metrics keep the names of their presets.
+    has settings of its own; its metrics keep the names of their presets. `rows`: those of all systems in memory.
     """
     # A plan that is given needs no registry.
-    from dialeval.metrics.registry import GROUP_SETTINGS, registry, split_names
+    from dialeval.metrics.registry import ALL, DEFAULT, GROUP_SETTINGS, GROUPS, registry, split_names
 
-    names = ["all"] if asked is None else split_names(asked) if isinstance(asked, str) else names_of(asked)
+    names = [DEFAULT] if asked is None else split_names(asked) if isinstance(asked, str) else names_of(asked)
     if not names:
         raise SettingError("no metric was asked for; name some, or `all`")
     metrics: dict[str, Metric[Any]] = {}
     skipped: dict[str, str] = {}
-    for name in names:
+    for name in map(registry().canonical, names):
         of_group = GROUP_SETTINGS.get(name, {}) if isinstance(name, str) else {}
-        chosen = registry().measuring(available) if name == "all" else registry().select([name])
+        if name == DEFAULT:
+            others = registry().measuring(available - {Need.RESPONSE})
+            chosen = [*(registry().select(GROUPS[name]) if Need.RESPONSE in available else ()), *others]
+            judge = registry().parse("judge")
+            if Need.RESPONSE in available and not _reasons(judge, available):
+                chosen.append(judge)
+        else:
+            chosen = registry().measuring(available) if name == ALL else registry().select([name])
         for plain in chosen:
-            if name == "all" and plain.costly:
+            is_judge = name == DEFAULT and plain.name == "judge"
+            if name in (ALL, DEFAULT) and plain.costly and not is_judge:
                 continue
             metric = _split_by(tokenizer, name, _with(plain, settings or {}, of_group))
             reasons = _reasons(metric, available)
+            if is_judge and (rows is None or rows > MOST_JUDGED) and "judge" not in names:
+                large = f"more than {MOST_JUDGED} responses, or files that are read in chunks"
+                reasons = f"takes seconds for {large}; name it: -m default,judge"
             if not reasons:
                 metrics[plain.name] = metric
             elif registry().is_group(name):
@@ -109,7 +134,7 @@ def make_plan(
     if not metrics:
         reasons = "; ".join(f"{key} {reason}" for key, reason in skipped.items())
         raise NeedError(f"nothing can be computed: {reasons}")
-    return Plan(metrics, skipped)
+    return Plan(metrics, skipped, by_script=asked is None and tokenizer is None and rows is not None)
 
 
 def _reasons(metric: Metric[Any], available: frozenset[Need]) -> str:
@@ -149,21 +174,23 @@ def tokenizer_of(metric: Metric[Any]) -> Tokenizer | None:
 
 def asks_for_choice(plans: Iterable[Plan]) -> bool:
     """Return whether a metric leaves the choice of its tokenizer to the run."""
-    return any(tokenizer_of(metric) == AUTO for plan in plans for metric in plan.folded)
+    return any(plan.by_script or tokenizer_of(metric) == AUTO for plan in plans for metric in plan.folded)
 
 
 def with_tokenizer(planner: Planner, tokenizer: Tokenizer) -> Planner:
     """Return a planner of the same plans, with a tokenizer for every metric that left the choice to the run."""
 
-    def choose(metric: Metric[Any]) -> Metric[Any]:
-        return replace(metric, **{_TOKENIZER: tokenizer}) if tokenizer_of(metric) == AUTO else metric
+    def choose(metric: Metric[Any], by_script: bool) -> Metric[Any]:
+        asks = tokenizer_of(metric) == AUTO or (by_script and tokenizer != DEFAULT and tokenizer_of(metric) in BY_BLANKS)
+        return replace(metric, **{_TOKENIZER: tokenizer}) if asks else metric
 
     def plan(number: int, available: frozenset[Need]) -> Plan:
         given = planner(number, available)
         details = {
-            name: replace(fold, metric=choose(fold.metric)) if hasattr(fold, "metric") else fold  # type: ignore[type-var]
+            name: replace(fold, metric=choose(fold.metric, given.by_script)) if hasattr(fold, "metric") else fold  # type: ignore[type-var]
             for name, fold in given.details.items()
         }
-        return replace(given, metrics={name: choose(each) for name, each in given.metrics.items()}, details=details)
+        metrics = {name: choose(each, given.by_script) for name, each in given.metrics.items()}
+        return replace(given, metrics=metrics, details=details)
 
     return plan

@@ -380,7 +380,7 @@ def _join_texts(turns: TextVectors, starts: Ints, ends: Ints) -> TextVectors:
 class GreedyMatch(RowMetric):
     """Closeness of response and reference, word piece by word piece, by vectors in context (BERTScore's formula).
 
-    Greedy matching of contextual vectors: BERTScore's formula on the shipped sentence encoder.
+    Greedy matching of contextual vectors: BERTScore's formula on the shipped sentence encoder; also called `bertscore`.
 
         P = mean over word pieces of the response of the largest cosine with a piece of the reference
         R = mean over word pieces of the reference of the largest cosine with a piece of the response

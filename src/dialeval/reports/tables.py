@@ -146,6 +146,8 @@ METRICS_TXT = tuple(GROUPS["dialog-eval"])
 ARROWS: Mapping[Better | None, str] = {"higher": " ↑", "lower": " ↓", None: ""}
 """Behind a metric's name: which values are better."""
 
+PERCENT = "percent"
+"""The detail of a run whose scores from 0 to 1 are shown times 100."""
 _MOST_UNSCORED = 5
 """Metrics with rows that could not be scored that are named below a table before the rest is counted."""
 
@@ -196,7 +198,15 @@ def describe(
         )
     head, *rows = zip(*columns, strict=True)
     below = [*footnotes(run, comparison, intervals)] if notes else []
-    return Document([] if found is None else found.sentences, [Table(head, rows)], below, tight=True)
+    said = [*tokenizer_line(run), *(() if found is None else found.sentences)]
+    return Document(said, [Table(head, rows)], below, tight=True)
+
+
+def tokenizer_line(run: Run) -> list[str]:
+    """Say which tokenizer was chosen by the script of the texts, if one was."""
+    chosen = run.details.get("tokenizer")
+    why = "since the texts are in a script without spaces between words; --tokenizer names another"
+    return [] if chosen is None else [f"Tokenizer: {plain(str(chosen))}, {why}."]
 
 
 def _align(column: Sequence[tuple[str, ...]]) -> list[str]:
@@ -228,7 +238,7 @@ def document(run: Run, transpose: bool = False) -> Document:
     """Describe a run without comparing its systems: all values with four decimals."""
     rows = [[key, *(_cell(result.get(key)) for result in run.values())] for key in run.keys_in_order]
     table = Table(["metric", *run], rows)
-    return Document([], [table.transposed("system") if transpose else table], _describe_intervals(run))
+    return Document(tokenizer_line(run), [table.transposed("system") if transpose else table], _describe_intervals(run))
 
 
 def to_markdown(run: Run, transpose: bool = False) -> str:
@@ -250,7 +260,15 @@ def to_latex(run: Run, transpose: bool = False) -> str:
         rows.append([key + ARROWS[better_of(run, key)], *cells])
     table = Table(["metric", *run], rows)
     caption = [*_describe_intervals(run), *best_words(best)]
-    return documents.latex_float([table.transposed("system") if transpose else table], caption)
+    signatures = (str(est.signature) for result in run.values() for est in result.values() if est.signature is not None)
+    shown = [table.transposed("system") if transpose else table]
+    return documents.latex_float(shown, caption, comments=signature_lines(signatures))
+
+
+def signature_lines(signatures: Iterable[str]) -> list[str]:
+    """Return signatures, each once, below a heading; nothing where there are none."""
+    lines = list(dict.fromkeys(signatures))
+    return ["Signatures:", *lines] if lines else []
 
 
 def best_words(best: Best) -> list[str]:
@@ -289,9 +307,10 @@ FORMATS: Mapping[str, Callable[..., str]] = {
 
 
 def _describe_intervals(run: Run) -> list[str]:
-    """Return a line that says which intervals the values have."""
+    """Return lines that say which intervals the values have, and whether they are in percent."""
     words = interval_words(estimate for result in run.values() for estimate in result.values())
-    return [f"Intervals: {words}."] if words else []
+    percent = ["Scores from 0 to 1 are shown times 100."] if run.details.get(PERCENT) else []
+    return [*([f"Confidence intervals: {words}."] if words else []), *percent]
 
 
 def row_decimals(run: Run, key: str) -> int:

@@ -362,6 +362,15 @@ def chosen(counts: Counts) -> Tokenizer:
     return "ja" if kana >= LEAST_SHARE * without_blanks else "zh"
 
 
+def installed(tokenizer: Tokenizer) -> Tokenizer:
+    """Return a tokenizer, or `char` where the library that it needs is not installed."""
+    try:
+        {"ja": _tagger, "unicode": _bounds}.get(tokenizer, tuple)()
+    except SettingError:
+        return "char"
+    return tokenizer
+
+
 @dataclass(frozen=True)
 class ScriptCounts(Fact[Counts, Counts]):
     """How many characters of each kind of script the texts of some needs have."""

@@ -60,7 +60,7 @@ _RATIO = options.choice("--ratio", ["historical", "exact"], "Partial ratio by wh
     "dialeval multiwoz -i damd.json --failures",
     "dialeval multiwoz explain pmul0320 -i damd.json",
 )
-@click.group(invoke_without_command=True)
+@options.group(invoke_without_command=True)
 @_INPUT
 @click.option("-b", "--bleu", is_flag=True, help="BLEU against every reference set.")
 @click.option("-s", "--success", is_flag=True, help="Inform and Success.")
