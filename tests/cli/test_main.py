@@ -88,7 +88,7 @@ def test_control_c_ends_with_130(tmp_path: Path) -> None:
 def broken(monkeypatch: pytest.MonkeyPatch, error: BaseException) -> None:
     """Make `dialeval metrics` raise something."""
 
-    def fail() -> None:
+    def fail(*_: object, **__: object) -> None:
         raise error
 
     monkeypatch.setattr("dialeval.cli.tools._list_metrics", fail)

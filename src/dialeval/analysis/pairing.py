@@ -213,7 +213,9 @@ def chosen(
     first = full_name(systems, baseline) if baseline is not None else names[0] if names else None
     others = [name for name in names if name != first]
     if first is None or not others:
-        raise SettingError(f"a comparison needs two systems; there is {', '.join(systems) or 'none'}")
+        there = f"there is {', '.join(systems) or 'none'}"
+        named = "" if wanted is None else f"; named: {', '.join(names) or 'none'}"
+        raise SettingError(f"a comparison needs two systems; {there}{named}")
     return first, others
 
 

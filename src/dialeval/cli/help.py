@@ -20,9 +20,9 @@ _MOST_USED = 3
 """Options at the top of a help: the first ones of the examples."""
 
 _SECTIONS: Mapping[str, str] = {
-    "Input": "references contexts input data split schema train-schema train vocabulary vectors field sep system-prompts "
-    "shards human sample pairs pilot ratings form db systems adjudicated any-scores eos no-eos development fallback from "
-    "data-add:address rate-serve:raters judge-train:dialogues judge-train:test adem-train:test",
+    "Input": "references contexts input data split schema train-schema train vocabulary vectors field sep shards "
+    "system-prompts human sample pairs pilot ratings form db systems adjudicated any-scores eos no-eos development "
+    "fallback from data-add:address rate-serve:raters judge-train:dialogues judge-train:test adem-train:test",
     "Metrics": "metrics tokenizer bleu-smoothing in-vocabulary judge-dir encoder baselines bleu success richness dst "
     "strict dst-unify-booking ratio match lenient threshold aligner lsdscc:n auto-groups judge quality metric tie all",
     "Statistics": "intervals confidence factor resamples seed alpha trials test design weight adjust detect sequential "
@@ -94,7 +94,9 @@ class Group(Command, click.Group):
     def _write_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         self.format_commands(ctx, formatter)
 
-    def resolve_command(self, ctx: click.Context, args: list[str]) -> tuple[str | None, click.Command | None, list[str]]:
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
         names = self.list_commands(ctx)
         name = args[0] if args[0] in names else args[0].lower()
         if name not in names and not name.startswith("-") and not ctx.resilient_parsing:

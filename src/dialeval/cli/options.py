@@ -43,7 +43,9 @@ def read_pairs(_context: click.Context, parameter: click.Parameter, values: Sequ
     for value in values:
         name, equals, rest = value.partition("=")
         if not equals or not name or not rest:
-            raise click.BadParameter(f"{value!r} is not of the form NAME=VALUE", param=parameter)
+            raise click.BadParameter(
+                f"{value!r} is not of the form {parameter.metavar or 'NAME=VALUE'}", param=parameter
+            )
         pairs[name] = rest
     return pairs
 
@@ -53,7 +55,7 @@ def read_numbers(context: click.Context, parameter: click.Parameter, values: Seq
     try:
         return {key: float(value) for key, value in read_pairs(context, parameter, values).items()}
     except ValueError as error:
-        raise click.UsageError(f"{parameter.opts[0]} wants KEY=NUMBER: {error}") from None
+        raise click.UsageError(f"{parameter.opts[0]} takes KEY=NUMBER, such as sacrebleu=0.2: {error}") from None
 
 
 def read_systems(_context: click.Context, _parameter: click.Parameter, given: Sequence[str]) -> str | dict[str, str]:

@@ -384,15 +384,16 @@ def printing_all_problems(command: Command) -> Command:
 
     @wraps(command)
     def called(**arguments: Any) -> Any:
-        from dialeval.core.errors import DataError
+        from dialeval.core.errors import DataError, describe_group, group_problems
 
         try:
             return command(**arguments)
         except DataError as error:
-            for problem in error.problems[:MOST_PROBLEMS]:
-                say(f"dialeval: {problem}")
-            if len(error.problems) > MOST_PROBLEMS:
-                say(f"dialeval: and {len(error.problems) - MOST_PROBLEMS:,} more")
+            groups = group_problems(error.problems)
+            for group in groups[:MOST_PROBLEMS]:
+                say(f"dialeval: {describe_group(group)}")
+            if len(groups) > MOST_PROBLEMS:
+                say(f"dialeval: and {sum(map(len, groups[MOST_PROBLEMS:])):,} more")
             raise click.exceptions.Exit(2) from None
 
     return called  # type: ignore[return-value]

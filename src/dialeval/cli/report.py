@@ -34,9 +34,13 @@ PLOT_FORMATS = ("svg", "png", "pdf")
 @click.option("--plots-dir", type=options.FOLDER, help="Folder for --plots.  [default: next to the report]")
 @options.compared
 @options.by
-@click.option("--human", multiple=True, type=click.Path(), help="Ratings: also show what people say of the run.")
+@click.option(
+    "--human", multiple=True, type=click.Path(exists=True), help="Ratings: also show what people say of the run."
+)
 @click.option("--sample", type=click.Path(), help="The folder that the rows of --human were drawn into.")
-@click.option("--judge", metavar="KEYS", default="", help="The judge of the estimate, as in `dialeval estimate --judge`.")
+@click.option(
+    "--judge", metavar="KEYS", default="", help="The judge of the estimate, as in `dialeval estimate --judge`."
+)
 @click.option("--quality", default="overall", help="Which of the scores of --human counts.")
 @click.option("--pairs", multiple=True, type=click.Path(), help="Compared responses: also show the ranking.")
 @options.open_page

@@ -171,8 +171,9 @@ def evaluate(
     a line, else those of the training text; `in_vocabulary`: whether words with a vector that are not in the vocabulary
     are known too, "vectors", or not, "listed"; None: "listed" for a vector file with a header line.
     `judge_dir`: the folder of a judge that `dialeval judge train` or `dialeval adem train` wrote, else the shipped one.
-    `metrics`: names, families, the groups "dialog-eval" and "default", "all" that the inputs allow, metric objects; None:
-    "default", a short panel (`Run.skipped` lists what could not be computed). `settings` changes the defaults of a family (`{"bleu": {"smooth": 7}}`), `tokenizer`
+    `metrics`: names, families, the groups "dialog-eval" and "default", "all" that the inputs allow, metric objects;
+    None: "default", a short panel. `Run.skipped` lists what could not be computed.
+    `settings` changes the defaults of a family (`{"bleu": {"smooth": 7}}`), `tokenizer`
     is that of every metric that counts words and whose name says no other: "13a", "zh", "ja" or another of `Tokenizer`,
     or "auto", one that suits the scripts of all texts. `fields` maps our field names to those of a file with rows
     (`{"response": "answer"}`), `keep` names further fields of the rows that the run keeps, so that `dialeval.slices`

@@ -75,7 +75,7 @@ Planner: TypeAlias = Callable[[int, frozenset[Need]], Plan]
 def planner(
     asked: Asked, settings: Settings | None = None, tokenizer: Tokenizer | None = None, rows: int | None = None
 ) -> Planner:
-    """Return a planner of the same metrics and settings, with a plan for each set of inputs; `rows`: see `make_plan`."""
+    """Return a planner of the same metrics and settings, with a plan for each set of inputs."""
     asked = asked if asked is None or isinstance(asked, str) else names_of(asked)
     plan = cache(lambda available: make_plan(asked, available, settings, tokenizer, rows))
     return lambda _source, available: plan(available)
@@ -181,7 +181,9 @@ def with_tokenizer(planner: Planner, tokenizer: Tokenizer) -> Planner:
     """Return a planner of the same plans, with a tokenizer for every metric that left the choice to the run."""
 
     def choose(metric: Metric[Any], by_script: bool) -> Metric[Any]:
-        asks = tokenizer_of(metric) == AUTO or (by_script and tokenizer != DEFAULT and tokenizer_of(metric) in BY_BLANKS)
+        asks = tokenizer_of(metric) == AUTO or (
+            by_script and tokenizer != DEFAULT and tokenizer_of(metric) in BY_BLANKS
+        )
         return replace(metric, **{_TOKENIZER: tokenizer}) if asks else metric
 
     def plan(number: int, available: frozenset[Need]) -> Plan:

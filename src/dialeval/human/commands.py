@@ -343,7 +343,9 @@ def export(database: str, output: Path | None) -> None:
 )
 @options.command()
 @click.argument("run", type=click.Path(exists=True))
-@click.option("--human", required=True, multiple=True, type=click.Path(), help="Ratings; repeat for several files.")
+@click.option(
+    "--human", required=True, multiple=True, type=click.Path(exists=True), help="Ratings; repeat for several files."
+)
 @click.option(
     "--sample",
     type=click.Path(),
@@ -430,7 +432,9 @@ def rank(pairs: tuple[str, ...], output: Path | None, format_: str, **settings: 
 @options.metrics("all that there are")
 @options.tokenizer
 @options.resources
-@click.option("--level", "levels", multiple=True, type=options.Choice(LEVELS), help="Repeat for several.  [default: all]")
+@click.option(
+    "--level", "levels", multiple=True, type=options.Choice(LEVELS), help="Repeat for several.  [default: all]"
+)
 @options.bootstrap_resamples
 @click.option("--seed", type=options.SEED, default=12345, help="Of resamples and tests.")
 @click.option("--confidence", type=float, default=0.95, metavar="LEVEL", help="Level of the intervals.")

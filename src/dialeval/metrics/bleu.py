@@ -42,7 +42,7 @@ ABOVE_ONE = (5, 7)
 
 @dataclass(frozen=True)
 class Bleu(CountMetric):
-    """BLEU, shared n-grams: `sacrebleu` is that of a corpus as sacreBLEU prints it, `bleu-4` dialog-eval's of sentences.
+    """BLEU, shared n-grams: `sacrebleu` of the corpus as in sacreBLEU, `bleu-4` of sentences as in dialog-eval.
 
     BLEU-n: how many of the response's n-grams, up to n words long, its references share.
 

@@ -1,8 +1,8 @@
 """The registry: metrics by name.
 
 A metric is asked for as a preset (`distinct-2`), a family (`distinct`: all its presets), a group (`default`,
-`dialog-eval`), `all`, an alias (`bertscore`), or with settings (`distinct(n=3,per=response)`), in any case. Every metric
-object prints to a name that reads back to an equal object.
+`dialog-eval`), `all`, an alias (`bertscore`), or with settings (`distinct(n=3,per=response)`), in upper or lower case.
+Every metric object prints to a name that reads back to an equal object.
 
 A package adds metrics by naming their classes under the entry point `dialeval.metrics`; a program by `register`.
 Two metrics never share a name: the second one is refused.
@@ -256,7 +256,7 @@ GROUPS: Mapping[str, Sequence[str]] = {
         *("unigram-kl-div", "bigram-kl-div"),
         *("embedding-average", "embedding-extrema", "embedding-greedy", "coherence"),
         *("distinct-1", "distinct-2", "bleu-1", "bleu-2", "bleu-3", "bleu-4"),
-    )
+    ),
 }
 """Presets that belong together, by the name of the group: those that are scored unless others are asked for (a plan
 adds the judge where it can), and those of an original program, in its order."""
@@ -507,6 +507,26 @@ def explain(metric: MetricClass) -> str:
     """Return formula, papers and edge cases of a metric: its docstring without the first line, else its module's."""
     own = (inspect.getdoc(metric) or "").partition("\n")[2]
     return (own or sys.modules[metric.__module__].__doc__ or "").strip()
+
+
+_TOPICS: Mapping[str, Sequence[str]] = {
+    "Overlap with references": ("metrics.bleu.", "metrics.chrf.", "metrics.rouge."),
+    "Similarity of meaning": ("metrics.embedding.",),
+    "Learned judges": ("judges.",),
+    "Diversity": ("metrics.distinct.",),
+    "Words and entropy": ("metrics.words.",),
+    "Sampled responses": ("suites.lsdscc.",),
+    "Task dialogues": ("suites.multiwoz.", "suites.sgd.", "metrics.trials."),
+    "Breakdown detection": ("metrics.breakdown.",),
+}
+"""Topics by which metrics are listed, with the modules or folders of their metrics."""
+TOPICS = (*_TOPICS, "Other packages")
+
+
+def topic_of(metric: MetricClass) -> str:
+    """Return the topic of a metric."""
+    module = f"{metric.__module__.removeprefix('dialeval.')}."
+    return next((title for title, homes in _TOPICS.items() if module.startswith(tuple(homes))), TOPICS[-1])
 
 
 def split_names(text: str) -> list[str]:

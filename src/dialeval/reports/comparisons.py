@@ -210,7 +210,7 @@ def _listed(names: Sequence[str]) -> str:
 def how_sure(comparison: Comparison) -> str:
     """State the level of the tests, and for how many of them it was corrected."""
     corrected = f", corrected for {comparison.tests} tests" if comparison.tests > 1 else ""
-    return f"{100 * comparison.alpha:g}% level{corrected}"
+    return f"significance level {comparison.alpha:g}{corrected}"
 
 
 def mark_of(row: Difference) -> str:
@@ -392,7 +392,7 @@ def legend(comparison: Comparison) -> list[str]:
     family = f"{adjusted} of {', '.join(comparison.panel[:_MOST_PANEL])}" if tests > 1 else adjusted
     family += f" and {len(comparison.panel) - _MOST_PANEL} more" if len(comparison.panel) > _MOST_PANEL else ""
     others = f"; the {rest} tests of other metrics are a family of their own" if rest > 1 else ""
-    lines.append(f"{marks}: {_test_of(comparison)}, seed {comparison.seed}, {family}{others}.")
+    lines.append(f"p-values: {_test_of(comparison)}, seed {comparison.seed}, {family}{others}; {marks}.")
     lines.append(f"detectable: minimum detectable difference at {100 * POWER:g}% power (one test).")
     unit = designs[0].unit
     if comparison.detect is not None:
@@ -446,21 +446,21 @@ def _test_of(comparison: Comparison) -> str:
     names: list[str] = []
     for design in dict.fromkeys(comparison.designs.values()):
         if comparison.test == "bootstrap" and design.name != "unpaired":
-            names.append(f"paired bootstrap, studentized, with {comparison.resamples:,} resamples")
+            names.append(f"paired bootstrap test, studentized, with {comparison.resamples:,} resamples")
         elif design.name == "unpaired":
             if comparison.adjusted_for:
                 names.append("Welch's t test of the adjusted means")
             elif comparison.test == "bootstrap":
-                names.append(f"bootstrap of both systems, studentized, with {comparison.resamples:,} resamples")
+                names.append(f"bootstrap test of both systems, studentized, with {comparison.resamples:,} resamples")
             else:
                 names.append(
-                    f"permutation of whole {design.unit} between the systems with {comparison.trials:,} trials "
+                    f"permutation test of whole {design.unit} between systems with {comparison.trials:,} trials "
                     "(corpus metrics by independent resampling)"
                 )
         elif all_swaps(design.common, comparison.trials):
-            names.append(f"randomization, all {2**design.common:,} exchanges")
+            names.append(f"randomization test, all {2**design.common:,} exchanges")
         else:
-            names.append(f"approximate randomization with {comparison.trials:,} trials")
+            names.append(f"approximate randomization test with {comparison.trials:,} trials")
     return "; ".join(dict.fromkeys(names))
 
 

@@ -102,7 +102,7 @@ def losses(slices: Slices) -> list[str]:
 def how_sure(slices: Slices) -> str:
     """State the level of the tests, and for how many of them it was corrected."""
     alpha, tests = slices.comparisons[0].alpha, slices.tests
-    return f"{100 * alpha:g}% level, corrected for {markup.count(tests, 'test')} in all slices"
+    return f"significance level {alpha:g}, corrected for {markup.count(tests, 'test')} in all slices"
 
 
 def notes(slices: Slices) -> Iterator[str]:

@@ -25,6 +25,7 @@ import re
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from dialeval.core.signature import SACREBLEU, Signature
 from dialeval.metrics.registry import GROUPS
 from dialeval.reports import documents
 from dialeval.reports.documents import Document, LaidOut, Table, laid_out
@@ -238,7 +239,8 @@ def document(run: Run, transpose: bool = False) -> Document:
     """Describe a run without comparing its systems: all values with four decimals."""
     rows = [[key, *(_cell(result.get(key)) for result in run.values())] for key in run.keys_in_order]
     table = Table(["metric", *run], rows)
-    return Document(tokenizer_line(run), [table.transposed("system") if transpose else table], _describe_intervals(run))
+    shown = table.transposed("system") if transpose else table
+    return Document(tokenizer_line(run), [shown], [*_describe_intervals(run), *_describe_scale(run)])
 
 
 def to_markdown(run: Run, transpose: bool = False) -> str:
@@ -259,15 +261,20 @@ def to_latex(run: Run, transpose: bool = False) -> str:
         cells = (_latex_cell(est, decimals, name in bold) for name, est in estimates.items())
         rows.append([key + ARROWS[better_of(run, key)], *cells])
     table = Table(["metric", *run], rows)
-    caption = [*_describe_intervals(run), *best_words(best)]
+    caption = [*_describe_intervals(run), *_describe_scale(run), *best_words(best)]
     signatures = (str(est.signature) for result in run.values() for est in result.values() if est.signature is not None)
     shown = [table.transposed("system") if transpose else table]
     return documents.latex_float(shown, caption, comments=signature_lines(signatures))
 
 
 def signature_lines(signatures: Iterable[str]) -> list[str]:
-    """Return signatures, each once, below a heading; nothing where there are none."""
-    lines = list(dict.fromkeys(signatures))
+    """Return signatures, each once, below a heading, and after ours sacreBLEU's; nothing where there are none."""
+    lines: dict[str, None] = {}
+    for line in signatures:
+        ours = Signature.parse(line)
+        fields = tuple((name, value) for name, value in ours.fields if name != SACREBLEU)
+        lines |= {str(Signature(ours.metric, fields)): None}
+        lines |= {f"sacreBLEU: {ours[SACREBLEU]}": None} if SACREBLEU in ours else {}
     return ["Signatures:", *lines] if lines else []
 
 
@@ -276,7 +283,7 @@ def best_words(best: Best) -> list[str]:
     if not best.systems:
         return []
     pairs = f", corrected for {best.tests} pairs of systems" if best.tests > 1 else ""
-    tests = f"{100 * best.alpha:g}% level{pairs}"
+    tests = f"significance level {best.alpha:g}{pairs}"
     rest = f", and those that are not significantly worse ({tests})" if best.tests else ""
     return [f"Arrows: which values are better. Bold: the best value{rest}."]
 
@@ -307,10 +314,13 @@ FORMATS: Mapping[str, Callable[..., str]] = {
 
 
 def _describe_intervals(run: Run) -> list[str]:
-    """Return lines that say which intervals the values have, and whether they are in percent."""
+    """Return a line that says which intervals the values have."""
     words = interval_words(estimate for result in run.values() for estimate in result.values())
-    percent = ["Scores from 0 to 1 are shown times 100."] if run.details.get(PERCENT) else []
-    return [*([f"Confidence intervals: {words}."] if words else []), *percent]
+    return [f"Confidence intervals: {words}."] if words else []
+
+
+def _describe_scale(run: Run) -> list[str]:
+    return ["Scores from 0 to 1 are shown times 100."] if run.details.get(PERCENT) else []
 
 
 def row_decimals(run: Run, key: str) -> int:
@@ -334,6 +344,7 @@ def interval_bars(run: Run, key: str) -> dict[str, str]:
 def footnotes(run: Run, comparison: Comparison | None, intervals: bool = True) -> Iterator[str]:
     """Yield the notes of a table: which intervals it has, what the marks mean, and how much could not be scored."""
     yield from _describe_intervals(run) if intervals else ()
+    yield from _describe_scale(run)
     if comparison is not None and any(row.significant for row in comparison.rows):
         from dialeval.reports.comparisons import how_sure
 

@@ -365,7 +365,8 @@ def chosen(counts: Counts) -> Tokenizer:
 def installed(tokenizer: Tokenizer) -> Tokenizer:
     """Return a tokenizer, or `char` where the library that it needs is not installed."""
     try:
-        {"ja": _tagger, "unicode": _bounds}.get(tokenizer, tuple)()
+        if tokenizer in ("ja", "unicode"):
+            _tagger() if tokenizer == "ja" else _bounds()
     except SettingError:
         return "char"
     return tokenizer
