@@ -83,7 +83,7 @@ def test_what_was_guessed_is_told(dialeval: Dialeval, tmp_path: Path) -> None:
     line, note = done.stdout.splitlines()
     assert line == "excel.csv: csv, 1 row, system excel; response, reference"
     assert "Windows-1252" in note
-    assert dialeval("validate", "excel.csv", "--sep", "tab").returncode == 2
+    assert dialeval("validate", "excel.csv", "--separator", "tab").returncode == 2
 
 
 def test_validate_describes_what_a_file_or_folder_holds(dialeval: Dialeval, tmp_path: Path) -> None:

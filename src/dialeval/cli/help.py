@@ -20,7 +20,7 @@ _MOST_USED = 3
 """Options at the top of a help: the first ones of the examples."""
 
 _SECTIONS: Mapping[str, str] = {
-    "Input": "references contexts input data split schema train-schema train vocabulary vectors field sep shards "
+    "Input": "references contexts input data split schema train-schema train vocabulary vectors field separator shards "
     "system-prompts human sample pairs pilot ratings form db systems adjudicated any-scores eos no-eos development "
     "fallback from data-add:address rate-serve:raters judge-train:dialogues judge-train:test adem-train:test",
     "Metrics": "metrics tokenizer bleu-smoothing in-vocabulary judge-dir encoder baselines bleu success richness dst "

@@ -256,7 +256,7 @@ validate = click.option(
 reading = together(
     click.option("--system-prompts", is_flag=True, help="System prompts of chats are part of contexts."),
     click.option(
-        "--sep",
+        "--separator",
         "separator",
         metavar="CHARACTER",
         callback=read_separator,
