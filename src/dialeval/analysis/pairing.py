@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import accumulate
 from pathlib import Path, PurePath
@@ -227,15 +227,26 @@ def full_name(systems: Mapping[str, Result], name: str) -> str:
     raise SettingError(f"no system is called {name!r}; {suggest(name, systems)}")
 
 
+def key_meant(name: str, keys: Collection[str]) -> str:
+    """Return the key that a name stands for, which may be an alias or in another case; the name itself if none."""
+    if name in keys:
+        return name
+    try:
+        found = registry().parse(name).name
+    except SettingError:
+        return name
+    return found if found in keys else name
+
+
 def keys_meant(names: Iterable[str], keys: Sequence[str], lacking: str, there: str) -> list[str]:
     """Return the result keys that names stand for: keys, families of metrics, or `all`.
 
     The error for a name without a key says `{lacking} NAME; {there} KEYS`.
     """
     meant: dict[str, None] = {}
-    for name in names:
+    for name in (key_meant(name, keys) for name in names):
         group = [metric.name for metric in registry().select([name])] if registry().is_group(name) else []
-        of_name = [name] if name in keys else [key for key in keys if name == "all" or key in group]
+        of_name = [name] if name in keys else [key for key in keys if name.lower() == "all" or key in group]
         if not of_name:
             raise SettingError(f"{lacking} {name!r}; {there} {', '.join(keys)}")
         meant |= dict.fromkeys(of_name)

@@ -51,8 +51,8 @@ class Plan:
     skipped: Mapping[str, str] = field(default_factory=dict)
     details: Mapping[str, Fact[Any, Any]] = field(default_factory=dict)
     """Folds next to the metrics that give no estimate but plain data, by name. They see the batch as it is."""
-    by_script: bool = False
-    """Whether metrics get another tokenizer where the script of the texts has no spaces."""
+    by_script: frozenset[str] = frozenset()
+    """Metrics that get another tokenizer where the script of the texts has no spaces."""
 
     @property
     def folded(self) -> list[Metric[Any]]:
@@ -99,32 +99,26 @@ def make_plan(
     has settings of its own; its metrics keep the names of their presets. `rows`: those of all systems in memory.
     """
     # A plan that is given needs no registry.
-    from dialeval.metrics.registry import ALL, DEFAULT, GROUP_SETTINGS, GROUPS, registry, split_names
+    from dialeval.metrics.registry import ALL, GROUP_SETTINGS, GROUPS, PANEL, registry, split_names
 
-    names = [DEFAULT] if asked is None else split_names(asked) if isinstance(asked, str) else names_of(asked)
+    names = [PANEL] if asked is None else split_names(asked) if isinstance(asked, str) else names_of(asked)
+    names = [registry().canonical(name) for name in names]
     if not names:
         raise SettingError("no metric was asked for; name some, or `all`")
     metrics: dict[str, Metric[Any]] = {}
     skipped: dict[str, str] = {}
-    for name in map(registry().canonical, names):
+    for name in names:
         of_group = GROUP_SETTINGS.get(name, {}) if isinstance(name, str) else {}
-        if name == DEFAULT:
-            others = registry().measuring(available - {Need.RESPONSE})
-            chosen = [*(registry().select(GROUPS[name]) if Need.RESPONSE in available else ()), *others]
-            judge = registry().parse("judge")
-            if Need.RESPONSE in available and not _reasons(judge, available):
-                chosen.append(judge)
+        if name == PANEL:
+            chosen = registry().select(GROUPS[PANEL]) if Need.RESPONSE in available else []
+            chosen += [*registry().measuring(available - {Need.RESPONSE}), *_judge_if_fast(available, rows, skipped)]
         else:
             chosen = registry().measuring(available) if name == ALL else registry().select([name])
         for plain in chosen:
-            is_judge = name == DEFAULT and plain.name == "judge"
-            if name in (ALL, DEFAULT) and plain.costly and not is_judge:
+            if name == ALL and plain.costly:
                 continue
             metric = _split_by(tokenizer, name, _with(plain, settings or {}, of_group))
             reasons = _reasons(metric, available)
-            if is_judge and (rows is None or rows > MOST_JUDGED) and "judge" not in names:
-                large = f"more than {MOST_JUDGED} responses, or files that are read in chunks"
-                reasons = f"takes seconds for {large}; name it: -m default,judge"
             if not reasons:
                 metrics[plain.name] = metric
             elif registry().is_group(name):
@@ -134,7 +128,23 @@ def make_plan(
     if not metrics:
         reasons = "; ".join(f"{key} {reason}" for key, reason in skipped.items())
         raise NeedError(f"nothing can be computed: {reasons}")
-    return Plan(metrics, skipped, by_script=asked is None and tokenizer is None and rows is not None)
+    skipped = {name: reason for name, reason in skipped.items() if name not in metrics}
+    by_script = metrics.keys() & GROUPS[PANEL] if PANEL in names and tokenizer is None and rows is not None else ()
+    return Plan(metrics, skipped, by_script=frozenset(by_script))
+
+
+def _judge_if_fast(available: frozenset[Need], rows: int | None, skipped: dict[str, str]) -> list[Metric[Any]]:
+    """Return the judge if it can run on so few rows; where they are many, say in `skipped` how to ask for it."""
+    from dialeval.metrics.registry import registry
+
+    judge = registry().parse("judge")
+    if _reasons(judge, available):
+        return []
+    if rows is not None and rows <= MOST_JUDGED:
+        return [judge]
+    large = f"more than {MOST_JUDGED} responses, or for files that are read in chunks"
+    skipped[judge.name] = f"takes long for {large}: ask for it by -m default,judge"
+    return []
 
 
 def _reasons(metric: Metric[Any], available: frozenset[Need]) -> str:
@@ -180,19 +190,17 @@ def asks_for_choice(plans: Iterable[Plan]) -> bool:
 def with_tokenizer(planner: Planner, tokenizer: Tokenizer) -> Planner:
     """Return a planner of the same plans, with a tokenizer for every metric that left the choice to the run."""
 
-    def choose(metric: Metric[Any], by_script: bool) -> Metric[Any]:
-        asks = tokenizer_of(metric) == AUTO or (
-            by_script and tokenizer != DEFAULT and tokenizer_of(metric) in BY_BLANKS
-        )
-        return replace(metric, **{_TOKENIZER: tokenizer}) if asks else metric
+    def choose(metric: Metric[Any], by_script: bool = False) -> Metric[Any]:
+        unsplit = BY_BLANKS if by_script and tokenizer != DEFAULT else ()
+        return replace(metric, **{_TOKENIZER: tokenizer}) if tokenizer_of(metric) in (AUTO, *unsplit) else metric
 
     def plan(number: int, available: frozenset[Need]) -> Plan:
         given = planner(number, available)
         details = {
-            name: replace(fold, metric=choose(fold.metric, given.by_script)) if hasattr(fold, "metric") else fold  # type: ignore[type-var]
+            name: replace(fold, metric=choose(fold.metric)) if hasattr(fold, "metric") else fold  # type: ignore[type-var]
             for name, fold in given.details.items()
         }
-        metrics = {name: choose(each, given.by_script) for name, each in given.metrics.items()}
+        metrics = {name: choose(each, name in given.by_script) for name, each in given.metrics.items()}
         return replace(given, metrics=metrics, details=details)
 
     return plan

@@ -247,9 +247,9 @@ _BUILT_IN: Mapping[Need, Sequence[str]] = {
 }
 """By what they measure, in the order in which tables show them; imported when something of the kind is asked for."""
 
-DEFAULT, ALL = "default", "all"
+PANEL, ALL = "default", "all"
 GROUPS: Mapping[str, Sequence[str]] = {
-    DEFAULT: ("sacrebleu", "chrf", "rouge-l", "distinct-1", "distinct-2", "length"),
+    PANEL: ("sacrebleu", "chrf", "rouge-l", "distinct-1", "distinct-2", "length"),
     "dialog-eval": (
         "length",
         *("per-unigram-entropy", "per-bigram-entropy", "utterance-unigram-entropy", "utterance-bigram-entropy"),
