@@ -147,6 +147,15 @@ class Limits:
     lowest: Mapping[str, float]
     highest: Mapping[str, float]
 
+    def with_metrics(self, metrics: str | None) -> str | None:
+        """Return the metrics to compute: where none are named, also those that have a limit."""
+        if metrics is not None or not (self.lowest or self.highest):
+            return metrics
+        from dialeval.metrics.registry import GROUPS, PANEL, registry
+
+        keys = (registry().canonical(key).partition("/")[0] for key in (*self.lowest, *self.highest))
+        return ",".join([PANEL, *(key for key in keys if key in registry().presets and key not in GROUPS[PANEL])])
+
     def gates(self, results: Mapping[str, Result]) -> Iterator[Gate]:
         """Return a gate for each value that has a limit."""
         if not self.lowest and not self.highest:

@@ -123,6 +123,7 @@ def score(
     check_transposed(format_, transpose)
     sources = () if force or output is None else file_names(given["responses"])
     check_places(output, references, *(given[name] for name in _FILES), sources=sources)
+    given["metrics"] = limits.with_metrics(given["metrics"])
     settings: dict[str, dict[str, object]] = {} if bleu_smoothing is None else {"bleu": {"smooth": bleu_smoothing}}
     with metered(progress) as meter:
         given |= {"references": _references(references), "settings": settings, "output": output, "force": force}

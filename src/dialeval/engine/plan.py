@@ -169,7 +169,7 @@ def _with(metric: Metric[Any], settings: Settings, of_group: Mapping[str, object
     unknown = [name for name in changes if name not in metric.setting_names()]
     if unknown:
         raise SettingError(f"{metric.family} has no setting {unknown[0]!r}; it has {', '.join(metric.setting_names())}")
-    return replace(metric, **changes) if metric.name in metric.presets else metric
+    return metric.with_settings(**changes) if metric.name in metric.presets else metric
 
 
 SCRIPT_COUNTS = Plan({}, details={"scripts": ScriptCounts(_TEXTS)})

@@ -5,14 +5,14 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Literal, get_args
+from typing import Any, Literal, get_args
 
 import numpy as np
 
 from dialeval.core.arrays import Floats, Ints
 from dialeval.core.batch import Batch, Need
 from dialeval.core.errors import SettingError
-from dialeval.core.fold import Bounds
+from dialeval.core.fold import Bounds, Metric
 from dialeval.core.signature import SACREBLEU, Signature
 from dialeval.metrics.bleu_counts import (
     NIST,
@@ -102,6 +102,10 @@ class Bleu(CountMetric):
 
     def __str__(self) -> str:
         return super().__str__().replace("by=sacre,", "") if self.of_corpus else super().__str__()
+
+    def with_settings(self, **changes: Any) -> Metric[Any]:
+        own = ("smooth",) if self.by == "sacre" else ()  # it has a smoothing of its own
+        return super().with_settings(**{name: value for name, value in changes.items() if name not in own})
 
     def signature(self) -> Signature:
         plain = super().signature()

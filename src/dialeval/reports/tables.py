@@ -236,8 +236,9 @@ def to_csv(run: Run) -> str:
 
 
 def document(run: Run, transpose: bool = False) -> Document:
-    """Describe a run without comparing its systems: all values with four decimals."""
-    rows = [[key, *(_cell(result.get(key)) for result in run.values())] for key in run.keys_in_order]
+    """Describe a run without comparing its systems: all values with four decimals, in percent with two."""
+    decimals = DECIMALS - 2 if run.details.get(PERCENT) else DECIMALS
+    rows = [[key, *(_cell(result.get(key), decimals) for result in run.values())] for key in run.keys_in_order]
     table = Table(["metric", *run], rows)
     shown = table.transposed("system") if transpose else table
     return Document(tokenizer_line(run), [shown], [*_describe_intervals(run), *_describe_scale(run)])
@@ -371,11 +372,11 @@ def unscored(run: Run) -> Iterator[str]:
         yield f"Scored in part: {', '.join(found[:_MOST_UNSCORED])}{rest}."
 
 
-def _cell(estimate: Estimate | None) -> str:
+def _cell(estimate: Estimate | None, decimals: int = DECIMALS) -> str:
     if estimate is None:
         return MISSING
-    scored = show_scored(estimate)
-    return " ".join(filter(None, [show(estimate.mean), show_spread(estimate), scored and f"({scored})"]))
+    mean, spread, scored = show(estimate.mean, decimals), show_spread(estimate, decimals), show_scored(estimate)
+    return " ".join(filter(None, [mean, spread, scored and f"({scored})"]))
 
 
 def _latex_cell(estimate: Estimate | None, decimals: int, bold: bool) -> str:
