@@ -38,7 +38,8 @@ def printed(content: object, width: int = 120) -> str:
 def test_the_terminal() -> None:
     text = printed(report.table(found()))
     assert text.startswith(
-        "People would rate b higher than a; no significant difference between [c] and a (overall, 5% level"
+        "People would rate b higher than a; no significant difference between [c] and a "
+        "(overall, significance level 0.05"
     )
     assert "ratings alone" in text
     assert "effective" in text

@@ -19,20 +19,9 @@ from tools.site.tables import Table, quoted, table, tables
 from dialeval.core.batch import Need
 from dialeval.core.errors import SettingError
 from dialeval.core.fold import Metric
-from dialeval.metrics.registry import explain, registry
+from dialeval.metrics.registry import TOPICS, explain, registry, topic_of
 
 DOCS = Path(__file__).parents[2] / "docs"
-GROUPS = {
-    "Words and entropy": ("metrics.words",),
-    "Diversity": ("metrics.distinct",),
-    "Overlap with references": ("metrics.bleu", "metrics.rouge", "metrics.chrf"),
-    "Vectors": ("metrics.embedding",),
-    "Learned judges": ("judges.",),
-    "Sampled answers": ("suites.lsdscc.",),
-    "Task dialogues": ("suites.multiwoz.", "suites.sgd.", "metrics.trials"),
-    "Breakdown detection": ("metrics.breakdown",),
-}
-"""Titles of the groups of pages, with the modules or folders of their metrics."""
 ARROWS = {"higher": "higher", "lower": "lower", None: "neither"}
 GIVEN = {
     Need.REFERENCE: "-r sample/references.txt",
@@ -68,10 +57,10 @@ def page_of(family: str) -> str:
 
 def navigation() -> list[dict[str, list[str]]]:
     """The pages of all families by group."""
-    groups: dict[str, list[str]] = {title: [] for title in GROUPS}
+    groups: dict[str, list[str]] = {title: [] for title in TOPICS}
     for family, metric in registry().families.items():
-        groups[_group_of(metric)].append(page_of(family))
-    return [{title: pages} for title, pages in groups.items()]
+        groups[topic_of(metric)].append(page_of(family))
+    return [{title: pages} for title, pages in groups.items() if pages]
 
 
 def pages() -> Iterator[tuple[str, str]]:
@@ -140,12 +129,6 @@ def _family(name: str) -> MetricClass | None:
         return type(registry().parse(name))
     except SettingError:
         return None
-
-
-def _group_of(metric: MetricClass) -> str:
-    module = metric.__module__.removeprefix("dialeval.")
-    homes = ((title, home) for title, names in GROUPS.items() for home in names)
-    return next(title for title, home in homes if module == home or (home.endswith(".") and module.startswith(home)))
 
 
 def _of_family(metric: MetricClass, some: Sequence[Table], column: str) -> Iterator[tuple[Table, list[str]]]:

@@ -71,6 +71,7 @@ class Comparison(Tabular, Shown, Record, frozen=True, kw_only=True, rename={"row
         warnings: Remarks about the comparison, such as a case mix that differs.
         rows: The differences, system by system and metric by metric.
         untested: Systems that `most_tests` left out.
+        signatures: By metric, the signature of the baseline's value: what must be the same where values are compared.
 
     Examples:
         >>> import dialeval
@@ -97,6 +98,7 @@ class Comparison(Tabular, Shown, Record, frozen=True, kw_only=True, rename={"row
     warnings: tuple[str, ...] = ()
     rows: list[Difference]
     untested: tuple[str, ...] = ()
+    signatures: dict[str, str] = {}
 
     @property
     def design(self) -> Design:
@@ -280,6 +282,11 @@ def compare(
         warnings=tuple(dict.fromkeys(line for lines in warnings for line in lines)),
         rows=_adjust(list(_find_differences(chosen, settings, fields)), alpha, chosen.panel),
         untested=chosen.untested,
+        signatures={
+            key: str(estimate.signature)
+            for key, estimate in chosen.known[chosen.first].items()
+            if estimate.signature is not None and any(key in shared for shared in chosen.common.values())
+        },
     )
 
 

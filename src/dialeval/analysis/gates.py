@@ -33,9 +33,9 @@ import numpy as np
 from dialeval.analysis.alignment import Alignment, DesignName, align
 from dialeval.analysis.comparison import Comparison, compare
 from dialeval.analysis.difference import DEFAULT_ALPHA, Difference, Test
-from dialeval.analysis.pairing import suggest, systems_of
+from dialeval.analysis.pairing import key_meant, systems_of
 from dialeval.core.arguments import checked
-from dialeval.core.errors import SettingError
+from dialeval.core.errors import SettingError, suggest
 from dialeval.core.fold import Level
 from dialeval.core.result import Result, Run, load
 from dialeval.core.rowtable import NO_TURN
@@ -67,7 +67,11 @@ def limit_gates(
     results: Mapping[str, Result], lowest: Mapping[str, float], highest: Mapping[str, float]
 ) -> Iterator[Gate]:
     """Yield a gate for each key and system: its mean was computed and is within its limits."""
-    _check_keys(results, (*lowest, *highest))
+    known = dict.fromkeys(key for result in results.values() for key in (*result, *result.skipped))
+    lowest, highest = ({key_meant(key, known): end for key, end in each.items()} for each in (lowest, highest))
+    for key in (*lowest, *highest):
+        if key not in known:
+            raise SettingError(f"no system has {key!r}, so that it cannot be held to a limit; {suggest(key, known)}")
     for sign, words, limits in ((1, "at least", lowest), (-1, "at most", highest)):
         for key, limit in limits.items():
             for system, result in results.items():
@@ -79,19 +83,12 @@ def limit_gates(
                     yield Gate(system, key, f"{words} {limit:g}", failure)
 
 
-def _check_keys(results: Mapping[str, Result], keys: Iterable[str]) -> None:
-    """Refuse a key that was neither computed nor skipped (SettingError)."""
-    known = dict.fromkeys(key for result in results.values() for key in (*result, *result.skipped))
-    for key in keys:
-        if key not in known:
-            raise SettingError(f"no system has {key!r}, so that it cannot be held to a limit; {suggest(key, known)}")
-
-
 def baseline_gates(comparison: Comparison, margins: Mapping[str, float], named: bool = False) -> Iterator[Gate]:
     """Yield a gate for each system and key: it is no worse than the baseline; `margins` by key, in units of the metric.
 
     `named`: the metrics were asked for, so that one that cannot be compared is an error; so it is where none can be.
     """
+    margins = {key_meant(key, comparison.keys): margin for key, margin in margins.items()}
     _check_margins(comparison, margins)
     left_out = [row for row in comparison.rows if math.isnan(row.difference) and row.reason is not None]
     for row in left_out:
@@ -119,7 +116,7 @@ def _check_margins(comparison: Comparison, margins: Mapping[str, float]) -> None
     for key, margin in margins.items():
         rows = [row for row in comparison.rows if row.key == key]
         if not rows:
-            raise SettingError(f"there is no {key!r} to hold to a margin; there are {', '.join(comparison.keys)}")
+            raise SettingError(f"there is no {key!r} to hold to a margin; {suggest(key, comparison.keys)}")
         if rows[0].better is None:
             raise SettingError(f"neither higher nor lower values of {key} are better, so that it has no margin")
         if not margin >= 0:

@@ -29,7 +29,7 @@ _IN = click.Path()
     "dialeval compat lsdscc hypotheses.txt -r groups.json",
     "dialeval compat dbdc -p data/ -o labels/ -t 0.5",
 )
-@click.group()
+@options.group()
 def compat() -> None:
     """Take the flags of an original program, and print and write what it does.
 
@@ -140,7 +140,7 @@ def mwzeval(
 @compat.command()
 @click.option("--prediction_dir", required=True, type=_IN, help="Folder of *.json with the predictions.")
 @click.option("--dstc8_data_dir", required=True, type=_IN, help="Folder with train/, dev/ and test/.")
-@click.option("--eval_set", required=True, type=click.Choice(["train", "dev", "test"]), help="What was predicted.")
+@click.option("--eval_set", required=True, type=options.Choice(["train", "dev", "test"]), help="What was predicted.")
 @click.option("--output_metric_file", "output", required=True, type=options.FILE, help="Where to write the scores.")
 @click.option("--use_fuzzy_match/--nouse_fuzzy_match", "fuzzy", default=True, help="Compare free values by likeness.")
 @printing_all_problems

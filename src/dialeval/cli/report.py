@@ -21,22 +21,26 @@ PLOT_FORMATS = ("svg", "png", "pdf")
 @options.examples(
     "dialeval score damd.txt ubar.txt -r references.txt -o results",
     "dialeval report results --save report.html",
-    "dialeval report results --plots pdf --plots-dir figures",
+    "dialeval report results --by turn --plots pdf",
     "dialeval report results --human ratings.jsonl --sample to-rate --judge rouge-l",
 )
-@click.command()
+@options.command()
 @click.argument("runs", nargs=-1, required=True, type=click.Path())
 @click.option("--save", "output", type=options.FILE, default=Path("report.html"), help="The file to write.")
 @click.option("--title", help="Heading of the page.  [default: the systems]")
 @click.option(
-    "--plots", type=click.Choice(PLOT_FORMATS), help="Also write a plot per metric, for papers (extra `report`)."
+    "--plots", type=options.Choice(PLOT_FORMATS), help="Also write a plot per metric, for papers (extra `report`)."
 )
 @click.option("--plots-dir", type=options.FOLDER, help="Folder for --plots.  [default: next to the report]")
 @options.compared
 @options.by
-@click.option("--human", multiple=True, type=click.Path(), help="Ratings: also show what people say of the run.")
+@click.option(
+    "--human", multiple=True, type=click.Path(exists=True), help="Ratings: also show what people say of the run."
+)
 @click.option("--sample", type=click.Path(), help="The folder that the rows of --human were drawn into.")
-@click.option("--judge", metavar="KEYS", default="", help="The judge of the estimate, as in `dialeval estimate --by`.")
+@click.option(
+    "--judge", metavar="KEYS", default="", help="The judge of the estimate, as in `dialeval estimate --judge`."
+)
 @click.option("--quality", default="overall", help="Which of the scores of --human counts.")
 @click.option("--pairs", multiple=True, type=click.Path(), help="Compared responses: also show the ranking.")
 @options.open_page

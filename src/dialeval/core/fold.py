@@ -424,6 +424,10 @@ class Metric(Fold[State]):
         """Return the names of its settings, in order."""
         return [field.name for field in fields(cls)]
 
+    def with_settings(self, **changes: Any) -> Metric[Any]:
+        """Return a preset with other defaults of its family; one that has no use for a setting leaves it out."""
+        return replace(self, **changes)
+
     @property
     def name(self) -> str:
         """The metric as users write it, and the key of its main result."""

@@ -43,7 +43,7 @@ from dialeval.core.arrays import Floats
 from dialeval.core.arrow import read_table, text_array, write_tables
 from dialeval.core.contributions import Contributions, from_arrow, to_arrow
 from dialeval.core.display import ItemTable, Shown, Tabular, estimate_table, flat_figures, item_blocks, listed, maker
-from dialeval.core.errors import DataError, Problem
+from dialeval.core.errors import DataError, Problem, UnknownNameError
 from dialeval.core.files import check_files, place_of, reading_together, replacing_together
 from dialeval.core.fold import Estimate, Level
 from dialeval.core.rowtable import (
@@ -73,7 +73,7 @@ TRAINED_ON = "trained_on"
 """The detail of a run that says, by the digest of a judge, which rated rows it learned from (`ratings.row_digests`)."""
 _COMMAND = "command"
 _OWN_FIELDS = frozenset({"dialeval", "systems", "warnings", "format", "digest", _COMPARISON, *_TABLES})
-_REMEDY = "pass the folder of a run that Run.save or `dialeval score -o` wrote, or save it again"
+_REMEDY = "pass the folder of a run that Run.save or `dialeval score FILES -o FOLDER` wrote, or save it again"
 _DATA = ("reference", "context")
 """Fields of signatures that hold digests of the data."""
 _MEAN_TOLERANCE = 1e-9
@@ -109,6 +109,8 @@ class Result(Mapping[str, Estimate], Tabular, Shown):
     role: Role = "system"
 
     def __getitem__(self, key: str) -> Estimate:
+        if key not in self.estimates:
+            raise UnknownNameError("metric", key, self.estimates, self.skipped)
         return self.estimates[key]
 
     def __iter__(self) -> Iterator[str]:
@@ -168,6 +170,8 @@ class Run(Mapping[str, Result], Tabular, Shown):
     details: Mapping[str, Any] = field(default_factory=dict)
 
     def __getitem__(self, system: str) -> Result:
+        if system not in self.systems:
+            raise UnknownNameError("system", system, self.systems)
         return self.systems[system]
 
     def __iter__(self) -> Iterator[str]:
@@ -439,6 +443,11 @@ def load(path: str | os.PathLike[str]) -> Run:
     """
     path = Path(path)
     file = path / RUN_FILE if path.is_dir() else path
+    if not os.path.exists(file):  # noqa: PTH110  (pathlib raises for a name that is too long)
+        what = "holds no saved run" if path.is_dir() else "there is no such folder"
+        raise DataError(Problem(str(path), None, what, _REMEDY))
+    if path.is_file() and path.suffix != ".json":
+        raise DataError(Problem(str(path), None, "is a file, and a saved run is expected", _REMEDY))
     return reading_together(file, lambda: _read_run(file))
 
 

@@ -181,8 +181,8 @@ def evaluate(
         judge_dir: The folder of a judge that `dialeval judge train` or `dialeval adem train` wrote; None: the shipped
             one.
         metrics: Names, families, groups such as `"dialog-eval"`, metric objects or functions made by `metric_of_rows`,
-            in a comma-separated text or a list. None: every metric that the inputs allow; `Run.skipped` names the
-            others.
+            in a comma-separated text or a list; `"all"`: every metric that the inputs allow. None: the default
+            panel. `Run.skipped` names what could not be computed.
         settings: Settings of metric families that differ from their defaults, as `{"bleu": {"smooth": 7}}`.
         tokenizer: The tokenizer of every metric that counts tokens and names none itself, such as `"13a"`, `"zh"` or
             `"ja"`; `"auto"` chooses one by the scripts of all texts.
@@ -252,13 +252,14 @@ def evaluate(
         chunk_bytes=chunk_bytes,
         force=force,
     )
-    plans = planner(metrics, settings, tokenizer)
     if inputs.are_chunked(options):
         if baselines:
             raise SettingError("baselines and reference_groups need all rows in memory; rows in chunks are let go")
+        plans = planner(metrics, settings, tokenizer)
         return run_sources(inputs.find_sources(), plans, resources, options, names=inputs.names, details=details).run
     with collect_warnings() as notes:
         systems, groups = inputs.read()
+    plans = planner(metrics, settings, tokenizer, sum(map(len, systems)))
     if groups is not None:
         asked = {"table": alignments, "baselines": baselines}
         run: Run = resolve_name(_EVALUATE_GROUPS)(systems, groups, plans, resources, options, **asked)

@@ -50,7 +50,7 @@ from dialeval.io.reading import check_number_of_systems
 from dialeval.io.rows import Rows
 from dialeval.io.sources import Source, Versions
 from dialeval.text.row_digests import digest_rows
-from dialeval.text.tokenizers import added, chosen
+from dialeval.text.tokenizers import DEFAULT, added, chosen, installed
 from dialeval.text.vocabulary import Vocabulary
 
 BATCH_ROWS = 1 << 15
@@ -213,7 +213,11 @@ def run_sources(
             count = replace(job, plans=(SCRIPT_COUNTS,) * len(sources))
             counts = _Passes(count, engine, sources, chunks, versions, ItemStore()).run()
             real = [state.states[0] for system, state in counts.items() if sources[system[0]].role == "system"]
-            planner = with_tokenizer(planner, chosen(added(real)))
+            tokenizer = chosen(added(real))
+            if any(plan.by_script for plan in job.plans):
+                tokenizer = installed(tokenizer)
+            details = {**(details or {}), **({} if tokenizer == DEFAULT else {"tokenizer": tokenizer})}
+            planner = with_tokenizer(planner, tokenizer)
             job = make_job(planner, *given)
         store = stack.enter_context(_open_store(options, job, sources, chunks, in_memory))
         job = replace(job, workplace=store.workplace)

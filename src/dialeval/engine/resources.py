@@ -64,7 +64,7 @@ class Resources:
     train: Any = None
     vocabulary: Any = None
     vectors: Any = None
-    judge: Any = None
+    judge_dir: Any = None
     """A folder, or a judge that travels as the place where it lies."""
     in_vocabulary: WordChoice | None = None
     ready: Mapping[Need, Any] | None = None
@@ -91,8 +91,8 @@ class Resources:
         given = (self.train, self.vocabulary, self.vectors, self.in_vocabulary)
         words = self._open_words(vocabulary) if any(each is not None for each in given) else {}
         shipped = SHIPPED if lacking(Need.JUDGE) is None else {}
-        if self.judge is not None:
-            words |= resolve_name(_JUDGE_LOADER)(self.judge)
+        if self.judge_dir is not None:
+            words |= resolve_name(_JUDGE_LOADER)(self.judge_dir)
             shipped = {need: place for need, place in shipped.items() if need is Need.ENCODER}
         opened = LoadedResources(words, shipped)
         for need, digest in self.digests.items():

@@ -80,7 +80,7 @@ def verdict(people: HumanEstimates) -> list[str]:
         names[way].append(plain(each.system))
     baseline, tests = plain(people.baseline), len(people.differences)
     parts = "; ".join(sentences[way].format(", ".join(own), baseline) for way, own in names.items() if own)
-    how = f"{plain(people.quality)}, 5% level" + (f", corrected for {tests} tests" if tests > 1 else "")
+    how = f"{plain(people.quality)}, significance level 0.05" + (f", corrected for {tests} tests" if tests > 1 else "")
     return [f"{parts[0].upper()}{parts[1:]} ({how})."] if parts else []
 
 
@@ -168,7 +168,7 @@ def _ranking_notes(ranking: Ranking) -> list[str]:
         f"{ranking.pairs:,} pairs by {plain(ranking.source)}; {level} intervals over {clusters} (jackknife, Student).",
         "strength: logarithm of the odds (Bradley-Terry, ties after Davidson).",
         "score: expected fraction of wins against the others, a tie counting half.",
-        f"group: systems with a letter in common do not differ significantly (5% level{corrected}).",
+        f"group: systems with a letter in common do not differ significantly (significance level 0.05{corrected}).",
     ]
     if not math.isnan(ranking.length):
         factor, low, high = (2**effect for effect in (ranking.length, *ranking.length_interval))

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from dialeval.core.result import Result, Run
 
 HIGHEST = 1 / 3
-LISTED, PRINTED = 50, 10
+LISTED, PRINTED = 50, 3
 """Turns of a system in the report, and in the terminal."""
 MOST_CHARACTERS = 300
 """Of a text that is shown."""

@@ -98,7 +98,7 @@ def verdict(agreement: Agreement) -> list[str]:
     worse = [place.metric for place in others if ranking.differ(first.metric, place.metric)]
     alike = [place.metric for place in others if place.metric not in worse]
     tests = "test" if ranking.tests == 1 else "tests"
-    sure = f"{100 * SIGNIFICANT:g}% level, corrected for {ranking.tests} {tests}"
+    sure = f"significance level {SIGNIFICANT:g}, corrected for {ranking.tests} {tests}"
     if worse and alike:
         said.append(f"It is better than {_names(worse)}; it cannot be told from {_names(alike)} ({sure}).")
     elif worse:
@@ -142,7 +142,7 @@ def notes(agreement: Agreement) -> list[str]:
         alpha = ", ".join(f"{name} {show_fixed(value, 3)}" for name, value in people.alpha.items())
         lines += [f"one annotator against the others ({people.n} rows): {one}", f"Krippendorff's alpha: {alpha}"]
     tests = ", ".join(f"{_tests(agreement, at)} at {at} level" for at, _ in _shown(agreement))
-    alpha = f"{100 * (1 - bootstrap.confidence):g}% level"
+    alpha = f"significance level {1 - bootstrap.confidence:.3g}"
     if tests:
         lines.append(f"{DIFFERS} differs from 0 ({alpha}, corrected by Holm for all coefficients of a table: {tests})")
     if len(agreement.ranking.metrics) > 1:

@@ -143,8 +143,9 @@ def latex_float(
     caption: Iterable[str],
     label: str = "tab:results",
     figure: Callable[[str], str] = str,
+    comments: Iterable[str] = (),
 ) -> str:
-    """Return tables of equally many columns as one floating table with a caption and a label."""
+    """Return tables of equally many columns as one floating table with a caption and a label, and comments below."""
     lines = [
         r"% \usepackage{booktabs}",
         r"\begin{table}",
@@ -155,6 +156,7 @@ def latex_float(
         rf"\label{{{label}}}",
         *latex_lines(max((len(each.head) for each in tables), default=1), *tables, figure=figure),
         r"\end{table}",
+        *(f"% {plain(line)}" for line in comments),
         "",
     ]
     return "\n".join(lines)

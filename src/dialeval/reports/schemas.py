@@ -17,7 +17,7 @@ from typing import Any, NamedTuple
 
 from msgspec import Struct, json
 
-from dialeval.core.errors import SettingError
+from dialeval.core.errors import SettingError, suggest
 
 DRAFT = "https://json-schema.org/draft/2020-12/schema"
 _SAVED_ONLY = ("format", "digest", "items", "rows", "contributions", "statistics")
@@ -64,7 +64,7 @@ WRITTEN: Mapping[str, Written] = {
 def schema(name: str) -> dict[str, Any]:
     """Return the JSON Schema of a name in `WRITTEN`."""
     if name not in WRITTEN:
-        raise SettingError(f"there is no schema {name!r}; there are {', '.join(WRITTEN)}")
+        raise SettingError(f"there is no schema {name!r}; {suggest(name, WRITTEN)}")
     written = WRITTEN[name]
     kind = resolve_name(written.home)
     made: dict[str, Any] = _plain(json.schema(kind), written.printed)

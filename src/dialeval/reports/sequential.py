@@ -65,7 +65,9 @@ def _describe_trend(trend: Trend) -> list[str]:
             judged = "" if good is None else " (better)" if good else " (worse)"
             step = show_rounded(row.slope, row.interval, signed=True)
             sentences.append(f"{shorten(row.key)} {way}{judged}: {step} per step.")
-    return sentences if len(sentences) > 1 else [*sentences, f"No significant trend ({100 * trend.alpha:g}% level)."]
+    return (
+        sentences if len(sentences) > 1 else [*sentences, f"No significant trend (significance level {trend.alpha:g})."]
+    )
 
 
 def _trend_cells(row: MetricTrend) -> list[str]:

@@ -12,13 +12,15 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 
 from dialeval.analysis.difference import Difference
 from dialeval.analysis.slices import Slices
 from dialeval.analysis.values import better_of, metric_of
 from dialeval.core.fold import Estimate, Level
 from dialeval.reports import markup
-from dialeval.reports.comparisons import WIDTH, mark_of, scale_of
+from dialeval.reports.comparisons import WIDTH, mark_of, percent_keys, run_in_percent, scale_of
+from dialeval.reports.comparisons import in_percent as scale
 from dialeval.reports.documents import Document, LaidOut, Table, laid_out, text_formats
 from dialeval.reports.figures import BETTER, DIFFERENT, MISSING, WORSE, plain, shorten, show, show_rounded, show_spread
 from dialeval.reports.markup import Section
@@ -31,6 +33,16 @@ MOST_TESTS = 100
 _MOST_KEYS = 3
 """Metrics that are shown at once where none were named: those that differ most surely in some slice."""
 _MOST_NAMED = 5
+
+
+def in_percent(slices: Slices) -> Slices:
+    """Return slices to be shown, with scores from 0 to 1 times 100."""
+    keys = percent_keys(slices.whole)
+    shown = [
+        replace(each, run=run_in_percent(each.run), comparison=each.comparison and scale(each.comparison, keys))
+        for each in slices.slices
+    ]
+    return replace(slices, whole=run_in_percent(slices.whole), slices=shown)
 
 
 def document(slices: Slices, keys: Sequence[str] | None = None) -> Document:
@@ -71,7 +83,7 @@ def losses(slices: Slices) -> list[str]:
 def how_sure(slices: Slices) -> str:
     """State the level of the tests, and for how many of them it was corrected."""
     alpha, tests = slices.comparisons[0].alpha, slices.tests
-    return f"{100 * alpha:g}% level, corrected for {markup.count(tests, 'test')} in all slices"
+    return f"significance level {alpha:g}, corrected for {markup.count(tests, 'test')} in all slices"
 
 
 def notes(slices: Slices) -> Iterator[str]:

@@ -362,6 +362,16 @@ def chosen(counts: Counts) -> Tokenizer:
     return "ja" if kana >= LEAST_SHARE * without_blanks else "zh"
 
 
+def installed(tokenizer: Tokenizer) -> Tokenizer:
+    """Return a tokenizer, or `char` where the library that it needs is not installed."""
+    try:
+        if tokenizer in ("ja", "unicode"):
+            _tagger() if tokenizer == "ja" else _bounds()
+    except SettingError:
+        return "char"
+    return tokenizer
+
+
 @dataclass(frozen=True)
 class ScriptCounts(Fact[Counts, Counts]):
     """How many characters of each kind of script the texts of some needs have."""

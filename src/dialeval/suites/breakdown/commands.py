@@ -40,24 +40,13 @@ def _data(*, required: bool) -> options.Decorator:
     return click.option("-p", "--data", required=required, type=click.Path(), help=where)
 
 
-class _WithDetect(click.Command):
-    """A command whose arguments are files, and which has a command of its own, `detect`."""
-
-    def make_context(
-        self, info_name: str | None, args: list[str], parent: click.Context | None = None, **extra: Any
-    ) -> click.Context:
-        if args[:1] == ["detect"]:
-            return detect.make_context(f"{info_name} detect", args[1:], parent=parent, **extra)
-        return super().make_context(info_name, args, parent=parent, **extra)
-
-
 @options.examples(
     "dialeval breakdown labels/ -p data/ -t 0.5",
     "dialeval breakdown mine.jsonl theirs.jsonl -p test.jsonl -t 0,0.3,0.5 --development dev/ -o results/",
     "dialeval breakdown labels/ -p data/ --match position --lenient",
     "dialeval breakdown detect chats.jsonl -o labels/",
 )
-@click.command(cls=_WithDetect)
+@options.command()
 @options.responses("labels")
 @_data(required=True)
 @click.option(
@@ -84,7 +73,7 @@ class _WithDetect(click.Command):
     "-f",
     "--format",
     "format_",
-    type=click.Choice(("original", *options.FORMATS)),
+    type=options.Choice(("original", *options.FORMATS)),
     help="Print as.  [default: original for one detector and threshold, else table]",
 )
 @options.transpose
@@ -140,7 +129,7 @@ def breakdown(
     "dialeval breakdown detect chats.jsonl -o labels/",
     "dialeval breakdown detect -p data/ -o labels/ && dialeval breakdown labels/ -p data/ -f table",
 )
-@click.command()
+@options.command()
 @click.argument("chats", nargs=-1, type=click.Path())
 @_data(required=False)
 @click.option(
@@ -150,7 +139,7 @@ def breakdown(
 @options.row_fields
 @printing_all_problems
 def detect(chats: tuple[str, ...], output: Path, **inputs: Any) -> None:
-    """Label the turns of CHATS where people would see a breakdown, by the judge of `dialeval judge`.
+    """Label the turns of CHATS where a breakdown is likely, by the judge.
 
     CHATS are files of chats, or of rows with contexts; -p takes dialogues of the challenge instead. The labels are
     those of a detector in the challenge, which `dialeval breakdown` evaluates: shares of O (no breakdown), T (possibly
@@ -166,6 +155,9 @@ def detect(chats: tuple[str, ...], output: Path, **inputs: Any) -> None:
     turns = [turn["labels"][0]["breakdown"] for document in documents for turn in document["turns"]]
     counted = ", ".join(f"{label} {turns.count(label)}" for label in ("O", "T", "X"))
     say(f"{len(turns)} turns of {len(documents)} dialogues in {output}: {counted}")
+
+
+breakdown.inner = {"detect": detect}
 
 
 def print_breakdown(run: BreakdownRun, format_: str, transpose: bool = False, found: Verdict | None = None) -> None:

@@ -64,7 +64,7 @@ _RATIO = options.choice("--ratio", ["historical", "exact"], "Partial ratio by wh
     "dialeval multiwoz -i damd.json --baselines",
     "dialeval multiwoz explain pmul0320 -i damd.json",
 )
-@click.group(invoke_without_command=True)
+@options.group(invoke_without_command=True)
 @_INPUT
 @click.option("-b", "--bleu", is_flag=True, help="BLEU against every reference set.")
 @click.option("-s", "--success", is_flag=True, help="Inform and Success.")
@@ -201,13 +201,14 @@ def leaderboard(predictions: Any, format_: str, output: Path | None, **settings:
 @multiwoz.command()
 @click.option("-i", "--input", "source", required=True, type=click.Path(), help="Predictions.")
 @click.option("--save", "output", required=True, type=options.FILE, help="Where to write.")
-@click.option("--force", is_flag=True, help="Overwrite the output, and replace active_domains that are there.")
+@click.option("--replace-domains", is_flag=True, help="Replace active_domains that are there.")
+@click.option("--force", is_flag=True, help="Overwrite the output.")
 @printing_all_problems
-def domains(source: str, output: Path, force: bool) -> None:
+def domains(source: str, output: Path, replace_domains: bool, force: bool) -> None:
     """Add active domains to predictions, out of the domains in slot names ([hotel_name]: hotel).
 
     Predictions that have active_domains in some turn are refused, and so is an output that exists (on a terminal you
-    are asked). --force replaces and overwrites, and says which domains were replaced.
+    are asked).
     """
     from dialeval.core.errors import DataError, Problem
     from dialeval.multiwoz import add_slot_domains
@@ -217,16 +218,16 @@ def domains(source: str, output: Path, force: bool) -> None:
     turns = ((f"{dialogue}[{at}]", turn) for dialogue, all_ in document.items() for at, turn in enumerate(all_))
     there = [place for place, turn in turns if "active_domains" in turn]
     places = ", ".join(there[:SHOWN_PLACES]) + _more(len(there) - SHOWN_PLACES)
-    if not force:
-        problems = []
-        if there:
-            problems.append(Problem(source, None, f"has active_domains in {places}", "pass --force to replace them"))
-        if output.exists() and not sys.stdin.isatty():
-            problems.append(Problem(str(output), None, "exists", "pass --force to overwrite it"))
-        if problems:
-            raise DataError(problems)
-        if output.exists():
-            click.confirm(f"{output} exists. Overwrite it?", abort=True)
+    problems = []
+    if there and not replace_domains:
+        problems.append(Problem(source, None, f"has active_domains in {places}", "pass --replace-domains"))
+    asks = output.exists() and not force
+    if asks and not sys.stdin.isatty():
+        problems.append(Problem(str(output), None, "exists", "pass --force to overwrite it"))
+    if problems:
+        raise DataError(problems)
+    if asks:
+        click.confirm(f"{output} exists. Overwrite it?", abort=True)
     write(output, json_bytes(add_slot_domains(document)))
     if there:
         say(f"replaced the active_domains in {places}")

@@ -23,7 +23,7 @@ from dialeval.cli.progress import metered
     "dialeval sgd mine/ theirs/ -r test/ -o results/",
     "dialeval sgd mine.json -r test.json --schema schema.json --match exact --fail-under joint-goal-accuracy=0.5",
 )
-@click.command()
+@options.command()
 @options.responses("predictions")
 @click.option("-r", "--references", required=True, type=click.Path(), help="Dialogues with the true frames.")
 @click.option("--schema", type=click.Path(), help="Their services.  [default: schema.json next to the references]")
