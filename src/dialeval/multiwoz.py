@@ -26,10 +26,11 @@ from dialeval.suites.multiwoz.evaluation import (
     evaluate_task,
     explanations,
     original_output,
+    read_systems,
     with_transcripts,
 )
 from dialeval.suites.multiwoz.ontology import MULTIWOZ, load_ontology
-from dialeval.suites.multiwoz.predictions import Predictions, checked_document, read_predictions
+from dialeval.suites.multiwoz.predictions import Predictions, checked_document
 from dialeval.suites.multiwoz.states import slot_domains
 
 if TYPE_CHECKING:
@@ -45,8 +46,9 @@ class Evaluator:
     """Evaluates predictions against the data of a task, which is loaded once.
 
     `fallback`, `strict`, `unify_booking` and `ratio` depart from the original and are in the signatures. `baselines`
-    adds floors and ceilings to runs, and gold replies to explanations. `warnings` holds what is to be said about the
-    predictions that were evaluated last.
+    adds floors and ceilings to runs, and gold replies to explanations. `lexicalized` maps values in replies (names,
+    phone numbers) to placeholders first, for systems whose replies have none. `warnings` holds what is to be said about
+    the predictions that were evaluated last.
     """
 
     @checked
@@ -64,14 +66,17 @@ class Evaluator:
         unify_booking: bool = False,
         ratio: Ratio = "historical",
         baselines: bool = False,
+        lexicalized: bool = False,
     ) -> None:
-        self.choices = Choices(bleu, success, richness, dst, fallback, strict, unify_booking, ratio, baselines)
+        self.choices = Choices(
+            bleu, success, richness, dst, fallback, strict, unify_booking, ratio, baselines, lexicalized
+        )
         self.task = data if isinstance(data, TaskData) else load_task(data, split)
         self.warnings: tuple[str, ...] = ()
 
     def read(self, predictions: Any) -> list[Predictions]:
         """Predictions that are read and checked, for several of the methods below."""
-        return read_predictions(predictions, self.task.files)
+        return read_systems(predictions, self.task, self.choices)
 
     def run(self, predictions: Any, **options: Any) -> Run:
         """Evaluate a document, a file, or a mapping of systems to these; `options` are those of `Options`."""
