@@ -14,8 +14,10 @@ from math import fsum
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from dialeval.core.arguments import checked
-from dialeval.core.arrays import without_garbage_collection
+from dialeval.core.arrays import row_numbers, without_garbage_collection
 from dialeval.core.batch import Need
 from dialeval.core.errors import DataError, Problem, SettingError
 from dialeval.core.fold import IntervalKind
@@ -162,8 +164,8 @@ def original_output(result: Result, across_turns: bool = False) -> dict[str, dic
         column: Sequence[Sequence[str]] = list(result.rows.fields.get(field, ()))
         for row, (value,) in enumerate(column):
             groups.setdefault(named[value] if field == SEEN else value, []).append(row)
-    dialogues, numbers = result.rows.dialogues, result.rows.turns
-    places = [] if dialogues is None or numbers is None else list(zip(dialogues, numbers.tolist(), strict=True))
+    numbers = np.arange(len(result.rows)) if result.rows.turns is None else result.rows.turns
+    places = list(zip(row_numbers(result.rows.offsets).tolist(), numbers.tolist(), strict=True))
     output: dict[str, dict[str, float]] = {}
     for group, rows in groups.items():
         output[group] = {}
