@@ -16,7 +16,9 @@ from itertools import groupby
 from typing import Any, cast
 
 import numpy as np
+from msgspec import Struct
 
+from dialeval.analysis.slices import slices
 from dialeval.core.arguments import checked
 from dialeval.core.arrays import Floats, Ints, without_garbage_collection
 from dialeval.core.batch import Need
@@ -24,7 +26,7 @@ from dialeval.core.columns import NumberColumn
 from dialeval.core.errors import SettingError
 from dialeval.core.fold import Estimate, IntervalKind, Metric
 from dialeval.core.result import Result, Run
-from dialeval.core.run_schema import Role
+from dialeval.core.run_schema import Record, Role
 from dialeval.core.signature import Signature
 from dialeval.core.version import __version__
 from dialeval.engine.folding import Options, Progress, run_sources
@@ -35,7 +37,7 @@ from dialeval.metrics import breakdown as detection
 from dialeval.metrics.breakdown import LABELS, BreakdownDistance, Codes, Tables, shares
 from dialeval.stats.correlation import Distance, krippendorff_alpha
 from dialeval.suites.breakdown.documents import Findings
-from dialeval.suites.breakdown.reading import BreakdownData, Match, read, read_logs
+from dialeval.suites.breakdown.reading import DATASET, BreakdownData, Match, read, read_logs
 
 CURVES = "curves"
 MOST = 60
@@ -98,8 +100,9 @@ def evaluate_breakdown(
 ) -> BreakdownRun:
     """Score breakdown detectors as the challenge (DBDC) does.
 
-    `data`: annotated dialogues, a folder of `*.log.json`, a JSONL file, a .tar.gz, or parsed documents. `labels`: the
-    output of a detector, a folder of `*.labels.json` or likewise; several as a list, or a mapping of names to them.
+    `data`: annotated dialogues, a folder of `*.log.json`, a JSONL file, a .tar.gz, or parsed documents; several data
+    sets as a mapping of names to these (`macro_averages`). `labels`: the output of a detector, a folder of
+    `*.labels.json` or likewise; several as a list, or a mapping of names to them.
     `threshold`: from which share on T or X is the reference label; several are scored in one pass, and their figures
     are called `accuracy(threshold=0.5)` and so on. `match`: `turn-index`, or `position` as in the original program.
     `lenient`: count problems in the warnings and go on. `development`: annotated dialogues from which the floor of the
@@ -130,6 +133,50 @@ def evaluate_breakdown(
     }
     details = {name: [asdict(table) for table in by.values()] for name, by in tables.items()}
     return BreakdownRun(results, __version__, (*warnings, *run.warnings), {"breakdown": details}, tables, read_data)
+
+
+class Macro(Struct, frozen=True):
+    """The mean of a value over data sets, each counting equally."""
+
+    mean: float
+    interval: tuple[float, float] | None
+    """From those of the data sets, whose dialogues are independent; None where one has none."""
+    by_dataset: dict[str, float]
+
+
+class MacroAverages(Record, frozen=True):
+    """Macro averages over data sets, by system and metric."""
+
+    systems: dict[str, dict[str, Macro]]
+
+
+def macro_averages(run: Run) -> MacroAverages:
+    """Average every value over the data sets of a run; SettingError where it has one."""
+    if not all(result.rows is not None and DATASET in result.rows.fields for result in run.values()):
+        raise SettingError("there is one data set; give several (-p NAME=PATH, repeated), or leave --macro out")
+    every = list(run) if len(run) > 1 else None
+    parts = {each.label: each.run for each in slices(run, DATASET, systems=every, compared=False).slices}
+    systems = {
+        system: {
+            key: _macro({name: part[system][key] for name, part in parts.items() if key in part[system]})
+            for key in run[system]
+            if any(key in part[system] for part in parts.values())
+        }
+        for system in run
+    }
+    return MacroAverages(systems)
+
+
+def _macro(estimates: Mapping[str, Estimate]) -> Macro:
+    values = {name: float(estimate.mean) for name, estimate in estimates.items()}
+    mean = float(np.mean(list(values.values())))
+    ends = [estimate.interval for estimate in estimates.values() if estimate.interval is not None]
+    if len(ends) < len(values):
+        return Macro(mean, None, values)
+    # Zou and Donner (2008): distances to the ends of independent intervals add up as standard errors do.
+    below, above = np.abs(np.array(ends) - np.array([[value] for value in values.values()])).T
+    low, high = (float(np.linalg.norm(distances)) / len(ends) for distances in (below, above))
+    return Macro(mean, (mean - low, mean + high), values)
 
 
 def _roles(baselines: Sequence[Rows]) -> dict[str, Role]:
