@@ -173,7 +173,7 @@ def read_logs(source: Any, findings: Findings) -> Annotated:
 
 def _data_stores(source: Any) -> dict[str, Store]:
     """Return where annotated dialogues are, by data set; `source` may be a mapping of names to sources."""
-    if not isinstance(source, Mapping):
+    if not isinstance(source, Mapping) or "turns" in source:  # a single dialogue is refused there
         return open_stores(source, LOGS)
     found: dict[str, Store] = {}
     for name, each in source.items():
