@@ -5,7 +5,8 @@ the same text would be split differently than before; the others are those of th
 
 - `words.1`: split at whitespace as `str.split()` does (the convention of tokenized response files);
 - `lower-words.1`: the same after `str.lower()`;
-- `13a`, `intl`, `zh`: as sacreBLEU; `lower-13a`: 13a after `str.lower()`, as sacreBLEU with `-lc`; `char`: every character that is no whitespace, as sacreBLEU;
+- `13a`, `intl`, `zh`: as sacreBLEU; `lower-13a`: 13a after `str.lower()`, as sacreBLEU with `-lc`; `char`: every
+  character that is no whitespace, as sacreBLEU;
 - `ja`: as sacreBLEU's `ja-mecab`, with the extra `ja`;
 - `unicode`: the words of UAX #29, with the extra `unicode`;
 - `rouge`: as rouge-score, without its stemmer;

@@ -12,8 +12,8 @@ import pytest
 
 from conftest import Dialeval
 from dialeval.breakdown import evaluate_breakdown
-from dialeval.core.errors import SettingError
-from dialeval.suites.breakdown.evaluation import macro_averages
+from dialeval.core.errors import DataError, SettingError
+from dialeval.suites.breakdown.evaluation import error_categories, macro_averages
 
 JAPANESE = ["こんにちは。", "今日は何をしましたか。", "わたしは犬です。", "犬が話せるのですか。"]
 
@@ -96,3 +96,47 @@ def test_values_of_each_data_set_are_those_of_the_challenge(shared_data: Path, t
     assert found.mean == pytest.approx(np.mean([cases[name] for name in sets]))
     assert found.interval is not None
     assert found.interval[0] < found.mean < found.interval[1]
+
+
+CATEGORIZED = [
+    {
+        "dialogue-id": name,
+        "turns": [
+            {"turn-index": 0, "speaker": "S", "utterance": "わたしは犬です。", "annotations": first},
+            {"turn-index": 1, "speaker": "U", "utterance": "え？", "annotations": []},
+            {"turn-index": 2, "speaker": "S", "utterance": "そうです。", "annotations": [{"breakdown": "O"}]},
+        ],
+    }
+    for name, first in (
+        ("p", [{"breakdown": "X", "error": ["矛盾", "無視"]}, {"breakdown": "X", "error": "矛盾"}, {"breakdown": "T"}]),
+        ("q", [{"breakdown": "X", "error": ["無視"]}, {"breakdown": "X", "error": ["無視", "矛盾"]}]),
+    )
+]
+
+
+def test_error_categories_are_sets_of_labels(dialeval: Dialeval, tmp_path: Path) -> None:
+    given = [
+        {"dialogue-id": "p", "turns": [{"turn-index": 0, "labels": [{"breakdown": "X", "error": ["矛盾"]}]}]},
+        {"dialogue-id": "q", "turns": [{"turn-index": 0, "labels": [{"breakdown": "X", "error": ["無視", "矛盾"]}]}]},
+    ]
+    found = error_categories(CATEGORIZED, {"mine": given, "silent": []}, "error")
+    # True: 矛盾 (two of three), and 無視 (both); 矛盾 of the second is one of two, which is not more than half.
+    assert (found.systems["mine"].turns, found.systems["mine"].exact_match) == (2, 1 / 2)
+    assert found.systems["mine"].f1 == pytest.approx(2 * 2 / (3 + 2))
+    assert (found.systems["silent"].exact_match, found.systems["silent"].f1) == (0, 0)
+    low, high = found.systems["mine"].exact_match_interval
+    assert low <= 1 / 2 <= high
+    with pytest.raises(SettingError, match="no annotated turn has a category in 'other'"):
+        error_categories(CATEGORIZED, {"mine": given}, "other")
+    with pytest.raises(DataError, match="has no turns with labels"):
+        error_categories(CATEGORIZED, {"mine": [{"dialogue-id": "p"}]}, "error")
+    for name, documents in (("data", CATEGORIZED), ("mine", given)):
+        lines = "".join(json.dumps(each, ensure_ascii=False) + "\n" for each in documents)
+        (tmp_path / f"{name}.jsonl").write_text(lines, "utf-8")
+    done = dialeval("breakdown", "mine.jsonl", "-p", "data.jsonl", "--error-categories", "error")
+    assert done.returncode == 0, done.stderr
+    assert "exact match" in done.stdout
+    assert (
+        "mine,2,0.5,"
+        in dialeval("breakdown", "mine.jsonl", "-p", "data.jsonl", "--error-categories", "error", "-f", "csv").stdout
+    )

@@ -84,6 +84,7 @@ class _WithDetect(click.Command):
     help="Also score floors and ceilings.  [default: as soon as there is a table]",
 )
 @click.option("--macro", is_flag=True, help="Print averages over the data sets, each counting equally, instead.")
+@click.option("--error-categories", metavar="FIELD", help="Score the error categories in this field instead.")
 @click.option("--turns", "turns_file", type=options.FILE, help="Write a CSV row per turn.")
 @options.output_folder
 @click.option(
@@ -104,6 +105,7 @@ def breakdown(
     threshold: list[float],
     baselines: bool,
     macro: bool,
+    error_categories: str | None,
     turns_file: Path | None,
     output: Path | None,
     force: bool,
@@ -127,6 +129,12 @@ def breakdown(
         raise click.UsageError("-f original prints one detector at one threshold, without --macro")
     check_transposed(format_, transpose)
     check_places(output, labels, inputs["data"], inputs["development"], files=(turns_file,))
+    if error_categories is not None:
+        from dialeval.suites.breakdown import evaluation, report
+
+        found_categories = evaluation.error_categories(inputs["data"], labels, error_categories)
+        print_as("table" if format_ == "original" else format_, report.CATEGORIES, found_categories)
+        return 0
     baselines = baselines and (format_ != "original" or output is not None)
     inputs["intervals"] = intervals.kind
     run = evaluate_breakdown(labels=labels, threshold=threshold, baselines=baselines, **inputs)

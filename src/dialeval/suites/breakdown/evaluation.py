@@ -10,6 +10,7 @@ annotators differ most come first, and of many dialogues the rest is left out.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from itertools import groupby
@@ -36,8 +37,18 @@ from dialeval.io.sources import memory_sources
 from dialeval.metrics import breakdown as detection
 from dialeval.metrics.breakdown import LABELS, BreakdownDistance, Codes, Tables, shares
 from dialeval.stats.correlation import Distance, krippendorff_alpha
+from dialeval.stats.resampling import draws, percentiles
 from dialeval.suites.breakdown.documents import Findings
-from dialeval.suites.breakdown.reading import DATASET, BreakdownData, Match, read, read_logs
+from dialeval.suites.breakdown.reading import (
+    DATASET,
+    BreakdownData,
+    Match,
+    categories,
+    data_stores,
+    detectors,
+    read,
+    read_logs,
+)
 
 CURVES = "curves"
 MOST = 60
@@ -177,6 +188,57 @@ def _macro(estimates: Mapping[str, Estimate]) -> Macro:
     below, above = np.abs(np.array(ends) - np.array([[value] for value in values.values()])).T
     low, high = (float(np.linalg.norm(distances)) / len(ends) for distances in (below, above))
     return Macro(mean, (mean - low, mean + high), values)
+
+
+class CategoryScores(Struct, frozen=True):
+    """How well a detector finds the error categories of turns, with 95% intervals over dialogues."""
+
+    turns: int
+    exact_match: float
+    exact_match_interval: tuple[float, float]
+    f1: float
+    """2 tp / (2 tp + fp + fn) over all turns."""
+    f1_interval: tuple[float, float]
+
+
+class ErrorCategories(Record, frozen=True):
+    """Scores of error categories by detector."""
+
+    field: str
+    systems: dict[str, CategoryScores]
+
+
+def error_categories(data: Any, labels: Any, category_field: str = "error_category") -> ErrorCategories:
+    """Score the error categories that detectors give to turns: exact match of the set, and F1.
+
+    Annotations and labels hold them in a field, a text or a list. The true set of a turn are the categories that more
+    than half of its annotators gave; turns without any are not scored. Turns are matched by turn-index.
+    """
+    findings, systems = Findings(), {}
+    stores = detectors(labels, findings)
+    findings.warnings()  # raises all problems
+    true: dict[tuple[str, Any], set[str]] = {}
+    for store in data_stores(data).values():
+        for place, given in categories(store, "annotations", category_field, findings):
+            votes = Counter(name for each in given for name in each)
+            if chosen := {name for name, count in votes.items() if 2 * count > len(given)}:
+                true[place] = chosen
+    if not true:
+        raise SettingError(f"no annotated turn has a category in {category_field!r} that more than half gave")
+    numbers = {name: number for number, name in enumerate(dict.fromkeys(dialogue for dialogue, _ in true))}
+    for system, store in stores.items():
+        labeled = categories(store, "labels", category_field, findings)
+        predicted = {place: set(each[0]) for place, each in labeled if each}
+        counts = np.zeros((len(numbers), 4))  # turns, exact matches, true positives, all categories of both sides
+        for place, wanted in true.items():
+            found = predicted.get(place, set())
+            counts[numbers[place[0]]] += [1, found == wanted, len(found & wanted), len(found) + len(wanted)]
+        drawn = np.concatenate([chunk @ counts for chunk in draws(len(counts))])
+        turns, exact, right, every = np.concatenate([counts.sum(axis=0, keepdims=True), drawn]).T
+        (em, *em_drawn), (f1, *f1_drawn) = (exact / turns).tolist(), (2 * right / every).tolist()
+        ends = [percentiles(np.array(values)) for values in (em_drawn, f1_drawn)]
+        systems[system] = CategoryScores(len(true), em, ends[0], f1, ends[1])
+    return ErrorCategories(category_field, systems)
 
 
 def _roles(baselines: Sequence[Rows]) -> dict[str, Role]:

@@ -22,7 +22,7 @@ is missing.
 from __future__ import annotations
 
 import os
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from itertools import chain
 from operator import attrgetter, itemgetter
@@ -56,6 +56,7 @@ from dialeval.suites.breakdown.documents import (
     decode_labels,
     name_turns,
     open_stores,
+    parse,
 )
 
 Match = Literal["turn-index", "position"]
@@ -136,7 +137,7 @@ def read_logs(source: Any, findings: Findings) -> Annotated:
     judgments: list[str] = []
     """A letter per annotator for each turn: so they are counted ten times as fast as one by one."""
     try:
-        for dataset, store in _data_stores(source).items():
+        for dataset, store in data_stores(source).items():
             for document in store.documents():
                 dialogue = decode_dialogue(document, findings)
                 judged = None if dialogue is None else _judged_turns(document, dialogue.turns, findings)
@@ -171,7 +172,7 @@ def read_logs(source: Any, findings: Findings) -> Annotated:
     return annotated
 
 
-def _data_stores(source: Any) -> dict[str, Store]:
+def data_stores(source: Any) -> dict[str, Store]:
     """Return where annotated dialogues are, by data set; `source` may be a mapping of names to sources."""
     if not isinstance(source, Mapping) or "turns" in source:  # a single dialogue is refused there
         return open_stores(source, LOGS)
@@ -482,16 +483,16 @@ def read(data: Any, labels: Any, match: Match = "turn-index", lenient: bool = Fa
         sets = RaggedColumn.from_lists([[name] for name in annotated.datasets])
         fields[DATASET] = sets.take(np.repeat(np.arange(len(names)), np.diff(annotated.offsets)))
     systems = []
-    for name, source in _detectors(labels, findings).items():
+    for name, source in detectors(labels, findings).items():
         values = LabelsReader(annotated, findings, match, name).read(source)
         columns = {Need.LABELS: NumberColumn(values), Need.ANNOTATIONS: counts}
         systems.append(Rows(name, columns, dialogues, annotated.turns, source.where, fields=fields))
     return BreakdownData(annotated, systems, findings.warnings())
 
 
-def _detectors(labels: Any, findings: Findings) -> dict[str, Store]:
+def detectors(labels: Any, findings: Findings) -> dict[str, Store]:
     """Return where the labels are, by the name of their detector."""
-    detectors: dict[str, Store] = {}
+    found: dict[str, Store] = {}
     sources = _sources(labels)
     if not sources:
         findings.refuse(Problem("labels", None, "name no detector", "give the labels of at least one"))
@@ -504,11 +505,24 @@ def _detectors(labels: Any, findings: Findings) -> dict[str, Store]:
             continue
         for inner, store in stores.items():
             called = inner if name is None else name if len(stores) == 1 else f"{name}/{inner}"
-            if called in detectors:
-                what = f"the detector {called!r} is also in {detectors[called].where}"
+            if called in found:
+                what = f"the detector {called!r} is also in {found[called].where}"
                 findings.refuse(Problem(store.where, None, what, "name them: NAME=PATH, or {name: path}"))
-            detectors.setdefault(called, store)
-    return detectors
+            found.setdefault(called, store)
+    return found
+
+
+def categories(store: Store, held: str, name: str, findings: Findings) -> Iterator[tuple[tuple[str, Any], list[Any]]]:
+    """Yield each turn (dialogue-id, turn-index) with the categories in a field of its annotations or labels."""
+    for document in store.documents():
+        content = parse(document, findings)
+        try:
+            for turn in content["turns"]:
+                values = [each.get(name) or [] for each in turn.get(held) or ()]
+                lists = [[value] if isinstance(value, str) else list(map(str, value)) for value in values]
+                yield (content["dialogue-id"], turn["turn-index"]), lists
+        except (KeyError, TypeError, AttributeError) as error:
+            raise DataError(Problem(document.where, None, f"has no turns with {held} ({error})", "check it")) from None
 
 
 def _sources(labels: Any) -> list[tuple[str | None, Any]]:

@@ -22,7 +22,7 @@ from dialeval.reports.figures import MISSING, plain, shorten, show, show_rounded
 from dialeval.reports.markup import Section
 
 if TYPE_CHECKING:
-    from dialeval.suites.breakdown.evaluation import BreakdownRun, MacroAverages
+    from dialeval.suites.breakdown.evaluation import BreakdownRun, ErrorCategories, MacroAverages
 
 
 WIDTH, HEIGHT, LEFT, RIGHT, TOP, BOTTOM = 560, 150, 34, 10, 10, 20
@@ -96,6 +96,20 @@ def _macro_csv(found: MacroAverages) -> str:
     return csv_text(("system", "metric", "dataset", "value"), lines)
 
 
+def _categories_document(found: ErrorCategories) -> Document:
+    rows = [
+        [name, str(s.turns), show_rounded(s.exact_match, s.exact_match_interval), show_rounded(s.f1, s.f1_interval)]
+        for name, s in found.systems.items()
+    ]
+    return Document([], [Table(["detector", "turns", "exact match", "F1"], rows)], ["95% intervals over dialogues."])
+
+
+def _categories_csv(found: ErrorCategories) -> str:
+    lines = ((name, s.turns, s.exact_match, s.f1) for name, s in found.systems.items())
+    return csv_text(("detector", "turns", "exact_match", "f1"), lines)
+
+
+CATEGORIES: Printer[ErrorCategories] = Printer(_categories_document, _categories_csv)
 MACRO: Printer[MacroAverages] = Printer(_macro_document, _macro_csv)
 
 

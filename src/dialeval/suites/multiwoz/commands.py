@@ -49,8 +49,6 @@ _DATA = options.together(
     ),
     click.option("--lexicalized", is_flag=True, help="Replies hold values: map them to placeholders first."),
 )
-TABLE_WIDTH = 200
-"""Columns of a table that is written to a file."""
 SHOWN_PLACES = 3
 """Turns that are named where there may be many."""
 
@@ -180,9 +178,8 @@ def explain(dialogue: str, predictions: Any, **settings: Any) -> int:
 @_DATA
 @_RATIO
 @options.format_()
-@options.output_file
 @printing_all_problems
-def leaderboard(predictions: Any, format_: str, output: Path | None, **settings: Any) -> None:
+def leaderboard(predictions: Any, format_: str, **settings: Any) -> None:
     """Print the published leaderboard next to what is computed from prediction files, with intervals.
 
     Files are known by their names: damd.json is DAMD. Systems of other names are placed among the published ones.
@@ -191,11 +188,10 @@ def leaderboard(predictions: Any, format_: str, output: Path | None, **settings:
     from dialeval.suites.multiwoz.leaderboard import PRINTER, make_leaderboard
 
     evaluator = _evaluator(predictions, {**settings, "richness": False})
-    check_places(None, predictions, files=(output,))
     read = evaluator.read(predictions)
     with metered() as meter:
         run = evaluator.run(read, progress=meter.run)
-    print_as(format_, PRINTER, make_leaderboard(run, read, evaluator.task.files), output, TABLE_WIDTH)
+    print_as(format_, PRINTER, make_leaderboard(run, read, evaluator.task.files))
 
 
 @options.examples("dialeval multiwoz delexicalize -i replies.json --save predictions.json")

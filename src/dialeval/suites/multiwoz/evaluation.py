@@ -146,8 +146,8 @@ def evaluate_task(
             return run
         run = with_standing(run, baselines, {**metrics, **tracking})
         gold = [each for each in made if each.rows.system == GOLD] if choices.success else []
-        lost = {name: by_cause(found, gold=True) for name, found in _explained(gold, task, choices).items()}
-        return replace(run, details={**run.details, FAILURES: lost}) if lost else run
+        lost = {GOLD: by_cause(_explained(gold, task, choices)[GOLD], gold=True)} if gold else {}
+        return replace(run, details={**run.details, **({FAILURES: lost} if lost else {})})
 
 
 def read_systems(predictions: Any, task: TaskData, choices: Choices) -> list[Predictions]:
@@ -322,8 +322,6 @@ def explanations(
 def _explained(
     systems: Sequence[Predictions], task: TaskData, choices: Choices, dialogue: str | None = None
 ) -> dict[str, list[Explanation]]:
-    if not systems:
-        return {}
     details = {_EXPLANATIONS: Explanations(choices, dialogue)}
     plans = [Plan({"inform": choices.inform}, details=details)] * len(systems)
     evaluated = _evaluated(systems, task, plans).systems

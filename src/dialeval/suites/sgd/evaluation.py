@@ -10,7 +10,7 @@ import os
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
-from math import fsum
+from math import fsum, nan
 from pathlib import Path
 from typing import Any
 
@@ -31,7 +31,7 @@ from dialeval.io.reading import is_folder
 from dialeval.io.rows import all_of
 from dialeval.io.sources import memory_sources, system_name
 from dialeval.reports.documents import Document, Printer, Table, csv_text
-from dialeval.reports.figures import MISSING, show
+from dialeval.reports.figures import show
 from dialeval.suites.sgd.data import (
     DOMAIN,
     SEEN,
@@ -193,13 +193,9 @@ def _document(groups: ServiceGroups) -> Document:
     tables = []
     for by_group in groups.systems.values():
         metrics = list(dict.fromkeys(metric for scores in by_group.values() for metric in scores))
-        rows = [[group, *(_shown(scores.get(metric)) for metric in metrics)] for group, scores in by_group.items()]
+        rows = [[group, *(show(scores.get(metric, nan)) for metric in metrics)] for group, scores in by_group.items()]
         tables.append(Table(["services", *metrics], rows))
     return Document([], tables, [], titles=list(groups.systems))
-
-
-def _shown(score: float | None) -> str:
-    return MISSING if score is None else show(score)
 
 
 def _csv(groups: ServiceGroups) -> str:
