@@ -199,7 +199,7 @@ def complete_metrics(_context: click.Context, _parameter: click.Parameter | None
     return [f"{before}{comma}{name}" for name in names if name.startswith(last)]
 
 
-TOKENIZERS = ("words.1", "lower-words.1", "13a", "intl", "zh", "char", "ja", "unicode", "rouge", "auto")
+TOKENIZERS = ("words.1", "lower-words.1", "13a", "lower-13a", "intl", "zh", "char", "ja", "unicode", "rouge", "auto")
 """As in `text.tokenize`, which is not imported to print help."""
 
 tokenizer = click.option(
