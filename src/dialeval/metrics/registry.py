@@ -240,7 +240,11 @@ _BUILT_IN: Mapping[Need, Sequence[str]] = {
         "suites.multiwoz.inform:Combined",
         "suites.multiwoz.richness:Richness",
     ),
-    Need.TRIALS: ("metrics.trials:PassHat,Flips",),
+    Need.TRIALS: ("metrics.trials:PassHat,PassAt,Flips,TaskVariance,TrialVariance,Reward,TrialCost",),
+    Need.CALLS: (
+        "metrics.calls:CallMatch,CallOrder,CallSequence,ArgumentMatch,MissingCalls,ExtraCalls,CallErrors,RepeatedCalls",
+        "metrics.calls:CallAssertions",
+    ),
     Need.STATES: ("suites.multiwoz.tracking:Tracking",),
     Need.FRAMES: ("suites.sgd.metrics:GoalAccuracy,IntentAccuracy,RequestedSlots",),
     Need.SPANS: ("suites.sgd.metrics:SlotTagging",),
