@@ -39,9 +39,7 @@ values = st.recursive(
 )
 arguments = st.dictionaries(st.sampled_from("ab"), values, max_size=2)
 named = {"name": st.sampled_from(["f", "g", "h"])}
-made = st.fixed_dictionaries(
-    named | {"arguments": arguments | st.just("not json")}, optional={"error": st.booleans()}
-)
+made = st.fixed_dictionaries(named | {"arguments": arguments | st.just("not json")}, optional={"error": st.booleans()})
 expected = st.fixed_dictionaries(
     named | {"arguments": arguments | st.none()}, optional={"compare": st.lists(st.sampled_from("ab"), max_size=1)}
 )
@@ -54,9 +52,17 @@ WORLD = World(
     columns=columns,
     resources=lambda _vocabulary: {
         Need.ASSERTIONS: load_assertions(
-            [{"rule": "must", "call": "f"}, {"rule": "must-not", "call": "h"}, {"rule": "before", "call": "f", "before": "g"}]
+            [
+                {"rule": "must", "call": "f"},
+                {"rule": "must-not", "call": "h"},
+                {"rule": "before", "call": "f", "before": "g"},
+            ]
         )
     },
     lone={"nothing": Row(None, None), "no calls": Row((), ()), "missing": Row((), (F,)), "extra": Row((F,), ())},
-    rich=[Row((F | {"error": False}, G), (F,)), Row((F, F | {"error": True}), (F, G)), Row((G | {"error": False},), (G,))],
+    rich=[
+        Row((F | {"error": False}, G), (F,)),
+        Row((F, F | {"error": True}), (F, G)),
+        Row((G | {"error": False},), (G,)),
+    ],
 )

@@ -24,7 +24,7 @@ class Row:
 
 def texts(row: Row) -> list[str]:
     rewards = [1.0] * row.passes + [0.5] * (row.trials - row.passes) + [None] * row.unjudged
-    given = {"task": f"task {id(row)}", "parts": {}, "end": None}
+    given: dict[str, object] = {"task": f"task {id(row)}", "parts": {}, "end": None}
     return [
         orjson.dumps(given | {"trial": str(n), "reward": reward, "cost": None if reward is None else n / 8}).decode()
         for n, reward in enumerate(rewards)

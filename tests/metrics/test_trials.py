@@ -1,8 +1,6 @@
 from __future__ import annotations
 
-import json
 from itertools import combinations
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -15,7 +13,7 @@ from dialeval.analysis.values import cut
 from dialeval.core.errors import SettingError
 from dialeval.core.fold import Analytic, IntervalChoice
 from dialeval.core.validation import InvalidError
-from dialeval.metrics.trials import Flips, PassHat, TaskValues
+from dialeval.metrics.trials import Flips, PassHat, TaskCounts
 
 verdicts = st.lists(st.booleans(), min_size=1, max_size=8)
 
@@ -105,19 +103,19 @@ def test_slices_have_the_interval_of_an_evaluation() -> None:
         assert part[key].interval_by == estimate.interval_by
 
 
-def test_values_of_tasks_out_of_a_file_are_checked() -> None:
-    state = TaskValues.of(np.array([0.5, 1.0, np.nan, 0.5]))
-    assert TaskValues.from_plain(state.tasks, state.counts) == state
-    wrong: list[tuple[int, dict[Any, Any]]] = [
-        (1, {0.5: 2}),
-        (3, {1.5: 1}),
-        (3, {0.5: 0}),
-        (3, {0.5: 1.0}),
-        (3, {1: 1}),
+def test_counts_of_tasks_out_of_a_file_are_checked() -> None:
+    state = TaskCounts({"a": (3, 2)}, 1, 0)
+    assert TaskCounts.from_plain(state.counts, state.others, state.unjudged) == state
+    wrong: list[tuple[dict[Any, Any], Any, Any]] = [
+        ({"a": (1, 2)}, 0, 0),
+        ({"a": (-1, -1)}, 0, 0),
+        ({"a": (1.0, 1)}, 0, 0),
+        ({}, -1, 0),
+        ({}, 0, "1"),
     ]
-    for tasks, counts in wrong:
+    for parts in wrong:
         with pytest.raises(InvalidError, match="no tasks"):
-            TaskValues.from_plain(tasks, counts)
+            TaskCounts.from_plain(*parts)
 
 
 def test_a_reward_is_a_pass_where_it_is_one() -> None:
@@ -133,11 +131,3 @@ def test_settings() -> None:
         PassHat(0)
     assert str(PassHat(2)) == "pass-hat-2"
     assert np.isnan(Flips().value(1, 1))
-
-
-def test_rows_in_chunks_have_no_trials_and_the_message_says_so(tmp_path: Path) -> None:
-    row = {"dialog_id": "a", "trial": 0, "reward": 1, "response": "done"}
-    (tmp_path / "rows.jsonl").write_text(json.dumps(row) + "\n")
-    assert dialeval.evaluate(tmp_path / "rows.jsonl", metrics="pass-hat-1")["rows"]["pass-hat-1"].mean == 1
-    with pytest.raises(dialeval.NeedError, match="read at once and not in chunks"):
-        dialeval.evaluate(tmp_path / "rows.jsonl", metrics="pass-hat-1", shards=True)

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from dialeval.engine.worker import Engine
 
 
-_FILES = ("responses", "contexts", "train", "vocabulary", "embeddings")
+_FILES = ("responses", "contexts", "train", "vocabulary", "embeddings", "assertions")
 """The arguments that name files to read."""
 
 
@@ -48,6 +48,7 @@ _FILES = ("responses", "contexts", "train", "vocabulary", "embeddings")
 @options.resources
 @options.known_words
 @click.option("--judge", type=click.Path(file_okay=False), help="Folder of a judge.  [default: the shipped ones]")
+@click.option("--assertions", type=click.Path(dir_okay=False), help="Rules about tool calls, a TOML file.")
 @options.metrics("all that the inputs allow")
 @options.tokenizer
 @click.option("--bleu-smoothing", type=click.IntRange(0, 7), help="nltk's smoothing method for BLEU.  [default: 4]")

@@ -114,7 +114,7 @@ class Batch:
     ids: TextColumn | None = None
     """The ids of the dialogues that have one."""
     whole: bool = True
-    """Whether the other rows of its dialogues cannot be in another batch, as they may where files are read in chunks."""
+    """Whether no other batch has rows of its dialogues, as one may where files are read in chunks."""
     allowed: frozenset[Need] = frozenset(Need)
     kept: dict[Hashable, Any] = field(default_factory=dict)
 

@@ -46,6 +46,8 @@ class Inputs:
     keep: Sequence[str] = ()
     system_prompts: bool = False
     separator: str | None = None
+    every_call: bool = False
+    """Whether rows without a tool call count as making none, for assertions."""
     shards: bool = False
     """Whether the files of a folder are the parts of one system."""
 
@@ -80,7 +82,11 @@ class Inputs:
 
     @property
     def _reading(self) -> dict[str, Any]:
-        return {"system_prompts": self.system_prompts, "separator": self.separator}
+        return {
+            "system_prompts": self.system_prompts,
+            "separator": self.separator,
+            "every_call": self.every_call,
+        }
 
     @property
     def names(self) -> FieldNames:
@@ -106,7 +112,7 @@ class Inputs:
             systems, groups = resolve_name(_READ_HYPOTHESES)(self.responses, self.reference_groups, self.eos)
         for need, source in {Need.REFERENCE: self.references, Need.CONTEXT: self.contexts}.items():
             if source is not None:
-                column = read_texts(source, need, self.fields, **self._reading)
+                column = read_texts(source, need, self.fields, self.system_prompts, self.separator)
                 where = str(source) if isinstance(source, str | os.PathLike) else need.argument
                 if isinstance(source, Mapping):
                     where = ", ".join(map(str, source))
@@ -133,6 +139,7 @@ def evaluate(
     embeddings: Any = None,
     known_words: WordChoice | None = None,
     judge: Any = None,
+    assertions: Any = None,
     metrics: Asked = None,
     settings: Settings | None = None,
     tokenizer: Tokenizer | None = None,
@@ -171,6 +178,7 @@ def evaluate(
     a line, else those of the training text; `known_words`: whether words with a vector that are not in the vocabulary
     are known too, "vectors", or not, "listed"; None: "listed" for a vector file with a header line.
     `judge`: the folder of a judge that `dialeval judge train` or `dialeval adem train` wrote, else the shipped ones.
+    `assertions`: rules about tool calls for the metric `call-assertions`, a TOML file or a list of dictionaries.
     `metrics`: names, families, the group "dialog-eval", metric objects; None: all that the inputs allow, the others
     being listed in `Run.skipped`. `settings` changes the defaults of a family (`{"bleu": {"smooth": 7}}`), `tokenizer`
     is that of every metric that counts words and whose name says no other: "13a", "zh", "ja" or another of `Tokenizer`,
@@ -195,13 +203,23 @@ def evaluate(
     `threads`: how many to use, one per core unless given.
     """
     if output is not None:
-        read = (responses, references, contexts, reference_groups, train, vocabulary, embeddings)
+        read = (responses, references, contexts, reference_groups, train, vocabulary, embeddings, assertions)
         check_folder(output, *read, sources=() if force else file_names(responses))
     kept = split_fields(keep)
     inputs = Inputs(
-        responses, references, contexts, reference_groups, fields, eos, kept, system_prompts, separator, shards
+        responses,
+        references,
+        contexts,
+        reference_groups,
+        fields,
+        eos,
+        kept,
+        system_prompts,
+        separator,
+        every_call=assertions is not None,
+        shards=shards,
     )
-    resources = Resources(train, vocabulary, embeddings, judge, known_words)
+    resources = Resources(train, vocabulary, embeddings, judge, known_words, assertions)
     options = Options(
         t=t,
         confidence=confidence,

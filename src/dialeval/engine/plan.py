@@ -30,6 +30,8 @@ Asked: TypeAlias = str | Metric[Any] | Callable[..., Any] | Iterable[str | Metri
 Settings: TypeAlias = Mapping[str, Mapping[str, object]]
 """By family: settings that differ from their defaults."""
 
+TRIALS = "trials"
+"""The detail of a run that lists its trials, by system."""
 _TOKENIZER = "tokenizer"
 """The setting of that name."""
 _TEXTS = (Need.RESPONSE, Need.HYPOTHESES, Need.REFERENCE, Need.REFERENCE_GROUPS)
@@ -109,7 +111,12 @@ def make_plan(
     if not metrics:
         reasons = "; ".join(f"{key} {reason}" for key, reason in skipped.items())
         raise NeedError(f"nothing can be computed: {reasons}")
-    return Plan(metrics, skipped)
+    details: dict[str, Fact[Any, Any]] = {}
+    if any(metric.subject is Need.TRIALS for metric in metrics.values()):
+        from dialeval.metrics.trials import TrialTable
+
+        details = {TRIALS: TrialTable()}
+    return Plan(metrics, skipped, details)
 
 
 def _reasons(metric: Metric[Any], available: frozenset[Need]) -> str:

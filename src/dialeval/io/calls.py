@@ -2,11 +2,11 @@
 
 | program | a call | its result |
 |---|---|---|
-| OpenAI chat | `tool_calls` with `function.name` and `function.arguments` (JSON text); `function_call` | role `tool` |
-| OpenAI Responses | an item of type `function_call` or `mcp_call` | `function_call_output`; `output` and `error` |
-| Anthropic | a part of type `tool_use` or `mcp_tool_use` with `name` and `input` | a part `tool_result` with `is_error` |
+| OpenAI chat | `tool_calls` with `function.name`, `function.arguments` (JSON); `function_call` | role `tool` |
+| OpenAI Responses | an item of type `function_call` or `mcp_call` | `function_call_output`; `output`, `error` |
+| Anthropic | a part `tool_use` or `mcp_tool_use` with `name` and `input` | a part `tool_result` with `is_error` |
 | Gemini | a part with `functionCall` (`name`, `args`) | a part with `functionResponse` |
-| LangChain | `tool_calls` with `name` and `args`; messages may be wrapped (`data`, `kwargs`) | type `tool` with `status` |
+| LangChain | `tool_calls` with `name`, `args`, in messages or in their `data` or `kwargs` | type `tool`, `status` |
 | MCP | a JSON-RPC request `tools/call` with `params` | `result` with `isError`, or `error` |
 | tau-bench, tau2-bench, inspect_ai | `name` or `function`, `arguments` or `kwargs` | role `tool` with `error` |
 
@@ -92,9 +92,11 @@ def unwrap(message: RowObject) -> RowObject | None:
     """Return a message with a role, whatever wraps it; None for an item that nobody says, such as a thought."""
     if "role" in message or "from" in message:
         return message
+    if "message.role" in message:  # OpenInference, as a table has it
+        return _nested(message, "message.")
     kind, data, kwargs = message.get("type"), message.get("data"), message.get("kwargs")
     if isinstance(data, dict) and kind in _TYPES:
-        return {**data, "role": _TYPES[kind]}  # type: ignore[index]
+        return {**data, "role": _TYPES[str(kind)]}
     if isinstance(kwargs, dict) and isinstance(message.get("id"), LISTS):
         return {**kwargs, "role": _CLASSES.get(str([*message["id"]][-1]), "system")}  # type: ignore[misc]
     if kind in CALL_ITEMS:
@@ -115,8 +117,21 @@ def unwrap(message: RowObject) -> RowObject | None:
         role = _EVENTS.get(str(message["event"]))
         return None if role is None else {"role": role, "content": message.get("text") or ""}
     if kind in _TYPES:
-        return {**message, "role": _TYPES[kind]}  # type: ignore[index]
+        return {**message, "role": _TYPES[str(kind)]}
     return None if isinstance(kind, str) and (kind == "reasoning" or kind.endswith("_call")) else message
+
+
+def _nested(message: RowObject, prefix: str) -> RowObject:
+    """Return an object without the prefix of its keys, and so its calls of tools."""
+    inner = {key.removeprefix(prefix): value for key, value in message.items()}
+    calls = inner.get("tool_calls")
+    if isinstance(calls, LISTS):
+        inner["tool_calls"] = [
+            {key.removeprefix("tool_call.").removeprefix("function."): value for key, value in call.items()}
+            for call in calls
+            if isinstance(call, dict)
+        ]
+    return inner
 
 
 class CallLog:

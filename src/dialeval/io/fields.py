@@ -25,7 +25,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
 from itertools import takewhile
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 import orjson
@@ -42,7 +42,7 @@ from dialeval.io.calls import (
     read_result,
     unwrap,
 )
-from dialeval.io.row_shapes import unknown, value_at
+from dialeval.io.row_shapes import nearest, unknown, value_at
 from dialeval.io.rows import LISTS, FieldNames, RowObject, kind_of, listed
 
 __all__ = ["FieldNames", "FieldReader", "kind_of", "missing_field"]
@@ -79,7 +79,9 @@ PARTS: Mapping[str, str] = {
     **dict.fromkeys(("audio", "input_audio", "audio_url"), "[audio]"),
     **dict.fromkeys(("video", "video_url"), "[video]"),
     **dict.fromkeys(("file", "input_file", "document", "inlineData", "inline_data", "fileData", "file_data"), "[file]"),
-    **dict.fromkeys(("tool_use", "tool_call", "functionCall", "function_call", "server_tool_use", "mcp_tool_use"), "call"),
+    **dict.fromkeys(
+        ("tool_use", "tool_call", "functionCall", "function_call", "server_tool_use", "mcp_tool_use"), "call"
+    ),
     **dict.fromkeys(("thinking", "redacted_thinking", "reasoning", "thought"), ""),
 }
 """For each type of part: the field with its text, a mark, `call`, or nothing. Gemini's parts have such a key."""
@@ -113,21 +115,31 @@ def missing_field(name: str, wanted: str, there: Iterable[object], kind: str = "
     given = "NAME" if mapped == "NAME" else repr(mapped)
     both = f"--field {wanted}={mapped} (fields={{{wanted!r}: {given}}} in Python)"
     remedy = f"name it {wanted}, or map the name it has: {both}"
+    if wanted == "response" and (shape := nearest(names)) is not None:
+        remedy += f"; of the known shapes {shape} is nearest: dialeval formats {shape}"
     return f"has no {kind} {name!r}, only {listed(names)}", remedy
 
 
 class FieldReader:
     """Takes the fields out of rows; `line` is the line of the row at hand, `problems` collects what is wrong."""
 
-    __slots__ = ("line", "names", "problems", "where")
+    __slots__ = ("_unknown", "line", "names", "problems", "where")
 
     def __init__(self, where: str, names: FieldNames, problems: list[Problem]) -> None:
         self.where, self.names, self.problems = where, names, problems
         self.line = 0
+        self._unknown: set[str] = set()
 
     def problem(self, what: str, remedy: str) -> None:
         """Add a problem of the row at hand."""
         self.problems.append(Problem(self.where, self.line, what, remedy))
+
+    def unknown_shape(self, row: RowObject) -> None:
+        """Add the problem of a row without a response, once for all rows of which the same is to be said."""
+        what, remedy = unknown(row, self.names) or missing_field(self.names.response, "response", row)
+        if what not in self._unknown:
+            self.problem(what, remedy)
+        self._unknown.add(what)
 
     def text(self, value: object, what: str, index: int | None = None) -> str:
         """Return a string of Unicode text; `what` and `index` name it if it is none."""
@@ -147,11 +159,8 @@ class FieldReader:
         if type(value) is str:
             return self.text(value, name)
         if value is None or (isinstance(value, float) and value != value):
-            looks_like = unknown(row, self.names)
-            if looks_like is not None:
-                self.problem(*looks_like)
-            elif name not in row:
-                self.problem(*missing_field(name, "response", row))
+            if name not in row or unknown(row, self.names) is not None:
+                self.unknown_shape(row)
             else:
                 self.problem(
                     f"{name} is null", "give the row a response (an empty string if nothing was said) or leave it out"
@@ -170,9 +179,9 @@ class FieldReader:
         said = [each for each in given if not isinstance(each, dict) or _spoken(each)]
         if not said and self._log(value, name).calls:
             return ""
-        return read_message(self, said[-1], name, ASSISTANT).text if said and isinstance(said[-1], dict) else self.text(
-            value, name
-        )
+        if not said or not isinstance(said[-1], dict):
+            return self.text(value, name)
+        return read_message(self, unwrap(said[-1]) or said[-1], name, ASSISTANT).text
 
     def calls(self, row: RowObject, log: CallLog | None = None) -> tuple[str | None, str | None]:
         """Return the calls of a row and the expected ones as texts (see `calls`); None where there is nothing to see.
@@ -185,11 +194,13 @@ class FieldReader:
         said = row.get(self.names.response)
         if log is None and isinstance(said, dict | list | tuple):
             log = self._log(said, self.names.response)
+        text: str | None = None
+        if made is not None and any(isinstance(each, dict) and "role" in each for each in made):
+            log, made = self._log(made, self.names.tool_calls), None
         if made is not None:
-            chat = any(isinstance(each, dict) and isinstance(each.get("role"), str) for each in made)
-            text = self._log(made, self.names.tool_calls).text() if chat else made_calls(made)
-        else:
-            text = None if log is None or not log.calls else log.text()
+            text = made_calls(made)
+        elif log is not None and log.calls:
+            text = log.text()
         if text is None and (expected is not None or self.names.every_call):
             text = NONE
         return text, None if expected is None else expected_calls(expected)
@@ -224,7 +235,7 @@ class FieldReader:
 
     def context(self, row: RowObject) -> tuple[list[str], list[str]]:
         """Return the turns of a row's context, and who said each; nobody where no turn says it."""
-        value = row.get(self.names.context)
+        value = _parse_chat(row.get(self.names.context))
         if type(value) is str or (type(value) is list and _ONLY_TEXTS.issuperset(map(type, value))):
             return self.texts(value, self.names.context), []
         turns = self.turns(value, self.names.context)
@@ -267,7 +278,7 @@ class FieldReader:
             return Message("", self.text(value, what, index))
         value = unwrap(value) or value
         role = next((value[key] for key in ("role", "from") if isinstance(value.get(key), str)), "")
-        return read_message(self, value, f"{what}[{index}]", ROLES.get(role, ""))
+        return read_message(self, value, f"{what}[{index}]", ROLES.get(str(role), ""))
 
     def system(self, row: RowObject) -> str | None:
         """Return the system's name, if the row gives one."""
@@ -341,9 +352,19 @@ def parse_cell(value: object) -> object:
         return value
 
 
+def _parse_chat(value: object) -> object:
+    """Return a context, also a chat that is written as JSON, by itself or as the only item of a list."""
+    text = value[0] if isinstance(value, LISTS) and len(value) == 1 else value
+    if not isinstance(text, str) or not text.startswith("[{"):
+        return value
+    chat = parse_cell(text)
+    known = isinstance(chat, list) and all(isinstance(each, dict) and "role" in each for each in chat)
+    return chat if known else value
+
+
 def _spoken(message: Mapping[str, object]) -> bool:
     """Return whether a message is the assistant's or nobody's; thoughts and calls of an API have no role."""
-    role = message.get("role", message.get("from"))
+    role = message.get("role", message.get("from", message.get("message.role")))
     if role is None:
         return message.get("type") is None
     return isinstance(role, str) and ROLES.get(role) == ASSISTANT
@@ -390,7 +411,7 @@ def read_message(reader: FieldReader, message: RowObject, what: str, role: str) 
             lacking = "is null" if empty else f"has neither text nor content, only {listed(message)}"
             reader.problem(f"{what} {lacking}", "give each turn its text")
         return Message(role, "", tuple(calls))
-    text, parts = content(reader, message[key], what)
+    text, parts = content(reader, message[key], what, results=role != ASSISTANT)
     if any(isinstance(message.get(key), str) and message[key] == CALLER for key in _ROLE_KEYS):
         return Message(role, "", (*calls, _named_call(text)))
     own = [part for part in parts if isinstance(part, Call)]
@@ -427,12 +448,12 @@ def role_of(reader: FieldReader, message: RowObject, what: str) -> str | None:
 
 
 def content(
-    reader: FieldReader, value: object, what: str, inner: bool = False
+    reader: FieldReader, value: object, what: str, inner: bool = False, results: bool = True
 ) -> tuple[str, list[Call | ToolResult]]:
     """Return what a content says, and the calls and results in it.
 
     It is a text, or parts such as `{"type": "text", "text": ...}`, which are joined with spaces; that of arena-hard is
-    an object with `answer`.
+    an object with `answer`. `results`: what tools gave back is part of it, as in the message that brings it.
     """
     if isinstance(value, dict) and isinstance(value.get("answer"), str):
         value = value["answer"]
@@ -444,7 +465,7 @@ def content(
         said, more = _part(reader, part, what, inner)
         if more is not None:
             others.append(more)
-        if said:
+        if said and (results or not isinstance(more, ToolResult)):
             text += " " * (bool(text) and not text[-1].isspace() and not said[0].isspace()) + said
     return text, others
 

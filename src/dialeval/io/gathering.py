@@ -17,18 +17,18 @@ messages may be JSON.
 
 Tool calls of a chat are data of its last row (`calls`); a chat that calls tools and says nothing is an empty response.
 
-A row or chat with `trial` and `reward` is one trial of the task that its `dialog_id` names. Its first row holds it, as a
-JSON text with task, trial, reward and, where known, the parts of the reward, the reason for which it ended, and its
+A row or chat with `trial` and `reward` is one trial of the task that its `dialog_id` names. Its first row holds it, as
+a JSON text with task, trial, reward and, where known, the parts of the reward, the reason for which it ended, and its
 cost. Programs write trial after trial, so that the rows of a task are apart: they are brought together here, tasks in
 the order in which they appear, unless rows are read in chunks. A trial without a reward was not judged: its rows stay
-those of its task. A trial in which the agent says nothing, such as one that crashed, is an empty response: else its task
-might be in no row, and be missing among the failed ones.
+those of its task. A trial in which the agent says nothing, such as one that crashed, is an empty response: else its
+task might be in no row, and be missing among the failed ones.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from itertools import chain, islice
+from itertools import chain, islice, takewhile
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
 import numpy as np
@@ -53,7 +53,7 @@ from dialeval.io.fields import (
     read_message,
     role_of,
 )
-from dialeval.io.row_shapes import Filters, may_hold_rows, ours, unknown, unlike_fields, value_at
+from dialeval.io.row_shapes import Filters, may_hold_rows, ours, several_turns, unknown, unlike_fields, value_at
 from dialeval.io.rows import LISTS, NO_TURN, FieldNames, Records, RowObject, Rows, by_system, kind_of
 
 if TYPE_CHECKING:
@@ -365,35 +365,43 @@ def _read_rows(
         if not isinstance(given, dict):
             reader.problem(f"the row is {kind_of(given)}", "make it an object with a response, or a string")
             continue
-        if not names.mapped and filters.repeat(given):
+        if not names.mapped and filters.pass_over(given):
             continue
         row = ours(given, names)
         if row is None:
-            reader.problem(*(unknown(given, names) or missing_field(names.response, "response", given)))
+            reader.unknown_shape(given)
             continue
         labels = [reader.labels(value_at(given, name), name) for name in names.kept]
-        system, dialogue = reader.system(row), reader.dialogue(row)
-        if row.get(names.messages) is not None:
-            dialogue = dialogue or reader.identifier(row, "id") or f"line {reader.line}"
-            responses, log = _chat_rows(reader, row, system, dialogue, labels)
-            trial, (calls, expected) = trials.read(reader, row, system, dialogue), reader.calls(row, log)
-            if not responses and (trial is not None or calls is not None):
-                responses = [_Row("", system=system, dialogue=dialogue, labels=labels)]
-            if responses:
-                responses[0] = responses[0]._replace(trial=trial)
-                responses[-1] = responses[-1]._replace(calls=calls, expected=expected)
-            yield from responses
-        else:
-            trial, (calls, expected) = trials.read(reader, row, system, dialogue), reader.calls(row)
-            response, references, (context, roles) = reader.response(row), reader.references(row), reader.context(row)
-            own = (False, system, dialogue, reader.turn(row), labels, calls, expected, trial)
-            yield _Row(response, references, context, roles, *own)
+        for each in [row] if row is given or names.mapped else several_turns(row, given, names):
+            yield from _read_row(reader, each, labels, trials)
+
+
+def _read_row(reader: FieldReader, row: RowObject, labels: Sequence[Sequence[str]], trials: _Trials) -> Iterator[_Row]:
+    """Read one row, with the names of our fields."""
+    names = reader.names
+    system, dialogue = reader.system(row), reader.dialogue(row)
+    if row.get(names.messages) is not None:
+        dialogue = dialogue or reader.identifier(row, "id") or f"line {reader.line}"
+        responses, log, asked = _chat_rows(reader, row, system, dialogue, labels)
+        trial, (calls, expected) = trials.read(reader, row, system, dialogue), reader.calls(row, log)
+        if not responses and (trial is not None or calls is not None):
+            turns, roles = [turn for turn, _ in asked], [role for _, role in asked]
+            responses = [_Row("", (), turns, roles, system=system, dialogue=dialogue, labels=labels)]
+        if responses:
+            responses[0] = responses[0]._replace(trial=trial)
+            responses[-1] = responses[-1]._replace(calls=calls, expected=expected)
+        yield from responses
+    else:
+        trial, (calls, expected) = trials.read(reader, row, system, dialogue), reader.calls(row)
+        response, references, (context, roles) = reader.response(row), reader.references(row), reader.context(row)
+        own = (False, system, dialogue, reader.turn(row), labels, calls, expected, trial)
+        yield _Row(response, references, context, roles, *own)
 
 
 def _chat_rows(
     reader: FieldReader, row: RowObject, system: str | None, dialogue: str, labels: Sequence[Sequence[str]]
-) -> tuple[list[_Row], CallLog]:
-    """Return the responses in a chat, none where the assistant says nothing, and its calls of tools."""
+) -> tuple[list[_Row], CallLog, list[tuple[str, str]]]:
+    """Return the responses in a chat, none where the assistant says nothing; its calls; and the turns before these."""
     name, prompts = reader.names.messages, reader.names.system_prompts
     messages, log = parse_cell(row[name]), CallLog()
     if row.get(reader.names.response) is not None:
@@ -402,7 +410,7 @@ def _chat_rows(
         )
     if not isinstance(messages, LISTS):
         reader.problem(f"{name} is {kind_of(messages)}", "make it a list of role/content objects")
-        return [], log
+        return [], log, []
     references = reader.references(row)
     said: list[str] = []
     roles: list[str] = []
@@ -427,7 +435,8 @@ def _chat_rows(
     if references and len(responses) > 1:
         what = f"has {reader.names.reference} for one response but {len(responses)} assistant messages"
         reader.problem(what, "give one row per response")
-    return responses, log
+    before = takewhile(lambda turn: turn[1] != ASSISTANT, zip(said, roles, strict=True)) if not responses else ()
+    return responses, log, list(before)
 
 
 def _read_message(reader: FieldReader, given: object, what: str) -> Message | None:

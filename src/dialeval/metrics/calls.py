@@ -4,8 +4,8 @@ A call is a name and arguments. Two calls are equal if their names are, and thei
 
 - typed: true is not 1 and "5" is not 5, but 1 is 1.0, as in JSON; nested objects and lists are compared all through,
   objects whatever the order of their keys, lists in order;
-- `tolerance`: numbers may differ by this fraction of the larger one; `text=folded`: case and repeated spaces of texts do
-  not matter; `ignore=a+b`: arguments that do not count; `arguments=expected`: a call may have arguments that the
+- `tolerance`: numbers may differ by this fraction of the larger one; `text=folded`: case and repeated spaces of texts
+  do not matter; `ignore=a+b`: arguments that do not count; `arguments=expected`: a call may have arguments that the
   expected one does not name. `match=name`: arguments do not matter at all;
 - an expected call without `arguments` matches any; one with `compare_args` (tau2-bench) only by these.
 
@@ -49,13 +49,13 @@ from __future__ import annotations
 
 import os
 import re
-import tomllib
 from abc import abstractmethod
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from math import inf, nan
-from typing import Any, Literal, NamedTuple
+from typing import Annotated, Any, ClassVar, Literal, NamedTuple
 
+import msgspec
 import numpy as np
 import orjson
 
@@ -64,7 +64,8 @@ from dialeval.core.batch import Batch, Need
 from dialeval.core.errors import DataError, Problem, SettingError
 from dialeval.core.exact import Moments
 from dialeval.core.fingerprint import short_digest
-from dialeval.core.fold import Estimate, Metric, Partial, RowMetric
+from dialeval.core.fold import Better, Estimate, Metric, Partial, RowMetric
+from dialeval.core.validation import fitting, parse_toml, read_bytes
 from dialeval.metrics.counting import CountMetric, Flags, Per
 
 Call = Mapping[str, Any]
@@ -173,7 +174,7 @@ class _Expecting(Metric[Any]):
 
     subject = Need.CALLS
     needs = frozenset({Need.CALLS, Need.EXPECTED_CALLS})
-    better = "higher"
+    better: ClassVar[Better | None] = "higher"
     bounds = (0.0, 1.0)
 
     match: Literal["call", "name"] = "call"
@@ -229,7 +230,8 @@ class _CallFraction(CountMetric):
 
     def formula(self, counts: Ints | Floats) -> Floats:
         above, below = self.ratio(counts)
-        return np.divide(above, below, out=np.zeros(len(counts)), where=below > 0)
+        values: Floats = np.divide(above, below, out=np.zeros(len(counts)), where=below > 0)
+        return values
 
 
 @dataclass(frozen=True)
@@ -240,7 +242,7 @@ class CallMatch(_Expecting, _CallFraction):
     presets = {
         f"{kind}-{of}": {"of": of, "match": match}
         for kind, match in (("call", "call"), ("tool", "name"))
-        for of in ("precision", "recall", "f1")
+        for of in ("f1", "precision", "recall")
     }
 
     of: Literal["f1", "precision", "recall"] = "f1"
@@ -359,7 +361,7 @@ def best_pairs(weights: Ints) -> list[tuple[int, int]]:
         return [(row, column) for column, row in best_pairs(weights.T)]
     costs = (weights.max() - weights).tolist()
     rows, columns = weights.shape
-    above, left, owner = [0] * (rows + 1), [0] * (columns + 1), [0] * (columns + 1)
+    above, left, owner = [0.0] * (rows + 1), [0.0] * (columns + 1), [0] * (columns + 1)
     for row in range(1, rows + 1):
         owner[0], at = row, 0
         slack, before, done = [inf] * (columns + 1), [0] * (columns + 1), [False] * (columns + 1)
@@ -374,8 +376,8 @@ def best_pairs(weights: Ints) -> list[tuple[int, int]]:
                         step, following = slack[column], column
             for column in range(columns + 1):
                 if done[column]:
-                    above[owner[column]] += step  # type: ignore[assignment]
-                    left[column] -= step  # type: ignore[assignment]
+                    above[owner[column]] += step
+                    left[column] -= step
                 else:
                     slack[column] -= step
             at = following
@@ -423,23 +425,29 @@ class RepeatedCalls(CallErrors):
 
 # Assertions: rules about the calls of every conversation, from a TOML file or a list of dictionaries.
 
-_NAME = re.compile(r"[\w.-]+")
+_REMEDY = "write tables [[assertion]] with rule, call and, of the rule before, before"
 _FREE = Rule(arguments="expected")
 """Arguments of a rule are compared exactly, and a call may have others."""
 
 
-class Assertion(NamedTuple):
+class Assertion(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """A rule about the calls of a conversation."""
 
-    name: str
     rule: Literal["must", "must-not", "before"]
     call: str
-    before: str | None
-    arguments: Mapping[str, Any]
+    before: str | None = None
+    arguments: dict[str, Any] = {}
+    name: Annotated[str, msgspec.Meta(pattern=r"^[\w.-]+$")] | None = None
+
+    @property
+    def key(self) -> str:
+        """What its value is called."""
+        parts = [self.rule, self.call, self.before] if self.name is None else [self.name]
+        return re.sub(r"[^\w.-]+", "-", "-".join(filter(None, parts)))
 
     def holds(self, calls: Calls) -> bool | None:
         """Tell whether the rule holds for some calls; None where it does not apply."""
-        wanted = {"name": self.call, "arguments": dict(self.arguments)}
+        wanted = {"name": self.call, "arguments": self.arguments}
         places = [at for at, call in enumerate(calls) if _FREE.equal(wanted, call)]
         if self.rule != "before":
             return bool(places) == (self.rule == "must")
@@ -456,62 +464,41 @@ class Assertions:
     @property
     def digest(self) -> str:
         """A digest of all rules."""
-        return short_digest(orjson.dumps(self.rules, option=orjson.OPT_SORT_KEYS, default=list))
+        return short_digest(msgspec.json.encode(self.rules, order="sorted"))
 
 
 def load_assertions(source: Any) -> Assertions:
-    """Read rules from a TOML file, or from a list of dictionaries; DataError lists every problem.
+    """Read rules from a TOML file, or from a list of dictionaries.
+
+    Args:
+        source: The path of the file, or the list.
+
+    Returns:
+        The rules, in order.
+
+    Raises:
+        DataError: A rule is not as it should be, or two have one name.
 
     Example:
-        >>> load_assertions([{"rule": "must-not", "call": "delete_user"}]).rules[0].name
+        >>> load_assertions([{"rule": "must-not", "call": "delete_user"}]).rules[0].key
         'must-not-delete_user'
     """
     where, given = "assertions", source
     if isinstance(source, str | os.PathLike):
-        from dialeval.io.opening import read_bytes
-
         where = os.fspath(source)
-        try:
-            given = tomllib.loads(read_bytes(source).tobytes().decode()).get("assertion")
-        except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
-            raise DataError(Problem(where, None, f"is not TOML ({error})", "correct it there")) from None
-    if not isinstance(given, list) or not given:
-        raise DataError(Problem(where, None, "has no assertions", "write each as a table [[assertion]]"))
+        given = parse_toml(read_bytes(where, _REMEDY), where, _REMEDY).get("assertion")
+    rules = fitting(given or None, list[Assertion], where, _REMEDY)
+    keys = [rule.key for rule in rules]
     problems = [
-        Problem(f"{where}: assertion {number}", None, *wrong)
-        for number, rule in enumerate(given, 1)
-        if (wrong := _find_problem(rule)) is not None
+        Problem(where, None, f"the assertion {rule.key} names no later call", _REMEDY)
+        for rule in rules
+        if (rule.rule == "before") != (rule.before is not None)
     ]
-    rules = [] if problems else [_read_rule(rule) for rule in given]
-    names = [rule.name for rule in rules]
-    twice = [name for name in dict.fromkeys(names) if names.count(name) > 1]
-    problems += [Problem(where, None, f"two assertions are called {name!r}", "give each a name") for name in twice]
+    twice = [key for key in dict.fromkeys(keys) if keys.count(key) > 1]
+    problems += [Problem(where, None, f"two assertions are called {key!r}", "give each a name") for key in twice]
     if problems:
         raise DataError(problems)
     return Assertions(rules)
-
-
-def _find_problem(rule: Any) -> tuple[str, str] | None:
-    """Return what is wrong with a rule, and the remedy."""
-    if not isinstance(rule, dict):
-        return "is no table", "write [[assertion]] above rule and call"
-    if unknown := [key for key in rule if key not in Assertion._fields]:
-        return f"has a field {unknown[0]!r}", f"use {', '.join(Assertion._fields)}"
-    if rule.get("rule") not in ("must", "must-not", "before"):
-        return f"has the rule {rule.get('rule')!r:.40}", "use must, must-not or before"
-    if not isinstance(rule.get("call"), str) or ("before" in rule) != (rule["rule"] == "before"):
-        return "does not name its calls", "name the tool in call and, of the rule before, the later tool in before"
-    if not isinstance(rule.get("before", ""), str) or not isinstance(rule.get("arguments", {}), dict):
-        return "has a value of another type", "make before a text and arguments a table"
-    if not isinstance(rule.get("name", "x"), str) or not _NAME.fullmatch(rule.get("name", "x")):
-        return f"is called {rule['name']!r:.40}", "use letters, digits, points, hyphens and underscores"
-    return None
-
-
-def _read_rule(rule: Mapping[str, Any]) -> Assertion:
-    parts = [rule["rule"], rule["call"], rule.get("before")]
-    name = rule.get("name") or re.sub(r"[^\w.-]+", "-", "-".join(filter(None, parts)))
-    return Assertion(name, rule["rule"], rule["call"], rule.get("before"), rule.get("arguments", {}))
 
 
 @dataclass(frozen=True)
@@ -537,7 +524,7 @@ class CallAssertions(Metric[dict[str, Moments]]):
         known = ~np.isnan(held)
         with np.errstate(invalid="ignore"):
             items = {self.name: np.where(known, held, 0.0).sum(axis=1) / known.sum(axis=1)}
-        items |= {f"{self.name}/{rule.name}": held[:, at].copy() for at, rule in enumerate(rules)}
+        items |= {f"{self.name}/{rule.key}": held[:, at].copy() for at, rule in enumerate(rules)}
         state = {key: Moments.of(column, batch.dialogues) for key, column in items.items()} if len(rows) else {}
         return Partial(state, items)
 

@@ -43,6 +43,7 @@ from __future__ import annotations
 from abc import abstractmethod
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from itertools import pairwise
 from math import comb, nan
 from typing import Any, ClassVar
 
@@ -122,10 +123,10 @@ class TrialMetric(Metric[TaskCounts]):
 
     def partial(self, batch: Batch) -> Partial[TaskCounts]:
         rows, ends = trials_of(batch), batch.dialogues.tolist()
-        state, items = TaskCounts(), []
+        items = []
         counts: dict[str, tuple[int, int]] = {}
         others = unjudged = 0
-        for start, stop in zip(ends[:-1], ends[1:], strict=True):
+        for start, stop in pairwise(ends):
             trials = [trial for row in rows[start:stop] for trial in row]
             n, c = count_trials(trials)
             others += not trials
@@ -134,8 +135,7 @@ class TrialMetric(Metric[TaskCounts]):
                 before = counts.get(task, (0, 0))
                 counts[task] = before[0] + n, before[1] + c
             items.append(self.value(n, c) if n and batch.whole else nan)
-        state = TaskCounts(counts, others, unjudged)
-        return Partial(state, {self.name: np.array(items, np.float64)})
+        return Partial(TaskCounts(counts, others, unjudged), {self.name: np.array(items, np.float64)})
 
     def merge(self, left: TaskCounts, right: TaskCounts) -> TaskCounts:
         return left + right
@@ -228,7 +228,7 @@ class TaskVariance(TrialVariance):
         made = super().partial(batch)
         sums = np.zeros((len(batch), 4))
         rows, ends = trials_of(batch), batch.dialogues.tolist()
-        for start, stop in zip(ends[:-1], ends[1:], strict=True):
+        for start, stop in pairwise(ends):
             n, c = count_trials([trial for row in rows[start:stop] for trial in row])
             if n > 1:
                 sums[start] = 1, c / n, (c / n) ** 2, self.value(n, c) / n
