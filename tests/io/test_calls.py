@@ -11,11 +11,18 @@ import pytest
 import dialeval
 from dialeval.core.batch import Need
 from dialeval.io.reading import read_responses
+from dialeval.io.rows import Rows
 
 ASK = {"role": "user", "content": "Is there a ferry?"}
 SAY = {"role": "assistant", "content": "At nine."}
 MADE = {"name": "timetable", "arguments": {"day": 2, "stops": ["Aa", "Bo"]}}
 ARGUMENTS, RESULT = MADE["arguments"], "09:00 Anna"
+
+
+def calls_of(rows: Rows, row: int = 0) -> Any:
+    """The calls of a row."""
+    (text,) = [*rows.columns[Need.CALLS]][row]
+    return json.loads(text)
 
 
 def openai(failed: bool) -> list[Any]:
@@ -158,12 +165,11 @@ SHAPES = [
 def test_calls_and_results(shape: Any, failed: bool) -> None:
     [rows] = read_responses([{"messages": shape(failed)}])
     assert list(rows.responses) == ["At nine."]
-    ((text,),) = rows.columns[Need.CALLS]
-    assert json.loads(text) == [MADE | {"error": failed}]
-    contexts = list(rows.columns[Need.CONTEXT])[0]
+    assert calls_of(rows) == [MADE | {"error": failed}]
+    contexts = next(iter(rows.columns[Need.CONTEXT]))
     assert contexts[0] == "Is there a ferry?"
     assert any(turn.startswith("[call ") for turn in contexts) or shape is anthropic_mcp
-    assert list(rows.columns[Need.ROLES])[0].count("user") == 1, "results are not said by the user"
+    assert next(iter(rows.columns[Need.ROLES])).count("user") == 1, "results are not said by the user"
 
 
 def test_results_belong_to_calls_by_id_whatever_their_order() -> None:
@@ -171,15 +177,13 @@ def test_results_belong_to_calls_by_id_whatever_their_order() -> None:
     results = [{"role": "tool", "tool_call_id": name, "content": "x", "error": name == "b"} for name in "ba"]
     chat = [ASK, {"role": "assistant", "content": None, "tool_calls": calls}, *results, SAY]
     [rows] = read_responses([{"messages": chat}])
-    ((text,),) = rows.columns[Need.CALLS]
-    assert [(call["arguments"]["x"], call["error"]) for call in json.loads(text)] == [("a", False), ("b", True)]
+    assert [(call["arguments"]["x"], call["error"]) for call in calls_of(rows)] == [("a", False), ("b", True)]
 
 
 def test_a_result_of_an_unknown_call_is_nobodys() -> None:
     chat = [*openai(True)[:2], {"role": "tool", "tool_call_id": "other", "content": "Error"}, SAY]
     [rows] = read_responses([{"messages": chat}])
-    ((text,),) = rows.columns[Need.CALLS]
-    assert json.loads(text) == [MADE]
+    assert calls_of(rows) == [MADE]
 
 
 def test_calls_of_a_chat_are_in_its_last_row_and_those_of_the_user_in_none() -> None:
@@ -202,7 +206,7 @@ def test_an_answer_that_only_calls_is_an_empty_response() -> None:
     rows = [{"custom_id": str(n), "response": {"body": each}, "error": None} for n, each in enumerate((body, output))]
     [found] = read_responses(rows)
     assert list(found.responses) == ["", ""]
-    assert [json.loads(text) for (text,) in found.columns[Need.CALLS]] == [[MADE], [MADE]]
+    assert [calls_of(found, row) for row in range(2)] == [[MADE], [MADE]]
 
 
 def test_calls_in_cells_of_a_table(tmp_path: Path) -> None:

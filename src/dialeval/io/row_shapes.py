@@ -61,6 +61,11 @@ class RowShape:
     """The field by which rows of one answer differ, where a program writes an answer once per filter of it."""
 
     @property
+    def origin(self) -> str:
+        """Return where its structure is known from."""
+        return "seen in a real file" if self.seen else "from documentation, not seen in a real file"
+
+    @property
     def main(self) -> str:
         """Return where its response or its messages are."""
         return next((self.paths[name] for name in MAIN if name in self.paths), "")
