@@ -54,7 +54,7 @@ def test_the_grid_the_reasons_and_the_report(dialeval: Dialeval, log: Path, tmp_
     done = dialeval("score", str(log), "-m", "pass-hat-1,call-f1,trial-cost", "-o", "run")
     assert done.returncode == 0, done.stderr
     assert "trials without a reward, which are not counted: 1 of 6" in done.stderr
-    for cells in (["0", "✓✗ NL"], ["1", "✓✗ NL"], ["2", "✓?"]):
+    for cells in (["0", "✓✗ NL, max_steps"], ["1", "✓✗ NL"], ["2", "✓?"]):
         lines = ([cell.strip() for cell in line.strip("│ ").split("│")] for line in done.stdout.splitlines())
         assert cells in lines, done.stdout
     assert dialeval("report", "run", "-o", "report.html").returncode == 0
@@ -83,12 +83,18 @@ def test_assertions_are_a_gate(dialeval: Dialeval, log: Path, tmp_path: Path) ->
     assert "rules.toml" in failed.stderr
 
 
-def test_agents_with_one_name_must_be_named(dialeval: Dialeval, log: Path, tmp_path: Path) -> None:
-    (tmp_path / "again.json").write_text(log.read_text())
-    failed = dialeval("score", str(log), "again.json", "-m", "pass-hat-1")
+def test_agents_of_several_files_are_called_by_agent_and_model_in_a_folder(
+    dialeval: Dialeval, log: Path, tmp_path: Path
+) -> None:
+    (tmp_path / "logs").mkdir()
+    for name, llm in (("one", "m"), ("two", "n")):
+        (tmp_path / "logs" / f"{name}.json").write_text(log.read_text().replace("m<i>", llm))
+    values = json.loads(dialeval("score", "logs", "-m", "pass-hat-1", "-f", "json").stdout)
+    assert list(values["systems"]) == ["llm_agent/m", "llm_agent/n"]
+    (tmp_path / "logs" / "two.json").write_text((tmp_path / "logs" / "one.json").read_text())
+    failed = dialeval("score", "logs", "-m", "pass-hat-1")
     assert failed.returncode == 2
     assert "NAME=PATH" in failed.stderr
-    assert dialeval("score", f"a={log}", "b=again.json", "-m", "pass-hat-1").returncode == 0
 
 
 CHAT = [{"role": "user", "content": "hi"}, {"role": "assistant", "content": "hello there"}]
@@ -116,10 +122,7 @@ PAIRS: dict[str, tuple[list[dict[str, Any]], tuple[int, int, int]]] = {
         (1, 2, 1),
     ),
     "arena-hard": (
-        [
-            HARD | {"games": [{"score": "B>A"}, {"score": "A>>B"}]},
-            HARD | {"games": [{"score": "A>B"}, {"score": "A=B"}]},
-        ],
+        [HARD | {"games": [{"score": a}, {"score": b}]} for a, b in (("B>A", "A>>B"), ("A>B", "A=B"))],
         (2, 1, 1),
     ),
     "AlpacaEval": ([ALPACA | {"preference": value} for value in (1.0, 1.2, 2.0, 1.5)], (2, 1, 1)),

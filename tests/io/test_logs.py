@@ -87,10 +87,8 @@ def test_rows_are_there(name: str, rows: int) -> None:
 
 
 def test_chats_that_only_call_tools() -> None:
-    given, rows = (
-        load("openai-cookbook/tool-calls-fine-tuning.jsonl"),
-        read("openai-cookbook/tool-calls-fine-tuning.jsonl"),
-    )
+    name = "openai-cookbook/tool-calls-fine-tuning.jsonl"
+    given, rows = load(name), read(name)
     expected = [[call["function"]["name"] for call in each["messages"][-1]["tool_calls"]] for each in given]
     assert [[call["name"] for call in json.loads(text)] for (text,) in rows.columns[Need.CALLS]] == expected
     assert set(rows.responses) == {""}
@@ -107,9 +105,8 @@ def test_inspect_archives(name: str) -> None:
     assert rows.dialogues is not None
     assert set(zip(rows.dialogues, rows.responses, strict=True)) == said
     assert (rows.system, len(rows)) == (header["eval"]["model"], len(samples))
-    scored = {
-        (str(s["id"]), str(s["epoch"]), float(s["scores"]["match"]["value"] == "C")) for s in samples if s["scores"]
-    }
+    judged = [each for each in samples if each["scores"]]
+    scored = {(str(s["id"]), str(s["epoch"]), float(s["scores"]["match"]["value"] == "C")) for s in judged}
     trials = [json.loads(text) for texts in rows.columns.get(Need.TRIALS, ()) for text in texts]
     assert {(trial["task"], trial["trial"], trial["reward"]) for trial in trials} == scored
 
@@ -124,11 +121,8 @@ def test_inspect_json_with_images_and_scores() -> None:
 def test_shapes_that_claim_to_be_seen_are_in_these_files() -> None:
     documents = {"inspect": "samples", "deepeval-run": "testCases", "tau2-bench": "simulations"}
     names = [
-        *(
-            "inspect/security-guide.json",
-            "fastchat/mt-bench-answers-gpt-4.jsonl",
-            "fastchat/sharegpt-conversations.json",
-        ),
+        *("inspect/security-guide.json", "fastchat/mt-bench-answers-gpt-4.jsonl"),
+        "fastchat/sharegpt-conversations.json",
         *("arena-hard/gpt-4-0314.jsonl", "alpaca-eval/claude-2.json.gz", "deepeval/deepeval_goldens.json"),
         *("deepeval/deepeval_convo_goldens.json", "deepeval/deepeval_test_run_sample.json"),
         *("openai-cookbook/chat-fine-tuning.jsonl", "tau-bench/gpt-4o-airline-20-tasks.json.gz"),
