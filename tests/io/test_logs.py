@@ -90,7 +90,7 @@ def test_chats_that_only_call_tools() -> None:
     name = "openai-cookbook/tool-calls-fine-tuning.jsonl"
     given, rows = load(name), read(name)
     expected = [[call["function"]["name"] for call in each["messages"][-1]["tool_calls"]] for each in given]
-    assert [[call["name"] for call in json.loads(text)] for (text,) in rows.columns[Need.CALLS]] == expected
+    assert [[call["name"] for call in json.loads(texts[0])] for texts in rows.columns[Need.CALLS]] == expected
     assert set(rows.responses) == {""}
 
 
