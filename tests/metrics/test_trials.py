@@ -286,3 +286,31 @@ def test_real_agents_of_tau2_bench_are_compared_by_task() -> None:
     assert len(trials) == 20
     assert {trial["end"] for trial in trials} == {"user_stop"}
     assert {part for trial in trials for part in trial["parts"]} == {"DB", "COMMUNICATE"}
+
+
+def test_differences_of_tasks_have_an_interval_with_a_width_that_stays_within_bounds() -> None:
+    tasks = [[True, True, True, True]] * 4 + [[False, False, False, True]] * 4
+    given = {"a": rows(*tasks), "b": rows(*tasks[:-1], [False, False, False])}
+    run = dialeval.evaluate(given, metrics="pass-hat-1,pass-hat-4,pass-at-2")
+    for row in dialeval.compare(run).rows:
+        assert row.interval is not None
+        low, high = row.interval
+        assert row.interval_by == "gaffke"
+        assert -1 <= low < row.difference < high <= 1
+        assert high - low > 0.1, "eight tasks that hardly differ say little about the next one"
+
+
+def test_intervals_of_differences_cover() -> None:
+    """25 tasks of 3 trials, two agents: 95% intervals of the difference of pass^2 contain the truth often enough."""
+    random, hits = np.random.default_rng(8), []
+    for _ in range(60):
+        easy = random.beta(0.5, 0.5, 25)
+        chances = {"a": easy, "b": easy * 0.8}
+        given = {
+            name: rows(*[[bool(random.random() < chance) for _ in range(3)] for chance in own.tolist()])
+            for name, own in chances.items()
+        }
+        (row,) = dialeval.compare(dialeval.evaluate(given, metrics="pass-hat-2"), resamples=50, trials=50).rows
+        assert row.interval is not None
+        hits.append(row.interval[0] <= 0.375 * (0.64 - 1) <= row.interval[1])  # the mean of p^2 is 3/8
+    assert np.mean(hits) >= 0.93

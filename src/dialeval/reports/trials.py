@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 PRINTED = 30
 """Tasks in the terminal."""
 Trial = Mapping[str, Any]
-_LEGEND = "✓ passed, ✗ failed, ? without a reward"
+_LEGEND = "✓ passed, ✗ failed, ? no reward"
 
 
 def _tasks(run: Run) -> tuple[list[str], dict[str, dict[str, list[Trial]]]]:
@@ -91,7 +91,7 @@ def trials_table(run: Run) -> Iterator[tuple[str, list[list[str]]]]:
     """Yield titles with a header and lines, for the terminal."""
     header, lines = _grid(run)
     more = "" if len(lines) <= PRINTED else f"; the first {PRINTED} of {len(lines)} tasks"
-    yield f"Trials by task ({_LEGEND}){more}", [header, *lines[:PRINTED]]
+    yield f"Trials: {_LEGEND}{more}", [header, *lines[:PRINTED]]
     header, lines = _ends(run)
     if any(cell != MISSING for line in lines for cell in line[3:]):
         yield "How trials ended", [header, *lines]
