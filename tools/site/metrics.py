@@ -36,14 +36,10 @@ COMMANDS = {
     Need.FRAMES: "dialeval sgd sample/frames/steady sample/frames/forgetful.json -r sample/frames/references -m all",
     Need.SPANS: "dialeval sgd sample/frames/steady -r sample/frames/references -m slot-tagging",
     Need.LABELS: "dialeval breakdown sample/breakdown/keywords -p sample/breakdown/data -t 0.5",
-    Need.TRIALS: """\
-cat > trials.jsonl <<'END'
-{"dialog_id": "task 1", "trial": 0, "reward": 1, "response": "your table is booked"}
-{"dialog_id": "task 1", "trial": 1, "reward": 0, "response": "goodbye"}
-{"dialog_id": "task 2", "trial": 0, "reward": 1, "response": "the ferry leaves at nine"}
-{"dialog_id": "task 2", "trial": 1, "reward": 1, "response": "at nine"}
-END
-dialeval score trials.jsonl -m pass-hat-1,pass-hat-2,flips""",
+    Need.TRIALS: "dialeval score sample/agents/careful.jsonl sample/agents/quick.jsonl -m pass-hat,pass-at",
+    Need.CALLS: """\
+dialeval score sample/agents/careful.jsonl sample/agents/quick.jsonl \\
+  --assertions sample/agents/rules.toml -m call-match,call-order,call-exact,call-assertions""",
 }
 """What computes a metric on the sample, by what it measures; responses are scored by flags for their needs."""
 

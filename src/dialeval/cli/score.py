@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from dialeval.engine.worker import Engine
 
 
-_FILES = ("responses", "contexts", "train", "vocabulary", "vectors")
+_FILES = ("responses", "contexts", "train", "vocabulary", "vectors", "assertions")
 """The arguments that name files to read."""
 
 
@@ -50,6 +50,7 @@ _FILES = ("responses", "contexts", "train", "vocabulary", "vectors")
 @options.resources
 @options.in_vocabulary
 @click.option("--judge-dir", type=click.Path(file_okay=False), help="Folder of a judge.  [default: the shipped ones]")
+@click.option("--assertions", type=click.Path(dir_okay=False), help="Rules about tool calls, a TOML file.")
 @options.metrics("default, a short panel; all: every one that the inputs allow; dialog-eval: the original's 17")
 @options.tokenizer
 @click.option("--bleu-smoothing", type=click.IntRange(0, 7), help="nltk's smoothing method for BLEU.  [default: 4]")

@@ -46,6 +46,8 @@ class Inputs:
     keep: Sequence[str] = ()
     system_prompts: bool = False
     separator: str | None = None
+    every_call: bool = False
+    """Whether rows without a tool call count as making none, for assertions."""
     shards: bool = False
     """Whether the files of a folder are the parts of one system."""
 
@@ -77,7 +79,11 @@ class Inputs:
 
     @property
     def _reading(self) -> dict[str, Any]:
-        return {"system_prompts": self.system_prompts, "separator": self.separator}
+        return {
+            "system_prompts": self.system_prompts,
+            "separator": self.separator,
+            "every_call": self.every_call,
+        }
 
     @property
     def names(self) -> FieldNames:
@@ -103,7 +109,7 @@ class Inputs:
             systems, groups = resolve_name(_READ_HYPOTHESES)(self.responses, self.reference_groups, self.eos)
         for need, source in {Need.REFERENCE: self.references, Need.CONTEXT: self.contexts}.items():
             if source is not None:
-                column = read_texts(source, need, self.fields, **self._reading)
+                column = read_texts(source, need, self.fields, self.system_prompts, self.separator)
                 where = str(source) if isinstance(source, str | os.PathLike) else need.argument
                 if isinstance(source, Mapping):
                     where = ", ".join(map(str, source))
@@ -130,6 +136,7 @@ def evaluate(
     vectors: Any = None,
     in_vocabulary: WordChoice | None = None,
     judge_dir: Any = None,
+    assertions: Any = None,
     metrics: Asked = None,
     settings: Settings | None = None,
     tokenizer: Tokenizer | None = None,
@@ -180,6 +187,7 @@ def evaluate(
             vocabulary (`"listed"`). None: `"listed"` for a vector file with a header line.
         judge_dir: The folder of a judge that `dialeval judge train` or `dialeval adem train` wrote; None: the shipped
             one.
+        assertions: Rules about tool calls for the metric `call-assertions`: a TOML file, or a list of dictionaries.
         metrics: Names, families, groups such as `"dialog-eval"`, metric objects or functions made by `metric_of_rows`,
             in a comma-separated text or a list; `"all"`: every metric that the inputs allow. None: the default
             panel. `Run.skipped` names what could not be computed.
@@ -231,13 +239,23 @@ def evaluate(
         [0.535, 0.814]
     """
     if output is not None:
-        read = (responses, references, contexts, reference_groups, train, vocabulary, vectors)
+        read = (responses, references, contexts, reference_groups, train, vocabulary, vectors, assertions)
         check_folder(output, *read, sources=() if force else file_names(responses))
     kept = split_fields(keep)
     inputs = Inputs(
-        responses, references, contexts, reference_groups, fields, eos, kept, system_prompts, separator, shards
+        responses,
+        references,
+        contexts,
+        reference_groups,
+        fields,
+        eos,
+        kept,
+        system_prompts,
+        separator,
+        every_call=assertions is not None,
+        shards=shards,
     )
-    resources = Resources(train, vocabulary, vectors, judge_dir, in_vocabulary)
+    resources = Resources(train, vocabulary, vectors, judge_dir, in_vocabulary, assertions)
     options = Options(
         t=t,
         confidence=confidence,

@@ -32,6 +32,7 @@ SHIPPED: Mapping[Need, str] = {
     Need.ENCODER: "dialeval.metrics.encoder:ShippedEncoder",
 }
 """Resources that ship with the package, by need: each is imported and made when a metric of the plan asks for it."""
+_ASSERTION_LOADER = "dialeval.metrics.calls:load_assertions"
 _JUDGE_LOADER = "dialeval.judges.judge:open_judge"
 """The function that makes a judge from a folder or an object, and returns the needs that it meets."""
 
@@ -67,6 +68,8 @@ class Resources:
     judge_dir: Any = None
     """A folder, or a judge that travels as the place where it lies."""
     in_vocabulary: WordChoice | None = None
+    assertions: Any = None
+    """Rules about tool calls: a TOML file, or a list of dictionaries."""
     ready: Mapping[Need, Any] | None = None
     """Resources that are open, by need, for evaluations that use none of the others."""
     digests: Mapping[Need, str] = field(default_factory=dict)
@@ -94,6 +97,8 @@ class Resources:
         if self.judge_dir is not None:
             words |= resolve_name(_JUDGE_LOADER)(self.judge_dir)
             shipped = {need: place for need, place in shipped.items() if need is Need.ENCODER}
+        if self.assertions is not None:
+            words[Need.ASSERTIONS] = resolve_name(_ASSERTION_LOADER)(self.assertions)
         opened = LoadedResources(words, shipped)
         for need, digest in self.digests.items():
             if opened[need].digest != digest:

@@ -264,7 +264,11 @@ _BUILT_IN: Mapping[Need, Sequence[str]] = {
         "suites.multiwoz.inform:Combined",
         "suites.multiwoz.richness:Richness",
     ),
-    Need.TRIALS: ("metrics.trials:PassHat,Flips",),
+    Need.TRIALS: ("metrics.trials:PassHat,PassAt,Flips,TaskVariance,TrialVariance,Reward,TrialCost",),
+    Need.CALLS: (
+        "metrics.calls:CallMatch,CallOrder,CallSequence,ArgumentMatch,MissingCalls,ExtraCalls,CallErrors,RepeatedCalls",
+        "metrics.calls:CallAssertions",
+    ),
     Need.STATES: ("suites.multiwoz.tracking:Tracking",),
     Need.FRAMES: ("suites.sgd.metrics:GoalAccuracy,IntentAccuracy,RequestedSlots",),
     Need.SPANS: ("suites.sgd.metrics:SlotTagging",),
@@ -544,11 +548,13 @@ def explain(metric: MetricClass) -> str:
 _TOPICS: Mapping[str, Sequence[str]] = {
     "Overlap with references": ("metrics.bleu.", "metrics.chrf.", "metrics.rouge."),
     "Similarity of meaning": ("metrics.embedding.",),
+    "Conversations": ("metrics.conversation.", "judges.conversation."),
     "Learned judges": ("judges.",),
     "Diversity": ("metrics.distinct.",),
     "Words and entropy": ("metrics.words.",),
     "Sampled responses": ("suites.lsdscc.",),
-    "Task dialogues": ("suites.multiwoz.", "suites.sgd.", "metrics.trials."),
+    "Task dialogues": ("suites.multiwoz.", "suites.sgd."),
+    "Agents": ("metrics.trials.", "metrics.calls."),
     "Breakdown detection": ("metrics.breakdown.",),
 }
 """Topics by which metrics are listed, with the modules or folders of their metrics."""

@@ -429,6 +429,7 @@ def _intervals_of(comparison: Comparison) -> str:
         "studentized": f"{kind} bootstrap, {comparison.resamples:,} resamples",
         "jackknife": "jackknife where distinct things are counted, or few dialogues differ",
         "welch": "clustered standard errors with Welch's degrees of freedom",
+        "gaffke": "Gaffke for values of tasks",
         "newcombe": "Newcombe for proportions",
         "post-stratified": "post-stratified means, clustered standard errors",
     }

@@ -126,7 +126,7 @@ def _hash(content: str) -> str:
 
 _MOST_NAMED = 3
 """Systems that the title names before the rest is counted."""
-_BY_SYSTEM = ("standing", "alignments", "transcripts", "failures", "curves")
+_BY_SYSTEM = ("standing", "alignments", "transcripts", "failures", "curves", "trials")
 """Details of a run by system that sections are made of."""
 
 

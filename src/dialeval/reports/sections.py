@@ -37,6 +37,10 @@ EXTENSIONS: Mapping[str, Mapping[str, str]] = {
     },
     "failures": {"table": "dialeval.suites.multiwoz.report:ceiling_table"},
     "transcripts": {"section": "dialeval.suites.multiwoz.report:transcripts"},
+    "trials": {
+        "section": "dialeval.reports.trials:trials_section",
+        "table": "dialeval.reports.trials:trials_table",
+    },
     "curves": {"section": "dialeval.suites.breakdown.report:curves"},
 }
 """By a detail of a run, or the beginning of its keys: the function that makes a `section` of the report, a `table` for
