@@ -18,6 +18,7 @@ from dialeval.cli.output import (
     exit_status,
     print_gates,
     print_run,
+    say,
     say_next,
     say_saved,
 )
@@ -38,6 +39,7 @@ _FILES = ("responses", "contexts", "train", "vocabulary", "embeddings")
     "dialeval score outputs/ -m distinct,length -f latex",
     "dialeval score rows.jsonl --field response=answer --by topic,turn -o results/",
     "dialeval score 'logs/2026-*.jsonl' --jobs 8 --resume work/ -o results/",
+    "dialeval score rows.jsonl -m llm --llm-endpoint http://localhost:8000/v1 --llm-model NAME --rubric reply",
 )
 @click.command()
 @options.responses()
@@ -49,6 +51,7 @@ _FILES = ("responses", "contexts", "train", "vocabulary", "embeddings")
 @options.known_words
 @click.option("--judge", type=click.Path(file_okay=False), help="Folder of a judge.  [default: the shipped ones]")
 @options.metrics("all that the inputs allow")
+@options.llm
 @options.tokenizer
 @click.option("--bleu-smoothing", type=click.IntRange(0, 7), help="nltk's smoothing method for BLEU.  [default: 4]")
 @click.option(
@@ -99,6 +102,7 @@ def score(
     progress: str,
     by: list[str],
     compared: bool,
+    llm: options.LanguageModel,
     **given: Any,
 ) -> int:
     """Score response files, one system each.
@@ -120,10 +124,18 @@ def score(
     check_places(output, references, *(given[name] for name in _FILES), sources=sources)
     settings: dict[str, dict[str, object]] = {} if bleu_smoothing is None else {"bleu": {"smooth": bleu_smoothing}}
     with metered(progress) as meter:
+        asked = llm.open(meter)
+        if asked is not None and "llm" not in (given["metrics"] or ""):
+            raise click.UsageError("a language model is asked where its metric is named: -m llm")
+        given |= {"llm": asked} if asked is not None else {}
         given |= {"references": _references(references), "settings": settings, "output": output, "force": force}
         run, is_saved = _evaluate(meter=meter, format_=format_, by=by, **given)
     shown = format_ if compared or format_ == "github" else None
     found = compare_and_save(run, shown, None if is_saved else output, force)
+    if asked is not None:
+        if output is not None and not is_saved:
+            asked.copy_answers(output)
+        say(f"llm: {asked.describe()}")
     if format_ in options.GATE_FORMATS:
         gates = list(limits.gates(run))
         print_gates(format_, gates, run, run, sentences=() if found is None else found.sentences)

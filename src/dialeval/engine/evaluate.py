@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import nullcontext
 from dataclasses import dataclass, replace
 from pathlib import Path
 from pkgutil import resolve_name
@@ -16,7 +17,7 @@ from dialeval.core.fold import IntervalKind
 from dialeval.core.result import Run, check_folder
 from dialeval.engine.anchors import evaluate_with_anchors
 from dialeval.engine.folding import BATCH_ROWS, Options, Progress, run_sources
-from dialeval.engine.plan import Asked, Settings, planner
+from dialeval.engine.plan import Asked, Planner, Settings, planner
 from dialeval.engine.resources import Resources, WordChoice
 from dialeval.engine.worker import Engine
 from dialeval.io.fields import FieldNames
@@ -133,6 +134,7 @@ def evaluate(
     embeddings: Any = None,
     known_words: WordChoice | None = None,
     judge: Any = None,
+    llm: Any = None,
     metrics: Asked = None,
     settings: Settings | None = None,
     tokenizer: Tokenizer | None = None,
@@ -171,6 +173,7 @@ def evaluate(
     a line, else those of the training text; `known_words`: whether words with a vector that are not in the vocabulary
     are known too, "vectors", or not, "listed"; None: "listed" for a vector file with a header line.
     `judge`: the folder of a judge that `dialeval judge train` or `dialeval adem train` wrote, else the shipped ones.
+    `llm`: a language model for the metrics "llm" and "llm-conversation", `dialeval.judges.LLM(...)` or a `Panel`.
     `metrics`: names, families, the group "dialog-eval", metric objects; None: all that the inputs allow, the others
     being listed in `Run.skipped`. `settings` changes the defaults of a family (`{"bleu": {"smooth": 7}}`), `tokenizer`
     is that of every metric that counts words and whose name says no other: "13a", "zh", "ja" or another of `Tokenizer`,
@@ -201,7 +204,9 @@ def evaluate(
     inputs = Inputs(
         responses, references, contexts, reference_groups, fields, eos, kept, system_prompts, separator, shards
     )
-    resources = Resources(train, vocabulary, embeddings, judge, known_words)
+    resources = Resources(train, vocabulary, embeddings, judge, known_words, llm)
+    if llm is not None:
+        metrics, settings = llm.plan(metrics, settings)
     options = Options(
         t=t,
         confidence=confidence,
@@ -217,6 +222,23 @@ def evaluate(
         force=force,
     )
     plans = planner(metrics, settings, tokenizer)
+    with nullcontext() if llm is None else llm:
+        run = _run_inputs(inputs, plans, resources, options, details or {}, anchors, alignments)
+    if output is not None and llm is not None:
+        llm.copy_answers(output)
+    return run
+
+
+def _run_inputs(
+    inputs: Inputs,
+    plans: Planner,
+    resources: Resources,
+    options: Options,
+    details: Mapping[str, Any],
+    anchors: bool,
+    alignments: bool,
+) -> Run:
+    """Evaluate the rows in chunks or in memory, and save the run where that is asked for."""
     if inputs.are_chunked(options):
         if anchors:
             raise SettingError("anchors and reference_groups need all rows in memory; rows in chunks are let go")
@@ -229,7 +251,7 @@ def evaluate(
         run = resolve_name(_EVALUATE_GROUPS)(systems, groups, plans, resources, options, table=alignments)
     else:
         run = run_sources(memory_sources(systems), plans, resources, options).run
-    run = replace(run, details={**run.details, **(details or {})}, warnings=(*notes, *run.warnings))
-    if output is not None:
-        run.save(output, force=force)
+    run = replace(run, details={**run.details, **details}, warnings=(*notes, *run.warnings))
+    if options.output is not None:
+        run.save(options.output, force=options.force)
     return run

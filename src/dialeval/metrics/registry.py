@@ -232,6 +232,7 @@ _BUILT_IN: Mapping[Need, Sequence[str]] = {
         "metrics.chrf:Chrf",
         "judges.adem:Adem",
         "judges.judge:Judgment",
+        "judges.llm.metric:LLMGrades,LLMConversations",
     ),
     Need.HYPOTHESES: ("suites.lsdscc.metrics:Coverage",),
     Need.TASK_TURNS: (

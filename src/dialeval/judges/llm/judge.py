@@ -1,0 +1,399 @@
+"""A language model as a judge: asks it about rows by a rubric, and keeps every answer.
+
+    from dialeval.judges import LLM
+
+    llm = LLM(endpoint="http://localhost:8000/v1", model="Qwen/Qwen2.5-7B-Instruct", rubric="reply", mode="grade")
+    run = dialeval.evaluate("rows.jsonl", metrics="llm", llm=llm)
+
+Requests are sent by threads, at most `concurrency` at a time; the batches of an evaluation share them. An answer that
+was recorded is not asked for again (`answers.AnswerStore`), and with `replay=True` nothing is asked at all.
+"""
+
+from __future__ import annotations
+
+import math
+import os
+import re
+import signal
+import threading
+from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import CancelledError, Future, ThreadPoolExecutor
+from pathlib import Path
+from typing import Any, Literal
+
+import orjson
+
+from dialeval.core.arguments import checked
+from dialeval.core.errors import SettingError
+from dialeval.judges.llm.answers import AnswerStore, Record
+from dialeval.judges.llm.client import KEY_VARIABLE, Client, Counts, FailedRequestError, StoppedError, read_completion
+from dialeval.judges.llm.rubrics import (
+    PROMPT,
+    Grades,
+    Parts,
+    Request,
+    Rubric,
+    Sampling,
+    expected_grades,
+    make_request,
+    parse_grades,
+)
+from dialeval.metrics.registry import split_names
+
+Mode = Literal["expected", "grade", "vote"]
+ANSWERS_FILE = "llm-answers.sqlite"
+"""The file of a saved run with the answers that it was made of."""
+LEAST_MASS = 0.5
+NOT_RECORDED = "the request is not recorded"
+_METRICS = ("llm", "llm-conversation")
+_ALIASES = {
+    "chatgpt": "gpt",
+    "o": "gpt",
+    "gemma": "gemini",
+    "qwq": "qwen",
+    "mixtral": "mistral",
+    "ministral": "mistral",
+}
+"""Names of models that belong to the family of another name."""
+
+
+def family_of(model: str) -> str:
+    """Return the family of a model by its name: the first word of it, without the publisher.
+
+    Example:
+        >>> family_of("Qwen/Qwen2.5-7B-Instruct"), family_of("o3-mini"), family_of("meta-llama/Llama-3.1-8B")
+        ('qwen', 'gpt', 'llama')
+    """
+    word = re.match(r"[a-z]*", model.rpartition("/")[2].lower().removeprefix("meta-"))
+    name = word[0] if word else ""
+    return _ALIASES.get(name, name)
+
+
+class LLM:
+    """A language model behind an OpenAI-compatible endpoint, as a judge.
+
+    Args:
+        endpoint: The address of the API, such as `http://localhost:8000/v1`; not needed for a replay.
+        model: The name of the model, as the endpoint knows it.
+        rubric: The name of a shipped rubric, or the path of a TOML file; None: that of the metric.
+        mode: How grades are read: `expected`, `grade` or `vote`; None: `expected`.
+        samples: Answers per row of the mode `vote`.
+        temperature: Of the sampling; None: 0, and 1 for `vote`.
+        seed: Of the sampling, where the endpoint takes one.
+        max_tokens: Of an answer; None: enough for the grades.
+        options: Further fields of requests; None as a value removes a field.
+        least_mass: The least probability of all grades together that an expected grade is made of.
+        concurrency: Requests at a time.
+        timeout: Seconds to wait for an answer.
+        retries: How often a request that fails for a passing reason is sent again.
+        backoff: Seconds of the first pause before that.
+        max_requests: Budget of requests; the run ends when it is spent.
+        max_total_tokens: Budget of tokens, of requests and answers together.
+        prices: Prices of a million tokens, of requests and of answers, to show the cost.
+        cache: The file of recorded answers; None: one in the cache folder.
+        replay: Use recorded answers only; no connection is opened.
+        key_variable: The environment variable with the key of the endpoint, if it needs one.
+        systems: The model behind each system, where it is known, to name a judge of the same family.
+    """
+
+    @checked
+    def __init__(
+        self,
+        endpoint: str | None = None,
+        model: str = "",
+        *,
+        rubric: str | os.PathLike[str] | None = None,
+        mode: Mode | None = None,
+        samples: int | None = None,
+        temperature: float | None = None,
+        seed: int = 0,
+        max_tokens: int | None = None,
+        options: Mapping[str, Any] | None = None,
+        least_mass: float = LEAST_MASS,
+        concurrency: int = 16,
+        timeout: float = 120.0,
+        retries: int = 8,
+        backoff: float = 0.5,
+        max_requests: int | None = None,
+        max_total_tokens: int | None = None,
+        prices: tuple[float, float] | None = None,
+        cache: str | os.PathLike[str] | None = None,
+        replay: bool = False,
+        key_variable: str = KEY_VARIABLE,
+        systems: Mapping[str, str] | None = None,
+    ) -> None:
+        if not model.strip() or any(letter in "(),=" or letter.isspace() for letter in model):
+            raise SettingError("name the model of the judge; a name has no spaces, commas, brackets or =")
+        if endpoint is None and not replay:
+            raise SettingError("name the endpoint of the judge, or use recorded answers only (replay)")
+        if not 1 <= concurrency <= 1024 or timeout <= 0 or retries < 0 or not 0 <= least_mass <= 1:
+            raise SettingError(
+                "concurrency is 1 to 1024, timeout above 0, retries at least 0 and least_mass between 0 and 1"
+            )
+        self.model, self.prices, self.replay = model, prices, replay
+        self.systems = dict(systems or {})
+        self.changed: Callable[[LLM], None] | None = None
+        self._defaults = {"rubric": None if rubric is None else os.fspath(rubric), "mode": mode, "samples": samples}
+        self._sampling: dict[str, Any] = {"seed": seed, "max_tokens": max_tokens, "options": dict(options or {})}
+        self._temperature, self._least_mass, self._concurrency = temperature, least_mass, concurrency
+        self._client = Client(
+            endpoint or "http://replay.invalid/v1",
+            model,
+            key_variable,
+            timeout,
+            retries,
+            backoff,
+            max_requests=max_requests,
+            max_tokens=max_total_tokens,
+            changed=self._report_change,
+        )
+        self._cache = cache
+        self._lock = threading.Lock()
+        self._open_store: AnswerStore | None = None
+        self._pool: ThreadPoolExecutor | None = None
+        self._running: dict[str, Future[Record]] = {}
+        self._used: set[str] = set()
+        self._error: BaseException | None = None
+        self._handlers: dict[int, Any] = {}
+
+    @property
+    def digest(self) -> str:
+        """The model and the settings that grades depend on, apart from rubric and mode."""
+        temperature = "auto" if self._temperature is None else f"{self._temperature:g}"
+        known = {"temperature": temperature, "least_mass": f"{self._least_mass:g}", "prompt": PROMPT}
+        options = orjson.dumps(self._sampling["options"], option=orjson.OPT_SORT_KEYS).decode()
+        settings = {**known, "seed": self._sampling["seed"], "max_tokens": self._sampling["max_tokens"] or "auto"}
+        settings |= {"options": options} if self._sampling["options"] else {}
+        return ",".join([self.model, *(f"{name}={value}" for name, value in settings.items())])
+
+    @property
+    def counts(self) -> Counts:
+        """What was sent and received so far."""
+        return self._client.counts
+
+    def judge(self, model: str) -> LLM:
+        """Return the judge of a name; empty: the only one."""
+        if model not in ("", self.model):
+            raise SettingError(f"the judge {model!r} is not among those given: {self.model}")
+        return self
+
+    def plan(self, metrics: Any, settings: Any) -> tuple[Any, dict[str, Any]]:
+        """Return metrics and settings of an evaluation with rubric and mode of this judge."""
+        own = {name: value for name, value in self._defaults.items() if value is not None}
+        return metrics, {**(settings or {}), **{name: {**own, **(settings or {}).get(name, {})} for name in _METRICS}}
+
+    @property
+    def warnings(self) -> list[str]:
+        """A warning for each system whose model is of the family of the judge."""
+        return [
+            f"the judge {self.model} is of the same family as {model}, the model of {system}: judges tend to prefer "
+            "answers of their own family"
+            for system, model in self.systems.items()
+            if family_of(model) == family_of(self.model) != ""
+        ]
+
+    def grade(self, rubric: Rubric, rows: Sequence[Parts], mode: Mode = "grade", samples: int = 1) -> list[Grades]:
+        """Return the grades of rows, each the texts of a request.
+
+        Args:
+            rubric: What is asked.
+            rows: The texts of each request.
+            mode: How grades are read.
+            samples: Answers per row of the mode `vote`.
+
+        Returns:
+            The grades of each row, or the reason why it has none.
+        """
+        samples = samples if mode == "vote" else 1
+        requests = [request for parts in rows for request in self.requests(rubric, parts, mode, samples)]
+        records = self.answers(requests)
+        grades = [self._read(rubric, record, mode) for record in records]
+        if mode != "vote":
+            return grades
+        return [_vote(grades[start : start + samples]) for start in range(0, len(grades), samples)]
+
+    def requests(self, rubric: Rubric, parts: Parts, mode: Mode, samples: int = 1) -> list[Request]:
+        """Return the requests about some texts."""
+        usual = 1.0 if mode == "vote" else 0.0
+        temperature = usual if self._temperature is None else self._temperature
+        sampling = Sampling(model=self.model, mode=mode, temperature=temperature, **self._sampling)
+        return [make_request(rubric, parts, sampling, number) for number in range(samples)]
+
+    def _read(self, rubric: Rubric, record: Record, mode: Mode) -> Grades:
+        if record.answer is None:
+            return Grades({}, (record.reason or "").partition(":")[0])
+        answer = read_completion(record.answer)
+        return expected_grades(rubric, answer, self._least_mass) if mode == "expected" else parse_grades(rubric, answer)
+
+    def answers(self, requests: Sequence[Request]) -> list[Record]:
+        """Return the recorded answers to requests; send those that have none, and wait for them."""
+        store, keys = self._store(), [request.key for request in requests]
+        found = store.find(list(dict.fromkeys(keys)), failures=self.replay)
+        self._client.count_recorded(len(found))
+        self._used.update(keys)
+        missing = {request.key: request for request in requests if request.key not in found}
+        if self.replay:
+            found |= {key: Record(key, b"", None, NOT_RECORDED) for key in missing}
+            return [found[key] for key in keys]
+        futures = {key: self._submit(request) for key, request in missing.items()}
+        try:
+            found |= {key: future.result() for key, future in futures.items()}
+        except BaseException as error:
+            self.stop(error)
+            for future in futures.values():
+                future.cancel()
+            if isinstance(error, StoppedError | CancelledError):
+                raise self._error or KeyboardInterrupt from None
+            raise
+        return [found[key] for key in keys]
+
+    def _submit(self, request: Request) -> Future[Record]:
+        """Send a request in a thread, unless it is on its way."""
+        with self._lock:
+            if request.key in self._running:
+                return self._running[request.key]
+            if self._pool is None:
+                self._pool = ThreadPoolExecutor(self._concurrency, "llm")
+            future = self._running[request.key] = self._pool.submit(self._send, request)
+        future.add_done_callback(lambda _: self._running.pop(request.key, None))
+        return future
+
+    def _send(self, request: Request) -> Record:
+        try:
+            record = Record(request.key, request.body, self._client.send(request.body)[0])
+        except FailedRequestError as error:
+            record = Record(request.key, request.body, None, str(error))
+        self._store().store(record)
+        return record
+
+    def _store(self) -> AnswerStore:
+        with self._lock:
+            if self._open_store is None:
+                self._open_store = AnswerStore(self._cache, read_only=self.replay)
+            return self._open_store
+
+    def _report_change(self) -> None:
+        if self.changed is not None:
+            self.changed(self)
+
+    def stop(self, error: BaseException | None = None) -> None:
+        """Send nothing more; answers that are on their way are still recorded."""
+        if self._error is None and not isinstance(error, StoppedError | CancelledError):
+            self._error = error
+        self._client.stop()
+
+    def copy_answers(self, folder: str | os.PathLike[str]) -> Path | None:
+        """Write the answers that were used into a folder, as one file that can be replayed; None where it is there."""
+        target, store = Path(folder) / ANSWERS_FILE, self._store()
+        if target.exists() and target.samefile(store.path):
+            return None
+        store.copy(self._used, target)
+        return target
+
+    def describe(self) -> str:
+        """Return what was sent and received, in one line."""
+        counts = self.counts
+        parts = [f"{counts.requests:,} requests"]
+        parts += [f"{counts.repeated:,} sent again"] if counts.repeated else []
+        parts += [f"{counts.failed:,} failed"] if counts.failed else []
+        parts += [f"{counts.recorded:,} recorded before"] if counts.recorded else []
+        parts.append(f"{counts.prompt_tokens:,} + {counts.completion_tokens:,} tokens")
+        cost = counts.cost(self.prices)
+        return ", ".join([*parts, *([] if cost is None else [f"cost {cost:,.4f}"])])
+
+    def __enter__(self) -> LLM:
+        """Stop sending on Ctrl-C and SIGTERM, so that the threads of an evaluation end."""
+        if threading.current_thread() is threading.main_thread() and not self._handlers:
+            for number in (signal.SIGINT, signal.SIGTERM):
+                before = signal.getsignal(number)
+                if callable(before):
+                    self._handlers[number] = signal.signal(number, self._interrupt)
+        return self
+
+    def _interrupt(self, number: int, frame: Any) -> None:
+        self.stop(KeyboardInterrupt())
+        self._handlers[number](number, frame)
+
+    def __exit__(self, *_error: object) -> None:
+        """Wait for answers that are on their way, and release threads and signals; the file stays open."""
+        for number, before in self._handlers.items():
+            signal.signal(number, before)
+        self._handlers = {}
+        if self._pool is not None:
+            self._pool.shutdown(cancel_futures=True)
+            self._pool = None
+
+    def close(self) -> None:
+        """Close the file of answers."""
+        self.__exit__()
+        if self._open_store is not None:
+            self._open_store.close()
+            self._open_store = None
+
+
+def _vote(several: Sequence[Grades]) -> Grades:
+    """Return the mean grades of several answers; none unless more than half of them could be read."""
+    read = [each for each in several if each.reason is None]
+    if 2 * len(read) <= len(several):
+        return Grades({}, next(each.reason for each in several if each.reason is not None))
+    return Grades({name: math.fsum(each.values[name] for each in read) / len(read) for name in read[0].values})
+
+
+class Panel:
+    """Several language models as judges of one evaluation, each with a column of its own: `llm(model=NAME)`.
+
+    Args:
+        judges: The judges, of different models.
+    """
+
+    def __init__(self, *judges: LLM) -> None:
+        self.judges = {judge.model: judge for judge in judges}
+        if len(self.judges) < len(judges) or not judges:
+            raise SettingError("a panel has judges of different models")
+
+    @property
+    def digest(self) -> str:
+        """The digests of all judges."""
+        return " + ".join(judge.digest for judge in self.judges.values())
+
+    def judge(self, model: str) -> LLM:
+        """Return the judge of a name."""
+        if model not in self.judges:
+            raise SettingError(f"name a judge of the panel: llm(model=NAME), one of {', '.join(self.judges)}")
+        return self.judges[model]
+
+    def plan(self, metrics: Any, settings: Any) -> tuple[Any, dict[str, Any]]:
+        """Return metrics and settings of an evaluation, with a metric for each judge in the place of `llm`."""
+        names = split_names(metrics) if isinstance(metrics, str) else list(metrics or ())
+        _, chosen = next(iter(self.judges.values())).plan(None, settings)
+        asked: list[Any] = []
+        for name in names:
+            inside = ",".join(f"{key}={value}" for key, value in chosen[name].items()) if name in _METRICS else ""
+            own = [",".join(filter(None, (inside, f"model={model}"))) for model in self.judges]
+            asked += [f"{name}({each})" for each in own] if name in _METRICS else [name]
+        return asked, dict(settings or {})
+
+    @property
+    def warnings(self) -> list[str]:
+        """The warnings of all judges."""
+        return [line for judge in self.judges.values() for line in judge.warnings]
+
+    def describe(self) -> str:
+        """Return what was sent and received, by judge."""
+        return "; ".join(f"{model}: {judge.describe()}" for model, judge in self.judges.items())
+
+    def copy_answers(self, folder: str | os.PathLike[str]) -> Path | None:
+        """Write the answers of all judges into a folder, as one file."""
+        first, *others = self.judges.values()
+        for judge in others:
+            first._used |= judge._used  # noqa: SLF001  (judges of a panel record in one file)
+        return first.copy_answers(folder)
+
+    def __enter__(self) -> Panel:
+        for judge in self.judges.values():
+            judge.__enter__()
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        for judge in reversed(self.judges.values()):
+            judge.__exit__(*error)
