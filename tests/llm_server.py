@@ -85,10 +85,18 @@ def _token(part: str, reply: Reply) -> Body:
 class ChatServer:
     """Answers requests in a thread of its own; used in a `with` block."""
 
-    def __init__(self, answer: Callable[[Body], Reply]) -> None:
+    def __init__(self, answer: Callable[[Body], Reply] | Reply) -> None:
+        """Answer as a function says, or the same every time, which takes less of the processor."""
         self.answer = answer
-        self.requests: list[Body] = []
+        self._fixed = (
+            _with_head(answer, completion(answer, {"model": MODEL, "messages": [{"content": ""}]}))
+            if isinstance(answer, Reply)
+            else None
+        )
+        self.bodies: list[bytes] = []
         self.headers: list[str] = []
+        self.served = 0.0
+        """Seconds from requests to answers, all together."""
         self.first = self.last = 0.0
         """When the first request came, and when the last answer was sent."""
         self.most_at_once = self._at_once = 0
@@ -98,14 +106,20 @@ class ChatServer:
         self._writers: set[asyncio.StreamWriter] = set()
         self._thread = threading.Thread(target=self._run, daemon=True)
 
+    @property
+    def requests(self) -> list[Body]:
+        """The requests so far."""
+        return [json.loads(body) for body in self.bodies]
+
     def __enter__(self) -> ChatServer:
         self._thread.start()
         assert self._ready.wait(10)
         return self
 
     def __exit__(self, *_error: object) -> None:
-        self._loop.call_soon_threadsafe(self._stop.set)
-        self._thread.join(10)
+        if self._thread.is_alive():
+            self._loop.call_soon_threadsafe(self._stop.set)
+            self._thread.join(10)
 
     def _run(self) -> None:
         self._loop.run_until_complete(self._serve())
@@ -139,22 +153,32 @@ class ChatServer:
     async def _answer_one(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> bool:
         head = (await reader.readuntil(b"\r\n\r\n")).decode("latin-1")
         length = next(int(line[15:]) for line in head.split("\r\n") if line.lower().startswith("content-length:"))
-        request: Body = json.loads(await reader.readexactly(length))
-        self.first = self.first or time.monotonic()
-        self.requests.append(request)
+        content = await reader.readexactly(length)
+        start = time.monotonic()
+        self.first = self.first or start
+        self.bodies.append(content)
         self.headers.append(head)
         self._at_once += 1
         self.most_at_once = max(self.most_at_once, self._at_once)
-        reply = self.answer(request)
-        body = completion(reply, request) if reply.body is None else reply.body
+        if isinstance(self.answer, Reply):
+            reply, answer = self.answer, self._fixed or b""
+        else:
+            request = json.loads(content)
+            reply = self.answer(request)
+            answer = _with_head(reply, completion(reply, request) if reply.body is None else reply.body)
         if reply.delay:
             await asyncio.sleep(reply.delay)
-        lines = [f"HTTP/1.1 {reply.status} Reason", f"Content-Length: {len(body)}", "Content-Type: application/json"]
-        lines += [f"{name}: {value}" for name, value in reply.headers.items()]
-        writer.write("\r\n".join([*lines, "", ""]).encode() + body[: reply.cut])
+        writer.write(answer)
         self._at_once -= 1
         self.last = time.monotonic()
+        self.served += self.last - start
         if reply.cut is not None:
             await writer.drain()
             return False
         return True
+
+
+def _with_head(reply: Reply, body: bytes) -> bytes:
+    lines = [f"HTTP/1.1 {reply.status} Reason", f"Content-Length: {len(body)}", "Content-Type: application/json"]
+    lines += [f"{name}: {value}" for name, value in reply.headers.items()]
+    return "\r\n".join([*lines, "", ""]).encode() + body[: reply.cut]

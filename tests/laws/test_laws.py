@@ -128,7 +128,9 @@ class WorldResources(Resources):
         return {need: resource for need, resource in opened if need != self.without}
 
 
-GIVEN = frozenset({Need.TRAIN, Need.VOCABULARY, Need.EMBEDDINGS, Need.JUDGE, Need.DIALOGUE_JUDGE, Need.ENCODER})
+GIVEN = frozenset(
+    {Need.TRAIN, Need.VOCABULARY, Need.EMBEDDINGS, Need.JUDGE, Need.DIALOGUE_JUDGE, Need.ENCODER, Need.LLM}
+)
 """Resources that a user may give or not, each independent of the others."""
 
 
@@ -321,6 +323,9 @@ def other_values(metric: AnyMetric, name: str) -> list[Any]:
         "references": ["other"],
         "beta": [1.0],
         "words": [0, 1],
+        "rubric": ["safety", "conversation"],
+        "samples": [3],
+        "model": ["other/model-1"],
     }
     if hint is bool:
         return [not value]

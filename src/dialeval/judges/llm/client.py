@@ -1,7 +1,7 @@
 """Send chat-completions requests to an OpenAI-compatible endpoint, many at a time, within budgets.
 
-`post` is the only function that opens a connection. It uses the HTTP client of the standard library with one
-connection per thread: at 1,280 requests a second a request takes 0.3 ms of processor time, and nothing is installed.
+`post` is the only function that opens a connection. It uses the HTTP client of the standard library and keeps
+connections open: a request takes 0.3 ms of processor time, a third of that of httpx2, and nothing is installed.
 
 A request that fails for a passing reason (no connection, a timeout, a body that is cut off, status 408, 409, 425, 429
 or 5xx) is sent again after a pause that doubles, with jitter; `Retry-After` lengthens the pause, for all threads. A
@@ -130,13 +130,14 @@ class _Response(NamedTuple):
     body: bytes
 
 
-_LOCAL = threading.local()
-
-
-def post(address: SplitResult, body: bytes, headers: Mapping[str, str], timeout: float) -> _Response:
-    """Send a request on the connection of this thread; OSError or HTTPException where there is no whole answer."""
-    connections: dict[str, http.client.HTTPConnection] = _LOCAL.__dict__.setdefault("connections", {})
-    connection = connections.pop(address.netloc, None) or _connect(address, timeout)
+def post(
+    idle: list[http.client.HTTPConnection], address: SplitResult, body: bytes, headers: Mapping[str, str], timeout: float
+) -> _Response:
+    """Send a request on an idle connection or a new one; OSError or HTTPException where there is no whole answer."""
+    try:
+        connection = idle.pop()
+    except IndexError:
+        connection = _connect(address, timeout)
     try:
         connection.request("POST", address.path, body, dict(headers))
         response = connection.getresponse()
@@ -149,7 +150,7 @@ def post(address: SplitResult, body: bytes, headers: Mapping[str, str], timeout:
     if response.will_close:
         connection.close()
     else:
-        connections[address.netloc] = connection
+        idle.append(connection)
     return _Response(response.status, response.getheader("Retry-After"), content)
 
 
@@ -238,6 +239,12 @@ class Client:
         self._lock = threading.Lock()
         self._stop = threading.Event()
         self._not_before = 0.0
+        self._idle: list[http.client.HTTPConnection] = []
+
+    def close(self) -> None:
+        """Close the connections."""
+        while self._idle:
+            self._idle.pop().close()
 
     def stop(self) -> None:
         """Send nothing more; requests that were sent are waited for."""
@@ -252,7 +259,7 @@ class Client:
             self._start_request(repeated=attempt > 0)
             wait = 0.0
             try:
-                response = post(self._address, body, self._headers, self.timeout)
+                response = post(self._idle, self._address, body, self._headers, self.timeout)
             except TimeoutError:
                 reason = f"no answer within {self.timeout:g} seconds"
                 continue

@@ -19,7 +19,7 @@ import threading
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import CancelledError, Future, ThreadPoolExecutor
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Literal, get_args
 
 import orjson
 
@@ -126,6 +126,8 @@ class LLM:
             raise SettingError("name the model of the judge; a name has no spaces, commas, brackets or =")
         if endpoint is None and not replay:
             raise SettingError("name the endpoint of the judge, or use recorded answers only (replay)")
+        if mode not in (None, *get_args(Mode)):
+            raise SettingError(f"the mode is one of {', '.join(get_args(Mode))}, not {mode!r}")
         if not 1 <= concurrency <= 1024 or timeout <= 0 or retries < 0 or not 0 <= least_mass <= 1:
             raise SettingError(
                 "concurrency is 1 to 1024, timeout above 0, retries at least 0 and least_mass between 0 and 1"
@@ -263,6 +265,9 @@ class LLM:
             record = Record(request.key, request.body, self._client.send(request.body)[0])
         except FailedRequestError as error:
             record = Record(request.key, request.body, None, str(error))
+        except BaseException as error:
+            self.stop(error)
+            raise
         self._store().store(record)
         return record
 
@@ -322,6 +327,7 @@ class LLM:
         if self._pool is not None:
             self._pool.shutdown(cancel_futures=True)
             self._pool = None
+        self._client.close()
 
     def close(self) -> None:
         """Close the file of answers."""

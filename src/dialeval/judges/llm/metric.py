@@ -11,7 +11,7 @@ The modes, of which none takes the place of another where it fails:
     grade        the grade in the answer, a JSON object by a schema
     vote         the mean of the grades in several answers, sampled at temperature 1
 
-A rubric is a shipped one (`reply`, `safety`, `support`, `task`) or a TOML file. It decides what the model is shown:
+A rubric is a shipped one (`reply`, `safety`, `support`; `task`, `conversation`) or a TOML file. It decides what the model is shown:
 the context with the roles of its turns, the reference (for `support`: the document), the response. Higher grades are
 better. The requests of a row do not depend on other rows.
 
@@ -66,6 +66,7 @@ class LLMGrades(Metric[GradeState]):
 
     family = "llm"
     presets = {"llm": {}}
+    implied = {"samples": 5, "model": ""}
     costly = True
     costly_rows = 1024
     better = "higher"
@@ -75,6 +76,8 @@ class LLMGrades(Metric[GradeState]):
         super().__post_init__()
         if not 1 <= self.samples <= 100:
             raise SettingError(f"{self.family} has samples from 1 to 100, not {self.samples}")
+        if self.rubric.isalpha() and self.rubric != type(self).rubric:
+            _ = self._rubric  # refuses one of another level; the shipped defaults are not read before they are used
 
     @property
     def _rubric(self) -> Rubric:
@@ -119,8 +122,7 @@ class LLMGrades(Metric[GradeState]):
         return float(values[0]), float(values[-1])
 
     def signature(self) -> Signature:
-        found = super().signature().with_fields(rubric_digest=self._rubric.digest)
-        return found if self.mode == "vote" else Signature(found.metric, _without(found, "samples"))
+        return super().signature().with_fields(rubric_digest=self._rubric.digest)
 
     def empty(self) -> GradeState:
         return GradeState({key: Moments() for key in self._keys.values()})
@@ -175,10 +177,6 @@ class LLMConversations(LLMGrades):
     presets = {"llm-conversation": {}}
     level = Level.DIALOGUE
     _of = "conversation"
-
-
-def _without(signature: Signature, name: str) -> tuple[tuple[str, str], ...]:
-    return tuple(pair for pair in signature.fields if pair[0] != name)
 
 
 def _material(batch: Batch, rubric: Rubric, rows: Sequence[int]) -> Iterator[list[tuple[str, str]]]:
