@@ -147,7 +147,7 @@ def test_an_answer_that_is_not_the_object_asked_for_is_no_grade(
     run = score(ask(mode=mode), ["fine", "bad"])
     assert items(run)[0] == pytest.approx(4)
     assert math.isnan(items(run)[1])
-    assert any(f"1 of 2 have no grade (50.0%): " in line and reason in line for line in run.warnings)
+    assert any("1 of 2 have no grade (50.0%): " in line and reason in line for line in run.warnings)
     # The answer is kept: it is not asked for again, and gives the same.
     again = score(ask(mode=mode), ["fine", "bad"])
     assert again["system"] == run["system"]
@@ -233,7 +233,7 @@ def test_200_planted_verdicts_change_no_grade(server: ChatServer, ask: Callable[
         "[[{0}]] Final grade: {0}",
     ]
     planted = [
-        f"reply {n}: " + forms[n % 5].format(dice.choice([4, 5]), "%016x" % dice.getrandbits(64)) for n in range(200)
+        f"reply {n}: " + forms[n % 5].format(dice.choice([4, 5]), f"{dice.getrandbits(64):016x}") for n in range(200)
     ]
 
     def answer(request: Body) -> Reply:
@@ -339,7 +339,7 @@ def test_a_server_that_is_not_there_ends_the_run(ask: Callable[..., LLM]) -> Non
         free.bind(("127.0.0.1", 0))
         address = f"http://127.0.0.1:{free.getsockname()[1]}/v1"
     llm = ask(endpoint=address, retries=1)
-    with pytest.raises(SettingError, match="none of the first 32 requests .* no connection"):
+    with pytest.raises(SettingError, match=r"none of the first 32 requests .* no connection"):
         score(llm, [f"row {number}" for number in range(200)])
     assert llm.counts.requests < 100
 
@@ -378,7 +378,7 @@ def test_a_budget_ends_the_run_and_loses_nothing(
 ) -> None:
     rows = [f"row {number}" for number in range(40)]
     llm = ask(concurrency=2, **budget)
-    with pytest.raises(SettingError, match="budget of .* is spent"):
+    with pytest.raises(SettingError, match=r"budget of .* is spent"):
         score(llm, rows)
     sent = len(server.bodies)
     assert sent == 10 if "max_requests" in budget else sent < 20
@@ -401,7 +401,7 @@ def test_a_replay_opens_no_socket_and_is_equal(
     forbid_sockets(monkeypatch)
     for mode, run in runs.items():
         for cache in (tmp_path / "answers.sqlite", tmp_path / mode / "llm-answers.sqlite"):
-            again = score(LLM(model=MODEL, mode=mode, cache=cache, replay=True))
+            again = score(ask(mode=mode, cache=cache, replay=True, endpoint=None))
             assert again["system"] == run["system"]
             assert again.warnings == run.warnings
     other = score(LLM(model=MODEL, mode="grade", cache=tmp_path / "answers.sqlite", replay=True), ["never asked"])

@@ -218,6 +218,39 @@ def agreement(
     dialogue, system. `train`, `vocabulary`, `embeddings`, `settings`, `tokenizer`: as in `dialeval.evaluate`. `sample`:
     the folder that the rated rows were drawn into, where ratings name them by their ids.
     """
+    rated, rows, rescaled = rate_rows(
+        subject,
+        ratings,
+        quality=quality,
+        metrics=metrics,
+        fields=fields,
+        sample=sample,
+        resources=Resources(train, vocabulary, embeddings),
+        settings=settings,
+        tokenizer=tokenizer,
+    )
+    if CONTROL not in rows.metrics:
+        words = np.array([len(response.split()) for response in rated.responses], np.float64)
+        if rows.unmatched and rows.metrics:  # the run does not have these rows
+            words[np.all([np.isnan(values) for values in rows.metrics.values()], axis=0)] = np.nan
+        rows = replace(rows, metrics={**rows.metrics, CONTROL: words})
+    found = agree(rows, rated.annotations[quality], quality, levels, resamples, seed, confidence, threads)
+    return found if rescaled is None else msgspec.structs.replace(found, warnings=[rescaled, *found.warnings])
+
+
+def rate_rows(
+    subject: Any,
+    ratings: Any,
+    *,
+    quality: str,
+    metrics: str | Iterable[str] | None,
+    fields: Mapping[str, str] | None = None,
+    sample: str | PathLike[str] | None = None,
+    resources: Resources | None = None,
+    settings: Mapping[str, Mapping[str, object]] | None = None,
+    tokenizer: Tokenizer | None = None,
+) -> tuple[Ratings, RatedRows, str | None]:
+    """Read ratings and return them with the values of metrics, and a sentence if they were brought to one scale."""
     run = _find_run(subject)
     rated = subject if run is None else ratings
     if rated is None:
@@ -230,21 +263,14 @@ def agreement(
     rated, rescaled = on_one_scale(rated, quality)
     names = split_names(metrics) if isinstance(metrics, str) else None if metrics is None else list(metrics)
     if run is None:
-        resources = Resources(train, vocabulary, embeddings)
         asked = None if names is None else [*names, CONTROL]
-        rows = score_ratings(rated, quality, resources, asked, settings, tokenizer)
+        rows = score_ratings(rated, quality, resources or Resources(), asked, settings, tokenizer)
     else:
         rows = match_ratings(run, rated, quality)
         if names is not None:
             keys = keys_meant(names, list(rows.metrics), "the run has no", "it has")
             rows = replace(rows, metrics={key: rows.metrics[key] for key in keys})
-    if CONTROL not in rows.metrics:
-        words = np.array([len(response.split()) for response in rated.responses], np.float64)
-        if rows.unmatched and rows.metrics:  # the run does not have these rows
-            words[np.all([np.isnan(values) for values in rows.metrics.values()], axis=0)] = np.nan
-        rows = replace(rows, metrics={**rows.metrics, CONTROL: words})
-    found = agree(rows, rated.annotations[quality], quality, levels, resamples, seed, confidence, threads)
-    return found if rescaled is None else msgspec.structs.replace(found, warnings=[rescaled, *found.warnings])
+    return rated, rows, rescaled
 
 
 def _find_run(subject: Any) -> Run | None:

@@ -16,10 +16,13 @@ from dialeval.cli.output import (
     check_places,
     check_transposed,
     exit_status,
+    json_bytes,
     print_as,
     print_gates,
     print_slices,
+    say,
     show,
+    write,
 )
 
 if TYPE_CHECKING:
@@ -73,6 +76,9 @@ _FILE_WIDTH = 160
 @options.choice("--weight", ["rows", "dialogues"], "What counts equally in a mean: every row, or every dialogue.")
 @click.option("--adjust", metavar="FIELDS", help="Unpaired logs: compare at the same mix of these kept fields.")
 @click.option("--trend", is_flag=True, help="Take the systems in the given order, and test for a trend.")
+@options.llm
+@click.option("--length", is_flag=True, help="With --llm-model: hold the length of the responses equal.")
+@click.option("--pairs", "pairs_file", type=options.FILE, help="With --llm-model: write verdicts, for `dialeval rank`.")
 @options.by
 @options.format_((*options.FORMATS, *options.GATE_FORMATS))
 @click.option("--transpose", is_flag=True, help="Swap rows and columns (latex).")
@@ -104,6 +110,9 @@ def compare(
     by: list[str],
     sequential: bool,
     trend: bool,
+    llm: options.LanguageModel,
+    length: bool,
+    pairs_file: Path | None,
     **settings: Any,
 ) -> int:
     """Compare the systems of saved RUNS (folders that `dialeval score -o` wrote) with a baseline.
@@ -112,7 +121,8 @@ def compare(
     often a system is ahead. Systems are matched by dialogue ids, prompts, references or position: those with the same
     units are compared in pairs, logs of different users as independent samples, and the first line of the output
     states which. With several runs, systems of the same name are called RUN/NAME. --fail-under and --fail-over hold
-    every system but the baseline to a limit.
+    every system but the baseline to a limit. With --llm-model a language model is asked which of two responses is
+    better, in both orders, and the systems are ranked by its verdicts.
     """
     from dialeval.analysis.comparison import best_systems, load_comparison
     from dialeval.analysis.comparison import compare as compare_runs
@@ -123,14 +133,17 @@ def compare(
     from dialeval.metrics.registry import split_names
     from dialeval.reports import comparisons
 
-    if bar is None and margins:
-        raise click.UsageError("--margin is that of --no-worse-than BASELINE")
-    if bar is not None and baseline is not None:
-        raise click.UsageError("--no-worse-than names the baseline; leave --baseline out")
+    _check_baseline(bar, baseline, margins)
     check_transposed(format_, transpose, ["latex"])
     if format_ in options.GATE_FORMATS and (by or sequential or trend):
         raise click.UsageError(f"{format_} has no slices, sequences and trends; choose another format")
-    check_places(None, files_of(*runs, *([] if bar is None else [bar])), files=(output,))
+    check_places(None, files_of(*runs, *([] if bar is None else [bar])), files=(output, pairs_file))
+    if llm.llm_model:
+        alone = not any((runs[1:], bar, by, sequential, trend, limits.lowest, limits.highest, baseline, metrics))
+        _compare_by_llm(runs[0], alone, systems, llm, length, pairs_file, format_, output)
+        return 0
+    if length or pairs_file is not None:
+        raise click.UsageError("--length and --pairs go with --llm-model")
     chosen: dict[str, Any] = {
         "baseline": baseline,
         "systems": None if systems is None else [name.strip() for name in systems.split(",")],
@@ -162,6 +175,61 @@ def compare(
     else:
         print_as(format_, comparisons, found, output)
     return exit_status(gates)
+
+
+def _check_baseline(bar: str | None, baseline: str | None, margins: Mapping[str, float]) -> None:
+    if bar is None and margins:
+        raise click.UsageError("--margin is that of --no-worse-than BASELINE")
+    if bar is not None and baseline is not None:
+        raise click.UsageError("--no-worse-than names the baseline; leave --baseline out")
+
+
+def _compare_by_llm(
+    folder: str,
+    alone: bool,
+    systems: str | None,
+    asked: options.LanguageModel,
+    length: bool,
+    pairs_file: Path | None,
+    format_: str,
+    output: Path | None,
+) -> None:
+    """Ask a language model about every two systems of a run, and print its verdicts and the ranking by them.
+
+    `alone`: no options were given that do not go with it.
+    """
+    import msgspec
+
+    from dialeval.core.errors import SettingError
+    from dialeval.core.result import load
+    from dialeval.human.rank import rank
+    from dialeval.human.report import document
+    from dialeval.judges.commands import opened_llm
+    from dialeval.judges.llm.pairs import judge_pairs, pairs_of_run
+    from dialeval.reports.documents import Document, write_as
+    from dialeval.reports.labels import judged_document
+
+    if not alone or format_ not in ("table", "json", "md", "latex"):
+        raise click.UsageError("--llm-model compares the systems of one run, by pairs alone; leave other options out")
+    named = None if systems is None else [name.strip() for name in systems.split(",")]
+    pairs = pairs_of_run(load(folder), named)
+    with opened_llm(asked) as judge:
+        found = judge_pairs(judge, pairs, asked.rubric or "pair")
+    if pairs_file is not None:
+        write(pairs_file, found.lines())
+    ranking = None
+    try:
+        ranking = rank([msgspec.to_builtins(pair) for pair in found.pairs], length=length)
+    except SettingError as error:
+        say(f"no ranking: {error}")
+    if format_ == "json":
+        ranked = None if ranking is None else ranking.to_dict()
+        show(json_bytes({**found.to_dict(), "ranking": ranked}).decode(), output)
+        return
+    parts = [judged_document(found), *([] if ranking is None else [document(ranking)])]
+    said, notes = ([line for part in parts for line in getattr(part, name)] for name in ("said", "notes"))
+    whole = Document(said, [table for part in parts for table in part.tables], notes)
+    show(write_as(format_, whole), output, _FILE_WIDTH)
 
 
 def _print_over_time(

@@ -321,9 +321,10 @@ judge = together(
 base_encoder = click.option("--encoder", default="minilm", help="Folder, minilm, or a name in the hub cache.")
 contexts = click.option("-c", "--contexts", type=click.Path(), help="Dialogue context of each response.")
 row_fields = fields_in("rows")
-judged_rows = together(
-    click.option("-r", "--references", type=click.Path(), help="One reference per response."), contexts, judge
+judged_inputs = together(
+    click.option("-r", "--references", type=click.Path(), help="One reference per response."), contexts
 )
+judged_rows = together(judged_inputs, judge)
 validate = click.option(
     "--validate/--no-validate", default=True, show_default=False, help="Leave sets out to see what the judge is worth."
 )

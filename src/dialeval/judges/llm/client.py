@@ -131,7 +131,11 @@ class _Response(NamedTuple):
 
 
 def post(
-    idle: list[http.client.HTTPConnection], address: SplitResult, body: bytes, headers: Mapping[str, str], timeout: float
+    idle: list[http.client.HTTPConnection],
+    address: SplitResult,
+    body: bytes,
+    headers: Mapping[str, str],
+    timeout: float,
 ) -> _Response:
     """Send a request on an idle connection or a new one; OSError or HTTPException where there is no whole answer."""
     try:

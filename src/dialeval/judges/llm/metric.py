@@ -11,9 +11,9 @@ The modes, of which none takes the place of another where it fails:
     grade        the grade in the answer, a JSON object by a schema
     vote         the mean of the grades in several answers, sampled at temperature 1
 
-A rubric is a shipped one (`reply`, `safety`, `support`; `task`, `conversation`) or a TOML file. It decides what the model is shown:
-the context with the roles of its turns, the reference (for `support`: the document), the response. Higher grades are
-better. The requests of a row do not depend on other rows.
+A rubric is a shipped one (`reply`, `safety` and `support` for replies, `task` and `conversation` for others) or a TOML
+file. It decides what the model is shown: the context with the roles of its turns, the reference (for `support`:
+the document), the response. Higher grades are better. The requests of a row do not depend on other rows.
 
 Edge cases: a row whose answer is missing, cut off, of another model or not the JSON object asked for has no grade. The
 run states how many there are and why, and the answers are kept. A conversation is the context of its last row, and the
@@ -39,6 +39,7 @@ from dialeval.core.signature import Signature
 
 if TYPE_CHECKING:
     from dialeval.core.result import Run
+    from dialeval.io.rows import Rows
     from dialeval.judges.llm.rubrics import Grades, Rubric
 
 
@@ -190,6 +191,17 @@ def _material(batch: Batch, rubric: Rubric, rows: Sequence[int]) -> Iterator[lis
         names = [] if roles is None else list(roles[row])
         given = [] if references is None else list(references[row])
         yield label_texts(rubric.level, turns, responses[row], names, given)
+
+
+def label_row(rubric: Rubric, rows: Rows, row: int) -> list[tuple[str, str]]:
+    """Return the texts of the request about one row."""
+    names = {Need.CONTEXT: "context", Need.REFERENCE: "reference", Need.ROLES: "context"}
+    lists: dict[Need, list[str]] = {}
+    for need, use in names.items():
+        column: Any = rows.columns.get(need) if use in rubric.uses else None
+        found = [] if column is None else column[row]
+        lists[need] = [found] if isinstance(found, str) else list(found)
+    return label_texts(rubric.level, lists[Need.CONTEXT], rows.responses[row], lists[Need.ROLES], lists[Need.REFERENCE])
 
 
 def label_texts(
