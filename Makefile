@@ -24,8 +24,9 @@ FUZZ_SECONDS ?= 60
 RATINGS ?= ../shared/data/ratings
 CORPORA ?= ../shared/data/corpora
 DEVICE ?= cuda
-# As many workers as cores. The tests of a file stay together, for they may share what takes long to make.
-PARALLEL := -n auto --dist loadfile --no-loadscope-reorder
+# As many workers as cores. The tests of a file stay together, for they may share what takes long to make; files whose
+# tests share nothing (SPREAD in tests/conftest.py) are split.
+PARALLEL := -n auto --dist loadgroup --no-loadscope-reorder
 
 .PHONY: demo docs picture lint check quick test fuzz simulations mutants bench bench-long pins checkpoint clean
 

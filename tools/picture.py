@@ -15,7 +15,7 @@ from tempfile import TemporaryDirectory
 from playwright.sync_api import sync_playwright
 
 import dialeval
-from dialeval import sample
+from dialeval import sample_data
 
 PICTURE = Path(__file__).parent.parent / "docs" / "images" / "report.png"
 METRICS = "bleu-4,rouge-l,chrf,embedding-greedy,distinct-2,length"
@@ -24,12 +24,12 @@ WIDTH, HEIGHT = 1000, 600
 
 def main() -> None:
     """Write the picture."""
-    here = sample.folder()
+    here = sample_data.folder()
     run = dialeval.evaluate(
         {name: here / "responses" / f"{name}.txt" for name in ("careful", "chatty")},
         here / "references.txt",
         train=here / "train.txt",
-        embeddings=here / "vectors.txt",
+        vectors=here / "vectors.txt",
         metrics=METRICS,
     )
     chromium = shutil.which("chromium")

@@ -4,7 +4,7 @@
 
 `coverage`: data sets are drawn from a distribution whose truth is known. Dialogues have one to thirty turns, which
 resemble each other (three tenths of the variance lie between dialogues); a judge has a correlation with people. Rows
-are drawn as `dialeval.draw` draws them in each design, and estimated as by `dialeval.estimate`, without the files in
+are drawn as `dialeval.sample` draws them in each design, and estimated as by `dialeval.estimate`, without the files in
 between. `alone` are rows that stand alone, for which the formula of the width holds: sqrt(1 - r^2 (1 - n / N)).
 
 `rank`: pairs of three systems that raters compare. Their choices follow no Bradley-Terry model: qualities have gamma
@@ -43,7 +43,8 @@ from dialeval.core.rowtable import RowTable
 from dialeval.human.estimate import FEWEST_RATERS
 from dialeval.human.estimate import estimate as estimate_people
 from dialeval.human.rank import Ranking, rank_pairs
-from dialeval.human.sample import Sample, allocate, draw, inclusion_probabilities, sample_systematically, uncertainty
+from dialeval.human.sample import Sample, allocate, inclusion_probabilities, sample_systematically, uncertainty
+from dialeval.human.sample import sample as draw
 from dialeval.io.ratings import OVERALL, Pairs, Ratings, read_ratings
 from dialeval.stats.correlation import NAMES, Points
 from dialeval.stats.independent import ClusterSums
@@ -409,7 +410,7 @@ def rater_coverage(
     means, differences = [], []
     for seed in seeds:
         run, lines, sample = rated_by(np.random.default_rng([seed, raters]), design, raters)
-        found = estimate_people(run, lines, by="judge", sample=sample, raters=how)
+        found = estimate_people(run, lines, judge="judge", sample=sample, raters=how)
         low, high = found.systems[0].interval
         means.append(low <= MEAN <= high)
         low, high = found.differences[0].interval

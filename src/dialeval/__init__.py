@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from dialeval.analysis.agreement import Agreement, agreement
     from dialeval.analysis.comparison import compare
     from dialeval.analysis.gates import assert_no_worse
-    from dialeval.analysis.sequential import trend, watch
+    from dialeval.analysis.sequential import sequential, trend
     from dialeval.analysis.slices import slices
     from dialeval.analysis.values import with_intervals
     from dialeval.core.errors import DataError, DialevalError, NeedError, SettingError
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from dialeval.engine.tally import Tally, metric
     from dialeval.human.estimate import estimate
     from dialeval.human.rank import rank
-    from dialeval.human.sample import draw
+    from dialeval.human.sample import sample
     from dialeval.metrics.registry import metric_of_rows
     from dialeval.reports.html import report
 
@@ -39,7 +39,6 @@ _HOMES = {
     "Run": "dialeval.core.result",
     "load": "dialeval.core.result",
     "compare": "dialeval.analysis.comparison",
-    "draw": "dialeval.human.sample",
     "estimate": "dialeval.human.estimate",
     "evaluate": "dialeval.engine.evaluate",
     "Tally": "dialeval.engine.tally",
@@ -47,9 +46,10 @@ _HOMES = {
     "metric_of_rows": "dialeval.metrics.registry",
     "rank": "dialeval.human.rank",
     "report": "dialeval.reports.html",
+    "sample": "dialeval.human.sample",
+    "sequential": "dialeval.analysis.sequential",
     "slices": "dialeval.analysis.slices",
     "trend": "dialeval.analysis.sequential",
-    "watch": "dialeval.analysis.sequential",
     "with_intervals": "dialeval.analysis.values",
 }
 
@@ -66,7 +66,6 @@ __all__ = [
     "agreement",
     "assert_no_worse",
     "compare",
-    "draw",
     "estimate",
     "evaluate",
     "load",
@@ -74,9 +73,10 @@ __all__ = [
     "metric_of_rows",
     "rank",
     "report",
+    "sample",
+    "sequential",
     "slices",
     "trend",
-    "watch",
     "with_intervals",
 ]
 

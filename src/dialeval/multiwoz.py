@@ -44,8 +44,9 @@ __all__ = ["Evaluator", "add_slot_domains", "dialogue_rows", "evaluate", "load_t
 class Evaluator:
     """Evaluates predictions against the data of a task, which is loaded once.
 
-    `fallback`, `strict`, `unify_booking` and `ratio` depart from the original and are in the signatures. `warnings`
-    holds what is to be said about the predictions that were evaluated last.
+    `fallback`, `strict`, `unify_booking` and `ratio` depart from the original and are in the signatures. `baselines`
+    adds floors and ceilings to runs, and gold replies to explanations. `warnings` holds what is to be said about the
+    predictions that were evaluated last.
     """
 
     @checked
@@ -62,8 +63,9 @@ class Evaluator:
         strict: bool = False,
         unify_booking: bool = False,
         ratio: Ratio = "historical",
+        baselines: bool = False,
     ) -> None:
-        self.choices = Choices(bleu, success, richness, dst, fallback, strict, unify_booking, ratio)
+        self.choices = Choices(bleu, success, richness, dst, fallback, strict, unify_booking, ratio, baselines)
         self.task = data if isinstance(data, TaskData) else load_task(data, split)
         self.warnings: tuple[str, ...] = ()
 
@@ -80,8 +82,8 @@ class Evaluator:
     def evaluate(self, predictions: Any) -> dict[str, Any]:
         """Return the documented output of the original for one system's predictions."""
         run = self.run(predictions)
-        if len(run) != 1:
-            raise SettingError(f"evaluate takes one system, and there are {len(run)}; use run for several")
+        if (systems := len(run) - len(run.baselines)) != 1:
+            raise SettingError(f"evaluate takes one system, and there are {systems}; use run for several")
         return original_output(next(iter(run.values())), self.choices)
 
     @checked

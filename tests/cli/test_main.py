@@ -185,7 +185,7 @@ def test_runs_of_files_with_hostile_names(dialeval: Dialeval, tmp_path: Path, na
     assert dialeval("score", name, "-m", "length", "-o", "run").returncode == 0
     (system,) = package.load(tmp_path / "run")
     assert system.encode().decode() == system
-    assert dialeval("report", "run", "-o", "report.html").returncode == 0
+    assert dialeval("report", "run", "--save", "report.html").returncode == 0
 
 
 def test_an_output_that_knows_ascii_only(tmp_path: Path) -> None:

@@ -31,7 +31,7 @@ def test_a_separator_a_warning_and_prompts(dialeval: Dialeval, tmp_path: Path) -
         "score a.txt -r excel.csv -m rouge-l",
         "score a.txt -c excel.csv -m length",
         "score a.txt --train words.csv -m length,per-unigram-entropy",
-        "score a.txt --vocab words.csv -m length",
+        "score a.txt --vocabulary words.csv -m length",
         "score parts/*.csv -m length -o run",
         "score parts/*.csv -m length --jobs 2",
         "score parts/*.csv -m kl-div,length --resume work",

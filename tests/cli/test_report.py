@@ -16,11 +16,11 @@ def test_saved_runs_become_one_page(dialeval: Dialeval, tmp_path: Path) -> None:
     (tmp_path / "a.txt").write_text("one two\n")
     assert dialeval("score", "a.txt", "-m", "length", "-o", "first").returncode == 0
     assert dialeval("score", "b=a.txt", "-m", "length", "-o", "second").returncode == 0
-    done = dialeval("report", "first", "second", "-o", "out/page.html")
+    done = dialeval("report", "first", "second", "--save", "out/page.html")
     assert done.returncode == 0, done.stderr
     page = (tmp_path / "out" / "page.html").read_text(encoding="utf-8")
     assert done.stdout.strip() == str(tmp_path / "out" / "page.html")
-    assert "dialeval report first second -o out/page.html" in page
+    assert "dialeval report first second --save out/page.html" in page
     assert "2 systems" in page
 
 
@@ -67,13 +67,13 @@ def test_what_people_say_is_shown(dialeval: Dialeval, tmp_path: Path) -> None:
     (tmp_path / "ratings.jsonl").write_text("".join(json.dumps(line) + "\n" for line in lines))
     (tmp_path / "pairs.jsonl").write_text('{"a": "a", "b": "b", "better": "tie"}\n' * 4)
     ratings = ["--human", "ratings.jsonl", "--sample", "to-rate", "--judge", "judge", "--pairs", "pairs.jsonl"]
-    done = dialeval("report", "rated", "--no-compare", "-o", "people.html", *ratings)
+    done = dialeval("report", "rated", "--no-compare", "--save", "people.html", *ratings)
     assert done.returncode == 0, done.stderr
     page = (tmp_path / "people.html").read_text(encoding="utf-8")
     assert "Mean human ratings" in page
     assert "Ranking by preferences" in page
     for wrong in (["--judge", "judge"], ["--human", "ratings.jsonl"], ["rated", *ratings]):
-        assert dialeval("report", "rated", "-o", "people.html", *wrong).returncode == 2
+        assert dialeval("report", "rated", "--save", "people.html", *wrong).returncode == 2
 
 
 def test_a_file_of_somebody_else_is_not_overwritten(dialeval: Dialeval, tmp_path: Path) -> None:
@@ -85,7 +85,7 @@ def test_a_file_of_somebody_else_is_not_overwritten(dialeval: Dialeval, tmp_path
     assert "report.html: would be overwritten, but dialeval did not write it" in done.stderr
     assert (tmp_path / "report.html").read_text() == "<html>mine</html>"
     (tmp_path / "link.html").symlink_to(tmp_path / "elsewhere.html")
-    done = dialeval("report", "run", "-o", "link.html")
+    done = dialeval("report", "run", "--save", "link.html")
     assert done.returncode == 2
     assert "link.html: is a link" in done.stderr
     (tmp_path / "report.html").unlink()

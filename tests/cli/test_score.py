@@ -82,7 +82,7 @@ def test_which_words_are_known(dialeval: Dialeval, tmp_path: Path, jobs: list[st
     """`a.txt` holds one, two, three and four; all that are unknown are one word."""
     write(tmp_path, train="one\n", vectors="3 2\none 1 0\ntwo 0.5 1\n\nthree 2 1\n")
     means, warnings = {}, []
-    for choice in ([], ["--known-words", "listed"], ["--known-words", "vectors"]):
+    for choice in ([], ["--in-vocabulary", "listed"], ["--in-vocabulary", "vectors"]):
         given = ["--train", "train.txt", "--vectors", "vectors.txt", "-m", "dialog-eval", "-f", "json"]
         done = dialeval("score", "a.txt", *given, *choice, *jobs)
         means[" ".join(choice[1:])] = json.loads(done.stdout)["systems"]["a"]["metrics"]["distinct-1"]["mean"]
@@ -183,7 +183,7 @@ def test_gates(dialeval: Dialeval) -> None:
 
 def test_words_from_outside(dialeval: Dialeval, tmp_path: Path) -> None:
     write(tmp_path, train="one two three four five\n", vocab="one\ntwo\n", vectors="one 1 0\ntwo 0.5 1\n")
-    outside = ["--train", "train.txt", "--vocab", "vocab.txt", "--vectors", "vectors.txt", "-c", "refs.txt"]
+    outside = ["--train", "train.txt", "--vocabulary", "vocab.txt", "--vectors", "vectors.txt", "-c", "refs.txt"]
     every, group = (
         json.loads(dialeval("score", "a.txt", "-r", "refs.txt", *outside, *chosen, "-f", "json").stdout)["systems"]["a"]
         for chosen in ([], ["-m", "dialog-eval"])
@@ -199,13 +199,13 @@ def test_words_from_outside(dialeval: Dialeval, tmp_path: Path) -> None:
 def test_the_table_of_dialog_eval_has_its_metrics(dialeval: Dialeval, tmp_path: Path) -> None:
     """`a.txt` has four different words, two of them in the vocabulary."""
     write(tmp_path, vocab="one\ntwo\n")
-    header, values = dialeval("score", "a.txt", "--vocab", "vocab.txt", "-f", "metrics-txt").stdout.splitlines()
+    header, values = dialeval("score", "a.txt", "--vocabulary", "vocab.txt", "-f", "metrics-txt").stdout.splitlines()
     table = dict(zip(header.split(" "), values.split(" "), strict=False))
     assert table["distinct-1"].startswith("0.75,")
     assert (
-        json.loads(dialeval("score", "a.txt", "--vocab", "vocab.txt", "-f", "json").stdout)["systems"]["a"]["metrics"][
-            "distinct-1"
-        ]["mean"]
+        json.loads(dialeval("score", "a.txt", "--vocabulary", "vocab.txt", "-f", "json").stdout)["systems"]["a"][
+            "metrics"
+        ]["distinct-1"]["mean"]
         == 1.0
     )
 
@@ -245,10 +245,10 @@ def test_a_confidence_level(dialeval: Dialeval) -> None:
 
 
 def test_anchors_stand_beside_the_systems(dialeval: Dialeval) -> None:
-    same = ["score", "a.txt", "-r", "refs.txt", "-m", "bleu-1,length", "--anchors"]
+    same = ["score", "a.txt", "-r", "refs.txt", "-m", "bleu-1,length", "--baselines"]
     run = json.loads(dialeval(*same, "-f", "json").stdout)
     assert list(run["systems"]) == ["a", "ceiling/gold", "floor/shuffled-gold", "floor/constant"]
-    assert 0 < run["anchors"]["standing"]["a"]["bleu-1"]["share"] < 1
+    assert 0 < run["baselines"]["standing"]["a"]["bleu-1"]["share"] < 1
     table = dialeval(*same, "--fail-under", "bleu-1=0.1")
     assert table.returncode == 0, "a floor may fail a gate"
     assert "Between floor (0%) and ceiling (100%)" in table.stdout
@@ -270,7 +270,7 @@ def test_a_large_file_of_lines_is_read_in_chunks(
         assert package.load(tmp_path / "large")["a"][key].items == pytest.approx(estimate.items, nan_ok=True)
     # Whatever looks at all rows has them.
     assert "better" in dialeval("score", "a.txt", "b.txt", "-m", "length,distinct-1").stdout
-    assert dialeval(*same, "--anchors").returncode == 0
+    assert dialeval(*same, "--baselines").returncode == 0
     monkeypatch.setattr(evaluate, "LARGE_BYTES", 1 << 20)
     dialeval(*same, "-o", "large")
     assert sorted(path.name for path in (tmp_path / "large").iterdir()) == [
@@ -338,7 +338,7 @@ def test_resume_and_report(dialeval: Dialeval, shards: Path) -> None:
     refused = dialeval("score", "logs/*.jsonl", "-m", "length", "--resume", "work")
     assert refused.returncode == 2
     assert "work belongs to another run: metrics of distinct-1 was" in refused.stderr
-    report = dialeval("report", "out", "-o", "report.html")
+    report = dialeval("report", "out", "--save", "report.html")
     assert report.returncode == 0, report.stderr
 
 
@@ -350,8 +350,8 @@ def test_resume_and_report(dialeval: Dialeval, shards: Path) -> None:
         (["logs/*.jsonl", "--address", "auto"], "--address and --gpus-per-task go with --engine ray"),
         (["whole.jsonl", "--address", "auto"], "--address and --gpus-per-task go with --engine ray"),
         (["logs/*.jsonl", "-r", "whole.jsonl"], "rows carry their own references"),
-        (["logs/*.jsonl", "-m", "coherence"], "coherence needs embeddings"),
-        (["logs/*.jsonl", "--intervals", "bca"], "--intervals percentile or bca need all rows at hand"),
+        (["logs/*.jsonl", "-m", "coherence"], "coherence needs vectors"),
+        (["logs/*.jsonl", "--intervals", "studentized"], "--intervals studentized need all rows at hand"),
         (["whole.jsonl", "--intervals", "clustered", "--factor", "2"], "t is the factor of intervals over rows"),
         (["nothing.jsonl", "-o", "whole.jsonl/results"], "whole.jsonl/results: cannot be written"),
         (["s3q://bucket/*.jsonl"], "s3q://bucket/*.jsonl cannot be opened"),
@@ -396,12 +396,12 @@ def test_a_run_is_saved_over_itself_and_beside_other_files(dialeval: Dialeval, t
         assert dialeval("score", "a.txt", "-m", "length", "-o", ".").returncode == 0
     assert (tmp_path / "refs.txt").read_text() == "one two\nfour five\n"
     for file in ("run.json", "items.parquet", "rows.parquet"):
-        done = dialeval("report", ".", "-o", file)
+        done = dialeval("report", ".", "--save", file)
         assert f"{file}: would be overwritten, but it is an input" in done.stderr
-        done = dialeval("compare", ".", "-o", file)
+        done = dialeval("compare", ".", "--save", file)
         assert f"{file}: would be overwritten, but it is an input" in done.stderr
-    assert dialeval("report", "run.json", "-o", "report.html").returncode == 0
-    assert dialeval("report", ".", "-o", "report.html").returncode == 0
+    assert dialeval("report", "run.json", "--save", "report.html").returncode == 0
+    assert dialeval("report", ".", "--save", "report.html").returncode == 0
 
 
 def test_the_table_of_dialog_eval_has_its_confidence(dialeval: Dialeval) -> None:
@@ -433,9 +433,3 @@ def test_gates_as_test_results_and_for_a_pull_request(dialeval: Dialeval, tmp_pa
     assert "none is set: --fail-under" in none.stderr
     slices = dialeval("score", "a.txt", "-m", "length", "--by", "length", "-f", "github")
     assert (slices.returncode, "github has no slices" in slices.stderr) == (2, True)
-
-
-def test_metadata_of_a_model_card(dialeval: Dialeval, tmp_path: Path) -> None:
-    (tmp_path / "a.txt").write_text("one two\nthree four\n")
-    done = dialeval("score", "a.txt", "-m", "length", "-f", "model-index")
-    assert done.stdout.startswith('model-index:\n- name: "a"\n  results:\n  - task:\n')

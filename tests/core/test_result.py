@@ -112,7 +112,7 @@ def test_roles_tell_anchors_from_systems(tmp_path: Path) -> None:
     plain = Result({"length": Estimate(1.0, 0.0, 1, 1)})
     run = Run({"mine": plain, "gold": replace(plain, role="ceiling"), "floor/x": plain}, "0")
     assert [result.role for result in run.values()] == ["system", "ceiling", "system"], "a name says nothing"
-    assert run.anchors == ["gold"]
+    assert run.baselines == ["gold"]
     assert run["mine"] != run["gold"]
     assert [result.role for result in load(run.save(tmp_path)).values()] == ["system", "ceiling", "system"]
 

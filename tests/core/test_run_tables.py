@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 import dialeval
 from core.test_result import make_run
-from dialeval import sample
+from dialeval import sample_data
 from dialeval.core.display import flat_figures
 from dialeval.core.fold import Estimate, Level
 from dialeval.multiwoz import Evaluator
@@ -28,7 +28,7 @@ def run() -> dialeval.Run:
 
 @pytest.fixture(scope="module")
 def town() -> dialeval.Run:
-    return Evaluator(data="town").run(sample.folder() / "town" / "predictions")
+    return Evaluator(data="town").run(sample_data.folder() / "town" / "predictions")
 
 
 def test_a_line_per_system_and_key(run: dialeval.Run) -> None:

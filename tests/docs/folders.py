@@ -12,9 +12,9 @@ from typing import Any
 import numpy as np
 
 import dialeval
-from dialeval import sample
+from dialeval import sample_data
 
-HERE = sample.folder()
+HERE = sample_data.folder()
 WORDS = (
     *("yes", "no", "the", "train", "leaves", "at", "nine", "ten", "platform", "four", "table", "booked", "for"),
     *("two", "people", "tonight", "sure", "thanks"),

@@ -12,8 +12,8 @@ import click
 import pytest
 
 import dialeval
-from dialeval import sample
-from dialeval.cli.compat import from_
+from dialeval import sample_data
+from dialeval.cli.compat import compat
 from dialeval.cli.main import main
 from docs.folders import other_programs
 
@@ -44,7 +44,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def test_there_are_commands_to_try() -> None:
     assert len(COMMANDS) > 25
-    assert all(any(text.startswith(f"dialeval from {door} ") for text in COMMANDS) for door in DOORS)
+    assert all(any(text.startswith(f"dialeval compat {door} ") for text in COMMANDS) for door in DOORS)
 
 
 @pytest.mark.parametrize("command", [text for text in COMMANDS if not text.startswith(ELSEWHERE)])
@@ -68,7 +68,7 @@ def test_imports(line: str) -> None:
 
 @pytest.mark.parametrize("door", DOORS)
 def test_every_flag_of_a_door_is_on_the_page(door: str) -> None:
-    command = from_.commands[door]
+    command = compat.commands[door]
     named = re.findall(r"`([^`]+)`", SECTIONS[DOORS[door]])
     for parameter in command.params:
         if isinstance(parameter, click.Option) and "--data" not in parameter.opts:
@@ -91,8 +91,8 @@ def test_figures_that_are_said_to_be_equal_are() -> None:
 
     from dialeval.originals.lsdscc import NLTKNistAligner
 
-    responses = (sample.folder() / "responses" / "careful.txt").read_text().splitlines()
-    references = (sample.folder() / "references.txt").read_text().splitlines()
+    responses = (sample_data.folder() / "responses" / "careful.txt").read_text().splitlines()
+    references = (sample_data.folder() / "references.txt").read_text().splitlines()
     asked = "bleu-1,bleu-2,bleu-4,nlg-bleu(per=corpus),chrf(per=corpus),chrf(words=2,per=corpus),bleu(by=sacre)"
     found = dialeval.evaluate(responses, references, metrics=asked)["system"]
     pairs = [([reference.split()], response.split()) for reference, response in zip(references, responses, strict=True)]

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 import dialeval
-from dialeval import sample
+from dialeval import sample_data
 from dialeval.breakdown import evaluate_breakdown
 from dialeval.lsdscc import HypothesisSet
 from dialeval.metrics.breakdown import BreakdownDistance
@@ -71,15 +71,15 @@ def test_nlg_bleu_is_a_mean_and_by_name_the_value_of_the_file() -> None:
 
 
 def test_files_of_the_challenge_in_another_order_give_the_same_to_the_last_digit(tmp_path: Path) -> None:
-    logs = sorted((sample.folder() / "breakdown" / "data").iterdir())
-    labels = sample.folder() / "breakdown" / "keywords"
+    logs = sorted((sample_data.folder() / "breakdown" / "data").iterdir())
+    labels = sample_data.folder() / "breakdown" / "keywords"
     found: list[list[float]] = []
     for order in (logs, logs[::-1]):
         folder = tmp_path / str(len(found))
         folder.mkdir()
         for number, path in enumerate(order):
             (folder / f"{number}.log.json").write_bytes(path.read_bytes())
-        run = evaluate_breakdown(folder, labels, anchors=False)["keywords"]
+        run = evaluate_breakdown(folder, labels, baselines=False)["keywords"]
         found.append([run[key].mean for key in BreakdownDistance.presets])
     assert found[0] == found[1]
 

@@ -81,7 +81,7 @@ def well_formed(code: str) -> None:
 def test_blocks(page: str, tmp_path: Path) -> None:
     if page in FOLDERS:
         FOLDERS[page](tmp_path)
-    if not any("sample.folder()" in block.code and block.language == "sh" for block in BLOCKS[page]):
+    if not any("sample_data.folder()" in block.code and block.language == "sh" for block in BLOCKS[page]):
         shutil.copytree(HERE, tmp_path / "sample")
     runner = Runner(tmp_path)
     for block in BLOCKS[page]:

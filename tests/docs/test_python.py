@@ -17,7 +17,7 @@ import pytest
 import yaml
 
 import dialeval
-from dialeval import sample
+from dialeval import sample_data
 
 PAGE = (Path(__file__).parent.parent.parent / "docs" / "python.md").read_text(encoding="utf-8")
 BLOCKS = re.findall(r"^```(\w*)\n(.*?)^```", PAGE, re.DOTALL | re.MULTILINE)
@@ -34,7 +34,7 @@ def block_with(text: str, kind: str = "python") -> str:
 @pytest.fixture
 def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A folder with the responses of a branch, and the saved run of the main branch."""
-    here = sample.folder()
+    here = sample_data.folder()
     texts = (here / "responses" / "careful.txt").read_text().splitlines()
     (tmp_path / "references.txt").write_text((here / "references.txt").read_text())
     (tmp_path / "main.txt").write_text("\n".join(texts) + "\n")

@@ -238,7 +238,7 @@ def test_a_panel_and_its_disputes_as_a_rating_page(dialeval: Dialeval, tmp_path:
             number = int(row["response"].split()[1])
             file.write(json.dumps({"id": row["id"], "rater": "ann", "scores": {"overall": 1 + number % 5}}) + "\n")
     common = ["run", "--human", "ratings.jsonl", "--sample", "to-rate"]
-    done = dialeval("meta", *common, "--labels", "--disputed", "page.html", "--most", "8")
+    done = dialeval("agreement", *common, "--labels", "--disputed", "page.html", "--most", "8")
     assert done.returncode == 0, done.stderr
     assert "Cohen's kappa" in done.stdout
     assert "The 2 judges are worth" in done.stdout
@@ -247,9 +247,9 @@ def test_a_panel_and_its_disputes_as_a_rating_page(dialeval: Dialeval, tmp_path:
     wrong = {row["id"] for row in sampled if int(row["response"].split()[1]) % 5 == 0}
     assert sum(identity in page for identity in wrong) == 8
     assert not any(row["id"] in page for row in sampled if row["id"] not in wrong)
-    assert dialeval("meta", "run", "--human", "ratings.jsonl", "--disputed", "p.html").returncode == 2
+    assert dialeval("agreement", "run", "--human", "ratings.jsonl", "--disputed", "p.html").returncode == 2
     judges = "llm(mode=grade,model=one),length"
-    done = dialeval("estimate", "run", "--human", "ratings.jsonl", "--sample", "to-rate", "--by", judges)
+    done = dialeval("estimate", "run", "--human", "ratings.jsonl", "--sample", "to-rate", "--judge", judges)
     assert done.returncode == 0, done.stderr
 
 

@@ -14,7 +14,7 @@ from rich.console import Console
 
 import dialeval
 from analysis.test_agreement import rated
-from dialeval import sample
+from dialeval import sample_data
 from dialeval.core.errors import SettingError
 from dialeval.reports import agreement as agreements
 from dialeval.reports import comparisons
@@ -28,7 +28,7 @@ HOSTILE = "<script>alert(1)</script>\x1b[2J"
 
 @pytest.fixture(scope="module")
 def run() -> dialeval.Run:
-    here = sample.folder()
+    here = sample_data.folder()
     systems = {"careful": here / "responses" / "careful.txt", HOSTILE: here / "responses" / "generic.txt"}
     return dialeval.evaluate(systems, here / "references.txt", metrics="bleu,distinct,length")
 
@@ -141,9 +141,9 @@ def test_a_plot_is_one_drawing_with_a_line_per_system(run: dialeval.Run, tmp_pat
 
 def test_what_people_said_shows_itself_too() -> None:
     rated_run, opinions = run_of(dialogues=60, systems={HOSTILE: 3.0, "b": 3.5})
-    drawn = dialeval.draw(rated_run, 60)
-    found = dialeval.estimate(rated_run, ratings_of(drawn, opinions), by="judge", sample=drawn)
-    watch = dialeval.watch(rated_run)
+    drawn = dialeval.sample(rated_run, 60)
+    found = dialeval.estimate(rated_run, ratings_of(drawn, opinions), judge="judge", sample=drawn)
+    watch = dialeval.sequential(rated_run)
     pairs = [{"a": HOSTILE, "b": "b", "better": "b" if row % 3 else "a", "dialog_id": str(row)} for row in range(20)]
     ranking = dialeval.rank(pairs)
     for each, words in ((found, "ratings alone"), (watch, "confidence sequences"), (ranking, "Bradley-Terry")):

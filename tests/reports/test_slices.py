@@ -15,7 +15,7 @@ from msgspec.structs import replace as replace_fields
 from rich.console import Console
 
 from analysis.test_slices import QUICK, TOPICS, drawn, result
-from dialeval import sample
+from dialeval import sample_data
 from dialeval.analysis.slices import Slices, slices
 from dialeval.core.result import Run
 from dialeval.multiwoz import evaluate
@@ -104,7 +104,7 @@ def test_what_was_not_tested_is_said() -> None:
 
 
 def test_what_depends_on_other_rows_is_said() -> None:
-    folder = sample.folder() / "town" / "predictions"
+    folder = sample_data.folder() / "town" / "predictions"
     town = evaluate({name: str(folder / f"{name}.json") for name in ("patient", "hasty")}, "town")
     by_turn = list(notes(slices(town, "turn")))
     assert "inform, success, combined: scored with what is known of all rows, also in a slice." in by_turn

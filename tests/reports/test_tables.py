@@ -12,7 +12,7 @@ import pytest
 from rich.console import Console
 
 import dialeval
-from dialeval import sample
+from dialeval import sample_data
 from dialeval.cli.options import RUN_FORMATS
 from dialeval.core.fold import Estimate
 from dialeval.core.result import Result, Run
@@ -151,7 +151,7 @@ def test_latex_is_a_booktabs_tabular(run: Run) -> None:
 
 @pytest.fixture(scope="module")
 def scored() -> Run:
-    here = sample.folder()
+    here = sample_data.folder()
     return dialeval.evaluate(here / "responses", here / "references.txt", metrics="bleu-4,distinct-1,length")
 
 

@@ -19,7 +19,7 @@ from mkdocs.config.defaults import MkDocsConfig
 from mkdocs.structure.files import File, Files
 from mkdocs.structure.pages import Page
 
-from dialeval import sample
+from dialeval import sample_data
 from tools.site import blocks, metrics, reference
 
 if sys.version_info >= (3, 11):
@@ -71,7 +71,7 @@ def on_files(files: Files, config: MkDocsConfig) -> Files:
 def gallery(folder: Path) -> list[Path]:
     """The reports of the gallery, made in a folder by the commands on its page."""
     runner = blocks.Runner(folder)
-    shutil.copytree(sample.folder(), folder / "sample")
+    shutil.copytree(sample_data.folder(), folder / "sample")
     for block in blocks.blocks((ROOT / "docs" / GALLERY).read_text(encoding="utf-8")):
         for command in blocks.commands(block.code):
             runner.command(command)

@@ -97,7 +97,7 @@ def page(metric: MetricClass, said: Sequence[Table], cited: Sequence[Table]) -> 
         _needs(presets[0]),
         "## Settings",
         _settings(metric, presets[0]),
-        *_anchors(metric, said),
+        *_baselines(metric, said),
         *_people(metric, said),
         "## Try it",
         "On the [shipped sample](../start.md#the-sample):",
@@ -211,14 +211,14 @@ def _values(hint: Any) -> str:
     return kinds[hint]
 
 
-def _anchors(metric: MetricClass, said: Sequence[Table]) -> Iterator[str]:
+def _baselines(metric: MetricClass, said: Sequence[Table]) -> Iterator[str]:
     """Floors and ceilings: a line per data set, a column per anchor, for each metric of the family."""
     for each, row in _of_family(metric, said, "sample: constant"):
         sets: dict[str, dict[str, str]] = {}
         for column, cell in zip(each.head[1:], row[1:], strict=True):
             name, _, anchor = column.partition(": ")
             sets.setdefault(name, {})[anchor] = cell
-        anchors = list(dict.fromkeys(anchor for cells in sets.values() for anchor in cells))
+        baselines = list(dict.fromkeys(anchor for cells in sets.values() for anchor in cells))
         if row[0] == next(_of_family(metric, said, "sample: constant"))[1][0]:
             yield "## Floors and ceilings"
             yield (
@@ -226,7 +226,7 @@ def _anchors(metric: MetricClass, said: Sequence[Table]) -> Iterator[str]:
                 "[How it was measured](../metrics.md#floors-and-ceilings)."
             )
         yield table(
-            [row[0], *anchors], [[name, *(cells.get(each, "") for each in anchors)] for name, cells in sets.items()]
+            [row[0], *baselines], [[name, *(cells.get(each, "") for each in baselines)] for name, cells in sets.items()]
         )
 
 

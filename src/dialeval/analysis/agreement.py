@@ -14,7 +14,7 @@ order a single dialogue hardly changes, percentiles of a bootstrap that draws wh
 metrics at one level are one family (Holm), since they are in one table. Pearson's r has heavy tails where the
 kurtosis of the metric or of the ratings is above 6, twice that of normal values: it then rests on few points, intervals
 may be too narrow, and a warning says so. Coefficients are to be read against the agreement of the annotators
-(`correlation.ceiling`), and the length of the response, which needs no reference and no model (`metric_differences`).
+(`correlation.ceiling`), and the length of the response, which needs no reference and no model (`not_above`).
 `metric_ranking` tests which metrics differ.
 """
 
@@ -39,10 +39,8 @@ from dialeval.analysis.metric_ranking import (
     CONTROL,
     LEVELS,
     RANKED_BY,
-    MetricDifference,
     MetricRanking,
     NoPointsError,
-    metric_differences,
     not_above,
     on_common_rows,
     points_of,
@@ -153,7 +151,6 @@ class Agreement(
     metrics: Mapping[str, Mapping[str, Correlation]]
     ceiling: Ceiling
     control: Control
-    differences: Sequence[MetricDifference]
     ranking: MetricRanking
     """The metrics at one level, the best first, in groups without significant differences."""
     excluded: Sequence[str]
@@ -203,7 +200,7 @@ def agreement(
     fields: Mapping[str, str] | None = None,
     train: Any = None,
     vocabulary: Any = None,
-    embeddings: Any = None,
+    vectors: Any = None,
     settings: Mapping[str, Mapping[str, object]] | None = None,
     tokenizer: Tokenizer | None = None,
     threads: int | None = None,
@@ -215,7 +212,7 @@ def agreement(
     themselves, which are then scored by `metrics` (None: all that they allow). Rated rows: a file (.jsonl, .json, .csv,
     .tsv, .parquet) or a list of objects with `response`, `scores` and, where known, `reference`, `context`, `system`
     and `dialog_id`; `fields` maps their names. `quality`: which of the `scores` counts. `levels`: some of turn,
-    dialogue, system. `train`, `vocabulary`, `embeddings`, `settings`, `tokenizer`: as in `dialeval.evaluate`. `sample`:
+    dialogue, system. `train`, `vocabulary`, `vectors`, `settings`, `tokenizer`: as in `dialeval.evaluate`. `sample`:
     the folder that the rated rows were drawn into, where ratings name them by their ids.
     """
     rated, rows, rescaled = rate_rows(
@@ -225,7 +222,7 @@ def agreement(
         metrics=metrics,
         fields=fields,
         sample=sample,
-        resources=Resources(train, vocabulary, embeddings),
+        resources=Resources(train, vocabulary, vectors),
         settings=settings,
         tokenizer=tokenizer,
     )
@@ -324,7 +321,6 @@ def agree(
     drawn = {key: samples[key, level][:, NAMES.index(RANKED_BY)] for key in here}
     clusters = max((each.dialogues for each in here.values()), default=0)
     ranking = rank(level, values, drawn, clusters)
-    signed = [key for key, each in here.items() if not isinstance(each, MeanPoints)]
     found = {key: {at: correlations[key, at] for at in asked} for key in rows.metrics}
     rated = ~np.isnan(rows.human)
     return Agreement(
@@ -335,7 +331,6 @@ def agree(
         metrics=found,
         ceiling=ceiling([values for values, known in zip(annotations, rated, strict=True) if known]),
         control=Control(CONTROL, level, not_above(ranking, CONTROL)),
-        differences=metric_differences(rows, signed, level, resamples, seed),
         ranking=ranking,
         excluded=excluded,
         bootstrap=Bootstrap(resamples, seed, confidence),

@@ -62,7 +62,7 @@ class Comparison(Tabular, Shown, Record, frozen=True, kw_only=True, rename={"row
     systems: list[str]
     test: Test
     alpha: float
-    level: float
+    confidence: float
     resamples: int
     trials: int
     seed: int
@@ -196,7 +196,7 @@ def compare(
     metrics: Iterable[str] | None = None,
     test: Test = "randomization",
     alpha: float = DEFAULT_ALPHA,
-    level: float = DEFAULT_LEVEL,
+    confidence: float = DEFAULT_LEVEL,
     resamples: int = DEFAULT_RESAMPLES,
     trials: int | None = None,
     seed: int = DEFAULT_SEED,
@@ -217,7 +217,7 @@ def compare(
     `most_tests`: leave out the systems behind as many tests; `Comparison.untested` names them. The trials that each
     test takes grow with the number of tests, so that all of them take time with its square.
     """
-    settings = Settings(test, alpha, level, resamples, LEAST_TRIALS if trials is None else trials, seed, detect)
+    settings = Settings(test, alpha, confidence, resamples, LEAST_TRIALS if trials is None else trials, seed, detect)
     chosen = select(runs, baseline, systems, metrics, design, weight, most_tests)
     fields = check_adjusted(adjust, chosen.known, [chosen.first, *chosen.others])
     if trials is None:

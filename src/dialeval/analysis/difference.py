@@ -61,14 +61,14 @@ class Settings(Struct, frozen=True):
 
     test: Test = "randomization"
     alpha: float = DEFAULT_ALPHA
-    level: float = DEFAULT_LEVEL
+    confidence: float = DEFAULT_LEVEL
     resamples: int = DEFAULT_RESAMPLES
     trials: int = LEAST_TRIALS
     seed: int = DEFAULT_SEED
     detect: float | None = None
 
     def __post_init__(self) -> None:
-        check_resampling(self.level, self.resamples)
+        check_resampling(self.confidence, self.resamples)
         if self.test not in get_args(Test):
             raise SettingError(f"the tests are {' and '.join(get_args(Test))}, not {self.test!r}")
         if not LEAST_ALPHA <= self.alpha < 1:
@@ -234,7 +234,7 @@ class Baseline:
                 p = significance.tail_p(difference, changes, plain.scale)
                 critical = largest_of(changes, 1 - settings.alpha) / error if error else critical
             p = max(p, significance.least_p(self.clusters))
-        interval, by = interval_of_changes(influence, changes, settings.level, self.clusters)
+        interval, by = interval_of_changes(influence, changes, settings.confidence, self.clusters)
         return replace(
             plain,
             interval=interval,

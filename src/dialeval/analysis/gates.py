@@ -194,7 +194,7 @@ def _describe(row: Difference, found: Comparison) -> Iterator[str]:
     design, tests = found.designs[row.system], len(found.rows)
     over = f"{design.clusters:,} {design.unit}"
     yield f"  {design.describe(row.baseline, row.system)}"
-    yield f"  difference {row.difference:+.4g}{interval}, {100 * found.level:g}% over {over}"
+    yield f"  difference {row.difference:+.4g}{interval}, {100 * found.confidence:g}% over {over}"
     adjusted = f", adjusted for {tests} tests {row.adjusted_p:.4g}" if tests > 1 else ""
     yield f"  p {row.p:.4g}{adjusted} ({found.test}, seed {found.seed}); alpha {found.alpha:g}"
     if row.reason is not None:

@@ -1,6 +1,6 @@
-"""Comparisons over time: interim looks at any time (`watch`), and trends over versions or weeks (`trend`).
+"""Comparisons over time: interim looks at any time (`sequential`), and trends over versions or weeks (`trend`).
 
-`watch` compares systems by confidence sequences (`sequences`). Dialogues are taken in the order of the run. The
+`sequential` compares systems by confidence sequences (`sequences`). Dialogues are taken in the order of the run. The
 interval is for the difference of the means over rows, as in `comparison`, or with `weight="dialogues"` for that of
 means in which every dialogue counts once. It assumes that
 
@@ -53,7 +53,7 @@ from dialeval.stats.sequences import FIRST, Kind, sequence, unpaired_sequence
 from dialeval.stats.significance import ROUNDING
 
 
-class Watched(Record, frozen=True):
+class SequentialDifference(Record, frozen=True):
     """A difference as far as it has been seen."""
 
     system: str
@@ -72,10 +72,10 @@ class Watched(Record, frozen=True):
     """Why there is no interval."""
 
 
-class Watch(Shown, Record, frozen=True, kw_only=True, rename={"version": "dialeval", "rows": "differences"}):
-    """The result of `dialeval.watch`."""
+class SequentialTest(Shown, Record, frozen=True, kw_only=True, rename={"version": "dialeval", "rows": "differences"}):
+    """The result of `dialeval.sequential`."""
 
-    document_maker = "dialeval.reports.sequential:watch_document"
+    document_maker = "dialeval.reports.sequential:sequential_document"
 
     version: str = __version__
     baseline: str
@@ -87,16 +87,16 @@ class Watch(Shown, Record, frozen=True, kw_only=True, rename={"version": "dialev
     unit: str
     panel: tuple[str, ...]
     designs: dict[str, Design]
-    rows: list[Watched]
+    rows: list[SequentialDifference]
 
     def __repr__(self) -> str:
         decided = sum(row.decided is not None for row in self.rows)
         with_baseline = f"{listed(self.systems, 'system')} with {plain(self.baseline)}"
-        return f"<Watch: {with_baseline}, {len(self.rows):,} differences, {decided:,} decided>"
+        return f"<SequentialTest: {with_baseline}, {len(self.rows):,} differences, {decided:,} decided>"
 
 
 @checked
-def watch(
+def sequential(
     runs: Runs,
     *,
     baseline: str | None = None,
@@ -105,7 +105,7 @@ def watch(
     alpha: float = DEFAULT_ALPHA,
     design: DesignName | None = None,
     weight: Weight = "rows",
-) -> Watch:
+) -> SequentialTest:
     """Compare systems with a baseline by intervals that one may look at as often as one likes.
 
     `runs`, `baseline`, `systems`, `metrics`, `design`, `weight`: as in `dialeval.compare`. In an unpaired design both
@@ -115,14 +115,14 @@ def watch(
         raise SettingError(f"alpha lies between 0 and 1, such as 0.05; it is not {alpha}")
     chosen = select(runs, baseline, systems, metrics, design, weight)
     reasons = {
-        (name, key): chosen.left_out.get((name, key)) or _why_unwatched(key, alignment, chosen.known[chosen.first][key])
+        (name, key): chosen.left_out.get((name, key)) or _why_untested(key, alignment, chosen.known[chosen.first][key])
         for name, alignment in chosen.alignments.items()
         for key in chosen.common[name]
     }
     sizes = {True: 0, False: 0}
     for (_, key), reason in reasons.items():
         sizes[key in chosen.panel] += reason is None
-    return Watch(
+    return SequentialTest(
         baseline=chosen.first,
         systems=list(chosen.others),
         alpha=alpha,
@@ -131,15 +131,15 @@ def watch(
         panel=chosen.panel,
         designs=chosen.designs,
         rows=[
-            _watch_key(name, key, chosen.alignments[name], alpha / max(sizes[key in chosen.panel], 1))
+            _test_key(name, key, chosen.alignments[name], alpha / max(sizes[key in chosen.panel], 1))
             if reason is None
-            else Watched(name, key, 0, math.nan, reason=reason)
+            else SequentialDifference(name, key, 0, math.nan, reason=reason)
             for (name, key), reason in reasons.items()
         ],
     )
 
 
-def _why_unwatched(key: str, alignment: Alignment, here: Estimate) -> str | None:
+def _why_untested(key: str, alignment: Alignment, here: Estimate) -> str | None:
     """Say why a metric has no sequence; None where it has one."""
     metric = metric_of(here)
     if here.corpus:
@@ -151,7 +151,7 @@ def _why_unwatched(key: str, alignment: Alignment, here: Estimate) -> str | None
     return None
 
 
-def _watch_key(name: str, key: str, alignment: Alignment, alpha: float) -> Watched:
+def _test_key(name: str, key: str, alignment: Alignment, alpha: float) -> SequentialDifference:
     metric = metric_of(alignment.left[key])
     bounds = (-math.inf, math.inf) if metric is None else metric.bounds_of(key)
     left, right = (Values.of(side, [key], alone=True) for side in (alignment.left, alignment.right))
@@ -160,7 +160,7 @@ def _watch_key(name: str, key: str, alignment: Alignment, alpha: float) -> Watch
         left, right = paired_values(left, right, [key], alignment.by_row)
     first, second = left.cluster_sums(key), right.cluster_sums(key)
     low, high, by = (unpaired_sequence if unpaired else sequence)(first, second, bounds, alpha)
-    found = Watched(name, key, len(low), second.mean - first.mean, by=by)
+    found = SequentialDifference(name, key, len(low), second.mean - first.mean, by=by)
     if not len(low) or not math.isfinite(low[-1]):
         few = f"fewer than {FIRST} dialogues" if len(low) < FIRST else "too few dialogues for such skewed differences"
         return replace(found, reason=few)
@@ -201,7 +201,7 @@ class Trend(Record, frozen=True, kw_only=True, rename={"version": "dialeval", "r
     """Dialogues or rows of each system."""
     panel: tuple[str, ...]
     alpha: float
-    level: float
+    confidence: float
     version: str = __version__
     rows: list[MetricTrend]
 
@@ -213,16 +213,16 @@ def trend(
     systems: Iterable[str] | None = None,
     metrics: Iterable[str] | None = None,
     alpha: float = DEFAULT_ALPHA,
-    level: float = DEFAULT_LEVEL,
+    confidence: float = DEFAULT_LEVEL,
     design: DesignName | None = None,
 ) -> Trend:
     """Test whether a metric rises or falls over systems in the given order.
 
-    `runs`, `systems`, `metrics`, `alpha`, `level`: as in `dialeval.compare`. `design`: `paired` for the same units in
-    all systems, `unpaired` for independent samples; chosen by what the systems have in common unless given.
+    `runs`, `systems`, `metrics`, `alpha`, `confidence`: as in `dialeval.compare`. `design`: `paired` for the same units
+    in all systems, `unpaired` for independent samples; chosen by what the systems have in common unless given.
     """
-    if not 0 < alpha < 1 or not 0 < level < 1:
-        raise SettingError(f"alpha and the level lie between 0 and 1, not {alpha} and {level}")
+    if not 0 < alpha < 1 or not 0 < confidence < 1:
+        raise SettingError(f"alpha and the confidence lie between 0 and 1, not {alpha} and {confidence}")
     if design == "common":
         raise SettingError("a trend is over all units of each system; the designs are paired and unpaired")
     systems, metrics = (None if names is None else list(names) for names in (systems, metrics))
@@ -236,7 +236,7 @@ def trend(
     results = [chosen.known[chosen.first], *(each.right for each in chosen.alignments.values())]
     common = chosen.common.values()
     keys = [key for key in next(iter(common)) if all(key in each for each in (*common, *results))]
-    rows = [_find_trend(key, results, chosen, paired, level) for key in keys]
+    rows = [_find_trend(key, results, chosen, paired, confidence) for key in keys]
     adjusted = zip(rows, adjust_families(rows, chosen.panel), strict=True)
     return Trend(
         systems=names,
@@ -245,12 +245,12 @@ def trend(
         units=[len(result.rows.offsets) - 1 if result.rows is not None else 0 for result in results],
         panel=chosen.panel,
         alpha=alpha,
-        level=level,
+        confidence=confidence,
         rows=[replace(row, adjusted_p=p, significant=p < alpha) for row, p in adjusted],
     )
 
 
-def _find_trend(key: str, results: Sequence[Result], chosen: Selection, paired: bool, level: float) -> MetricTrend:
+def _find_trend(key: str, results: Sequence[Result], chosen: Selection, paired: bool, confidence: float) -> MetricTrend:
     estimates, metric = [result[key] for result in results], metric_of(results[0][key])
     means, intervals = [each.mean for each in estimates], [each.interval for each in estimates]
     row = MetricTrend(key, None if metric is None else metric.better, means, intervals)
@@ -270,7 +270,7 @@ def _find_trend(key: str, results: Sequence[Result], chosen: Selection, paired: 
     error, freedom = (_paired_error if paired else _unpaired_error)(key, values, weights, means)
     if math.isnan(error):
         return replace(row, reason="too little could be scored")
-    half = t_factor(level, freedom) * error
+    half = t_factor(confidence, freedom) * error
     scale = max(map(abs, means)) * float(np.abs(weights).sum())
     p = 1.0 if abs(slope) <= ROUNDING * scale else two_sided_p(slope / error, freedom) if error else 0.0
     return replace(row, slope=slope, interval=(slope - half, slope + half), p=p)

@@ -1,6 +1,4 @@
-"""`dialeval compare`: differences of systems with intervals and tests, gates for CI; `dialeval meta`: correlations of
-metrics with human ratings.
-"""
+"""`dialeval compare`: differences of systems with intervals and tests, and gates for CI."""
 
 from __future__ import annotations
 
@@ -36,7 +34,7 @@ _FILE_WIDTH = 160
     "dialeval compare results/                          all systems of a run with its first",
     "dialeval compare main/ branch/ -m bleu-4,distinct-2 --detect 0.01",
     "dialeval compare results/ --by domain,turn         where each system loses to the first",
-    "dialeval compare results/ --baseline damd -f latex -o table.tex",
+    "dialeval compare results/ --baseline damd -f latex --save table.tex",
     "dialeval compare week1/ week2/ --adjust topic      independent logs, at the same mix of topics",
     "dialeval compare v1/ v2/ v3/ v4/ --trend           runs in order: is there a trend?",
     "dialeval compare results/ --sequential             interim looks at any time, without error inflation",
@@ -148,7 +146,7 @@ def compare(
         "baseline": baseline,
         "systems": None if systems is None else [name.strip() for name in systems.split(",")],
         "metrics": None if metrics is None else split_names(metrics),
-        "level": confidence,
+        "confidence": confidence,
         **settings,
     }
     if sequential or trend:
@@ -243,9 +241,9 @@ def _print_over_time(
 ) -> None:
     """Print confidence sequences or a trend; `more`: options were given that go with neither."""
     from dialeval.analysis.pairing import load_runs
+    from dialeval.analysis.sequential import sequential as test_sequentially
     from dialeval.analysis.sequential import trend as find_trend
-    from dialeval.analysis.sequential import watch
-    from dialeval.reports.sequential import TREND, WATCH
+    from dialeval.reports.sequential import SEQUENTIAL, TREND
 
     if sequential and (more or trend or chosen["detect"]):
         raise click.UsageError(
@@ -253,10 +251,10 @@ def _print_over_time(
         )
     if trend and (more or chosen["baseline"] is not None):
         raise click.UsageError("--trend has no baseline, gates, slices or adjustment; leave the other options out")
-    names = ("baseline", "weight") if sequential else ("level",)
+    names = ("baseline", "weight") if sequential else ("confidence",)
     settings = {name: chosen[name] for name in ("systems", "metrics", "alpha", "design", *names)}
     if sequential:
-        print_as(format_, WATCH, watch(load_runs(runs), **settings), output, _FILE_WIDTH)
+        print_as(format_, SEQUENTIAL, test_sequentially(load_runs(runs), **settings), output, _FILE_WIDTH)
     else:
         print_as(format_, TREND, find_trend(load_runs(runs), **settings), output, _FILE_WIDTH)
 

@@ -16,7 +16,6 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from importlib import import_module
 from io import StringIO, TextIOWrapper
-from keyword import iskeyword
 
 import click
 
@@ -34,7 +33,7 @@ _COMMANDS = {
     "judge": "Train, use and attack a judge that reads context and response together.",
     "adem": "Train, use and attack a learned judge of responses.",
     "compare": "Which system is better: differences, tests, gates.",
-    "meta": "How far metrics agree with people.",
+    "agreement": "How far metrics agree with people.",
     "sample": "Draw responses for people to rate, or plan how many.",
     "rate": "Rating pages, a rating server, and merging of ratings.",
     "estimate": "Estimate mean human ratings from a few ratings and a judge.",
@@ -45,15 +44,15 @@ _COMMANDS = {
     "formats": "List the chats, logs and data sets that are read as they are.",
     "schema": "JSON Schemas of what is written.",
     "validate": "List every problem of every file.",
-    "from": "Take the flags of an original program: dialog-eval, mwzeval, sgd, lsdscc, dbdc.",
+    "compat": "Take the flags of an original program: dialog-eval, mwzeval, sgd, lsdscc, dbdc.",
 }
-"""The one-line help of each command, which is the function of its name (`from_` for `from`) in its module."""
+"""The one-line help of each command, which is the function of its name in its module."""
 _MODULES = {
     **dict.fromkeys(("demo", "data", "metrics", "formats", "schema", "validate"), "cli.tools"),
     **dict.fromkeys(("judge", "adem"), "judges.commands"),
-    **dict.fromkeys(("sample", "rate", "estimate", "rank", "meta"), "human.commands"),
+    **dict.fromkeys(("sample", "rate", "estimate", "rank", "agreement"), "human.commands"),
     **{suite: f"suites.{suite}.commands" for suite in ("lsdscc", "multiwoz", "sgd", "breakdown")},
-    "from_": "cli.compat",
+    "compat": "cli.compat",
 }
 """The modules of commands that do not have one of their own name in `cli/`."""
 STATUSES = {
@@ -89,8 +88,9 @@ class LazyGroup(click.Group):
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
         if cmd_name not in _COMMANDS:
             return None
-        name = f"{cmd_name}_" if iskeyword(cmd_name) else cmd_name
-        command: click.Command = getattr(import_module(f"dialeval.{_MODULES.get(name, f'cli.{name}')}"), name)
+        command: click.Command = getattr(
+            import_module(f"dialeval.{_MODULES.get(cmd_name, f'cli.{cmd_name}')}"), cmd_name
+        )
         return command
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:

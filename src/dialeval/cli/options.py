@@ -28,8 +28,7 @@ FILE = click.Path(dir_okay=False, path_type=Path)
 SEED = click.IntRange(0, (1 << 63) - 1)
 """What fits into a file that a run or a sample is saved in."""
 FORMATS = ("table", "json", "csv", "md", "latex")
-RESAMPLED = ("studentized", "percentile", "bca")
-RUN_FORMATS = (*FORMATS, "metrics-txt", "model-index")
+RUN_FORMATS = (*FORMATS, "metrics-txt")
 GATE_FORMATS = ("github", "junit")
 """What also says which gates hold: Markdown for a pull request, and test results."""
 
@@ -112,27 +111,27 @@ class Intervals:
 
     def __post_init__(self) -> None:
         if not self.resampled and (self.resamples is not None or self.seed is not None):
-            raise click.UsageError("--resamples and --seed are those of --intervals studentized, percentile or bca")
+            raise click.UsageError("--resamples and --seed are those of --intervals studentized")
 
     @property
     def resampled(self) -> bool:
         """Return whether intervals by resampling were asked for."""
-        return self.method in RESAMPLED
+        return self.method == "studentized"
 
     @property
     def kind(self) -> Any:
         """Return the intervals that the evaluation itself makes."""
         return None if self.resampled else self.method
 
-    def added_to(self, run: AnyRun, level: float | None = None) -> AnyRun:
+    def added_to(self, run: AnyRun, confidence: float | None = None) -> AnyRun:
         """Return the run with intervals by resampling; the run itself if none were asked for."""
         if not self.resampled:
             return run
         from dialeval.analysis.values import with_intervals
 
-        given = {"resamples": self.resamples, "seed": self.seed, "level": level}
+        given = {"resamples": self.resamples, "seed": self.seed, "confidence": confidence}
         chosen: dict[str, Any] = {name: value for name, value in given.items() if value is not None}
-        return with_intervals(run, self.method, **chosen)  # type: ignore[arg-type]
+        return with_intervals(run, **chosen)
 
 
 @dataclass(frozen=True)
@@ -315,7 +314,9 @@ compared = click.option(
     "--compare/--no-compare", "compared", default=True, help="Test the differences to the first system."
 )
 judge = together(
-    click.option("--judge", type=click.Path(file_okay=False), help="Folder of a judge.  [default: the shipped one]"),
+    click.option(
+        "--judge-dir", type=click.Path(file_okay=False), help="Folder of a judge.  [default: the shipped one]"
+    ),
     click.option("--encoder", help="Where the judge's encoder lies: a folder, minilm, or a name in the hub cache."),
 )
 base_encoder = click.option("--encoder", default="minilm", help="Folder, minilm, or a name in the hub cache.")
@@ -341,12 +342,15 @@ reading = together(
 resources = together(
     click.option("--train", type=click.Path(), help="Training text (source side), one text a line."),
     click.option(
-        "--vocab", "vocabulary", type=click.Path(), help="Vocabulary (oov=unk), one word a line.  [default: of --train]"
+        "--vocabulary",
+        "vocabulary",
+        type=click.Path(),
+        help="Vocabulary (oov=unk), one word a line.  [default: of --train]",
     ),
-    click.option("--vectors", "embeddings", help="Word vectors: a file, an installed data pack, or wordllama."),
+    click.option("--vectors", "vectors", help="Word vectors: a file, an installed data pack, or wordllama."),
 )
-known_words = click.option(
-    "--known-words",
+in_vocabulary = click.option(
+    "--in-vocabulary",
     type=click.Choice(["listed", "vectors"]),
     help="For -m dialog-eval: whether words with a vector that are not in the vocabulary are known too.  [default: "
     "listed if the vector file has a header line, as there]",
@@ -361,9 +365,9 @@ intervals = grouped(
     click.option(
         "--intervals",
         "method",
-        type=click.Choice(["clustered", "rows", "none", *RESAMPLED]),
+        type=click.Choice(["clustered", "rows", "none", "studentized"]),
         help="Over whole dialogues, or over rows that stand alone, by a formula (clustered); as dialog-eval (rows); "
-        "none; by resampling dialogues, for every value (studentized, percentile, bca).  [default: clustered]",
+        "none; by resampling dialogues, for every value (studentized).  [default: clustered]",
     ),
     click.option("--resamples", type=click.IntRange(min=1), help="Resamples of --intervals.  [default: 1000]"),
     click.option("--seed", type=SEED, help="Seed of --intervals.  [default: 12345]"),
@@ -408,10 +412,18 @@ llm = grouped(
 )
 bootstrap_resamples = click.option("--resamples", type=click.IntRange(min=1), default=1000, help="Of the bootstrap.")
 threads = click.option("-j", "--threads", type=click.IntRange(min=1), help="Threads to use.  [default: one per core]")
+
+
+def baselines(what: str) -> Decorator:
+    """Return the switch for floors and ceilings; `what` they are in the command."""
+    told = f"Also score floors and ceilings: {what}.  [default: not]"
+    return click.option("--baselines/--no-baselines", default=False, show_default=False, help=told)
+
+
 output_folder = together(
     click.option("-o", "--output", type=FOLDER, help="Save the run in this folder."),
     click.option("--force", is_flag=True, help="With -o: replace a run of other files."),
 )
 of_task_runs = together(output_folder, by, compared, format_(), transpose, confidence, limits, intervals)
 """What commands that evaluate task dialogues take about the run: where it is saved, how it is shown and checked."""
-output_file = click.option("-o", "--output", type=FILE, help="Write to this file instead.")
+output_file = click.option("--save", "output", type=FILE, help="Write to this file instead.")

@@ -322,7 +322,7 @@ def say_next(run: Run, format_: str | None, folder: Path | None) -> None:
     if folder is None:
         say(f"next: {command_line()} -o results/   saves the run, for dialeval report results/")
     else:
-        what = "compare" if len(run) - len(run.anchors) > 1 else "report"
+        what = "compare" if len(run) - len(run.baselines) > 1 else "report"
         why = "every difference, with tests" if what == "compare" else "one page with every row"
         say(f"next: dialeval {what} {shlex.quote(str(folder))}   {why}")
 

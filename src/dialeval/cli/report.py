@@ -20,13 +20,13 @@ PLOT_FORMATS = ("svg", "png", "pdf")
 
 @options.examples(
     "dialeval score damd.txt ubar.txt -r references.txt -o results",
-    "dialeval report results -o report.html",
+    "dialeval report results --save report.html",
     "dialeval report results --plots pdf --plots-dir figures",
     "dialeval report results --human ratings.jsonl --sample to-rate --judge rouge-l",
 )
 @click.command()
 @click.argument("runs", nargs=-1, required=True, type=click.Path())
-@click.option("-o", "--output", type=options.FILE, default=Path("report.html"), help="The file to write.")
+@click.option("--save", "output", type=options.FILE, default=Path("report.html"), help="The file to write.")
 @click.option("--title", help="Heading of the page.  [default: the systems]")
 @click.option(
     "--plots", type=click.Choice(PLOT_FORMATS), help="Also write a plot per metric, for papers (extra `report`)."
@@ -80,7 +80,7 @@ def report(
     if human and len(runs) > 1:
         raise click.UsageError("--human is about one run; give one")
     if human:
-        page["people"] = estimate(loaded[0], list(human), by=judge, sample=sample, quality=quality)
+        page["people"] = estimate(loaded[0], list(human), judge=judge, sample=sample, quality=quality)
         page["agreement"] = agreement(loaded[0], list(human), quality=quality, sample=sample)
     elif sample is not None or judge:
         raise click.UsageError("--sample and --judge are those of --human; name the ratings")

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from dialeval.engine.worker import Engine
 
 
-_FILES = ("responses", "contexts", "train", "vocabulary", "embeddings")
+_FILES = ("responses", "contexts", "train", "vocabulary", "vectors")
 """The arguments that name files to read."""
 
 
@@ -48,18 +48,13 @@ _FILES = ("responses", "contexts", "train", "vocabulary", "embeddings")
 )
 @options.contexts
 @options.resources
-@options.known_words
-@click.option("--judge", type=click.Path(file_okay=False), help="Folder of a judge.  [default: the shipped ones]")
+@options.in_vocabulary
+@click.option("--judge-dir", type=click.Path(file_okay=False), help="Folder of a judge.  [default: the shipped ones]")
 @options.metrics("all that the inputs allow")
 @options.llm
 @options.tokenizer
 @click.option("--bleu-smoothing", type=click.IntRange(0, 7), help="nltk's smoothing method for BLEU.  [default: 4]")
-@click.option(
-    "--anchors/--no-anchors",
-    default=False,
-    show_default=False,
-    help="Also score gold, shuffled gold, a constant and random training lines.  [default: not]",
-)
+@options.baselines("gold, shuffled gold, a constant and random training lines")
 @options.confidence
 @options.row_fields
 @options.reading
@@ -116,7 +111,7 @@ def score(
     from dialeval.core.arrays import return_freed_arrays
     from dialeval.io.sources import file_names
 
-    if by and format_ in ("metrics-txt", "model-index", *options.GATE_FORMATS):
+    if by and format_ in ("metrics-txt", *options.GATE_FORMATS):
         raise click.UsageError(f"{format_} has no slices; choose another format, or leave --by out")
     return_freed_arrays()
     check_transposed(format_, transpose)
@@ -153,13 +148,13 @@ def _references(paths: tuple[str, ...]) -> str | dict[str, str] | None:
 
 def _evaluate(
     *,
-    anchors: bool,
+    baselines: bool,
     intervals: options.Intervals,
     output: Path | None,
     force: bool,
     meter: Meter,
     format_: str,
-    judge: str | None,
+    judge_dir: str | None,
     by: list[str],
     jobs: int | None,
     engine: str | None,
@@ -179,20 +174,20 @@ def _evaluate(
     as_there = format_ == "metrics-txt" and intervals.method is None
     if format_ == "metrics-txt":
         inputs["metrics"] = inputs["metrics"] or "dialog-eval"
-    needs_all_rows = anchors or bool(by) or intervals.resampled
+    needs_all_rows = baselines or bool(by) or intervals.resampled
     rows = Inputs(inputs["responses"], inputs["references"], inputs["contexts"], shards=inputs["shards"])
     workers = _make_engine(engine, jobs, address, gpus_per_task, inputs["threads"])
     asked = Options(engine=workers if jobs or engine else None, items=inputs["items"], resume=inputs["resume"])
     chunked = rows.are_chunked(asked, large_too=not needs_all_rows)
     if chunked and needs_all_rows:
-        resampling = "--intervals percentile or bca"
-        raise click.UsageError(f"--anchors, --by and {resampling} need all rows at hand; a run in chunks lets them go")
+        flags = "--baselines, --by and --intervals studentized"
+        raise click.UsageError(f"{flags} need all rows at hand; a run in chunks lets them go")
     try:
         run = evaluate(
             **inputs,
             intervals="rows" if as_there else intervals.kind,
-            judge=_make_judge(judge) if gpus_per_task else judge,
-            anchors=anchors,
+            judge_dir=_make_judge(judge_dir) if gpus_per_task else judge_dir,
+            baselines=baselines,
             keep=[field for field in by if field not in FOUND],
             engine=workers if chunked else None,
             output=output if chunked else None,

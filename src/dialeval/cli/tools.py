@@ -175,7 +175,7 @@ def data() -> None:
 )
 @click.option("--address", help="Download from this address instead of the official one.")
 def add(name: str, from_folder: str | None, address: str | None) -> None:
-    """Build a pack from its official source over HTTP, or from a local copy. A download that broke off is resumed."""
+    """Build a pack from its official source over HTTP, or from a local copy."""
     from dialeval.io.packs import add_pack
 
     with download_bar(name) as progress:
@@ -235,7 +235,7 @@ BREAKDOWN = ("accuracy", "f1-x", "jsd-o-t-x")
 @options.open_page
 def demo(output: Path, opened: bool) -> None:
     """Evaluate the shipped sample of invented chats, print the main figures, write a report and print its path last."""
-    from dialeval import sample
+    from dialeval import sample_data
     from dialeval.breakdown import evaluate_breakdown
     from dialeval.core.batch import Need
     from dialeval.engine.evaluate import evaluate
@@ -244,14 +244,14 @@ def demo(output: Path, opened: bool) -> None:
     from dialeval.reports.html import report
     from dialeval.suites.breakdown.evaluation import with_curves
 
-    here = sample.folder()
+    here = sample_data.folder()
     with metered() as meter:
         run = evaluate(
             here / "responses",
             here / "references.txt",
             here / "contexts.txt",
             train=here / "train.txt",
-            embeddings=here / "vectors.txt",
+            vectors=here / "vectors.txt",
             metrics="all" if lacking(Need.JUDGE) else "all,adem",
             progress=meter.run,
         )

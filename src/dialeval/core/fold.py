@@ -94,7 +94,7 @@ class Partial(Generic[State]):
 class Resampling:
     """How an interval was found: by resampling clusters, dialogues or single rows."""
 
-    method: Literal["studentized", "jackknife", "percentile", "bca"]
+    method: Literal["studentized", "jackknife"]
     level: float
     resamples: int
     seed: int

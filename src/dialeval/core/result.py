@@ -186,7 +186,7 @@ class Run(Mapping[str, Result], Tabular, Shown):
         return {key: reason for result in self.systems.values() for key, reason in result.skipped.items()}
 
     @property
-    def anchors(self) -> list[str]:
+    def baselines(self) -> list[str]:
         """The names of the floors and ceilings that were scored next to the systems."""
         return [name for name, result in self.systems.items() if result.role != "system"]
 
@@ -382,14 +382,7 @@ def read_comparison(path: str | os.PathLike[str]) -> Any:
 def _read_run(file: Path) -> Run:
     import pyarrow as pa
 
-    document = validation.read_json(file, dict[str, Any], _REMEDY)
-    if isinstance(layout := document.get("format"), int) and layout != FORMAT:
-        what = f"was saved in layout {layout}, and this dialeval reads layout {FORMAT}"
-        raise DataError(Problem(str(file), None, what, "read it with the version that saved it, or score again"))
-    with validation.explained(file, _REMEDY):
-        validation.check_depth(document)
-        saved = validation.fitting(document, SavedRun, str(file), _REMEDY)
-        validation.check_digest(document)
+    saved, document = validation.read_manifest(file, SavedRun, _REMEDY, FORMAT)
     lists = pa.list_(pa.string())
     tables = (
         _read_tables(file, saved.items, items_schema(), [pa.float64()]),

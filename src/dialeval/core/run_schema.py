@@ -89,8 +89,8 @@ class Standing(Struct):
     ceiling: str
 
 
-class Anchors(Struct):
-    """The detail `anchors`."""
+class Baselines(Struct):
+    """The detail `baselines`."""
 
     rows_of: str | None = None
     left_out: dict[str, str] = {}
@@ -219,7 +219,7 @@ class SavedRun(Struct):
     contributions: list[SavedFile] = []
     comparison: Annotated[list[SavedFile], Meta(max_length=1)] = []
     command: str = ""
-    anchors: Anchors | UnsetType = UNSET
+    baselines: Baselines | UnsetType = UNSET
     breakdown: dict[str, list[dict[str, Any]]] = {}
     transcripts: dict[str, list[Transcript]] = {}
     failures: dict[str, dict[str, list[str]]] = {}

@@ -15,7 +15,7 @@ from dialeval.core.batch import Need
 from dialeval.core.errors import SettingError, collect_warnings
 from dialeval.core.fold import IntervalKind
 from dialeval.core.result import Run, check_folder
-from dialeval.engine.anchors import evaluate_with_anchors
+from dialeval.engine.baselines import evaluate_with_baselines
 from dialeval.engine.folding import BATCH_ROWS, Options, Progress, run_sources
 from dialeval.engine.plan import Asked, Planner, Settings, planner
 from dialeval.engine.resources import Resources, WordChoice
@@ -91,7 +91,7 @@ class Inputs:
     def find_sources(self) -> list[Source]:
         """Find the files of every system, to be read in chunks."""
         if self.reference_groups is not None:
-            raise SettingError("anchors and reference_groups need all rows in memory; rows in chunks are let go")
+            raise SettingError("baselines and reference_groups need all rows in memory; rows in chunks are let go")
         if self.keep:
             raise SettingError("fields are kept of rows in memory; rows in chunks are let go")
         return find_sources(self.responses, self.references, self.contexts, self.shards)
@@ -131,9 +131,9 @@ def evaluate(
     reference_groups: Any = None,
     train: Any = None,
     vocabulary: Any = None,
-    embeddings: Any = None,
-    known_words: WordChoice | None = None,
-    judge: Any = None,
+    vectors: Any = None,
+    in_vocabulary: WordChoice | None = None,
+    judge_dir: Any = None,
     llm: Any = None,
     metrics: Asked = None,
     settings: Settings | None = None,
@@ -146,7 +146,7 @@ def evaluate(
     t: float | None = None,
     confidence: float | None = None,
     intervals: IntervalKind | None = None,
-    anchors: bool = False,
+    baselines: bool = False,
     alignments: bool = True,
     shards: bool = False,
     engine: Engine | None = None,
@@ -168,11 +168,11 @@ def evaluate(
     `reference_groups`: references in groups of one meaning each, a JSON file or a list with lists of texts per query;
     `responses` are then several per query: a list of lists, or files with `eos` between them (None: one a line).
     `Run.details` says where each of them landed, unless `alignments` is False.
-    `train`: the training text (source side), one text a line; `embeddings`: word vectors, a file or the name of an
+    `train`: the training text (source side), one text a line; `vectors`: word vectors, a file or the name of an
     installed pack. For metrics with `oov=unk`, such as the group "dialog-eval": `vocabulary`: in-vocabulary words, one
-    a line, else those of the training text; `known_words`: whether words with a vector that are not in the vocabulary
+    a line, else those of the training text; `in_vocabulary`: whether words with a vector that are not in the vocabulary
     are known too, "vectors", or not, "listed"; None: "listed" for a vector file with a header line.
-    `judge`: the folder of a judge that `dialeval judge train` or `dialeval adem train` wrote, else the shipped ones.
+    `judge_dir`: the folder of a judge that `dialeval judge train` or `dialeval adem train` wrote, else the shipped one.
     `llm`: a language model for the metrics "llm" and "llm-conversation", `dialeval.judges.LLM(...)` or a `Panel`.
     `metrics`: names, families, the group "dialog-eval", metric objects; None: all that the inputs allow, the others
     being listed in `Run.skipped`. `settings` changes the defaults of a family (`{"bleu": {"smooth": 7}}`), `tokenizer`
@@ -185,8 +185,8 @@ def evaluate(
     `intervals`: "clustered" (the default) makes them over whole dialogues, or over rows that stand alone, by Student's
     and Wilson's formulas; "rows" makes those of dialog-eval, mean -+ t * std / sqrt(rows); "none" makes none.
     `confidence`: the level of the intervals, 0.95 unless given; `t`: the factor of "rows", 1.97 unless given.
-    `anchors`: also score gold replies, shuffled gold, a constant and random training lines, as systems called
-    `ceiling/...` and `floor/...`; `Run.details["anchors"]` says where each system stands between them.
+    `baselines`: also score gold replies, shuffled gold, a constant and random training lines, as systems called
+    `ceiling/...` and `floor/...`; `Run.details["baselines"]` says where each system stands between them.
 
     Files of any number and size are read in chunks, with bounded memory, where a path is a pattern such as
     `logs/2026-*.jsonl` (one system) or an address that fsspec knows (s3://...), or where one of these is given:
@@ -198,13 +198,13 @@ def evaluate(
     `threads`: how many to use, one per core unless given.
     """
     if output is not None:
-        read = (responses, references, contexts, reference_groups, train, vocabulary, embeddings)
+        read = (responses, references, contexts, reference_groups, train, vocabulary, vectors)
         check_folder(output, *read, sources=() if force else file_names(responses))
     kept = split_fields(keep)
     inputs = Inputs(
         responses, references, contexts, reference_groups, fields, eos, kept, system_prompts, separator, shards
     )
-    resources = Resources(train, vocabulary, embeddings, judge, known_words, llm)
+    resources = Resources(train, vocabulary, vectors, judge_dir, in_vocabulary, llm)
     if llm is not None:
         metrics, settings = llm.plan(metrics, settings)
     options = Options(
@@ -223,7 +223,7 @@ def evaluate(
     )
     plans = planner(metrics, settings, tokenizer)
     with nullcontext() if llm is None else llm:
-        run = _run_inputs(inputs, plans, resources, options, details or {}, anchors, alignments)
+        run = _run_inputs(inputs, plans, resources, options, details or {}, baselines, alignments)
     if output is not None and llm is not None:
         llm.copy_answers(output)
     return run
@@ -235,20 +235,21 @@ def _run_inputs(
     resources: Resources,
     options: Options,
     details: Mapping[str, Any],
-    anchors: bool,
+    baselines: bool,
     alignments: bool,
 ) -> Run:
     """Evaluate the rows in chunks or in memory, and save the run where that is asked for."""
     if inputs.are_chunked(options):
-        if anchors:
-            raise SettingError("anchors and reference_groups need all rows in memory; rows in chunks are let go")
+        if baselines:
+            raise SettingError("baselines and reference_groups need all rows in memory; rows in chunks are let go")
         return run_sources(inputs.find_sources(), plans, resources, options, names=inputs.names, details=details).run
     with collect_warnings() as notes:
         systems, groups = inputs.read()
-    if anchors:
-        run = evaluate_with_anchors(systems, plans, resources, options)
-    elif groups is not None:
-        run = resolve_name(_EVALUATE_GROUPS)(systems, groups, plans, resources, options, table=alignments)
+    if groups is not None:
+        asked = {"table": alignments, "baselines": baselines}
+        run: Run = resolve_name(_EVALUATE_GROUPS)(systems, groups, plans, resources, options, **asked)
+    elif baselines:
+        run = evaluate_with_baselines(systems, plans, resources, options)
     else:
         run = run_sources(memory_sources(systems), plans, resources, options).run
     run = replace(run, details={**run.details, **details}, warnings=(*notes, *run.warnings))

@@ -147,9 +147,9 @@ def metric(
     *,
     train: Any = None,
     vocabulary: Any = None,
-    embeddings: Any = None,
-    known_words: WordChoice | None = None,
-    judge: Any = None,
+    vectors: Any = None,
+    in_vocabulary: WordChoice | None = None,
+    judge_dir: Any = None,
     settings: Settings | None = None,
     tokenizer: Tokenizer | None = None,
     fields: Mapping[str, str] | None = None,
@@ -165,7 +165,7 @@ def metric(
     `system`: what the run calls the system that is measured. All else is what it is for `dialeval.evaluate`, and so is
     the result: `compute` gives what `evaluate` gives for all rows together, to the last digit.
     """
-    resources = Resources(train, vocabulary, embeddings, judge, known_words)
+    resources = Resources(train, vocabulary, vectors, judge_dir, in_vocabulary)
     options = Options(t=t, confidence=confidence, intervals=intervals, threads=threads)
     more: dict[str, Any] = {"system": system, "settings": settings, "tokenizer": tokenizer, "fields": fields}
     return Tally(metrics, resources, options, **more)

@@ -221,7 +221,7 @@ def _disputed(answers: _Answers) -> list[Disputed]:
 
 
 def rated_rows(merged: MergedRatings, sample: Sample | None, quality: str) -> list[dict[str, Any]]:
-    """Return the ratings as rows that `meta`, `estimate` and `adem train` read, or, of pairs, as `rank` does.
+    """Return the ratings as rows that `agreement`, `estimate` and `adem train` read, or, of pairs, as `rank` does.
 
     With a `sample` a row has its texts and its system. Of pairs the answers to one question are taken, `quality`.
     """

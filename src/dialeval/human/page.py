@@ -178,7 +178,9 @@ def things_to_rate(sample: Sample, form: Form) -> list[dict[str, Any]]:
         return [_build_thing(row.id, form, row) for row in sample.rows]
     pairs = sample.pairs()
     if not pairs:
-        raise SettingError("no context was answered by two of the drawn rows; draw without --apart to compare systems")
+        raise SettingError(
+            "no context was answered by two of the drawn rows; draw without --independent to compare systems"
+        )
     return [_build_thing(identity, form, *pair) for identity, pair in pairs.items()]
 
 

@@ -32,7 +32,7 @@ from msgspec import Struct
 
 from dialeval.analysis.alignment import align
 from dialeval.analysis.pairing import describe_inputs
-from dialeval.analysis.values import metric_of
+from dialeval.analysis.values import collapse_dialogues, metric_of
 from dialeval.core.arguments import checked
 from dialeval.core.arrays import Floats, Ints
 from dialeval.core.display import Shown, listed
@@ -41,7 +41,7 @@ from dialeval.core.errors import plain as shown
 from dialeval.core.result import Run
 from dialeval.core.run_schema import Record
 from dialeval.core.version import __version__
-from dialeval.human.sample import row_values, tables_of
+from dialeval.human.sample import RatedLevel, row_values, tables_of
 from dialeval.io.ratings import Pairs, length_ratio, read_pairs
 from dialeval.stats import significance
 from dialeval.stats.bradley_terry import Cells, Fits, connected, fit
@@ -72,7 +72,7 @@ class Intervals(Struct, frozen=True):
     """How intervals over dialogues were computed."""
 
     method: Literal["jackknife"]
-    level: float
+    confidence: float
 
 
 class Ranking(Shown, Record, frozen=True, kw_only=True, rename={"version": "dialeval"}):
@@ -112,11 +112,12 @@ class Ranking(Shown, Record, frozen=True, kw_only=True, rename={"version": "dial
 def rank(
     pairs: Any,
     *,
-    by: str | None = None,
+    metric: str | None = None,
     tie: float = 0.0,
     length: bool = False,
     systems: Sequence[str] | None = None,
-    level: float = DEFAULT_LEVEL,
+    confidence: float = DEFAULT_LEVEL,
+    level: RatedLevel = "turn",
     fields: Mapping[str, str] | None = None,
 ) -> Ranking:
     """Rank systems by pairs of responses of which one was preferred.
@@ -124,23 +125,25 @@ def rank(
     Args:
         pairs: Files or a list of objects with `a`, `b`, `better` (`a`, `b` or `tie`) and, where known, `dialog_id`,
             `response_a`, `response_b`. Or a run, of which a metric is compared row by row.
-        by: The metric of the run.
+        metric: The metric of the run.
         tie: Differences of the metric up to this are ties.
         length: Hold the length of responses equal.
         systems: Only these.
-        level: The level of the intervals.
+        confidence: The confidence of the intervals.
+        level: With a run: compare the values of each response (`turn`) or of each dialogue (`dialogue`).
         fields: The names of fields in the pairs.
 
     Returns:
         The ranking, best system first.
     """
-    check_resampling(level, 1)
+    check_resampling(confidence, 1)
     if isinstance(pairs, Run):
-        if by is None:
-            raise SettingError("a run is ranked by one of its metrics; name it (by=, --by)")
-        return rank_pairs(pairs_of_run(pairs, by, tie, systems), by, length=length, level=level)
-    if by is not None or tie:
-        raise SettingError("pairs say themselves who was better; by and tie are for runs")
+        if metric is None:
+            raise SettingError("a run is ranked by one of its metrics; name it (metric=, --metric)")
+        run = collapse_dialogues(pairs) if level == "dialogue" else pairs
+        return rank_pairs(pairs_of_run(run, metric, tie, systems), metric, length=length, confidence=confidence)
+    if metric is not None or tie or level != "turn":
+        raise SettingError("pairs say themselves who was better; metric, tie and level are for runs")
     known = pairs if isinstance(pairs, Pairs) else read_pairs(pairs, fields)
     if systems is not None:
         unknown = [name for name in systems if name not in known.systems]
@@ -150,7 +153,7 @@ def rank(
         code = np.array([names.index(name) if name in names else -1 for name in known.systems])
         known = replace(known, systems=names, left=code[known.left], right=code[known.right])
         known = _keep(known, (known.left >= 0) & (known.right >= 0))
-    return rank_pairs(known, length=length, level=level)
+    return rank_pairs(known, length=length, confidence=confidence)
 
 
 def _keep(pairs: Pairs, kept: npt.NDArray[np.bool_]) -> Pairs:
@@ -194,7 +197,9 @@ def pairs_of_run(run: Run, key: str, tie: float = 0.0, systems: Sequence[str] | 
     return Pairs(names, left, right, outcomes, dialogue, ratio, not alone)
 
 
-def rank_pairs(pairs: Pairs, source: str = "people", *, length: bool = False, level: float = DEFAULT_LEVEL) -> Ranking:
+def rank_pairs(
+    pairs: Pairs, source: str = "people", *, length: bool = False, confidence: float = DEFAULT_LEVEL
+) -> Ranking:
     """Rank the systems of some pairs."""
     known = ~np.isnan(pairs.length_ratio)
     left_out = int((~known).sum()) if length else 0
@@ -229,9 +234,9 @@ def rank_pairs(pairs: Pairs, source: str = "people", *, length: bool = False, le
             Ranked(
                 system=names[place],
                 strength=strength,
-                interval=jackknife(strength, without.strengths[:, place], sizes).interval(level),
+                interval=jackknife(strength, without.strengths[:, place], sizes).interval(confidence),
                 score=score,
-                score_interval=jackknife(score, without.scores[:, place], sizes, LOG_ODDS).interval(level),
+                score_interval=jackknife(score, without.scores[:, place], sizes, LOG_ODDS).interval(confidence),
                 wins=wins,
                 ties=ties,
                 losses=losses,
@@ -250,12 +255,12 @@ def rank_pairs(pairs: Pairs, source: str = "people", *, length: bool = False, le
         p={names[left]: {names[right]: p[left, right] for right in order if (left, right) in p} for left in order[:-1]},
         tie=float(whole.tie[0]),
         length=effect,
-        length_interval=jackknife(effect, without.control, sizes).interval(level),
+        length_interval=jackknife(effect, without.control, sizes).interval(confidence),
         pairs=len(pairs),
         left_out=left_out,
         dialogues=len(which),
         unit="dialogues" if pairs.named else "rows",
-        intervals=Intervals("jackknife", level),
+        intervals=Intervals("jackknife", confidence),
     )
 
 

@@ -90,11 +90,11 @@ def _write_csv(columns: Sequence[str], structs: Sequence[Struct], more: Sequence
 @document.register
 def _(people: HumanEstimates) -> Document:
     head = ["system", "estimate", "ratings alone", "ratings", "effective", "r"]
-    if not people.by:
+    if not people.judge:
         head = ["system", "ratings alone", "ratings"]
     tables = [Table(head, [_estimate_cells(each, people) for each in people.systems])]
     if people.differences:
-        head = ["difference", *head[1:-1], "p adjusted" if people.by else head[-1]]
+        head = ["difference", *head[1:-1], "p adjusted" if people.judge else head[-1]]
         tables.append(Table(head, [_estimate_cells(each, people) for each in people.differences]))
     return Document(verdict(people), tables, _estimate_notes(people))
 
@@ -126,11 +126,11 @@ def verdict(people: HumanEstimates) -> list[str]:
 
 def _estimate_notes(people: HumanEstimates) -> list[str]:
     """Return what the estimates are, a line each."""
-    whom = f"other {people.unit} of the same kind" if people.target == "dialogues" else "just the rows of this run"
-    intervals = f"{100 * people.level:g}% confidence intervals for mean human ratings of {whom}"
+    whom = f"other {people.unit} of the same kind" if people.population == "dialogues" else "just the rows of this run"
+    intervals = f"{100 * people.confidence:g}% confidence intervals for mean human ratings of {whom}"
     lines = [f"Quality {plain(people.quality)}; {intervals}."]
-    if people.by:
-        judge = " and ".join(plain(key) for key in people.by)
+    if people.judge:
+        judge = " and ".join(plain(key) for key in people.judge)
         lines.append(
             f"estimate: ratings, and {judge} on all rows (prediction-powered). effective: effective sample size, as "
             "many ratings alone would give the same precision. r: correlation of judge and human ratings."
@@ -155,7 +155,7 @@ def _estimate_cells(each: HumanEstimate, people: HumanEstimates) -> list[str]:
 
     name = " - ".join(_name(name) for name in (each.system, each.baseline) if name is not None)
     alone = [show(each.alone, each.alone_interval), str(each.ratings)]
-    if not people.by:
+    if not people.judge:
         return [name, *alone]
     last = show_p(each.adjusted_p) if signed else show_fixed(each.agreement, 2)
     return [name, show(each.value, each.interval), *alone, show_fixed(each.effective_ratings, 0), last]
@@ -170,7 +170,7 @@ def _(plan: RatingPlan) -> Document:
     notes = [f"This holds if {'; '.join(plan.assumptions)}."]
     if any(each.with_judge is None for each in plan.needed):
         notes.append("more dialogues: ratings of all rows would not give that width.")
-    title = f"Ratings for a {100 * plan.level:g}% interval of width {plan.width:g}:"
+    title = f"Ratings for a {100 * plan.confidence:g}% interval of width {plan.width:g}:"
     return Document([title], [Table(["system", "with the judge", "ratings alone", "of"], rows)], notes)
 
 
@@ -210,7 +210,7 @@ def _ranking_notes(ranking: Ranking) -> list[str]:
     """Return what the numbers are, a line each."""
     tests = len(ranking.systems) * (len(ranking.systems) - 1) // 2
     corrected = f", corrected by Holm for {tests} pairs of systems" if tests > 1 else ""
-    level, clusters = f"{100 * ranking.intervals.level:g}%", f"{ranking.dialogues:,} {ranking.unit}"
+    level, clusters = f"{100 * ranking.intervals.confidence:g}%", f"{ranking.dialogues:,} {ranking.unit}"
     lines = [
         f"{ranking.pairs:,} pairs by {plain(ranking.source)}; {level} intervals over {clusters} (jackknife, Student).",
         "strength: logarithm of the odds (Bradley-Terry, ties after Davidson).",

@@ -5,7 +5,7 @@
 c, r, r^ are sentence vectors of the context's last three turns, of the reference and of the response; M and N are near
 the identity (A to D have few columns), so that the terms are close to cosines, moved toward what raters prefer (see
 `judges.fitting`). Of several references the closest one (highest cosine) counts. The judge that ships with the
-package needs no PyTorch; `dialeval adem train` fits another one to your ratings, which `--judge FOLDER` then uses.
+package needs no PyTorch; `dialeval adem train` fits another one to your ratings, which `--judge-dir FOLDER` then uses.
 
 What it is good for: ordering systems and finding bad responses among many. What it is not: a judge of word order. A
 response read backwards keeps nearly its score. The model card next to the weights reports its errors.
@@ -104,30 +104,15 @@ def load_weights(
     Raises:
         DataError: A file cannot be read, is not what its digest says, or does not fit the schema.
     """
-    from safetensors.numpy import load
-
     file = Path(folder) / f"{name}.json"
 
     def read() -> tuple[AnyDocument, dict[str, Any], dict[str, npt.NDArray[Any]]]:
-        facts = validation.read_json(file, dict[str, Any], remedy)
-        if isinstance(layout := facts.get("format"), int) and layout > FORMAT:
-            what = f"layout {layout} is newer than this dialeval reads ({FORMAT})"
-            raise DataError(Problem(str(file), None, what, "upgrade dialeval"))
-        document = validation.fitting(facts, schema, str(file), remedy)
-        with validation.explained(file, remedy):
-            validation.check_digest(facts)
+        document, facts = validation.read_manifest(file, schema, remedy, FORMAT)
         place = place_of(file.with_suffix(".safetensors"), document.sha256)
-        content = validation.read_bytes(place, remedy, document.sha256, file.name)
-        with validation.explained(place, remedy):
-            try:
-                tensors = dict(load(content))
-            except Exception as error:  # SafetensorError, and what is raised for headers and types that it lets through
-                raise validation.InvalidError(f"holds no readable weights ({type(error).__name__}: {error})") from None
-            for each, tensor in tensors.items():
-                if tensor.dtype not in (np.int8, np.float16, np.float32):
-                    raise validation.InvalidError(f"{each} holds other numbers than weights have")
-                if not np.isfinite(tensor).all():
-                    raise validation.InvalidError(f"{each} holds numbers that are not finite")
+        tensors = validation.read_tensors(place, remedy, document.sha256, file.name)
+        for each, tensor in tensors.items():
+            if tensor.dtype not in (np.int8, np.float16, np.float32):
+                raise DataError(Problem(str(place), None, f"{each} holds other numbers than weights have", remedy))
         fields = schema.__struct_fields__  # type: ignore[attr-defined]
         return document, {key: value for key, value in facts.items() if key not in fields}, tensors
 
@@ -212,7 +197,7 @@ class Encoded:
 class Weights:
     """The parameters of one judge, and the encoder whose vectors they are for.
 
-    `kind` is the recipe: `identity` (A to D are empty), `adem` or `paper`; see `judges.fitting`.
+    `kind` is the recipe: `identity` (A to D are empty) or `adem`; see `judges.fitting`.
     """
 
     kind: str
@@ -293,10 +278,10 @@ class Weights:
 
 def load(folder: str | os.PathLike[str]) -> Weights:
     """Read the weights that `Weights.save` wrote."""
-    from dialeval.io import schemas  # loads msgspec
+    from dialeval.judges.schemas import SavedJudge
 
     remedy = "give a folder that `dialeval adem train` wrote, or copy it again"
-    judge, facts, tensors = load_weights(folder, schemas.Judge, remedy)
+    judge, facts, tensors = load_weights(folder, SavedJudge, remedy)
     with validation.explained(Path(folder) / "judge.safetensors", remedy):
         size = len(validation.tensor(tensors, "response", (None,)))
         shapes = {name: (None,) if name == "response" else (size, None) for name in _TENSORS}

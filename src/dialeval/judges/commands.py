@@ -34,7 +34,7 @@ _OUTPUT = click.option("-o", "--output", required=True, type=options.FOLDER, hel
 @options.examples(
     "dialeval adem score rows.jsonl",
     "dialeval adem train --ratings ratings.jsonl more.csv -o judge/",
-    "dialeval adem attack --judge judge/",
+    "dialeval adem attack --judge-dir judge/",
 )
 @click.group()
 def adem() -> None:
@@ -44,7 +44,7 @@ def adem() -> None:
 @options.examples(
     "dialeval judge score rows.jsonl",
     "dialeval judge train --dialogues chats.jsonl --ratings ratings.jsonl -o judge/ --device cuda",
-    "dialeval judge attack --judge judge/",
+    "dialeval judge attack --judge-dir judge/",
 )
 @click.group()
 def judge() -> None:
@@ -53,7 +53,7 @@ def judge() -> None:
 
 @options.examples(
     "dialeval adem score rows.jsonl",
-    "dialeval adem score system.txt -r references.txt -c contexts.txt --judge judge/ -f json",
+    "dialeval adem score system.txt -r references.txt -c contexts.txt --judge-dir judge/ -f json",
 )
 @adem.command("score")
 @options.responses()
@@ -62,17 +62,17 @@ def judge() -> None:
 @options.row_fields
 @options.output_folder
 @options.format_(options.RUN_FORMATS)
-def score_adem(judge: str | None, encoder: str | None, device: str, **rest: Any) -> None:
+def score_adem(judge_dir: str | None, encoder: str | None, device: str, **rest: Any) -> None:
     """Score responses by context and reference; the same as `dialeval score -m adem`, with a choice of device."""
     from dialeval.judges.adem import Judge
 
-    given = Judge(judge, encoder, device) if judge or encoder or device != "cpu" else None
+    given = Judge(judge_dir, encoder, device) if judge_dir or encoder or device != "cpu" else None
     _score("adem", given, **rest)
 
 
 @options.examples(
     "dialeval judge score rows.jsonl",
-    "dialeval judge score system.txt -c contexts.txt -r references.txt --judge judge/ -f json",
+    "dialeval judge score system.txt -c contexts.txt -r references.txt --judge-dir judge/ -f json",
 )
 @judge.command("score")
 @options.responses()
@@ -80,11 +80,11 @@ def score_adem(judge: str | None, encoder: str | None, device: str, **rest: Any)
 @options.row_fields
 @options.output_folder
 @options.format_(options.RUN_FORMATS)
-def score_judge(judge: str | None, encoder: str | None, **rest: Any) -> None:
+def score_judge(judge_dir: str | None, encoder: str | None, **rest: Any) -> None:
     """Score responses by context and, where given, references; the same as `dialeval score -m judge`."""
     from dialeval.judges.judge import DialogueJudge
 
-    _score("judge", DialogueJudge(judge, encoder) if judge or encoder else None, **rest)
+    _score("judge", DialogueJudge(judge_dir, encoder) if judge_dir or encoder else None, **rest)
 
 
 def _score(metric: str, judge: object, output: Path | None, format_: str, force: bool, **inputs: Any) -> None:
@@ -95,7 +95,7 @@ def _score(metric: str, judge: object, output: Path | None, format_: str, force:
     read = (inputs["responses"], inputs["references"], inputs["contexts"])
     check_places(output, *read, sources=() if force else file_names(inputs["responses"]))
     with metered() as meter:
-        run = evaluate(**inputs, metrics=metric, judge=judge, progress=meter.run)
+        run = evaluate(**inputs, metrics=metric, judge_dir=judge, progress=meter.run)
     deliver_run(run, format_, output, force)
 
 
@@ -113,7 +113,7 @@ def _score(metric: str, judge: object, output: Path | None, format_: str, force:
 )
 @options.base_encoder
 @_OUTPUT
-@options.choice("--kind", ["adem", "identity", "paper"], "Recipe.")
+@options.choice("--kind", ["adem", "identity"], "Recipe.")
 @click.option("--strength", type=float, default=30, help="How near M and N stay to the identity.")
 @click.option("--response-strength", type=float, default=100, help="How small the linear term stays.")
 @click.option("--rank", type=int, default=8, help="Directions that M and N add to the identity.")
@@ -198,14 +198,14 @@ def train_judge(
     say(f"saved in {output}")
 
 
-@options.examples("dialeval adem attack", "dialeval adem attack rows.jsonl --judge judge/ -f json")
+@options.examples("dialeval adem attack", "dialeval adem attack rows.jsonl --judge-dir judge/ -f json")
 @adem.command("attack")
 @click.argument("responses", nargs=-1, type=click.Path())
 @options.judged_rows
 @_DEVICE
 @options.row_fields
 @options.format_(("table", "json"))
-def attack_adem(judge: str | None, encoder: str | None, device: str, **rest: Any) -> None:
+def attack_adem(judge_dir: str | None, encoder: str | None, device: str, **rest: Any) -> None:
     """Try to fool a judge: words in reverse, a dull answer, a random one, an echo; and the reference itself.
 
     Without RESPONSES the shipped sample is used.
@@ -213,7 +213,7 @@ def attack_adem(judge: str | None, encoder: str | None, device: str, **rest: Any
     from dialeval.judges.adem import open_judge
     from dialeval.judges.card import weaknesses
 
-    attacks = _attack(open_judge(judge, encoder, device), **rest)
+    attacks = _attack(open_judge(judge_dir, encoder, device), **rest)
     if rest["format_"] == "table":
         for line in weaknesses(attacks):
             say(line)
@@ -221,7 +221,7 @@ def attack_adem(judge: str | None, encoder: str | None, device: str, **rest: Any
 
 @options.examples(
     "dialeval judge attack",
-    "dialeval judge attack rows.jsonl --judge judge/ -f json",
+    "dialeval judge attack rows.jsonl --judge-dir judge/ -f json",
     "dialeval judge attack rows.jsonl --llm-endpoint http://localhost:8000/v1 --llm-model NAME",
 )
 @judge.command("attack")
@@ -230,7 +230,7 @@ def attack_adem(judge: str | None, encoder: str | None, device: str, **rest: Any
 @options.llm
 @options.row_fields
 @options.format_(("table", "json"))
-def attack_judge(judge: str | None, encoder: str | None, llm: options.LanguageModel, **rest: Any) -> None:
+def attack_judge(judge_dir: str | None, encoder: str | None, llm: options.LanguageModel, **rest: Any) -> None:
     """Try to fool a judge: words in reverse, a dull answer, a random one, an echo; and the reference itself.
 
     With --llm-model, a language model: planted verdicts, flattery, padding, an echo, and the order of two replies.
@@ -241,7 +241,7 @@ def attack_judge(judge: str | None, encoder: str | None, llm: options.LanguageMo
         return
     from dialeval.judges.judge import DialogueJudge
 
-    _attack(DialogueJudge(judge, encoder), **rest)
+    _attack(DialogueJudge(judge_dir, encoder), **rest)
 
 
 def _attack_llm(asked: options.LanguageModel, responses: tuple[str, ...], format_: str, **inputs: Any) -> None:

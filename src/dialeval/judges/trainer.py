@@ -45,8 +45,8 @@ from torch.nn.utils.rnn import pack_padded_sequence
 from dialeval.core.arrays import Floats
 from dialeval.core.errors import DataError, DialevalError, Problem, SettingError
 from dialeval.io.packs import Progress
-from dialeval.io.schemas import Model
 from dialeval.judges.adem import load_weights, save_weights
+from dialeval.judges.schemas import SavedModel
 from dialeval.judges.torch_encoder import check_device
 
 L1 = 0.3
@@ -156,7 +156,7 @@ class Trainer:
         if Path(folder).is_file():
             what = "is a file; weights are read from safetensors and JSON in a folder, never from a pickle"
             raise DataError(Problem(str(folder), None, what, remedy))
-        document, _, tensors = load_weights(folder, Model, remedy, cls.kind)
+        document, _, tensors = load_weights(folder, SavedModel, remedy, cls.kind)
         try:
             model = cls._from_settings(document.settings, device)
             model.network.load_state_dict({name: torch.from_numpy(tensor) for name, tensor in tensors.items()})

@@ -391,7 +391,7 @@ class GreedyMatch(RowMetric):
     formula is the same, without weights by rarity and without rescaling. With several references the best one counts.
 
     What it is good for: paraphrases that share no word. What it is not: a test of facts. Names and numbers that differ
-    cost little, and any two English sentences are rather close; read it next to its floors (`--anchors`).
+    cost little, and any two English sentences are rather close; read it next to its floors (`--baselines`).
 
     Paper: Zhang et al. 2020, "BERTScore: Evaluating Text Generation with BERT", ICLR.
 

@@ -234,6 +234,10 @@ _BUILT_IN: Mapping[Need, Sequence[str]] = {
         "judges.judge:Judgment",
         "judges.llm.metric:LLMGrades,LLMConversations",
     ),
+    Need.CONTEXT: (
+        "metrics.conversation:DialogueTurns,TalkRatio,SelfRepetition",
+        "metrics.conversation:RepeatedQuestions,UserRephrasing,UnansweredQuestions",
+    ),
     Need.HYPOTHESES: ("suites.lsdscc.metrics:Coverage",),
     Need.TASK_TURNS: (
         "suites.multiwoz.inform:Inform,Success",
@@ -265,6 +269,8 @@ GROUP_SETTINGS: Mapping[str, Mapping[str, object]] = {"dialog-eval": {"oov": "un
 
 Registered = TypeVar("Registered", bound=Callable[..., Any])
 
+_AT = "@dialogue-"
+"""As in `metrics.conversation`, which is imported when a name has it."""
 _PLACE = re.compile(r"([A-Za-z_][\w.]*):([A-Za-z_]\w*)")
 """A module and a name in it."""
 
@@ -394,6 +400,11 @@ class Registry:
 
     def parse(self, text: str) -> Metric[Any]:
         """Return the metric that a name with or without settings stands for."""
+        if isinstance(text, str) and _AT in text:
+            from dialeval.metrics.conversation import parse_aggregate
+
+            if (aggregate := parse_aggregate(text, self.parse)) is not None:
+                return aggregate
         match = isinstance(text, str) and re.fullmatch(r"\s*([^\s(),=]+)\s*(?:\(([^()]*)\))?\s*", text)
         if not match:
             raise SettingError(f"{text!r} is not a metric; write a name, or a name with settings: distinct(n=3)")

@@ -79,7 +79,7 @@ NARROWEST, BEYOND = 0.3, 1.3
 """It goes at least so far, and so much further than the largest difference: a wide interval would hide all others."""
 SLIM = 6
 """The margin of a strip without figures below it."""
-_KINDS = {BETTER: "up", WORSE: "down", DIFFERENT: "other", "": "unsure"}
+_KINDS = {BETTER: "up", WORSE: "down", DIFFERENT: "other", "": "unsettled"}
 _IN_WORDS = {BETTER: ", better", WORSE: ", worse", DIFFERENT: ", different", "": ", cannot tell"}
 _MOST_PANEL = 5
 """Metrics of the panel that are named before the rest is counted."""
@@ -135,7 +135,7 @@ def judge_run(run: Run) -> Verdict:
 
     All metrics are tested unless that takes many tests; then only the panel is.
     """
-    systems = len(run) - len(run.anchors)
+    systems = len(run) - len(run.baselines)
     if systems < 2:
         return Verdict()
     metrics = None if len(run.keys_in_order) * (systems - 1) <= MOST_UNASKED else main_keys(run)
@@ -334,7 +334,7 @@ def legend(comparison: Comparison) -> list[str]:
     designs = list(comparison.designs.values())
     rest = sum(not math.isnan(row.p) for row in comparison.rows) - tests
     marks = f"* p < {comparison.alpha:g}, ** p < {STRONG * comparison.alpha:g}"
-    level = f"{100 * comparison.level:g}% confidence intervals"
+    level = f"{100 * comparison.confidence:g}% confidence intervals"
     lines = [f"Differences to {comparison.baseline} with {level} ({_intervals_of(comparison)})."]
     adjusted = f"adjusted by Holm for {tests} test{'s' * (tests != 1)}" if tests > 1 else "one test"
     family = f"{adjusted} of {', '.join(comparison.panel[:_MOST_PANEL])}" if tests > 1 else adjusted

@@ -25,7 +25,7 @@ BETTER, WORSE, DIFFERENT = "▲", "▼", "◆"
 SMALLEST, LARGEST = 5e-4, 1e7
 """Outside of these, four decimals would hide the figure or drown it."""
 
-_METHODS = {"student": "Student", "wilson": "Wilson", "gaffke": "Gaffke", "bca": "BCa"}
+_METHODS = {"student": "Student", "wilson": "Wilson", "gaffke": "Gaffke"}
 """Methods that have another name in words."""
 
 NAME_WIDTH = 36

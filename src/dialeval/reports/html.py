@@ -215,7 +215,7 @@ def together(runs: Iterable[Run]) -> Run:
                 name = f"{name} (run {number})"
             names[system], systems[name] = name, result
         for kind in _BY_SYSTEM:
-            holder = run.details.get("anchors", {}) if kind == "standing" else run.details
+            holder = run.details.get("baselines", {}) if kind == "standing" else run.details
             by_system = holder.get(kind, {}).items()
             details.setdefault(kind, {}).update({names[name]: entry for name, entry in by_system if name in names})
         if "command" in run.details:
@@ -235,12 +235,12 @@ def _title(run: Run) -> str:
 
 
 def _lead(run: Run, date: str | None) -> str:
-    systems = markup.count(len(run) - len(run.anchors), "system")
-    anchors = f" and {markup.count(len(run.anchors), 'anchor')}" if run.anchors else ""
+    systems = markup.count(len(run) - len(run.baselines), "system")
+    baselines = f" and {markup.count(len(run.baselines), 'anchor')}" if run.baselines else ""
     rows = {(est.level, est.rows) for result in run.values() for est in result.values()}
     alike = len({level for level, _ in rows}) == len(rows)  # systems of several runs may have other rows
     sizes = [markup.count(number, str(level)) for level, number in sorted(rows)] if alike else []
-    facts = [systems + anchors, *sizes, markup.count(len(run.keys_in_order), "metric")]
+    facts = [systems + baselines, *sizes, markup.count(len(run.keys_in_order), "metric")]
     made = f"Made {f'on {markup.text(date)} ' if date else ''}with dialeval {markup.text(run.version)}."
     many = (
         f' <a class="notice" href="#warnings">{markup.count(len(run.warnings), "warning")}</a>' if run.warnings else ""

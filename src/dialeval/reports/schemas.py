@@ -51,12 +51,11 @@ WRITTEN: Mapping[str, Written] = {
     "task-verdict": Written("a line", "multiwoz --dialogues", f"{_PRINTED}:TaskVerdict"),
     "breakdown-labels": Written("*.labels.json", "breakdown detect -o", f"{_PRINTED}:BreakdownLabels"),
     "journal": Written("manifest.json", "score --resume", "dialeval.engine.stores:JournalManifest"),
-    "judge": Written("judge.json", "adem train -o", f"{_RESOURCES}:Judge"),
-    "dialogue-judge": Written("judge.json", "judge train -o", f"{_RESOURCES}:DialogueJudge"),
-    "model": Written("*.json", "save of dialeval.adem.ADEM", f"{_RESOURCES}:Model"),
+    "judge": Written("judge.json", "adem train -o", "dialeval.judges.schemas:SavedJudge"),
+    "dialogue-judge": Written("judge.json", "judge train -o", "dialeval.judges.schemas:SavedDialogueJudge"),
+    "model": Written("*.json", "save of dialeval.adem.ADEM", "dialeval.judges.schemas:SavedModel"),
     "pack": Written("manifest.json", "data add", f"{_RESOURCES}:PackManifest"),
     "vectors": Written("entry.json", "the cache of word vectors", f"{_RESOURCES}:VectorEntry"),
-    "download": Written("*.json", "data add, while it downloads", f"{_RESOURCES}:PartialDownload"),
 }
 
 

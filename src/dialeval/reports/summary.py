@@ -73,7 +73,7 @@ def summary(run: Run, compared: bool | Comparison = True, more: Sequence[str] = 
     known = compared if isinstance(compared, Comparison) and len(groups) == 1 else None
     for at, block in enumerate(groups):
         comparison, reason = known, ""
-        if compared and comparison is None and len(block) - len(block.anchors) > 1:
+        if compared and comparison is None and len(block) - len(block.baselines) > 1:
             try:
                 comparison = compare(block, most_tests=MOST_TESTS)
             except SettingError as error:
@@ -160,7 +160,7 @@ def _table(page: _Page, keys: Sequence[str], caption: str) -> str:
     for key in keys:
         best, decimals = _best(run, key) if page.bold else [], row_decimals(run, key)
         for name in systems:
-            kinds = ["best" if name in best else "", "anchor" if name in run.anchors else ""]
+            kinds = ["best" if name in best else "", "anchor" if name in run.baselines else ""]
             who = markup.name(key) + arrows[key] if as_rows else markup.name(name)
             cells[key, name] = cell(who, run[name].get(key), decimals, rows.get((key, name)), scale, *kinds)
     linked = [f'<a href="#metric-{page.places[key]}">{markup.name(key)}</a>{arrows[key]}' for key in keys]
@@ -196,7 +196,7 @@ def axes_row(scale: Scale | None, drawn: Iterable[bool]) -> str:
 
 def has_room(run: Run) -> bool:
     """Tell whether values of all systems fit next to each other, with intervals and strips."""
-    return BASELINE + COMPARED * (len(run) - len(run.anchors) - 1) + ANCHOR * len(run.anchors) <= ROOM
+    return BASELINE + COMPARED * (len(run) - len(run.baselines) - 1) + ANCHOR * len(run.baselines) <= ROOM
 
 
 def cell(

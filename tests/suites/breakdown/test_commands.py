@@ -13,11 +13,11 @@ import pytest
 
 import dialeval as package
 from conftest import Dialeval
-from dialeval import sample
+from dialeval import sample_data
 from dialeval.breakdown import evaluate_breakdown, original
 from judges.tiny_judges import tiny_dialogue_judge
 
-HERE = sample.folder() / "breakdown"
+HERE = sample_data.folder() / "breakdown"
 DATA, KEYWORDS, CAUTIOUS = (str(HERE / name) for name in ("data", "keywords", "cautious"))
 
 
@@ -41,7 +41,7 @@ def test_several_detectors_stand_in_a_table_between_floors_and_ceilings(dialeval
     )
     assert all(name in done.stdout for name in names)
     assert "keywords, threshold 0: 4 dialogues, 16 turns" in done.stdout
-    bare = dialeval("breakdown", KEYWORDS, "-p", DATA, "-f", "table", "--no-anchors")
+    bare = dialeval("breakdown", KEYWORDS, "-p", DATA, "-f", "table", "--no-baselines")
     assert "floor/" not in bare.stdout
 
 

@@ -73,7 +73,7 @@ class _WithDetect(click.Command):
 @click.option("--lenient", is_flag=True, help="Count problems of the files and go on.")
 @click.option("--development", type=click.Path(), help="Annotated dialogues for the floor of the mean distribution.")
 @click.option(
-    "--anchors/--no-anchors",
+    "--baselines/--no-baselines",
     default=True,
     show_default=False,
     help="Also score floors and ceilings.  [default: as soon as there is a table]",
@@ -96,7 +96,7 @@ class _WithDetect(click.Command):
 def breakdown(
     labels: str | dict[str, str],
     threshold: list[float],
-    anchors: bool,
+    baselines: bool,
     turns_file: Path | None,
     output: Path | None,
     force: bool,
@@ -120,9 +120,9 @@ def breakdown(
         raise click.UsageError("-f original prints one detector at one threshold")
     check_transposed(format_, transpose)
     check_places(output, labels, inputs["data"], inputs["development"], files=(turns_file,))
-    anchors = anchors and (format_ != "original" or output is not None)
+    baselines = baselines and (format_ != "original" or output is not None)
     inputs["intervals"] = intervals.kind
-    run = evaluate_breakdown(labels=labels, threshold=threshold, anchors=anchors, **inputs)
+    run = evaluate_breakdown(labels=labels, threshold=threshold, baselines=baselines, **inputs)
     run = intervals.added_to(run, inputs["confidence"])
     from dialeval.suites.breakdown.evaluation import with_curves
 

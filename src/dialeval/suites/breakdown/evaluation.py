@@ -89,7 +89,7 @@ def evaluate_breakdown(
     match: Match = "turn-index",
     lenient: bool = False,
     development: Any = None,
-    anchors: bool = True,
+    baselines: bool = True,
     t: float | None = None,
     confidence: float | None = None,
     intervals: IntervalKind | None = None,
@@ -103,25 +103,25 @@ def evaluate_breakdown(
     `threshold`: from which share on T or X is the reference label; several are scored in one pass, and their figures
     are called `accuracy(threshold=0.5)` and so on. `match`: `turn-index`, or `position` as in the original program.
     `lenient`: count problems in the warnings and go on. `development`: annotated dialogues from which the floor of the
-    mean distribution is taken. `anchors`: also score floors and ceilings, systems called `floor/...`, `ceiling/...`.
+    mean distribution is taken. `baselines`: also score floors and ceilings, systems called `floor/...`, `ceiling/...`.
     `t`, `confidence`, `intervals`: as for `evaluate`.
     """
     thresholds = _thresholds(threshold)
     read_data = read(data, labels, match, lenient)
     warnings, systems = list(read_data.warnings), list(read_data.systems)
-    if anchors:
+    if baselines:
         known = None
         if development is not None:
             findings = Findings(lenient)
             known = read_logs(development, findings).counts
             warnings += findings.warnings()
-        systems += _anchors(read_data, thresholds, known)
+        systems += _baselines(read_data, thresholds, known)
     # All needs of these metrics are met; and without the registry, which imports every metric, the start is faster.
     plan, roles = Plan(_metrics(thresholds)), _roles(systems[len(read_data.systems) :])
     options = Options(t=t, confidence=confidence, intervals=intervals, threads=threads, progress=progress)
     run = run_sources(memory_sources(systems, roles), lambda _source, _available: plan, options=options).run
     results = dict(run.systems)
-    if anchors:
+    if baselines:
         results[_ANNOTATOR] = _with_alpha(results[_ANNOTATOR], read_data.annotated.counts)
     dialogues = len(read_data.annotated.dialogues)
     tables = {
@@ -132,8 +132,8 @@ def evaluate_breakdown(
     return BreakdownRun(results, __version__, (*warnings, *run.warnings), {"breakdown": details}, tables, read_data)
 
 
-def _roles(anchors: Sequence[Rows]) -> dict[str, Role]:
-    return {rows.system: "ceiling" if rows.system in (_ANNOTATOR, _ORACLE) else "floor" for rows in anchors}
+def _roles(baselines: Sequence[Rows]) -> dict[str, Role]:
+    return {rows.system: "ceiling" if rows.system in (_ANNOTATOR, _ORACLE) else "floor" for rows in baselines}
 
 
 def _thresholds(threshold: float | Sequence[float]) -> list[float]:
@@ -156,7 +156,7 @@ def _metrics(thresholds: list[float]) -> dict[str, Metric[Any]]:
     return metrics | {name: distance(**preset) for name, preset in BreakdownDistance.presets.items()}
 
 
-def _anchors(data: BreakdownData, thresholds: list[float], development: Floats | None) -> Iterator[Rows]:
+def _baselines(data: BreakdownData, thresholds: list[float], development: Floats | None) -> Iterator[Rows]:
     """Floors over the turns of the data, ceilings over its annotators."""
     first, counts, where = data.systems[0], data.annotated.counts, data.annotated.where
     for name, labels in detection.floors(counts, thresholds, development).items():

@@ -23,13 +23,18 @@ import os
 import tempfile
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from itertools import pairwise
 from pathlib import Path
 from typing import Any, TypeVar
 
+import numpy as np
+
 from dialeval.core.arguments import checked
+from dialeval.core.arrays import Ints, offsets_of
 from dialeval.core.batch import Need
-from dialeval.core.columns import GroupedColumn, RaggedColumn, TextColumn
+from dialeval.core.columns import RaggedColumn, TextColumn, join_texts, sizes_between
 from dialeval.core.errors import DataError, Problem, SettingError
+from dialeval.core.fingerprint import Fingerprint, short_digest
 from dialeval.io import json
 from dialeval.io.delimited import read_lines
 from dialeval.io.opening import LINES, PathSource, format_of, read_bytes, stem_of
@@ -254,6 +259,61 @@ def words_of(text: Any, what: str) -> list[str]:
 
 
 @dataclass(frozen=True, eq=False, slots=True)
+class GroupedColumn(RaggedColumn):
+    """Several texts per row in groups: row `i` has the groups `lists[i]` to `lists[i + 1]`.
+
+    Group `g` holds `values[groups[g]:groups[g + 1]]`; read as a `RaggedColumn` it is the texts without their groups.
+    """
+
+    groups: Ints
+    lists: Ints
+
+    @classmethod
+    def of(
+        cls, values: TextColumn, group_sizes: Sequence[int] | Ints, row_sizes: Sequence[int] | Ints
+    ) -> GroupedColumn:
+        """Make a column from the texts of every group and the groups of every row."""
+        groups, lists = offsets_of(group_sizes), offsets_of(row_sizes)
+        return cls(values, groups[lists], groups, lists)
+
+    @staticmethod
+    def join(parts: Sequence[GroupedColumn]) -> GroupedColumn:  # type: ignore[override]
+        """Return the rows of all parts."""
+        sizes = (sizes_between(each) for each in ((part.groups for part in parts), (part.lists for part in parts)))
+        return GroupedColumn.of(join_texts([part.values for part in parts]), *sizes)
+
+    def grouped(self, row: int) -> list[list[str]]:
+        """Return the groups of a row."""
+        bounds = self.groups[self.lists[row] : self.lists[row + 1] + 1].tolist()
+        return [[self.values[text] for text in range(start, stop)] for start, stop in pairwise(bounds)]
+
+    def slice(self, start: int, stop: int) -> GroupedColumn:
+        """Return rows `start` to `stop`, over the same bytes."""
+        lists, offsets = self.lists[start : stop + 1], self.offsets[start : stop + 1]
+        groups = self.groups[lists[0] : lists[-1] + 1] - offsets[0]
+        values = self.values.slice(int(offsets[0]), int(offsets[-1]))
+        return GroupedColumn(values, offsets - offsets[0], groups, lists - lists[0])
+
+    def take(self, rows: Ints) -> GroupedColumn:
+        """Return the given rows in the given order, over the same bytes."""
+        texts = RaggedColumn(self.values, self.offsets).take(rows)
+        sizes = np.diff(self.groups)
+        ranges = [sizes[self.lists[row] : self.lists[row + 1]] for row in rows.tolist()]
+        found = np.concatenate([np.zeros(0, np.int64), *ranges])
+        return GroupedColumn.of(texts.values, found, np.diff(self.lists)[rows])
+
+    @property
+    def fingerprint(self) -> Fingerprint:
+        """None: that of a `RaggedColumn` would be the same for other groups."""
+        raise TypeError("a column of groups has a digest as a whole, and no fingerprint that merges")
+
+    @property
+    def digest(self) -> str:
+        """A digest of the texts and of how they are spread over groups and rows."""
+        return short_digest(np.diff(self.lists).data, np.diff(self.groups).data, self.values.digest)
+
+
+@dataclass(frozen=True, eq=False, slots=True)
 class Groups:
     """The reference groups of every query: a column for metrics, and what the queries and groups are called."""
 
@@ -359,7 +419,7 @@ def reference_groups() -> Path:
     return pack.checked_file(FILE)
 
 
-def build_local(source: Path, target: Path) -> None:
+def build_local(source: Path, target: Path, _version: str) -> None:
     """Build the pack from a file, or from a folder that holds it."""
     file = source
     if source.is_dir():
@@ -372,11 +432,11 @@ def build_local(source: Path, target: Path) -> None:
     (target / FILE).write_bytes(read_bytes(file).tobytes())
 
 
-def build_remote(address: str, target: Path, progress: Progress | None) -> None:
+def build_remote(address: str, target: Path, progress: Progress | None, version: str) -> None:
     """Build the pack from an address of the user's that serves the JSON file."""
     from dialeval.io.download import download
 
     with tempfile.TemporaryDirectory(prefix="dialeval-") as folder:
         file = Path(folder) / FILE
         download(address, file, None, progress)
-        build_local(file, target)
+        build_local(file, target, version)

@@ -35,6 +35,7 @@ from dialeval.cli.progress import metered
     "Values of non-categorical slots: as fuzzywuzzy alone, with python-Levenshtein, or only if they are equal.",
 )
 @click.option("--strict", is_flag=True, help="Frames that a system does not give count as wrong.")
+@options.baselines("gold frames, those of other dialogues and empty ones")
 @options.of_task_runs
 @printing_all_problems
 def sgd(
@@ -53,7 +54,7 @@ def sgd(
 
     PREDICTIONS are folders of dialogues (*.json) or single files in the form of the Schema-Guided Dialogue data, one
     system each; NAME=PATH names one. Figures are means over frames, a frame being a service in a user turn. --by
-    service, domain or seen shows them by parts. `dialeval from sgd` writes exactly the file that the original writes.
+    service, domain or seen shows them by parts. `dialeval compat sgd` writes exactly the file that the original writes.
     """
     from dialeval.suites.sgd.evaluation import evaluate_sgd
 

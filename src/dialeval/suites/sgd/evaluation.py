@@ -20,6 +20,7 @@ from dialeval.core.batch import Need
 from dialeval.core.errors import DataError, Problem, SettingError
 from dialeval.core.fold import IntervalKind
 from dialeval.core.result import Result, Run
+from dialeval.engine.baselines import Baselines, check_names, with_standing
 from dialeval.engine.folding import Options, Progress, run_sources
 from dialeval.engine.plan import Asked, planner
 from dialeval.engine.resources import Resources
@@ -31,7 +32,9 @@ from dialeval.suites.sgd.data import (
     SEEN,
     SERVICE,
     Predictions,
+    Schema,
     TrueFrames,
+    baseline_documents,
     read_predictions,
     read_references,
     read_schema,
@@ -57,6 +60,7 @@ def evaluate_sgd(
     metrics: Asked = None,
     match: Match = "blocks",
     strict: bool = False,
+    baselines: bool = False,
     t: float | None = None,
     confidence: float | None = None,
     intervals: IntervalKind | None = None,
@@ -69,7 +73,8 @@ def evaluate_sgd(
     references unless given. `train_schema`: that of the training data; with it rows have a field `seen`, in addition to
     `service` and `domain`. `metrics`: the four that papers report unless given; `all` adds those of one kind of slots,
     precision and recall, and slot tagging. `match`: how values of non-categorical slots are compared. `strict`: frames
-    that a system does not give count as wrong. `t`, `confidence`, `intervals`: as for `evaluate`.
+    that a system does not give count as wrong. `baselines`: also score gold frames, those of other dialogues and empty
+    ones, as systems called `ceiling/...` and `floor/...`. `t`, `confidence`, `intervals`: as for `evaluate`.
     """
     with without_garbage_collection():
         services = read_schema(_schema(references) if schema is None else schema)
@@ -83,11 +88,24 @@ def evaluate_sgd(
         plans = planner(metrics or MAIN, settings)
         # One thread: these metrics are plain Python, and threads would only wait for each other.
         options = Options(t=t, confidence=confidence, intervals=intervals, threads=1, progress=progress)
-        sources = memory_sources([system.rows for system in systems])
-        resources = Resources(ready={Need.SCHEMA: services})
-        run = run_sources(sources, plans, resources, options).run
+        made = _baselines(systems, true, services, seen) if baselines else None
+        every = [*(system.rows for system in systems), *(made.systems if made else ())]
+        sources = memory_sources(every, None if made is None else made.roles)
+        evaluation = run_sources(sources, plans, Resources(ready={Need.SCHEMA: services}), options)
+        run = evaluation.run
+        if made is not None:
+            run = with_standing(run, made, evaluation.systems[made.rows_of].plan.metrics)
         warnings = [line for system in systems for line in _warnings(system, true, strict)]
         return replace(run, warnings=(*run.warnings, *warnings))
+
+
+def _baselines(
+    systems: Sequence[Predictions], true: TrueFrames, schema: Schema, seen: frozenset[str] | None
+) -> Baselines:
+    check_names(system.rows.system for system in systems)
+    documents = baseline_documents(true)
+    made = [read_predictions(document, true, schema, seen, name) for name, document in documents.items()]
+    return Baselines([each.rows for each in made], {}, systems[0].rows.system)
 
 
 def _schema(references: Any) -> Path:

@@ -1,4 +1,4 @@
-"""Anchors: what they say, where systems stand between them, and what is warned of."""
+"""Baselines: what they say, where systems stand between them, and what is warned of."""
 
 from __future__ import annotations
 
@@ -10,8 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import dialeval
-from dialeval import sample
-from dialeval.engine.anchors import CONSTANT, GOLD, SHUFFLED, TRAIN, derangement
+from dialeval.engine.baselines import CONSTANT, GOLD, SHUFFLED, TRAIN, derangement
 
 RESPONSES = ["the cat sat", "a dog barked loudly", "i do not know", "fish swim"]
 REFERENCES = ["the cat sat down", "the dog barked", "nobody knows that", "fish can swim"]
@@ -25,9 +24,11 @@ def texts(run: dialeval.Run, system: str, column: str = "response") -> list[Any]
 
 def test_what_the_anchors_say() -> None:
     train = ["first line", "second line"]
-    run = dialeval.evaluate({"mine": RESPONSES}, REFERENCES, train=train, metrics="length,bleu-1,rouge-l", anchors=True)
+    run = dialeval.evaluate(
+        {"mine": RESPONSES}, REFERENCES, train=train, metrics="length,bleu-1,rouge-l", baselines=True
+    )
     assert list(run) == ["mine", GOLD, SHUFFLED, CONSTANT, TRAIN]
-    assert set(run.anchors) == {GOLD, SHUFFLED, CONSTANT, TRAIN}
+    assert set(run.baselines) == {GOLD, SHUFFLED, CONSTANT, TRAIN}
     assert texts(run, GOLD) == REFERENCES
     assert sorted(texts(run, SHUFFLED)) == sorted(REFERENCES)
     assert all(one != other for one, other in zip(texts(run, SHUFFLED), REFERENCES, strict=True))
@@ -37,14 +38,14 @@ def test_what_the_anchors_say() -> None:
     roles = {name: run[name].role for name in run}
     assert roles == {"mine": "system", GOLD: "ceiling", SHUFFLED: "floor", CONSTANT: "floor", TRAIN: "floor"}
     again = dialeval.evaluate(
-        {"mine": RESPONSES}, REFERENCES, train=train, metrics="length,bleu-1,rouge-l", anchors=True
+        {"mine": RESPONSES}, REFERENCES, train=train, metrics="length,bleu-1,rouge-l", baselines=True
     )
     assert again == run
 
 
 def test_gold_of_several_references_is_not_compared_with_itself() -> None:
     references = [["the cat sat", "a cat sat"], ["only one"], [], ["x", "y", "x"]]
-    run = dialeval.evaluate({"mine": RESPONSES}, references, metrics="rouge-l", anchors=True)
+    run = dialeval.evaluate({"mine": RESPONSES}, references, metrics="rouge-l", baselines=True)
     assert texts(run, GOLD) == ["the cat sat", "only one", "x"]
     assert texts(run, GOLD, "reference") == [["a cat sat"], ["only one"], ["y", "x"]]
     assert run[GOLD]["rouge-l"].items == pytest.approx([2 / 3, 1, 1])
@@ -65,8 +66,8 @@ def test_a_derangement_takes_each_row_once_and_none_of_its_own_dialogue(sizes: l
 
 
 def test_where_a_system_stands() -> None:
-    run = dialeval.evaluate({"mine": RESPONSES}, REFERENCES, metrics="length,bleu-1,distinct-1", anchors=True)
-    standing = run.details["anchors"]["standing"]["mine"]
+    run = dialeval.evaluate({"mine": RESPONSES}, REFERENCES, metrics="length,bleu-1,distinct-1", baselines=True)
+    standing = run.details["baselines"]["standing"]["mine"]
     assert set(standing) == {"bleu-1", "distinct-1"}, "length has no direction"
     floors = {name: run[name]["bleu-1"].mean for name in (SHUFFLED, CONSTANT)}
     best = max(floors.values())
@@ -77,36 +78,35 @@ def test_where_a_system_stands() -> None:
 
 def test_a_floor_that_beats_a_system_is_warned_of() -> None:
     systems = {"good": REFERENCES, "bad": ["zzz"] * 4}
-    run = dialeval.evaluate(systems, REFERENCES, metrics="length,rouge-l,unigram-kl-div", anchors=True)
+    run = dialeval.evaluate(systems, REFERENCES, metrics="length,rouge-l,unigram-kl-div", baselines=True)
     assert not [line for line in run.warnings if line.startswith("good")]
     assert [line for line in run.warnings if "rouge-l" in line] == [
         f"bad is no better than {floor} on rouge-l" for floor in (SHUFFLED, CONSTANT)
     ]
-    assert run.details["anchors"]["standing"]["good"]["rouge-l"]["share"] == pytest.approx(1)
+    assert run.details["baselines"]["standing"]["good"]["rouge-l"]["share"] == pytest.approx(1)
 
 
 def test_lower_is_better_where_the_metric_says_so() -> None:
     references = ["know know know i", "i know know", "do know know", "know not that"]
     responses = ["know know i i", *references[1:]]
-    run = dialeval.evaluate({"mine": responses}, references, metrics="unigram-kl-div", anchors=True)
-    share = run.details["anchors"]["standing"]["mine"]["unigram-kl-div"]["share"]
+    run = dialeval.evaluate({"mine": responses}, references, metrics="unigram-kl-div", baselines=True)
+    share = run.details["baselines"]["standing"]["mine"]["unigram-kl-div"]["share"]
     low, mine, high = (run[name]["unigram-kl-div"].mean for name in (GOLD, "mine", CONSTANT))
     assert low < mine < high
     assert share == pytest.approx((high - mine) / (high - low))
 
 
 def test_what_cannot_be_made_is_said() -> None:
-    run = dialeval.evaluate({"mine": RESPONSES}, metrics="length", anchors=True)
+    run = dialeval.evaluate({"mine": RESPONSES}, metrics="length", baselines=True)
     assert list(run) == ["mine", CONSTANT]
-    assert set(run.details["anchors"]["left_out"]) == {GOLD, SHUFFLED, TRAIN}
+    assert set(run.details["baselines"]["left_out"]) == {GOLD, SHUFFLED, TRAIN}
     rows = [{"dialog_id": "one", "response": "a", "reference": "b"} for _ in range(3)]
-    left_out = dialeval.evaluate(rows, metrics="rouge-l", anchors=True).details["anchors"]["left_out"]
+    left_out = dialeval.evaluate(rows, metrics="rouge-l", baselines=True).details["baselines"]["left_out"]
     assert "of one dialogue" in left_out[SHUFFLED]
-    with pytest.raises(dialeval.SettingError, match="name of an anchor"):
-        dialeval.evaluate({GOLD: RESPONSES}, metrics="length", anchors=True)
-    lsdscc = sample.folder() / "lsdscc"
+    with pytest.raises(dialeval.SettingError, match="name of a baseline"):
+        dialeval.evaluate({GOLD: RESPONSES}, metrics="length", baselines=True)
     with pytest.raises(dialeval.SettingError, match="single responses"):
-        dialeval.evaluate([["a", "b"]] * 8, reference_groups=lsdscc / "groups.json", anchors=True)
+        dialeval.evaluate([["a", "b"]] * 8, baselines=True)
 
 
 def test_other_references_are_warned_of() -> None:
@@ -115,5 +115,5 @@ def test_other_references_are_warned_of() -> None:
         for system in ("x", "y")
         for number in range(4)
     ]
-    run = dialeval.evaluate(rows, metrics="rouge-l", anchors=True)
-    assert "anchors are made of the rows of x; other references belong to y" in run.warnings
+    run = dialeval.evaluate(rows, metrics="rouge-l", baselines=True)
+    assert "baselines are made of the rows of x; other references belong to y" in run.warnings

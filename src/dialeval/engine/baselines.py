@@ -17,7 +17,8 @@ which may lie below 0 or above 1. Only metrics where higher or lower is better h
 constant is a floor of all of these; shuffled gold and random lines are floors only where a response is compared with
 what belongs to its own row, for they are as diverse, and have as many of the right words, as any human text.
 
-They are for single responses: sampled hypotheses and task dialogues have no rows whose response could be exchanged.
+`make_baselines` is for single responses. Each suite makes its own systems of the same names from its data, since
+sampled hypotheses, task dialogues and frames have no response that could be exchanged.
 """
 
 from __future__ import annotations
@@ -50,17 +51,19 @@ SEED = 8
 Floors = Mapping[str, Sequence[str]]
 """By key the systems that are floors of it."""
 _PAIRED = frozenset({Need.REFERENCE, Need.CONTEXT})
+_OWN_ROW = frozenset({Need.GOALS, Need.REFERENCE_SETS, Need.REFERENCE_GROUPS, Need.TRUE_FRAMES, Need.TRUE_STATES})
+"""What suites compare a row or a dialogue with."""
 
 
 @dataclass(frozen=True)
-class Anchors:
-    """The anchors of some systems, those that could not be made, and whose rows they were made of."""
+class Baselines:
+    """The baselines of some systems, those that could not be made, and whose rows they were made of."""
 
     systems: Sequence[Rows]
     left_out: Mapping[str, str]
     rows_of: str
     others: Sequence[str] = ()
-    """Systems with other references, to which the anchors apply only roughly."""
+    """Systems with other references, to which the baselines apply only roughly."""
 
     @property
     def roles(self) -> dict[str, Role]:
@@ -68,23 +71,21 @@ class Anchors:
         return {rows.system: "ceiling" if rows.system == GOLD else "floor" for rows in self.systems}
 
 
-def evaluate_with_anchors(systems: Sequence[Rows], planner: Planner, resources: Resources, options: Options) -> Run:
-    """Score systems with anchors next to them, and say how each system stands between floor and ceiling."""
+def evaluate_with_baselines(systems: Sequence[Rows], planner: Planner, resources: Resources, options: Options) -> Run:
+    """Score systems with baselines next to them, and say how each system stands between floor and ceiling."""
     resources = replace(resources, train=train_texts(resources.train))
-    anchors = make_anchors(systems, resources.train)
-    sources = memory_sources([*systems, *anchors.systems], anchors.roles)
+    baselines = make_baselines(systems, resources.train)
+    sources = memory_sources([*systems, *baselines.systems], baselines.roles)
     evaluation = run_sources(sources, planner, resources, options)
-    return with_standing(evaluation.run, anchors, evaluation.systems[systems[0].system].plan.metrics)
+    return with_standing(evaluation.run, baselines, evaluation.systems[systems[0].system].plan.metrics)
 
 
-def make_anchors(systems: Sequence[Rows], train: TextColumn | None) -> Anchors:
+def make_baselines(systems: Sequence[Rows], train: TextColumn | None) -> Baselines:
     """Return floors and ceilings over the rows of the first system."""
     first = systems[0]
     if Need.RESPONSE not in first.columns:
-        raise SettingError("anchors are for single responses; leave them out for hypotheses")
-    taken = {rows.system for rows in systems} & {GOLD, SHUFFLED, CONSTANT, TRAIN}
-    if taken:
-        raise SettingError(f"a system is called {taken.pop()}, which is the name of an anchor; rename it")
+        raise SettingError("baselines are for single responses; leave them out for hypotheses")
+    check_names(rows.system for rows in systems)
     made: list[Rows] = []
     left_out: dict[str, str] = {}
     references = first.columns.get(Need.REFERENCE)
@@ -103,7 +104,13 @@ def make_anchors(systems: Sequence[Rows], train: TextColumn | None) -> Anchors:
         made.append(_with_responses(first, TRAIN, train.take(lines)))
     else:
         left_out[TRAIN] = Need.TRAIN.remedy
-    return Anchors(made, left_out, first.system, [rows.system for rows in systems if _differ(rows, first)])
+    return Baselines(made, left_out, first.system, [rows.system for rows in systems if _differ(rows, first)])
+
+
+def check_names(systems: Iterable[str]) -> None:
+    """Refuse systems that are called like a baseline."""
+    if taken := {GOLD, SHUFFLED, CONSTANT, TRAIN}.intersection(systems):
+        raise SettingError(f"a system is called {taken.pop()}, which is the name of a baseline; rename it")
 
 
 def _differ(one: Rows, other: Rows) -> bool:
@@ -161,26 +168,27 @@ def derangement(offsets: Ints, seed: int) -> Ints | None:
     return taken
 
 
-def with_standing(run: Run, anchors: Anchors, metrics: Mapping[str, Metric[Any]]) -> Run:
+def with_standing(run: Run, baselines: Baselines, metrics: Mapping[str, Metric[Any]]) -> Run:
     """Return the run with the position of each system between floor and ceiling; warn of floors above a system."""
-    names = [rows.system for rows in anchors.systems]
+    names = [rows.system for rows in baselines.systems]
     real = [name for name in run if name not in names]
     floors = {key: [name for name in names if _is_floor(name, metric)] for key, metric in metrics.items()}
     standing = {name: found for name in real if (found := _stand(run, name, metrics, floors))}
-    details = {"rows_of": anchors.rows_of, "left_out": dict(anchors.left_out), "standing": standing}
+    details = {"rows_of": baselines.rows_of, "left_out": dict(baselines.left_out), "standing": standing}
     warnings = [line for name in real for line in _warn_of_floors(run, name, metrics, floors)]
-    if anchors.others:
-        made_of = f"anchors are made of the rows of {anchors.rows_of}; other references belong to"
-        warnings.insert(0, f"{made_of} {', '.join(anchors.others)}")
-    return replace(run, details={**run.details, "anchors": details}, warnings=(*run.warnings, *warnings))
+    if baselines.others:
+        made_of = f"baselines are made of the rows of {baselines.rows_of}; other references belong to"
+        warnings.insert(0, f"{made_of} {', '.join(baselines.others)}")
+    return replace(run, details={**run.details, "baselines": details}, warnings=(*run.warnings, *warnings))
 
 
 def _is_floor(name: str, metric: Metric[Any]) -> bool:
     """Tell whether an anchor is a floor of a metric."""
-    if name == GOLD or metric.better is None:
+    if name not in (CONSTANT, SHUFFLED, TRAIN) or metric.better is None:
         return False
     # A metric that must know all rows first compares distributions, and those do not care whose text it is.
-    return name == CONSTANT or bool(metric.needs & _PAIRED and not metric.facts)
+    own = metric.needs & _OWN_ROW or (metric.needs & _PAIRED and not metric.facts)
+    return name == CONSTANT or bool(own)
 
 
 def _upwards(run: Run, system: str, key: str, metric: Metric[Any]) -> float:

@@ -1,4 +1,4 @@
-"""`dialeval meta` as a user meets it."""
+"""`dialeval agreement` as a user meets it."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def ratings(tmp_path: Path) -> Path:
 
 
 def test_rated_rows_alone(dialeval: Dialeval) -> None:
-    done = dialeval("meta", "ratings.jsonl", "--human", "overall", "-m", "rouge-l,length", "-f", "json", *FEW)
+    done = dialeval("agreement", "ratings.jsonl", "--human", "overall", "-m", "rouge-l,length", "-f", "json", *FEW)
     assert done.returncode == 0, done.stderr
     found = json.loads(done.stdout)
     assert list(found["agreement"]) == ["rouge-l", "length"]
@@ -31,7 +31,7 @@ def test_rated_rows_alone(dialeval: Dialeval) -> None:
 
 def test_a_saved_run_with_ratings(dialeval: Dialeval) -> None:
     assert dialeval("score", "ratings.jsonl", "-m", "rouge-l,chrf", "-o", "run").returncode == 0
-    done = dialeval("meta", "run", "--human", "ratings.jsonl", "--quality", "fluent", "-f", "json", *FEW)
+    done = dialeval("agreement", "run", "--human", "ratings.jsonl", "--quality", "fluent", "-f", "json", *FEW)
     assert done.returncode == 0, done.stderr
     found = json.loads(done.stdout)
     assert found["quality"] == "fluent"
@@ -40,7 +40,7 @@ def test_a_saved_run_with_ratings(dialeval: Dialeval) -> None:
 
 
 def test_the_table_goes_to_stdout_or_to_a_file(dialeval: Dialeval, tmp_path: Path) -> None:
-    same = ["meta", "ratings.jsonl", "--human", "overall", "-m", "rouge-l", "--level", "turn", *FEW]
+    same = ["agreement", "ratings.jsonl", "--human", "overall", "-m", "rouge-l", "--level", "turn", *FEW]
     table = dialeval(*same).stdout
     assert table.startswith("length agrees best with people: Spearman rho 0.")
     assert "\nturn level, n = 60\nmetric" in table
@@ -55,7 +55,7 @@ def test_tables_of_ratings(dialeval: Dialeval, tmp_path: Path) -> None:
         "answer,mark,who\n" + "".join(f"{'word ' * n},{n % 5},s{n % 4}\n" for n in range(1, 30))
     )
     names = ["--field", "response=answer", "--field", "scores=mark", "--field", "system=who"]
-    done = dialeval("meta", "r.csv", "--human", "overall", "-m", "length", *names, "-f", "json", *FEW)
+    done = dialeval("agreement", "r.csv", "--human", "overall", "-m", "length", *names, "-f", "json", *FEW)
     assert done.returncode == 0, done.stderr
     assert json.loads(done.stdout)["agreement"]["length"]["turn"]["n"] == 29
 
@@ -76,12 +76,12 @@ def test_tables_of_ratings(dialeval: Dialeval, tmp_path: Path) -> None:
 )
 def test_bad_input_is_one_clear_message(dialeval: Dialeval, tmp_path: Path, arguments: list[str], message: str) -> None:
     (tmp_path / "broken.jsonl").write_text('{"response": "a", "scores": 1}\n{"response": "b", "scores": "good"}\n')
-    done = dialeval("meta", *arguments)
+    done = dialeval("agreement", *arguments)
     assert done.returncode == 2
     assert message in done.stderr
     assert "Traceback" not in done.stderr
 
 
 def test_help_has_an_example(dialeval: Dialeval) -> None:
-    done = dialeval("meta", "--help")
-    assert "dialeval meta ratings.jsonl --human overall" in done.stdout
+    done = dialeval("agreement", "--help")
+    assert "dialeval agreement ratings.jsonl --human overall" in done.stdout
