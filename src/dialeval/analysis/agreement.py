@@ -215,17 +215,14 @@ def agreement(
     dialogue, system. `train`, `vocabulary`, `vectors`, `settings`, `tokenizer`: as in `dialeval.evaluate`. `sample`:
     the folder that the rated rows were drawn into, where ratings name them by their ids.
     """
-    rated, rows, rescaled = rate_rows(
-        subject,
-        ratings,
-        quality=quality,
-        metrics=metrics,
-        fields=fields,
-        sample=sample,
-        resources=Resources(train, vocabulary, vectors),
-        settings=settings,
-        tokenizer=tokenizer,
-    )
+    run, rated, rescaled = read_rated(subject, ratings, quality, fields, sample)
+    names = split_names(metrics) if isinstance(metrics, str) else None if metrics is None else list(metrics)
+    if run is None:
+        resources = Resources(train, vocabulary, vectors)
+        asked = None if names is None else [*names, CONTROL]
+        rows = score_ratings(rated, quality, resources, asked, settings, tokenizer)
+    else:
+        rows = match_metrics(run, rated, quality, names)
     if CONTROL not in rows.metrics:
         words = np.array([len(response.split()) for response in rated.responses], np.float64)
         if rows.unmatched and rows.metrics:  # the run does not have these rows
@@ -235,19 +232,10 @@ def agreement(
     return found if rescaled is None else msgspec.structs.replace(found, warnings=[rescaled, *found.warnings])
 
 
-def rate_rows(
-    subject: Any,
-    ratings: Any,
-    *,
-    quality: str,
-    metrics: str | Iterable[str] | None,
-    fields: Mapping[str, str] | None = None,
-    sample: str | PathLike[str] | None = None,
-    resources: Resources | None = None,
-    settings: Mapping[str, Mapping[str, object]] | None = None,
-    tokenizer: Tokenizer | None = None,
-) -> tuple[Ratings, RatedRows, str | None]:
-    """Read ratings and return them with the values of metrics, and a sentence if they were brought to one scale."""
+def read_rated(
+    subject: Any, ratings: Any, quality: str, fields: Mapping[str, str] | None, sample: str | PathLike[str] | None
+) -> tuple[Run | None, Ratings, str | None]:
+    """Read a run, if there is one, and ratings; return also a sentence if these were brought to one scale."""
     run = _find_run(subject)
     rated = subject if run is None else ratings
     if rated is None:
@@ -257,17 +245,16 @@ def rate_rows(
         rated = read_ratings(rated, fields, sampled)
     if quality not in rated.values:
         raise SettingError(f"nobody rated {quality!r}; there is {', '.join(rated.values)}")
-    rated, rescaled = on_one_scale(rated, quality)
-    names = split_names(metrics) if isinstance(metrics, str) else None if metrics is None else list(metrics)
-    if run is None:
-        asked = None if names is None else [*names, CONTROL]
-        rows = score_ratings(rated, quality, resources or Resources(), asked, settings, tokenizer)
-    else:
-        rows = match_ratings(run, rated, quality)
-        if names is not None:
-            keys = keys_meant(names, list(rows.metrics), "the run has no", "it has")
-            rows = replace(rows, metrics={key: rows.metrics[key] for key in keys})
-    return rated, rows, rescaled
+    return run, *on_one_scale(rated, quality)
+
+
+def match_metrics(run: Run, rated: Ratings, quality: str, names: Sequence[str] | None) -> RatedRows:
+    """Look rated rows up in a run, with the values of some of its metrics."""
+    rows = match_ratings(run, rated, quality)
+    if names is None:
+        return rows
+    keys = keys_meant(names, list(rows.metrics), "the run has no", "it has")
+    return replace(rows, metrics={key: rows.metrics[key] for key in keys})
 
 
 def _find_run(subject: Any) -> Run | None:

@@ -18,7 +18,8 @@ from typing import Any
 import numpy as np
 from msgspec import Struct
 
-from dialeval.analysis.agreement import rate_rows
+from dialeval.analysis.agreement import match_metrics, read_rated
+from dialeval.analysis.matching import score_ratings
 from dialeval.core.arguments import checked
 from dialeval.core.arrays import Floats, Ints, offsets_of
 from dialeval.core.display import Shown
@@ -27,7 +28,9 @@ from dialeval.core.exact import Moments
 from dialeval.core.fold import Estimate, clustered
 from dialeval.core.run_schema import Record
 from dialeval.core.version import __version__
+from dialeval.engine.resources import Resources
 from dialeval.io.ratings import OVERALL
+from dialeval.metrics.registry import split_names
 from dialeval.stats.intervals import DEFAULT_LEVEL
 from dialeval.stats.labels import confusion, effective_judges
 from dialeval.stats.labels import label_agreement as compare_labels
@@ -60,12 +63,12 @@ class Dispute(Struct, frozen=True):
     metric: str
     id: str | None
     """Of the row, where ratings name it."""
+    system: str
+    response: str
     human: float
     value: float
     gap: float
     """The difference of both in standard deviations."""
-    system: str
-    response: str
 
 
 class LabelAgreement(Shown, Record, frozen=True, kw_only=True, rename={"version": "dialeval"}):
@@ -118,7 +121,12 @@ def label_agreement(
     Raises:
         SettingError: The ratings are no labels, or no metric is on their scale.
     """
-    rated, rows, _ = rate_rows(subject, ratings, quality=quality, metrics=metrics, fields=fields, sample=sample)
+    run, rated, _ = read_rated(subject, ratings, quality, fields, sample)
+    names = split_names(metrics) if isinstance(metrics, str) else metrics
+    if run is None:
+        rows = score_ratings(rated, quality, Resources(), names)
+    else:
+        rows = match_metrics(run, rated, quality, None if names is None else list(names))
     known = np.flatnonzero(~np.isnan(rows.human))
     majority = np.full(len(rows), np.nan)
     for row in known.tolist():
@@ -145,6 +153,7 @@ def label_agreement(
     judges = [
         key for key in fits if key.partition("(")[0].split("-")[0] in JUDGES and "/" not in key.rpartition(")")[2]
     ]
+    columns = np.array([rows.metrics[key] for key in judges]).reshape(len(judges), len(rows)).T
     return LabelAgreement(
         version=__version__,
         quality=quality,
@@ -152,7 +161,7 @@ def label_agreement(
         metrics=fits,
         split=int(len(known) - (~np.isnan(majority)).sum()),
         excluded=excluded,
-        panel=_weigh_panel(rows.metrics, judges, rows.human, rows.dialogue, level),
+        panel=_weigh_panel(columns, rows.human, rows.dialogue, level),
         judges=judges,
         disputes=_find_disputes(rows.metrics, judges or list(fits), rows.human, rated, most),
         level=level,
@@ -162,22 +171,15 @@ def label_agreement(
 def _fit_labels(human: Ints, given: Ints, labels: int, dialogue: Ints, level: float) -> LabelFit:
     table = confusion(human, given, labels, np.zeros(len(human), np.int64))[0].astype(int)
     found = compare_labels(human, given, labels, dialogue, level)
-    return LabelFit(
-        len(human), table.tolist(), {name: Rate(value, ends, len(human)) for name, (value, ends) in found.items()}
-    )
+    return LabelFit(len(human), table.tolist(), {name: Rate(*each, len(human)) for name, each in found.items()})
 
 
-def _weigh_panel(
-    metrics: Mapping[str, Floats], judges: Sequence[str], human: Floats, dialogue: Ints, level: float
-) -> Rate | None:
-    if len(judges) < 2:
-        return None
-    values = np.column_stack([metrics[key] for key in judges])
+def _weigh_panel(values: Floats, human: Floats, dialogue: Ints, level: float) -> Rate | None:
+    """Return the effective number of judges, a column each."""
     there = ~np.isnan(values).any(axis=1) & ~np.isnan(human)
-    if there.sum() < 3:
+    if values.shape[1] < 2 or there.sum() < 3:
         return None
-    number, ends = effective_judges(values[there], human[there], dialogue[there], level)
-    return Rate(number, ends, int(there.sum()))
+    return Rate(*effective_judges(values[there], human[there], dialogue[there], level), int(there.sum()))
 
 
 def _find_disputes(
@@ -192,25 +194,14 @@ def _find_disputes(
             continue
         gaps = (values - values.mean()) / values.std() - (ratings - ratings.mean()) / ratings.std()
         for place in np.argsort(-np.abs(gaps), kind="stable")[:most].tolist():
-            row = int(there[place])
-            found.append(
-                Dispute(
-                    key,
-                    rated.ids[row],
-                    float(ratings[place]),
-                    float(values[place]),
-                    float(gaps[place]),
-                    rated.systems[row] or "",
-                    rated.responses[row],
-                )
-            )
+            row, value, human_value = int(there[place]), float(values[place]), float(ratings[place])
+            about = (rated.ids[row], rated.systems[row] or "", rated.responses[row])
+            found.append(Dispute(key, *about, human_value, value, float(gaps[place])))
     return sorted(found, key=lambda each: -abs(each.gap))[:most]
 
 
-class PairAgreement(Shown, Record, frozen=True, kw_only=True):
+class PairAgreement(Struct, frozen=True, kw_only=True):
     """How far a judge prefers what people prefer."""
-
-    document_maker = "dialeval.reports.labels:pair_document"
 
     pairs: int
     """Pairs of which most annotators prefer one response, and the judge has a verdict."""
@@ -220,8 +211,6 @@ class PairAgreement(Shown, Record, frozen=True, kw_only=True):
     """The same for the rule that the longer response is better."""
     difference: Rate
     """Judge less longer."""
-    ties: Rate
-    """Fraction of ties of the judge."""
 
 
 def rate(values: Floats, dialogue: Ints, level: float = DEFAULT_LEVEL, bounds: tuple[float, float] = (0, 1)) -> Rate:
@@ -258,5 +247,4 @@ def pair_agreement(
         judge=rate(right, dialogue, level),
         longer=rate(longer, dialogue, level),
         difference=rate(right - longer, dialogue, level, (-1, 1)),
-        ties=rate((judge == 0).astype(np.float64), dialogue, level),
     )

@@ -14,7 +14,6 @@ from dialeval.cli.output import (
     check_places,
     check_transposed,
     exit_status,
-    json_bytes,
     print_as,
     print_gates,
     print_slices,
@@ -130,21 +129,26 @@ def compare(
     from dialeval.core.result import files_of
     from dialeval.metrics.registry import split_names
     from dialeval.reports import comparisons
+    from dialeval.reports.labels import JUDGED
 
     _check_baseline(bar, baseline, margins)
     check_transposed(format_, transpose, ["latex"])
     if format_ in options.GATE_FORMATS and (by or sequential or trend):
         raise click.UsageError(f"{format_} has no slices, sequences and trends; choose another format")
     check_places(None, files_of(*runs, *([] if bar is None else [bar])), files=(output, pairs_file))
-    if llm.llm_model:
-        alone = not any((runs[1:], bar, by, sequential, trend, limits.lowest, limits.highest, baseline, metrics))
-        _compare_by_llm(runs[0], alone, systems, llm, length, pairs_file, format_, output)
+    named = None if systems is None else [name.strip() for name in systems.split(",")]
+    if llm.models:
+        if any((runs[1:], bar, by, sequential, trend, limits.lowest, limits.highest, baseline, metrics)):
+            raise click.UsageError(
+                "--llm-model compares the systems of one run, by pairs alone; leave other options out"
+            )
+        print_as(format_, JUDGED, _compare_by_llm(runs[0], named, llm, length, pairs_file), output, _FILE_WIDTH)
         return 0
     if length or pairs_file is not None:
         raise click.UsageError("--length and --pairs go with --llm-model")
     chosen: dict[str, Any] = {
         "baseline": baseline,
-        "systems": None if systems is None else [name.strip() for name in systems.split(",")],
+        "systems": named,
         "metrics": None if metrics is None else split_names(metrics),
         "confidence": confidence,
         **settings,
@@ -183,51 +187,27 @@ def _check_baseline(bar: str | None, baseline: str | None, margins: Mapping[str,
 
 
 def _compare_by_llm(
-    folder: str,
-    alone: bool,
-    systems: str | None,
-    asked: options.LanguageModel,
-    length: bool,
-    pairs_file: Path | None,
-    format_: str,
-    output: Path | None,
-) -> None:
-    """Ask a language model about every two systems of a run, and print its verdicts and the ranking by them.
-
-    `alone`: no options were given that do not go with it.
-    """
-    import msgspec
+    folder: str, systems: list[str] | None, asked: options.LanguageModel, length: bool, pairs_file: Path | None
+) -> Any:
+    """Ask a language model about every two systems of a run, and return its verdicts with the ranking by them."""
+    from msgspec.structs import replace
 
     from dialeval.core.errors import SettingError
     from dialeval.core.result import load
     from dialeval.human.rank import rank
-    from dialeval.human.report import document
     from dialeval.judges.commands import opened_llm
     from dialeval.judges.llm.pairs import judge_pairs, pairs_of_run
-    from dialeval.reports.documents import Document, write_as
-    from dialeval.reports.labels import judged_document
 
-    if not alone or format_ not in ("table", "json", "md", "latex"):
-        raise click.UsageError("--llm-model compares the systems of one run, by pairs alone; leave other options out")
-    named = None if systems is None else [name.strip() for name in systems.split(",")]
-    pairs = pairs_of_run(load(folder), named)
+    pairs = pairs_of_run(load(folder), systems)
     with opened_llm(asked) as judge:
-        found = judge_pairs(judge, pairs, asked.rubric or "pair")
+        found = judge_pairs(judge, pairs, asked["rubric"] or "pair")
     if pairs_file is not None:
         write(pairs_file, found.lines())
-    ranking = None
     try:
-        ranking = rank([msgspec.to_builtins(pair) for pair in found.pairs], length=length)
+        return replace(found, ranking=rank(list(found.pairs), length=length))
     except SettingError as error:
         say(f"no ranking: {error}")
-    if format_ == "json":
-        ranked = None if ranking is None else ranking.to_dict()
-        show(json_bytes({**found.to_dict(), "ranking": ranked}).decode(), output)
-        return
-    parts = [judged_document(found), *([] if ranking is None else [document(ranking)])]
-    said, notes = ([line for part in parts for line in getattr(part, name)] for name in ("said", "notes"))
-    whole = Document(said, [table for part in parts for table in part.tables], notes)
-    show(write_as(format_, whole), output, _FILE_WIDTH)
+        return found
 
 
 def _print_over_time(

@@ -10,6 +10,7 @@ import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields
 from functools import wraps
+from itertools import cycle
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -154,70 +155,38 @@ _LLM = "dialeval.judges.llm.judge"
 """The module of language models as judges, which are above the options."""
 
 
-@dataclass(frozen=True)
-class LanguageModel:
-    """What the options of a language model as the judge say."""
+class LanguageModel(dict[str, Any]):
+    """What the options of a language model as the judge say: the arguments of `judges.llm.judge.LLM`, by name."""
 
-    llm_endpoint: tuple[str, ...]
-    llm_model: tuple[str, ...]
-    rubric: str | None
-    llm_mode: str | None
-    llm_samples: int | None
-    llm_option: Mapping[str, str]
-    llm_concurrency: int
-    llm_timeout: float
-    llm_retries: int
-    max_requests: int | None
-    max_tokens: int | None
-    llm_price: tuple[float, float] | None
-    llm_cache: Path | None
-    llm_replay: bool
-    llm_key_env: str
-    system_model: Mapping[str, str]
+    @property
+    def models(self) -> tuple[str, ...]:
+        """The names of the models."""
+        return tuple(self["model"])
 
     def open(self, meter: Any = None) -> Any:
         """Return the judge, or the panel of several; None where no model is named."""
-        if not self.llm_model:
-            if self.llm_endpoint or self.llm_replay or self.rubric or self.llm_mode:
-                raise click.UsageError("name the model of the judge: --llm-model NAME")
-            return None
         from pkgutil import resolve_name
 
-        make, combine = resolve_name(f"{_LLM}:LLM"), resolve_name(f"{_LLM}:Panel")
-        places: list[str | None] = [*self.llm_endpoint] or [None]
-        if len(places) not in (1, len(self.llm_model)) or (places == [None] and not self.llm_replay):
-            raise click.UsageError(
-                "give one --llm-endpoint for all models, or one for each; none only with --llm-replay"
-            )
+        if not self.models:
+            if any(self[name] for name in ("endpoint", "replay", "rubric", "mode")):
+                raise click.UsageError("name the model of the judge: --llm-model NAME")
+            return None
+        settings = {name: value for name, value in self.items() if name not in ("endpoint", "model")}
         judges = []
-        for number, model in enumerate(self.llm_model):
-            judges.append(make(places[number % len(places)], model, **self._settings()))
+        for model, place in zip(self.models, cycle(self["endpoint"] or [None]), strict=False):
+            judges.append(resolve_name(f"{_LLM}:LLM")(place, model, **settings))
             judges[-1].changed = None if meter is None else meter.count_requests
-        return judges[0] if len(judges) == 1 else combine(*judges)
+        return judges[0] if len(judges) == 1 else resolve_name(f"{_LLM}:Panel")(*judges)
 
-    def _settings(self) -> dict[str, Any]:
-        import orjson
 
-        try:
-            options = {name: orjson.loads(value) for name, value in self.llm_option.items()}
-        except orjson.JSONDecodeError as error:
-            raise click.UsageError(f"--llm-option wants KEY=JSON, such as top_p=0.9: {error}") from None
-        return {
-            "rubric": self.rubric,
-            "mode": self.llm_mode,
-            "samples": self.llm_samples,
-            "options": options,
-            "concurrency": self.llm_concurrency,
-            "timeout": self.llm_timeout,
-            "retries": self.llm_retries,
-            "max_requests": self.max_requests,
-            "max_total_tokens": self.max_tokens,
-            "prices": self.llm_price,
-            "cache": self.llm_cache,
-            "replay": self.llm_replay,
-            "key_variable": self.llm_key_env,
-            "systems": self.system_model,
-        }
+def read_json_values(context: click.Context, parameter: click.Parameter, values: Sequence[str]) -> dict[str, Any]:
+    """Read options of the form KEY=JSON."""
+    import orjson
+
+    try:
+        return {key: orjson.loads(value) for key, value in read_pairs(context, parameter, values).items()}
+    except orjson.JSONDecodeError as error:
+        raise click.UsageError(f"{parameter.opts[0]} wants KEY=JSON, such as top_p=0.9: {error}") from None
 
 
 def examples(*commands: str) -> Callable[[AnyCommand], AnyCommand]:
@@ -380,36 +349,50 @@ limits = grouped(
     numbers("--fail-under", "lowest", "Exit 1 if the mean of a system is lower."),
     numbers("--fail-over", "highest", "Exit 1 if it is higher, for metrics where lower is better."),
 )
-llm = grouped(
-    "llm",
-    LanguageModel,
+_LLM_OPTIONS = together(
     click.option("--llm-endpoint", multiple=True, metavar="URL", help="OpenAI-compatible API of a language model."),
     click.option("--llm-model", multiple=True, metavar="NAME", help="The model that judges; repeat for a panel."),
-    click.option("--rubric", metavar="NAME|FILE", help="What it is asked.  [default: reply; task for conversations]"),
+    click.option("--rubric", "llm_rubric", help="What it is asked: a name, or a TOML file.  [default: by the metric]"),
     click.option(
         "--llm-mode",
         type=click.Choice(["expected", "grade", "vote"]),
         help="Grades by probabilities of tokens, by the answer, by several answers.  [default: expected]",
     ),
     click.option("--llm-samples", type=click.IntRange(1, 100), help="Answers per row of the mode vote.  [default: 5]"),
-    pairs("--llm-option", "llm_option", "KEY=JSON", "Further field of requests; null leaves one out."),
+    click.option(
+        "--llm-option",
+        "llm_options",
+        multiple=True,
+        callback=read_json_values,
+        metavar="KEY=JSON",
+        help="Further field of requests; null leaves one out.",
+    ),
     click.option("--llm-concurrency", type=click.IntRange(1, 1024), default=16, help="Requests at a time."),
     click.option(
         "--llm-timeout", type=click.FloatRange(0, min_open=True), default=120.0, help="Seconds for an answer."
     ),
     click.option("--llm-retries", type=click.IntRange(min=0), default=8, help="Times that a request is sent again."),
-    click.option("--max-requests", type=click.IntRange(min=0), help="Budget of requests; the run ends there."),
-    click.option("--max-tokens", type=click.IntRange(min=0), help="Budget of tokens, of requests and answers."),
-    click.option("--llm-price", nargs=2, type=float, help="Price of a million tokens, of requests and of answers."),
+    click.option("--max-requests", "llm_max_requests", type=click.IntRange(min=0), help="Budget of requests."),
+    click.option("--max-tokens", "llm_max_total_tokens", type=click.IntRange(min=0), help="Budget of tokens."),
+    click.option("--llm-price", "llm_prices", nargs=2, type=float, help="Of a million tokens, sent and answered."),
     click.option("--llm-cache", type=FILE, help="File of recorded answers.  [default: in the cache folder]"),
     click.option("--llm-replay", is_flag=True, help="Use recorded answers only; open no connection."),
-    click.option(
-        "--llm-key-env", metavar="VARIABLE", default="DIALEVAL_LLM_KEY", help="Environment variable with the key."
-    ),
-    pairs(
-        "--system-model", "system_model", "SYSTEM=MODEL", "The model behind a system, to name a judge of its family."
-    ),
+    click.option("--llm-key-env", "llm_key_variable", default="DIALEVAL_LLM_KEY", help="Variable with the key."),
+    pairs("--system-model", "llm_systems", "SYSTEM=MODEL", "The model behind a system, to name a judge of its family."),
 )
+
+
+def llm(command: Any) -> Any:
+    """Add the options of a language model to a command, which gets them as one argument, `llm`."""
+
+    @wraps(command)
+    def called(**arguments: Any) -> Any:
+        own = {name[4:]: arguments.pop(name) for name in list(arguments) if name.startswith("llm_")}
+        return command(**arguments, llm=LanguageModel(own))
+
+    return _LLM_OPTIONS(called)
+
+
 bootstrap_resamples = click.option("--resamples", type=click.IntRange(min=1), default=1000, help="Of the bootstrap.")
 threads = click.option("-j", "--threads", type=click.IntRange(min=1), help="Threads to use.  [default: one per core]")
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import nullcontext
 from dataclasses import dataclass, replace
 from pathlib import Path
 from pkgutil import resolve_name
@@ -17,7 +16,7 @@ from dialeval.core.fold import IntervalKind
 from dialeval.core.result import Run, check_folder
 from dialeval.engine.baselines import evaluate_with_baselines
 from dialeval.engine.folding import BATCH_ROWS, Options, Progress, run_sources
-from dialeval.engine.plan import Asked, Planner, Settings, planner
+from dialeval.engine.plan import Asked, Settings, planner
 from dialeval.engine.resources import Resources, WordChoice
 from dialeval.engine.worker import Engine
 from dialeval.io.fields import FieldNames
@@ -222,37 +221,23 @@ def evaluate(
         force=force,
     )
     plans = planner(metrics, settings, tokenizer)
-    with nullcontext() if llm is None else llm:
-        run = _run_inputs(inputs, plans, resources, options, details or {}, baselines, alignments)
-    if output is not None and llm is not None:
-        llm.copy_answers(output)
-    return run
-
-
-def _run_inputs(
-    inputs: Inputs,
-    plans: Planner,
-    resources: Resources,
-    options: Options,
-    details: Mapping[str, Any],
-    baselines: bool,
-    alignments: bool,
-) -> Run:
-    """Evaluate the rows in chunks or in memory, and save the run where that is asked for."""
     if inputs.are_chunked(options):
         if baselines:
             raise SettingError("baselines and reference_groups need all rows in memory; rows in chunks are let go")
-        return run_sources(inputs.find_sources(), plans, resources, options, names=inputs.names, details=details).run
-    with collect_warnings() as notes:
-        systems, groups = inputs.read()
-    if groups is not None:
-        asked = {"table": alignments, "baselines": baselines}
-        run: Run = resolve_name(_EVALUATE_GROUPS)(systems, groups, plans, resources, options, **asked)
-    elif baselines:
-        run = evaluate_with_baselines(systems, plans, resources, options)
+        run = run_sources(inputs.find_sources(), plans, resources, options, names=inputs.names, details=details).run
     else:
-        run = run_sources(memory_sources(systems), plans, resources, options).run
-    run = replace(run, details={**run.details, **details}, warnings=(*notes, *run.warnings))
-    if options.output is not None:
-        run.save(options.output, force=options.force)
+        with collect_warnings() as notes:
+            systems, groups = inputs.read()
+        if groups is not None:
+            asked = {"table": alignments, "baselines": baselines}
+            run = resolve_name(_EVALUATE_GROUPS)(systems, groups, plans, resources, options, **asked)
+        elif baselines:
+            run = evaluate_with_baselines(systems, plans, resources, options)
+        else:
+            run = run_sources(memory_sources(systems), plans, resources, options).run
+        run = replace(run, details={**run.details, **(details or {})}, warnings=(*notes, *run.warnings))
+        if output is not None:
+            run.save(output, force=force)
+    if output is not None and llm is not None:
+        llm.copy_answers(output)
     return run

@@ -206,6 +206,8 @@ def run_sources(
             _refuse_missing_columns(planner, sources, chunks, names, ready)
     with ExitStack() as stack:
         stack.enter_context(engine)
+        if Need.LLM in ready:
+            stack.enter_context(context.resources[Need.LLM])
         if asks_for_choice(job.plans):
             count = replace(job, plans=(SCRIPT_COUNTS,) * len(sources))
             counts = _Passes(count, engine, sources, chunks, versions, ItemStore()).run()

@@ -480,7 +480,7 @@ def agreement(
     if labels or disputed is not None:
         chosen = {name: settings[name] for name in ("metrics", "fields", "sample")}
         chosen |= {"quality": (quality or "overall") if saved else human, "level": settings["confidence"], "most": most}
-        _compare_labels(subject, human if saved else None, chosen, disputed, format_, output)
+        _compare_labels((subject, human if saved else None), chosen, disputed, format_, output)
         return
     found = correlate(
         subject,
@@ -499,18 +499,13 @@ def agreement(
 
 
 def _compare_labels(
-    subject: str,
-    human: str | None,
-    chosen: dict[str, Any],
-    disputed: Path | None,
-    format_: str,
-    output: Path | None,
+    rated: tuple[str, str | None], chosen: dict[str, Any], disputed: Path | None, format_: str, output: Path | None
 ) -> None:
     """Print the agreement of metrics with people about labels, and write the page of disputed rows if asked for."""
     from dialeval.analysis.labels import label_agreement
     from dialeval.human.page import rating_page, read_form
     from dialeval.human.sample import read_sample
-    from dialeval.reports import labels as tables
+    from dialeval.reports.labels import LABELS
 
     if format_ == "html":
         raise click.UsageError("labels have no page of their own; choose another format")
@@ -518,8 +513,8 @@ def _compare_labels(
         raise click.UsageError(
             "--disputed shows rows of a sample; name the folder that they were drawn into (--sample)"
         )
-    found = label_agreement(subject, human, **chosen)
-    print_as(format_, tables, found, output, _FILE_WIDTH)
+    found = label_agreement(*rated, **chosen)
+    print_as(format_, LABELS, found, output, _FILE_WIDTH)
     if disputed is not None:
         ids = list(dict.fromkeys(each.id for each in found.disputes if each.id is not None))
         write(disputed, rating_page(read_sample(chosen["sample"]), read_form(None), ids).encode())

@@ -3,19 +3,13 @@
 This is the only folder that imports PyTorch.
 """
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING
-
-if TYPE_CHECKING:
-    from dialeval.judges.llm.judge import LLM, Panel
+from pkgutil import resolve_name
+from typing import Any
 
 __all__ = ["LLM", "Panel"]
 
 
-def __getattr__(name: str) -> object:
-    if name not in __all__:
-        raise AttributeError(f"module 'dialeval.judges' has no attribute {name!r}")
-    from dialeval.judges.llm import judge
-
-    return getattr(judge, name)
+def __getattr__(name: str) -> Any:
+    if name in __all__:
+        return resolve_name(f"dialeval.judges.llm.judge:{name}")
+    raise AttributeError(f"module 'dialeval.judges' has no attribute {name!r}")

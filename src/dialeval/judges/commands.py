@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from contextlib import closing, contextmanager
-from dataclasses import asdict, replace
+from contextlib import contextmanager
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
@@ -236,7 +236,7 @@ def attack_judge(judge_dir: str | None, encoder: str | None, llm: options.Langua
     With --llm-model, a language model: planted verdicts, flattery, padding, an echo, and the order of two replies.
     Without RESPONSES the shipped sample is used.
     """
-    if llm.llm_model:
+    if llm.models:
         _attack_llm(llm, **rest)
         return
     from dialeval.judges.judge import DialogueJudge
@@ -254,7 +254,7 @@ def _attack_llm(asked: options.LanguageModel, responses: tuple[str, ...], format
 
     with opened_llm(asked) as llm:
         systems = read_attacked(responses or None, **inputs)
-        attacks = attack_llm(llm, systems, asked.rubric or "reply", asked.llm_mode or "expected")  # type: ignore[arg-type]
+        attacks = attack_llm(llm, systems, asked["rubric"] or "reply", asked["mode"] or "expected")
     if format_ == "json":
         show(json_bytes({"attacks": msgspec.to_builtins(attacks)}).decode())
     else:
@@ -264,9 +264,9 @@ def _attack_llm(asked: options.LanguageModel, responses: tuple[str, ...], format
 @contextmanager
 def opened_llm(asked: options.LanguageModel) -> Iterator[Any]:
     """Open the one language model that options name, with a progress bar, and print what it was asked."""
-    if len(asked.llm_model) != 1:
+    if len(asked.models) != 1:
         raise click.UsageError("name one language model: --llm-model NAME")
-    with metered() as meter, closing(asked.open(meter)) as llm:
+    with metered() as meter, asked.open(meter) as llm:
         yield llm
         say(f"llm: {llm.describe()}")
 
@@ -280,13 +280,7 @@ def opened_llm(asked: options.LanguageModel) -> Iterator[Any]:
 @options.judged_inputs
 @options.llm
 @options.row_fields
-@click.option(
-    "--show-prompt",
-    is_flag=True,
-    required=True,
-    expose_value=False,
-    help="Print the request about a row; nothing is sent.",
-)
+@click.option("--show-prompt", is_flag=True, required=True, expose_value=False, help="Print the request about a row.")
 @click.option("--row", type=click.IntRange(min=1), default=1, help="Which row.")
 def show_llm(llm: options.LanguageModel, responses: tuple[str, ...], row: int, **inputs: Any) -> None:
     """Print the exact request that a language model is sent about a row of RESPONSES.
@@ -297,20 +291,20 @@ def show_llm(llm: options.LanguageModel, responses: tuple[str, ...], row: int, *
     from dialeval.judges.llm.rubrics import read_rubric, show_request
     from dialeval.judges.validation import read_attacked
 
-    rubric, judge = read_rubric(llm.rubric or "reply"), replace(llm, llm_replay=True).open()
+    judge = options.LanguageModel({**llm, "replay": True}).open()
     if judge is None:
         raise click.UsageError("name the model of the judge: --llm-model NAME")
-    rows = [(system, at) for system in read_attacked(responses, **inputs) for at in range(len(system))]
+    rubric = read_rubric(llm["rubric"] or "reply")
+    rows = [(system.columns, at) for system in read_attacked(responses, **inputs) for at in range(len(system))]
     if row > len(rows):
         raise click.UsageError(f"there are {len(rows)} rows, and --row is {row}")
-    (request,) = judge.judge(llm.llm_model[0]).requests(
-        rubric, label_row(rubric, *rows[row - 1]), llm.llm_mode or "expected"
-    )
+    parts = label_row(rubric, *rows[row - 1])
+    (request,) = judge.judge(llm.models[0]).requests(rubric, parts, llm["mode"] or "expected")
     show(show_request(request))
 
 
 @options.examples(
-    "dialeval judge pairs pairs.jsonl --llm-endpoint http://localhost:8000/v1 --llm-model NAME -o judged.jsonl",
+    "dialeval judge pairs pairs.jsonl --llm-endpoint URL --llm-model NAME --save judged.jsonl",
     "dialeval rank judged.jsonl --length",
 )
 @judge.command("pairs")
@@ -323,8 +317,8 @@ def judge_pair_files(pairs: tuple[str, ...], llm: options.LanguageModel, output:
 
     A pair is a row with a, b (the systems), response_a, response_b and, where known, context, dialog_id and better:
     what people prefer, or a list of their votes. Prints how often the order decides and, where people's preference is
-    known, how often the judge shares it, next to the rule that the longer response is better. -o writes the verdicts
-    for `dialeval rank`.
+    known, how often the judge shares it, next to the rule that the longer response is better. --save writes the
+    verdicts for `dialeval rank`.
     """
     from dialeval.judges.llm.pairs import judge_pairs, read_pair_texts
     from dialeval.reports.labels import JUDGED
@@ -332,7 +326,7 @@ def judge_pair_files(pairs: tuple[str, ...], llm: options.LanguageModel, output:
     check_places(None, pairs, files=(output,))
     texts = read_pair_texts(list(pairs))
     with opened_llm(llm) as judge:
-        found = judge_pairs(judge, texts, llm.rubric or "pair")
+        found = judge_pairs(judge, texts, llm["rubric"] or "pair")
     print_as(format_, JUDGED, found)
     if output is not None:
         write(output, found.lines())

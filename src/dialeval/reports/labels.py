@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
+from pkgutil import resolve_name
 from typing import TYPE_CHECKING, Any
 
-from dialeval.reports.documents import Document, LaidOut, Printer, Table, csv_text, laid_out, text_formats
+from dialeval.reports.documents import Document, Printer, Table, csv_text
 from dialeval.reports.figures import plain, shorten, show_fixed, show_interval
 from dialeval.stats.labels import STATISTICS
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from dialeval.analysis.labels import LabelAgreement, PairAgreement, Rate
+    from dialeval.analysis.labels import LabelAgreement, Rate
 
 _HEADS = {
     "agreement": "agreement",
@@ -72,46 +73,33 @@ def to_csv(found: LabelAgreement) -> str:
     return csv_text(["metric", "statistic", "rows", "value", "low", "high"], lines)
 
 
-def table(found: LabelAgreement) -> LaidOut:
-    """Lay the agreement out for a rich console."""
-    return laid_out(document(found))
-
-
-FORMATS = text_formats(document, to_csv)
-
-
-def pair_document(found: PairAgreement) -> Document:
-    """Return how far a judge prefers what people prefer."""
-    rows = [
-        ["judge", _percent(found.judge)],
-        ["longer response", _percent(found.longer)],
-        ["judge less longer", _percent(found.difference)],
-    ]
-    notes = [f"{found.pairs:,} pairs of which people prefer one; a tie of the judge counts a half."]
-    return Document([], [Table(["prefers what people prefer", "fraction"], rows)], notes)
+LABELS = Printer(document, to_csv)
 
 
 def judged_document(found: Any) -> Document:
-    """Return what a language model prefers, and how far that depends on the order."""
-    rows = []
-    if found.flips is not None:
-        rows.append(["verdict depends on the order (counted as a tie)", _percent(found.flips)])
-    if found.first is not None:
-        rows.append(["single verdicts for the first place", _percent(found.first)])
+    """Return what a language model prefers, how far that depends on the order, and the ranking, if there is one."""
     missing = sum(found.missing.values())
-    rows.append(["pairs without a verdict", f"{missing:,} of {found.asked:,} ({100 * missing / found.asked:.1f}%)"])
+    lines = {"verdict depends on the order (counted as a tie)": found.flips}
     notes = [f"{found.asked:,} pairs, each asked in both orders, by {plain(found.judge)}."]
     notes += [f"no verdict: {plain(reason)} ({count:,})" for reason, count in found.missing.items()]
-    tables = [Table(["judge", plain(found.judge)], rows)]
     if found.agreement is not None:
-        agreed = pair_document(found.agreement)
-        tables, notes = [*tables, *agreed.tables], [*notes, *agreed.notes]
+        lines |= {
+            "prefers what people prefer": found.agreement.judge,
+            "longer response: the same": found.agreement.longer,
+            "judge less longer": found.agreement.difference,
+        }
+        notes.append(f"{found.agreement.pairs:,} pairs of which people prefer one; a tie of the judge counts a half.")
+    rows = [[name, _percent(each)] for name, each in lines.items() if each is not None]
+    rows.append(["pairs without a verdict", f"{missing:,} of {found.asked:,} ({100 * missing / found.asked:.1f}%)"])
+    tables = [Table(["judge", plain(found.judge)], rows)]
+    if found.ranking is not None:
+        ranked = resolve_name(found.ranking.document_maker)(found.ranking)
+        tables, notes = [*tables, *ranked.tables], [*notes, *ranked.notes]
     return Document([plain(line) for line in found.warnings], tables, notes)
 
 
 def _judged_csv(found: Any) -> str:
-    lines = [(pair.a, pair.b, pair.better, pair.flipped, pair.dialog_id) for pair in found.pairs]
-    return csv_text(["a", "b", "better", "flipped", "dialog_id"], lines)
+    return csv_text(found.pairs[0] if found.pairs else (), (pair.values() for pair in found.pairs))
 
 
 JUDGED = Printer(judged_document, _judged_csv)

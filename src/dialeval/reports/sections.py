@@ -31,7 +31,6 @@ EXTENSIONS: Mapping[str, Mapping[str, str]] = {
         "table": "dialeval.judges.report:weak_turns_table",
         "rows": "dialeval.judges.report:explain_rows",
     },
-    "llm": {"table": "dialeval.judges.llm.metric:missing_table"},
     "alignments": {
         "rows": "dialeval.suites.lsdscc.report:landed",
         "note": "dialeval.suites.lsdscc.report:reached",

@@ -68,12 +68,8 @@ def attack_llm(llm: LLM, systems: Sequence[Rows], rubric: str = "reply", mode: M
         raise SettingError(f"the rubric {rubric} is not about replies alone; attack with another one")
     contexts = [list(turns) for rows in systems for turns in _contexts(rows)]
     replies = [text for rows in systems for text in rows.responses]
-    clusters, start = [], 0
-    for rows in systems:
-        sizes = np.diff(rows.dialogue_offsets())
-        clusters.append(np.repeat(np.arange(len(sizes)) + start, sizes))
-        start += len(sizes)
-    dialogue = np.concatenate(clusters)
+    openings: dict[tuple[str, ...], int] = {}
+    dialogue = np.array([openings.setdefault(tuple(turns[:1]), len(openings)) for turns in contexts], np.int64)
     with llm:
         real = _grade(llm, asked, mode, contexts, replies)
         if np.isnan(real).all():

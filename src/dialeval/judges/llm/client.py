@@ -17,7 +17,6 @@ from __future__ import annotations
 import http.client
 import os
 import random
-import socket
 import ssl
 import threading
 import time
@@ -25,12 +24,12 @@ from collections.abc import Callable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
 from email.utils import parsedate_to_datetime
-from typing import NamedTuple
+from typing import Annotated
 from urllib.parse import SplitResult, urlsplit
 from urllib.request import getproxies, proxy_bypass
 
 import msgspec
-from msgspec import Struct
+from msgspec import Meta, Struct
 
 from dialeval.core.errors import SettingError, plain
 from dialeval.core.version import __version__
@@ -45,7 +44,7 @@ _LONGEST_ASKED = 600.0
 """Seconds of `Retry-After` that are waited at most."""
 FIRST_REQUESTS = 32
 """If so many requests failed and none succeeded, the run ends."""
-_MASK = "***"
+_MASK = b"***"
 
 
 class Alternative(Struct):
@@ -83,13 +82,9 @@ class _Usage(Struct):
 class Completion(Struct):
     """The part of a chat completion that is read."""
 
-    choices: list[_Choice]
+    choices: Annotated[list[_Choice], Meta(min_length=1)]
     model: str = ""
     usage: _Usage | None = None
-
-    def __post_init__(self) -> None:
-        if not self.choices:
-            raise ValueError("no choices")
 
     @property
     def text(self) -> str:
@@ -108,12 +103,8 @@ class Completion(Struct):
         return None if found is None else found.content
 
 
-_decode = msgspec.json.Decoder(Completion).decode
-
-
-def read_completion(body: bytes) -> Completion:
-    """Read a recorded answer."""
-    return _decode(body)
+read_completion = msgspec.json.Decoder(Completion).decode
+"""Read an answer; msgspec.ValidationError for anything else."""
 
 
 class FailedRequestError(Exception):
@@ -124,19 +115,13 @@ class StoppedError(Exception):
     """The run ends: no further request is sent."""
 
 
-class _Response(NamedTuple):
-    status: int
-    retry_after: str | None
-    body: bytes
+Idle = list[http.client.HTTPConnection]
+"""Connections that no thread uses."""
 
 
 def post(
-    idle: list[http.client.HTTPConnection],
-    address: SplitResult,
-    body: bytes,
-    headers: Mapping[str, str],
-    timeout: float,
-) -> _Response:
+    idle: Idle, address: SplitResult, body: bytes, headers: Mapping[str, str], timeout: float
+) -> tuple[http.client.HTTPResponse, bytes]:
     """Send a request on an idle connection or a new one; OSError or HTTPException where there is no whole answer."""
     try:
         connection = idle.pop()
@@ -155,13 +140,13 @@ def post(
         connection.close()
     else:
         idle.append(connection)
-    return _Response(response.status, response.getheader("Retry-After"), content)
+    return response, content
 
 
 def _connect(address: SplitResult, timeout: float) -> http.client.HTTPConnection:
     host = address.hostname or ""
     if address.scheme == "http":
-        return _NoDelay(host, address.port or 80, timeout=timeout)
+        return http.client.HTTPConnection(host, address.port or 80, timeout=timeout)
     context, port = ssl.create_default_context(), address.port or 443
     proxy = None if proxy_bypass(host) else getproxies().get("https")
     if proxy is None:
@@ -170,14 +155,6 @@ def _connect(address: SplitResult, timeout: float) -> http.client.HTTPConnection
     tunnel = http.client.HTTPSConnection(through.hostname or "", through.port or 8080, timeout=timeout, context=context)
     tunnel.set_tunnel(host, port)
     return tunnel
-
-
-class _NoDelay(http.client.HTTPConnection):
-    """A connection that sends small packets at once."""
-
-    def connect(self) -> None:
-        super().connect()
-        self.sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
 
 
 @dataclass
@@ -220,7 +197,7 @@ class Client:
     max_requests: int | None = None
     max_tokens: int | None = None
     counts: Counts = field(default_factory=Counts)
-    changed: Callable[[], None] | None = None
+    changed: Callable[[], object] | None = None
     """Called whenever the counts change."""
 
     def __post_init__(self) -> None:
@@ -243,7 +220,7 @@ class Client:
         self._lock = threading.Lock()
         self._stop = threading.Event()
         self._not_before = 0.0
-        self._idle: list[http.client.HTTPConnection] = []
+        self._idle: Idle = []
 
     def close(self) -> None:
         """Close the connections."""
@@ -254,7 +231,7 @@ class Client:
         """Send nothing more; requests that were sent are waited for."""
         self._stop.set()
 
-    def send(self, body: bytes) -> tuple[bytes, Completion]:
+    def send(self, body: bytes) -> bytes:
         """Return an answer; FailedRequestError with the reason, or SettingError where the whole run must end."""
         reason, wait = "", 0.0
         for attempt in range(self.retries + 1):
@@ -263,11 +240,11 @@ class Client:
             self._start_request(repeated=attempt > 0)
             wait = 0.0
             try:
-                response = post(self._idle, self._address, body, self._headers, self.timeout)
+                response, content = post(self._idle, self._address, body, self._headers, self.timeout)
             except TimeoutError:
                 reason = f"no answer within {self.timeout:g} seconds"
                 continue
-            except http.client.HTTPException:
+            except (http.client.HTTPException, ValueError):
                 reason = "the answer was cut off"
                 continue
             except OSError as error:
@@ -275,42 +252,36 @@ class Client:
                 continue
             if response.status == 200:
                 try:
-                    return self._accept(response.body)
+                    return self._accept(content)
                 except (msgspec.MsgspecError, UnicodeError):
                     reason = "the answer is not a chat completion"
                     continue
             reason = f"status {response.status}"
             if response.status in _REFUSED:
                 what = f"{self.endpoint} {_REFUSED[response.status]} (status {response.status})"
-                raise SettingError(f"{what}: {self._quote(response.body)}. The key is read from {self.key_variable}")
+                raise SettingError(f"{what}: {self._quote(content)}. The key is read from {self.key_variable}")
             if response.status not in _PASSING and response.status < 500:
-                raise self._failure(f"{reason}: {self._quote(response.body)}")
-            wait = _seconds_asked(response.retry_after)
+                raise self._failure(f"{reason}: {self._quote(content)}")
+            wait = _seconds_asked(response.getheader("Retry-After"))
         raise self._failure(reason)
 
-    def _accept(self, body: bytes) -> tuple[bytes, Completion]:
-        if self._key and self._key.encode() in body:
-            body = body.replace(self._key.encode(), _MASK.encode())
-        found = _decode(body)
+    def _accept(self, body: bytes) -> bytes:
+        body = self._mask(body)
+        found = read_completion(body)
         if found.model and found.model != self.model and not found.model.startswith(f"{self.model}-"):
-            self._count(found, answered=False)
+            self._count(0, found.usage)
             raise self._failure(f"answered by another model, {plain(found.model)[:100]}")
-        self._count(found, answered=True)
-        return body, found
+        self._count(1, found.usage)
+        return body
 
-    def _count(self, found: Completion, answered: bool) -> None:
+    def _count(self, answers: int, usage: _Usage | None) -> None:
         with self._lock:
-            self.counts.answers += answered
-            if found.usage is not None:
-                self.counts.prompt_tokens += found.usage.prompt_tokens
-                self.counts.completion_tokens += found.usage.completion_tokens
+            self.counts.answers += answers
+            if usage is not None:
+                self.counts.prompt_tokens += usage.prompt_tokens
+                self.counts.completion_tokens += usage.completion_tokens
         if self.changed is not None:
             self.changed()
-
-    def count_recorded(self, number: int) -> None:
-        """Count answers that were recorded before."""
-        with self._lock:
-            self.counts.recorded += number
 
     def _start_request(self, repeated: bool) -> None:
         """Count a request before it is sent; raise where a budget is spent or the run ends."""
@@ -343,10 +314,11 @@ class Client:
         self._stop.wait(max(seconds, asked))
 
     def _quote(self, body: bytes) -> str:
-        text = body[:2000].decode("utf-8", "replace")
-        if self._key:
-            text = text.replace(self._key, _MASK)
+        text = self._mask(body).decode("utf-8", "replace")
         return plain(" ".join(text.split()))[:200]
+
+    def _mask(self, body: bytes) -> bytes:
+        return body.replace(self._key.encode(), _MASK) if self._key else body
 
 
 def _seconds_asked(retry_after: str | None) -> float:

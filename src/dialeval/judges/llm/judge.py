@@ -18,6 +18,7 @@ import signal
 import threading
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import CancelledError, Future, ThreadPoolExecutor
+from contextlib import closing
 from pathlib import Path
 from typing import Any, Literal, get_args
 
@@ -25,19 +26,10 @@ import orjson
 
 from dialeval.core.arguments import checked
 from dialeval.core.errors import SettingError
+from dialeval.judges.llm import rubrics
 from dialeval.judges.llm.answers import AnswerStore, Record
 from dialeval.judges.llm.client import KEY_VARIABLE, Client, Counts, FailedRequestError, StoppedError, read_completion
-from dialeval.judges.llm.rubrics import (
-    PROMPT,
-    Grades,
-    Parts,
-    Request,
-    Rubric,
-    Sampling,
-    expected_grades,
-    make_request,
-    parse_grades,
-)
+from dialeval.judges.llm.rubrics import Grades, Parts, Request, Rubric
 from dialeval.metrics.registry import split_names
 
 Mode = Literal["expected", "grade", "vote"]
@@ -46,14 +38,8 @@ ANSWERS_FILE = "llm-answers.sqlite"
 LEAST_MASS = 0.5
 NOT_RECORDED = "the request is not recorded"
 _METRICS = ("llm", "llm-conversation")
-_ALIASES = {
-    "chatgpt": "gpt",
-    "o": "gpt",
-    "gemma": "gemini",
-    "qwq": "qwen",
-    "mixtral": "mistral",
-    "ministral": "mistral",
-}
+_ALIASES = dict.fromkeys(("chatgpt", "o"), "gpt") | dict.fromkeys(("mixtral", "ministral"), "mistral")
+_ALIASES |= {"gemma": "gemini", "qwq": "qwen"}
 """Names of models that belong to the family of another name."""
 
 
@@ -69,7 +55,77 @@ def family_of(model: str) -> str:
     return _ALIASES.get(name, name)
 
 
-class LLM:
+class Panel:
+    """Several language models as judges of one evaluation, each with a column of its own: `llm(model=NAME)`.
+
+    Args:
+        judges: The judges, of different models; they record in one file.
+    """
+
+    def __init__(self, *judges: LLM) -> None:
+        self.judges = {judge.model: judge for judge in judges}
+        if len(self.judges) < len(judges) or not judges:
+            raise SettingError("a panel has judges of different models")
+
+    @property
+    def digest(self) -> str:
+        """The models, and the settings that grades depend on, apart from rubric and mode."""
+        return " + ".join(judge.settings for judge in self.judges.values())
+
+    @property
+    def warnings(self) -> list[str]:
+        """A warning for each system whose model is of the family of a judge."""
+        return [
+            f"the judge {judge.model} is of the same family as {model}, the model of {system}: judges tend to prefer "
+            "answers of their own family"
+            for judge in self.judges.values()
+            for system, model in judge.systems.items()
+            if family_of(model) == family_of(judge.model) != ""
+        ]
+
+    def judge(self, model: str) -> LLM:
+        """Return the judge of a name; empty: the only one."""
+        if not model and len(self.judges) == 1:
+            return next(iter(self.judges.values()))
+        if model not in self.judges:
+            raise SettingError(f"name one of the judges: llm(model=NAME), with {', '.join(self.judges)}")
+        return self.judges[model]
+
+    def plan(self, metrics: Any, settings: Any) -> tuple[Any, dict[str, Any]]:
+        """Return metrics and settings of an evaluation: rubric and mode, and for several judges a metric for each."""
+        own = {name: value for name, value in next(iter(self.judges.values())).defaults.items() if value is not None}
+        given = dict(settings or {})
+        chosen = {name: {**own, **given.get(name, {})} for name in _METRICS}
+        if len(self.judges) == 1:
+            return metrics, given | chosen
+        asked: list[Any] = []
+        for name in split_names(metrics) if isinstance(metrics, str) else metrics or ():
+            each = [{**chosen[name], "model": model} for model in self.judges] if name in chosen else []
+            asked += [f"{name}({','.join(f'{key}={value}' for key, value in one.items())})" for one in each] or [name]
+        return asked, given
+
+    def describe(self) -> str:
+        """Return what was sent and received, in a line."""
+        return "; ".join(f"{model}: {judge.count()}" for model, judge in self.judges.items())
+
+    def copy_answers(self, folder: str | os.PathLike[str]) -> None:
+        """Write the answers that were used into a folder, as one file that can be replayed, unless it is there."""
+        first, target = next(iter(self.judges.values())), Path(folder) / ANSWERS_FILE
+        with closing(first.open_store(read_only=True)) as store:
+            if not target.exists() or not target.samefile(store.path):
+                store.copy(set().union(*(judge.used for judge in self.judges.values())), target)
+
+    def __enter__(self) -> Panel:
+        for judge in self.judges.values():
+            judge.__enter__()
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        for judge in reversed(self.judges.values()):
+            judge.__exit__(*error)
+
+
+class LLM(Panel):
     """A language model behind an OpenAI-compatible endpoint, as a judge.
 
     Args:
@@ -125,74 +181,39 @@ class LLM:
         if not model.strip() or any(letter in "(),=" or letter.isspace() for letter in model):
             raise SettingError("name the model of the judge; a name has no spaces, commas, brackets or =")
         if endpoint is None and not replay:
-            raise SettingError("name the endpoint of the judge, or use recorded answers only (replay)")
+            raise SettingError("name the endpoint (--llm-endpoint), or use recorded answers only (--llm-replay)")
         if mode not in (None, *get_args(Mode)):
             raise SettingError(f"the mode is one of {', '.join(get_args(Mode))}, not {mode!r}")
         if not 1 <= concurrency <= 1024 or timeout <= 0 or retries < 0 or not 0 <= least_mass <= 1:
-            raise SettingError(
-                "concurrency is 1 to 1024, timeout above 0, retries at least 0 and least_mass between 0 and 1"
-            )
-        self.model, self.prices, self.replay = model, prices, replay
-        self.systems = dict(systems or {})
+            raise SettingError("concurrency is 1 to 1024, timeout above 0, retries from 0 on, least_mass from 0 to 1")
+        self.model, self.prices, self.replay, self.systems = model, prices, replay, dict(systems or {})
+        super().__init__(self)
         self.changed: Callable[[LLM], None] | None = None
-        self._defaults = {"rubric": None if rubric is None else os.fspath(rubric), "mode": mode, "samples": samples}
-        self._sampling: dict[str, Any] = {"seed": seed, "max_tokens": max_tokens, "options": dict(options or {})}
-        self._temperature, self._least_mass, self._concurrency = temperature, least_mass, concurrency
-        self._client = Client(
-            endpoint or "http://replay.invalid/v1",
-            model,
-            key_variable,
-            timeout,
-            retries,
-            backoff,
-            max_requests=max_requests,
-            max_tokens=max_total_tokens,
-            changed=self._report_change,
-        )
-        self._cache = cache
+        self.defaults = {"rubric": None if rubric is None else os.fspath(rubric), "mode": mode, "samples": samples}
+        self._sampling = rubrics.Sampling(model, temperature, seed, max_tokens, dict(options or {}))
+        self._least_mass, self._concurrency, self._cache = least_mass, concurrency, cache
+        limits = (timeout, retries, backoff, max_requests, max_total_tokens)
+        self._client = Client(endpoint or "http://replay.invalid", model, key_variable, *limits)
+        self._client.changed = lambda: self.changed and self.changed(self)
         self._lock = threading.Lock()
         self._open_store: AnswerStore | None = None
         self._pool: ThreadPoolExecutor | None = None
         self._running: dict[str, Future[Record]] = {}
-        self._used: set[str] = set()
+        self.used: set[str] = set()
         self._error: BaseException | None = None
         self._handlers: dict[int, Any] = {}
 
     @property
-    def digest(self) -> str:
-        """The model and the settings that grades depend on, apart from rubric and mode."""
-        temperature = "auto" if self._temperature is None else f"{self._temperature:g}"
-        known = {"temperature": temperature, "least_mass": f"{self._least_mass:g}", "prompt": PROMPT}
-        options = orjson.dumps(self._sampling["options"], option=orjson.OPT_SORT_KEYS).decode()
-        settings = {**known, "seed": self._sampling["seed"], "max_tokens": self._sampling["max_tokens"] or "auto"}
-        settings |= {"options": options} if self._sampling["options"] else {}
-        return ",".join([self.model, *(f"{name}={value}" for name, value in settings.items())])
+    def settings(self) -> str:
+        """The model and the settings that grades depend on."""
+        known = {**self._sampling._asdict(), "prompt": rubrics.PROMPT, "least_mass": self._least_mass}
+        known["options"] = orjson.dumps(known["options"], option=orjson.OPT_SORT_KEYS).decode()
+        return ",".join(f"{name}={value}" for name, value in known.items() if value not in (None, "{}"))
 
     @property
     def counts(self) -> Counts:
         """What was sent and received so far."""
         return self._client.counts
-
-    def judge(self, model: str) -> LLM:
-        """Return the judge of a name; empty: the only one."""
-        if model not in ("", self.model):
-            raise SettingError(f"the judge {model!r} is not among those given: {self.model}")
-        return self
-
-    def plan(self, metrics: Any, settings: Any) -> tuple[Any, dict[str, Any]]:
-        """Return metrics and settings of an evaluation with rubric and mode of this judge."""
-        own = {name: value for name, value in self._defaults.items() if value is not None}
-        return metrics, {**(settings or {}), **{name: {**own, **(settings or {}).get(name, {})} for name in _METRICS}}
-
-    @property
-    def warnings(self) -> list[str]:
-        """A warning for each system whose model is of the family of the judge."""
-        return [
-            f"the judge {self.model} is of the same family as {model}, the model of {system}: judges tend to prefer "
-            "answers of their own family"
-            for system, model in self.systems.items()
-            if family_of(model) == family_of(self.model) != ""
-        ]
 
     def grade(self, rubric: Rubric, rows: Sequence[Parts], mode: Mode = "grade", samples: int = 1) -> list[Grades]:
         """Return the grades of rows, each the texts of a request.
@@ -216,23 +237,22 @@ class LLM:
 
     def requests(self, rubric: Rubric, parts: Parts, mode: Mode, samples: int = 1) -> list[Request]:
         """Return the requests about some texts."""
-        usual = 1.0 if mode == "vote" else 0.0
-        temperature = usual if self._temperature is None else self._temperature
-        sampling = Sampling(model=self.model, mode=mode, temperature=temperature, **self._sampling)
-        return [make_request(rubric, parts, sampling, number) for number in range(samples)]
+        return [rubrics.make_request(rubric, parts, self._sampling, mode, number) for number in range(samples)]
 
     def _read(self, rubric: Rubric, record: Record, mode: Mode) -> Grades:
         if record.answer is None:
             return Grades({}, (record.reason or "").partition(":")[0])
         answer = read_completion(record.answer)
-        return expected_grades(rubric, answer, self._least_mass) if mode == "expected" else parse_grades(rubric, answer)
+        if mode == "expected":
+            return rubrics.expected_grades(rubric, answer, self._least_mass)
+        return rubrics.parse_grades(rubric, answer)
 
     def answers(self, requests: Sequence[Request]) -> list[Record]:
         """Return the recorded answers to requests; send those that have none, and wait for them."""
         store, keys = self._store(), [request.key for request in requests]
         found = store.find(list(dict.fromkeys(keys)), failures=self.replay)
-        self._client.count_recorded(len(found))
-        self._used.update(keys)
+        self.counts.recorded += len(found)
+        self.used.update(keys)
         missing = {request.key: request for request in requests if request.key not in found}
         if self.replay:
             found |= {key: Record(key, b"", None, NOT_RECORDED) for key in missing}
@@ -262,7 +282,7 @@ class LLM:
 
     def _send(self, request: Request) -> Record:
         try:
-            record = Record(request.key, request.body, self._client.send(request.body)[0])
+            record = Record(request.key, request.body, self._client.send(request.body))
         except FailedRequestError as error:
             record = Record(request.key, request.body, None, str(error))
         except BaseException as error:
@@ -274,12 +294,12 @@ class LLM:
     def _store(self) -> AnswerStore:
         with self._lock:
             if self._open_store is None:
-                self._open_store = AnswerStore(self._cache, read_only=self.replay)
+                self._open_store = self.open_store(self.replay)
             return self._open_store
 
-    def _report_change(self) -> None:
-        if self.changed is not None:
-            self.changed(self)
+    def open_store(self, read_only: bool) -> AnswerStore:
+        """Open the file of recorded answers."""
+        return AnswerStore(self._cache, read_only)
 
     def stop(self, error: BaseException | None = None) -> None:
         """Send nothing more; answers that are on their way are still recorded."""
@@ -287,23 +307,12 @@ class LLM:
             self._error = error
         self._client.stop()
 
-    def copy_answers(self, folder: str | os.PathLike[str]) -> Path | None:
-        """Write the answers that were used into a folder, as one file that can be replayed; None where it is there."""
-        target, store = Path(folder) / ANSWERS_FILE, self._store()
-        if target.exists() and target.samefile(store.path):
-            return None
-        store.copy(self._used, target)
-        return target
-
-    def describe(self) -> str:
+    def count(self) -> str:
         """Return what was sent and received, in one line."""
-        counts = self.counts
-        parts = [f"{counts.requests:,} requests"]
-        parts += [f"{counts.repeated:,} sent again"] if counts.repeated else []
-        parts += [f"{counts.failed:,} failed"] if counts.failed else []
-        parts += [f"{counts.recorded:,} recorded before"] if counts.recorded else []
+        counts, cost = self.counts, self.counts.cost(self.prices)
+        more = {"sent again": counts.repeated, "failed": counts.failed, "recorded before": counts.recorded}
+        parts = [f"{counts.requests:,} requests", *(f"{number:,} {what}" for what, number in more.items() if number)]
         parts.append(f"{counts.prompt_tokens:,} + {counts.completion_tokens:,} tokens")
-        cost = counts.cost(self.prices)
         return ", ".join([*parts, *([] if cost is None else [f"cost {cost:,.4f}"])])
 
     def __enter__(self) -> LLM:
@@ -320,21 +329,16 @@ class LLM:
         self._handlers[number](number, frame)
 
     def __exit__(self, *_error: object) -> None:
-        """Wait for answers that are on their way, and release threads and signals; the file stays open."""
+        """Wait for answers that are on their way, and release threads, connections, signals and the file."""
         for number, before in self._handlers.items():
             signal.signal(number, before)
         self._handlers = {}
         if self._pool is not None:
             self._pool.shutdown(cancel_futures=True)
-            self._pool = None
         self._client.close()
-
-    def close(self) -> None:
-        """Close the file of answers."""
-        self.__exit__()
         if self._open_store is not None:
             self._open_store.close()
-            self._open_store = None
+        self._pool = self._open_store = None
 
 
 def _vote(several: Sequence[Grades]) -> Grades:
@@ -343,63 +347,3 @@ def _vote(several: Sequence[Grades]) -> Grades:
     if 2 * len(read) <= len(several):
         return Grades({}, next(each.reason for each in several if each.reason is not None))
     return Grades({name: math.fsum(each.values[name] for each in read) / len(read) for name in read[0].values})
-
-
-class Panel:
-    """Several language models as judges of one evaluation, each with a column of its own: `llm(model=NAME)`.
-
-    Args:
-        judges: The judges, of different models.
-    """
-
-    def __init__(self, *judges: LLM) -> None:
-        self.judges = {judge.model: judge for judge in judges}
-        if len(self.judges) < len(judges) or not judges:
-            raise SettingError("a panel has judges of different models")
-
-    @property
-    def digest(self) -> str:
-        """The digests of all judges."""
-        return " + ".join(judge.digest for judge in self.judges.values())
-
-    def judge(self, model: str) -> LLM:
-        """Return the judge of a name."""
-        if model not in self.judges:
-            raise SettingError(f"name a judge of the panel: llm(model=NAME), one of {', '.join(self.judges)}")
-        return self.judges[model]
-
-    def plan(self, metrics: Any, settings: Any) -> tuple[Any, dict[str, Any]]:
-        """Return metrics and settings of an evaluation, with a metric for each judge in the place of `llm`."""
-        names = split_names(metrics) if isinstance(metrics, str) else list(metrics or ())
-        _, chosen = next(iter(self.judges.values())).plan(None, settings)
-        asked: list[Any] = []
-        for name in names:
-            inside = ",".join(f"{key}={value}" for key, value in chosen[name].items()) if name in _METRICS else ""
-            own = [",".join(filter(None, (inside, f"model={model}"))) for model in self.judges]
-            asked += [f"{name}({each})" for each in own] if name in _METRICS else [name]
-        return asked, dict(settings or {})
-
-    @property
-    def warnings(self) -> list[str]:
-        """The warnings of all judges."""
-        return [line for judge in self.judges.values() for line in judge.warnings]
-
-    def describe(self) -> str:
-        """Return what was sent and received, by judge."""
-        return "; ".join(f"{model}: {judge.describe()}" for model, judge in self.judges.items())
-
-    def copy_answers(self, folder: str | os.PathLike[str]) -> Path | None:
-        """Write the answers of all judges into a folder, as one file."""
-        first, *others = self.judges.values()
-        for judge in others:
-            first._used |= judge._used  # noqa: SLF001  (judges of a panel record in one file)
-        return first.copy_answers(folder)
-
-    def __enter__(self) -> Panel:
-        for judge in self.judges.values():
-            judge.__enter__()
-        return self
-
-    def __exit__(self, *error: object) -> None:
-        for judge in reversed(self.judges.values()):
-            judge.__exit__(*error)

@@ -38,8 +38,6 @@ from dialeval.core.fold import ANY_NUMBER, Bounds, Estimate, Level, Metric, Part
 from dialeval.core.signature import Signature
 
 if TYPE_CHECKING:
-    from dialeval.core.result import Run
-    from dialeval.io.rows import Rows
     from dialeval.judges.llm.rubrics import Grades, Rubric
 
 
@@ -95,17 +93,12 @@ class LLMGrades(Metric[GradeState]):
 
     @property
     def needs(self) -> frozenset[Need]:
-        return frozenset({Need.RESPONSE, Need.LLM}) | ({Need.REFERENCE} & self._used)
+        more = {Need.REFERENCE} if "reference" in self._rubric.uses else set[Need]()
+        return frozenset({Need.RESPONSE, Need.LLM} | more)
 
     @property
     def wants(self) -> frozenset[Need]:
-        return self._used - {Need.REFERENCE}
-
-    @property
-    def _used(self) -> frozenset[Need]:
-        uses = self._rubric.uses
-        context = {Need.CONTEXT, Need.ROLES} if "context" in uses else set[Need]()
-        return frozenset(context | ({Need.REFERENCE} if "reference" in uses else set[Need]()))
+        return frozenset({Need.CONTEXT, Need.ROLES} if "context" in self._rubric.uses else ())
 
     @property
     def _keys(self) -> dict[str, str]:
@@ -133,18 +126,19 @@ class LLMGrades(Metric[GradeState]):
         of_dialogues = self.level is Level.DIALOGUE
         rows = [int(end) - 1 for end in batch.dialogues[1:]] if of_dialogues else list(range(len(batch)))
         dialogues = None if of_dialogues else batch.dialogues
-        texts = list(_material(batch, rubric, rows))
+        columns = {need: batch.column(need) for need in self.needs | self.wants if need in batch.columns}
+        texts = [label_row(rubric, columns, row) for row in rows]
         graded: list[Grades] = judge.grade(rubric, texts, self.mode, self.samples)
-        columns = {
+        scores = {
             key: np.array([each.values.get(name, np.nan) for each in graded], np.float64)
             for name, key in self._keys.items()
         }
         state = GradeState(
-            {key: Moments.of(values, dialogues) for key, values in columns.items()},
+            {key: Moments.of(values, dialogues) for key, values in scores.items()},
             Moments.of(np.array([each.mass for each in graded], np.float64)),
             dict(Counter(each.reason for each in graded if each.reason is not None)),
         )
-        return Partial(state, columns)
+        return Partial(state, scores)
 
     def merge(self, left: GradeState, right: GradeState) -> GradeState:
         return GradeState(
@@ -161,11 +155,11 @@ class LLMGrades(Metric[GradeState]):
         for state in states:
             reasons.update(state.reasons)
             mass, rows = mass + state.mass, rows + state.grades[self.name].rows
-        if missing := reasons.total():
-            why = "; ".join(f"{reason} ({count:,})" for reason, count in reasons.most_common())
-            yield f"{self.name}: {missing:,} of {rows:,} have no grade ({100 * missing / rows:.1f}%): {why}"
-        if mass.scored:
-            yield f"{self.name}: tokens of grades have {100 * mass.mean:.1f}% of the probability on average"
+        missing = reasons.total()
+        why = "".join(f"; {reason} ({count:,})" for reason, count in reasons.most_common())
+        sure = f"; tokens of grades have {100 * mass.mean:.1f}% of the probability on average" if mass.scored else ""
+        if rows:
+            yield f"{self.name}: {missing:,} of {rows:,} have no grade ({100 * missing / rows:.1f}%){why}{sure}"
 
 
 @dataclass(frozen=True)
@@ -180,28 +174,15 @@ class LLMConversations(LLMGrades):
     _of = "conversation"
 
 
-def _material(batch: Batch, rubric: Rubric, rows: Sequence[int]) -> Iterator[list[tuple[str, str]]]:
-    """Yield the texts of the request about each row, with what they are."""
-    responses = batch.texts(Need.RESPONSE)
-    contexts = batch.contexts() if batch.has(Need.CONTEXT) else None
-    roles: Any = batch.column(Need.ROLES) if batch.has(Need.ROLES) else None
-    references = batch.lists(Need.REFERENCE) if batch.has(Need.REFERENCE) else None
-    for row in rows:
-        turns = [] if contexts is None else list(contexts[row])
-        names = [] if roles is None else list(roles[row])
-        given = [] if references is None else list(references[row])
-        yield label_texts(rubric.level, turns, responses[row], names, given)
-
-
-def label_row(rubric: Rubric, rows: Rows, row: int) -> list[tuple[str, str]]:
-    """Return the texts of the request about one row."""
-    names = {Need.CONTEXT: "context", Need.REFERENCE: "reference", Need.ROLES: "context"}
+def label_row(rubric: Rubric, columns: Mapping[Need, Any], row: int) -> list[tuple[str, str]]:
+    """Return the texts of the request about one row, with what they are."""
+    used = {Need.CONTEXT: "context", Need.ROLES: "context", Need.REFERENCE: "reference"}
     lists: dict[Need, list[str]] = {}
-    for need, use in names.items():
-        column: Any = rows.columns.get(need) if use in rubric.uses else None
-        found = [] if column is None else column[row]
+    for need, use in used.items():
+        found = columns[need][row] if need in columns and use in rubric.uses else []
         lists[need] = [found] if isinstance(found, str) else list(found)
-    return label_texts(rubric.level, lists[Need.CONTEXT], rows.responses[row], lists[Need.ROLES], lists[Need.REFERENCE])
+    response = columns[Need.RESPONSE][row]
+    return label_texts(rubric.level, lists[Need.CONTEXT], response, lists[Need.ROLES], lists[Need.REFERENCE])
 
 
 def label_texts(
@@ -214,15 +195,3 @@ def label_texts(
         parts.append((f"turn {number}, by the {role}" if role else f"turn {number}", text))
     last = f"turn {len(context) + 1}, by the assistant" if level == "conversation" else "reply to grade"
     return [*parts, (last, response)]
-
-
-def missing_table(run: Run) -> Iterator[tuple[str, list[list[str]]]]:
-    """Yield a table of how many rows have no grade, for the terminal."""
-    lines = []
-    for name, result in run.items():
-        for key, estimate in result.items():
-            if key.startswith("llm") and "/" not in key.rpartition(")")[2]:
-                missing = estimate.rows - estimate.scored
-                fraction = f"{100 * missing / estimate.rows:.1f}%" if estimate.rows else "-"
-                lines.append([name, key, f"{estimate.rows:,}", f"{missing:,}", fraction])
-    yield "Grades by a language model", [["system", "metric", "rows", "without a grade", "fraction"], *lines]

@@ -15,17 +15,16 @@ from __future__ import annotations
 import math
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from functools import partial
 from itertools import combinations
 from typing import Any
 
-import msgspec
 import numpy as np
+import orjson
 from msgspec import Struct
 
 from dialeval.analysis.alignment import align
 from dialeval.analysis.labels import PairAgreement, Rate, pair_agreement, rate
-from dialeval.core.arrays import Floats, Ints
+from dialeval.core.arrays import Floats
 from dialeval.core.display import Shown
 from dialeval.core.errors import SettingError
 from dialeval.core.result import Run
@@ -61,19 +60,6 @@ class PairTexts(Struct, frozen=True, kw_only=True):
     """1: most people prefer the first, 0: neither, -1: the second; None: not known."""
 
 
-class JudgedPair(Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """A verdict, as a line that `dialeval rank` reads."""
-
-    a: str
-    b: str
-    better: str
-    response_a: str
-    response_b: str
-    dialog_id: str
-    flipped: bool = False
-    """Whether the orders gave different verdicts."""
-
-
 class JudgedPairs(Shown, Record, frozen=True, kw_only=True):
     """The preferences of a language model."""
 
@@ -81,21 +67,22 @@ class JudgedPairs(Shown, Record, frozen=True, kw_only=True):
 
     judge: str
     rubric: str
-    pairs: Sequence[JudgedPair]
+    pairs: Sequence[Mapping[str, Any]]
+    """The verdicts as rows that `dialeval rank` reads, and whether the orders gave different ones (`flipped`)."""
     asked: int
     missing: Mapping[str, int]
     """How many pairs have no verdict, by the reason."""
     flips: Rate | None
     """Fraction of pairs in which the verdict depends on the order."""
-    first: Rate | None
-    """Fraction of single verdicts, ties aside, that prefer the response in the first place; 0.5 without a bias."""
     agreement: PairAgreement | None
     """With the human majority, where it is known."""
     warnings: Sequence[str] = ()
+    ranking: Any = None
+    """The ranking of the systems by the verdicts (`human.rank`), where there is one."""
 
     def lines(self) -> bytes:
         """Return the verdicts as JSON lines that `dialeval rank` reads."""
-        return b"".join(msgspec.json.encode(pair) + b"\n" for pair in self.pairs)
+        return b"".join(orjson.dumps(pair) + b"\n" for pair in self.pairs)
 
 
 def judge_pairs(llm: LLM, pairs: Sequence[PairTexts], rubric: str = "pair", level: float = 0.95) -> JudgedPairs:
@@ -121,9 +108,8 @@ def judge_pairs(llm: LLM, pairs: Sequence[PairTexts], rubric: str = "pair", leve
     name = asked.question[0].name
     both = np.array([[_outcome(grades[2 * at], name), -_outcome(grades[2 * at + 1], name)] for at in range(len(pairs))])
     verdicts, flipped = combine_orders(both)
-    names = list(dict.fromkeys(pair.dialogue for pair in pairs))
-    places = {dialogue: number for number, dialogue in enumerate(names)}
-    dialogue = np.array([places[pair.dialogue] for pair in pairs], np.int64)
+    places: dict[str, int] = {}
+    dialogue = np.array([places.setdefault(pair.dialogue, len(places)) for pair in pairs], np.int64)
     reasons = Counter(
         next(each.reason for each in grades[2 * at : 2 * at + 2] if each.reason is not None)
         for at in np.flatnonzero(np.isnan(verdicts)).tolist()
@@ -138,7 +124,6 @@ def judge_pairs(llm: LLM, pairs: Sequence[PairTexts], rubric: str = "pair", leve
         asked=len(pairs),
         missing=dict(reasons.most_common()),
         flips=rate(flipped[there].astype(np.float64), dialogue[there], level) if there.any() else None,
-        first=_first_place(both, dialogue, level),
         agreement=pair_agreement(human, verdicts, ratios, dialogue, level) if (human[there] != 0).any() else None,
         warnings=llm.warnings,
     )
@@ -151,23 +136,14 @@ def combine_orders(both: Floats) -> tuple[Floats, Any]:
     return np.where(missing, np.nan, np.where(differ, 0.0, both[:, 0])), differ & ~missing
 
 
-def _first_place(both: Floats, dialogue: Ints, level: float) -> Rate | None:
-    """Return how often a single verdict prefers the first place; `both` has those of the first response."""
-    first = np.column_stack([both[:, 0], -both[:, 1]]).ravel()
-    decided = ~np.isnan(first) & (first != 0)
-    if not decided.any():
-        return None
-    return rate((first[decided] > 0).astype(np.float64), np.repeat(dialogue, 2)[decided], level)
-
-
 def _outcome(grades: Grades, name: str) -> float:
     return math.nan if grades.reason is not None else _OUTCOMES[grades.values[name]]
 
 
-def _judged(pair: PairTexts, verdict: float, flipped: bool) -> JudgedPair:
+def _judged(pair: PairTexts, verdict: float, flipped: bool) -> dict[str, Any]:
     better = pair.a if verdict > 0 else pair.b if verdict < 0 else TIE
     texts = {"response_a": pair.response_a, "response_b": pair.response_b, "dialog_id": pair.dialogue}
-    return JudgedPair(a=pair.a, b=pair.b, better=better, flipped=flipped, **texts)
+    return {"a": pair.a, "b": pair.b, "better": better, "flipped": flipped, **texts}
 
 
 def _show(pair: PairTexts, swapped: bool) -> Parts:
@@ -185,8 +161,7 @@ def _show(pair: PairTexts, swapped: bool) -> Parts:
     parts: list[tuple[str, str]] = []
     for label, (context, text) in zip(labels, sides, strict=True):
         before = label_texts("pair", context, "", pair.roles)[:-1]
-        parts += [(f"conversation before the {label}, {each}", turn) for each, turn in before]
-        parts.append((label, text))
+        parts += [*((f"conversation before the {label}, {each}", turn) for each, turn in before), (label, text)]
     return parts
 
 
@@ -231,18 +206,17 @@ def _texts(table: RowTable, name: str, row: int) -> list[str]:
     return [] if column is None else list(column[row])
 
 
-def read_pair_texts(paths: PathSource | Sequence[Any], fields: Mapping[str, str] | None = None) -> list[PairTexts]:
+def read_pair_texts(paths: PathSource | Sequence[Any]) -> list[PairTexts]:
     """Read pairs of responses with their contexts, from files or a list of objects.
 
     `better` is what people prefer: `a`, `b`, `tie`, the name of a system, or a list of such votes, of which the
     majority counts.
     """
-    names = FieldNames.of(fields)
-    return read_objects(paths, "pairs", names, partial(_read_pairs, names=names))
+    return read_objects(paths, "pairs", FieldNames(), _read_pairs)
 
 
-def _read_pairs(records: Records, _name: str, names: FieldNames) -> list[PairTexts]:
-    reader = FieldReader(records.where, names, records.problems)
+def _read_pairs(records: Records, _name: str) -> list[PairTexts]:
+    reader = FieldReader(records.where, FieldNames(), records.problems)
     found: list[PairTexts] = []
     for reader.line, row in records.rows:
         needed = ("a", "b", "response_a", "response_b")

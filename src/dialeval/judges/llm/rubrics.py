@@ -114,12 +114,12 @@ def shipped() -> list[str]:
     return sorted(path.stem for path in FOLDER.glob("*.toml"))
 
 
-class Sampling(Struct, frozen=True, kw_only=True):
-    """Settings of a request that an answer depends on."""
+class Sampling(NamedTuple):
+    """Settings of requests that answers depend on."""
 
     model: str
-    mode: Literal["expected", "grade", "vote"] = "expected"
-    temperature: float = 0.0
+    temperature: float | None = None
+    """None: 0, and 1 for the mode `vote`."""
     seed: int = 0
     max_tokens: int | None = None
     """None: enough for the object of grades."""
@@ -134,19 +134,17 @@ class Request(NamedTuple):
     body: bytes
 
 
-def make_request(rubric: Rubric, parts: Parts, sampling: Sampling, number: int = 0) -> Request:
+def make_request(rubric: Rubric, parts: Parts, sampling: Sampling, mode: str, number: int = 0) -> Request:
     """Return the request about some texts; `number` is that of the sample, of several."""
+    schema = {"name": "grades", "strict": True, "schema": rubric.schema}
     body: dict[str, Any] = {
         "model": sampling.model,
-        "temperature": sampling.temperature,
+        "temperature": float(mode == "vote") if sampling.temperature is None else sampling.temperature,
         "seed": sampling.seed + number,
         "max_tokens": sampling.max_tokens or 16 + 16 * len(rubric.question),
-        "response_format": {
-            "type": "json_schema",
-            "json_schema": {"name": "grades", "strict": True, "schema": rubric.schema},
-        },
+        "response_format": {"type": "json_schema", "json_schema": schema},
     }
-    if sampling.mode == "expected":
+    if mode == "expected":
         body |= {"logprobs": True, "top_logprobs": _TOP}
     body = {name: value for name, value in (body | dict(sampling.options)).items() if value is not None}
     identity = orjson.dumps([PROMPT, rubric.digest, parts, body], option=orjson.OPT_SORT_KEYS)
