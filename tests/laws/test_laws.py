@@ -134,7 +134,9 @@ class WorldResources(Resources):
         return {need: resource for need, resource in opened if need != self.without}
 
 
-GIVEN = frozenset({Need.TRAIN, Need.VOCABULARY, Need.EMBEDDINGS, Need.JUDGE, Need.DIALOGUE_JUDGE, Need.ENCODER})
+GIVEN = frozenset(
+    {Need.TRAIN, Need.VOCABULARY, Need.EMBEDDINGS, Need.JUDGE, Need.DIALOGUE_JUDGE, Need.ENCODER, Need.LLM}
+)
 """Resources that a user may give or not, each independent of the others."""
 
 
@@ -329,6 +331,9 @@ def other_values(metric: AnyMetric, name: str) -> list[Any]:
         "words": [0, 1],
         "tolerance": [0.5],
         "ignore": ["a+b"],
+        "rubric": ["safety", "conversation"],
+        "samples": [3],
+        "model": ["other/model-1"],
     }
     if hint is bool:
         return [not value]

@@ -77,6 +77,8 @@ class Need(str, Enum):
     """The same for a judge that reads context and response together."""
     ENCODER = "encoder", "encoder", "an installed sentence encoder"
     """The sentence encoder of the shipped judges; available without an option wherever it is installed."""
+    LLM = "llm", "llm", "--llm-endpoint and --llm-model"
+    """A language model that is asked for grades over a network, or whose recorded answers are read."""
 
     def __new__(cls, name: str, argument: str = "", flag: str = "") -> Need:
         need = str.__new__(cls, name)

@@ -137,6 +137,7 @@ def evaluate(
     in_vocabulary: WordChoice | None = None,
     judge_dir: Any = None,
     assertions: Any = None,
+    llm: Any = None,
     metrics: Asked = None,
     settings: Settings | None = None,
     tokenizer: Tokenizer | None = None,
@@ -188,6 +189,7 @@ def evaluate(
         judge_dir: The folder of a judge that `dialeval judge train` or `dialeval adem train` wrote; None: the shipped
             one.
         assertions: Rules about tool calls for the metric `call-assertions`: a TOML file, or a list of dictionaries.
+        llm: A language model for the metrics `llm` and `llm-conversation`: `dialeval.judges.LLM(...)` or a `Panel`.
         metrics: Names, families, groups such as `"dialog-eval"`, metric objects or functions made by `metric_of_rows`,
             in a comma-separated text or a list; `"all"`: every metric that the inputs allow. None: the default
             panel. `Run.skipped` names what could not be computed.
@@ -255,7 +257,9 @@ def evaluate(
         every_call=assertions is not None,
         shards=shards,
     )
-    resources = Resources(train, vocabulary, vectors, judge_dir, in_vocabulary, assertions)
+    resources = Resources(train, vocabulary, vectors, judge_dir, in_vocabulary, assertions, llm)
+    if llm is not None:
+        metrics, settings = llm.plan(metrics, settings)
     options = Options(
         t=t,
         confidence=confidence,
@@ -274,18 +278,21 @@ def evaluate(
         if baselines:
             raise SettingError("baselines and reference_groups need all rows in memory; rows in chunks are let go")
         plans = planner(metrics, settings, tokenizer)
-        return run_sources(inputs.find_sources(), plans, resources, options, names=inputs.names, details=details).run
-    with collect_warnings() as notes:
-        systems, groups = inputs.read()
-    plans = planner(metrics, settings, tokenizer, sum(map(len, systems)))
-    if groups is not None:
-        asked = {"table": alignments, "baselines": baselines}
-        run: Run = resolve_name(_EVALUATE_GROUPS)(systems, groups, plans, resources, options, **asked)
-    elif baselines:
-        run = evaluate_with_baselines(systems, plans, resources, options)
+        run = run_sources(inputs.find_sources(), plans, resources, options, names=inputs.names, details=details).run
     else:
-        run = run_sources(memory_sources(systems), plans, resources, options).run
-    run = replace(run, details={**run.details, **(details or {})}, warnings=(*notes, *run.warnings))
-    if output is not None:
-        run.save(output, force=force)
+        with collect_warnings() as notes:
+            systems, groups = inputs.read()
+        plans = planner(metrics, settings, tokenizer, sum(map(len, systems)))
+        if groups is not None:
+            asked = {"table": alignments, "baselines": baselines}
+            run = resolve_name(_EVALUATE_GROUPS)(systems, groups, plans, resources, options, **asked)
+        elif baselines:
+            run = evaluate_with_baselines(systems, plans, resources, options)
+        else:
+            run = run_sources(memory_sources(systems), plans, resources, options).run
+        run = replace(run, details={**run.details, **(details or {})}, warnings=(*notes, *run.warnings))
+        if output is not None:
+            run.save(output, force=force)
+    if output is not None and llm is not None:
+        llm.copy_answers(output)
     return run

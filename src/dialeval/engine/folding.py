@@ -56,9 +56,6 @@ from dialeval.text.vocabulary import Vocabulary
 BATCH_ROWS = 1 << 15
 """Rows of a batch: enough that a batch costs little, few enough that its arrays stay in the processor's cache."""
 
-COSTLY_ROWS = 128
-"""Rows of a batch at most where a costly metric runs, so that all threads get to work and the progress is seen."""
-
 _DISK_THREADS = 4
 _PEEKED_CHUNKS = 3
 _PEEKED_ROWS = 256
@@ -209,6 +206,8 @@ def run_sources(
             _refuse_missing_columns(planner, sources, chunks, names, ready)
     with ExitStack() as stack:
         stack.enter_context(engine)
+        if Need.LLM in ready:
+            stack.enter_context(context.resources[Need.LLM])
         if asks_for_choice(job.plans):
             count = replace(job, plans=(SCRIPT_COUNTS,) * len(sources))
             counts = _Passes(count, engine, sources, chunks, versions, ItemStore()).run()
@@ -256,7 +255,7 @@ def make_job(
     ready = context.resources
     plans = [planner(number, own | frozenset(ready)) for number, own in enumerate(columns)]
     metrics = [metric for plan in plans for metric in plan.folded]
-    rows = min(batch_rows, COSTLY_ROWS) if any(metric.costly for metric in metrics) else batch_rows
+    rows = min([batch_rows, *(metric.costly_rows for metric in metrics if metric.costly)])
     used = dict.fromkeys(need for metric in metrics for need in signed(metric) if need in ready)
     resources = replace(resources, digests={need: ready[need].digest for need in used})
     plans = [with_checks(plan) for plan in plans]

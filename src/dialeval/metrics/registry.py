@@ -251,6 +251,7 @@ _BUILT_IN: Mapping[Need, Sequence[str]] = {
         "metrics.chrf:Chrf",
         "judges.adem:Adem",
         "judges.judge:Judgment",
+        "judges.llm.metric:LLMGrades,LLMConversations",
     ),
     Need.CONTEXT: (
         "metrics.conversation:DialogueTurns,TalkRatio,SelfRepetition",
