@@ -166,13 +166,13 @@ class Slices:
         values = [sign * result[key].mean for result in each.run.values() if key in result]
         return min((value for value in values if not math.isnan(value)), default=math.inf)
 
-    def worst(self, system: str) -> Loss | None:
-        """Find where a system loses most to the baseline, of what is significant; None if nothing is."""
+    def worst(self, system: str, keys: Sequence[str] | None = None) -> Loss | None:
+        """Find where a system loses most to the baseline (of some keys), of what is significant; None if nothing is."""
         losses = [
             Loss(each, row)
             for each in self.slices
             for row in each.differences
-            if row.system == system and row.significant and row.worse
+            if row.system == system and row.significant and row.worse and (keys is None or row.key in keys)
         ]
         return min(losses, key=lambda loss: _gain(loss.by), default=None)
 

@@ -172,9 +172,19 @@ class Run(Mapping[str, Result], Tabular, Shown):
         return ItemTable(self)
 
     @checked
-    def plot(self, key: str) -> Any:
-        """Plot one metric: means, intervals and the distribution of the items; a notebook shows it."""
-        return maker().plot(self, key)
+    def plot(self, kind: str = "distribution", metric: str | None = None, **options: Any) -> Any:
+        """Draw a figure, which a notebook shows and `save` writes; `dialeval.reports.drawings.figure` has all options.
+
+        Args:
+            kind: `means`, `distribution`, `turns`, `trend`, `wins`, `scatter`, `forest`, `slices`, `causes`, `pass-k`,
+                `tasks` or `agreement`.
+            metric: The metric; the first of the panel unless given.
+            **options: `against`, `by`, `system`, `width` in inches.
+
+        Returns:
+            The figure.
+        """
+        return maker().plot(self, kind, metric, **options)
 
     def with_report_details(self) -> Run:
         """Return the run with the details that a report shows; a suite's own class of runs makes them here."""

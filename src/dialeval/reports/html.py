@@ -33,11 +33,11 @@ from dialeval.core.version import __version__
 from dialeval.reports import markup, sections
 from dialeval.reports.comparisons import Verdict, judge_run
 from dialeval.reports.documents import to_html
-from dialeval.reports.drawings import drawings, plot
+from dialeval.reports.drawings import draw_causes, draw_slices, drawings, plot
 from dialeval.reports.explorer import explorer
 from dialeval.reports.figures import plain, shorten
 from dialeval.reports.sections import correlations
-from dialeval.reports.slices import MOST_TESTS, losses, section
+from dialeval.reports.slices import MOST_TESTS, losses, section, shown_keys
 from dialeval.reports.summary import blocks, standing, summary
 from dialeval.reports.tables import describe
 
@@ -46,6 +46,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
     from dialeval.analysis.agreement import Agreement
+    from dialeval.reports.charts import Figure
     from dialeval.reports.markup import Section
 
 
@@ -92,7 +93,7 @@ def page(title: str, lead: str, sections: Sequence[Section], data: str, scripts:
         f"{heading(title, lead)}"
         f'<nav aria-label="Contents"><ul>{contents}</ul></nav>\n'
         f'<main id="main" tabindex="-1">\n{body}</main>\n{data}',
-        asset("report.css"),
+        asset("chart.css", "report.css"),
         scripts,
     )
 
@@ -176,7 +177,7 @@ def render(
     cut = _slices(run, by, bool(compared))
     rows = explorer(run, cut)
     found = [
-        summary(run, compared, [sentence for each in cut for sentence in losses(each)]),
+        summary(run, compared, [sentence for each in cut for sentence in losses(each)], _where_it_fails(run, cut)),
         sections.warnings(run),
         people,
         section(cut) if cut else None,
@@ -192,6 +193,12 @@ def render(
         scripts.append(script("text.js", "rows.js", "list.js", "detail.js", "explorer.js"))
         data += markup.embedded("explorer-data", rows[1])
     return page(title or _title(run), _lead(run, date), [each for each in found if each is not None], data, scripts)
+
+
+def _where_it_fails(run: Run, cut: Sequence[Slices]) -> list[Figure]:
+    """Return a chart for the first screen: the causes of failure, or the slices of the first field."""
+    first = [draw_slices(each, each.by[0], shown_keys(each)[0]) for each in cut if shown_keys(each)]
+    return [each for each in (draw_causes(run), *first) if each is not None][:1]
 
 
 def _slices(run: Run, by: str | Sequence[str] | None, compared: bool) -> list[Slices]:
