@@ -26,7 +26,7 @@ import numpy as np
 from dialeval.core.arrays import Floats, Ints, Mask
 from dialeval.core.errors import NeedError, SettingError
 from dialeval.core.files import write_bytes
-from dialeval.reports.figures import plain, show, show_rounded, supported_decimals
+from dialeval.reports.figures import plain, shorten, show, show_rounded, supported_decimals
 from dialeval.stats.correlation import pearson, ranks
 from dialeval.stats.intervals import DEFAULT_LEVEL, student, t_factor, wilson
 
@@ -113,12 +113,12 @@ class Figure:
         """The chart as a document of its own."""
         style = (_ASSETS / "chart.css").read_text(encoding="utf-8")
         paints = "".join(f".chart .own-{at}{{color:{paint}}}" for at, paint in enumerate(_PAINTS))
-        return self._element(f"<style>{style}{paints}</style>")
+        return self._element(f"<style>{style}{paints}</style>", ' xmlns="http://www.w3.org/2000/svg"')
 
-    def _element(self, style: str) -> str:
+    def _element(self, style: str, space: str = "") -> str:
         label = escape(f"{self.title}. {self.description}")
         size = f'width="{self.width}" height="{self.height}" viewBox="0 0 {self.width} {self.height}"'
-        opening = f'<svg xmlns="http://www.w3.org/2000/svg" class="chart" role="img" aria-label="{label}" {size}>'
+        opening = f'<svg{space} class="chart" role="img" aria-label="{label}" {size}>'
         return f"{opening}{style}{self.content}</svg>"
 
     def _repr_html_(self) -> str:
@@ -223,11 +223,11 @@ class _Chart:
     """The parts of a chart while it is drawn; `y` is the next free line."""
 
     def __init__(self, name: str, title: str, width: int) -> None:
-        self.name, self.title, self.width = name, title, width
+        self.name, self.title, self.width = name, plain(title), width
         self.parts: list[str] = []
         self.words: list[str] = []
         self.y = 0.0
-        for line in textwrap.wrap(plain(title), max(20, int(width / (_CHARACTER * 1.08)))):
+        for line in textwrap.wrap(self.title, max(20, int(width / (_CHARACTER * 1.08)))):
             self.y += _LINE
             self.text(0, self.y - 3, line, "title")
         self.y += 4
@@ -372,8 +372,8 @@ def forest(
     for at, (each, figure) in enumerate(zip(marks, figures, strict=True)):
         y = top + 24 * at + 12
         chart.text(0, y + 4, each.label, room=left - 6)
-        chart.words.append(f"{plain(each.label)}: {figure}.")
-        chart.parts.append(f'<g class="{each.kind}"><title>{escape(plain(each.label))}: {figure}</title>')
+        chart.words.append(f"{shorten(each.label)}: {figure}.")
+        chart.parts.append(f'<g class="{each.kind}"><title>{escape(shorten(each.label))}: {figure}</title>')
         if each.interval is not None and all(map(math.isfinite, each.interval)):
             low, high = (left + scale(end) for end in each.interval)
             chart.line(low, y, high, y, "range")
@@ -428,7 +428,7 @@ def distribution(
             points.append(f"{left + scale(low):.1f},{base - tall:.1f} {left + scale(high):.1f},{base - tall:.1f}")
         around = f"{left + scale(edges[0]):.1f},{base} {' '.join(points)} {left + scale(edges[-1]):.1f},{base}"
         where = f"mean {show(mean, _decimals(scale))}"
-        about = f"{plain(name)}: {where}, {len(items[name]):,} {unit}"
+        about = f"{shorten(name)}: {where}, {len(items[name]):,} {unit}"
         chart.parts.append(f'<g class="{_kind(own[name])}"><title>{escape(about)}</title>')
         chart.parts.append(f'<polygon class="bar" points="{around}"/>')
         chart.line(left + scale(mean), base - height + 8, left + scale(mean), base + 3, "range")
@@ -566,7 +566,7 @@ def curves(
         own_series = own_series._replace(low=(), high=()) if crowded else own_series
         _draw_series(chart, frame, _shift(own_series, own[each], len(series), frame), own[each])
         ends = [show(y, 3) for y in (own_series.y[0], own_series.y[-1])] if len(own_series.y) else ["–", "–"]
-        chart.words.append(f"{plain(each)}: from {ends[0]} to {ends[1]}.")
+        chart.words.append(f"{shorten(each)}: from {ends[0]} to {ends[1]}.")
     chart.notes(*([f"Intervals of more than {MOST_INTERVALS} systems are left out."] if crowded else notes))
     return chart.figure()
 
@@ -612,7 +612,7 @@ def bars(
         chart.text(0, chart.y - 2, category)
         for name, value in found.items():
             size = scale(value)
-            about = f"{plain(category)}, {plain(name)}: {value:,.6g}"
+            about = f"{shorten(category)}, {shorten(name)}: {value:,.6g}"
             chart.parts.append(f'<g class="{_kind(own[name])}"><title>{escape(about)}</title>')
             chart.parts.append(f'<rect class="bar" x="0" y="{chart.y + 2:.1f}" width="{size}" height="10"/>')
             chart.parts.append(f"{marker(size + 7, chart.y + 7, own[name], 3)}</g>")
@@ -669,11 +669,12 @@ def matrix(
         for place, column in enumerate(columns):
             value, x = float(values[at, place]), left + size * place
             if not math.isfinite(value):
+                chart.text(x + size / 2, chart.y + height / 2 + 4, shown[at][place], "cell small", size)
                 continue
             kind, part = ("less" if value < center else "more"), 0.6 * abs(value - center) / furthest
             frame = " marked" if marked is not None and marked[at, place] else ""
             words = shown[at][place].replace("\n", " ")
-            about = f"{plain(row)}, {plain(column)}: {words}"
+            about = f"{shorten(row)}, {shorten(column)}: {words}"
             box = f'x="{x + 1:.1f}" y="{chart.y + 1:.1f}" width="{size - 2:.1f}" height="{height - 2}"'
             chart.parts.append(
                 f'<g><title>{escape(about)}</title><rect class="{kind}{frame}" fill-opacity="{part:.2f}" {box}/></g>'
@@ -775,7 +776,7 @@ def task_trial_grid(
             if math.isnan(value):
                 continue
             words = "passed" if value >= 1 - 1e-6 else f"failed, reward {value:g}"
-            about = escape(f"{plain(tasks[at])}, trial {trial + 1}: {words}")
+            about = escape(f"{shorten(tasks[at])}, trial {trial + 1}: {words}")
             kind = "passed" if words == "passed" else "failed"
             cross = "" if kind == "passed" else f'<path class="cross" d="M{x},{y}l{s},{s}m0,{-s}l{-s},{s}"/>'
             box = f'<rect class="{kind}" x="{x}" y="{y}" width="{s}" height="{s}"/>'

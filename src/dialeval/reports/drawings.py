@@ -389,7 +389,8 @@ def _all_figures(run: Run, pixels: int) -> Iterator[tuple[str, Figure]]:
 
 def _file_name(key: str, taken: Collection[str]) -> str:
     """Return a file name for a figure, whatever its metric is called."""
-    name = re.sub(r"[^\w.()=,-]+", "-", plain(key)).strip("-.")[:80] or "figure"
+    name = re.sub(r"[^\w.()=,-]+", "-", plain(key)).strip("-.")[:80]
+    name = re.sub("-{2,}", "-", name) or "figure"
     names = (name if number == 1 else f"{name}-{number}" for number in count(1))
     return next(each for each in names if each not in taken)
 

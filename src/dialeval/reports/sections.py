@@ -132,7 +132,7 @@ def correlations(run: Run) -> Section | None:
     )
     drawn = [_fold(run, *each, opened=at == 0) for at, each in enumerate(tables[:MOST_SYSTEMS])]
     left = len(tables) - MOST_SYSTEMS
-    more = markup.note(f"{markup.count(left, 'further table')} left out.") if left > 0 else ""
+    more = markup.note(f"{markup.count(left, 'further chart')} left out.") if left > 0 else ""
     return Section("correlations", "Correlations", note + "".join(drawn) + more)
 
 

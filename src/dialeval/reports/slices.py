@@ -143,7 +143,8 @@ def shown_keys(slices: Slices) -> list[str]:
     """Return the metrics that are shown at once: outcomes of whole dialogues, then the least p-values in some slice."""
     tested = [row for row in slices.differences if not math.isnan(row.adjusted_p)]
     least = {key: min((row.adjusted_p for row in tested if row.key == key), default=1.0) for key in slices.keys}
-    return sorted(slices.keys, key=lambda key: (not is_outcome(slices, key), least[key]))[:_MOST_KEYS]
+    first = sorted(slices.keys, key=lambda key: (not is_outcome(slices, key), least[key]))[:_MOST_KEYS]
+    return sorted(first, key=lambda key: (not is_outcome(slices, key), slices.keys.index(key)))
 
 
 def is_outcome(slices: Slices, key: str) -> bool:

@@ -149,7 +149,7 @@ def has_best(comparison: Comparison | None) -> bool:
 
 def _find_best(run: Run, tested: bool) -> Best:
     """Return the best systems of each metric: with those not significantly worse where that is tested."""
-    if tested:
+    if tested and (len(run) - len(run.baselines) - 1) * len(run.keys_in_order) <= MOST_TESTS:
         return best_systems(run, run.keys_in_order)
     means = {
         key: {name: result[key].mean for name, result in run.items() if key in result and result.role == "system"}
@@ -161,7 +161,7 @@ def _find_best(run: Run, tested: bool) -> Best:
 
 def _first_chart(run: Run) -> list[Figure]:
     """Return the chart of the first metric of the panel: values of many systems, distributions of a few."""
-    key = main_keys(run)[0]
+    key = next(iter(main_keys(run)), "")
     ranked = sorted(run, key=lambda name: -run[name][key].mean if key in run[name] else math.inf)
     many = len(run) >= MANY
     drawn = draw_means(Run({name: run[name] for name in ranked}, run.version), key) if many else None
@@ -177,6 +177,8 @@ def _tables(run: Run, places: Mapping[str, int], comparison: Comparison | None, 
     other = [key for key, better in directions.items() if better is None and key not in panel]
     notes = "".join(map(markup.note, map(markup.text, unscored(run))))
     page = _Page(run, places, comparison, best)
+    panel, more = (panel, more) if panel else (more, [])
+    panel, other = (panel, other) if panel else (other, [])
     content = _table(page, panel, _caption(run, comparison, best))
     if more:
         content += markup.details(markup.count(len(more), "more metric"), _table(page, more, "Other metrics."))
