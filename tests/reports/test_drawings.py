@@ -15,7 +15,8 @@ from dialeval.core.errors import SettingError
 from dialeval.core.fold import Estimate, Level
 from dialeval.core.result import Result, Run
 from dialeval.reports.charts import FigureFormat
-from dialeval.reports.drawings import KINDS, drawings, write_figures
+from dialeval.reports.drawings import KINDS, write_figures
+from dialeval.reports.summary import metric_section as drawings
 from reports.test_html import HOSTILE, Page, estimate, result
 
 if TYPE_CHECKING:

@@ -94,10 +94,17 @@ def report(
         say(f"{len(written)} {'figure' if len(written) == 1 else 'figures'} in {folder}")
     if page["compared"] and len(runs) == 1:
         page["compared"] = load_comparison(runs[0], loaded[0], most_tests=MOST_TESTS) or True
-    path = write_report(loaded, output, command_line(), date=strftime("%Y-%m-%d"), by=by or None, **page).resolve()
+    named = dict(zip(_name_folders(runs), loaded, strict=True))
+    path = write_report(named, output, command_line(), date=strftime("%Y-%m-%d"), by=by or None, **page).resolve()
     printed.show(f"{path}\n")
     if opened:
         click.launch(path.as_uri())
+
+
+def _name_folders(runs: tuple[str, ...]) -> list[str]:
+    """Return the names of folders, those that are the same with the number of the run."""
+    names = [Path(run).resolve().name for run in runs]
+    return [name if names.count(name) == 1 else f"{name} ({at})" for at, name in enumerate(names, 1)]
 
 
 def _refuse_foreign(output: Path) -> None:

@@ -30,7 +30,6 @@ from dialeval.reports import charts, markup
 from dialeval.reports.charts import PIXELS_PER_INCH, WIDTH, Figure, FigureFormat, Mark, Series, mean_by_bin
 from dialeval.reports.comparisons import kind_of, stretched
 from dialeval.reports.figures import plain, shorten, show
-from dialeval.reports.markup import Section
 from dialeval.reports.tables import ARROWS
 from dialeval.stats.correlation import FEWEST_POINTS, spearman_matrix
 
@@ -395,25 +394,24 @@ def _file_name(key: str, taken: Collection[str]) -> str:
     return next(each for each in names if each not in taken)
 
 
-def drawings(run: Run) -> Section | None:
-    """Return the section with the charts of each metric: the panel first, the others folded."""
-    places = {key: at for at, key in enumerate(run.keys_in_order)}
-    panel = [key for key in main_keys(run) if key in places] if run.keys_in_order else []
+def drawings(run: Run, prefix: str = "") -> str:
+    """Return the charts of each metric: the panel first, the others folded; `prefix`: of the places of metrics."""
+    places = {key: f"{prefix}{at}" for at, key in enumerate(run.keys_in_order)}
+    panel = [key for key in main_keys(run) if key in places]
     others = [key for key in places if key not in panel]
-    if not places:
-        return None
-    content = f'<div class="metrics">{"".join(_metric(run, places[key], key, panel=True) for key in panel)}</div>'
+    content = "".join(_metric(run, places[key], key, panel=True) for key in panel)
+    content = f'<div class="metrics">{content}</div>' if panel else ""
     if others:
         inside = "".join(_metric(run, places[key], key) for key in others)
         content += markup.details(markup.count(len(others), "more metric"), f'<div class="metrics">{inside}</div>')
-    return Section("metrics", "Metric by metric", content)
+    return content
 
 
-def _metric(run: Run, at: int, key: str, *, panel: bool = False) -> str:
+def _metric(run: Run, place: str, key: str, *, panel: bool = False) -> str:
     made = [draw_means(run, key), draw_distribution(run, key), draw_turns(run, key) if panel else None]
     drawn = "".join(f"<figure>{each.inline}</figure>" for each in made if each is not None)
     head = f'<h3 class="hidden">{markup.name(key)}{markup.arrow(better_of(run, key))}</h3>'
-    return f'<section class="metric" id="metric-{at}">{head}{drawn or markup.note("No value.")}</section>'
+    return f'<section class="metric" id="metric-{place}">{head}{drawn or markup.note("No value.")}</section>'
 
 
 def figures(drawn: Sequence[Figure | None]) -> str:

@@ -37,7 +37,7 @@ from dialeval.reports.comparisons import (
     verdict,
 )
 from dialeval.reports.documents import Document
-from dialeval.reports.drawings import draw_distribution, draw_means, figures
+from dialeval.reports.drawings import draw_distribution, draw_means, drawings, figures
 from dialeval.reports.figures import (
     BETTER,
     DIFFERENT,
@@ -74,20 +74,24 @@ def summary(
     """
     if not run.keys_in_order:
         return Section("summary", "Summary", "<p>No metric was computed.</p>")
-    places = {key: at for at, key in enumerate(run.keys_in_order)}
     tables = ""
     groups = blocks(run)
+    if len(groups) > 1:
+        tables += markup.note(
+            "Systems with other data or other metrics are kept apart: each part has its own baseline and its own best."
+        )
     known = compared if isinstance(compared, Comparison) and len(groups) == 1 else None
     for at, block in enumerate(groups):
         comparison, reason = known, ""
+        tables += block_title(run, block) if len(groups) > 1 else ""
         if compared and comparison is None and len(block) - len(block.baselines) > 1:
             try:
                 comparison = compare(block, most_tests=MOST_TESTS)
             except SettingError as error:
                 reason = markup.note(f"Not compared: {markup.text(str(error))}")
-        tables += markup.note("Further systems, measured by other metrics.") if at else ""
         best = _find_best(block, bool(compared)) if not reason and has_best(comparison) else Best({}, 0)
         tables += "" if comparison is None else _verdict(comparison, best, more)
+        places = {key: f"{at or ''}{'-' if at else ''}{place}" for place, key in enumerate(block.keys_in_order)}
         values = _tables(block, places, comparison, best)
         values += reason if comparison is None else _differences(comparison)
         drawn = [*beside, *_first_chart(block)] if at == 0 else _first_chart(block)
@@ -96,16 +100,35 @@ def summary(
     return Section("summary", "Summary", tables + _long_names(run))
 
 
+DATA_SETS = "data_sets"
+"""Where a run of several runs holds the name of the data of each system, if not all have the same."""
+
+
 def blocks(run: Run) -> list[Run]:
-    """Group the systems that share a metric, directly or through others: one table would be mostly dashes."""
+    """Group the systems with the same data that share a metric, directly or through others; others are kept apart."""
     groups: list[dict[str, Result]] = []
+    data: Mapping[str, str] = run.details.get(DATA_SETS, {})
+
+    def is_near(system: str, other: str) -> bool:
+        return bool(run[system].keys() & run[other].keys()) and data.get(system) == data.get(other)
+
     for system, result in run.items():
-        near = [at for at, group in enumerate(groups) if any(result.keys() & other.keys() for other in group.values())]
+        near = [at for at, group in enumerate(groups) if any(is_near(system, other) for other in group)]
         first = near[0] if near else len(groups)
         merged = {name: other for at in near for name, other in groups[at].items()} | {system: result}
         groups = [group for at, group in enumerate(groups) if at not in near]
         groups.insert(first, merged)
     return [Run(group, run.version) for group in groups]
+
+
+def block_title(run: Run, block: Run) -> str:
+    """Return a heading for a block where there are several: its data, or its systems."""
+    data: Mapping[str, str] = run.details.get(DATA_SETS, {})
+    systems = [name for name in block if name not in block.baselines] or list(block)
+    known = data.get(systems[0])
+    words = markup.name(known) if known else ", ".join(map(markup.name, systems))
+    rows = max((est.rows for result in block.values() for est in result.values()), default=0)
+    return f"<h3>{words} {markup.span('aside', f'{rows:,} rows')}</h3>"
 
 
 def _caption(run: Run, comparison: Comparison | None, best: Best) -> str:
@@ -118,6 +141,16 @@ def _caption(run: Run, comparison: Comparison | None, best: Best) -> str:
             "all tests."
         )
     return " ".join([*parts, *map(markup.text, best_words(best))])
+
+
+def metric_section(run: Run) -> Section | None:
+    """Return the section with the charts of each metric, those of systems with other data apart."""
+    groups = blocks(run) if run.keys_in_order else []
+    parts = [
+        (block_title(run, block) if len(groups) > 1 else "") + drawings(block, f"{at}-" if at else "")
+        for at, block in enumerate(groups)
+    ]
+    return Section("metrics", "Metric by metric", "".join(parts)) if parts else None
 
 
 def _verdict(comparison: Comparison, best: Best, more: Sequence[str]) -> str:
@@ -169,7 +202,7 @@ def _first_chart(run: Run) -> list[Figure]:
     return [] if found is None else [found]
 
 
-def _tables(run: Run, places: Mapping[str, int], comparison: Comparison | None, best: Best) -> str:
+def _tables(run: Run, places: Mapping[str, str], comparison: Comparison | None, best: Best) -> str:
     """Return the table of the panel, then, folded, those of other metrics with a direction and without one."""
     directions = {key: better_of(run, key) for key in run.keys_in_order}
     panel = [key for key in main_keys(run) if key in directions]
@@ -192,8 +225,8 @@ class _Page(NamedTuple):
     """What the tables of a block share."""
 
     run: Run
-    places: Mapping[str, int]
-    """By key the number of its drawing."""
+    places: Mapping[str, str]
+    """By key the number of its figures."""
     comparison: Comparison | None
     best: Best
 
