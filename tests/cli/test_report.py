@@ -41,10 +41,10 @@ def test_figures_are_written_beside_the_page(dialeval: Dialeval, tmp_path: Path)
     assert dialeval("score", "a.txt", "-m", "length", "-o", "run").returncode == 0
     done = dialeval("report", "run", "--figures", "svg")
     assert done.returncode == 0, done.stderr
-    assert "1 plot in report-plots" in done.stderr
-    assert (tmp_path / "report-plots" / "length.svg").read_text(encoding="utf-8").startswith("<svg")
+    assert "2 figures in report-figures" in done.stderr
+    assert (tmp_path / "report-figures" / "means-length.svg").read_text(encoding="utf-8").startswith("<svg")
     assert dialeval("report", "run", "--figures", "pdf", "--figures-dir", "here").returncode == 0
-    assert (tmp_path / "here" / "length.pdf").exists()
+    assert (tmp_path / "here" / "means-length.pdf").exists()
 
 
 def test_a_folder_for_plots_needs_a_form(dialeval: Dialeval) -> None:

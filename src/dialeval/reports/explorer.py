@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from dialeval.analysis.pairing import main_keys
 from dialeval.analysis.values import better_of
 from dialeval.core.arrays import Floats, Ints
 from dialeval.core.columns import TextColumn
@@ -121,6 +122,7 @@ def _group(
         "reference": _texts_of(rows, "reference", shown, texts),
         "responses": [_responses(result.rows, shown, texts) for result in systems.values()],
         "reasons": [None for _ in systems],
+        "key": next((at for at, (key, _) in enumerate(columns) if key in main_keys(systems)), 0),
         "keys": [
             {"name": plain(key), "level": level.value, "better": better_of(systems, key)} for key, level in columns
         ],

@@ -202,10 +202,14 @@ def render(
     return page(title or _title(run), _lead(run, date), [each for each in found if each is not None], data, scripts)
 
 
-def _where_it_fails(run: Run, cut: Sequence[Slices]) -> list[Figure]:
-    """Return a chart for the first screen: the causes of failure, or the slices of the first field."""
-    first = [draw_slices(each, each.by[0], shown_keys(each)[0]) for each in cut if shown_keys(each)]
-    return [each for each in (draw_causes(run), *first) if each is not None][:1]
+def _where_it_fails(run: Run, cut: Sequence[Slices]) -> dict[str, Figure]:
+    """Return by system a chart for the first screen: the causes of failure, or the slices of the first field."""
+    found: dict[str, Figure] = {}
+    for each in cut:
+        drawn = draw_slices(each, each.by[0], shown_keys(each)[0]) if shown_keys(each) else None
+        found |= {} if drawn is None else dict.fromkeys(each.whole, drawn)
+    causes = draw_causes(run)
+    return found if causes is None else found | dict.fromkeys(run.details["failures"], causes)
 
 
 def _slices(run: Run, by: str | Sequence[str] | None, compared: bool) -> list[Slices]:

@@ -26,6 +26,7 @@ from dialeval.reports import markup
 from dialeval.reports.charts import Figure, Scale, axis
 from dialeval.reports.comparisons import (
     MOST_TESTS,
+    MOST_UNASKED,
     WIDTH,
     describe_designs,
     kind_of,
@@ -63,14 +64,16 @@ MOST_SENTENCES = 3
 MOST_NAMED = 4
 """Systems that are named as the best of a metric before the rest is counted."""
 
+_NOTHING: Mapping[str, Figure] = {}
+
 
 def summary(
-    run: Run, compared: bool | Comparison = True, more: Sequence[str] = (), beside: Sequence[Figure] = ()
+    run: Run, compared: bool | Comparison = True, more: Sequence[str] = (), beside: Mapping[str, Figure] = _NOTHING
 ) -> Section:
     """Return the section; systems that share no metric are in tables of their own, each with its own baseline.
 
     `compared`: whether systems are compared, or the comparison of all of them. `more`: sentences of the verdict.
-    `beside`: charts that are shown next to the first table where there is room.
+    `beside`: by system, a chart that is shown next to its table where there is room.
     """
     if not run.keys_in_order:
         return Section("summary", "Summary", "<p>No metric was computed.</p>")
@@ -94,8 +97,8 @@ def summary(
         places = {key: f"{at or ''}{'-' if at else ''}{place}" for place, key in enumerate(block.keys_in_order)}
         values = _tables(block, places, comparison, best)
         values += reason if comparison is None else _differences(comparison)
-        drawn = [*beside, *_first_chart(block)] if at == 0 else _first_chart(block)
-        tables += f'<div class="overview"><div class="values">{values}</div>{figures(drawn[:2])}</div>'
+        drawn = [*(beside[name] for name in block if name in beside)][:1] + _first_chart(block)
+        tables += f'<div class="overview"><div class="values">{values}</div>{figures(drawn)}</div>'
         more = ()
     return Section("summary", "Summary", tables + _long_names(run))
 
@@ -182,7 +185,7 @@ def has_best(comparison: Comparison | None) -> bool:
 
 def _find_best(run: Run, tested: bool) -> Best:
     """Return the best systems of each metric: with those not significantly worse where that is tested."""
-    if tested and (len(run) - len(run.baselines) - 1) * len(run.keys_in_order) <= MOST_TESTS:
+    if tested and (len(run) - len(run.baselines) - 1) * len(run.keys_in_order) <= MOST_UNASKED:
         return best_systems(run, run.keys_in_order)
     means = {
         key: {name: result[key].mean for name, result in run.items() if key in result and result.role == "system"}

@@ -7,10 +7,10 @@ const { groups, texts } = JSON.parse(document.getElementById("explorer-data").te
 
 // What is shown first: where the second system differs most from the first, by a metric that says what is better.
 const fresh = (group) => {
-  const { systems, keys } = groups[group];
+  const { systems, key } = groups[group];
   const several = systems.length > 1;
   return {
-    group, search: "", key: Math.max(0, keys.findIndex((key) => key.better)), system: several ? 1 : 0,
+    group, search: "", key, system: several ? 1 : 0,
     minus: several ? 0 : null, sort: several ? "far" : "file", low: null, high: null, dialogue: "",
     slice: null, disagree: false, row: null,
   };
@@ -69,9 +69,14 @@ class Explorer {
       if (!state) return;
       this.state = state;
       this.open(state.group);
-      document.getElementById("explorer").scrollIntoView();
+      this.scroll();
     });
-    if (fromAddress(location.hash)) document.getElementById("explorer").scrollIntoView();
+    if (fromAddress(location.hash)) this.scroll();
+  }
+
+  // To the section, or to the dialogue that a link names.
+  scroll() {
+    (fromDialogue(location.hash) ? this.panes : document.getElementById("explorer")).scrollIntoView();
   }
 
   build(place) {
@@ -117,13 +122,13 @@ class Explorer {
     this.steps = [step(-1, "‹ Previous failure", "p"), step(1, "Next failure ›", "n")];
     const bar = make("div", { class: "pane-bar" }, this.title, this.link, ...this.steps);
     const right = make("div", { class: "pane-side" }, bar, this.pane);
-    const panes = make("div", { class: "panes" }, box, right);
-    panes.addEventListener("keydown", (event) => {
+    this.panes = make("div", { class: "panes" }, box, right);
+    this.panes.addEventListener("keydown", (event) => {
       if (!["n", "p"].includes(event.key) || event.ctrlKey || event.altKey || event.metaKey) return;
       event.preventDefault();
       this.toFailure(event.key === "n" ? 1 : -1);
     });
-    place.replaceChildren(form, this.count, panes);
+    place.replaceChildren(form, this.count, this.panes);
     this.list = new List(box, {
       draw: (row) => this.line(row),
       chosen: (row) => { this.state.row = row; this.showRow(); this.keep(); },
