@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -66,9 +67,12 @@ def report(
 
     from dialeval.analysis.agreement import agreement
     from dialeval.analysis.comparison import load_comparison
+    from dialeval.core.errors import DialevalError
     from dialeval.core.result import files_of, load
-    from dialeval.human.estimate import estimate
+    from dialeval.human.estimate import estimate, rated_systems
+    from dialeval.human.merge import merge_ratings
     from dialeval.human.rank import rank
+    from dialeval.human.report import human_figures
     from dialeval.reports.comparisons import MOST_TESTS
     from dialeval.reports.drawings import write_figures
     from dialeval.reports.html import report as write_report
@@ -86,11 +90,15 @@ def report(
     if human:
         page["people"] = estimate(loaded[0], list(human), judge=judge, sample=sample, quality=quality)
         page["agreement"] = agreement(loaded[0], list(human), quality=quality, sample=sample)
+        page["rated"] = rated_systems(loaded[0], list(human), judge=judge, sample=sample, quality=quality)
+        with suppress(DialevalError):  # ratings without raters, such as those of other programs
+            page["merged"] = merge_ratings(human)
     elif sample is not None or judge:
         raise click.UsageError("--sample and --judge are those of --human; name the ratings")
     if figures is not None:
         folder = figures_dir or output.with_name(f"{output.stem}-figures")
-        written = write_figures(together(loaded), folder, figures, width)
+        opinions = human_figures(page.get("people"), page.get("ranking"), page.get("rated"))
+        written = write_figures(together(loaded), folder, figures, width, opinions)
         say(f"{len(written)} {'figure' if len(written) == 1 else 'figures'} in {folder}")
     if page["compared"] and len(runs) == 1:
         page["compared"] = load_comparison(runs[0], loaded[0], most_tests=MOST_TESTS) or True
