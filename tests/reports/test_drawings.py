@@ -16,6 +16,7 @@ from dialeval.core.fold import Estimate, Level
 from dialeval.core.result import Result, Run
 from dialeval.reports.charts import FigureFormat
 from dialeval.reports.drawings import KINDS, write_figures
+from dialeval.reports.sections import agents
 from dialeval.reports.summary import metric_section as drawings
 from reports.test_html import HOSTILE, Page, estimate, result
 
@@ -157,3 +158,15 @@ def test_names_of_metrics_become_names_of_files(tmp_path: Path) -> None:
 def test_metrics_without_a_value_have_no_figure(tmp_path: Path) -> None:
     nothing = Estimate(math.nan, math.nan, 3, 0, items=np.array([math.nan]))
     assert write_figures(Run({"a": Result({"k": nothing})}, "0"), tmp_path) == []
+
+
+def test_agents_have_a_section_with_the_tasks_that_flip(trials: Run, chats: Run) -> None:
+    section = agents(trials)
+    assert section is not None
+    page = Page(section.content)
+    assert "Reliability over repeated trials (pass^k)" in page.text
+    cells = [attrs for attrs in page.of("td") if attrs.get("class") == "figure"]
+    assert len(cells) == 8
+    assert "steady3111" in page.text, "three tasks: one always passed, one flips, one never passed"
+    assert "lucky3030" in page.text
+    assert agents(chats) is None

@@ -190,6 +190,7 @@ def render(
         sections.warnings(run),
         people,
         section(cut) if cut else None,
+        sections.agents(run),
         metric_section(run),
         correlations(run),
         rows and rows[0],

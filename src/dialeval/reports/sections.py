@@ -9,15 +9,18 @@ from __future__ import annotations
 from pkgutil import resolve_name
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
 from dialeval.core.fold import Level
 from dialeval.reports import markup
-from dialeval.reports.drawings import correlation_matrix, draw_metric_agreement, figures
+from dialeval.reports.drawings import correlation_matrix, draw_metric_agreement, draw_pass_k, draw_tasks, figures
+from dialeval.reports.figures import MISSING
 from dialeval.reports.markup import Section
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
 
-    from dialeval.core.result import Run
+    from dialeval.core.result import Result, Run
 
 
 COMMANDS = "commands"
@@ -46,6 +49,32 @@ def extensions(run: Run, kind: str) -> Iterator[Callable[..., Any]]:
     for held, functions in EXTENSIONS.items():
         if kind in functions and (held in run.details or any(key.startswith(held) for key in run.keys_in_order)):
             yield resolve_name(functions[kind])
+
+
+MOST_AGENTS = 4
+"""Systems whose tasks are drawn trial by trial, the first ones."""
+
+
+def agents(run: Run) -> Section | None:
+    """Return the section on repeated trials of tasks: pass^k, and which tasks flip; None for a run without trials."""
+    systems = [name for name, result in run.items() if result.role == "system" and "pass-hat-1" in result]
+    drawn = [draw_pass_k(run), *(draw_tasks(run, name) for name in systems[:MOST_AGENTS])]
+    if not any(drawn):
+        return None
+    lines = [markup.row(markup.name(name), markup.cells(*_trial_counts(run[name]), kind="figure")) for name in systems]
+    heads = markup.heads("System", "Tasks", "Always passed", "Flip", "Never passed")
+    caption = "Tasks by their trials. A task flips if some of its trials pass and others fail."
+    table = markup.table("agents", caption, heads, lines)
+    return Section("agents", "Agents", table + figures(drawn))
+
+
+def _trial_counts(result: Result) -> list[str]:
+    passed = result["pass-hat-1"].items
+    if passed is None:
+        return [MISSING] * 4
+    known = passed[np.isfinite(passed)]
+    parts = (known >= 0, known == 1, (known > 0) & (known < 1), known == 0)
+    return [f"{int(part.sum()):,}" for part in parts]
 
 
 def provenance(run: Run, command: str | None) -> Section:
