@@ -300,6 +300,7 @@ def serve(
             with suppress(KeyboardInterrupt):  # from the first link on, which is when somebody may press it
                 for name, link in server.links().items():
                     tell(f"{name:<16} {link}")
+                say(f"progress, agreement and export: {server.lead_link()}")
                 say("each rater has a link; Ctrl-C ends")
                 server.serve_forever()
         for name, (rated, dealt) in store.counts().items():
