@@ -77,12 +77,17 @@ def well_formed(code: str) -> None:
         assert all(json.loads(line) for line in code.splitlines())
 
 
+def prepare(page: str, folder: Path) -> None:
+    """Put the files that a page uses into a folder."""
+    if page in FOLDERS:
+        FOLDERS[page](folder)
+    if not any("sample_data.folder()" in block.code and block.language == "sh" for block in BLOCKS[page]):
+        shutil.copytree(HERE, folder / "sample")
+
+
 @pytest.mark.parametrize("page", [page for page in PAGES if BLOCKS[page] and page not in ELSEWHERE])
 def test_blocks(page: str, tmp_path: Path) -> None:
-    if page in FOLDERS:
-        FOLDERS[page](tmp_path)
-    if not any("sample_data.folder()" in block.code and block.language == "sh" for block in BLOCKS[page]):
-        shutil.copytree(HERE, tmp_path / "sample")
+    prepare(page, tmp_path)
     runner = Runner(tmp_path)
     for block in BLOCKS[page]:
         if block.reason is None:
