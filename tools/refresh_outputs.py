@@ -10,6 +10,7 @@ those of `tests/docs/folders.py`. A block that fails is reported and skipped.
 
 from __future__ import annotations
 
+import subprocess
 import sys
 from collections.abc import Sequence
 from difflib import SequenceMatcher
@@ -83,11 +84,13 @@ def _similarity(one: str, other: str) -> float:
 def main(pages: Sequence[str]) -> None:
     """Refresh pages, all of them unless some are named."""
     known = [page for page in test_pages.PAGES if test_pages.BLOCKS[page] and page not in test_pages.ELSEWHERE]
-    for page in pages or known:
+    if len(pages) == 1:
         with TemporaryDirectory() as folder:
-            count = refresh_page(page, Path(folder))
-        if count:
-            print(f"{page}: {count} outputs replaced")
+            count = refresh_page(pages[0], Path(folder))
+        print(f"{pages[0]}: {count} outputs replaced")
+    else:  # a process per page, so that none inherits the threads and modules of another
+        for page in pages or known:
+            subprocess.run([sys.executable, __file__, page], check=False)
 
 
 if __name__ == "__main__":

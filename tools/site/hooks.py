@@ -29,7 +29,6 @@ else:
 
 ROOT = Path(__file__).parents[2]
 BROUGHT = {
-    "README.md": "index.md",
     "CONTRIBUTING.md": "contributing.md",
     "SECURITY.md": "security.md",
     "CHANGELOG.md": "changelog.md",

@@ -56,7 +56,7 @@ if TYPE_CHECKING:
 SCRIPTS = ("text.js", "rate-order.js", "rate-store.js", "rate-files.js", "rate.js")
 _FROM_SERVER = "; connect-src 'self'"
 Text = Annotated[str, Meta(max_length=2_000)]
-_REMEDY = "docs/people.md explains every entry of a form"
+_REMEDY = "docs/rating.md explains every entry of a form"
 _MOST = 10
 """Numbers of a scale: as many as there are digits to press."""
 
