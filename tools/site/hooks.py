@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 import shutil
 import sys
+from itertools import cycle
 from pathlib import Path, PurePosixPath
 from posixpath import normpath, relpath
 from tempfile import TemporaryDirectory
@@ -42,6 +43,8 @@ MADE = {
     "schemas.md": reference.schemas_page,
 }
 GALLERY = "gallery.md"
+STACKED_COLUMNS, STACKED_CHARACTERS = 3, 60
+"""Tables with so many columns and such a long cell are stacked on phones; tables of numbers scroll."""
 _SECTIONS: dict[str, list[str]] = {}
 """Lines of llms.txt by section of the navigation, collected while pages are built."""
 
@@ -100,6 +103,20 @@ def on_page_markdown(markdown: str, page: Page, **_: Any) -> str:
     if place == "metrics.md":
         markdown = metrics.linked(markdown)
     return fitted(markdown, place)
+
+
+def on_page_content(html: str, **_: Any) -> str:
+    """Label the cells of wide tables of text, which phones show below each other (docs/assets/site.css)."""
+    return re.sub(r"<table>.*?</table>", lambda match: _labeled(match[0]), html, flags=re.DOTALL)
+
+
+def _labeled(table: str) -> str:
+    heads = [re.sub(r"<.*?>", "", head) for head in re.findall(r"<th[^>]*>(.*?)</th>", table, re.DOTALL)]
+    cells = re.findall(r"<td[^>]*>(.*?)</td>", table, re.DOTALL)
+    if len(heads) < STACKED_COLUMNS or max(map(len, cells), default=0) < STACKED_CHARACTERS:
+        return table
+    labels = cycle(heads)
+    return re.sub("<td", lambda _: f'<td data-label="{next(labels)}"', table).replace("<table>", "<table data-stacked>")
 
 
 def _summarize(markdown: str) -> str:
