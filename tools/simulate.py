@@ -1,4 +1,4 @@
-"""Print the tables of docs/simulation-tables.md: how often intervals cover the truth, and how often tests find a difference.
+"""Print the tables of docs/simulation-tables.md: coverage of intervals, error rates and power of tests.
 
     python tools/simulate.py [--sets NUMBER] [--seed 1] [--processes 2] [--only coverage,kinds,size,power,heavy,...]
 

@@ -1,4 +1,4 @@
-"""The site from disk, in a real browser: search finds the standard terms, nothing comes from a network, phones are fit."""
+"""The site from disk, in a real browser: search finds the standard terms, no network is used, pages fit a phone."""
 
 from __future__ import annotations
 

@@ -1,6 +1,7 @@
 """Intervals cover, tests keep their level, and what is said to be detectable is found: on data with a known truth.
 
-`tools/simulate.py` has the simulations, and docs/simulation-tables.md its tables. What runs with every commit is small and
+`tools/simulate.py` has the simulations, and docs/simulation-tables.md its tables.
+What runs with every commit is small and
 has a fixed seed; `pytest -m slow` runs what the tables are made of, with fewer data sets.
 """
 

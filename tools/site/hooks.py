@@ -45,6 +45,7 @@ MADE = {
 GALLERY = "gallery.md"
 STACKED_COLUMNS, STACKED_CHARACTERS = 3, 60
 """Tables with so many columns and such a long cell are stacked on phones; tables of numbers scroll."""
+HOME = "Home"
 _SECTIONS: dict[str, list[str]] = {}
 """Lines of llms.txt by section of the navigation, collected while pages are built."""
 
@@ -98,7 +99,7 @@ def on_page_markdown(markdown: str, page: Page, **_: Any) -> str:
     """Make links fit; names of metrics lead to their pages."""
     place = page.file.src_uri
     if page.meta.get("search", {}).get("exclude") is not True:
-        section = page.ancestors[-1].title if page.ancestors else "Home"
+        *_others, section = (HOME, *(str(ancestor.title) for ancestor in page.ancestors))
         _SECTIONS.setdefault(section, []).append(f"- [{page.title}]({page.url}): {_summarize(markdown)}")
     if place == "metrics.md":
         markdown = metrics.linked(markdown)
