@@ -3,12 +3,12 @@
 # make check  in a minute: lint, types, layers, tests without browser, cluster and PyTorch
 # make test   everything: lint, types, layers, the whole test suite
 # make fuzz   attack every reader with broken files, FUZZ_SECONDS each (60)
-# make simulations  how often intervals cover and tests err: the tables of docs/simulations.md and people.md, half an hour
+# make simulations  how often intervals cover and tests err: the tables of docs/simulation-tables.md and simulations-human.md, half an hour
 # make mutants      does a test fail when the source is wrong? half an hour or so
 # make docs   the site: site/index.html opens from disk
 # make notebooks    execute the notebooks of docs/notebooks and store their outputs
 # make picture      the picture of the README, in a browser
-# make bench  the figures that docs/speed.md quotes
+# make bench  the measurements that docs/speed.md quotes
 # make bench-long   memory, scale, other libraries and the long tests: two hours or so, and 6 GB of disk
 # make pins   write constraints.txt anew from pyproject.toml
 # make checkpoint   train the shipped judges of `adem` and `judge` anew (RATINGS, CORPORA: folders of data; DEVICE)

@@ -1,4 +1,4 @@
-"""Print the tables of docs/simulations.md: how often intervals cover the truth, and how often tests find a difference.
+"""Print the tables of docs/simulation-tables.md: coverage of intervals, error rates and power of tests.
 
     python tools/simulate.py [--sets NUMBER] [--seed 1] [--processes 2] [--only coverage,kinds,size,power,heavy,...]
 
@@ -621,7 +621,7 @@ def of_hits(hits: Hits, columns: Sequence[str], head: Sequence[str] = ("value", 
 
 def hard_table_named(name: str, simulations: Simulations) -> str:
     """Return a table of cases with a generator of their own, with its title."""
-    below = f"\n\n{simulations.sets} data sets of every case.\n\n"
+    below = f"\n\n{simulations.sets} data sets per case.\n\n"
     if name == "heavy":
         table = of_hits(simulations.hits(heavy, HEAVY), METHODS, ("values", "lengths", "rows"))
         return f"## Coverage of 95% intervals with heavy tails{below}{table}"
@@ -646,7 +646,7 @@ def hard_table_named(name: str, simulations: Simulations) -> str:
 
 def table_named(name: str, simulations: Simulations) -> str:
     """A table with its title."""
-    below = f"\n\n{simulations.sets} data sets of every case.\n\n"
+    below = f"\n\n{simulations.sets} data sets per case.\n\n"
     if name == "coverage":
         return f"## Coverage of 95% intervals{below}{of_hits(simulations.hits(coverage, COVERED), METHODS)}"
     if name == "kinds":

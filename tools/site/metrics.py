@@ -1,8 +1,8 @@
 """A page per family of metrics, made from the registry, the docstring of its module, and the tables of docs/.
 
 What a page says about formula, paper and edge cases is the docstring; names, settings, needs and ranges come from the
-class; floors, ceilings, agreement with people and what to cite are the lines of docs/metrics.md and docs/citing.md that
-name a metric of the family.
+class; floors, ceilings, agreement with human ratings and what to cite are the lines of docs/metrics.md, docs/floors.md,
+docs/metric-agreement.md and docs/citing.md that name a metric of the family.
 """
 
 from __future__ import annotations
@@ -22,6 +22,8 @@ from dialeval.core.fold import Metric
 from dialeval.metrics.registry import TOPICS, explain, registry, topic_of
 
 DOCS = Path(__file__).parents[2] / "docs"
+PAGES = ("metrics.md", "floors.md", "metric-agreement.md")
+"""Pages with tables about metrics."""
 ARROWS = {"higher": "higher", "lower": "lower", None: "neither"}
 GIVEN = {
     Need.REFERENCE: "-r sample/references.txt",
@@ -61,7 +63,7 @@ def navigation() -> list[dict[str, list[str]]]:
 
 def pages() -> Iterator[tuple[str, str]]:
     """The place and the text of each family's page."""
-    said = list(tables((DOCS / "metrics.md").read_text(encoding="utf-8")))
+    said = [each for name in PAGES for each in tables((DOCS / name).read_text(encoding="utf-8"))]
     cited = list(tables((DOCS / "citing.md").read_text(encoding="utf-8")))
     for family, metric in registry().families.items():
         yield page_of(family), page(metric, said, cited)
@@ -178,7 +180,7 @@ def _settings(metric: MetricClass, example: Metric[Any]) -> str:
         return "None."
     name, value = rows[0][0].strip("`"), getattr(example, rows[0][0].strip("`"))
     return (
-        f"Written in brackets, as in `{metric.family}({name}={value})`; all of them stand in the signature.\n\n"
+        f"Written in brackets, as in `{metric.family}({name}={value})`; all of them are in the signature.\n\n"
         + table(["setting", "default", "values"], rows)
     )
 
@@ -202,7 +204,7 @@ def _baselines(metric: MetricClass, said: Sequence[Table]) -> Iterator[str]:
             yield "## Floors and ceilings"
             yield (
                 "What a constant reply, shuffled gold replies, random training lines and the gold replies score. "
-                "[How it was measured](../metrics.md#floors-and-ceilings)."
+                "[How it was measured](../floors.md)."
             )
         yield table(
             [row[0], *baselines], [[name, *(cells.get(each, "") for each in baselines)] for name, cells in sets.items()]
@@ -218,8 +220,8 @@ def _people(metric: MetricClass, said: Sequence[Table]) -> Iterator[str]:
         return
     yield "## Agreement with human ratings"
     yield (
-        "Pearson / Spearman with the mean score that people gave, single replies; `^`: above the length of the reply. "
-        '"One annotator" is the ceiling. [How it was measured](../metrics.md#agreement-with-human-ratings).'
+        "Pearson / Spearman with the mean human rating of single replies; `^`: above the length of the reply. "
+        '"One annotator" is the ceiling. [How it was measured](../metric-agreement.md).'
     )
     shown = {"rated replies": lines["rated replies"], **own, "one annotator": lines["one annotator"]}
     yield table(

@@ -58,7 +58,7 @@ if TYPE_CHECKING:
 SCRIPTS = ("text.js", "rate-order.js", "rate-store.js", "rate-files.js", "rate.js")
 _FROM_SERVER = "; connect-src 'self'"
 Text = Annotated[str, Meta(max_length=2_000)]
-_REMEDY = "docs/people.md explains every entry of a form"
+_REMEDY = "docs/rating.md explains every entry of a form"
 _FIVE = ("bad", "poor", "fair", "good", "excellent")
 """Labels of a scale from 1 to 5 that has none of its own: those of mean opinion scores (ITU-T P.800)."""
 _MOST = 10

@@ -2,7 +2,7 @@
 
 An ontology names the words that placeholders stand for, the words that a goal may ask for, how slots and values are
 spelled, and for each domain the table of its venues with the columns that are searched fuzzily or by order. MultiWOZ is
-one (`multiwoz.toml` next to this file), the sample's town another; `docs/task-dialogues.md` explains every entry.
+one (`multiwoz.toml` next to this file), the sample's town another; `docs/own-task.md` explains every entry.
 
 Every problem of a file is reported at once, with the entry it is in.
 """
@@ -26,7 +26,7 @@ from dialeval.suites.multiwoz.states import RULES, Spelling, StateNormalizer
 
 MULTIWOZ = Path(__file__).with_name("multiwoz.toml")
 
-_EXPLAINED = "docs/task-dialogues.md explains every entry"
+_EXPLAINED = "docs/own-task.md explains every entry"
 
 
 @dataclass(frozen=True, slots=True)
