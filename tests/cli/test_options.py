@@ -23,16 +23,16 @@ def test_intervals_of_every_command_that_scores(dialeval: Dialeval, tmp_path: Pa
     talks = here / "breakdown"
     commands = {
         "distinct-2": ["score", str(here / "responses"), "-m", "distinct-2"],
-        "mds": ["lsdscc", str(here / "lsdscc" / "safe.txt"), "-r", str(here / "lsdscc" / "groups.json")],
+        "max-bleu": ["lsdscc", str(here / "lsdscc" / "varied.txt"), "-r", str(here / "lsdscc" / "groups.json")],
         "msttr": ["multiwoz", "-i", str(here / "town" / "predictions" / "patient.json"), "--data", "town"],
         "f1-x": ["breakdown", str(talks / "keywords"), "-p", str(talks / "data"), "--no-baselines"],
     }
     for key, command in commands.items():
-        done = dialeval(*command, "-f", "json", "--intervals", "bca", "--resamples", "50", "--seed", "3")
+        done = dialeval(*command, "-f", "json", "--intervals", "studentized", "--resamples", "50", "--seed", "3")
         assert done.returncode == 0, done.stderr
         metric = next(iter(json.loads(done.stdout)["systems"].values()))["metrics"][key]
         how = metric["interval_by"]
-        method, resamples = ("jackknife", how["clusters"]) if key in ("distinct-2", "msttr") else ("bca", 50)
+        method, resamples = ("jackknife", how["clusters"]) if key in ("distinct-2", "msttr") else ("studentized", 50)
         assert (how["method"], how["resamples"], how["seed"], how["level"]) == (method, resamples, 3, 0.95)
         assert metric["interval"][0] <= metric["mean"] <= metric["interval"][1]
     wrong = dialeval("score", str(here / "responses"), "--seed", "3")
@@ -78,17 +78,8 @@ def test_intervals_without_resampling(dialeval: Dialeval) -> None:
 
 
 def test_the_level_of_resampled_intervals_is_the_confidence(dialeval: Dialeval) -> None:
-    arguments = [
-        "score",
-        str(sample_data.folder() / "responses"),
-        "-m",
-        "length",
-        "-f",
-        "json",
-        "--intervals",
-        "percentile",
-    ]
-    document = json.loads(dialeval(*arguments, "--confidence", "0.8").stdout)
+    arguments = ["score", str(sample_data.folder() / "responses"), "-m", "length", "-f", "json"]
+    document = json.loads(dialeval(*arguments, "--intervals", "studentized", "--confidence", "0.8").stdout)
     assert document["systems"]["careful"]["metrics"]["length"]["interval_by"]["level"] == 0.8
 
 
@@ -145,8 +136,8 @@ def test_a_group_reaches_the_command_as_one_argument() -> None:
 
 def test_resamples_without_intervals_are_refused() -> None:
     assert invoked(options.intervals)[0] == {"intervals": options.Intervals(None, None, None)}
-    given, _ = invoked(options.intervals, "--intervals", "bca", "--seed", "3")
-    assert given == {"intervals": options.Intervals("bca", None, 3)}
+    given, _ = invoked(options.intervals, "--intervals", "studentized", "--seed", "3")
+    assert given == {"intervals": options.Intervals("studentized", None, 3)}
     assert "--intervals" in invoked(options.intervals, "--resamples", "10")[1].output
 
 

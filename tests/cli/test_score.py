@@ -391,7 +391,7 @@ def test_resume_and_report(dialeval: Dialeval, shards: Path) -> None:
         (["whole.jsonl", "--address", "auto"], "--address and --gpus-per-task go with --engine ray"),
         (["logs/*.jsonl", "-r", "whole.jsonl"], "rows carry their own references"),
         (["logs/*.jsonl", "-m", "coherence"], "coherence needs train"),
-        (["logs/*.jsonl", "--intervals", "bca"], "--intervals percentile or bca need all rows at hand"),
+        (["logs/*.jsonl", "--intervals", "studentized"], "--intervals studentized need all rows at hand"),
         (["whole.jsonl", "--intervals", "clustered", "--factor", "2"], "t is the factor of intervals over rows"),
         (["nothing.jsonl", "-o", "whole.jsonl/results"], "whole.jsonl/results: cannot be written"),
         (["s3q://bucket/*.jsonl"], "s3q://bucket/*.jsonl cannot be opened"),
@@ -473,9 +473,3 @@ def test_gates_as_test_results_and_for_a_pull_request(dialeval: Dialeval, tmp_pa
     assert "none is set: --fail-under" in none.stderr
     slices = dialeval("score", "a.txt", "-m", "length", "--by", "length", "-f", "github")
     assert (slices.returncode, "github has no slices" in slices.stderr) == (2, True)
-
-
-def test_metadata_of_a_model_card(dialeval: Dialeval, tmp_path: Path) -> None:
-    (tmp_path / "a.txt").write_text("one two\nthree four\n")
-    done = dialeval("score", "a.txt", "-m", "length", "-f", "model-index")
-    assert done.stdout.startswith('model-index:\n- name: "a"\n  results:\n  - task:\n')

@@ -193,7 +193,7 @@ def test_the_query(folder: Path, streamed: bool) -> None:
     items = {system: scores[system]["rouge-l"].items for system in "ab"}
     assert len(found) == 3
     for system, dialogue, turn, said, value in found:
-        number = said if streamed else int(said.split()[1]) - 6 * "ab".index(system)
+        number = said - 1 if streamed else int(said.split()[1]) - 6 * "ab".index(system)
         assert (dialogue, turn) == (f"d{(number + 6 * 'ab'.index(system)) // 2}", number % 2)
         column = items[system]
         assert column is not None

@@ -31,7 +31,7 @@ def test_a_resource_that_changed_is_refused(tmp_path: Path) -> None:
         replace(files, digests=digests).opened(Vocabulary())
 
 
-def test_known_words_are_those_listed_else_those_of_the_training_text() -> None:
+def test_in_vocabulary_are_those_listed_else_those_of_the_training_text() -> None:
     words = Vocabulary()
     ids = words.split(TextColumn.from_strings(["one two three"])).ids
     by_text, by_list = Resources(train=["one two"]).opened(words), Resources(vocabulary=["three"]).opened(words)
@@ -87,7 +87,7 @@ def test_adding_a_resource_changes_no_metric_that_does_not_need_it(tmp_path: Pat
     assert {"distinct-2", "bigram-kl-div", "per-unigram-entropy", "coherence", "embedding-greedy"} <= compared
 
 
-def test_what_known_words_takes() -> None:
+def test_what_in_vocabulary_takes() -> None:
     with pytest.raises(SettingError, match="pass vocabulary= or train="):
         Resources(in_vocabulary="listed").opened(Vocabulary())
     with pytest.raises(SettingError, match="listed, vectors, not 'all'"):

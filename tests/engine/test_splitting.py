@@ -123,7 +123,7 @@ def test_hypotheses_are_looked_at_too() -> None:
     assert run_of({"a": [CHINESE]}, reference_groups=groups, metrics="mds").warnings[0].startswith("words.1 cannot")
 
 
-def test_known_words_are_split_as_responses_are() -> None:
+def test_in_vocabulary_are_split_as_responses_are() -> None:
     train = ["今天天气很好", "我不知道你在说什么"]
     run = run_of({"a": CHINESE}, metrics="dialog-eval", tokenizer="zh", train=train)
     assert run["a"]["distinct-1"].mean == pytest.approx(14 / 15)  # all are known, and one occurs twice

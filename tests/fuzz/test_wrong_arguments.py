@@ -80,7 +80,7 @@ CALLS: dict[str, Callable[[Any], object]] = {
     "compare: metrics": lambda value: dialeval.compare(run(), metrics=value, resamples=9, trials=9),
     "compare: level": lambda value: dialeval.compare(run(), confidence=value, resamples=9, trials=9),
     "with_intervals": dialeval.with_intervals,
-    "with_intervals: method": lambda value: dialeval.with_intervals(run(), value, resamples=9),
+    "with_intervals: level": lambda value: dialeval.with_intervals(run(), value, resamples=9),
     "with_intervals: resamples": lambda value: dialeval.with_intervals(run(), resamples=value),
     "with_intervals: seed": lambda value: dialeval.with_intervals(run(), resamples=9, seed=value),
     "agreement": lambda value: dialeval.agreement(value, resamples=9),

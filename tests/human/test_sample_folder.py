@@ -43,7 +43,7 @@ def test_files_of_others_are_not_overwritten(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("change", "words"),
     [
-        (lambda sample: sample.update(format=99), "newer than this dialeval"),
+        (lambda sample: sample.update(format=99), "was saved in layout 99"),
         (lambda sample: sample.update(unit="hours"), "unit"),
         (lambda sample: sample["rows"].update(sha256="0" * 64), "does not belong"),
         (lambda sample: sample["rows"].update(file="../rows.jsonl"), "rows.file"),

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import sys
 from pathlib import Path
 
 import pytest
@@ -160,10 +159,6 @@ def test_a_set_of_equal_ratings_and_one_of_two_contexts_do_not_end_the_training(
 
 
 def test_what_is_not_installed_is_named(place: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    given = ["--encoder", place / "encoder", "--tokens", 32, "--no-validate", "--kind", "paper"]
-    monkeypatch.setitem(sys.modules, "dialeval.judges.trainer", None)
-    with pytest.raises(SettingError, match="needs PyTorch; run: pip install"):
-        run("adem", "train", "--ratings", place / "other.jsonl", *given, "-o", place / "x")
     monkeypatch.setattr("dialeval.metrics.encoder_files.find_spec", lambda _: None)
     with pytest.raises(SettingError, match="needs tokenizers and safetensors; run: pip install"):
         run("adem", "attack")

@@ -77,7 +77,7 @@ def test_no_interval_goes_beyond_what_its_result_can_be(
     monkeypatch.setattr(DialogueJudge, "verdicts", lambda *_: verdicts)
     judge = tiny_dialogue_judge(tmp_path)
     run = dialeval.evaluate({"a": RESPONSES}, contexts=CONTEXTS, metrics="judge", judge_dir=judge)
-    run = dialeval.with_intervals(run, "studentized") if resampled else run
+    run = dialeval.with_intervals(run) if resampled else run
     for key, estimate in run["a"].items():
         least, largest = (1.0, 5.0) if key == "judge" else (0.0, 1.0)
         assert estimate.interval is not None

@@ -77,7 +77,7 @@ def test_the_registry_loads_no_compiler() -> None:
 
 def test_task_dialogues_and_breakdowns_need_no_compiler() -> None:
     program = (
-        "from dialeval import sample\n"
+        "from dialeval import sample_data\n"
         "from dialeval.breakdown import evaluate_breakdown\n"
         "from dialeval.multiwoz import evaluate\n"
         "from dialeval.sgd import evaluate_sgd\n"

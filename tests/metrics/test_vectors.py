@@ -24,7 +24,7 @@ def test_vectors_of_words_that_come_late_are_found() -> None:
         assert result[f"embedding-{by}"].items == pytest.approx(np.ones(50))
 
 
-def test_unknown_words_do_not_count_and_extremes_keep_their_sign() -> None:
+def test_unin_vocabulary_do_not_count_and_extremes_keep_their_sign() -> None:
     vocabulary = Vocabulary()
     texts = tokenize(TextColumn.from_strings(["a b zz", "c b", "zz", ""]), vocabulary)
     values = WordValues.of(VectorTable(vocabulary, VECTORS), None, None)

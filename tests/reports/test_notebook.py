@@ -155,3 +155,46 @@ def test_what_people_said_shows_itself_too() -> None:
     assert repr(found).startswith("<HumanEstimates: overall of 2 systems (")
     assert repr(watch).endswith(" decided>")
     assert repr(ranking).endswith("20 pairs by people>")
+
+
+def test_every_table_converts_and_shows_itself() -> None:
+    """Results that are tables: rows as of the CSV, data frames of the same size, and markup without hostile text."""
+    turns = [("d1", 1, "hi", "Bern"), ("d1", 3, "at nine", "Bern"), ("d2", 1, "no", "Genf")]
+    rows = [
+        {
+            "dialog_id": f"{dialogue}-{n}",
+            "turn": turn,
+            "context": [f"when {n}", HOSTILE],
+            "response": text,
+            "city": city,
+        }
+        for n in range(12)
+        for dialogue, turn, text, city in turns
+    ]
+    longer = [{**row, "response": f"{row['response']} , {HOSTILE}"} for row in rows]
+    run = dialeval.evaluate({"a": rows, HOSTILE: longer, "c": rows}, metrics="length,distinct-1", keep="city")
+    drawn = dialeval.sample(run, 6)
+    tables: dict[str, tuple[Any, int]] = {
+        "run": (run, 3 * 2),
+        "slices": (dialeval.slices(run, ["city", "turn"], metrics=["length"], resamples=20, trials=50), 4 * 3 * 2),
+        "sequential": (dialeval.sequential(run), 2 * 2),
+        "trend": (dialeval.trend(run), 2 * 3),
+        "items": (run.item_table, 3 * len(rows)),
+        "sample": (drawn, len(drawn.rows)),
+        "ranking": (dialeval.rank([{"a": "a", "b": HOSTILE, "better": side} for side in "abab"]), 2),
+    }
+    for name, (each, size) in tables.items():
+        frame = each.to_pandas()
+        assert len(frame) == size, name
+        assert each.to_polars().shape == frame.shape, name
+        assert len(repr(each)) < 200, name
+        assert repr(each).isprintable(), name
+        harmless(each._repr_html_())
+        assert "<table>" in each._repr_html_(), name
+    parts = tables["slices"][0].to_pandas()
+    assert set(parts["slice"]) == {"Bern", "Genf", "1", "3"}
+    own = parts[(parts["slice"] == "Genf") & (parts["system"] == HOSTILE) & (parts["metric"] == "length")]
+    assert own[["rows", "mean", "difference"]].to_numpy().tolist() == [[12, 3.0, 2.0]]
+    trend = tables["trend"][0].to_pandas()
+    assert trend[trend["metric"] == "length"]["value"].tolist() == [run[name]["length"].mean for name in run]
+    assert "10 of 108 rows" in text_of(run.item_table._repr_html_())

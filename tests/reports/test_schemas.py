@@ -8,7 +8,6 @@ from pathlib import Path
 from typing import Any
 
 import jsonschema
-import msgspec
 import orjson
 import pytest
 
@@ -155,7 +154,6 @@ def test_judges() -> None:
 
 def test_packs_and_caches(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     from dialeval.io.packs import add_pack
-    from dialeval.io.schemas import PartialDownload
 
     monkeypatch.setenv("DIALEVAL_CACHE", str(tmp_path))
     add_pack("lsdscc", from_folder=HERE / "lsdscc" / "groups.json")
@@ -166,7 +164,6 @@ def test_packs_and_caches(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> No
     dialeval.evaluate(["a b"], ["b a"], metrics="embedding-greedy", vectors=vectors, train=["a b"])
     (entry,) = tmp_path.rglob("entry.json")
     fits("vectors", read(entry))
-    fits("download", msgspec.to_builtins(PartialDownload("https://example.org/x", None, None)))
 
 
 def test_a_model_of_pytorch(tmp_path: Path) -> None:

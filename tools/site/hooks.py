@@ -20,7 +20,7 @@ from mkdocs.structure.files import File, Files
 from mkdocs.structure.pages import Page
 
 from dialeval import sample_data
-from tools.site import blocks, metrics, reference
+from tools.site import blocks, metrics, notebooks, reference
 
 if sys.version_info >= (3, 11):
     import tomllib
@@ -39,7 +39,6 @@ BROUGHT = {
 }
 """Pages and pictures outside of docs/, each with its place in the site."""
 MADE = {
-    "python-reference.md": reference.python_page,
     "commands.md": reference.commands_page,
     "schemas.md": reference.schemas_page,
 }
@@ -59,7 +58,7 @@ def on_files(files: Files, config: MkDocsConfig) -> Files:
     """Add the pages that are not in docs/."""
     texts = {place: (ROOT / name).read_text(encoding="utf-8") for name, place in BROUGHT.items()}
     texts |= {place: made() for place, made in MADE.items()}
-    texts |= {**dict(metrics.pages()), **dict(reference.schemas())}
+    texts |= {**dict(metrics.pages()), **dict(notebooks.pages()), **dict(reference.schemas())}
     for place, text in texts.items():
         files.append(File.generated(config, place, content=text))
     with TemporaryDirectory() as folder:

@@ -144,12 +144,43 @@ def assert_no_worse(
     design: DesignName | None = None,
     adjust: str | Iterable[str] | None = None,
 ) -> Comparison:
-    """Raise AssertionError if a system of a run is worse than the one system of a baseline; else return the comparison.
+    """Raise AssertionError if a system is worse than a baseline, for use in a test.
 
-    `run`, `baseline`: runs, or folders that they are saved in. `metrics`: names, comma-separated or in a list; all of
-    them are corrected for together. `margin`: by how much a metric may be worse, one number for all or one by name; the
-    run then has to show that it is not worse by more. `rows`: so many of the rows that lost most are shown for each
-    metric. `design`, `adjust`: as in `dialeval.compare`.
+    Without a margin it fails if the system is significantly worse. With a margin it fails unless the confidence
+    interval shows that the system is worse by no more than the margin (non-inferiority).
+
+    Args:
+        run: A run, or the folder of a saved one.
+        baseline: A run of one system, or the folder of a saved one.
+        metrics: The metrics, in a comma-separated text or a list; their p-values are adjusted together.
+        margin: By how much a metric may be worse: one number, or one by metric.
+        alpha: The significance level.
+        test: `"randomization"` or `"bootstrap"`.
+        seed: The seed of the test.
+        rows: The number of rows that lost most to show for each metric in the message.
+        design: `"paired"` (the same rows or dialogues in both systems), `"common"` (paired on those that both have) or
+            `"unpaired"` (independent samples); None: chosen by what the systems have in common.
+        adjust: Fields whose mix is made equal in an unpaired design.
+
+    Returns:
+        The comparison, if no system is worse.
+
+    Raises:
+        AssertionError: A system is worse; the message has values, interval, p-value and the rows that lost most.
+        SettingError: A metric cannot be compared, or has no better direction.
+
+    Examples:
+        >>> import dialeval
+        >>> references = [f"a table for {n}" for n in range(12)]
+        >>> before = dialeval.evaluate({"old": references}, references, metrics="rouge-l")
+        >>> after = dialeval.evaluate({"new": ["sorry ?"] * 12}, references, metrics="rouge-l")
+        >>> dialeval.assert_no_worse(before, before, "rouge-l").tests
+        1
+        >>> try:
+        ...     dialeval.assert_no_worse(after, before, "rouge-l")
+        ... except AssertionError as error:
+        ...     print(str(error).splitlines()[0])
+        rouge-l of new is 0, of old 1: significantly worse (adjusted p 0.0009995)
     """
     runs = {
         label: some if isinstance(some, Run) else load(some) for label, some in (("baseline", baseline), ("run", run))

@@ -52,9 +52,10 @@ _INPUTS = {
     "ontology": "ontologies",
     "venues": "venue databases",
     "schema": "schemas",
+    "data": "versions of the data",
 }
 """What signatures call an input, and what it is called in sentences."""
-_DIGESTED = frozenset(_INPUTS) - {"tokenizer"}
+_DIGESTED = frozenset(_INPUTS) - {"tokenizer", "data"}
 """Inputs of which a signature has a digest, which nobody can read."""
 
 
@@ -263,7 +264,8 @@ def describe_inputs(left: Estimate, right: Estimate, alignment: Alignment) -> st
         return None
     design = alignment.design
     fields = left.signature.differences(right.signature)
-    for name, (here, there) in sorted(fields.items(), key=lambda field: field[0] == "metric"):  # the settings first
+    # The version of the data says most, and settings say more than the name that they are part of.
+    for name, (here, there) in sorted(fields.items(), key=lambda field: (field[0] == "metric") - (field[0] == "data")):
         if name in _MAY_DIFFER or (name in _COLUMNS and (design.name == "unpaired" or design.whole)):
             continue
         if name == REFERENCE and alignment.left.rows is not None and alignment.right.rows is not None:

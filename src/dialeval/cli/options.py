@@ -31,8 +31,7 @@ FILE = click.Path(dir_okay=False, path_type=Path)
 SEED = click.IntRange(0, (1 << 63) - 1)
 """What fits into a file that a run or a sample is saved in."""
 FORMATS = ("table", "json", "csv", "md", "latex")
-RESAMPLED = ("studentized", "percentile", "bca")
-RUN_FORMATS = (*FORMATS, "metrics-txt", "model-index")
+RUN_FORMATS = (*FORMATS, "metrics-txt")
 GATE_FORMATS = ("github", "junit")
 """What also says which gates hold: Markdown for a pull request, and test results."""
 
@@ -117,12 +116,12 @@ class Intervals:
 
     def __post_init__(self) -> None:
         if not self.resampled and (self.resamples is not None or self.seed is not None):
-            raise click.UsageError("--resamples and --seed are those of --intervals studentized, percentile or bca")
+            raise click.UsageError("--resamples and --seed are those of --intervals studentized")
 
     @property
     def resampled(self) -> bool:
         """Return whether intervals by resampling were asked for."""
-        return self.method in RESAMPLED
+        return self.method == "studentized"
 
     @property
     def kind(self) -> Any:
@@ -137,7 +136,7 @@ class Intervals:
 
         given = {"resamples": self.resamples, "seed": self.seed, "confidence": confidence}
         chosen: dict[str, Any] = {name: value for name, value in given.items() if value is not None}
-        return with_intervals(run, self.method, **chosen)  # type: ignore[arg-type]
+        return with_intervals(run, **chosen)
 
 
 @dataclass(frozen=True)
@@ -298,9 +297,9 @@ intervals = grouped(
     click.option(
         "--intervals",
         "method",
-        type=Choice(["clustered", "rows", "none", *RESAMPLED]),
+        type=Choice(["clustered", "rows", "none", "studentized"]),
         help="Over whole dialogues, or over rows that stand alone, by a formula (clustered); as dialog-eval (rows); "
-        "none; by resampling dialogues, for every value (studentized, percentile, bca).  [default: clustered]",
+        "none; by resampling dialogues, for every value (studentized).  [default: clustered]",
     ),
     click.option("--resamples", type=click.IntRange(min=1), help="Resamples of --intervals.  [default: 1000]"),
     click.option("--seed", type=SEED, help="Seed of --intervals.  [default: 12345]"),
@@ -316,6 +315,14 @@ limits = grouped(
 )
 bootstrap_resamples = click.option("--resamples", type=click.IntRange(min=1), default=1000, help="Of the bootstrap.")
 threads = click.option("-j", "--threads", type=click.IntRange(min=1), help="Threads to use.  [default: one per core]")
+
+
+def baselines(what: str) -> Decorator:
+    """Return the switch for floors and ceilings; `what` they are in the command."""
+    told = f"Also score floors and ceilings: {what}.  [default: not]"
+    return click.option("--baselines/--no-baselines", default=False, show_default=False, help=told)
+
+
 output_folder = together(
     click.option("-o", "--output", type=FOLDER, help="Save the run in this folder."),
     click.option("--force", is_flag=True, help="With -o: replace a run of other files."),

@@ -53,12 +53,7 @@ _FILES = ("responses", "contexts", "train", "vocabulary", "vectors")
 @options.metrics("default, a short panel; all: every one that the inputs allow; dialog-eval: the original's 17")
 @options.tokenizer
 @click.option("--bleu-smoothing", type=click.IntRange(0, 7), help="nltk's smoothing method for BLEU.  [default: 4]")
-@click.option(
-    "--baselines/--no-baselines",
-    default=False,
-    show_default=False,
-    help="Also score gold, shuffled gold, a constant and random training lines.  [default: not]",
-)
+@options.baselines("gold, shuffled gold, a constant and random training lines")
 @options.confidence
 @options.row_fields
 @options.reading
@@ -116,7 +111,7 @@ def score(
     from dialeval.core.arrays import return_freed_arrays
     from dialeval.io.sources import file_names
 
-    if by and format_ in ("metrics-txt", "model-index", *options.GATE_FORMATS):
+    if by and format_ in ("metrics-txt", *options.GATE_FORMATS):
         raise click.UsageError(f"{format_} has no slices; choose another format, or leave --by out")
     return_freed_arrays()
     check_percent(format_, percent)
@@ -179,10 +174,8 @@ def _evaluate(
     asked = Options(engine=workers if jobs or engine else None, items=inputs["items"], resume=inputs["resume"])
     chunked = rows.are_chunked(asked, large_too=not needs_all_rows)
     if chunked and needs_all_rows:
-        resampling = "--intervals percentile or bca"
-        raise click.UsageError(
-            f"--baselines, --by and {resampling} need all rows at hand; a run in chunks lets them go"
-        )
+        flags = "--baselines, --by and --intervals studentized"
+        raise click.UsageError(f"{flags} need all rows at hand; a run in chunks lets them go")
     try:
         run = evaluate(
             **inputs,

@@ -224,7 +224,7 @@ def data() -> None:
 )
 @click.option("--address", help="Download from this address instead of the official one.")
 def add(name: str, from_folder: str | None, address: str | None) -> None:
-    """Build a pack from its official source over HTTP, or from a local copy. A download that broke off is resumed."""
+    """Build a pack from its official source over HTTP, or from a local copy."""
     from dialeval.io.packs import add_pack
 
     with download_bar(name) as progress:

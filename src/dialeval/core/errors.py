@@ -86,7 +86,16 @@ MOST_PROBLEMS = 10_000
 
 
 class DialevalError(Exception):
-    """Root of every error that dialeval raises on purpose."""
+    """The base class of every error that dialeval raises on purpose.
+
+    Examples:
+        >>> import dialeval
+        >>> try:
+        ...     dialeval.load("no-such-folder")
+        ... except dialeval.DialevalError as error:
+        ...     print(type(error).__name__)
+        DataError
+    """
 
 
 @dataclass(frozen=True, slots=True)
@@ -120,7 +129,19 @@ def describe_group(group: Sequence[Problem]) -> str:
 
 
 class DataError(DialevalError):
-    """An input cannot be used as it is. `problems` holds every problem found, in file order."""
+    """An input cannot be used as it is.
+
+    Attributes:
+        problems: Every problem that was found, in the order of the file.
+
+    Examples:
+        >>> import dialeval
+        >>> try:
+        ...     dialeval.evaluate(["yes", "no"], ["one reference"], metrics="rouge-l")
+        ... except dialeval.DataError as error:
+        ...     print(len(error.problems))
+        1
+    """
 
     def __init__(self, problems: Problem | Iterable[Problem]) -> None:
         self.problems: Sequence[Problem] = (problems,) if isinstance(problems, Problem) else tuple(problems)
@@ -162,7 +183,16 @@ class ProblemList(list[Problem]):
 
 
 class NeedError(DialevalError):
-    """A metric was asked for without what it needs, or reached for what it had not declared."""
+    """A metric was asked for without an input that it needs.
+
+    Examples:
+        >>> import dialeval
+        >>> try:
+        ...     dialeval.evaluate(["yes"], metrics="rouge-l")
+        ... except dialeval.NeedError:
+        ...     print("rouge-l needs references")
+        rouge-l needs references
+    """
 
 
 class UnknownNameError(KeyError):
@@ -178,4 +208,13 @@ class UnknownNameError(KeyError):
 
 
 class SettingError(DialevalError):
-    """A name or a setting that does not exist, or a value it cannot take."""
+    """A name or a setting that does not exist, or a value that it cannot have.
+
+    Examples:
+        >>> import dialeval
+        >>> try:
+        ...     dialeval.evaluate(["yes"], metrics="blue-4")
+        ... except dialeval.SettingError:
+        ...     print("no such metric")
+        no such metric
+    """

@@ -17,7 +17,8 @@ which may lie below 0 or above 1. Only metrics where higher or lower is better h
 constant is a floor of all of these; shuffled gold and random lines are floors only where a response is compared with
 what belongs to its own row, for they are as diverse, and have as many of the right words, as any human text.
 
-They are for single responses: sampled hypotheses and task dialogues have no rows whose response could be exchanged.
+`make_baselines` is for single responses. Each suite makes its own systems of the same names from its data, since
+sampled hypotheses, task dialogues and frames have no response that could be exchanged.
 """
 
 from __future__ import annotations
@@ -50,6 +51,8 @@ SEED = 8
 Floors = Mapping[str, Sequence[str]]
 """By key the systems that are floors of it."""
 _PAIRED = frozenset({Need.REFERENCE, Need.CONTEXT})
+_OWN_ROW = frozenset({Need.GOALS, Need.REFERENCE_SETS, Need.REFERENCE_GROUPS, Need.TRUE_FRAMES, Need.TRUE_STATES})
+"""What suites compare a row or a dialogue with."""
 
 
 @dataclass(frozen=True)
@@ -82,9 +85,7 @@ def make_baselines(systems: Sequence[Rows], train: TextColumn | None) -> Baselin
     first = systems[0]
     if Need.RESPONSE not in first.columns:
         raise SettingError("baselines are for single responses; leave them out for hypotheses")
-    taken = {rows.system for rows in systems} & {GOLD, SHUFFLED, CONSTANT, TRAIN}
-    if taken:
-        raise SettingError(f"a system is called {taken.pop()}, which is the name of an anchor; rename it")
+    check_names(rows.system for rows in systems)
     made: list[Rows] = []
     left_out: dict[str, str] = {}
     references = first.columns.get(Need.REFERENCE)
@@ -104,6 +105,12 @@ def make_baselines(systems: Sequence[Rows], train: TextColumn | None) -> Baselin
     else:
         left_out[TRAIN] = Need.TRAIN.remedy
     return Baselines(made, left_out, first.system, [rows.system for rows in systems if _differ(rows, first)])
+
+
+def check_names(systems: Iterable[str]) -> None:
+    """Refuse systems that are called like a baseline."""
+    if taken := {GOLD, SHUFFLED, CONSTANT, TRAIN}.intersection(systems):
+        raise SettingError(f"a system is called {taken.pop()}, which is the name of a baseline; rename it")
 
 
 def _differ(one: Rows, other: Rows) -> bool:
@@ -177,10 +184,11 @@ def with_standing(run: Run, baselines: Baselines, metrics: Mapping[str, Metric[A
 
 def _is_floor(name: str, metric: Metric[Any]) -> bool:
     """Tell whether an anchor is a floor of a metric."""
-    if name == GOLD or metric.better is None:
+    if name not in (CONSTANT, SHUFFLED, TRAIN) or metric.better is None:
         return False
     # A metric that must know all rows first compares distributions, and those do not care whose text it is.
-    return name == CONSTANT or bool(metric.needs & _PAIRED and not metric.facts)
+    own = metric.needs & _OWN_ROW or (metric.needs & _PAIRED and not metric.facts)
+    return name == CONSTANT or bool(own)
 
 
 def _upwards(run: Run, system: str, key: str, metric: Metric[Any]) -> float:

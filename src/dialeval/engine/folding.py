@@ -238,8 +238,8 @@ def run_sources(
 
 
 def signed(metric: Metric[Any]) -> list[Need]:
-    """Return the needs whose digests are in a metric's signature: all but its subject, which is what is compared."""
-    return sorted((metric.needs | metric.wants) - {metric.subject})
+    """Return the needs whose digests a signature has: all but responses and its subject, which are what is compared."""
+    return sorted((metric.needs | metric.wants) - {metric.subject, Need.RESPONSE})
 
 
 def make_job(

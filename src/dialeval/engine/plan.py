@@ -157,6 +157,8 @@ def _reasons(metric: Metric[Any], available: frozenset[Need]) -> str:
 
 def _split_by(tokenizer: Tokenizer | None, name: Any, metric: Metric[Any]) -> Metric[Any]:
     """Return the metric with a tokenizer, if it takes one and was not asked for with its own, as an object is."""
+    if isinstance(inner := getattr(metric, "inner", None), Metric):
+        return replace(metric, inner=_split_by(tokenizer, name, inner))  # type: ignore[call-arg]
     if tokenizer is None or _TOKENIZER not in metric.setting_names() or not isinstance(name, str):
         return metric
     return metric if f"{_TOKENIZER}=" in name.replace(" ", "") else replace(metric, **{_TOKENIZER: tokenizer})
@@ -178,7 +180,7 @@ SCRIPT_COUNTS = Plan({}, details={"scripts": ScriptCounts(_TEXTS)})
 
 def tokenizer_of(metric: Metric[Any]) -> Tokenizer | None:
     """Return the tokenizer of a metric that has one."""
-    found: Tokenizer | None = getattr(metric, _TOKENIZER, None)
+    found: Tokenizer | None = getattr(getattr(metric, "inner", metric), _TOKENIZER, None)
     return found
 
 
@@ -191,6 +193,8 @@ def with_tokenizer(planner: Planner, tokenizer: Tokenizer) -> Planner:
     """Return a planner of the same plans, with a tokenizer for every metric that left the choice to the run."""
 
     def choose(metric: Metric[Any], by_script: bool = False) -> Metric[Any]:
+        if isinstance(inner := getattr(metric, "inner", None), Metric):
+            return replace(metric, inner=choose(inner))  # type: ignore[call-arg]
         unsplit = BY_BLANKS if by_script and tokenizer != DEFAULT else ()
         return replace(metric, **{_TOKENIZER: tokenizer}) if tokenizer_of(metric) in (AUTO, *unsplit) else metric
 

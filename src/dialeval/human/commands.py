@@ -69,6 +69,7 @@ def _is_run(path: str) -> bool:
 @click.option("--uncertainty", metavar="KEY", help="Sample in proportion to the uncertainty of this metric.")
 @click.option("--dialogues", is_flag=True, help="Sample whole dialogues.")
 @click.option("--independent", is_flag=True, help="Sample from each system by itself, not the same contexts for all.")
+@options.choice("--level", ["turn", "dialogue"], "Have single responses rated, or whole conversations.")
 @click.option("--seed", type=options.SEED, default=12345, help="Of the sample.")
 @click.option("--plan", is_flag=True, help="Sample nothing; print how many ratings --width takes.")
 @click.option(
@@ -97,7 +98,7 @@ def sample(
     from dialeval.human.sample import check_sample_folder
     from dialeval.human.sample import sample as draw_sample
 
-    settings = {name: more.pop(name) for name in ("uncertainty", "dialogues", "independent", "seed")}
+    settings = {name: more.pop(name) for name in ("uncertainty", "dialogues", "independent", "level", "seed")}
     stratify = more.pop("stratify") or ()
     if plan:
         if number is not None or output is not None:
@@ -394,6 +395,7 @@ def estimate(run: str, human: tuple[str, ...], output: Path | None, format_: str
 @click.argument("pairs", nargs=-1, required=True, type=click.Path(exists=True), metavar="PAIRS...|RUN")
 @click.option("--metric", metavar="KEY", help="With a run: the metric whose values are compared row by row.")
 @click.option("--tie", type=float, default=0.0, help="With a run: a difference up to this is a tie.")
+@options.choice("--level", ["turn", "dialogue"], "With a run: compare each response, or each dialogue.")
 @click.option("--length", is_flag=True, help="Hold the length of the responses equal.")
 @_systems("all")
 @_confidence

@@ -16,20 +16,15 @@ JSON and CSV hold every digit. `people_section` is the section of the report on 
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from functools import singledispatch
-from string import ascii_lowercase
 from typing import TYPE_CHECKING, Any
-
-from msgspec import Struct
-from msgspec.structs import asdict
 
 from dialeval.human.estimate import ALPHA, HumanEstimate, HumanEstimates, RatingPlan
 from dialeval.human.merge import MergedRatings
 from dialeval.human.rank import Ranking
 from dialeval.reports import agreement as agreements
-from dialeval.reports import documents, markup
+from dialeval.reports import markup
 from dialeval.reports.documents import Document, LaidOut, Table, laid_out, text_formats
 from dialeval.reports.figures import MISSING, plain, shorten, show_fixed, show_interval, show_p, show_rounded
 from dialeval.reports.markup import Section
@@ -39,15 +34,6 @@ if TYPE_CHECKING:
     from dialeval.stats.correlation import Ceiling
 
 
-_ESTIMATE_CSV = (
-    *("system", "baseline", "value", "low", "high", "error", "alone", "alone_low", "alone_high", "alone_error"),
-    *("ratings", "clusters", "freedom", "effective_ratings", "agreement", "factor", "baseline_factor"),
-    *("p", "adjusted_p"),
-)
-_RANKING_CSV = (
-    *("rank", "system", "strength", "low", "high", "score", "score_low", "score_high"),
-    *("wins", "ties", "losses", "groups"),
-)
 _MERGED_NOTES = (
     "alpha: Krippendorff's, of ordered values (ordinal); 1 is perfect, 0 is chance. r: one rater against the mean of "
     "the others. repeated: rows that came twice; intra-rater: agreement with oneself, the fraction of these with the "
@@ -66,25 +52,7 @@ def table(result: Any) -> LaidOut:
     return laid_out(document(result))
 
 
-@singledispatch
-def to_csv(result: Any) -> str:
-    """Return a line per system, and per difference of systems."""
-    raise TypeError(f"a {type(result).__name__} has no lines")
-
-
-FORMATS = text_formats(document, to_csv)
-
-
-def _write_csv(columns: Sequence[str], structs: Sequence[Struct], more: Sequence[Mapping[str, Any]]) -> str:
-    """Return a line per struct, an interval as its two ends; `more` are further columns of each."""
-    lines = []
-    for each, others in zip(structs, more, strict=True):
-        line = {**asdict(each), **others}
-        for name in [name for name in line if name.endswith("interval")]:
-            prefix = name.removesuffix("interval")
-            line[f"{prefix}low"], line[f"{prefix}high"] = line[name]
-        lines.append([line[name] for name in columns])
-    return documents.csv_text(columns, lines)
+FORMATS = text_formats(document)
 
 
 @document.register
@@ -97,14 +65,6 @@ def _(people: HumanEstimates) -> Document:
         head = ["difference", *head[1:-1], "p adjusted" if people.judge else head[-1]]
         tables.append(Table(head, [_estimate_cells(each, people) for each in people.differences]))
     return Document(verdict(people), tables, _estimate_notes(people))
-
-
-@to_csv.register
-def _(people: HumanEstimates) -> str:
-    estimates = [*people.systems, *people.differences]
-    factors = [[*each.factors, None, None] for each in estimates]
-    more = [{"factor": own[0], "baseline_factor": own[1]} for own in factors]
-    return _write_csv(_ESTIMATE_CSV, estimates, more)
 
 
 def verdict(people: HumanEstimates) -> list[str]:
@@ -176,7 +136,7 @@ def _(plan: RatingPlan) -> Document:
 
 @document.register
 def _(ranking: Ranking) -> Document:
-    letters = _letters(ranking)
+    letters = ranking.letters
     names = {each.system: _name(each.system) for each in ranking.systems}
     systems = [
         [
@@ -199,13 +159,6 @@ def _(ranking: Ranking) -> Document:
     return Document([], tables, _ranking_notes(ranking))
 
 
-@to_csv.register
-def _(ranking: Ranking) -> str:
-    letters = _letters(ranking)
-    more = [{"rank": place, "groups": letters[each.system]} for place, each in enumerate(ranking.systems, 1)]
-    return _write_csv(_RANKING_CSV, ranking.systems, more)
-
-
 def _ranking_notes(ranking: Ranking) -> list[str]:
     """Return what the numbers are, a line each."""
     tests = len(ranking.systems) * (len(ranking.systems) - 1) // 2
@@ -226,16 +179,6 @@ def _ranking_notes(ranking: Ranking) -> list[str]:
     if ranking.left_out:
         lines.append(f"{ranking.left_out} pairs without texts are left out.")
     return lines
-
-
-def _letters(ranking: Ranking) -> dict[str, str]:
-    """Return the groups of each system, as letters."""
-    letters = {each.system: "" for each in ranking.systems}
-    for number, group in enumerate(ranking.groups):
-        letter = ascii_lowercase[number % 26] * (number // 26 + 1)
-        for name in group:
-            letters[name] += letter
-    return letters
 
 
 @document.register

@@ -48,18 +48,19 @@ from dataclasses import dataclass
 from itertools import combinations
 from os import PathLike
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, ClassVar, Literal, TypeAlias, get_args
 
 import msgspec
 import numpy as np
 import numpy.typing as npt
 from msgspec import Meta, Struct
 
-from dialeval.analysis.values import metric_of
+from dialeval.analysis.values import collapse_dialogues, metric_of
 from dialeval.core import validation
 from dialeval.core.arguments import checked
 from dialeval.core.arrays import Floats, Ints
 from dialeval.core.columns import RaggedColumn, SharedColumn
+from dialeval.core.display import Shown, Tabular, listed
 from dialeval.core.errors import DataError, Problem, SettingError, whole_characters
 from dialeval.core.files import check_files, place_of, reading_together, replacing_together
 from dialeval.core.fold import Level
@@ -123,6 +124,10 @@ class SavedRows(Struct):
     sha256: Sha256
 
 
+RatedLevel: TypeAlias = Literal["turn", "dialogue"]
+"""What people rate."""
+
+
 class SavedSample(Struct, kw_only=True):
     """`sample.json`."""
 
@@ -138,22 +143,43 @@ class SavedSample(Struct, kw_only=True):
     systems: Annotated[dict[str, SavedSystem], Meta(min_length=1)]
     strata: Annotated[dict[str, SavedStratum], Meta(min_length=1)]
     rows: SavedRows
+    level: RatedLevel = "turn"
+    """What is rated: single responses, or whole dialogues."""
 
 
 class SampledRow(Struct, omit_defaults=True):
-    """A line of `rows.jsonl`: a response that people are to rate."""
+    """A response to rate; a line of `rows.jsonl`.
+
+    Attributes:
+        id: The id, which reveals nothing about the system.
+        system: The system.
+        row: The number of the row among those of its system, counted from 1.
+        probability: The probability with which it was sampled.
+        stratum: The stratum.
+        response: The response.
+        context: The dialogue context, turn by turn.
+        roles: Who said each turn of the context, where that is known.
+        reference: The references.
+        dialog_id: The dialogue, where it has an id.
+        turn: The turn, where it is known.
+
+    Examples:
+        >>> import dialeval
+        >>> systems = {"old": ["no"] * 40, "new": ["yes please"] * 40}
+        >>> run = dialeval.evaluate(systems, contexts=[[f"tea {n} ?"] for n in range(40)], metrics="length")
+        >>> row = dialeval.sample(run, 10).rows[0]
+        >>> row.response in ("no", "yes please"), row.context == [f"tea {row.place} ?"]
+        (True, True)
+    """
 
     id: Annotated[str, Meta(min_length=1, max_length=64)]
     system: str
     row: Annotated[int, Meta(ge=1, le=1 << 53)]
-    """The number of the row among those of its system, from 1 on."""
     probability: Annotated[float, Meta(gt=0, le=1)]
-    """Of being drawn."""
     stratum: str
     response: str
     context: list[str] = []
     roles: list[str] = []
-    """Who said each turn of the context, where that is known."""
     reference: list[str] = []
     dialog_id: str | None = None
     turn: Count | None = None
@@ -171,28 +197,74 @@ class RatedRow(SampledRow, kw_only=True):
     scores: dict[str, float]
 
 
-@dataclass(frozen=True, eq=False)
-class Sample:
-    """Rows that were drawn to be rated, and how."""
+@dataclass(frozen=True, eq=False, repr=False)
+class Sample(Tabular, Shown):
+    """Responses that were sampled for rating, and how.
+
+    Attributes:
+        design: The sampling design: seed, unit, strata with their sizes, and digests of the systems' rows.
+        rows: The responses to rate.
+
+    Examples:
+        >>> import dialeval
+        >>> systems = {"old": ["no"] * 40, "new": ["yes please"] * 40}
+        >>> run = dialeval.evaluate(systems, contexts=[[f"tea {n} ?"] for n in range(40)], metrics="length")
+        >>> drawn = dialeval.sample(run, 10)
+        >>> len(drawn.to_pandas()), len(drawn.pairs())
+        (10, 5)
+    """
+
+    document_maker: ClassVar[str] = "dialeval.reports.documents:rows_document"
 
     design: SavedSample
     rows: Sequence[SampledRow]
 
+    def __repr__(self) -> str:
+        systems = listed(self.design.systems, "system")
+        return f"<Sample: {len(self.rows):,} responses of {systems}, unit {self.design.unit}>"
+
+    def lines(self) -> list[dict[str, Any]]:
+        """Return a line per response to rate, with the fields of `SampledRow`.
+
+        Returns:
+            The lines, as `to_pandas` has them.
+        """
+        return [msgspec.structs.asdict(row) for row in self.rows]
+
     def by_id(self) -> dict[str, dict[str, Any]]:
-        """Return the rows as plain objects by id, as ratings that name only the id are completed from."""
+        """Return the rows as plain objects by id, to complete ratings that name only the id.
+
+        Returns:
+            The rows.
+        """
         return {row.id: msgspec.to_builtins(row) for row in self.rows}
 
     def pairs(self) -> dict[str, tuple[SampledRow, SampledRow]]:
-        """Return the pairs that raters compare by `ID-ID`: two systems' responses to one context."""
+        """Return the pairs that raters compare: the responses of two systems to one context, or dialogues of one id.
+
+        Returns:
+            The pairs by `ID-ID`.
+        """
         same: dict[tuple[int, str | None, tuple[str, ...]], list[SampledRow]] = {}
         for row in self.rows:
-            same.setdefault((row.row, row.dialog_id, tuple(row.context)), []).append(row)
+            context = () if self.design.level == "dialogue" else tuple(row.context)  # which holds the own replies
+            same.setdefault((row.row, row.dialog_id, context), []).append(row)
         # Ids are random letters: which of two is the first reveals nothing.
         pairs = (sorted(pair, key=lambda row: row.id) for rows in same.values() for pair in combinations(rows, 2))
         return {PAIR.join((first.id, second.id)): (first, second) for first, second in pairs}
 
     def save(self, folder: str | PathLike[str]) -> Path:
-        """Write the folder; a sample that was saved there is replaced unless it has other files next to it."""
+        """Save the sample in a folder: `sample.json` and `rows.jsonl`.
+
+        Args:
+            folder: The folder, created if it does not exist. A sample that was saved there is replaced.
+
+        Returns:
+            The folder.
+
+        Raises:
+            DataError: Other files are in the way, or the folder cannot be written.
+        """
         folder = Path(folder)
         check_sample_folder(folder)
         with replacing_together(folder, SAMPLE_FILE) as files:
@@ -234,26 +306,45 @@ def sample(
     uncertainty: str | None = None,
     dialogues: bool = False,
     independent: bool = False,
+    level: RatedLevel = "turn",
     seed: int = DEFAULT_SEED,
 ) -> Sample:
-    """Draw about `n` responses of a run for people to rate; `Sample.save` writes them into a folder.
+    """Sample responses of a run for human evaluation, with known probabilities.
 
     Args:
         run: The run.
-        n: Responses of all systems together; what is drawn together is not split.
-        systems: Only these (all, but floors and ceilings).
-        stratify: Strata: `system`, `turn`, a field of the rows that the run kept, a metric (its quarters; `metric:3`
-            for thirds).
-        uncertainty: A metric of the run; responses are drawn in proportion to its uncertainty.
-        dialogues: Draw whole dialogues.
-        independent: Draw from each system by itself, and not all systems' responses to the same contexts.
-        seed: Of the draw.
+        n: The number of responses of all systems together, about; what is sampled together is not split.
+        systems: Only these systems; None: all but floor and ceiling systems.
+        stratify: Strata: `system`, `turn`, a field that the run kept, or a metric (its quarters; `metric:3` for
+            thirds).
+        uncertainty: A metric of the run; responses are sampled in proportion to its uncertainty.
+        dialogues: Sample whole dialogues.
+        independent: Sample from each system by itself, and not the responses of all systems to the same contexts.
+        level: `turn` for ratings of responses, `dialogue` for ratings of whole conversations; then metrics of turns
+            have their mean over the turns of a dialogue.
+        seed: The seed of the sample.
 
     Returns:
-        The sample.
+        The sample; `Sample.save` writes its folder.
+
+    Raises:
+        SettingError: The run keeps no responses, has fewer than `n`, or cannot be stratified so.
+
+    Examples:
+        >>> import dialeval
+        >>> systems = {"old": ["no"] * 40, "new": ["yes please"] * 40}
+        >>> run = dialeval.evaluate(systems, contexts=[[f"tea {n} ?"] for n in range(40)], metrics="length")
+        >>> drawn = dialeval.sample(run, 10)
+        >>> drawn
+        <Sample: 10 responses of 2 systems (old, new), unit contexts>
+        >>> drawn.rows[0].probability
+        0.125
     """
     if n < 1 or seed < 0:
         raise SettingError(f"at least one response is drawn, with a seed from 0 on, not {n} with {seed}")
+    if level not in get_args(RatedLevel):
+        raise SettingError(f"people rate at the level of a {' or a '.join(get_args(RatedLevel))}, not of {level!r}")
+    run = collapse_dialogues(run) if level == "dialogue" else run
     independent = independent or "system" in stratify
     frame = _build_frame(run, systems, dialogues, independent)
     strata, names = _stratify(frame, stratify)
@@ -271,6 +362,7 @@ def sample(
         uncertainty=uncertainty,
         unit="dialogues" if dialogues else "responses" if independent else "contexts",
         independent=independent,
+        level=level,
         method="equal" if uncertainty is None else "uncertainty",
     )
 
@@ -556,11 +648,7 @@ def read_sample(folder: str | PathLike[str]) -> Sample:
 
 
 def _read(file: Path) -> Sample:
-    document = validation.read_json(file, dict[str, Any], _REMEDY)
-    if isinstance(layout := document.get("format"), int) and layout > FORMAT:
-        what = f"layout {layout} is newer than this dialeval reads ({FORMAT})"
-        raise DataError(Problem(str(file), None, what, "upgrade dialeval"))
-    design = validation.fitting(document, SavedSample, str(file), _REMEDY)
+    design, _ = validation.read_manifest(file, SavedSample, _REMEDY, FORMAT, signed=False)
     path = place_of(file.with_name(design.rows.file), design.rows.sha256)
     content = validation.read_bytes(path, _REMEDY, design.rows.sha256, SAMPLE_FILE)
     rows = []

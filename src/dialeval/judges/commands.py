@@ -109,7 +109,7 @@ def _score(metric: str, judge: object, output: Path | None, format_: str, force:
 )
 @options.base_encoder
 @_OUTPUT
-@options.choice("--kind", ["adem", "identity", "paper"], "Recipe.")
+@options.choice("--kind", ["adem", "identity"], "Recipe.")
 @click.option("--strength", type=float, default=30, help="How near M and N stay to the identity.")
 @click.option("--response-strength", type=float, default=100, help="How small the linear term stays.")
 @click.option("--rank", type=int, default=8, help="Directions that M and N add to the identity.")

@@ -88,11 +88,31 @@ class _Mark:
 def metric_of_rows(
     name: str, *, better: Better | None = None, bounds: tuple[float, float] = ANY_NUMBER, definition: int = 1
 ) -> Callable[[F], F]:
-    """Make a function of one row a metric, the mean of what it returns; a decorator.
+    """Make a metric of a function of one row: the mean of what it returns. Used as a decorator.
 
-    `name`: what the metric is called. `better`: which values are the better ones, "higher" or "lower". `bounds`: the
-    least and the largest value that is possible; an interval does not go beyond. `definition`: to be raised when the
-    function gives other numbers than before for a reason that does not be in its source.
+    The names of the function's parameters decide what it is called with: `response`, `reference` (the first one),
+    `references` (all of them), `context` (the turns before). A parameter with a default may be missing from the rows. A
+    row for which it returns None is not scored.
+
+    Args:
+        name: The name of the metric.
+        better: Which values are better, `"higher"` or `"lower"`; None: neither.
+        bounds: The least and the largest possible value, which confidence intervals do not exceed.
+        definition: A version, to be raised when the function returns other values for a reason outside its source.
+
+    Returns:
+        A decorator that returns the function itself.
+
+    Raises:
+        SettingError: The name is taken or has characters that names cannot have, or a parameter is unknown.
+
+    Examples:
+        >>> import dialeval
+        >>> @dialeval.metric_of_rows("polite", better="higher", bounds=(0, 1))
+        ... def polite(response):
+        ...     return "please" in response
+        >>> dialeval.evaluate(["yes please", "no"], metrics=[polite])["system"]["polite"].mean
+        0.5
     """
     if not name or any(letter in " ,()=|:" or letter.isspace() for letter in name):
         raise SettingError(f"{name!r} cannot be the name of a metric: no spaces, commas, colons, bars, brackets or =")
@@ -232,6 +252,11 @@ _BUILT_IN: Mapping[Need, Sequence[str]] = {
         "judges.adem:Adem",
         "judges.judge:Judgment",
     ),
+    Need.CONTEXT: (
+        "metrics.conversation:DialogueTurns,TalkRatio,SelfRepetition",
+        "metrics.conversation:RepeatedQuestions,UserRephrasing,UnansweredQuestions",
+        "judges.conversation:ConversationJudge",
+    ),
     Need.HYPOTHESES: ("suites.lsdscc.metrics:Coverage",),
     Need.TASK_TURNS: (
         "suites.multiwoz.inform:Inform,Success",
@@ -286,6 +311,8 @@ _INSTEAD: Mapping[str, str] = {
 
 Registered = TypeVar("Registered", bound=Callable[..., Any])
 
+_AT = "@dialogue-"
+"""As in `metrics.conversation`, which is imported when a name has it."""
 _PLACE = re.compile(r"([A-Za-z_][\w.]*):([A-Za-z_]\w*)")
 """A module and a name in it."""
 
@@ -427,6 +454,11 @@ class Registry:
     def parse(self, text: str) -> Metric[Any]:
         """Return the metric that a name with or without settings stands for."""
         text = self.canonical(text)
+        if isinstance(text, str) and _AT in text:
+            from dialeval.metrics.conversation import parse_aggregate
+
+            if (aggregate := parse_aggregate(text, self.parse)) is not None:
+                return aggregate
         match = isinstance(text, str) and re.fullmatch(r"\s*([^\s(),=]+)\s*(?:\(([^()]*)\))?\s*", text)
         if not match:
             raise SettingError(f"{text!r} is not a metric; write a name, or a name with settings: distinct(n=3)")

@@ -17,7 +17,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from dialeval.analysis.metric_ranking import CONTROL, LEVELS, RANKED_BY, SIGNIFICANT
-from dialeval.reports.documents import Document, LaidOut, Table, csv_text, laid_out, latex_float, text_formats
+from dialeval.reports.documents import Document, LaidOut, Table, laid_out, latex_float, text_formats
 from dialeval.reports.figures import MISSING, plain, shorten, show_fixed
 from dialeval.stats.correlation import NAMES
 
@@ -41,12 +41,6 @@ def document(agreement: Agreement) -> Document:
 def table(agreement: Agreement) -> LaidOut:
     """Lay the agreement out for a rich console."""
     return laid_out(document(agreement))
-
-
-def to_csv(agreement: Agreement) -> str:
-    """Return one line per metric and level."""
-    lines = agreement.lines()
-    return csv_text(lines[0], (line.values() for line in lines))
 
 
 def to_latex(agreement: Agreement) -> str:
@@ -76,7 +70,7 @@ def to_html(agreement: Agreement) -> str:
     return page(title, f'<p class="lead">{counts}.</p>', sections, "", [script("page.js")])
 
 
-FORMATS = {**text_formats(document, to_csv), "latex": to_latex, "html": to_html}
+FORMATS = {**text_formats(document), "latex": to_latex, "html": to_html}
 """Every format that is a text, by its name on the command line."""
 
 

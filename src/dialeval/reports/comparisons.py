@@ -342,12 +342,6 @@ def table(comparison: Comparison, bars: bool = False) -> LaidOut:
     return laid_out(document(comparison, bars=True), narrow) if bars else laid_out(narrow)
 
 
-def to_csv(comparison: Comparison) -> str:
-    """Return a line per system and key."""
-    lines = comparison.lines()
-    return documents.csv_text(lines[0], (line.values() for line in lines))
-
-
 def to_latex(comparison: Comparison, best: Best | None = None, transpose: bool = False) -> str:
     """Return a table with booktabs rules, a column per system: the best values bold, marks for differences."""
     best = Best({}, 0) if best is None else best
@@ -369,7 +363,7 @@ def to_latex(comparison: Comparison, best: Best | None = None, transpose: bool =
     return documents.latex_float(shown, caption, comments=signature_lines(signatures))
 
 
-FORMATS: Mapping[str, Callable[..., str]] = {**text_formats(document, to_csv), "latex": to_latex}
+FORMATS: Mapping[str, Callable[..., str]] = {**text_formats(document), "latex": to_latex}
 """Every format that is a text, by its name on the command line."""
 
 

@@ -144,14 +144,33 @@ def report(
     agreement: Agreement | None = None,
     ranking: Shown | None = None,
 ) -> Path:
-    """Write the report of one or several runs to a file and give its path.
+    """Write the HTML report of one or several runs: one file that needs no network.
 
-    `command` is what made the page or the runs, `date` when that was. `title`: the systems unless given.
-    `compared`: test the differences to the first system, which takes a while for many rows; or the comparison of all
-    systems of the run with the first, where it was made before.
-    `by`: fields to cut the rows into slices by (`analysis.slices`), those that the run kept unless given.
-    `people`, `agreement`, `ranking`: what `dialeval.estimate`, `dialeval.agreement` and `dialeval.rank` say, if the
-    page is to show it.
+    Args:
+        runs: A run, or several, whose systems are shown together.
+        path: The file to write.
+        command: The command that made the runs, to be shown.
+        title: The title; None: the names of the systems.
+        date: A date to be shown; without one, equal runs give equal files.
+        compared: Test the differences to the first system; or the comparison of all systems with the first, where there
+            is one already.
+        by: Fields to slice the rows by; None: those that the run kept.
+        people: What `dialeval.estimate` returned, to be shown.
+        agreement: What `dialeval.agreement` returned, to be shown.
+        ranking: What `dialeval.rank` returned, to be shown.
+
+    Returns:
+        The path.
+
+    Raises:
+        DataError: The file cannot be written.
+        SettingError: There is no run.
+
+    Examples:
+        >>> import dialeval
+        >>> run = dialeval.evaluate(["yes", "no thanks"], metrics="length")
+        >>> dialeval.report(run, "report.html").name
+        'report.html'
     """
     path = Path(path)
     run = together([runs] if isinstance(runs, Run) else runs)

@@ -35,6 +35,7 @@ EXTENSIONS: Mapping[str, Mapping[str, str]] = {
         "rows": "dialeval.suites.lsdscc.report:landed",
         "note": "dialeval.suites.lsdscc.report:reached",
     },
+    "failures": {"table": "dialeval.suites.multiwoz.report:ceiling_table"},
     "transcripts": {"section": "dialeval.suites.multiwoz.report:transcripts"},
     "curves": {"section": "dialeval.suites.breakdown.report:curves"},
 }

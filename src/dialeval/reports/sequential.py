@@ -5,12 +5,9 @@ from __future__ import annotations
 import math
 
 from dialeval.analysis.sequential import MetricTrend, SequentialDifference, SequentialTest, Trend
-from dialeval.reports import documents
 from dialeval.reports.documents import Document, Printer, Table
 from dialeval.reports.figures import BETTER, DIFFERENT, MISSING, WORSE, plain, shorten, show_p, show_rounded
 from dialeval.reports.tables import ARROWS
-
-_NO_INTERVAL = (None, None)
 
 
 def sequential_document(test: SequentialTest) -> Document:
@@ -42,16 +39,6 @@ def _difference_cells(row: SequentialDifference) -> list[str]:
         row.by or MISSING,
         MISSING if row.decided is None else f"{row.decided:,}",
     ]
-
-
-def _sequential_csv(test: SequentialTest) -> str:
-    """Return a line per system and key."""
-    head = ("system", "key", "dialogues", "difference", "low", "high", "by", "decided", "better", "reason")
-    rows = []
-    for row in test.rows:
-        found = (row.difference, *(row.interval or _NO_INTERVAL), row.by, row.decided, row.better, row.reason)
-        rows.append((row.system, row.key, row.dialogues, *found))
-    return documents.csv_text(head, rows)
 
 
 def trend_document(trend: Trend) -> Document:
@@ -90,16 +77,5 @@ def _trend_cells(row: MetricTrend) -> list[str]:
     return [shorten(row.key) + ARROWS[row.better], *values, slope, show_p(row.adjusted_p)]
 
 
-def _trend_csv(trend: Trend) -> str:
-    """Return a line per metric and system, with the slope of the metric in each."""
-    head = ("metric", "system", "value", "low", "high", "slope", "slope_low", "slope_high", "p", "adjusted_p", "reason")
-    lines = []
-    for row in trend.rows:
-        slope = (row.slope, *(row.interval or _NO_INTERVAL), row.p, row.adjusted_p, row.reason)
-        for name, value, interval in zip(trend.systems, row.values, row.intervals, strict=True):
-            lines.append((row.key, name, value, *(interval or _NO_INTERVAL), *slope))
-    return documents.csv_text(head, lines)
-
-
-SEQUENTIAL = Printer(sequential_document, _sequential_csv)
-TREND = Printer(trend_document, _trend_csv)
+SEQUENTIAL = Printer(sequential_document)
+TREND = Printer(trend_document)

@@ -18,7 +18,7 @@ from dialeval.analysis.difference import Difference
 from dialeval.analysis.slices import Slices
 from dialeval.analysis.values import better_of, metric_of
 from dialeval.core.fold import Estimate, Level
-from dialeval.reports import documents, markup
+from dialeval.reports import markup
 from dialeval.reports.comparisons import WIDTH, mark_of, percent_keys, run_in_percent, scale_of
 from dialeval.reports.comparisons import in_percent as scale
 from dialeval.reports.documents import Document, LaidOut, Table, laid_out, text_formats
@@ -27,10 +27,6 @@ from dialeval.reports.markup import Section
 from dialeval.reports.summary import NARROW, axes_row, cell, has_room, heads
 from dialeval.reports.tables import ARROWS, row_decimals
 
-CSV_FIELDS = (
-    *("field", "slice", "rows", "dialogues", "system", "metric", "mean", "std", "low", "high", "scored"),
-    *("baseline", "difference", "difference_low", "difference_high", "p", "adjusted_p", "significant", "not_tested"),
-)
 ALL = "all rows"
 MOST_TESTS = 100
 """Tests of slices that are made without being asked for; `dialeval compare --by` makes any number."""
@@ -55,35 +51,20 @@ def document(slices: Slices, keys: Sequence[str] | None = None) -> Document:
     return Document(losses(slices), tables, list(notes(slices)))
 
 
-def table(slices: Slices) -> LaidOut:
-    """Lay out the slices for a rich console, with the metrics that differ most surely in some slice."""
+def brief_document(slices: Slices) -> Document:
+    """Describe slices by the metrics that differ most surely in some slice."""
     keys = shown_keys(slices)
     shown, more = document(slices, keys), [key for key in slices.keys if key not in keys]
-    others = [f"Also in -f csv and -f json: {_list_names(more)}."] if more else []
-    return laid_out(Document(shown.said, shown.tables, [*others, *shown.notes]))
+    others = [f"Also in -f csv, -f json and to_pandas(): {_list_names(more)}."] if more else []
+    return Document(shown.said, shown.tables, [*others, *shown.notes])
 
 
-def to_csv(slices: Slices) -> str:
-    """Return a line per slice, system and metric, all digits."""
-    lines = []
-    for each in slices.slices:
-        for system, result in each.run.items():
-            for key, est in result.items():
-                row = each.difference(system, key)
-                figures = (est.mean, est.std, *(est.interval or (None, None)), est.scored)
-                place = (each.field, each.label, each.rows, each.dialogues, system, key)
-                lines.append((*place, *figures, *_difference_cells(row), each.reason))
-    return documents.csv_text(CSV_FIELDS, lines)
+def table(slices: Slices) -> LaidOut:
+    """Lay out the slices for a rich console, with the metrics that differ most surely in some slice."""
+    return laid_out(brief_document(slices))
 
 
-def _difference_cells(row: Difference | None) -> tuple[object, ...]:
-    if row is None:
-        return (None,) * 7
-    bounds = row.interval or (None, None)
-    return row.baseline, row.difference, *bounds, row.p, row.adjusted_p, row.significant
-
-
-FORMATS = text_formats(document, to_csv)
+FORMATS = text_formats(document)
 
 
 def losses(slices: Slices) -> list[str]:

@@ -7,9 +7,8 @@ import pytest
 
 from dialeval.breakdown import evaluate_breakdown
 from dialeval.core.arrays import Floats, Ints
-from dialeval.io.judge_settings import BreakdownScale
 from dialeval.judges.fitting import breakdown_scores, fit_breakdown_scale, score_left_out_systems
-from dialeval.judges.judge import labeled, shrunk
+from dialeval.judges.judge import BreakdownScale, labeled, shrunk
 from dialeval.metrics.breakdown import LABELS
 
 

@@ -149,3 +149,31 @@ def test_bad_input_is_one_clear_message_and_exit_2(
     assert message in done.stderr
     assert "Traceback" not in done.stderr
     assert done.stdout == ""
+
+
+def test_baselines(dialeval: Dialeval, tmp_path: Path) -> None:
+    sample = sample_data.folder() / "lsdscc"
+    done = dialeval(
+        "lsdscc",
+        str(sample / "varied.txt"),
+        "-r",
+        str(sample / "groups.json"),
+        "--baselines",
+        "-o",
+        "run",
+        "-f",
+        "json",
+    )
+    assert done.returncode == 0, done.stderr
+    run = package.load(tmp_path / "run")
+    assert run.baselines == ["ceiling/gold", "floor/shuffled-gold", "floor/constant"]
+    assert run["ceiling/gold"]["mds"].mean > run["floor/shuffled-gold"]["mds"].mean > run["floor/constant"]["mds"].mean
+    entry = run.details["alignments"]["ceiling/gold"][0]
+    # Each hypothesis is a reference of its own group, which it is not compared with where the group has others.
+    kept = json.loads((sample / "groups.json").read_text())
+    first = next(iter(kept.values()))
+    assert [each["text"] for each in entry["hypotheses"]] == [group[0] for group in first.values()]
+    assert [group["references"] for group in entry["groups"]] == [
+        group[1:] if len(group) > 1 else group for group in first.values()
+    ]
+    assert dialeval("report", "run", "--save", "page.html").returncode == 0

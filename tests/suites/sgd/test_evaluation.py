@@ -205,3 +205,20 @@ def test_whole_documents_give_the_figures_of_the_definition(data: st.DataObject)
 def test_references_that_are_not_there_are_named() -> None:
     with pytest.raises(DataError, match="nowhere: there is no such file; check the path"):
         evaluate_sgd(SYSTEMS["steady"], "nowhere")
+
+
+def test_baselines_are_gold_frames_those_of_other_dialogues_and_empty_ones() -> None:
+    frames = sample_data.folder() / "frames"
+    run = evaluate_sgd(frames / "steady", frames / "references", metrics="all", baselines=True)
+    assert run.baselines == ["ceiling/gold", "floor/shuffled-gold", "floor/constant"]
+    assert all(estimate.mean == 1 for estimate in run["ceiling/gold"].values())
+    assert run["floor/constant"]["average-goal-accuracy"].mean == 0
+    for floor in run.baselines[1:]:
+        assert run[floor]["joint-goal-accuracy"].mean < run["steady"]["joint-goal-accuracy"].mean
+    assert run.details["baselines"]["standing"]["steady"]["joint-goal-accuracy"]["ceiling"] == "ceiling/gold"
+    alone = evaluate_sgd(frames / "steady", frames / "references", metrics="all")
+    assert {key: each.mean for key, each in alone["steady"].items()} == {
+        key: each.mean for key, each in run["steady"].items()
+    }
+    with pytest.raises(SettingError, match="name of a baseline"):
+        evaluate_sgd({"ceiling/gold": frames / "steady"}, frames / "references", baselines=True)

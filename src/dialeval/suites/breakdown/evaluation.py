@@ -47,10 +47,28 @@ _ANNOTATOR, _ORACLE = "ceiling/annotator", "ceiling/oracle"
 
 @dataclass(frozen=True, eq=False, repr=False)
 class BreakdownRun(Run):
-    """The results of breakdown detectors, with the counts and turns behind them."""
+    """The results of breakdown detectors, with the confusion tables and turns behind them.
+
+    Attributes:
+        systems: The results, by detector, floor and ceiling.
+        version: The version of dialeval.
+        warnings: Remarks about the data.
+        details: Further data, by name.
+        tables: Statistics and confusion tables, by detector and threshold.
+        data: The dialogues and labels.
+
+    Examples:
+        >>> from dialeval import sample_data
+        >>> from dialeval.breakdown import evaluate_breakdown
+        >>> talks = sample_data.folder() / "breakdown"
+        >>> run = evaluate_breakdown(talks / "data", talks / "keywords", threshold=0.5)
+        >>> run.detectors
+        ['keywords']
+        >>> next(run.turns())["label"]
+        'O'
+    """
 
     tables: dict[str, dict[float, Tables]] = field(default_factory=dict)
-    """Statistics and confusion tables by detector and threshold."""
     data: BreakdownData | None = None
 
     def __eq__(self, other: object) -> bool:
@@ -71,7 +89,14 @@ class BreakdownRun(Run):
         return list(self.tables)
 
     def turns(self, threshold: float | None = None) -> Iterator[dict[str, Any]]:
-        """Yield one row per detector and annotated turn; at the first threshold unless another is given."""
+        """Yield a row per detector and annotated turn.
+
+        Args:
+            threshold: The threshold of the reference labels; None: the first.
+
+        Yields:
+            Labels, references and distributions of each turn.
+        """
         if self.data is None:
             return
         for rows in self.data.systems:
@@ -96,15 +121,37 @@ def evaluate_breakdown(
     threads: int | None = None,
     progress: Progress | None = None,
 ) -> BreakdownRun:
-    """Score breakdown detectors as the challenge (DBDC) does.
+    """Evaluate breakdown detectors as the dialogue breakdown detection challenge (DBDC) does.
 
-    `data`: annotated dialogues, a folder of `*.log.json`, a JSONL file, a .tar.gz, or parsed documents. `labels`: the
-    output of a detector, a folder of `*.labels.json` or likewise; several as a list, or a mapping of names to them.
-    `threshold`: from which share on T or X is the reference label; several are scored in one pass, and their figures
-    are called `accuracy(threshold=0.5)` and so on. `match`: `turn-index`, or `position` as in the original program.
-    `lenient`: count problems in the warnings and go on. `development`: annotated dialogues from which the floor of the
-    mean distribution is taken. `baselines`: also score floors and ceilings, systems called `floor/...`, `ceiling/...`.
-    `t`, `confidence`, `intervals`: as for `evaluate`.
+    Args:
+        data: Annotated dialogues: a folder of `*.log.json`, a JSONL file, a .tar.gz, or parsed documents.
+        labels: The output of a detector, in the same forms; several as a list, or a mapping of names to them.
+        threshold: The fraction of annotators from which T or X is the reference label. Several are evaluated in one
+            pass, and their metrics are named `accuracy(threshold=0.5)` and so on.
+        match: How labels are matched with turns: `"turn-index"`, or `"position"` as in the original program.
+        lenient: Count problems of the data in the warnings, and continue.
+        development: Annotated dialogues from which the floor of the mean distribution is computed.
+        baselines: Also score floor and ceiling systems, named `floor/...` and `ceiling/...`.
+        t: The factor of `intervals="rows"`, as in `dialeval.evaluate`.
+        confidence: The confidence level of the intervals, likewise.
+        intervals: How intervals are computed, likewise.
+        threads: The number of threads; None: one per core.
+        progress: A function that is called now and then with the work done.
+
+    Returns:
+        The run, with confusion tables.
+
+    Raises:
+        DataError: A file cannot be read, or labels and turns do not fit together.
+        SettingError: A threshold is not between 0 and 1.
+
+    Examples:
+        >>> from dialeval import sample_data
+        >>> from dialeval.breakdown import evaluate_breakdown
+        >>> talks = sample_data.folder() / "breakdown"
+        >>> run = evaluate_breakdown(talks / "data", talks / "keywords", threshold=0.5)
+        >>> run["keywords"]["accuracy"].mean
+        0.625
     """
     thresholds = _thresholds(threshold)
     read_data = read(data, labels, match, lenient)

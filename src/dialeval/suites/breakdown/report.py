@@ -46,7 +46,24 @@ _LENIENT = ("O", "T+X")
 
 
 def original(run: BreakdownRun, system: str | None = None, threshold: float | None = None) -> str:
-    """Return what the challenge's eval.py prints, byte for byte; of the first detector and threshold unless given."""
+    """Return what `eval.py` of the challenge prints, byte for byte.
+
+    Args:
+        run: The run.
+        system: The detector; None: the first.
+        threshold: The threshold; None: the first.
+
+    Returns:
+        The text.
+
+    Examples:
+        >>> from dialeval import sample_data
+        >>> from dialeval.breakdown import evaluate_breakdown, original
+        >>> talks = sample_data.folder() / "breakdown"
+        >>> run = evaluate_breakdown(talks / "data", talks / "keywords", threshold=0.5)
+        >>> original(run).splitlines()[8].split()
+        ['Accuracy', ':', '0.625000', '(10/16)']
+    """
     system = run.detectors[0] if system is None else system
     table = run.tables[system][next(iter(run.tables[system])) if threshold is None else threshold]
     references = table.references
@@ -74,13 +91,44 @@ def original(run: BreakdownRun, system: str | None = None, threshold: float | No
 
 
 def tables_text(run: BreakdownRun) -> str:
-    """Return both confusion tables of every detector and threshold, labels downwards and references across."""
+    """Return both confusion tables of every detector and threshold, labels in rows and references in columns.
+
+    Args:
+        run: The run.
+
+    Returns:
+        The text.
+
+    Examples:
+        >>> from dialeval import sample_data
+        >>> from dialeval.breakdown import evaluate_breakdown, tables_text
+        >>> talks = sample_data.folder() / "breakdown"
+        >>> run = evaluate_breakdown(talks / "data", talks / "keywords", threshold=0.5)
+        >>> print(tables_text(run).splitlines()[0])
+        keywords, threshold 0.5: 4 dialogues, 16 turns
+    """
     blocks = [_tables(system, table) for system, by in run.tables.items() for table in by.values()]
     return "\n".join(blocks)
 
 
 def turns_csv(run: BreakdownRun, threshold: float | None = None) -> str:
-    """Return one line per detector and annotated turn, all digits; a field without a value is empty."""
+    """Return a line per detector and annotated turn as CSV, all digits.
+
+    Args:
+        run: The run.
+        threshold: The threshold of the reference labels; None: the first.
+
+    Returns:
+        The text; empty where there are no turns.
+
+    Examples:
+        >>> from dialeval import sample_data
+        >>> from dialeval.breakdown import evaluate_breakdown, turns_csv
+        >>> talks = sample_data.folder() / "breakdown"
+        >>> run = evaluate_breakdown(talks / "data", talks / "keywords", threshold=0.5)
+        >>> turns_csv(run).splitlines()[1].split(",")[:5]
+        ['keywords', 'library-hours', '2', '0.5', 'O']
+    """
     rows = list(run.turns(threshold))
     return csv_text(rows[0], (row.values() for row in rows)) if rows else ""
 

@@ -51,6 +51,7 @@ EOS = "</s>"
 @click.option("--vectors", "vectors", help="Word vectors for embedding: a file, a data pack, or wordllama.")
 @click.option("--train", type=click.Path(), help="Text whose frequent words weigh less under embedding.")
 @options.tokenizer
+@options.baselines("a reference of each group, those of other queries and a constant")
 @options.confidence
 @options.output_folder
 @options.format_(options.FORMATS)

@@ -16,6 +16,7 @@ from dialeval.cli.output import (
     deliver_run,
     exit_status,
     json_bytes,
+    print_as,
     printing_all_problems,
     say,
     show,
@@ -39,7 +40,7 @@ _INPUT = click.option(
     help="Predictions: a file, a folder of them, NAME=FILE.",
 )
 _DATA = options.together(
-    click.option("--data", help="Folder with the data, or `town`.  [default: the pack multiwoz]"),
+    click.option("--data", help="Folder with the data, a pack such as multiwoz-2.4, or `town`.  [default: multiwoz]"),
     click.option("--split", help="Split of the data.  [default: test]"),
     options.choice(
         "--fallback",
@@ -47,6 +48,8 @@ _DATA = options.together(
         "Replace what single turns lack (states, active domains) in the whole file, as the original does, or there.",
     ),
 )
+TABLE_WIDTH = 200
+"""Columns of a table that is written to a file."""
 SHOWN_PLACES = 3
 """Turns that are named where there may be many."""
 
@@ -58,6 +61,7 @@ _RATIO = options.choice("--ratio", ["historical", "exact"], "Partial ratio by wh
     "dialeval multiwoz -i predictions/ --data town",
     "dialeval multiwoz -i lava.json -i damd.json --by domain",
     "dialeval multiwoz -i damd.json --failures",
+    "dialeval multiwoz -i damd.json --baselines",
     "dialeval multiwoz explain pmul0320 -i damd.json",
 )
 @options.group(invoke_without_command=True)
@@ -72,6 +76,7 @@ _RATIO = options.choice("--ratio", ["historical", "exact"], "Partial ratio by wh
     "--dst-unify-booking", "unify_booking", is_flag=True, help="State tracking: bookday and day are one slot."
 )
 @_RATIO
+@options.baselines("gold, shuffled gold, a constant and every placeholder in every turn")
 @click.option("--failures", is_flag=True, help="Print the failed dialogues by cause instead of scores.")
 @click.option("--dialogues", type=options.FILE, help="Write one line per dialogue here (JSONL).")
 @options.of_task_runs
@@ -166,6 +171,30 @@ def explain(dialogue: str, predictions: Any, **settings: Any) -> int:
         if not explanations:
             say(f"{system} does not give {dialogue}")
     return 0 if any(by_system.values()) else 2
+
+
+@options.examples("dialeval multiwoz leaderboard -i MultiWOZ_Evaluation/predictions -f md")
+@multiwoz.command()
+@_INPUT
+@_DATA
+@_RATIO
+@options.format_()
+@options.output_file
+@printing_all_problems
+def leaderboard(predictions: Any, format_: str, output: Path | None, **settings: Any) -> None:
+    """Print the published leaderboard next to what is computed from prediction files, with intervals.
+
+    Files are known by their names: damd.json is DAMD. Systems of other names are placed among the published ones.
+    Where a value is not the published one, a note says what can be behind it.
+    """
+    from dialeval.suites.multiwoz.leaderboard import PRINTER, make_leaderboard
+
+    evaluator = _evaluator(predictions, {**settings, "richness": False})
+    check_places(None, predictions, files=(output,))
+    read = evaluator.read(predictions)
+    with metered() as meter:
+        run = evaluator.run(read, progress=meter.run)
+    print_as(format_, PRINTER, make_leaderboard(run, read, evaluator.task.files), output, TABLE_WIDTH)
 
 
 @options.examples("dialeval multiwoz domains -i predictions.json --save with-domains.json")

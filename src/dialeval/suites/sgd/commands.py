@@ -35,6 +35,7 @@ from dialeval.cli.progress import metered
     "Values of non-categorical slots: as fuzzywuzzy alone, with python-Levenshtein, or only if they are equal.",
 )
 @click.option("--strict", is_flag=True, help="Frames that a system does not give count as wrong.")
+@options.baselines("gold frames, those of other dialogues and empty ones")
 @options.of_task_runs
 @printing_all_problems
 def sgd(

@@ -20,6 +20,7 @@ from dialeval.core.batch import Need
 from dialeval.core.errors import DataError, Problem, SettingError
 from dialeval.core.fold import IntervalKind
 from dialeval.core.result import Result, Run
+from dialeval.engine.baselines import Baselines, check_names, with_standing
 from dialeval.engine.folding import Options, Progress, run_sources
 from dialeval.engine.plan import Asked, planner
 from dialeval.engine.resources import Resources
@@ -31,7 +32,9 @@ from dialeval.suites.sgd.data import (
     SEEN,
     SERVICE,
     Predictions,
+    Schema,
     TrueFrames,
+    baseline_documents,
     read_predictions,
     read_references,
     read_schema,
@@ -57,19 +60,45 @@ def evaluate_sgd(
     metrics: Asked = None,
     match: Match = "blocks",
     strict: bool = False,
+    baselines: bool = False,
     t: float | None = None,
     confidence: float | None = None,
     intervals: IntervalKind | None = None,
     progress: Progress | None = None,
 ) -> Run:
-    """Score predicted frames as evaluate.py of schema_guided_dst does.
+    """Evaluate predicted frames of schema-guided dialogues as `evaluate.py` of schema_guided_dst does.
 
-    `predictions`: a file or folder of dialogues, or parsed ones; several systems as a mapping of names to these.
-    `references`: the same with the true frames. `schema`: their services; the `schema.json` in the folder of the
-    references unless given. `train_schema`: that of the training data; with it rows have a field `seen`, in addition to
-    `service` and `domain`. `metrics`: the four that papers report unless given; `all` adds those of one kind of slots,
-    precision and recall, and slot tagging. `match`: how values of non-categorical slots are compared. `strict`: frames
-    that a system does not give count as wrong. `t`, `confidence`, `intervals`: as for `evaluate`.
+    Args:
+        predictions: A file or folder of dialogues, or parsed ones; several systems as a mapping of names to these.
+        references: The same with the true frames.
+        schema: The services; None: `schema.json` in the folder of the references.
+        train_schema: The services of the training data; with it, rows have a field `seen` next to `service` and
+            `domain`.
+        metrics: Names of metrics; None: the four that papers report; `"all"` adds those of single slot types, precision
+            and recall, and slot tagging.
+        match: How values of non-categorical slots are compared: `"blocks"` (fuzzywuzzy), `"edits"` or `"exact"`.
+        strict: Count frames that a system does not have as wrong.
+        baselines: Also score gold frames, those of other dialogues and empty ones, as systems called `ceiling/...` and
+            `floor/...`.
+        t: The factor of `intervals="rows"`, as in `dialeval.evaluate`.
+        confidence: The confidence level of the intervals, likewise.
+        intervals: How intervals are computed, likewise.
+        progress: A function that is called now and then with the work done.
+
+    Returns:
+        The run.
+
+    Raises:
+        DataError: A file cannot be read or has another form.
+        SettingError: There is no schema, or a metric does not exist.
+
+    Examples:
+        >>> from dialeval import sample_data
+        >>> from dialeval.sgd import evaluate_sgd
+        >>> frames = sample_data.folder() / "frames"
+        >>> run = evaluate_sgd(frames / "steady", frames / "references")
+        >>> round(run["steady"]["joint-goal-accuracy"].mean, 3)
+        0.905
     """
     with without_garbage_collection():
         services = read_schema(_schema(references) if schema is None else schema)
@@ -83,11 +112,24 @@ def evaluate_sgd(
         plans = planner(metrics or MAIN, settings)
         # One thread: these metrics are plain Python, and threads would only wait for each other.
         options = Options(t=t, confidence=confidence, intervals=intervals, threads=1, progress=progress)
-        sources = memory_sources([system.rows for system in systems])
-        resources = Resources(ready={Need.SCHEMA: services})
-        run = run_sources(sources, plans, resources, options).run
+        made = _baselines(systems, true, services, seen) if baselines else None
+        every = [*(system.rows for system in systems), *(made.systems if made else ())]
+        sources = memory_sources(every, None if made is None else made.roles)
+        evaluation = run_sources(sources, plans, Resources(ready={Need.SCHEMA: services}), options)
+        run = evaluation.run
+        if made is not None:
+            run = with_standing(run, made, evaluation.systems[made.rows_of].plan.metrics)
         warnings = [line for system in systems for line in _warnings(system, true, strict)]
         return replace(run, warnings=(*run.warnings, *warnings))
+
+
+def _baselines(
+    systems: Sequence[Predictions], true: TrueFrames, schema: Schema, seen: frozenset[str] | None
+) -> Baselines:
+    check_names(system.rows.system for system in systems)
+    documents = baseline_documents(true)
+    made = [read_predictions(document, true, schema, seen, name) for name, document in documents.items()]
+    return Baselines([each.rows for each in made], {}, systems[0].rows.system)
 
 
 def _schema(references: Any) -> Path:
@@ -128,7 +170,22 @@ def _warnings(system: Predictions, true: TrueFrames, strict: bool) -> Iterator[s
 
 
 def original_output(result: Result) -> dict[str, dict[str, float]]:
-    """Return one system's figures in the form of evaluate.py, by group of services and by metric."""
+    """Return the scores of one system in the form of `evaluate.py`, by group of services and by metric.
+
+    Args:
+        result: A system of the run.
+
+    Returns:
+        The scores.
+
+    Examples:
+        >>> from dialeval import sample_data
+        >>> from dialeval.sgd import evaluate_sgd, original_output
+        >>> frames = sample_data.folder() / "frames"
+        >>> run = evaluate_sgd(frames / "steady", frames / "references")
+        >>> list(original_output(run["steady"]))[:3]
+        ['#ALL_SERVICES', 'Eateries', 'Eateries_1']
+    """
     if result.rows is None:
         return {}
     groups: dict[str, list[int]] = {ALL: list(range(len(result.rows)))}

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from dialeval.io.judge_settings import BreakdownScale, PairShape
+from dialeval.judges.cross_encoder import PairShape
+from dialeval.judges.judge import BreakdownScale
 
 
 def test_a_pair_is_cut_to_what_an_encoder_takes() -> None:

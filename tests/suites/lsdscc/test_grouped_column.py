@@ -7,7 +7,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dialeval.core.columns import GroupedColumn, TextColumn
+from dialeval.core.columns import TextColumn
+from dialeval.suites.lsdscc.data import GroupedColumn
 
 Rows = list[list[list[str]]]
 texts = st.sampled_from(["", "a", "é b", "longer text"])
