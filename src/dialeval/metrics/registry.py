@@ -547,6 +547,7 @@ _TOPICS: Mapping[str, Sequence[str]] = {
     "Learned judges": ("judges.",),
     "Diversity": ("metrics.distinct.",),
     "Words and entropy": ("metrics.words.",),
+    "Conversations": ("metrics.conversation.",),
     "Sampled responses": ("suites.lsdscc.",),
     "Task dialogues": ("suites.multiwoz.", "suites.sgd.", "metrics.trials."),
     "Breakdown detection": ("metrics.breakdown.",),
