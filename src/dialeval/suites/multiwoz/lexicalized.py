@@ -158,9 +158,9 @@ class Delexicalizer:
 
 
 def squash(value: str) -> str:
-    """Return the letters and digits of a value, in lower case and in British spelling."""
+    """Return the letters and digits of a value, in lower case and with one spelling of center."""
     letters = re.sub(r"[\W_]+", "", value.lower().replace("&", "and"))
-    return letters.replace("center", "centre")
+    return re.sub("cent(?:er|re)", "center", letters)
 
 
 class FoundValues(Struct, frozen=True):
