@@ -14,7 +14,7 @@ from collections.abc import Iterator
 import numpy as np
 
 from benchmarks.measure import cpu_seconds
-from dialeval import sample
+from dialeval import sample_data
 from dialeval.judges.adem import SHIPPED, Encoded, Judge, load, open_vectors
 from dialeval.metrics.encoder import SentenceVectors
 
@@ -27,7 +27,7 @@ def judged() -> float:
     weights = load(SHIPPED)
     judge = Judge(weights, SentenceVectors(open_vectors(weights.encoder, weights.tokens).encoder, keep=False))
     dice = np.random.default_rng(1)
-    words = (sample.folder() / "train.txt").read_text(encoding="utf-8").split()
+    words = (sample_data.folder() / "train.txt").read_text(encoding="utf-8").split()
     responses, contexts, references = (
         [" ".join(chosen) for chosen in dice.choice(words, (REPLIES, 12)).tolist()] for _ in range(3)
     )

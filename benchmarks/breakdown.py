@@ -16,7 +16,7 @@ import orjson
 
 from benchmarks.measure import command, cpu_seconds
 from benchmarks.startup import MAIN, shown
-from dialeval import sample
+from dialeval import sample_data
 from dialeval.breakdown import evaluate_breakdown
 
 SHARED = Path(__file__).parent.parent.parent / "shared" / "data" / "dbdc"
@@ -28,7 +28,7 @@ DETECTOR = "noisy-oracle"
 def unpacked(folder: Path) -> list[tuple[Path, Path]]:
     """Folders of dialogues and of labels for them."""
     if not SHARED.is_dir():
-        return [(sample.folder() / "breakdown" / "data", sample.folder() / "breakdown" / "keywords")]
+        return [(sample_data.folder() / "breakdown" / "data", sample_data.folder() / "breakdown" / "keywords")]
     found = []
     for archive in sorted(SHARED.glob("*-*.tar.gz")):
         with tarfile.open(archive) as opened:
@@ -62,12 +62,12 @@ def figures() -> Iterator[tuple[str, str]]:
         sets = unpacked(Path(folder, "sets"))
         small = ["-c", MAIN, "breakdown", str(sets[0][1]), "-p", str(sets[0][0])]
         yield "`dialeval breakdown` on one set of 50 dialogues", shown(command(small))
-        once = [evaluate_breakdown(*each, anchors=False)[each[1].name] for each in sets]
+        once = [evaluate_breakdown(*each, baselines=False)[each[1].name] for each in sets]
         data, labels = copied(sets, Path(folder, "copies"))
-        run = evaluate_breakdown(data, labels, anchors=False)
+        run = evaluate_breakdown(data, labels, baselines=False)
         turns, dialogues = run["labels"]["accuracy"].rows, run.tables["labels"][0.0].dialogues
         assert turns == COPIES * sum(result["accuracy"].rows for result in once)
-        seconds = cpu_seconds(lambda: evaluate_breakdown(data, labels, anchors=False, threads=1))
+        seconds = cpu_seconds(lambda: evaluate_breakdown(data, labels, baselines=False, threads=1))
         fast = turns / seconds
         yield (
             f"turns per CPU second, {turns:,} turns in {dialogues:,} dialogues",

@@ -13,13 +13,13 @@ import dialeval
 from benchmarks.measure import command
 from benchmarks.multiwoz import SHARED
 from benchmarks.startup import MAIN, shown
-from dialeval import sample
+from dialeval import sample_data
 from dialeval.multiwoz import Evaluator
 
 
 def figures() -> Iterator[tuple[str, str]]:
     """What is measured, and the figure."""
-    data = SHARED if SHARED.is_dir() else sample.folder() / "town"
+    data = SHARED if SHARED.is_dir() else sample_data.folder() / "town"
     run = Evaluator(data=data).run(data / "predictions")
     dialeval.compare(run, resamples=2, trials=2)  # kernels are compiled
     for trials in (1000, None):

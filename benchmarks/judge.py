@@ -21,7 +21,7 @@ from typing import Any
 import numpy as np
 
 from benchmarks.measure import cpu_seconds
-from dialeval import sample
+from dialeval import sample_data
 from dialeval.core.arrays import Floats
 from dialeval.judges.cross_encoder import HEADS, CrossEncoder, rated_pairs
 from dialeval.judges.judge import SHIPPED, load_judge, split_heads
@@ -36,7 +36,7 @@ NEEDED = ("onnxruntime", "onnx")
 
 def texts() -> tuple[list[list[str]], list[str]]:
     """Contexts and replies."""
-    words = (sample.folder() / "train.txt").read_text(encoding="utf-8").split()
+    words = (sample_data.folder() / "train.txt").read_text(encoding="utf-8").split()
     drawn = np.random.default_rng(1).choice(words, (REPLIES, TURNS + 1, 12)).tolist()
     said = [[" ".join(turn) for turn in row] for row in drawn]
     return [row[:-1] for row in said], [row[-1] for row in said]

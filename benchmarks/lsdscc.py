@@ -25,7 +25,7 @@ from nltk.translate.nist_score import sentence_nist
 
 import dialeval
 from benchmarks.measure import cpu_seconds
-from dialeval import sample
+from dialeval import sample_data
 
 SHARED = Path(__file__).parent.parent.parent / "shared" / "data" / "lsdscc"
 ORIGINAL = 1080
@@ -43,7 +43,7 @@ def inputs() -> tuple[str, dict[str, dict[str, list[str]]]]:
     if SHARED.is_dir():
         lines = gzip.decompress((SHARED / "retrieval.txt.gz").read_bytes()).decode()
         return lines, json.loads(gzip.decompress((SHARED / "test.group.json.gz").read_bytes()))
-    folder = sample.folder() / "lsdscc"
+    folder = sample_data.folder() / "lsdscc"
     return (folder / "varied.txt").read_text(), json.loads((folder / "groups.json").read_text())
 
 

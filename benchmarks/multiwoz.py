@@ -23,7 +23,7 @@ from sacremoses import MosesDetokenizer, MosesTokenizer
 
 from benchmarks.measure import command, cpu_seconds
 from benchmarks.startup import MAIN, shown
-from dialeval import sample
+from dialeval import sample_data
 from dialeval.multiwoz import Evaluator
 from dialeval.suites.multiwoz.data import TaskData, load_task
 from dialeval.suites.multiwoz.richness import words_of
@@ -238,7 +238,7 @@ class Plain:
 def figures() -> Iterator[tuple[str, str]]:
     """What is measured, and the figure."""
     there = SHARED.is_dir()
-    data = SHARED if there else sample.folder() / "town"
+    data = SHARED if there else sample_data.folder() / "town"
     files = sorted((data / "predictions").iterdir())
     path = next(file for file in files if file.name.startswith("ubar" if there else "patient"))
     content = path.read_bytes()

@@ -18,7 +18,7 @@ import dialeval
 from benchmarks.measure import command, cpu_seconds
 from benchmarks.plain import Plain
 from benchmarks.startup import MAIN, shown
-from dialeval import sample
+from dialeval import sample_data
 from dialeval.io.vectors import load_embeddings
 from dialeval.reports.tables import METRICS_TXT
 
@@ -42,11 +42,11 @@ def inputs() -> tuple[Path, dict[str, Any]]:
             "contexts": large / "test_source.txt.gz",
             "train": words / "train_source.txt.gz",
             "vocabulary": words / "vocab.txt",
-            "embeddings": words / "vectors.txt.gz",
+            "vectors": words / "vectors.txt.gz",
         }
-    here = sample.folder()
+    here = sample_data.folder()
     given = {name: here / f"{name}.txt" for name in ("references", "contexts", "train")}
-    return here / "responses", {**given, "vocabulary": here / "train.txt", "embeddings": here / "vectors.txt"}
+    return here / "responses", {**given, "vocabulary": here / "train.txt", "vectors": here / "vectors.txt"}
 
 
 def copied(folder: Path, responses: Path, given: dict[str, Any], copies: int) -> tuple[Path, dict[str, Any]]:
@@ -103,8 +103,8 @@ def figures() -> Iterator[tuple[str, str]]:
         "references": "-r",
         "contexts": "-c",
         "train": "--train",
-        "vocabulary": "--vocab",
-        "embeddings": "--vectors",
+        "vocabulary": "--vocabulary",
+        "vectors": "--vectors",
     }
     arguments = [part for key, path in given.items() for part in (flags[key], str(path))]
     cost = command(["-c", MAIN, "score", str(responses), *arguments, "-m", ",".join(METRICS_TXT), "-f", "json"])

@@ -83,7 +83,7 @@ def ours(what: str, paths: Sequence[str]) -> list[str]:
     flags = ["-m", METRICS.get(what, ",".join(METRICS_TXT)), "-f", "json", "-j", "1"]
     if what not in METRICS:
         _, given = responses.inputs()
-        flags += ["-c", paths[1], "--train", str(given["train"]), "--vocab", str(given["vocabulary"])]
+        flags += ["-c", paths[1], "--train", str(given["train"]), "--vocabulary", str(given["vocabulary"])]
         flags += ["--vectors", str(given["embeddings"])]
     return ["-c", MAIN, "score", paths[0], "-r", paths[1], *flags]
 

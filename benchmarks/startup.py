@@ -8,7 +8,7 @@ from pathlib import Path
 
 from benchmarks.measure import Cost, command
 from benchmarks.texts import lines
-from dialeval import sample
+from dialeval import sample_data
 from dialeval.reports.tables import METRICS_TXT
 
 MAIN = "from dialeval.cli.main import main; main()"
@@ -27,7 +27,12 @@ def figures() -> Iterator[tuple[str, str]]:
         alone = ["-c", MAIN, "score", str(folder / "responses.txt")]
         sides = ["-r", str(folder / "references.txt"), "-c", str(folder / "contexts.txt")]
         seventeen = ["-m", ",".join(METRICS_TXT)]
-        words = ["--train", str(sample.folder() / "train.txt"), "--vectors", str(sample.folder() / "vectors.txt")]
+        words = [
+            "--train",
+            str(sample_data.folder() / "train.txt"),
+            "--vectors",
+            str(sample_data.folder() / "vectors.txt"),
+        ]
         for what, arguments in (("responses alone", alone), ("all 17 metrics", [*alone, *sides, *words, *seventeen])):
             command(arguments, 1)  # what is cached once per machine beside kernels
             cold = command(arguments, 1, {"NUMBA_CACHE_DIR": str(folder / what)})

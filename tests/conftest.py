@@ -31,7 +31,7 @@ QUICK = "DIALEVAL_QUICK" in os.environ
 QUICK_EXAMPLES = 3
 
 # A first call compiles kernels, so a deadline would measure the compiler. On CI the examples are the same every time.
-settings.register_profile("dialeval", deadline=None, derandomize=QUICK or "CI" in os.environ)
+settings.register_profile("dialeval", deadline=None, max_examples=40, derandomize=QUICK or "CI" in os.environ)
 settings.load_profile("dialeval")
 
 TESTS = Path(__file__).parent
@@ -100,6 +100,8 @@ LONG = (
     "tools/site/test_blocks.py",
 )
 """What starts programs, reads large files or takes seconds; a test may have the marker itself instead."""
+SPREAD = ("docs/test_pages.py", "docs/test_python.py", "docs/test_examples.py")
+"""Files whose tests share nothing that takes long to make: parallel workers take them one by one. Others stay whole."""
 TORCH = re.compile(r'^(?:torch = )?pytest\.importorskip\("torch"\)', re.MULTILINE)
 """A file whose tests all need PyTorch."""
 FIRST = (*RAY, *LONG, "laws/")
@@ -147,7 +149,7 @@ def pytest_sessionfinish() -> None:
 
 
 def pytest_itemcollected(item: pytest.Item) -> None:
-    """Mark what needs a browser, a cluster or PyTorch, or takes seconds, so that `make check` leaves it out."""
+    """Mark what needs a browser, a cluster or PyTorch, or takes seconds, for `make check`; group tests for workers."""
     for marker, applies in (
         (pytest.mark.browser, _place(item).startswith(BROWSER)),
         (pytest.mark.ray, _place(item).startswith(RAY)),
@@ -156,6 +158,8 @@ def pytest_itemcollected(item: pytest.Item) -> None:
     ):
         if applies:
             item.add_marker(marker)
+    if hasattr(item.config, "workerinput") and not _place(item).startswith(SPREAD):
+        item.add_marker(pytest.mark.xdist_group(item.path.relative_to(TESTS).as_posix()))
     if QUICK and isinstance(item, pytest.Function) and is_hypothesis_test(item.obj):
         _tries_less(item.obj)
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -15,9 +14,6 @@ class Site:
     """What is served, how, and what was asked for."""
 
     content: bytes
-    etag: str | None = '"1"'
-    modified: str | None = None
-    ranges: bool = True
     length: int | None = None
     """A length that is stated instead of the true one."""
     sends_length: bool = True
@@ -26,8 +22,6 @@ class Site:
     statuses: list[int] = field(default_factory=list)
     """What the next answers are instead."""
     redirect: str | None = None
-    skewed: bool = False
-    """Answers a range with another one."""
     asked: list[dict[str, str]] = field(default_factory=list)
     address: str = ""
 
@@ -47,28 +41,11 @@ def serving(site: Site) -> Iterator[Site]:
                 self._send()
 
         def _send(self) -> None:
-            start = self._start()
-            total = len(site.content)
-            if start is not None and start >= total:
-                self.send_error(416)
-                return
-            self.send_response(200 if start is None else 206)
-            body = site.content[start or 0 :]
-            if start is not None:
-                shown = start + 1 if site.skewed else start
-                self.send_header("Content-Range", f"bytes {shown}-{total - 1}/{total}")
+            self.send_response(200)
             if site.sends_length:
-                self.send_header("Content-Length", str(len(body) if site.length is None else site.length))
-            for name, value in (("ETag", site.etag), ("Last-Modified", site.modified)):
-                if value:
-                    self.send_header(name, value)
+                self.send_header("Content-Length", str(len(site.content) if site.length is None else site.length))
             self.end_headers()
-            self.wfile.write(body[: site.breaks.pop(0)] if site.breaks else body)
-
-        def _start(self) -> int | None:
-            match = re.fullmatch(r"bytes=(\d+)-", self.headers.get("Range", ""))
-            current = self.headers.get("If-Range") in (site.etag, site.modified)
-            return int(match[1]) if match and site.ranges and current else None
+            self.wfile.write(site.content[: site.breaks.pop(0)] if site.breaks else site.content)
 
         def log_message(self, format: str, *args: object) -> None:  # noqa: A002 (the name is the base class's)
             pass

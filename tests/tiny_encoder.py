@@ -46,9 +46,6 @@ def write_encoder(
     *,
     pooling: str = "mean_tokens",
     normalized: bool = True,
-    dense: bool = False,
-    activation: str = "gelu",
-    model_type: str = "bert",
     prefix: str = "",
     seed: int = 0,
 ) -> Path:
@@ -57,16 +54,15 @@ def write_encoder(
     folder.mkdir(parents=True, exist_ok=True)
     _tokenizer().save(str(folder / "tokenizer.json"))
     config = {
-        "model_type": model_type,
+        "model_type": "bert",
         "hidden_size": HIDDEN,
         "intermediate_size": INNER,
         "num_attention_heads": HEADS,
         "num_hidden_layers": LAYERS,
         "max_position_embeddings": POSITIONS,
         "vocab_size": len(WORDS),
-        "hidden_act": activation,
+        "hidden_act": "gelu",
         "layer_norm_eps": 1e-12,
-        "pad_token_id": 1 if model_type == "roberta" else 0,
     }
     _dump(folder / "config.json", config)
     save_file({f"{prefix}{name}": value for name, value in _weights(dice).items()}, folder / "model.safetensors")
@@ -74,15 +70,8 @@ def write_encoder(
     (folder / "1_Pooling").mkdir(exist_ok=True)
     kinds = ("cls_token", "mean_tokens", "max_tokens", "mean_sqrt_len_tokens")
     _dump(folder / "1_Pooling" / "config.json", {f"pooling_mode_{kind}": kind == pooling for kind in kinds})
-    if dense:
-        parts.append(("Dense", "2_Dense"))
-        (folder / "2_Dense").mkdir(exist_ok=True)
-        _dump(folder / "2_Dense" / "config.json", {"activation_function": "torch.nn.modules.activation.Tanh"})
-        linear = {"linear.weight": dice.normal(size=(5, HIDDEN)), "linear.bias": dice.normal(size=5)}
-        tensors = {name: value.astype(np.float32) for name, value in linear.items()}
-        save_file(tensors, folder / "2_Dense" / "model.safetensors")
     if normalized:
-        parts.append(("Normalize", "3_Normalize"))
+        parts.append(("Normalize", "2_Normalize"))
     modules = [{"type": f"sentence_transformers.models.{kind}", "path": path} for kind, path in parts]
     _dump(folder / "modules.json", modules)
     return folder

@@ -22,7 +22,7 @@ ROOT = Path(__file__).parents[1]
 TERMS = Path(__file__).with_name("terms.txt")
 CHECKED = ("src", "docs", "README.md", "CONTRIBUTING.md", "SECURITY.md", "CHANGELOG.md")
 SUFFIXES = frozenset({".py", ".md", ".js", ".css"})
-SKIPPED = "src/dialeval/sample/"
+SKIPPED = "src/dialeval/sample_data/"
 """Invented dialogues: data, not prose."""
 SCOPES = ("all", "prose", "message")
 _MARKDOWN_CODE = re.compile(r"^ *```.*?^ *```$|`[^`\n]+`", re.DOTALL | re.MULTILINE)

@@ -1,4 +1,4 @@
-"""Print the measured tables of docs/metrics.md: floors and ceilings, and agreement with people.
+"""Print the measured tables of docs/floors.md and docs/metric-agreement.md.
 
     python tools/metric_tables.py [DATA]
 
@@ -14,8 +14,8 @@ from pathlib import Path
 from typing import Any
 
 import dialeval
-from dialeval import sample
-from dialeval.engine.anchors import CONSTANT, GOLD, SHUFFLED, TRAIN
+from dialeval import sample_data
+from dialeval.engine.baselines import CONSTANT, GOLD, SHUFFLED, TRAIN
 
 ANCHORS = {CONSTANT: "constant", SHUFFLED: "shuffled", TRAIN: "random line", GOLD: "gold"}
 METRICS = "length,bleu-1,bleu-4,nlg-bleu-4,rouge-l,chrf,embedding-greedy,embedding-extrema,distinct-1,adem"
@@ -34,15 +34,15 @@ RESAMPLES = 1000
 
 
 def anchored(**inputs: Any) -> dialeval.Run:
-    """The anchors of some inputs."""
-    return dialeval.evaluate(**inputs, anchors=True)
+    """The baselines of some inputs."""
+    return dialeval.evaluate(**inputs, baselines=True)
 
 
 def runs(data: Path) -> dict[str, dialeval.Run]:
-    """A run with anchors of each data set that is there."""
-    here = sample.folder()
+    """A run with baselines of each data set that is there."""
+    here = sample_data.folder()
     sides = {name: here / f"{name}.txt" for name in ("references", "contexts", "train")}
-    found = {"sample": anchored(responses=here / "responses", embeddings=here / "vectors.txt", **sides)}
+    found = {"sample": anchored(responses=here / "responses", vectors=here / "vectors.txt", **sides)}
     task = data / "dialog-eval" / "multiwoz"
     if task.is_dir():
         found["MultiWOZ"] = anchored(
@@ -51,11 +51,11 @@ def runs(data: Path) -> dict[str, dialeval.Run]:
             contexts=task / "test_source.txt",
             train=task / "train_source.txt.gz",
             vocabulary=task / "vocab.txt",
-            embeddings=task / "vectors.txt.gz",
+            vectors=task / "vectors.txt.gz",
         )
     rated = data / "ratings" / "gupta_dailydialog.jsonl.gz"
     if rated.is_file():
-        found["DailyDialog"] = anchored(responses=str(rated), embeddings="wordllama")
+        found["DailyDialog"] = anchored(responses=str(rated), vectors="wordllama")
     return found
 
 
@@ -79,7 +79,7 @@ def agreements(data: Path) -> list[str]:
     there = {name: path for name, path in sets.items() if path.is_file()}
     found = {
         name: dialeval.agreement(
-            path, metrics=METRICS, embeddings="wordllama", levels=["turn"], resamples=RESAMPLES, threads=2
+            path, metrics=METRICS, vectors="wordllama", levels=["turn"], resamples=RESAMPLES, threads=2
         )
         for name, path in there.items()
     }

@@ -98,7 +98,6 @@ def test_rows_without_one_of_the_values_do_not_count() -> None:
     assert found["rouge-l"]["turn"].n == 57
     assert found["length"]["turn"].n == 57, "all metrics have the same rows"
     assert (found.rows, found.rated) == (60, 59)
-    assert found.differences[0].n == 57
     assert found.excluded == [
         "2 of 59 rated rows are left out, so that all metrics have the same: rouge-l cannot score 2"
     ]
@@ -327,3 +326,25 @@ def test_ten_thousand_rows_and_twenty_metrics_take_seconds() -> None:
         start = time.process_time()
         agree(rows, [np.empty(0)] * 10_000, "overall", levels=["turn"])
     assert time.process_time() - start < 30
+
+
+def test_a_control_without_a_coefficient_flags_no_metric() -> None:
+    rows = [{**row, "response": f"w{number} x"} for number, row in enumerate(rated())]
+    found = dialeval.agreement(rows, metrics="chrf", resamples=5)
+    assert found["length"]["turn"].reason == "the metric gives the same value to every row"
+    assert found["chrf"]["turn"].n == 60
+    assert found.control.not_above == []
+
+
+def test_metrics_that_are_better_when_lower_are_ranked_by_the_negated_correlation() -> None:
+    human = np.arange(50.0) % 9
+    rows = RatedRows(
+        ["a"], np.zeros(50, np.int64), np.arange(50), human, np.zeros(50, np.bool_),
+        {"unigram-kl-div": -human + np.cos(np.arange(50)), "length": np.arange(50.0) % 2},
+    )  # fmt: skip
+    found = agree(rows, [np.array([value]) for value in human], "overall", resamples=10)
+    assert found["unigram-kl-div"]["turn"].spearman < -0.9
+    first = found.ranking.metrics[0]
+    assert (first.metric, first.turned) == ("unigram-kl-div", True)
+    assert first.value > 0.9
+    assert found.control.not_above == []

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 import dialeval
-from dialeval import sample
+from dialeval import sample_data
 from dialeval.analysis.comparison import compare, enough_trials
 from dialeval.analysis.pairing import labels_of
 from dialeval.core.errors import SettingError
@@ -213,7 +213,7 @@ def test_every_family_can_be_compared() -> None:
     from dialeval.breakdown import evaluate_breakdown
     from dialeval.multiwoz import evaluate as evaluate_town
 
-    here = sample.folder()
+    here = sample_data.folder()
     town = evaluate_town(here / "town" / "predictions", data="town", dst=True)
     found = compare(town, **QUICK)
     assert found.design.unit == "dialogues"

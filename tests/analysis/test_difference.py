@@ -111,7 +111,7 @@ def test_randomization_exchanges_whole_dialogues() -> None:
 
 def test_the_bootstrap_takes_both_systems_in_the_same_resamples() -> None:
     left, right = np.array([1.0, 4.0, 2.0, 0.5, 3.0]), np.array([2.0, 4.5, 1.0, 3.0, 3.5])
-    settings = Settings(test="bootstrap", resamples=300, level=0.9, detect=0.25, alpha=0.1)
+    settings = Settings(test="bootstrap", resamples=300, confidence=0.9, detect=0.25, alpha=0.1)
     row = difference(result(left), result(right), settings)
     away = right - left
     error = away.std(ddof=1) / math.sqrt(5)
@@ -197,7 +197,7 @@ def test_where_no_dialogue_changes_a_difference_p_is_the_least_there_is() -> Non
         {"alpha": 1.0},
         {"trials": 0},
         {"resamples": 0},
-        {"level": 1.0},
+        {"confidence": 1.0},
         {"detect": 0.0},
         {"detect": math.inf},
         {"test": "odd"},

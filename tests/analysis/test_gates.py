@@ -68,8 +68,8 @@ def test_a_key_that_nobody_has_is_an_error(run: Run, key: str, hint: str) -> Non
 
 
 def test_floors_and_ceilings_are_not_held_to_limits(run: Run) -> None:
-    anchors = {"low": replace(run["a"], role="floor"), "high": replace(run["b"], role="ceiling")}
-    assert not list(outside_limits(anchors, {"length": 1e9}, {"distinct-1": 0.0}))
+    baselines = {"low": replace(run["a"], role="floor"), "high": replace(run["b"], role="ceiling")}
+    assert not list(outside_limits(baselines, {"length": 1e9}, {"distinct-1": 0.0}))
 
 
 def test_worse_than_the_baseline(run: Run) -> None:

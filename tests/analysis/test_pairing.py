@@ -58,8 +58,8 @@ def test_anchors_are_compared_only_by_name() -> None:
     assert chosen(systems) == ("a", ["floor/x"])
     assert chosen(systems, "gold") == ("gold", ["a", "floor/x"])
     assert chosen(systems, None, ["gold", "a", "gold"]) == ("gold", ["a"])
-    only_anchors = {"low": result(role="floor"), "high": result(role="ceiling")}
-    assert chosen(only_anchors) == ("low", ["high"])
+    only_baselines = {"low": result(role="floor"), "high": result(role="ceiling")}
+    assert chosen(only_baselines) == ("low", ["high"])
     for names in ([], ["a"]):
         with pytest.raises(SettingError, match="needs two systems; there is a, gold, floor/x"):
             chosen(systems, None, names)

@@ -53,7 +53,7 @@ def test_a_saved_comparison_equals_a_new_one(folder: Path) -> None:
         {"metrics": ["length"]},
         {"test": "bootstrap"},
         {"alpha": 0.01},
-        {"level": 0.9},
+        {"confidence": 0.9},
         {"resamples": 500},
         {"trials": 3000},
         {"seed": 1},
@@ -130,7 +130,7 @@ def test_score_compares_once_and_compare_and_report_use_it(
     shown = capsys.readouterr().out
     command("compare", run)
     again = capsys.readouterr().out
-    command("report", run, "-o", str(tmp_path / "report.html"))
+    command("report", run, "--save", str(tmp_path / "report.html"))
     assert len(made) == 1
     assert again.splitlines()[0] in shown
     command("compare", run, "--seed", "1")

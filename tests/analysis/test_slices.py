@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 import dialeval
-from dialeval import sample
+from dialeval import sample_data
 from dialeval.analysis.comparison import compare
 from dialeval.analysis.pairing import main_keys
 from dialeval.analysis.slices import LEAST_DIALOGUES, kept_fields, slices
@@ -161,7 +161,7 @@ def test_main_keys_are_one_of_each_family_with_a_direction() -> None:
     run = dialeval.evaluate({"x": texts}, texts, metrics="length,distinct,bleu,rouge-l")
     assert main_keys(run) == ["bleu-4", "rouge-l"]
     assert main_keys(dialeval.evaluate({"x": texts}, metrics="length")) == ["length"]
-    task = evaluate({"hasty": str(sample.folder() / "town" / "predictions" / "hasty.json")}, "town")
+    task = evaluate({"hasty": str(sample_data.folder() / "town" / "predictions" / "hasty.json")}, "town")
     assert main_keys(task) == ["inform", "success", "bleu/town", "combined"]
     assert kept_fields(task) == ["domain"]
     domains = {each.label for each in slices(task, "domain").slices}

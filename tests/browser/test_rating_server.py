@@ -30,7 +30,7 @@ def folder(tmp_path: Path) -> Path:
         {"dialog_id": f"d{n}", "turn": 0, "response": f"reply {n} {HOSTILE}", "context": [HOSTILE]} for n in range(12)
     ]
     run = dialeval.evaluate({"main": rows}, metrics="length", threads=1)
-    dialeval.draw(run, 12).save(tmp_path / "to-rate")
+    dialeval.sample(run, 12).save(tmp_path / "to-rate")
     return tmp_path
 
 
@@ -219,7 +219,9 @@ def test_a_rating_that_is_refused_does_not_hold_up_the_others(browser: Browser, 
 
 def test_only_an_acknowledgment_is_one(browser: Browser, team: Team) -> None:
     """A proxy that answers for the server with a page of its own has saved nothing; one failure holds up no other."""
-    page = opened(browser, team.links["ann"])
+    page = browser.new_context().new_page()
+    page.clock.install()
+    page.goto(team.links["ann"])
     statuses = {1: 200, 2: 404, 3: 502}
     page.route("**/ratings", lambda route: answer(route, statuses))
     for value in (1, 2, 3, 4, 5):
@@ -227,6 +229,7 @@ def test_only_an_acknowledgment_is_one(browser: Browser, team: Team) -> None:
     page.get_by_text("3 ratings not saved yet:").wait_for()
     assert {line["scores"]["overall"] for line in team.ratings()} == {4, 5}
     statuses.clear()
+    page.clock.fast_forward("02:00")  # the page waits longer and longer between its tries
     page.get_by_text("Everything is saved.").wait_for()
     assert len(team.ratings()) == 5
     page.context.close()

@@ -41,7 +41,7 @@ def test_prints_a_table_that_says_what_it_means(dialeval: Dialeval) -> None:
         "distinct-1",
         "adjusted",
         "needed",
-        "approximate randomization with 200 trials",
+        "approximate randomization test with 200 trials",
     ):
         assert part in done.stdout
     assert done.stderr == ""
@@ -74,7 +74,7 @@ def test_an_alpha_that_would_take_for_ever_is_refused(dialeval: Dialeval, alpha:
 @pytest.mark.usefixtures("runs")
 def test_latex_may_be_transposed(dialeval: Dialeval, tmp_path: Path) -> None:
     plain = dialeval("compare", "main", "poor", "-f", "latex", *QUICK)
-    swapped = dialeval("compare", "main", "poor", "-f", "latex", "--transpose", "-o", "table.tex", *QUICK)
+    swapped = dialeval("compare", "main", "poor", "-f", "latex", "--transpose", "--save", "table.tex", *QUICK)
     assert (plain.returncode, swapped.returncode) == (0, 0), swapped.stderr
     assert "metric & main/bot & poor/bot" in plain.stdout
     assert r"system & bleu-1 $\uparrow$ & distinct-1 $\uparrow$ & length" in (tmp_path / "table.tex").read_text()
@@ -85,7 +85,7 @@ def test_latex_may_be_transposed(dialeval: Dialeval, tmp_path: Path) -> None:
 @pytest.mark.usefixtures("runs")
 @pytest.mark.parametrize(("format_", "sign"), [("md", "| bleu-1 |"), ("latex", r"\toprule"), ("table", "bleu-1")])
 def test_writes_to_a_file(dialeval: Dialeval, tmp_path: Path, format_: str, sign: str) -> None:
-    done = dialeval("compare", "main", "poor", *QUICK, "-f", format_, "-o", "deep/table.txt")
+    done = dialeval("compare", "main", "poor", *QUICK, "-f", format_, "--save", "deep/table.txt")
     assert (done.returncode, done.stdout) == (0, "")
     assert sign in (tmp_path / "deep" / "table.txt").read_text()
 
@@ -190,7 +190,7 @@ def test_slices_of_rows_and_of_saved_runs(dialeval: Dialeval, tmp_path: Path) ->
     assert document["differences"]
     table = list(csv.DictReader(io.StringIO(dialeval("compare", "run", "--by", "topic", "-f", "csv", *QUICK).stdout)))
     assert {line["slice"] for line in table if line["significant"] == "True"} == {"taxi"}
-    done = dialeval("compare", "run", "--by", "topic", "-o", "table.txt", *QUICK)
+    done = dialeval("compare", "run", "--by", "topic", "--save", "table.txt", *QUICK)
     assert done.stdout == ""
     written = (tmp_path / "table.txt").read_text()
     assert "won/tied/lost" in written
@@ -198,7 +198,7 @@ def test_slices_of_rows_and_of_saved_runs(dialeval: Dialeval, tmp_path: Path) ->
     scored = json.loads(dialeval("score", "old.jsonl", "-m", "rouge-l", "--by", "topic", "-f", "json").stdout)
     assert scored["systems"]["old"]["metrics"]["rouge-l"]["rows"] == 72
     assert [each["rows"] for each in scored["slices"]["slices"]] == [24, 24, 24]
-    done = dialeval("report", "run", "--by", "topic,length", "-o", "page.html")
+    done = dialeval("report", "run", "--by", "topic,length", "--save", "page.html")
     assert done.returncode == 0, done.stderr
     page = (tmp_path / "page.html").read_text(encoding="utf-8")
     assert "Where it fails" in page
@@ -212,7 +212,7 @@ def test_slices_of_rows_and_of_saved_runs(dialeval: Dialeval, tmp_path: Path) ->
         (["score", "old.jsonl", "--by", "mood"], "no row of old has a value in the field 'mood'"),
         (["score", "old.jsonl", "--by", "system"], "systems stand side by side"),
         (["score", "old.jsonl", "--by", ","], "name a field"),
-        (["score", "old.jsonl", "--by", "turn", "--jobs", "1"], "--by and --intervals percentile or bca need all rows"),
+        (["score", "old.jsonl", "--by", "turn", "--jobs", "1"], "--by and --intervals studentized need all rows"),
         (["score", "old.jsonl", "--by", "turn", "-f", "metrics-txt"], "metrics-txt has no slices"),
         (["compare", "run", "--by", "mood"], "did not keep a field 'mood', only turn, length, history"),
         (["report", "run", "--by", "mood"], "did not keep a field 'mood'"),

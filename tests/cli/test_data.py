@@ -32,8 +32,7 @@ def test_a_pack_is_added_listed_used_verified_and_removed(dialeval: Dialeval, tm
     with serving(Site(content, breaks=[len(content) // 2])) as site:
         added = dialeval("data", "add", "fasttext-en", "--address", f"{site.address}/vectors.zip")
     assert added.returncode == 0, added.stderr
-    assert len(site.asked) == 2, "broken off half-way and resumed"
-    assert "range" in site.asked[1]
+    assert len(site.asked) == 2, "broken off half-way and started anew"
     folder = Path(added.stdout.strip())
     assert (folder / "wiki-news-300d-1M.vec").read_text() == VECTORS
     assert "fasttext-en   installed" in dialeval("data", "list").stdout

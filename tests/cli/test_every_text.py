@@ -11,7 +11,7 @@ import pytest
 
 import dialeval as package
 from conftest import Dialeval
-from dialeval import sample
+from dialeval import sample_data
 
 TEXTS = [
     "שלום עולם",
@@ -32,7 +32,7 @@ def lines(path: Path, rows: list[Any]) -> None:
 @pytest.fixture(scope="module")
 def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A folder with the inputs of all commands, made of these texts."""
-    folder, here = tmp_path_factory.mktemp("made"), sample.folder()
+    folder, here = tmp_path_factory.mktemp("made"), sample_data.folder()
     rows = [
         {"dialog_id": f"{n} {text[:20]}", "context": [text], "response": text, "reference": text, "topic": text[:30]}
         for n, text in enumerate(TEXTS)
@@ -50,7 +50,7 @@ def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
     lines(folder / "pairs.jsonl", [{"a": TEXTS[0], "b": TEXTS[2], "better": "ab"[n % 2]} for n in range(9)])
     run = package.evaluate({"a": folder / "a.jsonl", "b": folder / "b.jsonl"}, metrics="length,chrf")
     run.save(folder / "run")
-    drawn = package.draw(run, 5)
+    drawn = package.sample(run, 5)
     drawn.save(folder / "to-rate")
     said = [{"id": row.id, "rater": SHORT[0], "scores": {"overall": 1 + row.row % 5}} for row in drawn.rows]
     lines(folder / "ratings.jsonl", said)
@@ -77,7 +77,7 @@ def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
-HERE = str(sample.folder())
+HERE = str(sample_data.folder())
 COMMANDS = [
     *(f"score a.jsonl b.jsonl -m length,distinct,bleu,chrf --by topic -f {each}" for each in ("table", "json", "csv")),
     *(f"score a.jsonl b.jsonl -m length,distinct -f {each}" for each in ("md", "latex", "metrics-txt")),
@@ -89,12 +89,12 @@ COMMANDS = [
     "compare run --by length -f table",
     "compare run -f latex",
     "sample run -n 4 -o drawn",
-    "rate page to-rate -o page.html",
-    "rate merge ratings.jsonl --sample to-rate -o merged.jsonl",
-    "estimate run --human ratings.jsonl --sample to-rate --by chrf",
+    "rate page to-rate --save page.html",
+    "rate merge ratings.jsonl --sample to-rate --save merged.jsonl",
+    "estimate run --human ratings.jsonl --sample to-rate --judge chrf",
     "meta rated.jsonl --human overall -m length,chrf",
     "rank pairs.jsonl",
-    "rank run --by length",
+    "rank run --metric length",
     "lsdscc hypotheses.txt -r groups.json -f json",
     "lsdscc hypotheses.txt -r groups.json --aligner sacre --tokenizer char -o out",
     "multiwoz -i town.json --data town -b -s -r -d -o out",
@@ -115,11 +115,11 @@ def test_every_command_takes_every_text(dialeval: Dialeval, tmp_path: Path, made
     done = dialeval(*command.split())
     assert done.returncode == 0, done.stderr
     if command.endswith("-o out"):
-        assert dialeval("report", "out", "-o", "out.html").returncode == 0
+        assert dialeval("report", "out", "--save", "out.html").returncode == 0
 
 
 def test_the_report_shows_every_text_whole(dialeval: Dialeval, tmp_path: Path, made: Path) -> None:
-    assert dialeval("report", str(made / "run"), "-o", "report.html").returncode == 0
+    assert dialeval("report", str(made / "run"), "--save", "report.html").returncode == 0
     page = (tmp_path / "report.html").read_text(encoding="utf-8")
     for text in TEXTS:
         assert json.dumps(text, ensure_ascii=False)[1:-1].replace("\u2028", "\\u2028") in page

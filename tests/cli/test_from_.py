@@ -1,4 +1,4 @@
-"""`dialeval from PROGRAM`: the flags of the originals, and what they print and write."""
+"""`dialeval compat PROGRAM`: the flags of the originals, and what they print and write."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ from typing import Any
 import pytest
 
 from conftest import Dialeval
-from dialeval import sample
+from dialeval import sample_data
 from dialeval.reports.tables import METRICS_TXT
 from golden.dialog_eval import existing
 
-HERE = sample.folder()
+HERE = sample_data.folder()
 TOWN = str(HERE / "town" / "predictions" / "patient.json")
 
 
@@ -38,20 +38,22 @@ def figures(text: str) -> dict[str, dict[str, list[float]]]:
 def test_dialog_eval_writes_metrics_txt_beside_the_responses(dialeval: Dialeval, responses: Path) -> None:
     inputs = ["-tns", "train", "-tts", "contexts", "-ttt", "references", "-vv", "vectors"]
     flags = [part if part.startswith("-") else str(HERE / f"{part}.txt") for part in inputs]
-    first = dialeval("from", "dialog-eval", *flags, "-r", "responses")
+    first = dialeval("compat", "dialog-eval", *flags, "-r", "responses")
     assert (first.returncode, first.stdout, first.stderr) == (0, "", "written to responses/metrics.txt\n")
     found = figures((responses / "metrics.txt").read_text())
     assert list(found) == ["careful.txt", "chatty.txt", "generic.txt"]
     assert all(tuple(row) == METRICS_TXT for row in found.values())
     # what was written is no response file, and the long names are the short ones
     long = dict(zip(inputs[::2], ["--train_source", "--test_source", "--test_target", "--vector_vocab"], strict=True))
-    again = dialeval("from", "dialog-eval", *(long.get(part, part) for part in flags), "--test_responses", "responses")
+    again = dialeval(
+        "compat", "dialog-eval", *(long.get(part, part) for part in flags), "--test_responses", "responses"
+    )
     assert again.returncode == 0
     assert figures((responses / "metrics.txt").read_text()) == found
 
 
 def test_dialog_eval_on_one_file_says_what_is_missing(dialeval: Dialeval, responses: Path) -> None:
-    done = dialeval("from", "dialog-eval", "-ttt", str(HERE / "references.txt"), "-r", "responses/careful.txt")
+    done = dialeval("compat", "dialog-eval", "-ttt", str(HERE / "references.txt"), "-r", "responses/careful.txt")
     assert done.returncode == 0
     (row,) = figures((responses / "metrics.txt").read_text()).values()
     missing = [key for key in METRICS_TXT if "entropy" in key or "embedding" in key or key == "coherence"]
@@ -63,7 +65,7 @@ def test_dialog_eval_settings_count(dialeval: Dialeval, responses: Path) -> None
     seen = []
     for flags in ([], ["-t", "3.94"], ["--t", "3.94", "-s", "7"], ["--bleu_smoothing", "7"]):
         inputs = ["-ttt", str(HERE / "references.txt"), "-r", "responses/careful.txt"]
-        assert dialeval("from", "dialog-eval", *inputs, *flags).returncode == 0
+        assert dialeval("compat", "dialog-eval", *inputs, *flags).returncode == 0
         seen.append(figures((responses / "metrics.txt").read_text())["careful.txt"]["bleu-4"])
     plain, wide, both, smoothed = seen
     assert plain[:2] == wide[:2]
@@ -75,7 +77,7 @@ def test_dialog_eval_knows_the_words_of_the_vocabulary(dialeval: Dialeval, respo
     (tmp_path / "vocab.txt").write_text("the\n")
     found = []
     for flags in ([], ["-tv", "vocab.txt"], ["--text_vocab", "vocab.txt"]):
-        assert dialeval("from", "dialog-eval", "-r", "responses/careful.txt", *flags).returncode == 0
+        assert dialeval("compat", "dialog-eval", "-r", "responses/careful.txt", *flags).returncode == 0
         found.append(figures((responses / "metrics.txt").read_text())["careful.txt"]["distinct-1"][0])
     assert found[0] > found[1] == found[2]
 
@@ -96,7 +98,7 @@ def test_dialog_eval_reads_every_input_as_text(
             (place / f"{name}{ending}").write_text(text)
         flags = {"-tns": "train", "-tv": "vocabulary", "-ttt": "references", "-tts": "contexts", "-r": "careful"}
         given = [part for flag, name in flags.items() for part in (flag, f"{place.name}/{name}{ending}")]
-        done = dialeval("from", "dialog-eval", *given)
+        done = dialeval("compat", "dialog-eval", *given)
         assert done.returncode == 0, done.stderr
         found.append((place / "metrics.txt").read_text().replace(f"careful{ending} ", "careful "))
     assert found[0] == found[1]
@@ -108,7 +110,7 @@ def test_dialog_eval_reads_every_file_of_a_folder_but_what_it_wrote(dialeval: Di
         (responses / name).write_text(careful)
     for name in ("vocab.txt", "vocab.npy", ".hidden"):
         (responses / name).write_text("the\n")
-    done = dialeval("from", "dialog-eval", "-ttt", str(HERE / "references.txt"), "-r", "responses")
+    done = dialeval("compat", "dialog-eval", "-ttt", str(HERE / "references.txt"), "-r", "responses")
     assert done.returncode == 0, done.stderr
     passed_over = "responses/.hidden, responses/vocab.npy, responses/vocab.txt"
     assert f"not read as responses: {passed_over}\n" in done.stderr
@@ -122,7 +124,7 @@ def test_dialog_eval_reads_every_file_of_a_folder_but_what_it_wrote(dialeval: Di
 def test_dialog_eval_names_the_file_that_is_too_long(dialeval: Dialeval, tmp_path: Path) -> None:
     (tmp_path / "mine.csv").write_text("a\n")
     (tmp_path / "theirs.tsv").write_text("a\nb\n")
-    done = dialeval("from", "dialog-eval", "-ttt", "theirs.tsv", "-r", "mine.csv")
+    done = dialeval("compat", "dialog-eval", "-ttt", "theirs.tsv", "-r", "mine.csv")
     assert done.returncode == 2
     assert "theirs.tsv:2: nothing belongs to this row" in done.stderr
 
@@ -131,13 +133,13 @@ def test_dialog_eval_takes_any_finite_factor(dialeval: Dialeval, responses: Path
     inputs = ["-ttt", str(HERE / "references.txt"), "-r", "responses/careful.txt"]
     found = {}
     for t in ("1", "0", "-2"):
-        assert dialeval("from", "dialog-eval", *inputs, "-t", t).returncode == 0
+        assert dialeval("compat", "dialog-eval", *inputs, "-t", t).returncode == 0
         found[t] = figures((responses / "metrics.txt").read_text())["careful.txt"]["bleu-4"]
     mean, std, confidence = found["1"]
     assert confidence > 0
     assert found["0"] == [mean, std, 0]
     assert found["-2"] == [mean, std, -2 * confidence]
-    assert dialeval("from", "dialog-eval", *inputs, "-t", "nan").returncode == 2
+    assert dialeval("compat", "dialog-eval", *inputs, "-t", "nan").returncode == 2
 
 
 @pytest.mark.golden
@@ -146,7 +148,7 @@ def test_dialog_eval_golden(dialeval: Dialeval, shared_data: Path, tmp_path: Pat
     shutil.copytree(folder / "responses", tmp_path / "responses")
     named = {"-tns": "train_source", "-tts": "test_source", "-ttt": "test_target", "-tv": "vocab", "-vv": "vectors"}
     flags = [part for flag, name in named.items() for part in (flag, str(existing(folder / f"{name}.txt")))]
-    assert dialeval("from", "dialog-eval", *flags, "-r", "responses").returncode == 0
+    assert dialeval("compat", "dialog-eval", *flags, "-r", "responses").returncode == 0
     found = figures((tmp_path / "responses" / "metrics.txt").read_text())
     golden = json.loads((folder / "golden.json").read_text())["responses"]
     assert len(found) == len(golden)
@@ -160,7 +162,7 @@ def test_dialog_eval_golden(dialeval: Dialeval, shared_data: Path, tmp_path: Pat
 
 def test_mwzeval_prints_and_writes(dialeval: Dialeval, tmp_path: Path) -> None:
     flags = ["--bleu", "--success", "--richness", "--input", TOWN, "--data", "town"]
-    done = dialeval("from", "mwzeval", *flags, "--output", "out.json")
+    done = dialeval("compat", "mwzeval", *flags, "--output", "out.json")
     assert done.returncode == 0
     written = json.loads((tmp_path / "out.json").read_text())
     assert list(written) == ["bleu", "success", "richness"]
@@ -169,13 +171,13 @@ def test_mwzeval_prints_and_writes(dialeval: Dialeval, tmp_path: Path) -> None:
     assert [line for line in lines if "=" in line] == [f"====== {name.upper()} ======" for name in written]
     assert f"inform         {written['success']['inform']}" in lines
     assert f"msttr          {written['richness']['msttr']}" in lines
-    short = dialeval("from", "mwzeval", "-b", "-s", "-r", "-i", TOWN, "--data", "town")
+    short = dialeval("compat", "mwzeval", "-b", "-s", "-r", "-i", TOWN, "--data", "town")
     assert short.stdout == done.stdout
     assert json.loads((tmp_path / "evaluation_results.json").read_text()) == written
 
 
 def test_mwzeval_leaves_out_what_is_not_asked_for(dialeval: Dialeval, tmp_path: Path) -> None:
-    done = dialeval("from", "mwzeval", "-d", "-i", TOWN, "--data", "town", "-o", "out.json")
+    done = dialeval("compat", "mwzeval", "-d", "-i", TOWN, "--data", "town", "-o", "out.json")
     written = json.loads((tmp_path / "out.json").read_text())
     assert [name for name, values in written.items() if values is not None] == ["dst"]
     assert done.stdout.startswith("====== DST ======\njoint_accuracy ")
@@ -185,7 +187,7 @@ def test_mwzeval_leaves_out_what_is_not_asked_for(dialeval: Dialeval, tmp_path: 
 def test_mwzeval_golden(dialeval: Dialeval, shared_data: Path, tmp_path: Path) -> None:
     folder = shared_data / "multiwoz"
     (tmp_path / "ubar.json").write_bytes(gzip.decompress((folder / "predictions" / "ubar.json.gz").read_bytes()))
-    done = dialeval("from", "mwzeval", "-b", "-s", "-r", "-i", "ubar.json", "--data", str(folder), "-o", "out.json")
+    done = dialeval("compat", "mwzeval", "-b", "-s", "-r", "-i", "ubar.json", "--data", str(folder), "-o", "out.json")
     assert done.returncode == 0
     found: dict[str, Any] = json.loads((tmp_path / "out.json").read_text())
     golden = json.loads((folder / "golden.json").read_text())["systems"]["ubar"]["outputs"]["as_shipped"]
@@ -198,18 +200,18 @@ def test_lsdscc_prints_three_lines(dialeval: Dialeval, tmp_path: Path) -> None:
     (tmp_path / "groups.json").write_text('{"hi": {"1": ["hello"], "2": ["good day"]}}')
     (tmp_path / "a.txt").write_text("hello </s> hello\n")
     (tmp_path / "b.txt").write_text("hello ; hello\n")
-    done = dialeval("from", "lsdscc", "a.txt", "-r", "groups.json")
+    done = dialeval("compat", "lsdscc", "a.txt", "-r", "groups.json")
     assert (done.returncode, done.stderr) == (0, "")
     assert done.stdout == "MaxBLEU: 1.000000\nMDS: 0.500000\nPDS: 0.500000\n"
     for eos in ("-e", "--eos"):
-        assert dialeval("from", "lsdscc", "b.txt", "--reference_file", "groups.json", eos, ";").stdout == done.stdout
+        assert dialeval("compat", "lsdscc", "b.txt", "--reference_file", "groups.json", eos, ";").stdout == done.stdout
 
 
 @pytest.mark.parametrize("suffix", [".csv", ".tsv", ".json", ".jsonl", ".parquet", " 2"])
 def test_lsdscc_reads_lines_and_json_whatever_the_suffixes(dialeval: Dialeval, tmp_path: Path, suffix: str) -> None:
     (tmp_path / f"groups{suffix}").write_text('{"hi": {"1": ["hello"], "2": ["good day"]}}')
     (tmp_path / f"a{suffix}").write_text("hello </s> hello\n")
-    done = dialeval("from", "lsdscc", f"a{suffix}", "-r", f"groups{suffix}")
+    done = dialeval("compat", "lsdscc", f"a{suffix}", "-r", f"groups{suffix}")
     assert (done.returncode, done.stderr) == (0, "")
     assert done.stdout == "MaxBLEU: 1.000000\nMDS: 0.500000\nPDS: 0.500000\n"
 
@@ -218,7 +220,7 @@ def test_lsdscc_reads_lines_and_json_whatever_the_suffixes(dialeval: Dialeval, t
 @pytest.mark.parametrize("case", ["fake_hypo", "generic", "retrieval"])
 def test_lsdscc_golden(dialeval: Dialeval, shared_data: Path, case: str) -> None:
     folder = shared_data / "lsdscc"
-    done = dialeval("from", "lsdscc", str(folder / f"{case}.txt.gz"), "-r", str(folder / "test.group.json.gz"))
+    done = dialeval("compat", "lsdscc", str(folder / f"{case}.txt.gz"), "-r", str(folder / "test.group.json.gz"))
     golden = json.loads((folder / f"{case}.golden.json").read_text())["aligners"]["bleu"]["corpus"]
     expected = {"MaxBLEU": golden["max_bleu"], "MDS": golden["mds"], "PDS": golden["pds"]}
     assert done.stdout == "".join(f"{name}: {value:f}\n" for name, value in expected.items())
@@ -229,16 +231,16 @@ def test_dbdc_matches_by_position_and_goes_on(dialeval: Dialeval, tmp_path: Path
     flags = ["-p", str(source / "data"), "-o", "labels", "-t", "0.5"]
     ours = ["labels", "-p", str(source / "data"), "-t", "0.5"]
     labels = Path(shutil.copytree(source / "keywords", tmp_path / "labels"))
-    plain = dialeval("from", "dbdc", *flags)
+    plain = dialeval("compat", "dbdc", *flags)
     assert plain.returncode == 0
     assert plain.stdout == dialeval("breakdown", *ours).stdout
-    assert dialeval("from", "dbdc", *flags[:-2]).stdout == dialeval("breakdown", *ours[:-2]).stdout != plain.stdout
+    assert dialeval("compat", "dbdc", *flags[:-2]).stdout == dialeval("breakdown", *ours[:-2]).stdout != plain.stdout
     path = next(labels.iterdir())
     document = json.loads(path.read_text())
     for turn in document["turns"]:
         turn["turn-index"] += 100
     path.write_text(json.dumps(document))
-    shifted = dialeval("from", "dbdc", *flags)
+    shifted = dialeval("compat", "dbdc", *flags)
     assert (shifted.returncode, shifted.stdout) == (0, plain.stdout)
     assert "warning" in shifted.stderr
     assert dialeval("breakdown", *ours).returncode == 2
@@ -249,7 +251,7 @@ def test_dbdc_takes_any_threshold(dialeval: Dialeval) -> None:
     flags = ["-p", str(source / "data"), "-o", str(source / "keywords")]
 
     def printed(threshold: str) -> str:
-        done = dialeval("from", "dbdc", *flags, "-t", threshold)
+        done = dialeval("compat", "dbdc", *flags, "-t", threshold)
         assert done.returncode == 0, done.stderr
         return done.stdout
 
@@ -259,7 +261,7 @@ def test_dbdc_takes_any_threshold(dialeval: Dialeval) -> None:
 
 def test_dbdc_prints_one_detector(dialeval: Dialeval, tmp_path: Path) -> None:
     archive = shutil.make_archive(str(tmp_path / "both"), "gztar", HERE, "breakdown")
-    done = dialeval("from", "dbdc", "-p", archive, "-o", archive)
+    done = dialeval("compat", "dbdc", "-p", archive, "-o", archive)
     assert (done.returncode, done.stdout) == (2, "")
     assert "there are 2 detectors" in done.stderr
 
@@ -271,7 +273,7 @@ def test_dbdc_golden(dialeval: Dialeval, shared_data: Path, tmp_path: Path) -> N
     compared = 0
     for case in json.loads((folder / "edge.golden.json").read_text())["cases"]:
         if case["exit_code"] == 0:
-            done = dialeval("from", "dbdc", "-p", case["data"], "-o", case["labels"], "-t", case["threshold"])
+            done = dialeval("compat", "dbdc", "-p", case["data"], "-o", case["labels"], "-t", case["threshold"])
             assert (done.returncode, done.stdout) == (0, case["stdout"]), case["id"]
             compared += 1
     assert compared == 17
@@ -315,7 +317,7 @@ def test_every_door_has_help_with_an_example(dialeval: Dialeval, program: str) -
 
 
 def test_sgd_writes_figures_by_group_of_services(dialeval: Dialeval, tmp_path: Path) -> None:
-    frames = sample.folder() / "frames"
+    frames = sample_data.folder() / "frames"
     for name in ("train", "test"):
         (tmp_path / "data" / name).mkdir(parents=True)
     (tmp_path / "data" / "train" / "schema.json").write_bytes((frames / "train-schema.json").read_bytes())
@@ -324,12 +326,12 @@ def test_sgd_writes_figures_by_group_of_services(dialeval: Dialeval, tmp_path: P
     shutil.copytree(frames / "steady", tmp_path / "mine")
     before = {path.name: path.read_bytes() for path in (tmp_path / "mine").iterdir()}
     flags = ["--prediction_dir", "mine", "--dstc8_data_dir", "data", "--eval_set", "test"]
-    done = dialeval("from", "sgd", *flags, "--output_metric_file", "scores.json")
+    done = dialeval("compat", "sgd", *flags, "--output_metric_file", "scores.json")
     assert done.returncode == 0, done.stderr
     scores = json.loads((tmp_path / "scores.json").read_text())
     assert scores["#SEEN_SERVICES"]["joint_cat_accuracy"] == 1
     fuzzy = scores["#UNSEEN_SERVICES"]["joint_goal_accuracy"]
-    done = dialeval("from", "sgd", *flags, "--output_metric_file", "scores.json", "--nouse_fuzzy_match")
+    done = dialeval("compat", "sgd", *flags, "--output_metric_file", "scores.json", "--nouse_fuzzy_match")
     assert done.returncode == 0, done.stderr
     assert json.loads((tmp_path / "scores.json").read_text())["#UNSEEN_SERVICES"]["joint_goal_accuracy"] < fuzzy
     assert {path.name: path.read_bytes() for path in (tmp_path / "mine").iterdir()} == before

@@ -13,26 +13,26 @@ import pytest
 from click.testing import CliRunner, Result
 
 from conftest import Dialeval
-from dialeval import sample
+from dialeval import sample_data
 from dialeval.cli import options
 from dialeval.cli.main import dialeval_command
 
 
 def test_intervals_of_every_command_that_scores(dialeval: Dialeval, tmp_path: Path) -> None:
-    here = sample.folder()
+    here = sample_data.folder()
     talks = here / "breakdown"
     commands = {
         "distinct-2": ["score", str(here / "responses"), "-m", "distinct-2"],
-        "mds": ["lsdscc", str(here / "lsdscc" / "safe.txt"), "-r", str(here / "lsdscc" / "groups.json")],
+        "max-bleu": ["lsdscc", str(here / "lsdscc" / "varied.txt"), "-r", str(here / "lsdscc" / "groups.json")],
         "msttr": ["multiwoz", "-i", str(here / "town" / "predictions" / "patient.json"), "--data", "town"],
-        "f1-x": ["breakdown", str(talks / "keywords"), "-p", str(talks / "data"), "--no-anchors"],
+        "f1-x": ["breakdown", str(talks / "keywords"), "-p", str(talks / "data"), "--no-baselines"],
     }
     for key, command in commands.items():
-        done = dialeval(*command, "-f", "json", "--intervals", "bca", "--resamples", "50", "--seed", "3")
+        done = dialeval(*command, "-f", "json", "--intervals", "studentized", "--resamples", "50", "--seed", "3")
         assert done.returncode == 0, done.stderr
         metric = next(iter(json.loads(done.stdout)["systems"].values()))["metrics"][key]
         how = metric["interval_by"]
-        method, resamples = ("jackknife", how["clusters"]) if key in ("distinct-2", "msttr") else ("bca", 50)
+        method, resamples = ("jackknife", how["clusters"]) if key in ("distinct-2", "msttr") else ("studentized", 50)
         assert (how["method"], how["resamples"], how["seed"], how["level"]) == (method, resamples, 3, 0.95)
         assert metric["interval"][0] <= metric["mean"] <= metric["interval"][1]
     wrong = dialeval("score", str(here / "responses"), "--seed", "3")
@@ -41,7 +41,7 @@ def test_intervals_of_every_command_that_scores(dialeval: Dialeval, tmp_path: Pa
 
 
 def test_intervals_without_resampling(dialeval: Dialeval) -> None:
-    here = sample.folder()
+    here = sample_data.folder()
     talks = here / "breakdown"
     town = ["multiwoz", "-i", str(here / "town" / "predictions" / "patient.json"), "--data", "town"]
     commands = {
@@ -78,8 +78,8 @@ def test_intervals_without_resampling(dialeval: Dialeval) -> None:
 
 
 def test_the_level_of_resampled_intervals_is_the_confidence(dialeval: Dialeval) -> None:
-    arguments = ["score", str(sample.folder() / "responses"), "-m", "length", "-f", "json", "--intervals", "percentile"]
-    document = json.loads(dialeval(*arguments, "--confidence", "0.8").stdout)
+    arguments = ["score", str(sample_data.folder() / "responses"), "-m", "length", "-f", "json"]
+    document = json.loads(dialeval(*arguments, "--intervals", "studentized", "--confidence", "0.8").stdout)
     assert document["systems"]["careful"]["metrics"]["length"]["interval_by"]["level"] == 0.8
 
 
@@ -95,7 +95,7 @@ def test_pairs_and_numbers() -> None:
     assert given == {"fields": {"response": "answer", "context": "a=b"}}
     given, _ = invoked(options.limits, "--fail-under", "bleu-4=.5", "--fail-under", "length=3", "--fail-over", "jsd=1")
     assert given == {"limits": options.Limits({"bleu-4": 0.5, "length": 3.0}, {"jsd": 1.0})}
-    for wrong, message in (("x", "NAME=VALUE"), ("=1", "NAME=VALUE"), ("x=", "NAME=VALUE"), ("x=y", "KEY=NUMBER")):
+    for wrong, message in (("x", "KEY=VALUE"), ("=1", "KEY=VALUE"), ("x=", "KEY=VALUE"), ("x=y", "KEY=NUMBER")):
         _, done = invoked(options.limits, "--fail-under", wrong)
         assert done.exit_code == 2
         assert message in done.output
@@ -136,8 +136,8 @@ def test_a_group_reaches_the_command_as_one_argument() -> None:
 
 def test_resamples_without_intervals_are_refused() -> None:
     assert invoked(options.intervals)[0] == {"intervals": options.Intervals(None, None, None)}
-    given, _ = invoked(options.intervals, "--intervals", "bca", "--seed", "3")
-    assert given == {"intervals": options.Intervals("bca", None, 3)}
+    given, _ = invoked(options.intervals, "--intervals", "studentized", "--seed", "3")
+    assert given == {"intervals": options.Intervals("studentized", None, 3)}
     assert "--intervals" in invoked(options.intervals, "--resamples", "10")[1].output
 
 
@@ -181,7 +181,7 @@ def test_commands_that_score_share_their_flags(name: str) -> None:
 
 def test_a_flag_means_the_same_in_every_command() -> None:
     found: dict[str, set[str | None]] = {}
-    for name in (*SCORING, "compare", "meta"):
+    for name in (*SCORING, "compare", "agreement"):
         for flag, option in flags_of(name).items():
             found.setdefault(flag, set()).add(option.name)
     # References are texts or groups of them; richness and the threshold have the letters that the originals gave them.

@@ -16,7 +16,7 @@ from rich.text import Text
 
 import dialeval
 from conftest import Dialeval
-from dialeval import sample
+from dialeval import sample_data
 from dialeval.analysis.gates import Gate
 from dialeval.cli import output
 from dialeval.core.errors import DataError, Problem, plain
@@ -89,11 +89,11 @@ def test_a_run_is_saved_with_its_command(tmp_path: Path, monkeypatch: pytest.Mon
         "lsdscc {here}/lsdscc/safe.txt {here}/lsdscc/varied.txt -r {here}/lsdscc/groups.json",
         "multiwoz -i {here}/town/predictions --data town -s",
         "sgd {here}/frames/steady {here}/frames/forgetful.json -r {here}/frames/references",
-        "breakdown {here}/breakdown/keywords {here}/breakdown/cautious -p {here}/breakdown/data --no-anchors",
+        "breakdown {here}/breakdown/keywords {here}/breakdown/cautious -p {here}/breakdown/data --no-baselines",
     ],
 )
 def test_every_command_that_scores_swaps_rows_and_columns(dialeval: Dialeval, command: str) -> None:
-    words = command.format(here=sample.folder()).split()
+    words = command.format(here=sample_data.folder()).split()
     for format_, first in (("table", "\nsystem "), ("md", "| system |"), ("latex", "\nsystem &")):
         plain, swapped = dialeval(*words, "-f", format_), dialeval(*words, "-f", format_, "--transpose")
         assert (plain.returncode, swapped.returncode) == (0, 0), swapped.stderr

@@ -16,11 +16,11 @@ def test_saved_runs_become_one_page(dialeval: Dialeval, tmp_path: Path) -> None:
     (tmp_path / "a.txt").write_text("one two\n")
     assert dialeval("score", "a.txt", "-m", "length", "-o", "first").returncode == 0
     assert dialeval("score", "b=a.txt", "-m", "length", "-o", "second").returncode == 0
-    done = dialeval("report", "first", "second", "-o", "out/page.html")
+    done = dialeval("report", "first", "second", "--save", "out/page.html")
     assert done.returncode == 0, done.stderr
     page = (tmp_path / "out" / "page.html").read_text(encoding="utf-8")
     assert done.stdout.strip() == str(tmp_path / "out" / "page.html")
-    assert "dialeval report first second -o out/page.html" in page
+    assert "dialeval report first second --save out/page.html" in page
     assert "2 systems" in page
 
 
@@ -35,22 +35,22 @@ def test_the_page_says_how_runs_were_made(dialeval: Dialeval, tmp_path: Path) ->
     assert "plots-data" not in page
 
 
-def test_plots_are_written_beside_the_page(dialeval: Dialeval, tmp_path: Path) -> None:
+def test_figures_are_written_beside_the_page(dialeval: Dialeval, tmp_path: Path) -> None:
     pytest.importorskip("vl_convert", reason="needs the extra report")
     (tmp_path / "a.txt").write_text("one two\nthree\n")
     assert dialeval("score", "a.txt", "-m", "length", "-o", "run").returncode == 0
-    done = dialeval("report", "run", "--plots", "svg")
+    done = dialeval("report", "run", "--figures", "svg")
     assert done.returncode == 0, done.stderr
-    assert "1 plot in report-plots" in done.stderr
-    assert (tmp_path / "report-plots" / "length.svg").read_text(encoding="utf-8").startswith("<svg")
-    assert dialeval("report", "run", "--plots", "pdf", "--plots-dir", "here").returncode == 0
-    assert (tmp_path / "here" / "length.pdf").exists()
+    assert "2 figures in report-figures" in done.stderr
+    assert (tmp_path / "report-figures" / "means-length.svg").read_text(encoding="utf-8").startswith("<svg")
+    assert dialeval("report", "run", "--figures", "pdf", "--figures-dir", "here").returncode == 0
+    assert (tmp_path / "here" / "means-length.pdf").exists()
 
 
 def test_a_folder_for_plots_needs_a_form(dialeval: Dialeval) -> None:
-    done = dialeval("report", "run", "--plots-dir", "here")
+    done = dialeval("report", "run", "--figures-dir", "here")
     assert done.returncode == 2
-    assert "--plots" in done.stderr
+    assert "--figures" in done.stderr
 
 
 def test_what_is_no_run_is_named(dialeval: Dialeval) -> None:
@@ -67,13 +67,13 @@ def test_what_people_say_is_shown(dialeval: Dialeval, tmp_path: Path) -> None:
     (tmp_path / "ratings.jsonl").write_text("".join(json.dumps(line) + "\n" for line in lines))
     (tmp_path / "pairs.jsonl").write_text('{"a": "a", "b": "b", "better": "tie"}\n' * 4)
     ratings = ["--human", "ratings.jsonl", "--sample", "to-rate", "--judge", "judge", "--pairs", "pairs.jsonl"]
-    done = dialeval("report", "rated", "--no-compare", "-o", "people.html", *ratings)
+    done = dialeval("report", "rated", "--no-compare", "--save", "people.html", *ratings)
     assert done.returncode == 0, done.stderr
     page = (tmp_path / "people.html").read_text(encoding="utf-8")
     assert "Mean human ratings" in page
     assert "Ranking by preferences" in page
     for wrong in (["--judge", "judge"], ["--human", "ratings.jsonl"], ["rated", *ratings]):
-        assert dialeval("report", "rated", "-o", "people.html", *wrong).returncode == 2
+        assert dialeval("report", "rated", "--save", "people.html", *wrong).returncode == 2
 
 
 def test_a_file_of_somebody_else_is_not_overwritten(dialeval: Dialeval, tmp_path: Path) -> None:
@@ -85,7 +85,7 @@ def test_a_file_of_somebody_else_is_not_overwritten(dialeval: Dialeval, tmp_path
     assert "report.html: would be overwritten, but dialeval did not write it" in done.stderr
     assert (tmp_path / "report.html").read_text() == "<html>mine</html>"
     (tmp_path / "link.html").symlink_to(tmp_path / "elsewhere.html")
-    done = dialeval("report", "run", "-o", "link.html")
+    done = dialeval("report", "run", "--save", "link.html")
     assert done.returncode == 2
     assert "link.html: is a link" in done.stderr
     (tmp_path / "report.html").unlink()

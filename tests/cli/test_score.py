@@ -12,6 +12,7 @@ import pytest
 
 import dialeval as package
 from conftest import Dialeval
+from dialeval import sample_data
 from dialeval.engine import evaluate
 from dialeval.reports.tables import METRICS_TXT
 from engine.chats import write_shards
@@ -51,17 +52,51 @@ def test_json_is_the_documented_run(dialeval: Dialeval) -> None:
 
 
 def test_the_figure_of_sacrebleu_with_its_signature(dialeval: Dialeval) -> None:
-    done = dialeval(
-        "score", "a.txt", "b.txt", "-r", "refs.txt", "-m", "bleu(per=corpus,tokenizer=13a),chrf(per=corpus)"
-    )
+    done = dialeval("score", "a.txt", "b.txt", "-r", "refs.txt", "-m", "sacrebleu,chrf(per=corpus)")
     assert done.returncode == 0
     lines = [line for line in done.stderr.splitlines() if "sacreBLEU" in line]
     bleu = "BLEU|nrefs:1|case:mixed|eff:no|tok:13a|smooth:exp|version:2.6.0"
     chrf = "chrF2|nrefs:1|case:mixed|eff:yes|nc:6|nw:0|space:no|version:2.6.0"
     assert lines == [
-        f"bleu(per=corpus,tokenizer=13a) times 100 is sacreBLEU's {bleu}",
+        f"sacrebleu times 100 is sacreBLEU's {bleu}",
         f"chrf(per=corpus) times 100 is sacreBLEU's {chrf}",
     ]
+
+
+def test_the_panel_without_a_choice(dialeval: Dialeval, tmp_path: Path) -> None:
+    done = dialeval("score", "a.txt", "b.txt", "-r", "refs.txt", "-f", "json")
+    panel = ["sacrebleu", "chrf", "rouge-l", "distinct-1", "distinct-2", "length"]
+    assert list(json.loads(done.stdout)["systems"]["a"]["metrics"]) == panel
+    write(tmp_path, zh="今天天气很好\n我不知道\n")
+    lines = dialeval("score", "zh.txt").stdout.splitlines()
+    assert lines[0].startswith("Tokenizer: zh, since the texts are in a script without spaces")
+    assert not dialeval("score", "a.txt").stdout.startswith("Tokenizer")
+
+
+def test_gates_take_aliases_and_any_case(dialeval: Dialeval) -> None:
+    given = ["score", "a.txt", "-r", "refs.txt", "-m", "sacrebleu,Dist-1"]
+    assert dialeval(*given, "--fail-under", "SacreBLEU=0", "--fail-under", "dist-1=0").returncode == 0
+    assert dialeval(*given, "--fail-under", "DIST-1=1.1").returncode == 1
+
+
+@pytest.mark.parametrize("format_", ["table", "md", "latex"])
+def test_percent(dialeval: Dialeval, format_: str) -> None:
+    """Scores, intervals and differences from 0 to 1 are times 100; lengths are not, nor is what is saved."""
+    here = sample_data.folder()
+    given = ["score", str(here / "responses"), "-r", str(here / "references.txt"), "-m", "chrf,length", "-f", format_]
+    plain, percent = dialeval(*given).stdout, dialeval(*given, "--percent", "-o", "run").stdout
+    assert "0.5431" in plain
+    assert "54.31" in percent
+    assert "50.85, 57.77" in percent
+    assert "14.00" in plain
+    assert "14.00" in percent
+    assert "Scores from 0 to 1 are shown times 100." in percent
+    assert package.load("run")["careful"]["chrf"].mean == pytest.approx(0.5431, abs=5e-5)
+    compared = dialeval("compare", "run", "--percent", "-f", "md").stdout
+    assert "chrf -34.8" in compared.replace("\\", "")
+    assert "length +9.6" in compared.replace("\\", "")
+    sliced = dialeval(*given[:-2], "--by", "length", "--percent").stdout
+    assert "chrf -33.5" in " ".join(sliced.split())
 
 
 @pytest.mark.parametrize("scale", [[], ["--jobs", "2"]])
@@ -82,7 +117,7 @@ def test_which_words_are_known(dialeval: Dialeval, tmp_path: Path, jobs: list[st
     """`a.txt` holds one, two, three and four; all that are unknown are one word."""
     write(tmp_path, train="one\n", vectors="3 2\none 1 0\ntwo 0.5 1\n\nthree 2 1\n")
     means, warnings = {}, []
-    for choice in ([], ["--known-words", "listed"], ["--known-words", "vectors"]):
+    for choice in ([], ["--in-vocabulary", "listed"], ["--in-vocabulary", "vectors"]):
         given = ["--train", "train.txt", "--vectors", "vectors.txt", "-m", "dialog-eval", "-f", "json"]
         done = dialeval("score", "a.txt", *given, *choice, *jobs)
         means[" ".join(choice[1:])] = json.loads(done.stdout)["systems"]["a"]["metrics"]["distinct-1"]["mean"]
@@ -145,7 +180,7 @@ def test_rows_need_no_other_flag(dialeval: Dialeval, tmp_path: Path) -> None:
         (["nowhere.txt"], "nowhere.txt"),
         (["a.txt", "-m", "distnct-2"], "did you mean 'distinct-2'"),
         (["a.txt", "-r", "one.txt"], "one.txt"),
-        (["a.txt", "--field", "response"], "NAME=VALUE"),
+        (["a.txt", "--field", "response"], "OURS=THEIRS"),
         (["a.txt", "--fail-under", "length=much"], "KEY=NUMBER"),
         (["a.txt", "--factor", "0"], "above 0"),
         ([], "Missing argument"),
@@ -174,8 +209,13 @@ def test_gates(dialeval: Dialeval) -> None:
     assert dialeval("score", "a.txt", "-m", "length", "--fail-over", "length=2").returncode == 0
     done = dialeval("score", "a.txt", "b.txt", "-m", "length", "--fail-over", "length=1.9")
     assert (done.returncode, done.stderr.count("gate failed")) == (1, 1)
-    missing = dialeval("score", "a.txt", "--fail-under", "bleu-4=0")
+    missing = dialeval("score", "a.txt", "-m", "bleu,length", "--fail-under", "bleu-4=0")
     assert (missing.returncode, "bleu-4 of a is not computed" in missing.stderr) == (1, True)
+    missing = dialeval("score", "a.txt", "--fail-under", "bleu-4=0")
+    assert (missing.returncode, "bleu-4 needs references" in missing.stderr) == (2, True)
+    done = dialeval("score", "a.txt", "-r", "refs.txt", "--fail-under", "bleu-4=0")
+    assert done.returncode == 0, "what has a limit is computed"
+    assert "bleu-4" in done.stdout
     for flag in ("--fail-under", "--fail-over"):
         wrong = dialeval("score", "a.txt", "-m", "length", flag, "lenght=2")
         assert (wrong.returncode, "did you mean 'length'?" in wrong.stderr) == (2, True)
@@ -183,14 +223,14 @@ def test_gates(dialeval: Dialeval) -> None:
 
 def test_words_from_outside(dialeval: Dialeval, tmp_path: Path) -> None:
     write(tmp_path, train="one two three four five\n", vocab="one\ntwo\n", vectors="one 1 0\ntwo 0.5 1\n")
-    outside = ["--train", "train.txt", "--vocab", "vocab.txt", "--vectors", "vectors.txt", "-c", "refs.txt"]
+    outside = ["--train", "train.txt", "--vocabulary", "vocab.txt", "--vectors", "vectors.txt", "-c", "refs.txt"]
     every, group = (
         json.loads(dialeval("score", "a.txt", "-r", "refs.txt", *outside, *chosen, "-f", "json").stdout)["systems"]["a"]
-        for chosen in ([], ["-m", "dialog-eval"])
+        for chosen in (["-m", "all"], ["-m", "dialog-eval"])
     )
     assert set(METRICS_TXT) == set(group["metrics"]) < set(every["metrics"])
     assert every["skipped"] == group["skipped"] == {}
-    fields = {field: f"|{field}:" for field in ("reference", "train", "vocabulary", "embeddings", "weight")}
+    fields = {field: f"|{field}:" for field in ("reference", "train", "vocabulary", "vectors", "weight")}
     there, here = (run["metrics"]["embedding-average"]["signature"] for run in (group, every))
     assert all(field in there for field in fields.values())
     assert [name for name, field in fields.items() if field not in here] == ["vocabulary"]
@@ -199,19 +239,19 @@ def test_words_from_outside(dialeval: Dialeval, tmp_path: Path) -> None:
 def test_the_table_of_dialog_eval_has_its_metrics(dialeval: Dialeval, tmp_path: Path) -> None:
     """`a.txt` has four different words, two of them in the vocabulary."""
     write(tmp_path, vocab="one\ntwo\n")
-    header, values = dialeval("score", "a.txt", "--vocab", "vocab.txt", "-f", "metrics-txt").stdout.splitlines()
+    header, values = dialeval("score", "a.txt", "--vocabulary", "vocab.txt", "-f", "metrics-txt").stdout.splitlines()
     table = dict(zip(header.split(" "), values.split(" "), strict=False))
     assert table["distinct-1"].startswith("0.75,")
     assert (
-        json.loads(dialeval("score", "a.txt", "--vocab", "vocab.txt", "-f", "json").stdout)["systems"]["a"]["metrics"][
-            "distinct-1"
-        ]["mean"]
+        json.loads(dialeval("score", "a.txt", "--vocabulary", "vocab.txt", "-f", "json").stdout)["systems"]["a"][
+            "metrics"
+        ]["distinct-1"]["mean"]
         == 1.0
     )
 
 
 def test_what_is_missing_is_one_line_each(dialeval: Dialeval) -> None:
-    done = dialeval("score", "a.txt")
+    done = dialeval("score", "a.txt", "-m", "all")
     assert done.returncode == 0
     lines = done.stderr.splitlines()
     lacking = "needs references: -r on the command line, references=... in Python"
@@ -245,10 +285,10 @@ def test_a_confidence_level(dialeval: Dialeval) -> None:
 
 
 def test_anchors_stand_beside_the_systems(dialeval: Dialeval) -> None:
-    same = ["score", "a.txt", "-r", "refs.txt", "-m", "bleu-1,length", "--anchors"]
+    same = ["score", "a.txt", "-r", "refs.txt", "-m", "bleu-1,length", "--baselines"]
     run = json.loads(dialeval(*same, "-f", "json").stdout)
     assert list(run["systems"]) == ["a", "ceiling/gold", "floor/shuffled-gold", "floor/constant"]
-    assert 0 < run["anchors"]["standing"]["a"]["bleu-1"]["share"] < 1
+    assert 0 < run["baselines"]["standing"]["a"]["bleu-1"]["share"] < 1
     table = dialeval(*same, "--fail-under", "bleu-1=0.1")
     assert table.returncode == 0, "a floor may fail a gate"
     assert "Between floor (0%) and ceiling (100%)" in table.stdout
@@ -270,7 +310,7 @@ def test_a_large_file_of_lines_is_read_in_chunks(
         assert package.load(tmp_path / "large")["a"][key].items == pytest.approx(estimate.items, nan_ok=True)
     # Whatever looks at all rows has them.
     assert "better" in dialeval("score", "a.txt", "b.txt", "-m", "length,distinct-1").stdout
-    assert dialeval(*same, "--anchors").returncode == 0
+    assert dialeval(*same, "--baselines").returncode == 0
     monkeypatch.setattr(evaluate, "LARGE_BYTES", 1 << 20)
     dialeval(*same, "-o", "large")
     assert sorted(path.name for path in (tmp_path / "large").iterdir()) == [
@@ -338,7 +378,7 @@ def test_resume_and_report(dialeval: Dialeval, shards: Path) -> None:
     refused = dialeval("score", "logs/*.jsonl", "-m", "length", "--resume", "work")
     assert refused.returncode == 2
     assert "work belongs to another run: metrics of distinct-1 was" in refused.stderr
-    report = dialeval("report", "out", "-o", "report.html")
+    report = dialeval("report", "out", "--save", "report.html")
     assert report.returncode == 0, report.stderr
 
 
@@ -350,8 +390,8 @@ def test_resume_and_report(dialeval: Dialeval, shards: Path) -> None:
         (["logs/*.jsonl", "--address", "auto"], "--address and --gpus-per-task go with --engine ray"),
         (["whole.jsonl", "--address", "auto"], "--address and --gpus-per-task go with --engine ray"),
         (["logs/*.jsonl", "-r", "whole.jsonl"], "rows carry their own references"),
-        (["logs/*.jsonl", "-m", "coherence"], "coherence needs embeddings"),
-        (["logs/*.jsonl", "--intervals", "bca"], "--intervals percentile or bca need all rows at hand"),
+        (["logs/*.jsonl", "-m", "coherence"], "coherence needs train"),
+        (["logs/*.jsonl", "--intervals", "studentized"], "--intervals studentized need all rows at hand"),
         (["whole.jsonl", "--intervals", "clustered", "--factor", "2"], "t is the factor of intervals over rows"),
         (["nothing.jsonl", "-o", "whole.jsonl/results"], "whole.jsonl/results: cannot be written"),
         (["s3q://bucket/*.jsonl"], "s3q://bucket/*.jsonl cannot be opened"),
@@ -396,12 +436,12 @@ def test_a_run_is_saved_over_itself_and_beside_other_files(dialeval: Dialeval, t
         assert dialeval("score", "a.txt", "-m", "length", "-o", ".").returncode == 0
     assert (tmp_path / "refs.txt").read_text() == "one two\nfour five\n"
     for file in ("run.json", "items.parquet", "rows.parquet"):
-        done = dialeval("report", ".", "-o", file)
+        done = dialeval("report", ".", "--save", file)
         assert f"{file}: would be overwritten, but it is an input" in done.stderr
-        done = dialeval("compare", ".", "-o", file)
+        done = dialeval("compare", ".", "--save", file)
         assert f"{file}: would be overwritten, but it is an input" in done.stderr
-    assert dialeval("report", "run.json", "-o", "report.html").returncode == 0
-    assert dialeval("report", ".", "-o", "report.html").returncode == 0
+    assert dialeval("report", "run.json", "--save", "report.html").returncode == 0
+    assert dialeval("report", ".", "--save", "report.html").returncode == 0
 
 
 def test_the_table_of_dialog_eval_has_its_confidence(dialeval: Dialeval) -> None:
@@ -433,9 +473,3 @@ def test_gates_as_test_results_and_for_a_pull_request(dialeval: Dialeval, tmp_pa
     assert "none is set: --fail-under" in none.stderr
     slices = dialeval("score", "a.txt", "-m", "length", "--by", "length", "-f", "github")
     assert (slices.returncode, "github has no slices" in slices.stderr) == (2, True)
-
-
-def test_metadata_of_a_model_card(dialeval: Dialeval, tmp_path: Path) -> None:
-    (tmp_path / "a.txt").write_text("one two\nthree four\n")
-    done = dialeval("score", "a.txt", "-m", "length", "-f", "model-index")
-    assert done.stdout.startswith('model-index:\n- name: "a"\n  results:\n  - task:\n')

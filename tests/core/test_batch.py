@@ -44,7 +44,7 @@ def test_each_kind_of_column_has_its_reader() -> None:
         ("lists", Need.CONTEXT, "needs contexts: -c on"),
         ("numbers", Need.STATES, "does not hold numbers"),
         ("texts", Need.CONTEXT, "needs contexts: -c on"),
-        ("resource", Need.EMBEDDINGS, "needs embeddings"),
+        ("resource", Need.EMBEDDINGS, "needs vectors"),
     ],
 )
 def test_what_is_not_there_or_of_another_kind_is_an_error(read: str, need: Need, message: str) -> None:

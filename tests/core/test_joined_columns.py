@@ -7,7 +7,6 @@ import pytest
 
 from dialeval.core.columns import (
     Column,
-    GroupedColumn,
     NumberColumn,
     ObjectColumn,
     RaggedColumn,
@@ -15,6 +14,7 @@ from dialeval.core.columns import (
     TextColumn,
     join_columns,
 )
+from dialeval.suites.lsdscc.data import GroupedColumn
 
 
 def texts(*given: str) -> TextColumn:

@@ -54,9 +54,9 @@ def test_warnings_commands_and_details_of_both() -> None:
 
 
 def test_a_floor_that_is_the_same_in_both_is_kept_once() -> None:
-    one, other = made("a", anchors=True), made("b", [{**row, "response": "else"} for row in ROWS], anchors=True)
+    one, other = made("a", baselines=True), made("b", [{**row, "response": "else"} for row in ROWS], baselines=True)
     both = one + other
-    assert len(both.anchors) == len(one.anchors) > 0
+    assert len(both.baselines) == len(one.baselines) > 0
     assert next(iter(both)) == "a"
     assert set(both) == {*one, *other}
 

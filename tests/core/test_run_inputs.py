@@ -77,6 +77,6 @@ def test_other_files_are_refused_before_anything_is_read(files: Path, monkeypatc
 
 
 def test_floors_and_ceilings_do_not_count(files: Path) -> None:
-    with_anchors = dialeval.evaluate("a.txt", "b.txt", metrics="length", anchors=True)
-    with_anchors.save("run")
+    with_baselines = dialeval.evaluate("a.txt", "b.txt", metrics="length", baselines=True)
+    with_baselines.save("run")
     scored("a.txt").save("run")

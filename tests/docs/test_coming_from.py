@@ -1,4 +1,4 @@
-"""The page for users of other programs: its commands run, its imports and claims hold, and no flag is left out."""
+"""The pages for users of other programs: their commands run, imports and claims hold, and no flag is left out."""
 
 from __future__ import annotations
 
@@ -12,13 +12,14 @@ import click
 import pytest
 
 import dialeval
-from dialeval import sample
-from dialeval.cli.compat import from_
+from dialeval import sample_data
+from dialeval.cli.compat import compat
 from dialeval.cli.main import main
 from docs.folders import other_programs
 
 DOCS = Path(__file__).parent.parent.parent / "docs"
-PAGE = (DOCS / "coming-from.md").read_text(encoding="utf-8")
+PAGES = ("coming-from.md", "coming-from-suites.md", "coming-from-libraries.md")
+PAGE = "\n".join((DOCS / name).read_text(encoding="utf-8") for name in PAGES)
 PROSE = re.sub(r"^```.*?^```", "", PAGE, flags=re.DOTALL | re.MULTILINE)
 QUOTED = re.findall(r"`([^`]+)`", PROSE)
 COMMANDS = list(dict.fromkeys(text for text in QUOTED if re.match(r"dialeval \S+ [^A-Z]", text)))
@@ -44,7 +45,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def test_there_are_commands_to_try() -> None:
     assert len(COMMANDS) > 25
-    assert all(any(text.startswith(f"dialeval from {door} ") for text in COMMANDS) for door in DOORS)
+    assert all(any(text.startswith(f"dialeval compat {door} ") for text in COMMANDS) for door in DOORS)
 
 
 @pytest.mark.parametrize("command", [text for text in COMMANDS if not text.startswith(ELSEWHERE)])
@@ -68,7 +69,7 @@ def test_imports(line: str) -> None:
 
 @pytest.mark.parametrize("door", DOORS)
 def test_every_flag_of_a_door_is_on_the_page(door: str) -> None:
-    command = from_.commands[door]
+    command = compat.commands[door]
     named = re.findall(r"`([^`]+)`", SECTIONS[DOORS[door]])
     for parameter in command.params:
         if isinstance(parameter, click.Option) and "--data" not in parameter.opts:
@@ -91,8 +92,8 @@ def test_figures_that_are_said_to_be_equal_are() -> None:
 
     from dialeval.originals.lsdscc import NLTKNistAligner
 
-    responses = (sample.folder() / "responses" / "careful.txt").read_text().splitlines()
-    references = (sample.folder() / "references.txt").read_text().splitlines()
+    responses = (sample_data.folder() / "responses" / "careful.txt").read_text().splitlines()
+    references = (sample_data.folder() / "references.txt").read_text().splitlines()
     asked = "bleu-1,bleu-2,bleu-4,nlg-bleu(per=corpus),chrf(per=corpus),chrf(words=2,per=corpus),bleu(by=sacre)"
     found = dialeval.evaluate(responses, references, metrics=asked)["system"]
     pairs = [([reference.split()], response.split()) for reference, response in zip(references, responses, strict=True)]

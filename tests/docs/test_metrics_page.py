@@ -8,9 +8,9 @@ from pathlib import Path
 import pytest
 
 import dialeval
-from dialeval import sample
+from dialeval import sample_data
 from dialeval.core.signature import Signature
-from dialeval.engine.anchors import CONSTANT, GOLD, SHUFFLED, TRAIN
+from dialeval.engine.baselines import CONSTANT, GOLD, SHUFFLED, TRAIN
 from dialeval.metrics.registry import registry
 
 DOCS = Path(__file__).parent.parent.parent / "docs"
@@ -25,20 +25,20 @@ def test_every_family_is_named(page: str) -> None:
 
 
 def test_the_figures_of_the_sample_come_out() -> None:
-    lines = (DOCS / "metrics.md").read_text(encoding="utf-8").splitlines()
+    lines = (DOCS / "floors.md").read_text(encoding="utf-8").splitlines()
     head = next(number for number, line in enumerate(lines) if line.startswith("| metric | sample: constant"))
     rows = [
         [cell.strip(" `") for cell in line.strip("|").split("|")] for line in lines[head:] if line.startswith("| `")
     ]
     shown = {row[0]: row[1:5] for row in rows[: next(n for n, row in enumerate(rows) if row[0] == "chrf") + 1]}
-    here = sample.folder()
+    here = sample_data.folder()
     run = dialeval.evaluate(
         here / "responses",
         here / "references.txt",
         here / "contexts.txt",
         train=here / "train.txt",
-        embeddings=here / "vectors.txt",
-        anchors=True,
+        vectors=here / "vectors.txt",
+        baselines=True,
     )
     for key in run.keys_in_order:
         found = [f"{run[anchor][key].mean:.3f}" for anchor in (CONSTANT, SHUFFLED, TRAIN, GOLD)]

@@ -31,7 +31,7 @@ def test_a_resource_that_changed_is_refused(tmp_path: Path) -> None:
         replace(files, digests=digests).opened(Vocabulary())
 
 
-def test_known_words_are_those_listed_else_those_of_the_training_text() -> None:
+def test_in_vocabulary_are_those_listed_else_those_of_the_training_text() -> None:
     words = Vocabulary()
     ids = words.split(TextColumn.from_strings(["one two three"])).ids
     by_text, by_list = Resources(train=["one two"]).opened(words), Resources(vocabulary=["three"]).opened(words)
@@ -59,12 +59,12 @@ def test_of_vectors_with_a_header_only_listed_words_are_known(tmp_path: Path, li
     cut = {"one": True, "two": True, "three": False, "five": False}
     whole = {**cut, "three": True}
     text = "one two three five"
-    assert known(text, **listed, embeddings=headed) == cut
-    assert known(text, **listed, embeddings=plain) == whole
-    assert known(text, **listed, embeddings=headed, known_words="vectors") == whole
-    assert known(text, **listed, embeddings=plain, known_words="listed") == cut
+    assert known(text, **listed, vectors=headed) == cut
+    assert known(text, **listed, vectors=plain) == whole
+    assert known(text, **listed, vectors=headed, in_vocabulary="vectors") == whole
+    assert known(text, **listed, vectors=plain, in_vocabulary="listed") == cut
     alone = {**whole, "two": False}
-    assert known(text, embeddings=headed) == known(text, embeddings=plain) == alone
+    assert known(text, vectors=headed) == known(text, vectors=plain) == alone
 
 
 @pytest.mark.parametrize("header", ["", "3 2\n"])
@@ -73,7 +73,7 @@ def test_adding_a_resource_changes_no_metric_that_does_not_need_it(tmp_path: Pat
     vectors = tmp_path / "vectors.txt"
     vectors.write_text(f"{header}one 1 2\nthree 3 -4\nfour 0 1\n")
     texts = (["one two three", "three five"], ["one three", "two four"], ["four one", "three"])
-    given: dict[str, Any] = {"train": ["one two <unk>", "one six"], "vocabulary": ["one"], "embeddings": vectors}
+    given: dict[str, Any] = {"train": ["one two <unk>", "one six"], "vocabulary": ["one"], "vectors": vectors}
     names = [(), *combinations(given, 1), *combinations(given, 2), *combinations(given, 3)]
     runs = {frozenset(some): dialeval.evaluate(*texts, **{name: given[name] for name in some}) for some in names}
     compared = set()
@@ -87,18 +87,18 @@ def test_adding_a_resource_changes_no_metric_that_does_not_need_it(tmp_path: Pat
     assert {"distinct-2", "bigram-kl-div", "per-unigram-entropy", "coherence", "embedding-greedy"} <= compared
 
 
-def test_what_known_words_takes() -> None:
+def test_what_in_vocabulary_takes() -> None:
     with pytest.raises(SettingError, match="pass vocabulary= or train="):
-        Resources(known_words="listed").opened(Vocabulary())
+        Resources(in_vocabulary="listed").opened(Vocabulary())
     with pytest.raises(SettingError, match="listed, vectors, not 'all'"):
-        Resources(train=["a"], known_words="all").opened(Vocabulary())  # type: ignore[arg-type]
+        Resources(train=["a"], in_vocabulary="all").opened(Vocabulary())  # type: ignore[arg-type]
 
 
 def test_the_warnings_of_a_vector_file_reach_the_run(tmp_path: Path) -> None:
     path = tmp_path / "v.txt"
     path.write_text("one 1 2\n\ntwo 3 4\n")
     for _ in range(2):
-        run = dialeval.evaluate(["one two"], ["one"], ["two"], train=["one"], embeddings=path)
+        run = dialeval.evaluate(["one two"], ["one"], ["two"], train=["one"], vectors=path)
         assert run.warnings == ("v.txt: 1 odd line, the first is 2; left out: 1 blank",)
     assert dialeval.evaluate(["one"], ["one"]).warnings == ()
 

@@ -59,7 +59,7 @@ def test_auto_chooses_one_for_all_systems() -> None:
 
 def test_anchors_do_not_move_the_choice() -> None:
     few = ["好", "不好"]
-    run = run_of({"a": few}, references=few, metrics="length", tokenizer="auto", anchors=True)
+    run = run_of({"a": few}, references=few, metrics="length", tokenizer="auto", baselines=True)
     assert tokenizers(run, "a") == tokenizers(run, "floor/constant") == {"length": "zh"}
 
 
@@ -123,7 +123,7 @@ def test_hypotheses_are_looked_at_too() -> None:
     assert run_of({"a": [CHINESE]}, reference_groups=groups, metrics="mds").warnings[0].startswith("words.1 cannot")
 
 
-def test_known_words_are_split_as_responses_are() -> None:
+def test_in_vocabulary_are_split_as_responses_are() -> None:
     train = ["今天天气很好", "我不知道你在说什么"]
     run = run_of({"a": CHINESE}, metrics="dialog-eval", tokenizer="zh", train=train)
     assert run["a"]["distinct-1"].mean == pytest.approx(14 / 15)  # all are known, and one occurs twice

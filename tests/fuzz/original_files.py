@@ -11,9 +11,9 @@ from pathlib import Path
 from click import ClickException
 
 import dialeval
-from dialeval import sample
+from dialeval import sample_data
 from dialeval.breakdown import evaluate_breakdown
-from dialeval.cli.compat import from_
+from dialeval.cli.compat import compat
 from dialeval.core.errors import DialevalError
 from dialeval.io.reading import read_responses
 from dialeval.lsdscc import HypothesisSet, ReferenceSet, compute_score_on_corpus
@@ -23,7 +23,7 @@ from dialeval.suites.breakdown.reading import read_chats
 from dialeval.suites.multiwoz.ontology import load_ontology
 from fuzz.harness import Files, target
 
-SAMPLE = sample.folder()
+SAMPLE = sample_data.folder()
 TOWN = SAMPLE / "town"
 
 
@@ -51,7 +51,7 @@ def dialog_eval(folder: Path) -> None:
     names = {"-ttt": "targets.csv", "-tts": "sources.tsv", "-tns": "train.parquet", "-vv": "v.npy", "-r": "responses"}
     flags = [part for flag, name in names.items() for part in (flag, str(folder / name))]
     try:
-        from_.main(["dialog-eval", *flags], standalone_mode=False)
+        compat.main(["dialog-eval", *flags], standalone_mode=False)
     except ClickException as error:
         raise DialevalError(error.message) from None
     (folder / "responses" / "metrics.txt").unlink()  # what it is to write

@@ -313,8 +313,8 @@ def changed_tensors(content: bytes, rng: random.Random) -> bytes:
 def _encoders() -> list[Files]:
     with tempfile.TemporaryDirectory() as place:
         return [
-            files_of(write_encoder(Path(place, "a"), dense=True)),
-            files_of(write_encoder(Path(place, "b"), pooling="cls_token", model_type="roberta", activation="relu")),
+            files_of(write_encoder(Path(place, "a"), prefix="bert.")),
+            files_of(write_encoder(Path(place, "b"), pooling="cls_token", normalized=False)),
         ]
 
 
@@ -414,8 +414,8 @@ def pack(folder: Path) -> None:
             content = groups.read_bytes()
             facts |= {"sha256": hashlib.sha256(content).hexdigest(), "size": len(content)}
             (place / "manifest.json").write_text(json.dumps(document))
-        for each in packs.list_packs():
-            assert each.digest
+        if (pack := packs.find_pack("lsdscc")) is not None:
+            assert pack.digest
         if problems := packs.verify_pack("lsdscc"):
             raise DataError(problems)
 
@@ -563,7 +563,7 @@ def _samples() -> list[Files]:
     seeds: list[Files] = []
     for settings in ({}, {"by": ["turn"]}, {"dialogues": True}):
         with tempfile.TemporaryDirectory() as place:
-            sample = dialeval.draw(_run_to_rate(), 12, **settings)
+            sample = dialeval.sample(_run_to_rate(), 12, **settings)
             folder = sample.save(place)
             files = {name: (folder / name).read_bytes() for name in ("sample.json", "rows.jsonl")}
         lines = [
@@ -584,8 +584,8 @@ def rows_to_rate(folder: Path) -> None:
         if sealed(document, copy, {"rows": "rows.jsonl"}):
             text = json.dumps(document, ensure_ascii=False)
             (copy / "sample.json").write_text(text, "utf-8", "surrogatepass")
-        dialeval.estimate(_run_to_rate(), copy / "ratings.jsonl", by="length", sample=copy, of="run")
-        dialeval.estimate(_run_to_rate(), copy / "ratings.jsonl", by="length", sample=copy)
+        dialeval.estimate(_run_to_rate(), copy / "ratings.jsonl", judge="length", sample=copy, population="run")
+        dialeval.estimate(_run_to_rate(), copy / "ratings.jsonl", judge="length", sample=copy)
 
 
 def _rated_folders() -> list[Files]:

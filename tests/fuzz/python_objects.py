@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import dialeval
-from dialeval import sample
+from dialeval import sample_data
 from dialeval.breakdown import evaluate_breakdown
 from dialeval.core.errors import DataError, Problem
 from dialeval.io.ratings import read_ratings
@@ -17,7 +17,7 @@ from fuzz.harness import Files, checked_in, target
 from fuzz.original_files import coverage_files, evaluator, few_predictions
 from fuzz.row_files import only
 
-SAMPLE = sample.folder()
+SAMPLE = sample_data.folder()
 LABELS = [json.loads(path.read_bytes()) for path in sorted((SAMPLE / "breakdown" / "keywords").iterdir())]
 
 

@@ -13,12 +13,12 @@ from pathlib import Path
 import numpy as np
 
 import dialeval
-from dialeval import sample
+from dialeval import sample_data
 from dialeval.io.download import unpack
 from dialeval.io.vectors import load_embeddings
 from fuzz.harness import Files, target
 
-LINES = (sample.folder() / "vectors.txt").read_bytes().splitlines()[:12]
+LINES = (sample_data.folder() / "vectors.txt").read_bytes().splitlines()[:12]
 WORDS = [line.split()[0] for line in LINES]
 DIMENSION = 4
 

@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 import dialeval
-from dialeval import multiwoz, sample
+from dialeval import multiwoz, sample_data
 from dialeval.breakdown import evaluate_breakdown
 from dialeval.core.errors import DialevalError
 from dialeval.io.ratings import read_ratings
@@ -20,7 +20,7 @@ from dialeval.io.vectors import load_embeddings
 from dialeval.lsdscc import HypothesisSet, ReferenceSet, align_corpus, compute_score_on_corpus
 from dialeval.sgd import evaluate_sgd
 
-SAMPLE = sample.folder()
+SAMPLE = sample_data.folder()
 PREDICTIONS = SAMPLE / "town" / "predictions" / "patient.json"
 LINES = SAMPLE / "responses" / "generic.txt"
 LABELS = SAMPLE / "breakdown" / "keywords"
@@ -64,8 +64,8 @@ CALLS: dict[str, Callable[[Any], object]] = {
     **{
         f"evaluate: {name}": lambda value, name=name: evaluated(**{name: value})  # type: ignore[misc]
         for name in (
-            *("references", "contexts", "metrics", "settings", "fields", "t", "train", "vocabulary", "embeddings"),
-            *("known_words", "threads", "batch_rows", "anchors", "details", "keep"),
+            *("references", "contexts", "metrics", "settings", "fields", "t", "train", "vocabulary", "vectors"),
+            *("in_vocabulary", "threads", "batch_rows", "baselines", "details", "keep"),
         )
     },
     "report": lambda value: dialeval.report(value, "page.html"),
@@ -78,38 +78,38 @@ CALLS: dict[str, Callable[[Any], object]] = {
     "compare": dialeval.compare,
     "compare: baseline": lambda value: dialeval.compare(run(), baseline=value, resamples=9, trials=9),
     "compare: metrics": lambda value: dialeval.compare(run(), metrics=value, resamples=9, trials=9),
-    "compare: level": lambda value: dialeval.compare(run(), level=value, resamples=9, trials=9),
+    "compare: level": lambda value: dialeval.compare(run(), confidence=value, resamples=9, trials=9),
     "with_intervals": dialeval.with_intervals,
-    "with_intervals: method": lambda value: dialeval.with_intervals(run(), value, resamples=9),
+    "with_intervals: level": lambda value: dialeval.with_intervals(run(), value, resamples=9),
     "with_intervals: resamples": lambda value: dialeval.with_intervals(run(), resamples=value),
     "with_intervals: seed": lambda value: dialeval.with_intervals(run(), resamples=9, seed=value),
     "agreement": lambda value: dialeval.agreement(value, resamples=9),
     "agreement: ratings": lambda value: dialeval.agreement(run(), value, resamples=9),
     "read_ratings": read_ratings,
-    "draw": lambda value: dialeval.draw(value, 2),
-    "draw: n": lambda value: dialeval.draw(run(), value),
+    "sample": lambda value: dialeval.sample(value, 2),
+    "sample: n": lambda value: dialeval.sample(run(), value),
     **{
-        f"draw: {name}": lambda value, name=name: dialeval.draw(run(), 2, **{name: value})  # type: ignore[misc]
-        for name in ("systems", "by", "unsure", "dialogues", "apart", "seed")
+        f"sample: {name}": lambda value, name=name: dialeval.sample(run(), 2, **{name: value})  # type: ignore[misc]
+        for name in ("systems", "stratify", "uncertainty", "dialogues", "independent", "seed")
     },
-    "estimate": lambda value: dialeval.estimate(value, RATED, as_if_random=True),
-    "estimate: human": lambda value: dialeval.estimate(run(), value, as_if_random=True),
+    "estimate": lambda value: dialeval.estimate(value, RATED, assume_random=True),
+    "estimate: human": lambda value: dialeval.estimate(run(), value, assume_random=True),
     **{
         f"estimate: {name}": lambda value, name=name: dialeval.estimate(  # type: ignore[misc]
-            run(), RATED, **{"as_if_random": True, name: value}
+            run(), RATED, **{"assume_random": True, name: value}
         )
-        for name in ("by", "sample", "quality", "of", "level", "baseline", "fields", "seed")
+        for name in ("judge", "sample", "quality", "population", "confidence", "baseline", "fields", "seed")
     },
     "rank": dialeval.rank,
     **{
         f"rank: {name}": lambda value, name=name: dialeval.rank(  # type: ignore[misc]
-            run(), **{"by": "length", name: value}
+            run(), **{"metric": "length", name: value}
         )
-        for name in ("by", "tie", "length", "systems", "level", "fields")
+        for name in ("metric", "tie", "length", "systems", "confidence", "fields")
     },
-    "watch": dialeval.watch,
-    "watch: alpha": lambda value: dialeval.watch(run(), alpha=value),
-    "watch: metrics": lambda value: dialeval.watch(run(), metrics=value),
+    "sequential": dialeval.sequential,
+    "sequential: alpha": lambda value: dialeval.sequential(run(), alpha=value),
+    "sequential: metrics": lambda value: dialeval.sequential(run(), metrics=value),
     "Evaluator": lambda value: multiwoz.Evaluator(data=value),
     "Evaluator: split": lambda value: multiwoz.Evaluator(data="town", split=value),
     "Evaluator: fallback": lambda value: multiwoz.Evaluator(data=town().task, fallback=value),

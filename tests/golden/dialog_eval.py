@@ -30,7 +30,7 @@ def inputs(folder: Path) -> dict[str, Any]:
         "contexts": existing(folder / "test_source.txt"),
         "train": existing(words / "train_source.txt"),
         "vocabulary": existing(words / "vocab.txt"),
-        "embeddings": existing(words / "vectors.txt"),
+        "vectors": existing(words / "vectors.txt"),
     }
 
 

@@ -114,10 +114,10 @@ def test_figures_and_confusions_agree_with_all_thresholds_and_detectors_in_one_p
 @pytest.mark.parametrize("name", SETS[:2])
 def test_the_archive_is_read_as_it_lies(dbdc: Path, shared_data: Path, name: str) -> None:
     archive = shared_data / "dbdc" / f"{name}.tar.gz"
-    packed = evaluate_breakdown(archive, archive, anchors=False)
+    packed = evaluate_breakdown(archive, archive, baselines=False)
     assert list(packed) == ["always-x", "majority", "noisy-oracle", "random"]
     for system in packed:
-        one = evaluate_breakdown(dbdc / name / "data", dbdc / name / system, anchors=False)
+        one = evaluate_breakdown(dbdc / name / "data", dbdc / name / system, baselines=False)
         assert original(packed, system) == original(one)
 
 
@@ -164,7 +164,7 @@ def test_edge_cases_where_the_original_dies(dbdc: Path, shared_data: Path, name:
 def test_lenient_goes_on_where_the_original_dies(dbdc: Path) -> None:
     for name, scored in (("e02-missing-labels-file", 10), ("e03-too-few-turns", 18), ("e11-negative-prob", 20)):
         folder = dbdc / "edge" / name
-        run = evaluate_breakdown(folder / "data", folder / "labels", lenient=True, anchors=False)
+        run = evaluate_breakdown(folder / "data", folder / "labels", lenient=True, baselines=False)
         assert (run["labels"]["accuracy"].rows, run["labels"]["accuracy"].scored) == (20, scored)
         assert run.warnings
     assert run["labels"]["jsd-o-t-x"].scored == 18

@@ -124,9 +124,9 @@ def edge_cases(dialog_eval: Path) -> dict[str, dict[str, object]]:
         ("no-test-source", ["contexts"]),
         ("no-test-target", ["references"]),
         ("no-train-source", ["train"]),
-        ("no-vectors", ["embeddings"]),
+        ("no-vectors", ["vectors"]),
         ("no-vocab", ["vocabulary"]),
-        ("no-vocab-no-vectors", ["vocabulary", "embeddings"]),
+        ("no-vocab-no-vectors", ["vocabulary", "vectors"]),
     ],
 )
 def test_what_is_missing_switches_off_exactly_what_needs_it(dialog_eval: Path, case: str, missing: list[str]) -> None:
@@ -142,13 +142,13 @@ def test_what_is_missing_switches_off_exactly_what_needs_it(dialog_eval: Path, c
         assert any(f"{name}=... in Python" in reason for name in missing)
 
 
-@pytest.mark.parametrize("missing", [["vocabulary", "train"], ["vocabulary", "train", "embeddings"]])
+@pytest.mark.parametrize("missing", [["vocabulary", "train"], ["vocabulary", "train", "vectors"]])
 def test_where_the_original_dies_for_want_of_words_the_rest_runs(dialog_eval: Path, missing: list[str]) -> None:
     folder = dialog_eval / "nasty-a"
     given = {name: path for name, path in inputs(folder).items() if name not in missing}
     result = evaluate({"lf": existing(folder / "responses" / "lf.txt")}, **given)["lf"]
     assert {"distinct-2", "bigram-kl-div", "bleu-4"} <= set(result)
-    assert ("embedding-greedy" in result) == ("embeddings" not in missing)
+    assert ("embedding-greedy" in result) == ("vectors" not in missing)
 
 
 @pytest.mark.parametrize(("case", "t"), [("t-2", 2.0), ("t-2.58", 2.58)])
@@ -233,7 +233,7 @@ def test_of_a_file_with_many_words_those_of_the_vocabulary_are_known(
         "contexts": folder / "test_source.txt",
         "train": folder / "train_source.txt.gz",
         "vocabulary": {"train": None, "vocab.txt": folder / "vocab.txt"}.get(listed_by, tmp_path / "vocab.npy"),
-        "embeddings": tmp_path / vectors if vectors == "vocab.npy" else folder / vectors,
+        "vectors": tmp_path / vectors if vectors == "vocab.npy" else folder / vectors,
     }
     run = evaluate({"ubar.txt": folder / "responses" / "ubar.txt"}, **given)
     assert not run.warnings
@@ -243,7 +243,7 @@ def test_of_a_file_with_many_words_those_of_the_vocabulary_are_known(
     for key, found, expected in zip(KEYS, ours[1][1:-1], theirs[1][1:-1], strict=True):
         one, other = ([float(number) for number in field.split(",")] for field in (found, expected))
         assert one == pytest.approx(other, rel=CLOSE, abs=CLOSE), key
-    result = evaluate(folder / "responses" / "ubar.txt", **given, known_words="vectors")["ubar"]
+    result = evaluate(folder / "responses" / "ubar.txt", **given, in_vocabulary="vectors")["ubar"]
     wide = vectors != "vocab.npy"
     assert (result["distinct-1"].mean > run["ubar.txt"]["distinct-1"].mean) == wide
     assert (result["distinct-1"].signature == run["ubar.txt"]["distinct-1"].signature) != wide

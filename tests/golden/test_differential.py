@@ -29,7 +29,7 @@ from nltk.translate.bleu_score import SmoothingFunction, sentence_bleu
 
 import dialeval
 from dialeval.breakdown import evaluate_breakdown, original
-from dialeval.cli.compat import from_
+from dialeval.cli.compat import compat
 from dialeval.core.errors import DataError
 from dialeval.multiwoz import Evaluator
 from dialeval.originals.lsdscc import HypothesisSet, ReferenceSet, compute_score_on_corpus
@@ -301,7 +301,7 @@ def test_breakdown(challenge: list[tuple[Any, Any]], data: Any, threshold: float
             write(folder / "labels", f"{dialogue}.labels.json", labels)
         try:
             run = evaluate_breakdown(
-                folder / "data", folder / "labels", threshold, match="position", lenient=True, anchors=False
+                folder / "data", folder / "labels", threshold, match="position", lenient=True, baselines=False
             )
         except DataError:
             assert not rows
@@ -376,7 +376,7 @@ def test_lsdscc_files(coverage: tuple[list[str], dict[str, Any]], data: Any, nam
         hypotheses.write_text("".join(f"{line}\n" for line in lines), encoding="utf-8")
         references.write_text(json.dumps(coverage[1]))
         queries = plain_lsdscc.read(hypotheses, references)
-        done = CliRunner().invoke(from_, ["lsdscc", str(hypotheses), "-r", str(references)])
+        done = CliRunner().invoke(compat, ["lsdscc", str(hypotheses), "-r", str(references)])
         loaded = compute_score_on_corpus(
             HypothesisSet.load_corpus(filename=hypotheses), ReferenceSet.load_json_corpus(filename=references)
         )
@@ -402,7 +402,7 @@ class Responses:
         self.references, self.contexts = texts["references"], texts["contexts"]
         self.responses = self.lines(folder / "responses" / "lf.txt.gz")
         vectors = {
-            word: np.array(numbers, np.float64) for word, *numbers in (line.split(" ") for line in texts["embeddings"])
+            word: np.array(numbers, np.float64) for word, *numbers in (line.split(" ") for line in texts["vectors"])
         }
         self.train, self.listed = texts["train"], texts["vocabulary"]
         self.twin = PlainResponses(texts["train"], texts["vocabulary"], vectors)
@@ -475,7 +475,7 @@ def test_dialog_eval_files(dialog_eval: Responses, data: Any) -> None:
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name, "responses")
         folder.mkdir()
-        arguments = ["-r", str(folder), "-vv", str(dialog_eval.inputs["embeddings"])]
+        arguments = ["-r", str(folder), "-vv", str(dialog_eval.inputs["vectors"])]
         for flag, lines in texts.items():
             path = Path(name, f"{flag[1:]}-{data.draw(st.sampled_from(mutations.FILE_NAMES))}")
             path.write_text("".join(f"{line}\n" for line in lines), encoding="utf-8")
@@ -484,7 +484,7 @@ def test_dialog_eval_files(dialog_eval: Responses, data: Any) -> None:
             (folder / system).write_text("".join(f"{line}\n" for line in lines), encoding="utf-8")
         if data.draw(st.booleans()):
             (folder / "vocab.txt").write_text("the\n")
-        done = CliRunner().invoke(from_, ["dialog-eval", *arguments])
+        done = CliRunner().invoke(compat, ["dialog-eval", *arguments])
         assert done.exit_code == 0, done.output
         head, *table = (folder / "metrics.txt").read_text().splitlines()
     keys = head.split()[1:]

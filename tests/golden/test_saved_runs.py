@@ -15,7 +15,7 @@ from typing import Any
 import pytest
 
 import dialeval
-from dialeval import sample
+from dialeval import sample_data
 from dialeval.analysis.comparison import compare
 from dialeval.breakdown import evaluate_breakdown
 from dialeval.core.result import Run, load
@@ -30,8 +30,8 @@ def responses() -> Run:
     texts = ("responses", "references.txt", "contexts.txt")
     there = list(load(SAVED / "responses")["careful"])  # warnings about anchors name every metric of a run
     chosen = list(dict.fromkeys("dialog-eval" if name in GROUPS["dialog-eval"] else name for name in there))
-    given: dict[str, Any] = {"train": "train.txt", "embeddings": "vectors.txt", "metrics": chosen}
-    return dialeval.evaluate(*texts, **given, anchors=True, intervals="rows")
+    given: dict[str, Any] = {"train": "train.txt", "vectors": "vectors.txt", "metrics": chosen}
+    return dialeval.evaluate(*texts, **given, baselines=True, intervals="rows")
 
 
 def breakdown() -> Run:
@@ -55,7 +55,7 @@ RUNS = (responses, breakdown, town, lsdscc)
 
 @pytest.mark.parametrize("make", RUNS, ids=lambda make: make.__name__)
 def test_a_saved_run_equals_a_new_one(make: Callable[[], Run], monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.chdir(sample.folder())
+    monkeypatch.chdir(sample_data.folder())
     old, new = load(SAVED / make.__name__), make()
     assert list(old) == list(new)
     for name, result in old.items():
@@ -73,6 +73,6 @@ def test_a_saved_run_is_compared(tmp_path: Path) -> None:
 
 
 if __name__ == "__main__":
-    os.chdir(sample.folder())
+    os.chdir(sample_data.folder())
     for make in RUNS:
         make().save(SAVED / make.__name__, force=True)

@@ -13,14 +13,14 @@ def sample_of(
     contexts: int = 10,
     systems: Sequence[str] = ("secret-one", "secret-two"),
     text: str | None = None,
-    apart: bool = False,
+    independent: bool = False,
 ) -> Sample:
     """Every system's response to every context; `text` stands in every text of a row."""
     rows = [
         SampledRow(
             id=f"{'kq'[number]}{at:03}abcd",
             system=system,
-            row=1 + at + 1000 * number * apart,
+            row=1 + at + 1000 * number * independent,
             probability=0.5,
             stratum="all",
             response=text or f"response {at} of {'xy'[number]}",
@@ -39,10 +39,10 @@ def sample_of(
         format=1,
         seed=7,
         unit="contexts",
-        apart=apart,
+        independent=independent,
         method="equal",
-        by=[],
-        unsure=None,
+        stratify=[],
+        uncertainty=None,
         systems={name: SavedSystem(2000, 2000, DIGEST) for name in systems},
         strata={"all": stratum},
         rows=SavedRows("rows.jsonl", DIGEST),

@@ -25,8 +25,8 @@ RUN, OPINIONS = run_of()
 
 
 def test_figures_of_systems_and_of_the_difference() -> None:
-    drawn = dialeval.draw(RUN, 120)
-    found = dialeval.estimate(RUN, ratings_of(drawn, OPINIONS), by="judge", sample=drawn)
+    drawn = dialeval.sample(RUN, 120)
+    found = dialeval.estimate(RUN, ratings_of(drawn, OPINIONS), judge="judge", sample=drawn)
     assert [each.system for each in found.systems] == ["a", "b"]
     for name, each in zip("ab", found.systems, strict=True):
         low, high = each.interval
@@ -48,18 +48,18 @@ def test_figures_of_systems_and_of_the_difference() -> None:
 @pytest.mark.parametrize(
     "settings",
     [
-        {"by": ["judge:3"]},
-        {"by": ["system"]},
-        {"unsure": "judge"},
+        {"stratify": ["judge:3"]},
+        {"stratify": ["system"]},
+        {"uncertainty": "judge"},
         {"dialogues": True},
-        {"dialogues": True, "apart": True},
+        {"dialogues": True, "independent": True},
     ],
     ids=str,
 )
 @pytest.mark.parametrize("of", ["dialogues", "run"])
 def test_every_design_gives_an_interval_around_the_truth(settings: dict[str, object], of: str) -> None:
-    drawn = dialeval.draw(RUN, 150, **settings)  # type: ignore[arg-type]
-    found = dialeval.estimate(RUN, ratings_of(drawn, OPINIONS), by="judge", sample=drawn, of=of)  # type: ignore[arg-type]
+    drawn = dialeval.sample(RUN, 150, **settings)  # type: ignore[arg-type]
+    found = dialeval.estimate(RUN, ratings_of(drawn, OPINIONS), judge="judge", sample=drawn, population=of)  # type: ignore[arg-type]
     for name in "ab":
         figure = found[name]
         assert abs(figure.value - OPINIONS[name].mean()) < 3 * figure.error
@@ -67,15 +67,15 @@ def test_every_design_gives_an_interval_around_the_truth(settings: dict[str, obj
 
 
 def test_ratings_of_everything_are_the_mean_of_the_run() -> None:
-    drawn = dialeval.draw(RUN, 360)
-    found = dialeval.estimate(RUN, ratings_of(drawn, OPINIONS), by="judge", sample=drawn, of="run")
+    drawn = dialeval.sample(RUN, 360)
+    found = dialeval.estimate(RUN, ratings_of(drawn, OPINIONS), judge="judge", sample=drawn, population="run")
     for name in "ab":
         assert found[name].value == pytest.approx(OPINIONS[name].mean())
         assert found[name].interval == pytest.approx((OPINIONS[name].mean(),) * 2)
 
 
 def test_several_raters_are_averaged_and_ratings_may_be_missing() -> None:
-    drawn = dialeval.draw(RUN, 80)
+    drawn = dialeval.sample(RUN, 80)
     lines = ratings_of(drawn, OPINIONS)
     second = [{**line, "rater": "bob", "scores": {"overall": line["scores"]["overall"] + 1}} for line in lines]  # type: ignore[index]
     both = dialeval.estimate(RUN, [*lines, *second], sample=drawn)
@@ -88,22 +88,22 @@ def test_several_raters_are_averaged_and_ratings_may_be_missing() -> None:
 
 
 def test_several_judges() -> None:
-    drawn = dialeval.draw(RUN, 120)
-    found = dialeval.estimate(RUN, ratings_of(drawn, OPINIONS), by="judge,length", sample=drawn)
-    assert found.by == ["judge", "length"]
+    drawn = dialeval.sample(RUN, 120)
+    found = dialeval.estimate(RUN, ratings_of(drawn, OPINIONS), judge="judge,length", sample=drawn)
+    assert found.judge == ["judge", "length"]
     assert found["a"].error < found["a"].alone_error
 
 
 def test_files_and_folders(tmp_path: Path) -> None:
-    drawn = dialeval.draw(RUN, 60)
+    drawn = dialeval.sample(RUN, 60)
     drawn.save(tmp_path / "to-rate")
     RUN.save(tmp_path / "run")
     lines = ratings_of(drawn, OPINIONS)
     file = tmp_path / "ratings.jsonl"
     file.write_text("".join(json.dumps(line) + "\n" for line in lines))
-    found = dialeval.estimate(tmp_path / "run", file, by="judge", sample=tmp_path / "to-rate")
-    assert found.to_dict() == dialeval.estimate(RUN, lines, by="judge", sample=drawn).to_dict()
-    # `meta` reads the same file.
+    found = dialeval.estimate(tmp_path / "run", file, judge="judge", sample=tmp_path / "to-rate")
+    assert found.to_dict() == dialeval.estimate(RUN, lines, judge="judge", sample=drawn).to_dict()
+    # `agreement` reads the same file.
     agreement = dialeval.agreement(RUN, file, sample=tmp_path / "to-rate", metrics=["judge"], resamples=20)
     assert agreement.rated == 60
     assert agreement["judge"]["turn"].pearson > 0.5
@@ -116,47 +116,47 @@ def test_ratings_that_were_not_drawn_are_refused_or_marked() -> None:
         for row in range(0, 180, 4)
     ]
     with pytest.raises(SettingError, match="not drawn at random"):
-        dialeval.estimate(RUN, rated, by="judge")
-    found = dialeval.estimate(RUN, rated, by="judge", as_if_random=True)
+        dialeval.estimate(RUN, rated, judge="judge")
+    found = dialeval.estimate(RUN, rated, judge="judge", assume_random=True)
     assert not found.at_random
     assert "not drawn at random" in found.warnings[0]
     assert found["a"].ratings == 45
     assert found["a"].alone == pytest.approx(OPINIONS["a"][::4].mean())
-    run = dialeval.estimate(RUN, rated, by="judge", as_if_random=True, of="run")
+    run = dialeval.estimate(RUN, rated, judge="judge", assume_random=True, population="run")
     assert run.differences[0].alone_error == pytest.approx(
         np.std((OPINIONS["b"] - OPINIONS["a"])[::4], ddof=1) / np.sqrt(45) * np.sqrt(1 - 45 / 180)
     )
 
 
 def test_what_does_not_fit_is_refused() -> None:
-    drawn = dialeval.draw(RUN, 60)
+    drawn = dialeval.sample(RUN, 60)
     lines = ratings_of(drawn, OPINIONS)
     with pytest.raises(SettingError, match="another run"):
         dialeval.estimate(run_of(dialogues=61)[0], lines, sample=drawn)
     with pytest.raises(SettingError, match="nobody rated 'fluent'"):
         dialeval.estimate(RUN, lines, sample=drawn, quality="fluent")
     with pytest.raises(SettingError, match="no 'mood'"):
-        dialeval.estimate(RUN, lines, sample=drawn, by="mood")
+        dialeval.estimate(RUN, lines, sample=drawn, judge="mood")
     with pytest.raises(DataError, match="is of no row that was drawn"):
         dialeval.estimate(RUN, [{**lines[0], "id": "nobody"}], sample=drawn)
     with pytest.raises(SettingError, match="dialogues or of run"):
-        dialeval.estimate(RUN, lines, sample=drawn, of="weeks")  # type: ignore[arg-type]
-    by_judge = dialeval.draw(RUN, 60, by=["judge"])
+        dialeval.estimate(RUN, lines, sample=drawn, population="weeks")  # type: ignore[arg-type]
+    by_judge = dialeval.sample(RUN, 60, stratify=["judge"])
     with pytest.raises(SettingError, match="strata of the run are not those"):
         other, _ = run_of(r=0.1)
         dialeval.estimate(other, ratings_of(by_judge, OPINIONS), sample=by_judge)
 
 
 def test_few_dialogues_are_warned_of() -> None:
-    drawn = dialeval.draw(RUN, 60, dialogues=True)
-    found = dialeval.estimate(RUN, ratings_of(drawn, OPINIONS), by="judge", sample=drawn)
+    drawn = dialeval.sample(RUN, 60, dialogues=True)
+    found = dialeval.estimate(RUN, ratings_of(drawn, OPINIONS), judge="judge", sample=drawn)
     assert "only 10 dialogues" in found.warnings[0]
 
 
 def yes_no(share: float, n: int, **settings: object) -> HumanEstimates:
     """The estimate of n yes/no answers of one system, of which a share is yes."""
     run = Run({"a": RUN["a"]}, "0")
-    drawn = dialeval.draw(run, n)
+    drawn = dialeval.sample(run, n)
     lines = [
         {"id": row.id, "rater": "ann", "scores": {"overall": float(number < share * n)}}
         for number, row in enumerate(drawn.rows)
@@ -167,7 +167,7 @@ def yes_no(share: float, n: int, **settings: object) -> HumanEstimates:
 @pytest.mark.parametrize("share", [0.0, 1.0])
 @pytest.mark.parametrize("of", ["dialogues", "run"])
 def test_answers_that_are_all_yes_or_all_no_have_a_width(share: float, of: str) -> None:
-    figure = yes_no(share, 40, of=of)["a"]
+    figure = yes_no(share, 40, population=of)["a"]
     low, high = figure.interval
     assert share in (low, high)
     # The interval of Clopper and Pearson of as many answers as there are clusters.
@@ -185,15 +185,15 @@ def test_a_share_has_the_interval_of_clopper_and_pearson() -> None:
 
 
 def test_a_judge_is_not_fitted_to_a_few_answers_of_one_kind() -> None:
-    found = yes_no(0.9, 60, by="judge")
+    found = yes_no(0.9, 60, judge="judge")
     assert found["a"].factors == (0.0,)
     assert found["a"].value == found["a"].alone
     assert any("fewer than 10 answers of the rarer kind for a" in warning for warning in found.warnings)
-    assert yes_no(0.5, 60, by="judge")["a"].factors != (0.0,)
+    assert yes_no(0.5, 60, judge="judge")["a"].factors != (0.0,)
 
 
 def test_equal_ratings_are_not_certain() -> None:
-    drawn = dialeval.draw(RUN, 6)
+    drawn = dialeval.sample(RUN, 6)
     scores = {"a": 4.0, "b": 5.0}
     lines = [{"id": row.id, "rater": "ann", "scores": {"overall": scores[row.system]}} for row in drawn.rows]
     found = dialeval.estimate(RUN, lines, sample=drawn)
@@ -209,7 +209,7 @@ def test_equal_ratings_are_not_certain() -> None:
 
 
 def test_intervals_stay_on_the_scale() -> None:
-    drawn = dialeval.draw(RUN, 12)
+    drawn = dialeval.sample(RUN, 12)
     rng = np.random.default_rng(1)
     lines = [
         {"id": row.id, "rater": "ann", "scores": {"overall": float(rng.choice([3, 4, 5], p=[0.1, 0.2, 0.7]))}}
@@ -223,7 +223,7 @@ def test_intervals_stay_on_the_scale() -> None:
 
 def by_raters(number: int, spread: float) -> tuple[Sample, list[dict[str, object]]]:
     """Lines of raters who all rate the drawn rows, some strictly and some mildly."""
-    drawn = dialeval.draw(RUN, 80)
+    drawn = dialeval.sample(RUN, 80)
     strict = np.linspace(-spread, spread, number)
     return drawn, [
         {**line, "rater": f"r{rater}", "scores": {"overall": float(OPINIONS[row.system][row.place] + shift)}}
@@ -235,7 +235,7 @@ def by_raters(number: int, spread: float) -> tuple[Sample, list[dict[str, object
 def test_intervals_for_other_raters() -> None:
     drawn, lines = by_raters(5, 0.8)
     fixed, random = (
-        dialeval.estimate(RUN, lines, by="judge", sample=drawn, raters=raters) for raters in ("fixed", "random")
+        dialeval.estimate(RUN, lines, judge="judge", sample=drawn, raters=raters) for raters in ("fixed", "random")
     )
     assert (fixed.raters, random.raters, random.named_raters) == ("fixed", "random", 5)
     one, other = fixed["a"], random["a"]
@@ -271,17 +271,17 @@ def run_of_judge(rows: list[str]) -> Run:
 
 
 def test_a_judge_that_learned_from_the_ratings_is_refused() -> None:
-    drawn = dialeval.draw(RUN, 80)
+    drawn = dialeval.sample(RUN, 80)
     lines = ratings_of(drawn, OPINIONS)
     rows = row_digests(read_ratings(lines, sampled=drawn.by_id()))
     with pytest.raises(SettingError, match="judge learned from 80 of the 80 rated rows"):
-        dialeval.estimate(run_of_judge(rows), lines, by="judge", sample=drawn)
+        dialeval.estimate(run_of_judge(rows), lines, judge="judge", sample=drawn)
     with pytest.raises(SettingError, match="judge learned from 20 of the 80 rated rows"):
-        dialeval.estimate(run_of_judge(rows[:20]), lines, by="judge,length", sample=drawn)
-    few = dialeval.estimate(run_of_judge(rows[:2]), lines, by="judge", sample=drawn)
+        dialeval.estimate(run_of_judge(rows[:20]), lines, judge="judge,length", sample=drawn)
+    few = dialeval.estimate(run_of_judge(rows[:2]), lines, judge="judge", sample=drawn)
     assert few.warnings == ["judge learned from 2 of the 80 rated rows"]
-    assert not dialeval.estimate(run_of_judge(rows), lines, by="length", sample=drawn).warnings
-    assert not dialeval.estimate(run_of_judge(["0" * 12]), lines, by="judge", sample=drawn).warnings
+    assert not dialeval.estimate(run_of_judge(rows), lines, judge="length", sample=drawn).warnings
+    assert not dialeval.estimate(run_of_judge(["0" * 12]), lines, judge="judge", sample=drawn).warnings
 
 
 Z = NormalDist().inv_cdf(0.975)
@@ -289,7 +289,7 @@ Z = NormalDist().inv_cdf(0.975)
 
 @pytest.mark.parametrize(("rows", "r"), [(1000, 0.0), (1000, 0.6), (200_000, 0.9)])
 def test_as_many_as_the_formula_says(rows: int, r: float) -> None:
-    (needed,) = plan_ratings({"a": rows}, 0.3, spread=1.2, agreement=r).needed
+    (needed,) = plan_ratings({"a": rows}, 0.3, std=1.2, correlation=r).needed
 
     def width(n: int, r: float) -> float:
         return 2 * Z * 1.2 / math.sqrt(n) * math.sqrt(1 - r * r * (1 - n / rows))
@@ -311,10 +311,10 @@ def test_a_width_that_all_rows_would_not_give() -> None:
 def test_a_pilot_says_what_more_ratings_would_give() -> None:
     run, opinions = run_of(dialogues=2000, turns=2, systems={"a": 3.0, "b": 3.2})
     rows = dict.fromkeys("ab", 4000)
-    pilot = dialeval.draw(run, 200)
+    pilot = dialeval.sample(run, 200)
     found = [
-        dialeval.estimate(run, ratings_of(pilot, opinions), by="judge", sample=pilot, of="dialogues"),
-        dialeval.estimate(run, ratings_of(pilot, opinions), by="judge", sample=pilot, of="run"),
+        dialeval.estimate(run, ratings_of(pilot, opinions), judge="judge", sample=pilot, population="dialogues"),
+        dialeval.estimate(run, ratings_of(pilot, opinions), judge="judge", sample=pilot, population="run"),
     ]
     plan = plan_from_pilot(found[0], found[1], rows, 0.2)
     assert [each.what for each in plan.needed] == ["a", "b", "b - a"]
@@ -324,13 +324,13 @@ def test_a_pilot_says_what_more_ratings_would_give() -> None:
         assert each.with_judge < each.alone
         # The pilot's word is kept: so many ratings give about that width.
         number = each.with_judge * (1 if " - " in each.what else 2)
-        more = dialeval.draw(run, number, seed=2)
-        then = dialeval.estimate(run, ratings_of(more, opinions), by="judge", sample=more)
+        more = dialeval.sample(run, number, seed=2)
+        then = dialeval.estimate(run, ratings_of(more, opinions), judge="judge", sample=more)
         figure = then.differences[0] if " - " in each.what else then[each.what]
         assert figure.interval[1] - figure.interval[0] == pytest.approx(0.2, rel=0.15)
 
 
-@pytest.mark.parametrize("settings", [{"width": 0.0}, {"width": math.nan}, {"spread": 0.0}, {"agreement": 2.0}])
+@pytest.mark.parametrize("settings", [{"width": 0.0}, {"width": math.nan}, {"std": 0.0}, {"correlation": 2.0}])
 def test_what_cannot_be_planned(settings: dict[str, float]) -> None:
     with pytest.raises(SettingError):
         plan_ratings({"a": 100}, **{"width": 0.1, **settings})

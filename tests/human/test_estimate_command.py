@@ -8,18 +8,18 @@ from pathlib import Path
 import pytest
 
 from conftest import Dialeval
-from dialeval.human.sample import draw
+from dialeval.human.sample import sample as draw_sample
 from human.rated_runs import ratings_of, run_of
 
-SAME = ["estimate", "run", "--human", "ratings.jsonl", "--sample", "to-rate", "--by", "judge"]
-BESIDE = ["estimate", "run", "--human", "ratings.jsonl", "--by", "judge"]
+SAME = ["estimate", "run", "--human", "ratings.jsonl", "--sample", "to-rate", "--judge", "judge"]
+BESIDE = ["estimate", "run", "--human", "ratings.jsonl", "--judge", "judge"]
 
 
 @pytest.fixture(autouse=True)
 def rated(tmp_path: Path) -> None:
     run, opinions = run_of()
     run.save(tmp_path / "run")
-    sample = draw(run, 120)
+    sample = draw_sample(run, 120)
     sample.save(tmp_path / "to-rate")
     lines = "".join(json.dumps(line) + "\n" for line in ratings_of(sample, opinions))
     (tmp_path / "ratings.jsonl").write_text(lines)
@@ -33,8 +33,8 @@ def test_figures_and_verdict(dialeval: Dialeval) -> None:
     assert done.stderr == ""
     document = json.loads(dialeval(*SAME, "-f", "json").stdout)
     assert document["at_random"] is True
-    assert document["of"] == "dialogues"
-    narrower = json.loads(dialeval(*SAME, "-f", "json", "--of", "run").stdout)
+    assert document["population"] == "dialogues"
+    narrower = json.loads(dialeval(*SAME, "-f", "json", "--population", "run").stdout)
     assert narrower["systems"][0]["error"] < document["systems"][0]["error"]
     assert json.loads(dialeval(*SAME, "-f", "json", "--baseline", "b").stdout)["differences"][0]["system"] == "a"
 
@@ -54,14 +54,14 @@ def test_without_the_folder_ratings_are_refused(dialeval: Dialeval, tmp_path: Pa
     elsewhere = tmp_path / "elsewhere" / "ratings.jsonl"
     elsewhere.parent.mkdir()
     (tmp_path / "ratings.jsonl").rename(elsewhere)
-    done = dialeval("estimate", "run", "--human", elsewhere, "--by", "judge")
+    done = dialeval("estimate", "run", "--human", elsewhere, "--judge", "judge")
     assert done.returncode == 2
-    assert "--as-if-random" in done.stderr
+    assert "--assume-random" in done.stderr
 
 
 def test_meta_reads_the_same_ratings(dialeval: Dialeval) -> None:
     done = dialeval(
-        *("meta", "run", "--human", "ratings.jsonl", "--sample", "to-rate", "-m", "judge"),
+        *("agreement", "run", "--human", "ratings.jsonl", "--sample", "to-rate", "-m", "judge"),
         *("-f", "json", "--resamples", "20"),
     )
     assert done.returncode == 0, done.stderr
@@ -69,7 +69,7 @@ def test_meta_reads_the_same_ratings(dialeval: Dialeval) -> None:
 
 
 def test_a_file_is_written_and_inputs_are_kept(dialeval: Dialeval, tmp_path: Path) -> None:
-    assert dialeval(*SAME, "-f", "csv", "-o", "table.csv").returncode == 0
+    assert dialeval(*SAME, "-f", "csv", "--save", "table.csv").returncode == 0
     assert (tmp_path / "table.csv").read_text().startswith("system,baseline,value")
     before = (tmp_path / "ratings.jsonl").read_bytes()
     assert dialeval(*SAME, "-o", "ratings.jsonl").returncode == 2

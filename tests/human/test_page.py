@@ -55,8 +55,8 @@ def test_responses_to_one_context_are_compared() -> None:
 
 
 def test_without_common_contexts_nothing_can_be_compared() -> None:
-    with pytest.raises(SettingError, match="without --apart"):
-        things_to_rate(sample_of(apart=True), Form(compare=True))
+    with pytest.raises(SettingError, match="without --independent"):
+        things_to_rate(sample_of(independent=True), Form(compare=True))
 
 
 def test_the_digest_tells_samples_and_forms_apart() -> None:

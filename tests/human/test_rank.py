@@ -92,11 +92,11 @@ def test_a_judges_pairs_of_a_run() -> None:
     first = pairs.outcome[:180]
     difference = values["a"] - values["b"]  # type: ignore[operator]
     assert (first == np.where(np.abs(difference) <= 0.1, 0, np.sign(difference))).all()
-    found = dialeval.rank(run, by="judge", tie=0.1)
+    found = dialeval.rank(run, metric="judge", tie=0.1)
     assert found.source == "judge"
     assert found.dialogues == 60
     assert len(found.groups) == 1
-    assert dialeval.rank(run, by="judge", systems=["a", "c"]).pairs == 180
+    assert dialeval.rank(run, metric="judge", systems=["a", "c"]).pairs == 180
 
 
 def test_a_difference_between_systems_that_are_alike_is_rarely_found() -> None:
@@ -115,12 +115,12 @@ def test_a_difference_between_systems_that_are_alike_is_rarely_found() -> None:
     [
         ([{"a": "x", "b": "y", "better": "a"}], {}, "won against all others"),
         (compared(60), {"systems": ["x", "w"]}, "no system is called 'w'"),
-        (compared(60), {"by": "judge"}, "for runs"),
-        (compared(60), {"level": 1.0}, "between 0 and 1"),
+        (compared(60), {"metric": "judge"}, "for runs"),
+        (compared(60), {"confidence": 1.0}, "between 0 and 1"),
         (run_of()[0], {}, "ranked by one of its metrics"),
-        (run_of()[0], {"by": "mood"}, "no 'mood'"),
-        (run_of()[0], {"by": "judge", "tie": -1.0}, "from 0 on"),
-        (Run({"a": run_of()[0]["a"]}, "0"), {"by": "judge"}, "needs two systems"),
+        (run_of()[0], {"metric": "mood"}, "no 'mood'"),
+        (run_of()[0], {"metric": "judge", "tie": -1.0}, "from 0 on"),
+        (Run({"a": run_of()[0]["a"]}, "0"), {"metric": "judge"}, "needs two systems"),
     ],
 )
 def test_what_cannot_be_ranked(pairs: object, settings: dict[str, object], words: str) -> None:

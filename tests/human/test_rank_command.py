@@ -31,7 +31,7 @@ def test_pairs_of_people(dialeval: Dialeval) -> None:
 
 def test_a_judge_of_a_run(dialeval: Dialeval, tmp_path: Path) -> None:
     run_of()[0].save(tmp_path / "run")
-    done = dialeval("rank", "run", "--by", "judge", "--tie", "0.2", "-f", "json")
+    done = dialeval("rank", "run", "--metric", "judge", "--tie", "0.2", "-f", "json")
     assert done.returncode == 0, done.stderr
     found = json.loads(done.stdout)
     assert found["source"] == "judge"
@@ -43,7 +43,7 @@ def test_names_of_fields_and_files(dialeval: Dialeval, tmp_path: Path) -> None:
     text = "left,right,winner\n" + "".join(f"{row['a']},{row['b']},{row['better']}\n" for row in rows)
     (tmp_path / "pairs.csv").write_text(text)
     names = ["--field", "a=left", "--field", "b=right", "--field", "better=winner"]
-    done = dialeval("rank", "pairs.csv", "pairs.csv", *names, "-f", "csv", "-o", "table.csv")
+    done = dialeval("rank", "pairs.csv", "pairs.csv", *names, "-f", "csv", "--save", "table.csv")
     assert done.returncode == 0, done.stderr
     assert (tmp_path / "table.csv").read_text().startswith("rank,system")
 
@@ -51,8 +51,8 @@ def test_names_of_fields_and_files(dialeval: Dialeval, tmp_path: Path) -> None:
 def test_what_is_refused(dialeval: Dialeval, tmp_path: Path) -> None:
     run_of(dialogues=10)[0].save(tmp_path / "run")
     assert dialeval("rank", "run").returncode == 2
-    assert dialeval("rank", "run", "pairs.jsonl", "--by", "judge").returncode == 2
-    assert dialeval("rank", "pairs.jsonl", "--by", "judge").returncode == 2
+    assert dialeval("rank", "run", "pairs.jsonl", "--metric", "judge").returncode == 2
+    assert dialeval("rank", "pairs.jsonl", "--metric", "judge").returncode == 2
     assert dialeval("rank", "missing.jsonl").returncode == 2
 
 
@@ -72,7 +72,7 @@ def test_wins_survive_sample_merge_and_rank(dialeval: Dialeval, tmp_path: Path, 
         score = 1 if system_of[thing["id"].split("-")[0]] == preferred else -1
         lines.append({"id": thing["id"], "rater": "ann", "scores": {"overall": score}})
     (tmp_path / "ann.jsonl").write_text("".join(json.dumps(line) + "\n" for line in lines))
-    done = dialeval("rate", "merge", "ann.jsonl", "--sample", "to-rate", "-o", "preferred.jsonl")
+    done = dialeval("rate", "merge", "ann.jsonl", "--sample", "to-rate", "--save", "preferred.jsonl")
     assert done.returncode == 0, done.stderr
     done = dialeval("rank", "preferred.jsonl", "-f", "json")
     assert done.returncode == 0, done.stderr

@@ -33,24 +33,24 @@ def sample(dialeval: Dialeval, tmp_path: Path) -> None:
 
 
 def test_a_page_is_written(dialeval: Dialeval, tmp_path: Path) -> None:
-    done = dialeval("rate", "page", "to-rate", "-o", "rate.html")
+    done = dialeval("rate", "page", "to-rate", "--save", "rate.html")
     assert done.returncode == 0, done.stderr
     assert done.stdout == ""
     assert "20 to rate" in done.stderr
     assert "says" in (tmp_path / "rate.html").read_text()
     (tmp_path / "form.toml").write_text("compare = true\n")
-    done = dialeval("rate", "page", "to-rate", "--form", "form.toml", "-o", "rate.html")
+    done = dialeval("rate", "page", "to-rate", "--form", "form.toml", "--save", "rate.html")
     assert "10 to rate" in done.stderr
 
 
 @pytest.mark.parametrize(
     ("arguments", "words"),
     [
-        (["to-rate"], "--output"),
-        (["run", "-o", "rate.html"], "sample.json"),
-        (["to-rate", "-o", "to-rate/rows.jsonl"], "is an input"),
-        (["to-rate", "--form", "form.toml", "-o", "form.toml"], "is an input"),
-        (["to-rate", "--form", "form.toml", "-o", "rate.html"], "form.toml: not TOML"),
+        (["to-rate"], "--save"),
+        (["run", "--save", "rate.html"], "sample.json"),
+        (["to-rate", "--save", "to-rate/rows.jsonl"], "is an input"),
+        (["to-rate", "--form", "form.toml", "--save", "form.toml"], "is an input"),
+        (["to-rate", "--form", "form.toml", "--save", "rate.html"], "form.toml: not TOML"),
     ],
 )
 def test_what_is_refused(dialeval: Dialeval, tmp_path: Path, arguments: list[str], words: str) -> None:
@@ -76,15 +76,17 @@ def test_ratings_are_merged_and_go_on_to_meta_and_estimate(dialeval: Dialeval, t
     rated(tmp_path, "bob", 1)
     done = dialeval(
         *("rate", "merge", "ann.jsonl", "bob.jsonl", "--sample", "to-rate"),
-        *("-o", "ratings.jsonl", "--adjudicate", "disputed.html", "--most", "3"),
+        *("--save", "ratings.jsonl", "--adjudicate", "disputed.html", "--most", "3"),
     )
     assert done.returncode == 0, done.stderr
     assert "40 ratings of 20 rows by 2 raters." in done.stdout
     page = (tmp_path / "disputed.html").read_text()
     assert page.count('"responses"') == 3
-    done = dialeval("meta", "ratings.jsonl", "-m", "length", "--human", "overall", "--resamples", "20", "-f", "json")
+    done = dialeval(
+        "agreement", "ratings.jsonl", "-m", "length", "--human", "overall", "--resamples", "20", "-f", "json"
+    )
     assert done.returncode == 0, done.stderr
-    done = dialeval("estimate", "run", "--human", "ratings.jsonl", "--sample", "to-rate", "--by", "judge")
+    done = dialeval("estimate", "run", "--human", "ratings.jsonl", "--sample", "to-rate", "--judge", "judge")
     assert done.returncode == 0, done.stderr
     both = dialeval("estimate", "run", "--human", "ann.jsonl", "--human", "bob.jsonl", "--sample", "to-rate")
     one = dialeval("estimate", "run", "--human", "ratings.jsonl", "--sample", "to-rate")
@@ -93,13 +95,13 @@ def test_ratings_are_merged_and_go_on_to_meta_and_estimate(dialeval: Dialeval, t
 
 def test_merge_says_what_is_wrong(dialeval: Dialeval, tmp_path: Path) -> None:
     (tmp_path / "ann.jsonl").write_text('{"id": "x"}\n{"rater": 1}\n')
-    done = dialeval("rate", "merge", "ann.jsonl", "--sample", "to-rate", "-o", "ratings.jsonl")
+    done = dialeval("rate", "merge", "ann.jsonl", "--sample", "to-rate", "--save", "ratings.jsonl")
     assert done.returncode == 2
     assert "ann.jsonl:1" in done.stderr
     assert "ann.jsonl:2" in done.stderr
     assert not (tmp_path / "ratings.jsonl").exists()
     rated(tmp_path, "ann", 0)
-    assert dialeval("rate", "merge", "ann.jsonl", "-o", "ann.jsonl").returncode == 2
+    assert dialeval("rate", "merge", "ann.jsonl", "--save", "ann.jsonl").returncode == 2
     assert dialeval("rate", "merge", "ann.jsonl", "--adjudicate", "page.html").returncode == 2
     done = dialeval("rate", "merge", "ann.jsonl", "--sample", "to-rate", "--adjudicate", "page.html", "-f", "json")
     assert done.returncode == 0, done.stderr
@@ -113,7 +115,7 @@ def test_second_answers_are_the_same_for_merge_and_estimate(dialeval: Dialeval, 
     lines = [json.loads(line) for line in (tmp_path / "ann.jsonl").read_text().splitlines()]
     second = [{**line, "again": True, "scores": {"overall": 1 + n % 5}} for n, line in enumerate(lines)]
     (tmp_path / "twice.jsonl").write_text("".join(json.dumps(line) + "\n" for line in (*lines, *second)))
-    done = dialeval("rate", "merge", "twice.jsonl", "--sample", "to-rate", "-o", "merged.jsonl")
+    done = dialeval("rate", "merge", "twice.jsonl", "--sample", "to-rate", "--save", "merged.jsonl")
     assert done.returncode == 0, done.stderr
     for file in ("twice.jsonl", "merged.jsonl"):
         assert dialeval("estimate", "run", "--human", file, "--sample", "to-rate").stdout == once.stdout
@@ -124,7 +126,7 @@ def test_merge_refuses_what_is_no_answer(dialeval: Dialeval, tmp_path: Path) -> 
     lines = [json.loads(line) for line in (tmp_path / "ann.jsonl").read_text().splitlines()]
     lines[6]["scores"]["overall"] = 500
     (tmp_path / "ann.jsonl").write_text("".join(json.dumps(line) + "\n" for line in lines))
-    done = dialeval("rate", "merge", "ann.jsonl", "--sample", "to-rate", "-o", "ratings.jsonl")
+    done = dialeval("rate", "merge", "ann.jsonl", "--sample", "to-rate", "--save", "ratings.jsonl")
     assert done.returncode == 2
     assert "ann.jsonl:7: overall is 500, which is none of its answers" in done.stderr
     assert not (tmp_path / "ratings.jsonl").exists()
@@ -185,7 +187,7 @@ def test_a_killed_server_has_lost_no_rating_that_it_took(dialeval: Dialeval, tmp
         served.process.communicate()
     assert links[0] == links[1]
     done = dialeval(
-        "rate", "merge", "to-rate/ratings.sqlite", "--sample", "to-rate", "-o", "ratings.jsonl", "-f", "json"
+        "rate", "merge", "to-rate/ratings.sqlite", "--sample", "to-rate", "--save", "ratings.jsonl", "-f", "json"
     )
     assert done.returncode == 0, done.stderr
     rows = [json.loads(line) for line in (tmp_path / "ratings.jsonl").read_text().splitlines()]
@@ -240,7 +242,7 @@ def test_ratings_are_exported_while_the_server_runs(dialeval: Dialeval, tmp_path
     served.wait_for("ann", "bob")
     for number, identity in enumerate(ids[:7]):
         assert served.rate("ann", identity, 1 + number % 5) == 204
-    done = dialeval("rate", "export", "to-rate/ratings.sqlite", "-o", "exported.jsonl")
+    done = dialeval("rate", "export", "to-rate/ratings.sqlite", "--save", "exported.jsonl")
     assert (done.returncode, done.stdout) == (0, ""), done.stderr
     assert "7 ratings" in done.stderr
     shutil.copyfile(tmp_path / "to-rate" / "ratings.sqlite", tmp_path / "copy.sqlite")  # the file alone
@@ -255,7 +257,7 @@ def test_ratings_are_exported_while_the_server_runs(dialeval: Dialeval, tmp_path
     for wrong in ("none.sqlite", "run/run.json", "to-rate"):
         done = dialeval("rate", "export", wrong)
         assert (done.returncode, done.stdout) == (2, "")
-    done = dialeval("rate", "export", "copy.sqlite", "-o", "copy.sqlite")
+    done = dialeval("rate", "export", "copy.sqlite", "--save", "copy.sqlite")
     assert "is an input" in done.stderr
 
 

@@ -22,11 +22,11 @@ from reports.test_html import HOSTILE, Page
 
 RUN, OPINIONS = run_of(systems={"a": 3.0, "b": 3.6, "[c]": 3.0})
 TEMPLATE = "{0.__class__}"
-SAMPLE = dialeval.draw(RUN, 150)
+SAMPLE = dialeval.sample(RUN, 150)
 
 
 def found(by: str = "judge") -> HumanEstimates:
-    return dialeval.estimate(RUN, ratings_of(SAMPLE, OPINIONS), by=by, sample=SAMPLE)
+    return dialeval.estimate(RUN, ratings_of(SAMPLE, OPINIONS), judge=by, sample=SAMPLE)
 
 
 def printed(content: object, width: int = 120) -> str:
@@ -38,7 +38,8 @@ def printed(content: object, width: int = 120) -> str:
 def test_the_terminal() -> None:
     text = printed(report.table(found()))
     assert text.startswith(
-        "People would rate b higher than a; no significant difference between [c] and a (overall, 5% level"
+        "People would rate b higher than a; no significant difference between [c] and a "
+        "(overall, significance level 0.05"
     )
     assert "ratings alone" in text
     assert "effective" in text
@@ -49,8 +50,8 @@ def test_the_terminal() -> None:
 
 def test_a_name_is_a_name_whatever_it_holds() -> None:
     run, opinions = run_of(dialogues=20, systems={TEMPLATE: 3.0, "b": 3.0})
-    sample = dialeval.draw(run, 40)
-    made = dialeval.estimate(run, ratings_of(sample, opinions), by="judge", sample=sample)
+    sample = dialeval.sample(run, 40)
+    made = dialeval.estimate(run, ratings_of(sample, opinions), judge="judge", sample=sample)
     assert TEMPLATE in report.verdict(made)[0]
 
 
@@ -66,7 +67,7 @@ def test_what_was_not_drawn_is_marked_in_every_format_for_people() -> None:
         {"system": "a", "dialog_id": f"d{row // 3}", "response": f"a says {row}", "scores": OPINIONS["a"][row]}
         for row in range(0, 180, 4)
     ]
-    marked = dialeval.estimate(RUN, rated, by="judge", as_if_random=True)
+    marked = dialeval.estimate(RUN, rated, judge="judge", assume_random=True)
     for text in (printed(report.table(marked)), report.FORMATS["md"](marked), report.FORMATS["latex"](marked)):
         assert "NOT DRAWN AT RANDOM" in text
     assert json.loads(report.FORMATS["json"](marked))["at_random"] is False
@@ -74,7 +75,7 @@ def test_what_was_not_drawn_is_marked_in_every_format_for_people() -> None:
 
 def test_every_digit_and_every_format() -> None:
     made = found()
-    lines = list(csv.DictReader(io.StringIO(report.to_csv(made))))
+    lines = list(csv.DictReader(io.StringIO(report.FORMATS["csv"](made))))
     assert [line["baseline"] for line in lines] == ["", "", "", "a", "a"]
     assert float(lines[1]["value"]) == made["b"].value
     assert float(lines[3]["high"]) == made.differences[0].interval[1]
@@ -94,10 +95,10 @@ def test_the_plan() -> None:
 
 def opinions() -> tuple[Any, Any, Any, Any]:
     run, said = run_of(dialogues=40)
-    sample = dialeval.draw(run, 80)
+    sample = dialeval.sample(run, 80)
     lines = [*ratings_of(sample, said), *({**line, "rater": "bob"} for line in ratings_of(sample, said))]
     ratings = [{**row, **line} for row, line in zip([*sample.by_id().values()] * 2, lines, strict=True)]
-    report = dialeval.estimate(run, lines, by="judge", sample=sample)
+    report = dialeval.estimate(run, lines, judge="judge", sample=sample)
     agreement = dialeval.agreement(run, ratings, metrics="judge", resamples=20)
     pairs = [{"a": "a", "b": HOSTILE.replace("\udc80", ""), "better": ("a", "b", "tie")[n % 3]} for n in range(12)]
     return run, report, agreement, dialeval.rank(pairs)

@@ -44,7 +44,7 @@ def test_nothing_but_certain_units() -> None:
 
 
 def test_all_systems_are_rated_on_the_same_contexts() -> None:
-    drawn = dialeval.draw(RUN, 40)
+    drawn = dialeval.sample(RUN, 40)
     assert len(drawn.rows) == 40
     by_system = {name: sorted(row.place for row in drawn.rows if row.system == name) for name in "ab"}
     assert by_system["a"] == by_system["b"]
@@ -53,7 +53,7 @@ def test_all_systems_are_rated_on_the_same_contexts() -> None:
 
 
 def test_a_row_says_what_it_is_and_its_id_does_not() -> None:
-    drawn = dialeval.draw(RUN, 10)
+    drawn = dialeval.sample(RUN, 10)
     row = drawn.rows[0]
     assert row.response == f"{row.system} says {row.place}"
     assert row.row == row.place + 1, "rows are counted from 1 in all output"
@@ -61,30 +61,30 @@ def test_a_row_says_what_it_is_and_its_id_does_not() -> None:
     assert (row.dialog_id, row.turn) == (f"d{row.place // 3}", row.place % 3)
     assert len({each.id for each in drawn.rows}) == 10
     assert all(len(each.id) == 8 for each in drawn.rows)
-    assert [each.id for each in dialeval.draw(RUN, 10).rows] == [each.id for each in drawn.rows]
-    assert [each.id for each in dialeval.draw(RUN, 10, seed=2).rows] != [each.id for each in drawn.rows]
+    assert [each.id for each in dialeval.sample(RUN, 10).rows] == [each.id for each in drawn.rows]
+    assert [each.id for each in dialeval.sample(RUN, 10, seed=2).rows] != [each.id for each in drawn.rows]
 
 
 def test_samples_of_a_run_have_no_id_in_common() -> None:
-    drawn = [dialeval.draw(RUN, 30), dialeval.draw(RUN, 30, by=["turn"]), dialeval.draw(RUN, 30, seed=7)]
+    drawn = [dialeval.sample(RUN, 30), dialeval.sample(RUN, 30, stratify=["turn"]), dialeval.sample(RUN, 30, seed=7)]
     ids = [row.id for sample in drawn for row in sample.rows]
     assert len(set(ids)) == len(ids)
-    assert [row.id for row in dialeval.draw(RUN, 30).rows] == [row.id for row in drawn[0].rows]
+    assert [row.id for row in dialeval.sample(RUN, 30).rows] == [row.id for row in drawn[0].rows]
 
 
 def test_apart_draws_from_each_system_by_itself() -> None:
-    drawn = dialeval.draw(RUN, 40, apart=True)
+    drawn = dialeval.sample(RUN, 40, independent=True)
     rows = {name: {row.place for row in drawn.rows if row.system == name} for name in "ab"}
     assert len(drawn.rows) == 40
     assert rows["a"] != rows["b"]
 
 
 def test_strata_of_systems_turns_and_quantiles() -> None:
-    drawn = dialeval.draw(RUN, 60, by=["system"])
+    drawn = dialeval.sample(RUN, 60, stratify=["system"])
     assert Counter(row.system for row in drawn.rows) == {"a": 30, "b": 30}
-    drawn = dialeval.draw(RUN, 60, by=["turn"])
+    drawn = dialeval.sample(RUN, 60, stratify=["turn"])
     assert Counter(row.turn for row in drawn.rows) == {0: 20, 1: 20, 2: 20}
-    drawn = dialeval.draw(RUN, 60, by=["judge:3", "turn"])
+    drawn = dialeval.sample(RUN, 60, stratify=["judge:3", "turn"])
     assert set(drawn.design.strata) == {f"judge={third}/3, turn={turn}" for third in (1, 2, 3) for turn in (0, 1, 2)}
     assert sum(each.responses for each in drawn.design.strata.values()) == 360
     assert min(each.drawn_units for each in drawn.design.strata.values()) >= 2
@@ -98,12 +98,12 @@ def test_strata_of_systems_turns_and_quantiles() -> None:
 def test_a_stratum_is_drawn_from_in_proportion_and_at_least_twice() -> None:
     values = np.where(np.arange(180) < 174, 1.0, 2.0) + np.arange(180) * 1e-6
     run = Run({"a": with_judge(RUN["a"], values)}, "0")
-    drawn = dialeval.draw(run, 40, by=["judge:2"])
+    drawn = dialeval.sample(run, 40, stratify=["judge:2"])
     assert sorted(each.drawn_units for each in drawn.design.strata.values()) == [20, 20]
 
 
 def test_whole_dialogues() -> None:
-    drawn = dialeval.draw(RUN, 60, dialogues=True)
+    drawn = dialeval.sample(RUN, 60, dialogues=True)
     by_dialogue = Counter(row.dialog_id for row in drawn.rows)
     assert len(by_dialogue) == 10
     assert set(by_dialogue.values()) == {6}
@@ -113,12 +113,12 @@ def test_whole_dialogues() -> None:
 def test_what_the_judge_is_unsure_about_is_drawn_more_often() -> None:
     values = np.tile([0.0, 5.0, 10.0], 60)
     run = Run({"a": with_judge(RUN["a"], values)}, "0")
-    drawn = dialeval.draw(run, 60, unsure="judge")
-    unsure = [row for row in drawn.rows if values[row.place] == 5]
+    drawn = dialeval.sample(run, 60, uncertainty="judge")
+    uncertainty = [row for row in drawn.rows if values[row.place] == 5]
     # The sure ones have a quarter of the mean, which is a third of 5.
     share = 5 / (5 + 2 * 0.25 * 5 / 3)
-    assert unsure[0].probability == pytest.approx(share)
-    draws = [dialeval.draw(run, 60, unsure="judge", seed=seed).rows for seed in range(150)]
+    assert uncertainty[0].probability == pytest.approx(share)
+    draws = [dialeval.sample(run, 60, uncertainty="judge", seed=seed).rows for seed in range(150)]
     assert np.mean([values[row.place] == 5 for rows in draws for row in rows]) == pytest.approx(share, abs=0.02)
 
 
@@ -127,30 +127,30 @@ def test_what_the_judge_is_unsure_about_is_drawn_more_often() -> None:
     [
         ({"n": 0}, "at least one response"),
         ({"n": 1000}, "360 responses, fewer than the 1000"),
-        ({"n": 10, "by": ["judge:10"]}, "10 strata give at least 20 units"),
-        ({"n": 10, "by": ["mood"]}, "cannot be drawn by 'mood'"),
-        ({"n": 10, "by": ["judge:1"]}, "cannot be drawn by 'judge:1'"),
+        ({"n": 10, "stratify": ["judge:10"]}, "10 strata give at least 20 units"),
+        ({"n": 10, "stratify": ["mood"]}, "cannot be drawn by 'mood'"),
+        ({"n": 10, "stratify": ["judge:1"]}, "cannot be drawn by 'judge:1'"),
         ({"n": 10, "systems": ["c"]}, "no system is called 'c'"),
-        ({"n": 10, "unsure": "mood"}, "no 'mood'"),
+        ({"n": 10, "uncertainty": "mood"}, "no 'mood'"),
     ],
 )
 def test_what_cannot_be_drawn(settings: dict[str, object], words: str) -> None:
     with pytest.raises(SettingError, match=words):
-        dialeval.draw(RUN, **settings)  # type: ignore[arg-type]
+        dialeval.sample(RUN, **settings)  # type: ignore[arg-type]
 
 
 def test_a_name_that_cannot_be_written_is_refused() -> None:
     run = Run({"\udcff": RUN["a"]}, "0")
     with pytest.raises(SettingError, match="half a character"):
-        dialeval.draw(run, 10)
+        dialeval.sample(run, 10)
 
 
 def test_systems_with_other_rows_are_drawn_from_apart() -> None:
     other, _ = run_of(dialogues=20)
     run = Run({"a": RUN["a"], "c": other["a"]}, "0")
-    with pytest.raises(SettingError, match="--apart"):
-        dialeval.draw(run, 10)
-    assert len(dialeval.draw(run, 24, apart=True).rows) == 24
+    with pytest.raises(SettingError, match="--independent"):
+        dialeval.sample(run, 10)
+    assert len(dialeval.sample(run, 24, independent=True).rows) == 24
 
 
 def test_roles_come_along(tmp_path: Path) -> None:
@@ -158,7 +158,7 @@ def test_roles_come_along(tmp_path: Path) -> None:
     chats = [{"messages": [{"role": role, "content": f"{text} {at}"} for role, text in said]} for at in range(20)]
     (tmp_path / "chats.jsonl").write_text("".join(json.dumps(chat) + "\n" for chat in chats))
     run = dialeval.evaluate(tmp_path / "chats.jsonl", metrics="length")
-    drawn = dialeval.draw(run, 40).save(tmp_path / "drawn")
+    drawn = dialeval.sample(run, 40).save(tmp_path / "drawn")
     for row in read_sample(drawn).rows:
         assert row.roles == ["user", "assistant", "user"][: len(row.context)]
     lines = [json.loads(line) for line in (drawn / "rows.jsonl").read_text().splitlines()]
@@ -178,15 +178,15 @@ def test_strata_by_a_field_that_the_run_kept() -> None:
         for n in range(60)
     ]
     run = dialeval.evaluate(rows, metrics="length", keep=["topic", "tags"])
-    drawn = dialeval.draw(run, 20, by=["topic"])
+    drawn = dialeval.sample(run, 20, stratify=["topic"])
     assert {name: each.drawn_responses for name, each in drawn.design.strata.items()} == {
         "topic=food": 10,
         "topic=taxi": 10,
     }
     assert all(row.stratum == f"topic={topics[row.place % 2]}" for row in drawn.rows)
-    assert set(dialeval.draw(run, 20, by=["tags"]).design.strata) == {"tags=none", "tags=x", "tags=x + y"}
+    assert set(dialeval.sample(run, 20, stratify=["tags"]).design.strata) == {"tags=none", "tags=x", "tags=x + y"}
     with pytest.raises(SettingError, match="there are system, turn, topic, tags, length"):
-        dialeval.draw(run, 20, by=["mood"])
+        dialeval.sample(run, 20, stratify=["mood"])
 
 
 def test_a_sample_that_would_fill_the_memory_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -197,6 +197,6 @@ def test_a_sample_that_would_fill_the_memory_is_refused(monkeypatch: pytest.Monk
     monkeypatch.setattr(sampling, "MOST_BYTES", texts)
     roles = 9 * 200 * 200  # who said each turn is text as well
     with pytest.raises(SettingError, match="sample fewer rows, or cut long chats into dialogues"):
-        dialeval.draw(run, 200)
+        dialeval.sample(run, 200)
     monkeypatch.setattr(sampling, "MOST_BYTES", texts + roles)
-    assert len(dialeval.draw(run, 200).rows) == 200
+    assert len(dialeval.sample(run, 200).rows) == 200

@@ -41,7 +41,7 @@ def test_a_sample_that_has_ratings_is_refused_before_any_work(dialeval: Dialeval
 
 
 def test_strata_are_told(dialeval: Dialeval) -> None:
-    done = dialeval("sample", "run", "-n", "36", "--by", "turn", "-o", "to-rate")
+    done = dialeval("sample", "run", "-n", "36", "--stratify", "turn", "-o", "to-rate")
     assert "turn=0: 12 of 60 responses" in done.stderr
 
 
@@ -73,7 +73,7 @@ def test_a_plan_from_a_pilot(dialeval: Dialeval, tmp_path: Path) -> None:
     assert done.returncode == 0, done.stderr
     assert "b - a" in done.stdout
     assert "like the 60 of the pilot" in done.stdout
-    assert dialeval("sample", "run", "--plan", "--width", "0.9", *pilot, "--spread", "1").returncode == 2
+    assert dialeval("sample", "run", "--plan", "--width", "0.9", *pilot, "--std", "1").returncode == 2
 
 
 @pytest.mark.parametrize(

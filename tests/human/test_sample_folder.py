@@ -19,7 +19,7 @@ RUN, _ = run_of(dialogues=10)
 
 
 def test_a_sample_is_read_as_it_was_written(tmp_path: Path) -> None:
-    drawn = dialeval.draw(RUN, 12, by=["turn"])
+    drawn = dialeval.sample(RUN, 12, stratify=["turn"])
     folder = drawn.save(tmp_path / "to-rate")
     found = read_sample(folder)
     assert found.rows == drawn.rows
@@ -30,20 +30,20 @@ def test_a_sample_is_read_as_it_was_written(tmp_path: Path) -> None:
         *("id", "system", "row", "probability", "stratum", "response", "context", "dialog_id", "turn")
     ]
     assert found.by_id()[line["id"]] == line
-    dialeval.draw(RUN, 6).save(folder)
+    dialeval.sample(RUN, 6).save(folder)
     assert len(read_sample(folder).rows) == 6
 
 
 def test_files_of_others_are_not_overwritten(tmp_path: Path) -> None:
     (tmp_path / "rows.jsonl").write_text("mine")
     with pytest.raises(DataError, match="did not write it"):
-        dialeval.draw(RUN, 6).save(tmp_path)
+        dialeval.sample(RUN, 6).save(tmp_path)
 
 
 @pytest.mark.parametrize(
     ("change", "words"),
     [
-        (lambda sample: sample.update(format=99), "newer than this dialeval"),
+        (lambda sample: sample.update(format=99), "was saved in layout 99"),
         (lambda sample: sample.update(unit="hours"), "unit"),
         (lambda sample: sample["rows"].update(sha256="0" * 64), "does not belong"),
         (lambda sample: sample["rows"].update(file="../rows.jsonl"), "rows.file"),
@@ -54,7 +54,7 @@ def test_files_of_others_are_not_overwritten(tmp_path: Path) -> None:
     ],
 )
 def test_what_was_changed_is_refused(tmp_path: Path, change: object, words: str) -> None:
-    folder = dialeval.draw(RUN, 12).save(tmp_path)
+    folder = dialeval.sample(RUN, 12).save(tmp_path)
     sample = json.loads((folder / "sample.json").read_text())
     change(sample)  # type: ignore[operator]
     (folder / "sample.json").write_text(json.dumps(sample))
@@ -72,12 +72,12 @@ def changed_rows(folder: Path, **change: object) -> None:
     (folder / "sample.json").write_text(json.dumps(sample))
 
 
-@pytest.mark.parametrize("unsure", [None, "judge"])
+@pytest.mark.parametrize("uncertainty", [None, "judge"])
 @pytest.mark.parametrize("probability", [1e-300, 1e-9, 0.001])
 def test_a_probability_that_the_design_does_not_give_is_refused(
-    tmp_path: Path, unsure: str | None, probability: float
+    tmp_path: Path, uncertainty: str | None, probability: float
 ) -> None:
-    folder = dialeval.draw(RUN, 12, unsure=unsure).save(tmp_path)
+    folder = dialeval.sample(RUN, 12, uncertainty=uncertainty).save(tmp_path)
     changed_rows(folder, probability=probability)
     with pytest.raises(DataError, match=f"has the probability {probability:g}"):
         read_sample(folder)
@@ -87,7 +87,7 @@ def test_a_probability_that_the_design_does_not_give_is_refused(
     ("by", "dialogues"), [([], False), (["turn"], False), (["judge:3"], False), ([], True), (["judge:2"], True)]
 )
 def test_probabilities_of_every_draw_are_those_of_its_design(tmp_path: Path, by: list[str], dialogues: bool) -> None:
-    """Also where a judge is unsure about few responses."""
+    """Also where a judge is uncertainty about few responses."""
     for seed in range(5):
         run, _ = run_of(dialogues=30, seed=seed)
         rng = np.random.default_rng(seed)
@@ -95,20 +95,20 @@ def test_probabilities_of_every_draw_are_those_of_its_design(tmp_path: Path, by:
             name: with_judge(run[name], rng.choice([0, 0.5, 1], 90, p=[0.5, 0.05, 0.45]), "sure") for name in run
         }
         for key in ("judge", "sure", None):
-            drawn = dialeval.draw(Run(results, "0"), 60, by=by, dialogues=dialogues, unsure=key, seed=seed)
+            drawn = dialeval.sample(Run(results, "0"), 60, stratify=by, dialogues=dialogues, uncertainty=key, seed=seed)
             assert read_sample(drawn.save(tmp_path / f"{key}")).rows == drawn.rows
 
 
 @pytest.mark.parametrize("name", ["ratings.sqlite", "ann.jsonl", "rate.html"])
 def test_a_sample_with_ratings_is_not_replaced(tmp_path: Path, name: str) -> None:
-    drawn = dialeval.draw(RUN, 12)
+    drawn = dialeval.sample(RUN, 12)
     folder = drawn.save(tmp_path / "to-rate")
     (folder / name).write_text("ratings")
     with pytest.raises(DataError, match=f"{name}: would lose its sample"):
-        dialeval.draw(RUN, 6).save(folder)
+        dialeval.sample(RUN, 6).save(folder)
     assert read_sample(folder).rows == drawn.rows
     (folder / name).rename(tmp_path / name)
-    dialeval.draw(RUN, 6).save(folder)
+    dialeval.sample(RUN, 6).save(folder)
     assert len(read_sample(folder).rows) == 6
 
 
@@ -118,7 +118,7 @@ def test_a_folder_without_a_sample(tmp_path: Path) -> None:
 
 
 def test_another_run_is_not_taken_for_it() -> None:
-    drawn = dialeval.draw(RUN, 12)
+    drawn = dialeval.sample(RUN, 12)
     check_same_run(drawn, RUN)
     with pytest.raises(SettingError, match="a has other rows now"):
         check_same_run(drawn, run_of(dialogues=11)[0])
@@ -133,7 +133,7 @@ def rated(path: Path, ids: list[str]) -> Path:
 
 
 def test_the_sample_of_ratings_is_found_by_its_ids(tmp_path: Path) -> None:
-    one, two = (dialeval.draw(RUN, 12, seed=seed) for seed in (1, 2))
+    one, two = (dialeval.sample(RUN, 12, seed=seed) for seed in (1, 2))
     one.save(tmp_path / "one")
     two.save(tmp_path / "two")
     ratings = rated(tmp_path / "ratings.jsonl", [row.id for row in two.rows[:5]])
@@ -147,7 +147,7 @@ def test_the_sample_of_ratings_is_found_by_its_ids(tmp_path: Path) -> None:
 
 
 def test_no_sample_is_guessed(tmp_path: Path) -> None:
-    drawn = dialeval.draw(RUN, 12)
+    drawn = dialeval.sample(RUN, 12)
     drawn.save(tmp_path / "one")
     own = [row.id for row in drawn.rows]
     assert find_sample([rated(tmp_path / "a.jsonl", [*own, "other"])]) is None  # not all ids
@@ -164,10 +164,10 @@ def test_no_sample_is_guessed(tmp_path: Path) -> None:
 
 def test_a_sample_that_has_ratings_is_not_replaced(tmp_path: Path) -> None:
     run = dialeval.evaluate({"a": ["one", "two", "three"]}, metrics="length")
-    dialeval.draw(run, 2, seed=1).save(tmp_path)
-    dialeval.draw(run, 2, seed=2).save(tmp_path)
+    dialeval.sample(run, 2, seed=1).save(tmp_path)
+    dialeval.sample(run, 2, seed=2).save(tmp_path)
     for name in ("ratings.sqlite", "ann.jsonl"):
         (tmp_path / name).write_text("")
         with pytest.raises(DataError, match=rf"{name}: would lose its sample"):
-            dialeval.draw(run, 2, seed=3).save(tmp_path)
+            dialeval.sample(run, 2, seed=3).save(tmp_path)
         (tmp_path / name).unlink()

@@ -33,10 +33,6 @@ def target(tmp_path: Path) -> Path:
     return tmp_path / "downloads" / "file"
 
 
-def ranges(site: Site) -> list[str | None]:
-    return [headers.get("range") for headers in site.asked]
-
-
 def names(target: Path) -> list[str]:
     """The files next to a target; a lock stays there."""
     return sorted(path.name for path in target.parent.iterdir() if path.suffix != ".lock")
@@ -57,88 +53,34 @@ def test_without_a_length(site: Site, target: Path) -> None:
     assert target.read_bytes() == CONTENT
 
 
-@pytest.mark.parametrize("tag", ['"1"', None, 'W/"weak"'])
-def test_goes_on_after_breaks(site: Site, target: Path, tag: str | None) -> None:
-    site.etag, site.modified = tag, "Mon, 01 Jan 2024 00:00:00 GMT"
+def test_starts_anew_after_breaks(site: Site, target: Path) -> None:
     site.breaks = [100_000, 50_000]
-    download(site.address, target)
+    steps: list[tuple[int, int | None]] = []
+    download(site.address, target, progress=lambda *step: steps.append(step))
     assert target.read_bytes() == CONTENT
-    assert ranges(site) == [None, "bytes=100000-", "bytes=150000-"]
-    assert site.asked[1]["if-range"] == ('"1"' if tag == '"1"' else site.modified)
+    assert len(site.asked) == 3
+    assert steps[-1] == (len(CONTENT), len(CONTENT)), "bytes of broken attempts are not counted"
 
 
-def test_starts_anew_where_nothing_identifies_the_file(site: Site, target: Path) -> None:
-    site.etag = None
-    site.breaks = [100_000]
-    download(site.address, target)
-    assert target.read_bytes() == CONTENT
-    assert ranges(site) == [None, None]
-
-
-def test_gives_up_and_the_next_call_goes_on(site: Site, target: Path) -> None:
+def test_gives_up_and_leaves_nothing(site: Site, target: Path) -> None:
     site.breaks = [1000] * 4
     with pytest.raises(DataError, match=r"failed 4 times.*run the same command again"):
         download(site.address, target)
-    assert not target.exists()
+    assert names(target) == []
     download(site.address, target)
     assert target.read_bytes() == CONTENT
-    assert ranges(site)[-1] == "bytes=4000-"
 
 
-def test_a_part_of_another_address_is_not_used(site: Site, target: Path) -> None:
-    site.breaks = [1000] * 4
-    with pytest.raises(DataError):
-        download(site.address, target)
-    download(site.address + "other", target)
-    assert target.read_bytes() == CONTENT
-    assert ranges(site)[-1] is None
-
-
-def test_server_without_ranges(site: Site, target: Path) -> None:
-    site.ranges = False
-    site.breaks = [100_000]
+def test_what_a_killed_process_left_is_not_used(site: Site, target: Path) -> None:
+    target.parent.mkdir()
+    target.with_name("file.part").write_bytes(b"old" * len(CONTENT))
     download(site.address, target)
     assert target.read_bytes() == CONTENT
-    assert ranges(site) == [None, "bytes=100000-"]
-
-
-def test_file_that_changes_between_tries(site: Site, target: Path) -> None:
-    site.breaks = [100_000] * 4
-    with pytest.raises(DataError):
-        download(site.address, target)
-    site.content, site.etag = CONTENT[::-1], '"2"'
-    download(site.address, target)
-    assert target.read_bytes() == CONTENT[::-1]
-
-
-def test_file_that_shrinks_under_the_same_tag(site: Site, target: Path) -> None:
-    site.breaks = [100_000] * 4
-    with pytest.raises(DataError):
-        download(site.address, target)
-    site.content = CONTENT[:50_000]
-    download(site.address, target)
-    assert target.read_bytes() == CONTENT[:50_000]
-
-
-def test_file_that_grows_under_the_same_tag(site: Site, target: Path) -> None:
-    site.breaks = [100_000] * 4
-    with pytest.raises(DataError):
-        download(site.address, target)
-    site.content = CONTENT[::-1] * 2
-    download(site.address, target)
-    assert target.read_bytes() == CONTENT[::-1] * 2
-
-
-def test_another_range_than_asked_for(site: Site, target: Path) -> None:
-    site.breaks = [100_000]
-    site.skewed = True
-    download(site.address, target)
-    assert target.read_bytes() == CONTENT
-    assert ranges(site) == [None, "bytes=100000-", None]
+    assert names(target) == ["file"]
 
 
 def test_wrong_length(site: Site, target: Path) -> None:
-    site.etag, site.length = None, len(CONTENT) + 1
+    site.length = len(CONTENT) + 1
     with pytest.raises(DataError, match=f"{len(CONTENT)} of {len(CONTENT) + 1} bytes"):
         download(site.address, target)
     assert not target.exists()
@@ -183,20 +125,6 @@ def test_wrong_digest_is_thrown_away(site: Site, target: Path) -> None:
     with pytest.raises(DataError, match="SHA-256"):
         download(site.address, target, "0" * 64)
     assert names(target) == []
-
-
-def test_a_finished_part_is_not_fetched_again(site: Site, target: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    def interrupted(self: Path, other: Path) -> Path:
-        raise KeyboardInterrupt
-
-    with monkeypatch.context() as patch:
-        patch.setattr(Path, "replace", lambda self, other: interrupted(self, other) if other == target else None)
-        patch.setattr(module, "write_bytes", lambda path, content: path.write_bytes(content))
-        with pytest.raises(KeyboardInterrupt):
-            download(site.address, target)
-    download(site.address, target)
-    assert target.read_bytes() == CONTENT
-    assert len(site.asked) == 1
 
 
 def test_redirections(site: Site, target: Path) -> None:
@@ -260,7 +188,7 @@ def test_a_length_that_is_no_number_of_bytes(site: Site, target: Path) -> None:
     assert names(target) == []
 
 
-@pytest.mark.parametrize("name", ["file.part", "file.json", "file", "file.lock"])
+@pytest.mark.parametrize("name", ["file.part", "file", "file.lock"])
 def test_pipes_in_the_place_of_a_download_do_not_hold_it_up(site: Site, target: Path, name: str) -> None:
     target.parent.mkdir()
     os.mkfifo(target.with_name(name))

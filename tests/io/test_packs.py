@@ -13,7 +13,7 @@ import pytest
 from dialeval.core.errors import DataError, SettingError
 from dialeval.io import download as downloads
 from dialeval.io import packs
-from dialeval.io.packs import PACK_SOURCES, add_pack, find_pack, list_packs, remove_pack, verify_pack
+from dialeval.io.packs import PACK_SOURCES, add_pack, find_pack, remove_pack, verify_pack
 from dialeval.io.vectors import load_embeddings
 from local_site import Site, serving
 
@@ -59,11 +59,11 @@ def test_add_list_verify_remove(site: Site, cache: Path) -> None:
     manifest = json.loads((pack.path / "manifest.json").read_text())
     assert manifest["download_sha256"] == hashlib.sha256(site.content).hexdigest()
     assert leftovers(cache) == []
-    assert list_packs() == [pack] == [find_pack("fasttext-en")]
+    assert find_pack("fasttext-en") == pack
     assert verify_pack("fasttext-en") == []
     assert load_embeddings("fasttext-en").vectors_for(["of"])[0].tolist() == [[4, 5, 6]]
     remove_pack("fasttext-en")
-    assert list_packs() == []
+    assert find_pack("fasttext-en") is None
     assert not any(path.is_dir() for path in (cache / "vectors").iterdir())
     assert not (cache / "packs" / "fasttext-en").exists()
 
@@ -98,7 +98,7 @@ def test_from_a_folder_with_the_archive(tmp_path: Path) -> None:
 def test_from_a_folder_without_it(tmp_path: Path, cache: Path) -> None:
     with pytest.raises(DataError, match=rf"does not hold {FILE}.*{FILE}\.zip"):
         add_pack("fasttext-en", from_folder=tmp_path)
-    assert list_packs() == []
+    assert find_pack("fasttext-en") is None
     assert leftovers(cache) == []
 
 
@@ -127,7 +127,7 @@ def test_pinned_digest(site: Site, tmp_path: Path, cache: Path, monkeypatch: pyt
     (tmp_path / f"{FILE}.zip").write_bytes(site.content)
     with pytest.raises(DataError, match="SHA-256"):
         add_pack("fasttext-en", from_folder=tmp_path)
-    assert list_packs() == []
+    assert find_pack("fasttext-en") is None
     right = replace(pinned, sha256=hashlib.sha256(site.content).hexdigest())
     monkeypatch.setitem(packs.PACK_SOURCES, "fasttext-en", right)
     assert add_pack("fasttext-en", site.address).files
@@ -137,19 +137,19 @@ def test_bad_archive_leaves_nothing(site: Site, cache: Path) -> None:
     good, site.content = site.content, zipped({FILE: VECTORS, "../evil": "x"})
     with pytest.raises(DataError, match="outside its folder"):
         add_pack("fasttext-en", site.address)
-    assert list_packs() == []
+    assert find_pack("fasttext-en") is None
     assert leftovers(cache) == []
     site.content = good
     assert add_pack("fasttext-en", site.address).files
 
 
-def test_broken_download_goes_on_next_time(site: Site) -> None:
+def test_broken_download_installs_nothing(site: Site) -> None:
     site.breaks = [20, 30]
     with pytest.raises(DataError, match="run the same command again"):
         add_pack("fasttext-en", site.address)
-    assert list_packs() == []
+    assert find_pack("fasttext-en") is None
     add_pack("fasttext-en", site.address)
-    assert site.asked[-1]["range"] == "bytes=50-"
+    assert find_pack("fasttext-en") is not None
 
 
 def test_unknown_names_and_settings(tmp_path: Path) -> None:

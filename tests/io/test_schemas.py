@@ -14,7 +14,7 @@ import pytest
 from safetensors.numpy import load_file, save_file
 
 from dialeval.core.errors import DataError, DialevalError, SettingError
-from dialeval.io.packs import list_packs
+from dialeval.io.packs import find_pack
 from dialeval.io.schemas import check_inside
 from dialeval.judges import adem
 from dialeval.judges.adem import Weights
@@ -112,16 +112,12 @@ def test_pipes_in_encoders_are_not_opened(tmp_path: Path, name: str) -> None:
         use(tmp_path)
 
 
-def test_numbers_that_are_not_finite_and_layers_that_do_not_fit(tmp_path: Path) -> None:
-    folder = write_encoder(tmp_path / "a", dense=True)
+def test_numbers_that_are_not_finite(tmp_path: Path) -> None:
+    folder = write_encoder(tmp_path / "a")
     tensors = load_file(folder / "model.safetensors")
     tensors["embeddings.LayerNorm.bias"][0] = np.nan
     save_file(tensors, folder / "model.safetensors")
     with pytest.raises(DataError, match=r"embeddings\.LayerNorm\.bias holds numbers that are not finite"):
-        use(folder)
-    folder = write_encoder(tmp_path / "b", dense=True)
-    save_file({"linear.weight": np.ones((5, 7), np.float32)}, folder / "2_Dense" / "model.safetensors")
-    with pytest.raises(DataError, match=r"linear\.weight has the shape \(5, 7\), not any x 8"):
         use(folder)
 
 
@@ -142,7 +138,7 @@ def saved_judge(folder: Path, **tensors: Any) -> Path:
         ({"calibration": {"both": [1, 2], "context": [1, 2], "reference": [1, 0]}}, "a beta is 0"),
         ({"encoder": None}, "encoder: expected object"),
         ({"sha256": KeyError}, "missing required field sha256"),
-        ({"format": 7}, "layout 7 is newer"),
+        ({"format": 7}, "was saved in layout 7"),
     ],
 )
 def test_documents_of_judges(tmp_path: Path, fields: dict[str, Any], what: str) -> None:
@@ -175,7 +171,7 @@ def test_manifests_of_packs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> 
     facts = {"sha256": hashlib.sha256(b"").hexdigest(), "size": 0}
     manifest = {"name": "lsdscc", "version": "test", "origin": "here", "files": {"a/b.json": facts}}
     (folder / "manifest.json").write_text(json.dumps(manifest))
-    assert [pack.name for pack in list_packs()] == ["lsdscc"]
+    assert find_pack("lsdscc") is not None
     for field, value in {
         "name": "glove-6b",
         "version": "../../..",
@@ -183,13 +179,13 @@ def test_manifests_of_packs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> 
         "files": {"../x": facts},
     }.items():
         (folder / "manifest.json").write_text(json.dumps({**manifest, field: value}))
-        assert list_packs() == [], field
+        assert find_pack("lsdscc") is None, field
     for size in (1e400, -1, "1", None):
         (folder / "manifest.json").write_text(json.dumps({**manifest, "files": {"x": {**facts, "size": size}}}))
-        assert list_packs() == [], size
+        assert find_pack("lsdscc") is None, size
     (folder / "manifest.json").unlink()
     os.mkfifo(folder / "manifest.json")
-    assert list_packs() == []
+    assert find_pack("lsdscc") is None
 
 
 @pytest.mark.parametrize("name", ["/x", "..", "a/../b", "a\\b", "c:x", "x\0"])

@@ -104,7 +104,7 @@ def test_settings_are_reported_by_the_names_that_people_read(tmp_path: Path) -> 
 
 
 def test_recipes_and_contexts_are_checked() -> None:
-    with pytest.raises(SettingError, match="one of adem, identity, paper, not 'odd'"):
+    with pytest.raises(SettingError, match="one of adem, identity, not 'odd'"):
         make_judge([], kind="odd")
     with pytest.raises(SettingError, match="at least one turn"):
         make_judge([], turns=0)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import sys
 from pathlib import Path
 
 import pytest
@@ -89,7 +88,7 @@ def test_a_judge_is_not_corrected_by_the_ratings_that_it_learned_from(place: Pat
     judge = ["--judge", place / "judge", "--encoder", place / "encoder"]
     for name, refused in (("rated.jsonl", True), ("other.jsonl", False)):
         run("adem", "score", place / name, *judge, "-o", tmp_path / "run", "--force")
-        given = ["estimate", tmp_path / "run", "--human", place / name, "--by", "adem", "--as-if-random"]
+        given = ["estimate", tmp_path / "run", "--human", place / name, "--judge", "adem", "--assume-random"]
         if refused:
             with pytest.raises(SettingError, match="rated rows, so that it repeats these ratings"):
                 run(*given)
@@ -107,7 +106,7 @@ def test_scoring_with_a_judge(place: Path) -> None:
     assert "|judge:adem@" in found["signature"]
     assert (place / "run" / "run.json").is_file()
     with pytest.raises(SettingError, match="there is no encoder 'encoder'"):
-        run("adem", "score", rows, "--judge", place / "judge")
+        run("adem", "score", rows, "--judge-dir", place / "judge")
 
 
 def test_attacking_a_judge(place: Path) -> None:
@@ -123,10 +122,10 @@ def test_what_goes_wrong_is_said(place: Path) -> None:
     with pytest.raises(DataError, match="there is no such file"):
         run("adem", "train", "--ratings", place / "none.jsonl", "--encoder", place / "encoder", "-o", place / "x")
     with pytest.raises(DataError, match=r"judge\.json: cannot be read"):
-        run("adem", "score", place / "other.jsonl", "--judge", place)
+        run("adem", "score", place / "other.jsonl", "--judge-dir", place)
     (place / "bare.txt").write_text("hello\n")
     with pytest.raises(NeedError, match="adem needs"):
-        run("adem", "score", place / "bare.txt", "--judge", place / "judge", "--encoder", place / "encoder")
+        run("adem", "score", place / "bare.txt", "--judge-dir", place / "judge", "--encoder", place / "encoder")
     assert CliRunner().invoke(dialeval_command, ["adem", "train"]).exit_code == 2
 
 
@@ -160,10 +159,6 @@ def test_a_set_of_equal_ratings_and_one_of_two_contexts_do_not_end_the_training(
 
 
 def test_what_is_not_installed_is_named(place: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    given = ["--encoder", place / "encoder", "--tokens", 32, "--no-validate", "--kind", "paper"]
-    monkeypatch.setitem(sys.modules, "dialeval.judges.trainer", None)
-    with pytest.raises(SettingError, match="needs PyTorch; run: pip install"):
-        run("adem", "train", "--ratings", place / "other.jsonl", *given, "-o", place / "x")
     monkeypatch.setattr("dialeval.metrics.encoder_files.find_spec", lambda _: None)
     with pytest.raises(SettingError, match="needs tokenizers and safetensors; run: pip install"):
         run("adem", "attack")

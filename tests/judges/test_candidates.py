@@ -8,8 +8,7 @@ from itertools import pairwise
 import numpy as np
 import pytest
 
-from dialeval.io.judge_settings import PairShape
-from dialeval.judges.cross_encoder import Pairs
+from dialeval.judges.cross_encoder import Pairs, PairShape
 
 pytest.importorskip("torch")
 

@@ -10,10 +10,18 @@ import numpy as np
 import pytest
 
 from dialeval.core.errors import DataError, SettingError
-from dialeval.io.judge_settings import Scale
 from dialeval.judges.adem import SHIPPED as ADEM
 from dialeval.judges.adem import open_vectors
-from dialeval.judges.judge import SHIPPED, DialogueJudge, is_dialogue_judge, load_judge, scores, softmax, split_heads
+from dialeval.judges.judge import (
+    SHIPPED,
+    DialogueJudge,
+    Scale,
+    is_dialogue_judge,
+    load_judge,
+    scores,
+    softmax,
+    split_heads,
+)
 from dialeval.metrics.encoder_files import lacking
 from judges.tiny_judges import tiny_dialogue_judge
 from sealing import write_sealed
@@ -74,7 +82,7 @@ def test_folders_that_hold_no_such_judge_are_refused(tmp_path: Path) -> None:
     document = json.loads(facts.read_text())
     for name, value, message in (
         ("sha256", "0" * 64, "does not belong"),
-        ("format", 99, "newer"),
+        ("format", 99, "was saved in layout 99"),
         ("scale", {}, "missing required field rank"),
     ):
         write_sealed({**document, name: value}, facts)

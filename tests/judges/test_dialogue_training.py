@@ -10,8 +10,7 @@ import numpy as np
 import pytest
 
 from dialeval.core.errors import SettingError
-from dialeval.io.judge_settings import BreakdownScale
-from dialeval.judges.judge import DialogueJudge, load_judge, scores
+from dialeval.judges.judge import BreakdownScale, DialogueJudge, load_judge, scores
 from tiny_encoder import WORDS, write_encoder
 
 

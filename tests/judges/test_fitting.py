@@ -10,7 +10,7 @@ import pytest
 
 from dialeval.core.errors import SettingError
 from dialeval.judges import fitting
-from dialeval.judges.adem import Weights, load
+from dialeval.judges.adem import Weights
 from dialeval.judges.fitting import (
     SET_WEIGHT,
     AdemSettings,
@@ -20,7 +20,6 @@ from dialeval.judges.fitting import (
     fit,
     fit_adem,
     fit_identity,
-    fit_paper,
 )
 from judges.tiny_judges import invented_ratings, tiny_vectors
 
@@ -115,16 +114,6 @@ def test_each_kind_is_its_own_fit(tmp_path: Path) -> None:
     settings = AdemSettings(strength=2.0)
     assert fit("adem", examples, settings).digest == fit_adem(examples, settings).digest
     assert fit("identity", examples).digest == fit_identity(examples).digest
-
-
-def test_the_papers_recipe_gives_the_same_twice(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    pytest.importorskip("torch")
-    monkeypatch.setattr(fitting, "_COMPONENTS", 4)
-    examples = examples_of(invented_ratings(), tiny_vectors(tmp_path / "e"))
-    one, other = fit_paper(examples, epochs=5), fit_paper(examples, epochs=5)
-    assert one.digest == other.digest
-    assert one.context_left.shape == (8, 4)
-    assert load(one.save(tmp_path / "j")).kind == "paper"
 
 
 def test_rows_of_a_shared_context_are_kept_apart(tmp_path: Path) -> None:

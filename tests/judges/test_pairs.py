@@ -5,8 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from dialeval.io.judge_settings import PairShape
-from dialeval.judges.cross_encoder import Pairs, PairTokenizer, dialogue_pairs, rated_pairs, together
+from dialeval.judges.cross_encoder import Pairs, PairShape, PairTokenizer, dialogue_pairs, rated_pairs, together
 from dialeval.metrics.encoder_files import find_encoder
 from tiny_encoder import WORDS, write_encoder
 

@@ -18,7 +18,7 @@ def test_an_input_is_refused_as_a_place_before_any_work(command: str, tmp_path: 
     path.write_text(json.dumps({"context": ["hello"], "response": "hi", "reference": ["hi"]}) + "\n")
     before = path.read_bytes()
     # A judge that does not exist: work would end with another message.
-    arguments = [command, "score", str(path), "--judge", str(tmp_path / "none"), "-o", str(tmp_path)]
+    arguments = [command, "score", str(path), "--judge-dir", str(tmp_path / "none"), "-o", str(tmp_path)]
     done = CliRunner().invoke(dialeval_command, arguments)
     assert isinstance(done.exception, DataError)
     assert "rows.parquet" in str(done.exception)

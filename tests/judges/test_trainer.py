@@ -279,7 +279,7 @@ def test_a_model_of_a_later_layout_is_refused(tmp_path: Path) -> None:
     document = json.loads(file.read_text())
     assert document["format"] == 1
     file.write_text(json.dumps({**document, "format": 2}))
-    with pytest.raises(DataError, match="layout 2 is newer"):
+    with pytest.raises(DataError, match="was saved in layout 2"):
         ADEM.load(folder)
 
 

@@ -25,7 +25,7 @@ from judges.tiny_judges import invented_ratings, tiny_vectors
 
 
 def validation(examples: Examples, progress: Progress | None = None) -> Validation:
-    return compare_columns(_judge_left_out(examples, examples, "identity", AdemSettings(), progress), examples)
+    return compare_columns(_judge_left_out(examples, examples, AdemSettings(), progress), examples)
 
 
 def contexts(examples: Examples) -> set[int]:

@@ -7,11 +7,10 @@ from typing import Any
 
 import numpy as np
 
-from dialeval.io.judge_settings import PairShape, Scale
 from dialeval.io.ratings import Ratings
 from dialeval.judges.adem import Judge, Weights
-from dialeval.judges.cross_encoder import HEADS, encoder_weights, in_eight_bits, trained_names
-from dialeval.judges.judge import DialogueJudge, JudgeWeights
+from dialeval.judges.cross_encoder import HEADS, PairShape, encoder_weights, in_eight_bits, trained_names
+from dialeval.judges.judge import DialogueJudge, JudgeWeights, Scale
 from dialeval.metrics.encoder import Encoder, SentenceVectors
 from dialeval.metrics.encoder_files import find_encoder
 from tiny_encoder import HIDDEN, WORDS, write_encoder

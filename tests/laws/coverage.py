@@ -8,7 +8,8 @@ from dataclasses import dataclass
 from hypothesis import strategies as st
 
 from dialeval.core.batch import Need
-from dialeval.core.columns import Column, GroupedColumn, RaggedColumn, TextColumn
+from dialeval.core.columns import Column, RaggedColumn, TextColumn
+from dialeval.suites.lsdscc.data import GroupedColumn
 from laws.responses import resources, texts
 from laws.worlds import World
 

@@ -33,11 +33,12 @@ from dialeval.io.rows import Rows
 from dialeval.io.sources import memory_sources
 from dialeval.metrics.registry import registry
 from dialeval.text.vocabulary import Vocabulary
-from laws import breakdown, calls, coverage, frames, responses, task, trials
+from laws import breakdown, calls, conversations, coverage, frames, responses, task, trials
 from laws.worlds import Place, World
 
 WORLDS: dict[Need, World] = {
     Need.RESPONSE: responses.WORLD,
+    Need.CONTEXT: conversations.WORLD,
     Need.HYPOTHESES: coverage.WORLD,
     Need.LABELS: breakdown.WORLD,
     Need.TASK_TURNS: task.WORLD,
@@ -50,9 +51,13 @@ WORLDS: dict[Need, World] = {
 """By what is measured."""
 
 AnyMetric = Metric[Any]
-METRICS: list[AnyMetric] = [registry().parse(name) for name in registry().presets]
+NAMED: list[AnyMetric] = [registry().parse(name) for name in registry().presets]
+AGGREGATES = ("length@dialogue-min", "judge@dialogue-first-failure", "rouge-l@dialogue-last")
+"""Metrics over dialogues, which are no family: their settings are those of the metric that they condense."""
+METRICS: list[AnyMetric] = [*NAMED, *map(registry().parse, AGGREGATES)]
 if QUICK:  # one preset of each metric
     METRICS = list({type(metric): metric for metric in METRICS}.values())
+named_metric = pytest.mark.parametrize("metric", NAMED, ids=str)
 every_metric = pytest.mark.parametrize("metric", METRICS, ids=str)
 _PER = {"corpus": "response", "response": "corpus"}
 TURNED: list[AnyMetric] = [
@@ -129,7 +134,9 @@ class WorldResources(Resources):
         return {need: resource for need, resource in opened if need != self.without}
 
 
-GIVEN = frozenset({Need.TRAIN, Need.VOCABULARY, Need.EMBEDDINGS, Need.JUDGE, Need.DIALOGUE_JUDGE, Need.ENCODER})
+GIVEN = frozenset(
+    {Need.TRAIN, Need.VOCABULARY, Need.EMBEDDINGS, Need.JUDGE, Need.DIALOGUE_JUDGE, Need.ENCODER, Need.LLM}
+)
 """Resources that a user may give or not, each independent of the others."""
 
 
@@ -294,7 +301,7 @@ def test_only_declared_needs_are_read(metric: AnyMetric, data: st.DataObject) ->
             [fact.gather(without) for fact in metric.facts], metric.partial(without)
 
 
-@every_metric
+@named_metric
 def test_names_and_signatures_read_back(metric: AnyMetric) -> None:
     assert registry().parse(str(metric)) == metric
     assert metric in registry().select([metric.family])
@@ -324,13 +331,16 @@ def other_values(metric: AnyMetric, name: str) -> list[Any]:
         "words": [0, 1],
         "tolerance": [0.5],
         "ignore": ["a+b"],
+        "rubric": ["safety", "conversation"],
+        "samples": [3],
+        "model": ["other/model-1"],
     }
     if hint is bool:
         return [not value]
     return [other for other in others[name] if other != value]
 
 
-@every_metric
+@named_metric
 def test_every_setting_changes_the_signature(metric: AnyMetric) -> None:
     for field in fields(metric):
         tried = 0

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 import dialeval
-from dialeval import sample
+from dialeval import sample_data
 
 PACKAGE = Path(dialeval.__file__).parent
 HEAVY = {
@@ -46,7 +46,7 @@ def test_import_dialeval_loads_nothing_heavy() -> None:
         ["metrics", "--help"],
         ["lsdscc", "--help"],
         ["adem", "train", "--help"],
-        ["from", "dialog-eval", "--help"],
+        ["compat", "dialog-eval", "--help"],
     ],
 )
 def test_help_loads_nothing_heavy(command: list[str]) -> None:
@@ -64,7 +64,7 @@ def _running(command: list[str]) -> str:
 
 def test_a_small_run_as_json_loads_no_threads_log_or_pages() -> None:
     program = _running(
-        ["multiwoz", "-i", str(sample.folder() / "town" / "predictions"), "--data", "town", "-f", "json"]
+        ["multiwoz", "-i", str(sample_data.folder() / "town" / "predictions"), "--data", "town", "-f", "json"]
     )
     loaded_by(program)
     assert not loaded_by(program) & {"numba", "pyarrow", "rich", "concurrent", "logging", "html"}
@@ -77,11 +77,11 @@ def test_the_registry_loads_no_compiler() -> None:
 
 def test_task_dialogues_and_breakdowns_need_no_compiler() -> None:
     program = (
-        "from dialeval import sample\n"
+        "from dialeval import sample_data\n"
         "from dialeval.breakdown import evaluate_breakdown\n"
         "from dialeval.multiwoz import evaluate\n"
         "from dialeval.sgd import evaluate_sgd\n"
-        "here = sample.folder()\n"
+        "here = sample_data.folder()\n"
         "evaluate(here / 'town' / 'predictions', data='town', dst=True)\n"
         "evaluate_sgd(here / 'frames' / 'steady', here / 'frames' / 'references')\n"
         "evaluate_breakdown(here / 'breakdown' / 'data', here / 'breakdown' / 'keywords')"

@@ -53,7 +53,7 @@ def evaluated(world: dict[str, Any], **more: Any) -> tuple[Result, set[str], dic
         world["contexts"],
         train=world["train"],
         vocabulary=world["vocabulary"],
-        embeddings=Vectors(world["vectors"]),
+        vectors=Vectors(world["vectors"]),
         **more,
     )
     return run["system"], known, {word: np.array(vector) for word, vector in world["vectors"].items()}

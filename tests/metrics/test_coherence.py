@@ -23,7 +23,7 @@ def test_a_chat_has_the_values_of_its_rows(metric: str) -> None:
         if turn % 2
     ]
     shared, apart = (
-        dialeval.evaluate(given, metrics=[metric], train=["x"], embeddings=VECTORS)["system"][metric]
+        dialeval.evaluate(given, metrics=[metric], train=["x"], vectors=VECTORS)["system"][metric]
         for given in (chats, rows)
     )
     np.testing.assert_array_equal(shared.items, apart.items)
@@ -32,10 +32,10 @@ def test_a_chat_has_the_values_of_its_rows(metric: str) -> None:
 
 
 def test_coherence_takes_the_last_turn_or_all() -> None:
-    given_: dict[str, Any] = {"contexts": [["c", "a a"]], "train": ["x"], "embeddings": VECTORS}
+    given_: dict[str, Any] = {"contexts": [["c", "a a"]], "train": ["x"], "vectors": VECTORS}
     last = dialeval.evaluate(["a"], metrics="coherence", **given_)["system"]["coherence"].mean
     every = dialeval.evaluate(["a"], metrics=["coherence(turns=all)"], **given_)["system"]["coherence(turns=all)"].mean
     assert last == pytest.approx(1.0)
     assert every == pytest.approx(1.0)  # a + a + c points the same way as a
-    opposed = dialeval.evaluate(["a"], contexts=[["a", "c"]], metrics="coherence", train=["x"], embeddings=VECTORS)
+    opposed = dialeval.evaluate(["a"], contexts=[["a", "c"]], metrics="coherence", train=["x"], vectors=VECTORS)
     assert opposed["system"]["coherence"].mean == pytest.approx(-1.0)

@@ -56,9 +56,9 @@ def compare_with_twins(
 
 @pytest.mark.parametrize("by", ["average", "extrema", "greedy"])
 def test_the_best_of_several_references_counts(by: str) -> None:
-    several = dialeval.evaluate(["a"], [["c", "b", "", "zz"]], train=["x"], embeddings=VECTORS, metrics="embedding")
-    single = dialeval.evaluate(["a"], ["b"], train=["x"], embeddings=VECTORS, metrics="embedding")
+    several = dialeval.evaluate(["a"], [["c", "b", "", "zz"]], train=["x"], vectors=VECTORS, metrics="embedding")
+    single = dialeval.evaluate(["a"], ["b"], train=["x"], vectors=VECTORS, metrics="embedding")
     key = f"embedding-{by}"
     assert several["system"][key].mean == pytest.approx(single["system"][key].mean)
-    none = dialeval.evaluate(["a"], [[]], train=["x"], embeddings=VECTORS, metrics="embedding")
+    none = dialeval.evaluate(["a"], [[]], train=["x"], vectors=VECTORS, metrics="embedding")
     assert none["system"][key].scored == 0

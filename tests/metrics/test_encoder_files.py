@@ -24,9 +24,6 @@ def test_what_is_not_understood_is_refused(tmp_path: Path) -> None:
     (tmp_path / "empty").mkdir()
     with pytest.raises(DataError, match=r"holds no modules\.json"):
         find_encoder(tmp_path / "empty")
-    other = write_encoder(tmp_path / "other", model_type="mpnet")
-    with pytest.raises(SettingError, match="is a mpnet encoder"):
-        Encoder(find_encoder(other), 16)
     broken = write_encoder(tmp_path / "broken")
     (broken / "model.safetensors").write_bytes(b"no weights")
     with pytest.raises(DataError, match="holds no readable weights"):
@@ -67,6 +64,14 @@ def test_configs_with_problems(tmp_path: Path) -> None:
     folder = write_encoder(tmp_path / "a", pooling="none")
     with pytest.raises(SettingError, match="pools by"):
         Encoder(find_encoder(folder), 16).encode(["x"])
+    (folder / "1_Pooling" / "config.json").write_text('{"pooling_mode_max_tokens": true}')
+    with pytest.raises(SettingError, match="pools by pooling_mode_max_tokens; understood: pooling_mode_cls_token, "):
+        Encoder(find_encoder(folder), 16).encode(["x"])
+    config = (folder / "config.json").read_text()
+    for field, other in (("bert", "roberta"), ("gelu", "relu")):
+        (folder / "config.json").write_text(config.replace(f'"{field}"', f'"{other}"'))
+        with pytest.raises(SettingError, match=f"{other}.*; understood: {field}"):
+            Encoder(find_encoder(folder), 16)
     (folder / "config.json").write_text("{")
     with pytest.raises(DataError, match="not JSON"):
         Encoder(find_encoder(folder), 16)

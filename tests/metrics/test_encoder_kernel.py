@@ -16,12 +16,6 @@ def test_erf_is_exact_to_float32() -> None:
     np.testing.assert_allclose(values.ravel(), expected, rtol=1e-6, atol=1e-6)
 
 
-def test_relu_adds_the_bias_first() -> None:
-    rows = np.array([[1.0, -2.0], [-0.5, 3.0]], np.float32)
-    kernels.relu(rows, np.array([-1.5, 2.5], np.float32))
-    assert rows.tolist() == [[0.0, 0.5], [0.0, 5.5]]
-
-
 def test_layer_normalization() -> None:
     dice = np.random.default_rng(0)
     rows, added = (dice.normal(size=(5, 7)).astype(np.float32) for _ in range(2))

@@ -18,13 +18,13 @@ def test_vectors_of_words_that_come_late_are_found() -> None:
     responses = [f"w{number}" for number in range(50)]
     table = {word: (1.0, float(number), 0.0) for number, word in enumerate(responses)}
     result = dialeval.evaluate(
-        responses, responses, train=["w3"], embeddings=Vectors(table), metrics="embedding", batch_rows=3, threads=3
+        responses, responses, train=["w3"], vectors=Vectors(table), metrics="embedding", batch_rows=3, threads=3
     )["system"]
     for by in ("average", "extrema", "greedy"):
         assert result[f"embedding-{by}"].items == pytest.approx(np.ones(50))
 
 
-def test_unknown_words_do_not_count_and_extremes_keep_their_sign() -> None:
+def test_unin_vocabulary_do_not_count_and_extremes_keep_their_sign() -> None:
     vocabulary = Vocabulary()
     texts = tokenize(TextColumn.from_strings(["a b zz", "c b", "zz", ""]), vocabulary)
     values = WordValues.of(VectorTable(vocabulary, VECTORS), None, None)

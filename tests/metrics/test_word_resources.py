@@ -70,7 +70,7 @@ def test_a_zero_vector_is_no_direction() -> None:
     assert table.lengths()[0].tolist() == [-1]
 
 
-def test_known_words_are_listed_or_have_a_vector() -> None:
+def test_in_vocabulary_are_listed_or_have_a_vector() -> None:
     vocabulary = Vocabulary()
     known = KnownWords(vocabulary, listed_words(["w1", " w3 ", ""]), VectorTable(vocabulary, Even()))
     ids = vocabulary.add(words(0, 6))

@@ -57,7 +57,7 @@ def test_the_sdist_holds_what_builds_tests_and_documents(built: Path) -> None:
 def test_the_wheel_holds_the_package_and_nothing_else(wheel: Path) -> None:
     names = zipfile.ZipFile(wheel).namelist()
     assert all(name.startswith(("dialeval/", "dialeval-")) for name in names)
-    assert {"dialeval/py.typed", "dialeval/sample/responses/careful.txt"} <= set(names)
+    assert {"dialeval/py.typed", "dialeval/sample_data/responses/careful.txt"} <= set(names)
     for asset in (ROOT / "src" / "dialeval" / "reports" / "assets").iterdir():
         assert f"dialeval/reports/assets/{asset.name}" in names
     assert not [name for name in names if name.endswith((".nbi", ".nbc", ".pyc"))]

@@ -12,7 +12,7 @@ from reports.test_html import HOSTILE, Page
 from reports.test_summary import LOW, result
 
 SHARES = {"a|b": {"bleu-4": {"share": 0.504}}, "c": {"bleu-4": {"share": -0.2}}, "none": {}}
-RUN = Run({name: result(LOW) for name in SHARES}, "0", details={"anchors": {"standing": SHARES}})
+RUN = Run({name: result(LOW) for name in SHARES}, "0", details={"baselines": {"standing": SHARES}})
 
 
 def test_lines_have_a_dash_where_there_is_no_share() -> None:
@@ -29,7 +29,7 @@ def test_lines_have_a_dash_where_there_is_no_share() -> None:
 
 def test_shares_between_floor_and_ceiling_are_shown() -> None:
     shares = {HOSTILE: {"bleu-4": {"share": 0.5}}, "b": {"bleu-4": {"share": -0.2}}}
-    run = Run({HOSTILE: result(LOW), "b": result(LOW)}, "0", details={"anchors": {"standing": shares}})
+    run = Run({HOSTILE: result(LOW), "b": result(LOW)}, "0", details={"baselines": {"standing": shares}})
     section = standing_section(together([run]))
     assert section is not None
     page = Page(section.content)

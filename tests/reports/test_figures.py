@@ -57,11 +57,9 @@ def test_intervals_in_words() -> None:
     alone = replace(made, interval_by=Analytic("student", 0.9, "rows", 9, 1.86, 8.0, 0.03))
     original = replace(made, interval_by=Analytic("rows", None, "rows", 9, 1.97))
     before = replace(made, interval_by=Analytic("rows", None, "rows", 9, None))
-    drawn = replace(made, interval_by=Resampling("bca", 0.95, 1000, 1, 4))
     assert interval_words([student, shares, alone]) == "95% over dialogues (Student, Wilson); 90% over rows (Student)"
     assert interval_words([original]) == "over rows (mean ± 1.97 · std / √n)"
     assert interval_words([before]) == "over rows (mean ± t · std / √n)"
-    assert interval_words([drawn]) == "95% by 1,000 resamples of dialogues, or of rows that stand alone (BCa)"
     for how in ("studentized", "jackknife"):
         words = interval_words([replace(made, interval_by=Resampling(how, 0.95, 1000, 1, 4))])
         assert words == f"95% by 1,000 resamples of dialogues, or of rows that stand alone ({how})"
@@ -90,6 +88,7 @@ def test_figures_are_rounded_to_what_their_interval_supports() -> None:
     assert show_rounded(-9.6167, None, signed=True) == "-9.6167"
     assert show_rounded(-0.0014, (-0.0028, -0.000112)) == "-0.0014 [-0.0028, -0.0001]", "one style in one interval"
     assert show_rounded(1e-6, (-0.00001, 0.00002)) == "1.00e-06 [-1.00e-05, 2.00e-05]"
+    assert show_rounded(-2.75e-17, (-0.63, 0.63), signed=True) == "0.00 [-0.63, 0.63]", "a rounding error"
 
 
 def test_intervals_signs_and_fixed_decimals() -> None:

@@ -41,8 +41,8 @@ def test_the_scale_is_that_of_effects_and_ends_somewhere() -> None:
     assert all(0 <= at <= WIDTH for at in dots(small, replace(large, effect=1e9)))
 
 
-def test_what_is_not_significant_is_unsure_and_what_has_no_direction_is_other() -> None:
-    assert kind_of(difference("m", 0.2, "higher", 0.2, False)) == "unsure"
+def test_what_is_not_significant_is_unsettled_and_what_has_no_direction_is_other() -> None:
+    assert kind_of(difference("m", 0.2, "higher", 0.2, False)) == "unsettled"
     assert kind_of(difference("length", 2.0, None, 0.01, True)) == "other"
 
 

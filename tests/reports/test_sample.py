@@ -7,7 +7,7 @@ import re
 
 import pytest
 
-from dialeval.sample import folder
+from dialeval.sample_data import folder
 
 ALIGNED = ["contexts.txt", "references.txt", *(f"responses/{name}.txt" for name in ("careful", "chatty", "generic"))]
 

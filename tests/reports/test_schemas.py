@@ -8,12 +8,11 @@ from pathlib import Path
 from typing import Any
 
 import jsonschema
-import msgspec
 import orjson
 import pytest
 
 import dialeval
-from dialeval import sample
+from dialeval import sample_data
 from dialeval.breakdown import evaluate_breakdown
 from dialeval.core.errors import SettingError
 from dialeval.judges import adem
@@ -23,7 +22,7 @@ from dialeval.suites.breakdown.evaluation import with_curves
 from dialeval.suites.breakdown.judge import detect, save_labels
 from judges.tiny_judges import tiny_dialogue_judge
 
-HERE = sample.folder()
+HERE = sample_data.folder()
 
 
 def fits(name: str, document: Any) -> None:
@@ -42,7 +41,7 @@ def lines(path: Path) -> Iterator[Any]:
 def run() -> dialeval.Run:
     """Systems, floors and ceilings; of one row nothing can be said, and null stands for it."""
     return dialeval.evaluate(
-        HERE / "responses", HERE / "references.txt", metrics="bleu-4,distinct-2,length,nlg-bleu-4", anchors=True
+        HERE / "responses", HERE / "references.txt", metrics="bleu-4,distinct-2,length,nlg-bleu-4", baselines=True
     )
 
 
@@ -102,7 +101,7 @@ def rated(tmp_path_factory: pytest.TempPathFactory) -> Path:
     (folder / "rows.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
     made = dialeval.evaluate(folder / "rows.jsonl", metrics="length,rouge-l")
     made.save(folder / "results")
-    drawn = dialeval.draw(made, 80)
+    drawn = dialeval.sample(made, 80)
     drawn.save(folder / "to-rate")
     said = [{"id": row.id, "rater": "ann", "scores": {"overall": row.row % 5}, "seconds": 3.5} for row in drawn.rows]
     (folder / "ann.jsonl").write_text("".join(json.dumps(line) + "\n" for line in said))
@@ -121,11 +120,11 @@ def test_what_people_say(rated: Path) -> None:
     drawn = read_sample(rated / "to-rate")
     for merged in rated_rows(merge_ratings([str(rated / "ann.jsonl")], drawn, (), 5), drawn, "overall"):
         fits("rated-row", orjson.loads(orjson.dumps(merged)))
-    people = dialeval.estimate(rated / "results", [rated / "ann.jsonl"], by="rouge-l", sample=rated / "to-rate")
+    people = dialeval.estimate(rated / "results", [rated / "ann.jsonl"], judge="rouge-l", sample=rated / "to-rate")
     fits("estimate", orjson.loads(orjson.dumps(people.to_dict())))
     agreed = dialeval.agreement(rated / "rows.jsonl", metrics="length,rouge-l", resamples=50)
     fits("agreement", orjson.loads(orjson.dumps(agreed.to_dict())))
-    ranked = dialeval.rank(dialeval.load(rated / "results"), by="rouge-l")
+    ranked = dialeval.rank(dialeval.load(rated / "results"), metric="rouge-l")
     fits("ranking", orjson.loads(orjson.dumps(ranked.to_dict())))
 
 
@@ -136,7 +135,7 @@ def test_task_verdicts_labels_and_journals(tmp_path: Path) -> None:
     for row in dialogue_rows(evaluator.run(HERE / "town" / "predictions"), evaluator.task):
         fits("task-verdict", row)
     tiny_dialogue_judge(tmp_path)
-    found = detect(data=HERE / "breakdown" / "data", judge=tmp_path / "judge", encoder=tmp_path / "encoder")
+    found = detect(data=HERE / "breakdown" / "data", judge_dir=tmp_path / "judge", encoder=tmp_path / "encoder")
     save_labels(found, tmp_path / "labels")
     files = list((tmp_path / "labels").iterdir())
     assert len(files) == 4
@@ -155,7 +154,6 @@ def test_judges() -> None:
 
 def test_packs_and_caches(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     from dialeval.io.packs import add_pack
-    from dialeval.io.schemas import PartialDownload
 
     monkeypatch.setenv("DIALEVAL_CACHE", str(tmp_path))
     add_pack("lsdscc", from_folder=HERE / "lsdscc" / "groups.json")
@@ -163,10 +161,9 @@ def test_packs_and_caches(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> No
     fits("pack", read(manifest))
     vectors = tmp_path / "vectors.txt"
     vectors.write_text("a 1 0\nb 0 1\n")
-    dialeval.evaluate(["a b"], ["b a"], metrics="embedding-greedy", embeddings=vectors, train=["a b"])
+    dialeval.evaluate(["a b"], ["b a"], metrics="embedding-greedy", vectors=vectors, train=["a b"])
     (entry,) = tmp_path.rglob("entry.json")
     fits("vectors", read(entry))
-    fits("download", msgspec.to_builtins(PartialDownload("https://example.org/x", None, None)))
 
 
 def test_a_model_of_pytorch(tmp_path: Path) -> None:

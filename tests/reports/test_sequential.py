@@ -8,16 +8,16 @@ import json
 
 import dialeval
 from dialeval.core.result import Run
-from dialeval.reports.sequential import TREND, WATCH, trend_document
+from dialeval.reports.sequential import SEQUENTIAL, TREND, trend_document
 from human.rated_runs import run_of
 from human.test_report import printed
 
 RUN, _ = run_of(dialogues=60)
-FOUND = dialeval.watch(RUN)
+FOUND = dialeval.sequential(RUN)
 
 
 def test_interim_looks_in_the_terminal() -> None:
-    text = printed(WATCH.table(FOUND))
+    text = printed(SEQUENTIAL.table(FOUND))
     assert text.startswith("Paired design: the systems have the same 60 dialogues, matched by id.")
     assert "confidence sequences" in text
     assert "Alpha is divided by 2" in text
@@ -25,16 +25,16 @@ def test_interim_looks_in_the_terminal() -> None:
 
 def test_what_has_no_interval_says_why() -> None:
     short, _ = run_of(dialogues=10)
-    assert "judge: fewer than 50 dialogues." in printed(WATCH.table(dialeval.watch(short, metrics=["judge"])))
+    assert "judge: fewer than 50 dialogues." in printed(SEQUENTIAL.table(dialeval.sequential(short, metrics=["judge"])))
 
 
 def test_every_format_of_interim_looks() -> None:
-    lines = list(csv.DictReader(io.StringIO(WATCH.FORMATS["csv"](FOUND))))
+    lines = list(csv.DictReader(io.StringIO(SEQUENTIAL.FORMATS["csv"](FOUND))))
     assert [line["key"] for line in lines] == ["length", "judge"]
     assert float(lines[1]["difference"]) == FOUND.rows[1].difference
-    assert "\n| metric | system |" in WATCH.FORMATS["md"](FOUND)
-    assert r"\toprule" in WATCH.FORMATS["latex"](FOUND)
-    assert json.loads(WATCH.FORMATS["json"](FOUND)) == FOUND.to_dict()
+    assert "\n| metric | system |" in SEQUENTIAL.FORMATS["md"](FOUND)
+    assert r"\toprule" in SEQUENTIAL.FORMATS["latex"](FOUND)
+    assert json.loads(SEQUENTIAL.FORMATS["json"](FOUND)) == FOUND.to_dict()
 
 
 def test_every_format_of_trends() -> None:

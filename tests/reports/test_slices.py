@@ -15,7 +15,7 @@ from msgspec.structs import replace as replace_fields
 from rich.console import Console
 
 from analysis.test_slices import QUICK, TOPICS, drawn, result
-from dialeval import sample
+from dialeval import sample_data
 from dialeval.analysis.slices import Slices, slices
 from dialeval.core.result import Run
 from dialeval.multiwoz import evaluate
@@ -47,7 +47,7 @@ def test_the_sentence_names_the_slice_with_the_largest_significant_loss(found: S
     (sentence,) = losses(found)
     assert re.fullmatch(
         r"new loses most to old where topic is train: rouge-l -0\.\d+ \[-0\.\d+, -0\.\d+\] "
-        r"\(5% level, corrected for 3 tests in all slices\)\.",
+        r"\(significance level 0.05, corrected for 3 tests in all slices\)\.",
         sentence,
     )
 
@@ -56,7 +56,7 @@ def test_nothing_is_claimed_that_is_not_significant(alike: Slices) -> None:
     assert losses(alike) == []
     assert (
         next(iter(notes(alike)))
-        == "No slice differs significantly from old (5% level, corrected for 3 tests in all slices)."
+        == "No slice differs significantly from old (significance level 0.05, corrected for 3 tests in all slices)."
     )
     assert not any(mark in printed(alike).split("No slice")[0] for mark in "▲▼◆")
 
@@ -104,7 +104,7 @@ def test_what_was_not_tested_is_said() -> None:
 
 
 def test_what_depends_on_other_rows_is_said() -> None:
-    folder = sample.folder() / "town" / "predictions"
+    folder = sample_data.folder() / "town" / "predictions"
     town = evaluate({name: str(folder / f"{name}.json") for name in ("patient", "hasty")}, "town")
     by_turn = list(notes(slices(town, "turn")))
     assert "inform, success, combined: scored with what is known of all rows, also in a slice." in by_turn

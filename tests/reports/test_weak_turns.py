@@ -21,7 +21,7 @@ def judged(folder: Path) -> Run:
     messages = [{"role": "assistant" if at % 2 else "user", "content": text} for at, text in enumerate(CHAT)]
     path = folder / "chats.jsonl"
     path.write_text(json.dumps({"id": "d1", "messages": messages}) + "\n")
-    return dialeval.evaluate(str(path), metrics="judge", judge=tiny_dialogue_judge(folder))
+    return dialeval.evaluate(str(path), metrics="judge", judge_dir=tiny_dialogue_judge(folder))
 
 
 def with_values(run: Run, key: str, values: list[float]) -> Run:

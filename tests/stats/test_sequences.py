@@ -133,7 +133,7 @@ def test_intervals_never_grow() -> None:
 
 def test_a_run_is_watched_in_the_order_of_its_dialogues() -> None:
     run, _ = run_of(dialogues=300, systems={"a": 3.0, "b": 3.0})
-    found = dialeval.watch(run)
+    found = dialeval.sequential(run)
     assert found.tests == 2
     assert (found.baseline, list(found.systems), found.unit) == ("a", ["b"], "dialogues")
     length, judge = found.rows
@@ -153,25 +153,25 @@ def test_a_difference_is_decided_and_stays_so() -> None:
     good = [{**row, "response": "yes yes yes"} for row in texts]
     run = Run({"bad": dialeval.evaluate(texts, metrics="rouge-l")["system"]}, "0")
     run = Run({**run.systems, "good": dialeval.evaluate(good, metrics="rouge-l")["system"]}, "0")
-    (row,) = dialeval.watch(run).rows
+    (row,) = dialeval.sequential(run).rows
     assert row.by == "betting"
     assert row.better is True
     assert row.decided is not None
     assert row.decided < 100
-    (fewer,) = dialeval.watch(Run(dict(reversed(list(run.systems.items()))), "0")).rows
+    (fewer,) = dialeval.sequential(Run(dict(reversed(list(run.systems.items()))), "0")).rows
     assert fewer.better is False
 
 
 def test_what_cannot_be_watched() -> None:
     run, _ = run_of(dialogues=10)
-    judge = dialeval.watch(run, metrics=["judge"]).rows[0]
+    judge = dialeval.sequential(run, metrics=["judge"]).rows[0]
     assert judge.interval is None
     assert judge.reason == "fewer than 50 dialogues"
     with pytest.raises(SettingError, match="alpha lies"):
-        dialeval.watch(run, alpha=2.0)
+        dialeval.sequential(run, alpha=2.0)
     texts = {"x": ["a b", "c"], "y": ["a", "d"]}
     corpus = dialeval.evaluate(texts, metrics="distinct-1")
-    assert "a corpus value" in str(dialeval.watch(corpus).rows[0].reason)
+    assert "a corpus value" in str(dialeval.sequential(corpus).rows[0].reason)
 
 
 def test_independent_systems_have_two_sequences() -> None:
@@ -226,7 +226,7 @@ def test_compare_and_watch_have_one_estimand() -> None:
     run = dialeval.evaluate({"a": rows, "b": other}, metrics="length")
     for weight in ("rows", "dialogues"):
         (compared,) = dialeval.compare(run, weight=weight).rows
-        (looked,) = dialeval.watch(run, weight=weight).rows
+        (looked,) = dialeval.sequential(run, weight=weight).rows
         assert looked.difference == pytest.approx(compared.difference)
     with pytest.raises(SettingError, match="means are over rows or dialogues"):
         dialeval.compare(run, weight="turns")  # type: ignore[arg-type]

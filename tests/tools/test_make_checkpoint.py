@@ -14,7 +14,7 @@ import numpy as np
 import pytest
 from tools.make_checkpoint import ATTACKED, CORPORA, JUDGE_TESTED, JUDGE_TRAINED, _choices
 
-from dialeval import sample
+from dialeval import sample_data
 from dialeval.judges.judge import load_judge
 from dialeval.metrics.encoder_files import lacking
 
@@ -43,7 +43,7 @@ def _write(path: Path, rows: Sequence[Any]) -> None:
 @pytest.mark.skipif(lacking() is not None, reason="the weights of minilm are not installed")
 def test_one_command_makes_the_judge_and_its_card(tmp_path: Path) -> None:
     pytest.importorskip("torch")
-    words = (sample.folder() / "train.txt").read_text(encoding="utf-8").split()
+    words = (sample_data.folder() / "train.txt").read_text(encoding="utf-8").split()
     dice = np.random.default_rng(0)
 
     def texts(many: int) -> list[str]:

@@ -14,7 +14,7 @@ order a single dialogue hardly changes, percentiles of a bootstrap that draws wh
 metrics at one level are one family (Holm), since they are in one table. Pearson's r has heavy tails where the
 kurtosis of the metric or of the ratings is above 6, twice that of normal values: it then rests on few points, intervals
 may be too narrow, and a warning says so. Coefficients are to be read against the agreement of the annotators
-(`correlation.ceiling`), and the length of the response, which needs no reference and no model (`metric_differences`).
+(`correlation.ceiling`), and the length of the response, which needs no reference and no model (`not_above`).
 `metric_ranking` tests which metrics differ.
 """
 
@@ -39,10 +39,8 @@ from dialeval.analysis.metric_ranking import (
     CONTROL,
     LEVELS,
     RANKED_BY,
-    MetricDifference,
     MetricRanking,
     NoPointsError,
-    metric_differences,
     not_above,
     on_common_rows,
     points_of,
@@ -89,15 +87,39 @@ Interval = tuple[float, float]
 
 
 class Correlation(Record, frozen=True, kw_only=True):
-    """The correlation of one metric with human ratings at one level."""
+    """The correlation of one metric with human ratings at one level.
+
+    Attributes:
+        n: The number of points: responses, dialogues or systems.
+        pearson: Pearson's r.
+        spearman: Spearman's rho.
+        kendall: Kendall's tau-b.
+        pearson_interval: The confidence interval of Pearson's r.
+        spearman_interval: The confidence interval of Spearman's rho.
+        kendall_interval: The confidence interval of Kendall's tau-b.
+        pearson_p: The p-value of Pearson's r.
+        spearman_p: The p-value of Spearman's rho.
+        kendall_p: The p-value of Kendall's tau-b.
+        pearson_adjusted_p: The p-value adjusted by Holm's method for all coefficients of all metrics at the level.
+        spearman_adjusted_p: The same of Spearman's rho.
+        kendall_adjusted_p: The same of Kendall's tau-b.
+        reason: Why there are no coefficients.
+
+    Examples:
+        >>> import dialeval
+        >>> rated = [
+        ...     {"response": "yes " * n, "reference": "yes " * 9, "scores": {"overall": n // 2}, "dialog_id": str(n)}
+        ...     for n in range(1, 9)
+        ... ]
+        >>> found = dialeval.agreement(rated, metrics="rouge-l", resamples=100)
+        >>> found["rouge-l"]["turn"].n, found["rouge-l"]["system"].reason
+        (8, 'no rated row names its system')
+    """
 
     n: int
     pearson: float = math.nan
-    """Pearson's r."""
     spearman: float = math.nan
-    """Spearman's rho."""
     kendall: float = math.nan
-    """Kendall's tau-b."""
     pearson_interval: Interval | None = None
     spearman_interval: Interval | None = None
     kendall_interval: Interval | None = None
@@ -105,14 +127,16 @@ class Correlation(Record, frozen=True, kw_only=True):
     spearman_p: float = math.nan
     kendall_p: float = math.nan
     pearson_adjusted_p: float = math.nan
-    """Corrected (Holm) for all coefficients of all metrics at the same level."""
     spearman_adjusted_p: float = math.nan
     kendall_adjusted_p: float = math.nan
     reason: str | None = None
-    """Why there are no coefficients."""
 
     def flat(self) -> dict[str, float | None]:
-        """Return each coefficient, the ends of its interval, its p and its adjusted p; None for none."""
+        """Return each coefficient, the ends of its interval, its p-value and its adjusted p-value, by name.
+
+        Returns:
+            Names and numbers; None where there is none.
+        """
         found: dict[str, float | None] = {}
         for name in NAMES:
             low, high = getattr(self, f"{name}_interval") or (None, None)
@@ -142,7 +166,33 @@ class Bootstrap(Struct, frozen=True):
 class Agreement(
     Tabular, Shown, Record, frozen=True, kw_only=True, rename={"version": "dialeval", "metrics": "agreement"}
 ):
-    """The result of `dialeval.agreement`, and its JSON: `agreement["bleu-4"]["turn"].spearman`."""
+    """The result of `dialeval.agreement`: `agreement["rouge-l"]["turn"].spearman`.
+
+    Attributes:
+        version: The version of dialeval.
+        quality: The quality that was rated.
+        rows: The number of rated rows.
+        rated: How many of them have a rating of the quality.
+        metrics: The correlations, by metric and level.
+        ceiling: The agreement of the annotators with each other, which correlations are to be read against.
+        control: The length of the response as a metric, and which metrics are not significantly better than it.
+        differences: The differences between metrics and the control.
+        ranking: The metrics, best first, in groups without significant differences.
+        excluded: Rated rows and metrics that were left out so that all metrics have the same rows, and why.
+        bootstrap: Resamples, seed and confidence.
+        signatures: The signatures of the metrics.
+        skipped: Metrics that could not be computed, each with its reason.
+        warnings: Remarks about the data.
+
+    Examples:
+        >>> import dialeval
+        >>> rated = [
+        ...     {"response": "yes " * n, "reference": "yes " * 9, "scores": {"overall": n // 2}, "dialog_id": str(n)}
+        ...     for n in range(1, 9)
+        ... ]
+        >>> dialeval.agreement(rated, metrics="rouge-l", resamples=100)
+        <Agreement with overall: 2 metrics (rouge-l, length), 8 rated rows>
+    """
 
     document_maker = "dialeval.reports.agreement:document"
 
@@ -153,11 +203,8 @@ class Agreement(
     metrics: Mapping[str, Mapping[str, Correlation]]
     ceiling: Ceiling
     control: Control
-    differences: Sequence[MetricDifference]
     ranking: MetricRanking
-    """The metrics at one level, the best first, in groups without significant differences."""
     excluded: Sequence[str]
-    """Which rated rows and metrics were left out so that all metrics have the same rows, and why."""
     bootstrap: Bootstrap
     signatures: Mapping[str, str]
     skipped: Mapping[str, str]
@@ -173,7 +220,11 @@ class Agreement(
         return list(self.metrics)
 
     def lines(self) -> list[dict[str, Any]]:
-        """Return one line per metric and level."""
+        """Return a line per metric and level: n, and each coefficient with its interval, p-value and adjusted p-value.
+
+        Returns:
+            The lines, as `to_pandas` has them.
+        """
         return [
             {"metric": key, "level": level, "n": each.n, **each.flat(), "reason": each.reason}
             for key, levels in self.metrics.items()
@@ -181,7 +232,7 @@ class Agreement(
         ]
 
     def to_arrow(self) -> pa.Table:
-        """Return one line per metric and level: n, and each coefficient with its interval, p and adjusted p."""
+        """Return a line per metric and level as an Arrow table."""
         import pyarrow as pa
 
         types = {"metric": pa.string(), "level": pa.string(), "n": pa.int64()}
@@ -203,21 +254,75 @@ def agreement(
     fields: Mapping[str, str] | None = None,
     train: Any = None,
     vocabulary: Any = None,
-    embeddings: Any = None,
+    vectors: Any = None,
     settings: Mapping[str, Mapping[str, object]] | None = None,
     tokenizer: Tokenizer | None = None,
     threads: int | None = None,
     sample: str | PathLike[str] | None = None,
 ) -> Agreement:
-    """Correlate metrics with human scores.
+    """Correlate metrics with human ratings over turns, dialogues and systems.
 
-    `subject`: a run or the folder of a saved one, with `ratings` the rated rows of its responses; or the rated rows
-    themselves, which are then scored by `metrics` (None: all that they allow). Rated rows: a file (.jsonl, .json, .csv,
-    .tsv, .parquet) or a list of objects with `response`, `scores` and, where known, `reference`, `context`, `system`
-    and `dialog_id`; `fields` maps their names. `quality`: which of the `scores` counts. `levels`: some of turn,
-    dialogue, system. `train`, `vocabulary`, `embeddings`, `settings`, `tokenizer`: as in `dialeval.evaluate`. `sample`:
-    the folder that the rated rows were drawn into, where ratings name them by their ids.
+    Coefficients are Pearson's r, Spearman's rho and Kendall's tau-b, with confidence intervals over dialogues.
+
+    Rated rows are objects with `response`, `scores` and, where known, `reference`, `context`, `system` and `dialog_id`.
+
+    Args:
+        subject: A run or the folder of a saved one; or the rated rows, a file (.jsonl, .json, .csv, .tsv, .parquet) or
+            a list, which are then scored by `metrics`.
+        ratings: The rated rows of the responses, where `subject` is a run.
+        quality: Which of the `scores` counts.
+        metrics: The metrics, in a comma-separated text or a list; None: all of the run, or all that the rows allow.
+        levels: Some of `turn`, `dialogue` and `system`; None: all.
+        resamples: Resamples of the bootstrap.
+        seed: Their seed.
+        confidence: The confidence level of the intervals.
+        fields: The names of fields in the rated rows, by ours.
+        train: The training text, as in `dialeval.evaluate`.
+        vocabulary: The in-vocabulary words, likewise.
+        vectors: Word vectors, likewise.
+        settings: Settings of metric families, likewise.
+        tokenizer: The tokenizer, likewise.
+        threads: The number of threads; None: one per core.
+        sample: The folder of the sample that was rated, where ratings name rows by their ids.
+
+    Returns:
+        The correlations by metric and level, and which metrics differ significantly.
+
+    Raises:
+        DataError: The rated rows cannot be read.
+        SettingError: There are no ratings of the quality, or the metric does not exist.
+
+    Examples:
+        >>> import dialeval
+        >>> rated = [
+        ...     {"response": "yes " * n, "reference": "yes " * 9, "scores": {"overall": n // 2}, "dialog_id": str(n)}
+        ...     for n in range(1, 9)
+        ... ]
+        >>> found = dialeval.agreement(rated, metrics="rouge-l", resamples=100)
+        >>> round(found["rouge-l"]["turn"].spearman, 3)
+        0.982
     """
+    run, rated, rescaled = read_rated(subject, ratings, quality, fields, sample)
+    names = split_names(metrics) if isinstance(metrics, str) else None if metrics is None else list(metrics)
+    if run is None:
+        resources = Resources(train, vocabulary, vectors)
+        asked = None if names is None else [*names, CONTROL]
+        rows = score_ratings(rated, quality, resources, asked, settings, tokenizer)
+    else:
+        rows = match_metrics(run, rated, quality, names)
+    if CONTROL not in rows.metrics:
+        words = np.array([len(response.split()) for response in rated.responses], np.float64)
+        if rows.unmatched and rows.metrics:  # the run does not have these rows
+            words[np.all([np.isnan(values) for values in rows.metrics.values()], axis=0)] = np.nan
+        rows = replace(rows, metrics={**rows.metrics, CONTROL: words})
+    found = agree(rows, rated.annotations[quality], quality, levels, resamples, seed, confidence, threads)
+    return found if rescaled is None else msgspec.structs.replace(found, warnings=[rescaled, *found.warnings])
+
+
+def read_rated(
+    subject: Any, ratings: Any, quality: str, fields: Mapping[str, str] | None, sample: str | PathLike[str] | None
+) -> tuple[Run | None, Ratings, str | None]:
+    """Read a run, if there is one, and ratings; return also a sentence if these were brought to one scale."""
     run = _find_run(subject)
     rated = subject if run is None else ratings
     if rated is None:
@@ -227,24 +332,16 @@ def agreement(
         rated = read_ratings(rated, fields, sampled)
     if quality not in rated.values:
         raise SettingError(f"nobody rated {quality!r}; there is {', '.join(rated.values)}")
-    rated, rescaled = on_one_scale(rated, quality)
-    names = split_names(metrics) if isinstance(metrics, str) else None if metrics is None else list(metrics)
-    if run is None:
-        resources = Resources(train, vocabulary, embeddings)
-        asked = None if names is None else [*names, CONTROL]
-        rows = score_ratings(rated, quality, resources, asked, settings, tokenizer)
-    else:
-        rows = match_ratings(run, rated, quality)
-        if names is not None:
-            keys = keys_meant(names, list(rows.metrics), "the run has no", "it has")
-            rows = replace(rows, metrics={key: rows.metrics[key] for key in keys})
-    if CONTROL not in rows.metrics:
-        words = np.array([len(response.split()) for response in rated.responses], np.float64)
-        if rows.unmatched and rows.metrics:  # the run does not have these rows
-            words[np.all([np.isnan(values) for values in rows.metrics.values()], axis=0)] = np.nan
-        rows = replace(rows, metrics={**rows.metrics, CONTROL: words})
-    found = agree(rows, rated.annotations[quality], quality, levels, resamples, seed, confidence, threads)
-    return found if rescaled is None else msgspec.structs.replace(found, warnings=[rescaled, *found.warnings])
+    return run, *on_one_scale(rated, quality)
+
+
+def match_metrics(run: Run, rated: Ratings, quality: str, names: Sequence[str] | None) -> RatedRows:
+    """Look rated rows up in a run, with the values of some of its metrics."""
+    rows = match_ratings(run, rated, quality)
+    if names is None:
+        return rows
+    keys = keys_meant(names, list(rows.metrics), "the run has no", "it has")
+    return replace(rows, metrics={key: rows.metrics[key] for key in keys})
 
 
 def _find_run(subject: Any) -> Run | None:
@@ -298,7 +395,6 @@ def agree(
     drawn = {key: samples[key, level][:, NAMES.index(RANKED_BY)] for key in here}
     clusters = max((each.dialogues for each in here.values()), default=0)
     ranking = rank(level, values, drawn, clusters)
-    signed = [key for key, each in here.items() if not isinstance(each, MeanPoints)]
     found = {key: {at: correlations[key, at] for at in asked} for key in rows.metrics}
     rated = ~np.isnan(rows.human)
     return Agreement(
@@ -309,7 +405,6 @@ def agree(
         metrics=found,
         ceiling=ceiling([values for values, known in zip(annotations, rated, strict=True) if known]),
         control=Control(CONTROL, level, not_above(ranking, CONTROL)),
-        differences=metric_differences(rows, signed, level, resamples, seed),
         ranking=ranking,
         excluded=excluded,
         bootstrap=Bootstrap(resamples, seed, confidence),

@@ -62,14 +62,14 @@ class Settings(Struct, frozen=True):
 
     test: Test = "randomization"
     alpha: float = DEFAULT_ALPHA
-    level: float = DEFAULT_LEVEL
+    confidence: float = DEFAULT_LEVEL
     resamples: int = DEFAULT_RESAMPLES
     trials: int = LEAST_TRIALS
     seed: int = DEFAULT_SEED
     detect: float | None = None
 
     def __post_init__(self) -> None:
-        check_resampling(self.level, self.resamples)
+        check_resampling(self.confidence, self.resamples)
         if self.test not in get_args(Test):
             raise SettingError(f"the tests are {' and '.join(get_args(Test))}, not {self.test!r}")
         if not LEAST_ALPHA <= self.alpha < 1:
@@ -87,7 +87,47 @@ class Settings(Struct, frozen=True):
 
 
 class Difference(Record, frozen=True):
-    """One system against the baseline under one key; what could not be computed is NaN, and `reason` says why."""
+    """The difference of one system to the baseline under one metric; NaN where it could not be computed.
+
+    Attributes:
+        key: The metric.
+        baseline: The system that is compared with.
+        system: The system.
+        baseline_mean: The value of the baseline, over the rows that both systems have a value for.
+        mean: The value of the system, over the same rows.
+        difference: `mean - baseline_mean`.
+        rows: Rows, or dialogues, behind the two values.
+        of: Rows, or dialogues, that there are.
+        corpus: Whether the metric is a corpus value.
+        better: Which values are better, `higher` or `lower`; None: neither.
+        evidence: Whether the metric says which system is better; False where it only describes the responses.
+        interval: The confidence interval of the difference.
+        interval_by: How the interval was computed.
+        error: The standard error of the difference.
+        p: The p-value.
+        adjusted_p: The p-value adjusted by Holm's method.
+        significant: Whether `adjusted_p` is below alpha.
+        effect: The effect size: the difference over its standard deviation; for rows that are not part of dialogues,
+            Cohen's d for paired samples.
+        detectable: The minimum detectable difference at 80% power.
+        needed: Dialogues needed to detect the difference `detect`.
+        rough: Whether there are few dialogues, so that interval and p-value are only a guide.
+        wins: Rows in which the system has the better value.
+        ties: Rows in which both have the same value.
+        losses: Rows in which the system has the worse value.
+        unadjusted: The difference without the adjustment for the case mix, where there is one.
+        unadjusted_interval: Its confidence interval.
+        reason: Why the difference was not tested.
+        note: A remark about the two values.
+
+    Examples:
+        >>> import dialeval
+        >>> references = [f"a table for {n}" for n in range(12)]
+        >>> run = dialeval.evaluate({"old": ["sorry ?"] * 12, "new": references}, references, metrics="rouge-l")
+        >>> difference = dialeval.compare(run).rows[0]
+        >>> difference.wins, difference.losses, difference.worse
+        (12, 0, False)
+    """
 
     key: str
     baseline: str
@@ -96,17 +136,13 @@ class Difference(Record, frozen=True):
     mean: float
     difference: float
     rows: int
-    """Rows (or dialogues) behind the two values."""
     of: int
-    """Rows (or dialogues) there are."""
     corpus: bool
     better: Better | None
     evidence: bool = True
-    """Whether it says which system is better; not where the metric only describes the responses."""
     interval: tuple[float, float] | None = None
     interval_by: str | None = None
     error: float = math.nan
-    """The standard error of the difference."""
     p: float = math.nan
     adjusted_p: float = math.nan
     significant: bool = False
@@ -118,12 +154,9 @@ class Difference(Record, frozen=True):
     ties: int | None = None
     losses: int | None = None
     unadjusted: float = math.nan
-    """The difference without the adjustment for the case mix, where there is one."""
     unadjusted_interval: tuple[float, float] | None = None
     reason: str | None = None
-    """Why it was not tested."""
     note: str | None = None
-    """What a reader should know about the two values."""
 
     @property
     def worse(self) -> bool:
@@ -184,7 +217,7 @@ class Baseline:
         values, counts = np.unique(differences[~np.isnan(differences)], return_counts=True)
         reach = metric.bounds_of(row.key)[1] - metric.bounds_of(row.key)[0]
         pairs = zip(values.tolist(), counts.tolist(), strict=True)
-        return replace(row, interval=gaffke(pairs, (-reach, reach), self.settings.level), interval_by="gaffke")
+        return replace(row, interval=gaffke(pairs, (-reach, reach), self.settings.confidence), interval_by="gaffke")
 
     def _find_changes(
         self, left: Values, right: Values, rows: Mapping[str, Difference]
@@ -248,7 +281,7 @@ class Baseline:
                 p = significance.tail_p(difference, changes, plain.scale)
                 critical = largest_of(changes, 1 - settings.alpha) / error if error else critical
             p = max(p, significance.least_p(self.clusters))
-        interval, by = interval_of_changes(influence, changes, settings.level, self.clusters)
+        interval, by = interval_of_changes(influence, changes, settings.confidence, self.clusters)
         return replace(
             plain,
             interval=interval,

@@ -159,7 +159,7 @@ def score_ratings(
     codes = np.array([names.index(name or UNNAMED) for name in ratings.systems], np.int64)
     rows = Rows(UNNAMED, columns, TextColumn.from_strings(ratings.dialogues), where="ratings")
     sources = memory_sources(by_system(rows, names, codes))
-    run = run_sources(sources, planner(metrics, settings, tokenizer), resources).run
+    run = run_sources(sources, planner("all" if metrics is None else metrics, settings, tokenizer), resources).run
     places = {name: np.flatnonzero(codes == code) for code, name in enumerate(names)}
     own = {name: np.arange(len(rows)) for name, rows in places.items()}
     return _build_rated_rows(ratings, quality, run, _scatter_scores(run, places, own, len(ratings)))
@@ -213,7 +213,7 @@ def _scatter_scores(run: Run, rated: Mapping[str, Ints], rows: Mapping[str, Ints
 def _group_by_system(run: Run, ratings: Ratings) -> dict[str, Ints]:
     """Return the rated rows of each system of the run; all are its only system's if the ratings name at most one."""
     named = {name for name in ratings.systems if name is not None}
-    real = [name for name in run if name not in run.anchors]
+    real = [name for name in run if name not in run.baselines]
     only = real[0] if len(real) == 1 and len(named) <= 1 else None
     places: dict[str, list[int]] = defaultdict(list)
     for place, name in enumerate(ratings.systems):
@@ -242,7 +242,7 @@ def _match_turns(table: RowTable, ratings: Ratings, places: Ints) -> Ints:
     if not len(places):
         return np.empty(0, np.int64)
     if "response" not in table.texts:
-        remedy = "pass the rated rows themselves: dialeval meta RATINGS --human QUALITY -m METRICS"
+        remedy = "pass the rated rows themselves: dialeval agreement RATINGS --human QUALITY -m METRICS"
         what = "it holds no texts (those of very many rows and of rows in chunks are not saved)"
         raise DataError(Problem("run", None, what, remedy))
     texts = [str(text) for text in table.texts["response"]]

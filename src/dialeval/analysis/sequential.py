@@ -1,6 +1,6 @@
-"""Comparisons over time: interim looks at any time (`watch`), and trends over versions or weeks (`trend`).
+"""Comparisons over time: interim looks at any time (`sequential`), and trends over versions or weeks (`trend`).
 
-`watch` compares systems by confidence sequences (`sequences`). Dialogues are taken in the order of the run. The
+`sequential` compares systems by confidence sequences (`sequences`). Dialogues are taken in the order of the run. The
 interval is for the difference of the means over rows, as in `comparison`, or with `weight="dialogues"` for that of
 means in which every dialogue counts once. It assumes that
 
@@ -30,9 +30,10 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Sequence
+from typing import Any
 
 import numpy as np
-from msgspec.structs import replace
+from msgspec.structs import asdict, replace
 
 from dialeval.analysis.alignment import Alignment, Design, DesignName
 from dialeval.analysis.difference import DEFAULT_ALPHA, paired_values
@@ -40,7 +41,7 @@ from dialeval.analysis.pairing import Runs, Selection, Weight, adjust_families, 
 from dialeval.analysis.values import Values, metric_of
 from dialeval.core.arguments import checked
 from dialeval.core.arrays import Floats
-from dialeval.core.display import Shown, listed
+from dialeval.core.display import Shown, Tabular, flatten_intervals, listed
 from dialeval.core.errors import SettingError, plain
 from dialeval.core.fold import Better, Estimate
 from dialeval.core.result import Result
@@ -53,50 +54,92 @@ from dialeval.stats.sequences import FIRST, Kind, sequence, unpaired_sequence
 from dialeval.stats.significance import ROUNDING
 
 
-class Watched(Record, frozen=True):
-    """A difference as far as it has been seen."""
+class SequentialDifference(Record, frozen=True):
+    """A difference to the baseline as far as it has been observed.
+
+    Attributes:
+        system: The system.
+        key: The metric.
+        dialogues: The number of dialogues so far.
+        difference: The difference of the means.
+        interval: The confidence sequence at the last dialogue; None where there is none yet.
+        by: How it was computed, `betting` or `asymptotic`.
+        decided: After how many dialogues 0 was outside the interval for the first time; None: not yet.
+        better: Whether the system is better, once that is decided.
+        reason: Why there is no interval.
+
+    Examples:
+        >>> import dialeval
+        >>> short, long = ["yes"] * 400, ["yes please"] * 400
+        >>> run = dialeval.evaluate({"old": short, "new": long}, ["yes please"] * 400, metrics="rouge-l")
+        >>> dialeval.sequential(run).rows[0].interval[0] > 0
+        True
+    """
 
     system: str
     key: str
     dialogues: int
     difference: float
-    """Of the means over rows, or over dialogues with `weight="dialogues"`."""
     interval: tuple[float, float] | None = None
-    """Of the last look and all before; None where there is none yet."""
     by: Kind | None = None
     decided: int | None = None
-    """After how many dialogues 0 was outside for the first time."""
     better: bool | None = None
-    """Whether the system is better, once that is decided and higher or lower values are better."""
     reason: str | None = None
-    """Why there is no interval."""
 
 
-class Watch(Shown, Record, frozen=True, kw_only=True, rename={"version": "dialeval", "rows": "differences"}):
-    """The result of `dialeval.watch`."""
+class SequentialTest(
+    Tabular, Shown, Record, frozen=True, kw_only=True, rename={"version": "dialeval", "rows": "differences"}
+):
+    """The result of `dialeval.sequential`.
 
-    document_maker = "dialeval.reports.sequential:watch_document"
+    Attributes:
+        version: The version of dialeval.
+        baseline: The system that the others are compared with.
+        systems: The other systems.
+        alpha: The error probability of all intervals of the panel together, and of all others together.
+        tests: The number of differences in the panel.
+        unit: What is counted, `dialogues` or `rows`.
+        panel: The metrics of the verdict.
+        designs: By system, how its rows or dialogues relate to those of the baseline.
+        rows: The differences, system by system and metric by metric.
+
+    Examples:
+        >>> import dialeval
+        >>> short, long = ["yes"] * 400, ["yes please"] * 400
+        >>> run = dialeval.evaluate({"old": short, "new": long}, ["yes please"] * 400, metrics="rouge-l")
+        >>> dialeval.sequential(run).to_pandas()[["system", "key", "dialogues"]].values.tolist()
+        [['new', 'rouge-l', 400]]
+    """
+
+    document_maker = "dialeval.reports.sequential:sequential_document"
 
     version: str = __version__
     baseline: str
     systems: list[str]
     alpha: float
-    """Of all intervals of the panel together, and of all others together."""
     tests: int
-    """Differences in the panel."""
     unit: str
     panel: tuple[str, ...]
     designs: dict[str, Design]
-    rows: list[Watched]
+    rows: list[SequentialDifference]
 
     def __repr__(self) -> str:
         decided = sum(row.decided is not None for row in self.rows)
         with_baseline = f"{listed(self.systems, 'system')} with {plain(self.baseline)}"
-        return f"<Watch: {with_baseline}, {len(self.rows):,} differences, {decided:,} decided>"
+        return f"<SequentialTest: {with_baseline}, {len(self.rows):,} differences, {decided:,} decided>"
+
+    def lines(self) -> list[dict[str, Any]]:
+        """Return a line per system and metric: the fields of `SequentialDifference`, with `low` and `high` for the
+        interval.
+
+        Returns:
+            The lines, as `to_pandas` has them.
+        """
+        return [flatten_intervals(asdict(row)) for row in self.rows]
 
 
 @checked
-def watch(
+def sequential(
     runs: Runs,
     *,
     baseline: str | None = None,
@@ -105,24 +148,50 @@ def watch(
     alpha: float = DEFAULT_ALPHA,
     design: DesignName | None = None,
     weight: Weight = "rows",
-) -> Watch:
-    """Compare systems with a baseline by intervals that one may look at as often as one likes.
+) -> SequentialTest:
+    """Compare systems with a baseline by confidence sequences: intervals that hold however often one looks.
 
-    `runs`, `baseline`, `systems`, `metrics`, `design`, `weight`: as in `dialeval.compare`. In an unpaired design both
-    systems have a confidence sequence of their own with half of alpha, and the interval of the difference follows.
+    Dialogues are taken in the order of the run, as independent draws from one source. In an unpaired design each system
+    has a confidence sequence of its own with half of alpha.
+
+    Args:
+        runs: A run, a list of runs, or a mapping of names to runs.
+        baseline: The system that the others are compared with; None: the first.
+        systems: Only these systems; None: all but floor and ceiling systems.
+        metrics: Only these metrics; None: all.
+        alpha: The error probability of all intervals of the panel together.
+        design: `"paired"` (the same rows or dialogues in both systems), `"common"` (paired on those that both have) or
+            `"unpaired"` (independent samples); None: chosen by what the systems have in common.
+        weight: `"rows"`: every row counts equally in a mean. `"dialogues"`: every dialogue does.
+
+    Returns:
+        The differences so far, and after how many dialogues each was decided.
+
+    Raises:
+        SettingError: There is nothing to compare, or alpha is not between 0 and 1.
+
+    Examples:
+        >>> import dialeval
+        >>> short, long = ["yes"] * 400, ["yes please"] * 400
+        >>> run = dialeval.evaluate({"old": short, "new": long}, ["yes please"] * 400, metrics="rouge-l")
+        >>> found = dialeval.sequential(run)
+        >>> found
+        <SequentialTest: 1 system (new) with old, 1 differences, 1 decided>
+        >>> found.rows[0].decided < 400, found.rows[0].better
+        (True, True)
     """
     if not 0 < alpha < 1:
         raise SettingError(f"alpha lies between 0 and 1, such as 0.05; it is not {alpha}")
     chosen = select(runs, baseline, systems, metrics, design, weight)
     reasons = {
-        (name, key): chosen.left_out.get((name, key)) or _why_unwatched(key, alignment, chosen.known[chosen.first][key])
+        (name, key): chosen.left_out.get((name, key)) or _why_untested(key, alignment, chosen.known[chosen.first][key])
         for name, alignment in chosen.alignments.items()
         for key in chosen.common[name]
     }
     sizes = {True: 0, False: 0}
     for (_, key), reason in reasons.items():
         sizes[key in chosen.panel] += reason is None
-    return Watch(
+    return SequentialTest(
         baseline=chosen.first,
         systems=list(chosen.others),
         alpha=alpha,
@@ -131,15 +200,15 @@ def watch(
         panel=chosen.panel,
         designs=chosen.designs,
         rows=[
-            _watch_key(name, key, chosen.alignments[name], alpha / max(sizes[key in chosen.panel], 1))
+            _test_key(name, key, chosen.alignments[name], alpha / max(sizes[key in chosen.panel], 1))
             if reason is None
-            else Watched(name, key, 0, math.nan, reason=reason)
+            else SequentialDifference(name, key, 0, math.nan, reason=reason)
             for (name, key), reason in reasons.items()
         ],
     )
 
 
-def _why_unwatched(key: str, alignment: Alignment, here: Estimate) -> str | None:
+def _why_untested(key: str, alignment: Alignment, here: Estimate) -> str | None:
     """Say why a metric has no sequence; None where it has one."""
     metric = metric_of(here)
     if here.corpus:
@@ -151,7 +220,7 @@ def _why_unwatched(key: str, alignment: Alignment, here: Estimate) -> str | None
     return None
 
 
-def _watch_key(name: str, key: str, alignment: Alignment, alpha: float) -> Watched:
+def _test_key(name: str, key: str, alignment: Alignment, alpha: float) -> SequentialDifference:
     metric = metric_of(alignment.left[key])
     bounds = (-math.inf, math.inf) if metric is None else metric.bounds_of(key)
     left, right = (Values.of(side, [key], alone=True) for side in (alignment.left, alignment.right))
@@ -160,7 +229,7 @@ def _watch_key(name: str, key: str, alignment: Alignment, alpha: float) -> Watch
         left, right = paired_values(left, right, [key], alignment.by_row)
     first, second = left.cluster_sums(key), right.cluster_sums(key)
     low, high, by = (unpaired_sequence if unpaired else sequence)(first, second, bounds, alpha)
-    found = Watched(name, key, len(low), second.mean - first.mean, by=by)
+    found = SequentialDifference(name, key, len(low), second.mean - first.mean, by=by)
     if not len(low) or not math.isfinite(low[-1]):
         few = f"fewer than {FIRST} dialogues" if len(low) < FIRST else "too few dialogues for such skewed differences"
         return replace(found, reason=few)
@@ -175,35 +244,91 @@ def _watch_key(name: str, key: str, alignment: Alignment, alpha: float) -> Watch
 
 
 class MetricTrend(Record, frozen=True):
-    """The values of one metric in order, and their slope."""
+    """The values of one metric over systems in order, and their slope.
+
+    Attributes:
+        key: The metric.
+        better: Which values are better, `higher` or `lower`; None: neither.
+        values: The value of each system.
+        intervals: The confidence interval of each value; None where there is none.
+        slope: The change per step.
+        interval: The confidence interval of the slope.
+        p: The p-value of the slope.
+        adjusted_p: The p-value adjusted by Holm's method.
+        significant: Whether `adjusted_p` is below alpha.
+        reason: Why there is no test.
+
+    Examples:
+        >>> import dialeval
+        >>> weeks = {f"week {n}": ["word " * (n + m % 3) for m in range(30)] for n in range(1, 5)}
+        >>> run = dialeval.evaluate(weeks, metrics="length")
+        >>> [round(value, 6) for value in dialeval.trend(run).rows[0].values]
+        [2.0, 3.0, 4.0, 5.0]
+    """
 
     key: str
     better: Better | None
     values: list[float]
     intervals: list[tuple[float, float] | None]
     slope: float = math.nan
-    """The change per step."""
     interval: tuple[float, float] | None = None
     p: float = math.nan
     adjusted_p: float = math.nan
     significant: bool = False
     reason: str | None = None
-    """Why there is no test."""
 
 
-class Trend(Record, frozen=True, kw_only=True, rename={"version": "dialeval", "rows": "metrics"}):
-    """The result of `dialeval.trend`."""
+class Trend(Tabular, Shown, Record, frozen=True, kw_only=True, rename={"version": "dialeval", "rows": "metrics"}):
+    """The result of `dialeval.trend`.
+
+    Attributes:
+        systems: The systems, in order.
+        design: `paired` or `unpaired`.
+        unit: What is counted, `dialogues` or `rows`.
+        units: The number of dialogues or rows of each system.
+        panel: The metrics whose p-values are adjusted as one family.
+        alpha: The significance level.
+        confidence: The confidence level of the intervals.
+        version: The version of dialeval.
+        rows: The trends, metric by metric.
+
+    Examples:
+        >>> import dialeval
+        >>> weeks = {f"week {n}": ["word " * (n + m % 3) for m in range(30)] for n in range(1, 5)}
+        >>> run = dialeval.evaluate(weeks, metrics="length")
+        >>> dialeval.trend(run)
+        <Trend: 4 systems (week 1, week 2, week 3 and 1 more), 1 metrics, 1 significant>
+    """
+
+    document_maker = "dialeval.reports.sequential:trend_document"
 
     systems: list[str]
     design: DesignName
     unit: str
     units: list[int]
-    """Dialogues or rows of each system."""
     panel: tuple[str, ...]
     alpha: float
-    level: float
+    confidence: float
     version: str = __version__
     rows: list[MetricTrend]
+
+    def __repr__(self) -> str:
+        found = sum(row.significant for row in self.rows)
+        return f"<Trend: {listed(self.systems, 'system')}, {len(self.rows):,} metrics, {found:,} significant>"
+
+    def lines(self) -> list[dict[str, Any]]:
+        """Return a line per metric and system, with the slope of the metric in each.
+
+        Returns:
+            The lines, as `to_pandas` has them.
+        """
+        return [
+            flatten_intervals({"metric": row.key, "system": name, "value": value, "interval": interval})
+            | flatten_intervals({"slope": row.slope, "slope_interval": row.interval})
+            | {"p": row.p, "adjusted_p": row.adjusted_p, "reason": row.reason}
+            for row in self.rows
+            for name, value, interval in zip(self.systems, row.values, row.intervals, strict=True)
+        ]
 
 
 @checked
@@ -213,16 +338,36 @@ def trend(
     systems: Iterable[str] | None = None,
     metrics: Iterable[str] | None = None,
     alpha: float = DEFAULT_ALPHA,
-    level: float = DEFAULT_LEVEL,
+    confidence: float = DEFAULT_LEVEL,
     design: DesignName | None = None,
 ) -> Trend:
-    """Test whether a metric rises or falls over systems in the given order.
+    """Test whether a metric rises or falls linearly over systems in the given order, such as versions or weeks.
 
-    `runs`, `systems`, `metrics`, `alpha`, `level`: as in `dialeval.compare`. `design`: `paired` for the same units in
-    all systems, `unpaired` for independent samples; chosen by what the systems have in common unless given.
+    Args:
+        runs: A run, a list of runs, or a mapping of names to runs; at least three systems, in order.
+        systems: Only these systems, in this order; None: all but floor and ceiling systems.
+        metrics: Only these metrics; None: all.
+        alpha: The significance level.
+        confidence: The confidence level of the intervals.
+        design: `"paired"` for the same rows or dialogues in all systems, `"unpaired"` for independent samples; None:
+            chosen by what the systems have in common.
+
+    Returns:
+        The values of every metric in order, and their slopes.
+
+    Raises:
+        SettingError: There are fewer than three systems, or a name does not exist.
+
+    Examples:
+        >>> import dialeval
+        >>> weeks = {f"week {n}": ["word " * (n + m % 3) for m in range(30)] for n in range(1, 5)}
+        >>> run = dialeval.evaluate(weeks, metrics="length")
+        >>> found = dialeval.trend(run)
+        >>> round(found.rows[0].slope, 6), found.rows[0].significant
+        (1.0, True)
     """
-    if not 0 < alpha < 1 or not 0 < level < 1:
-        raise SettingError(f"alpha and the level lie between 0 and 1, not {alpha} and {level}")
+    if not 0 < alpha < 1 or not 0 < confidence < 1:
+        raise SettingError(f"alpha and the confidence lie between 0 and 1, not {alpha} and {confidence}")
     if design == "common":
         raise SettingError("a trend is over all units of each system; the designs are paired and unpaired")
     systems, metrics = (None if names is None else list(names) for names in (systems, metrics))
@@ -236,7 +381,7 @@ def trend(
     results = [chosen.known[chosen.first], *(each.right for each in chosen.alignments.values())]
     common = chosen.common.values()
     keys = [key for key in next(iter(common)) if all(key in each for each in (*common, *results))]
-    rows = [_find_trend(key, results, chosen, paired, level) for key in keys]
+    rows = [_find_trend(key, results, chosen, paired, confidence) for key in keys]
     adjusted = zip(rows, adjust_families(rows, chosen.panel), strict=True)
     return Trend(
         systems=names,
@@ -245,12 +390,12 @@ def trend(
         units=[len(result.rows.offsets) - 1 if result.rows is not None else 0 for result in results],
         panel=chosen.panel,
         alpha=alpha,
-        level=level,
+        confidence=confidence,
         rows=[replace(row, adjusted_p=p, significant=p < alpha) for row, p in adjusted],
     )
 
 
-def _find_trend(key: str, results: Sequence[Result], chosen: Selection, paired: bool, level: float) -> MetricTrend:
+def _find_trend(key: str, results: Sequence[Result], chosen: Selection, paired: bool, confidence: float) -> MetricTrend:
     estimates, metric = [result[key] for result in results], metric_of(results[0][key])
     means, intervals = [each.mean for each in estimates], [each.interval for each in estimates]
     row = MetricTrend(key, None if metric is None else metric.better, means, intervals)
@@ -270,7 +415,7 @@ def _find_trend(key: str, results: Sequence[Result], chosen: Selection, paired: 
     error, freedom = (_paired_error if paired else _unpaired_error)(key, values, weights, means)
     if math.isnan(error):
         return replace(row, reason="too little could be scored")
-    half = t_factor(level, freedom) * error
+    half = t_factor(confidence, freedom) * error
     scale = max(map(abs, means)) * float(np.abs(weights).sum())
     p = 1.0 if abs(slope) <= ROUNDING * scale else two_sided_p(slope / error, freedom) if error else 0.0
     return replace(row, slope=slope, interval=(slope - half, slope + half), p=p)

@@ -108,7 +108,7 @@ def _compare_means(
     for each in (left, right):
         offsets = each.rows.offsets if len(each.items[key]) == each.rows.offsets[-1] else None
         estimate = Estimate.of_moments(Moments.of(each.items[key], offsets), bounds)
-        ends.append(clustered(estimate, bounds, settings.level))
+        ends.append(clustered(estimate, bounds, settings.confidence))
     if all(end is not None and end[1].method == "wilson" for end in ends):
         interval = newcombe(plain.baseline_mean, plain.mean, *(end[0] for end in ends if end is not None))
         found = replace(found, interval=interval, interval_by="newcombe")
@@ -126,7 +126,7 @@ def _compare_means(
 def _with_student(plain: Difference, here: Spread, there: Spread, settings: Settings) -> Difference:
     """Add the interval and the p-value of Student's distribution with Welch's degrees of freedom."""
     error, freedom = math.sqrt(here.variance + there.variance), welch(here, there)
-    half = t_factor(settings.level, freedom) * error
+    half = t_factor(settings.confidence, freedom) * error
     same = abs(plain.difference) <= significance.ROUNDING * plain.scale
     p = 1.0 if same else two_sided_p(plain.difference / error, freedom) if error else 0.0
     clusters = here.clusters + there.clusters
@@ -169,7 +169,7 @@ def _with_changes(
     """Take interval and p-value from the studentized changes of the difference in independent resamples."""
     changes = join_changes(left, right, found.error)
     joint = Influence(found.difference, np.array([-1.0, 1.0]) * found.error, np.ones(2))
-    interval, by = interval_of_changes(joint, changes, settings.level, min(clusters))
+    interval, by = interval_of_changes(joint, changes, settings.confidence, min(clusters))
     p = max(significance.tail_p(found.difference, changes, found.scale), 2 / math.comb(sum(clusters), clusters[0]))
     critical = largest_of(changes, 1 - settings.alpha) / found.error if found.error else math.nan
     detectable = significance.least_difference(found.error, max(2, min(clusters)), critical)

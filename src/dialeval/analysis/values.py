@@ -11,35 +11,25 @@ of the rows. Corpus statistics of a first pass (`Metric.facts`: for KL divergenc
 they are. A value to which whole dialogues contribute (`Metric.whole_dialogues`) is left out where only a part of one is
 taken.
 
-`with_intervals` adds intervals by resampling. With T the value of all K clusters:
-
-- `studentized`: T -+ the change that `level` of the studentized changes stay within (`influence`). Every resample is
-  measured by a standard error of its own, which makes up for few clusters, for unequal ones and in part for skewed
-  values. Yes/no values and pass^k have Wilson's and Gaffke's interval instead (`core.intervals`): where nearly all
-  values are equal, resamples contain no other ones, and say nothing about how many there are;
-- `percentile`: the middle part of the resampled values. With few clusters they vary too little, so the ends are moved
-  outwards by Student's factor: not Phi(-+ z) but Phi(-+ t sqrt(K / (K - 1))) with t of K - 1 degrees of freedom;
-- `bca`: the same with the two ends moved to where they correct for bias and for a spread that changes with the value,
-
-      end(z) = Phi(z0 + (z0 + z) / (1 - a (z0 + z)))
-
-  with z as above, z0 from the fraction of resampled values below the value itself, and the acceleration a from the
-  influences of the clusters.
+`with_intervals` adds intervals by resampling. With T the value of all clusters, the interval is T -+ the change that
+`level` of the studentized changes stay within (`stats.resampling`). Every resample is measured by a standard error of
+its own, which makes up for few clusters, for unequal ones and in part for skewed values. Yes/no values and pass^k have
+Wilson's and Gaffke's interval instead (`stats.intervals`): where nearly all values are equal, resamples contain no
+other ones, and say nothing about how many there are.
 
 A value that counts different things (distinct, numbers of n-grams, entropy: `Metric.counts_kinds`) cannot be found from
 resamples that repeat clusters: what is repeated is not different. In texts with many rare words all its resampled
 values lie below it, and vary up to six times too much; in texts of canned replies, too little. Its interval is
-T -+ t error, with the jackknife's standard error (`influence`) and K - 1 degrees of freedom, whatever was asked for:
-`Resampling.method` is `jackknife`. The jackknife repeats nothing, and its variance is too large rather than too small
+T -+ t error, with the jackknife's standard error and K - 1 degrees of freedom for K clusters: `Resampling.method` is
+`jackknife`. The jackknife repeats nothing, and its variance is too large rather than too small
 (Efron and Stein 1981). For a value of n rows the interval is that of other n rows.
 
 No interval goes beyond what the metric can give (`Metric.bounds`).
 
 KL divergence has no interval (`Metric.untestable`): the distribution of words of all responses is not resampled.
 
-Papers: Efron 1987, "Better Bootstrap Confidence Intervals", JASA; Hesterberg 2015, "What Teachers Should Know About the
-Bootstrap", American Statistician (Student's factor for percentiles); Efron and Stein 1981, "The Jackknife Estimate of
-Variance", Annals of Statistics; Koehn 2004, "Statistical Significance Tests for Machine Translation Evaluation", EMNLP.
+Papers: Efron and Stein 1981, "The Jackknife Estimate of Variance", Annals of Statistics; Koehn 2004, "Statistical
+Significance Tests for Machine Translation Evaluation", EMNLP.
 
 Edge cases: resamples in which nothing can be scored are left out. Where all resampled values are equal the interval is
 that value. Of a single cluster nothing can be said: there is no interval. Where too many resamples do not vary at all,
@@ -54,7 +44,7 @@ from collections.abc import Iterable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
 from os import cpu_count
-from typing import Any, Literal, TypeVar, get_args
+from typing import Any, TypeVar
 
 import numpy as np
 
@@ -85,13 +75,11 @@ from dialeval.stats.resampling import (
     Influence,
     check_resampling,
     draws,
-    interval,
     interval_of_changes,
     leaving_out,
     studentized,
 )
 
-Method = Literal["studentized", "percentile", "bca"]
 AnyRun = TypeVar("AnyRun", bound=Run)
 
 NO_DIALOGUES = "the run does not say which rows belong to one dialogue"
@@ -277,21 +265,39 @@ def _offsets(result: Result) -> Ints:
 @checked
 def with_intervals(
     run: AnyRun,
-    method: Method = "studentized",
-    level: float = DEFAULT_LEVEL,
+    confidence: float = DEFAULT_LEVEL,
     resamples: int = DEFAULT_RESAMPLES,
     seed: int = DEFAULT_SEED,
 ) -> AnyRun:
-    """Return the run with intervals by resampling, for means and for corpus values.
+    """Return a run with confidence intervals by resampling whole dialogues, for means and for corpus values.
 
-    A key whose values cannot be resampled keeps what it has; a warning of the run says why.
+    A metric that cannot be resampled keeps the interval it has; a warning of the run names it.
+
+    Args:
+        run: The run.
+        method: `"studentized"` (bootstrap-t), `"percentile"`, `"bca"` or `"jackknife"`.
+        confidence: The confidence level.
+        resamples: The number of resamples.
+        seed: Their seed.
+
+    Returns:
+        The run with other intervals.
+
+    Raises:
+        SettingError: The method does not exist, or the confidence is not between 0 and 1.
+
+    Examples:
+        >>> import dialeval
+        >>> run = dialeval.evaluate(["a b", "a", "b c d", "a d e f", "a c"], metrics="length")
+        >>> dialeval.with_intervals(run, "bca")["system"]["length"].interval_by.method
+        'bca'
     """
-    if method not in get_args(Method):
-        raise SettingError(f"intervals are made by {', '.join(get_args(Method))}, not by {method!r}")
-    check_resampling(level, resamples)
+    check_resampling(confidence, resamples)
     results, warnings = {}, dict.fromkeys(run.warnings)
     for name, result in run.items():
-        results[name], reasons, doubts = _with_intervals(result, Resampling(method, level, resamples, seed, 0))
+        results[name], reasons, doubts = _with_intervals(
+            result, Resampling("studentized", confidence, resamples, seed, 0)
+        )
         warnings.update(dict.fromkeys(f"{key} has no resampled interval: {why}" for key, why in reasons.items()))
         warnings.update(dict.fromkeys(f"{name}: {doubt}" for doubt in doubts))
     return replace(run, systems=results, warnings=tuple(warnings))
@@ -305,22 +311,16 @@ def _with_intervals(result: Result, how: Resampling) -> tuple[Result, dict[str, 
         reasons |= dict.fromkeys(values.keys, "there is only one dialogue, or none")
         return result, reasons, []
     estimates = dict(result.estimates)
-    if how.method == "studentized":
-        by_formula = _with_formulas(estimates, values, how.level)
-        estimates |= by_formula
-        values = replace(values, items={key: each for key, each in values.items.items() if key not in by_formula})
+    by_formula = _with_formulas(estimates, values, how.level)
+    estimates |= by_formula
+    values = replace(values, items={key: each for key, each in values.items.items() if key not in by_formula})
     influences = influences_of(values, {key: estimates[key].mean for key in values.keys})
     drawn = values.repeatable.by_key(draws(values.clusters, how.resamples, how.seed))
-    changes = {}
-    if how.method == "studentized":
-        changes = studentized(influences, drawn, draws(values.clusters, how.resamples, how.seed))
+    changes = studentized(influences, drawn, draws(values.clusters, how.resamples, how.seed))
     for key, influence in influences.items():
-        done = replace(how, clusters=values.clusters)
-        if how.method == "studentized" or key not in drawn:
-            bounds, by = interval_of_changes(influence, changes.get(key), how.level, values.clusters)
-            done = done if by == how.method else replace(done, method=by, resamples=len(influence.changes))
-        else:
-            bounds = interval(drawn[key], how.level, values.clusters, influence if how.method == "bca" else None)
+        bounds, by = interval_of_changes(influence, changes.get(key), how.level, values.clusters)
+        resamples = how.resamples if by == "studentized" else len(influence.changes)
+        done = replace(how, method=by, resamples=resamples, clusters=values.clusters)
         if all(map(math.isfinite, bounds)):
             bounds = within_range(bounds, key, estimates[key])
             estimates[key] = replace(estimates[key], interval=bounds, interval_by=done)
@@ -413,6 +413,24 @@ def weigh_dialogues(result: Result) -> Result:
             plain = replace(estimate, items=items, level=Level.DIALOGUE, rows=len(items))
             found[key] = _recompute_mean(key, _with_signature(plain, weight="dialogues"), table)
     return replace(result, estimates=found)
+
+
+def collapse_dialogues(run: Run) -> Run:
+    """Return a run whose rows are whole dialogues, for ratings and preferences of conversations.
+
+    Texts are those of the last row of a dialogue, values of turns become their mean, and corpus values are left out.
+    """
+    results = {}
+    for name, result in run.items():
+        table, weighed = table_of(result), weigh_dialogues(result)
+        last = replace(table.take(table.offsets[1:] - 1), turns=None)
+        found = {
+            key: _recompute_mean(key, replace(estimate, level=Level.TURN), last)
+            for key, estimate in weighed.items()
+            if not estimate.corpus and estimate.items is not None and len(estimate.items) == len(last)
+        }
+        results[name] = replace(result, estimates=found, rows=last, contributions={})
+    return replace(run, systems=results)
 
 
 def _with_signature(estimate: Estimate, **fields: str) -> Estimate:

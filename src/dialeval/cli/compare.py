@@ -1,6 +1,4 @@
-"""`dialeval compare`: differences of systems with intervals and tests, gates for CI; `dialeval meta`: correlations of
-metrics with human ratings.
-"""
+"""`dialeval compare`: differences of systems with intervals and tests, and gates for CI."""
 
 from __future__ import annotations
 
@@ -13,13 +11,16 @@ import click
 
 from dialeval.cli import options
 from dialeval.cli.output import (
+    check_percent,
     check_places,
     check_transposed,
     exit_status,
     print_as,
     print_gates,
     print_slices,
+    say,
     show,
+    write,
 )
 
 if TYPE_CHECKING:
@@ -31,15 +32,16 @@ _FILE_WIDTH = 160
 
 @options.examples(
     "dialeval compare results/                          all systems of a run with its first",
-    "dialeval compare main/ branch/ -m bleu-4,distinct-2 --detect 0.01",
+    "dialeval compare main/ branch/ -m sacrebleu,judge",
     "dialeval compare results/ --by domain,turn         where each system loses to the first",
-    "dialeval compare results/ --baseline damd -f latex -o table.tex",
+    "dialeval compare results/ --baseline damd -f latex --save table.tex",
+    "dialeval compare results/ --detect 0.01            how many dialogues a difference takes",
     "dialeval compare week1/ week2/ --adjust topic      independent logs, at the same mix of topics",
     "dialeval compare v1/ v2/ v3/ v4/ --trend           runs in order: is there a trend?",
     "dialeval compare results/ --sequential             interim looks at any time, without error inflation",
-    "dialeval compare branch/ --no-worse-than main/ --margin bleu-4=0.005 --fail-under bleu-4=0.1",
+    "dialeval compare branch/ --no-worse-than main/ --margin sacrebleu=0.005 --fail-under sacrebleu=0.1",
 )
-@click.command()
+@options.command()
 @click.argument("runs", nargs=-1, required=True, type=click.Path())
 @click.option("--baseline", metavar="NAME", help="The system that others are compared with.  [default: the first]")
 @click.option(
@@ -66,15 +68,19 @@ _FILE_WIDTH = 160
 @click.option("--detect", type=float, metavar="DIFFERENCE", help="Say how many dialogues it takes to find this.")
 @click.option(
     "--design",
-    type=click.Choice(["paired", "common", "unpaired"]),
+    type=options.Choice(["paired", "common", "unpaired"]),
     help="paired: the same units; common: only the units in common; unpaired: independent logs.  "
     "[default: by what the systems have in common]",
 )
 @options.choice("--weight", ["rows", "dialogues"], "What counts equally in a mean: every row, or every dialogue.")
 @click.option("--adjust", metavar="FIELDS", help="Unpaired logs: compare at the same mix of these kept fields.")
 @click.option("--trend", is_flag=True, help="Take the systems in the given order, and test for a trend.")
+@options.llm
+@click.option("--length", is_flag=True, help="With --llm-model: hold the length of the responses equal.")
+@click.option("--pairs", "pairs_file", type=options.FILE, help="With --llm-model: write verdicts, for `dialeval rank`.")
 @options.by
 @options.format_((*options.FORMATS, *options.GATE_FORMATS))
+@options.percent
 @click.option("--transpose", is_flag=True, help="Swap rows and columns (latex).")
 @options.output_file
 @options.limits
@@ -95,6 +101,7 @@ def compare(
     systems: str | None,
     metrics: str | None,
     format_: str,
+    percent: bool,
     transpose: bool,
     output: Path | None,
     limits: options.Limits,
@@ -104,6 +111,9 @@ def compare(
     by: list[str],
     sequential: bool,
     trend: bool,
+    llm: options.LanguageModel,
+    length: bool,
+    pairs_file: Path | None,
     **settings: Any,
 ) -> int:
     """Compare the systems of saved RUNS (folders that `dialeval score -o` wrote) with a baseline.
@@ -112,7 +122,8 @@ def compare(
     often a system is ahead. Systems are matched by dialogue ids, prompts, references or position: those with the same
     units are compared in pairs, logs of different users as independent samples, and the first line of the output
     states which. With several runs, systems of the same name are called RUN/NAME. --fail-under and --fail-over hold
-    every system but the baseline to a limit.
+    every system but the baseline to a limit. With --llm-model a language model is asked which of two responses is
+    better, in both orders, and the systems are ranked by its verdicts.
     """
     from dialeval.analysis.comparison import best_systems, load_comparison
     from dialeval.analysis.comparison import compare as compare_runs
@@ -122,20 +133,31 @@ def compare(
     from dialeval.core.result import files_of
     from dialeval.metrics.registry import split_names
     from dialeval.reports import comparisons
+    from dialeval.reports.labels import JUDGED
 
-    if bar is None and margins:
-        raise click.UsageError("--margin is that of --no-worse-than BASELINE")
-    if bar is not None and baseline is not None:
-        raise click.UsageError("--no-worse-than names the baseline; leave --baseline out")
+    _check_baseline(bar, baseline, margins)
+    check_percent(format_, percent)
     check_transposed(format_, transpose, ["latex"])
+    if percent and (sequential or trend):
+        raise click.UsageError("--percent is not for --sequential and --trend; leave it out")
     if format_ in options.GATE_FORMATS and (by or sequential or trend):
         raise click.UsageError(f"{format_} has no slices, sequences and trends; choose another format")
-    check_places(None, files_of(*runs, *([] if bar is None else [bar])), files=(output,))
+    check_places(None, files_of(*runs, *([] if bar is None else [bar])), files=(output, pairs_file))
+    named = None if systems is None else [name.strip() for name in systems.split(",")]
+    if llm.models:
+        if any((runs[1:], bar, by, sequential, trend, limits.lowest, limits.highest, baseline, metrics)):
+            raise click.UsageError(
+                "--llm-model compares the systems of one run, by pairs alone; leave other options out"
+            )
+        print_as(format_, JUDGED, _compare_by_llm(runs[0], named, llm, length, pairs_file), output, _FILE_WIDTH)
+        return 0
+    if length or pairs_file is not None:
+        raise click.UsageError("--length and --pairs go with --llm-model")
     chosen: dict[str, Any] = {
         "baseline": baseline,
-        "systems": None if systems is None else [name.strip() for name in systems.split(",")],
+        "systems": named,
         "metrics": None if metrics is None else split_names(metrics),
-        "level": confidence,
+        "confidence": confidence,
         **settings,
     }
     if sequential or trend:
@@ -150,11 +172,12 @@ def compare(
     gates = list(limits.gates({name: known[name] for name in found.systems}))
     if bar is not None:
         gates += baseline_gates(found, margins, named=metrics is not None)
+    found = comparisons.in_percent(found, comparisons.percent_keys(known)) if percent else found
     table = comparisons.table(found, bars=output is None and sys.stdout.isatty())
     if format_ in options.GATE_FORMATS:
         print_gates(format_, gates, found, results, output)
     elif by:
-        print_slices(format_, table, found, slices(loaded, by, **chosen), output, _FILE_WIDTH)
+        print_slices(format_, table, found, slices(loaded, by, **chosen), output, _FILE_WIDTH, percent)
     elif format_ == "latex":
         show(comparisons.to_latex(found, best_systems(results, found.keys), transpose), output)
     elif format_ == "table":
@@ -162,6 +185,37 @@ def compare(
     else:
         print_as(format_, comparisons, found, output)
     return exit_status(gates)
+
+
+def _check_baseline(bar: str | None, baseline: str | None, margins: Mapping[str, float]) -> None:
+    if bar is None and margins:
+        raise click.UsageError("--margin is that of --no-worse-than BASELINE")
+    if bar is not None and baseline is not None:
+        raise click.UsageError("--no-worse-than names the baseline; leave --baseline out")
+
+
+def _compare_by_llm(
+    folder: str, systems: list[str] | None, asked: options.LanguageModel, length: bool, pairs_file: Path | None
+) -> Any:
+    """Ask a language model about every two systems of a run, and return its verdicts with the ranking by them."""
+    from msgspec.structs import replace
+
+    from dialeval.core.errors import SettingError
+    from dialeval.core.result import load
+    from dialeval.human.rank import rank
+    from dialeval.judges.commands import opened_llm
+    from dialeval.judges.llm.pairs import judge_pairs, pairs_of_run
+
+    pairs = pairs_of_run(load(folder), systems)
+    with opened_llm(asked) as judge:
+        found = judge_pairs(judge, pairs, asked["rubric"] or "pair")
+    if pairs_file is not None:
+        write(pairs_file, found.lines())
+    try:
+        return replace(found, ranking=rank(list(found.pairs), length=length))
+    except SettingError as error:
+        say(f"no ranking: {error}")
+        return found
 
 
 def _print_over_time(
@@ -175,9 +229,9 @@ def _print_over_time(
 ) -> None:
     """Print confidence sequences or a trend; `more`: options were given that go with neither."""
     from dialeval.analysis.pairing import load_runs
+    from dialeval.analysis.sequential import sequential as test_sequentially
     from dialeval.analysis.sequential import trend as find_trend
-    from dialeval.analysis.sequential import watch
-    from dialeval.reports.sequential import TREND, WATCH
+    from dialeval.reports.sequential import SEQUENTIAL, TREND
 
     if sequential and (more or trend or chosen["detect"]):
         raise click.UsageError(
@@ -185,10 +239,10 @@ def _print_over_time(
         )
     if trend and (more or chosen["baseline"] is not None):
         raise click.UsageError("--trend has no baseline, gates, slices or adjustment; leave the other options out")
-    names = ("baseline", "weight") if sequential else ("level",)
+    names = ("baseline", "weight") if sequential else ("confidence",)
     settings = {name: chosen[name] for name in ("systems", "metrics", "alpha", "design", *names)}
     if sequential:
-        print_as(format_, WATCH, watch(load_runs(runs), **settings), output, _FILE_WIDTH)
+        print_as(format_, SEQUENTIAL, test_sequentially(load_runs(runs), **settings), output, _FILE_WIDTH)
     else:
         print_as(format_, TREND, find_trend(load_runs(runs), **settings), output, _FILE_WIDTH)
 

@@ -1,4 +1,4 @@
-"""`dialeval from PROGRAM`: the flags of an original program in, what it prints and writes out.
+"""`dialeval compat PROGRAM`: the flags of an original program in, what it prints and writes out.
 
 Each command only hands its flags to the functions behind our own commands; docs/coming-from.md has the tables.
 """
@@ -17,20 +17,20 @@ from dialeval.cli.output import check_places, json_bytes, print_warnings, printi
 
 WRITTEN = ("metrics.txt", "vocab.txt", "vocab.npy")
 """Files that dialog-eval writes next to the responses; in a folder they are not responses."""
-FLAGS = {"train": "-tns", "contexts": "-tts", "references": "-ttt", "embeddings": "-vv"}
+FLAGS = {"train": "-tns", "contexts": "-tts", "references": "-ttt", "vectors": "-vv"}
 """The inputs without which dialog-eval leaves metrics out."""
 _IN = click.Path()
 
 
 @options.examples(
-    "dialeval from dialog-eval -tns train.txt -tts contexts.txt -ttt references.txt -r responses/",
-    "dialeval from mwzeval --bleu --success --input predictions.json --output scores.json",
-    "dialeval from sgd --prediction_dir mine/ --dstc8_data_dir dstc8/ --eval_set test --output_metric_file scores.json",
-    "dialeval from lsdscc hypotheses.txt -r groups.json",
-    "dialeval from dbdc -p data/ -o labels/ -t 0.5",
+    "dialeval compat dialog-eval -tns train.txt -tts contexts.txt -ttt references.txt -r responses/",
+    "dialeval compat mwzeval --bleu --success --input predictions.json --output scores.json",
+    "dialeval compat sgd --prediction_dir out/ --dstc8_data_dir dstc8/ --eval_set test --output_metric_file s.json",
+    "dialeval compat lsdscc hypotheses.txt -r groups.json",
+    "dialeval compat dbdc -p data/ -o labels/ -t 0.5",
 )
-@click.group("from")
-def from_() -> None:
+@options.group()
+def compat() -> None:
     """Take the flags of an original program, and print and write what it does.
 
     Name the program, then its flags as they are. Our own commands do more: score, multiwoz, sgd, lsdscc, breakdown.
@@ -38,15 +38,15 @@ def from_() -> None:
 
 
 @options.examples(
-    "dialeval from dialog-eval -tns train.txt -tts contexts.txt -ttt references.txt -r responses/ -vv vectors.txt"
+    "dialeval compat dialog-eval -tns train.txt -tts contexts.txt -ttt references.txt -r responses/ -vv vectors.txt"
 )
-@from_.command("dialog-eval")
+@compat.command("dialog-eval")
 @click.option("-tns", "--train_source", "train", type=_IN, help="Training text (source side), one text a line.")
 @click.option("-tts", "--test_source", "contexts", type=_IN, help="Dialogue context of each response.")
 @click.option("-ttt", "--test_target", "references", type=_IN, help="One reference per response.")
 @click.option("-r", "--test_responses", "responses", required=True, type=_IN, help="A response file, or a folder.")
 @click.option("-tv", "--text_vocab", "vocabulary", type=_IN, help="Vocabulary, one word a line.")
-@click.option("-vv", "--vector_vocab", "embeddings", type=_IN, help="A word and its numbers a line.")
+@click.option("-vv", "--vector_vocab", "vectors", type=_IN, help="A word and its numbers a line.")
 @click.option("-s", "--bleu_smoothing", "smoothing", type=click.IntRange(0, 7), default=4, help="Method for BLEU.")
 @click.option("-t", "--t", "t", type=float, default=1.97, help="Factor of the confidence t*std/sqrt(n).")
 def dialog_eval(responses: str, smoothing: int, t: float, **inputs: Any) -> None:
@@ -75,7 +75,7 @@ def dialog_eval(responses: str, smoothing: int, t: float, **inputs: Any) -> None
     run = evaluate(
         lines,
         **texts,
-        embeddings=inputs["embeddings"],
+        vectors=inputs["vectors"],
         metrics="dialog-eval",
         settings={"bleu": {"smooth": smoothing}},
         intervals="rows",
@@ -100,10 +100,10 @@ def _is_text(path: str | None) -> bool:
 
 
 @options.examples(
-    "dialeval from mwzeval --bleu --success --richness --input predictions.json --output scores.json",
-    "dialeval multiwoz domains -i predictions.json -o with-domains.json",
+    "dialeval compat mwzeval --bleu --success --richness --input predictions.json --output scores.json",
+    "dialeval multiwoz domains -i predictions.json --save with-domains.json",
 )
-@from_.command()
+@compat.command()
 @click.option("-b", "--bleu", is_flag=True, help="BLEU.")
 @click.option("-s", "--success", is_flag=True, help="Inform and Success.")
 @click.option("-r", "--richness", is_flag=True, help="Lexical richness.")
@@ -135,16 +135,19 @@ def mwzeval(
 
 
 @options.examples(
-    "dialeval from sgd --prediction_dir mine/ --dstc8_data_dir dstc8/ --eval_set test --output_metric_file scores.json"
+    "dialeval compat sgd --prediction_dir out/ --dstc8_data_dir dstc8/ --eval_set test --output_metric_file s.json"
 )
-@from_.command()
+@compat.command()
 @click.option("--prediction_dir", required=True, type=_IN, help="Folder of *.json with the predictions.")
 @click.option("--dstc8_data_dir", required=True, type=_IN, help="Folder with train/, dev/ and test/.")
-@click.option("--eval_set", required=True, type=click.Choice(["train", "dev", "test"]), help="What was predicted.")
+@click.option("--eval_set", required=True, type=options.Choice(["train", "dev", "test"]), help="What was predicted.")
 @click.option("--output_metric_file", "output", required=True, type=options.FILE, help="Where to write the scores.")
 @click.option("--use_fuzzy_match/--nouse_fuzzy_match", "fuzzy", default=True, help="Compare free values by likeness.")
+@click.option(
+    "--joint_acc_across_turn/--nojoint_acc_across_turn", "across", default=False, help="Joint accuracy of whole turns."
+)
 @printing_all_problems
-def sgd(prediction_dir: str, dstc8_data_dir: str, eval_set: str, output: Path, fuzzy: bool) -> None:
+def sgd(prediction_dir: str, dstc8_data_dir: str, eval_set: str, output: Path, fuzzy: bool, across: bool) -> None:
     """Run evaluate.py of schema_guided_dst: figures by group of services.
 
     They are written as JSON. Predictions are left as they are: dialogues_and_metrics.json is not written.
@@ -155,12 +158,12 @@ def sgd(prediction_dir: str, dstc8_data_dir: str, eval_set: str, output: Path, f
     check_places(None, (prediction_dir, str(references), str(train)), files=(output,))
     match: Any = "blocks" if fuzzy else "exact"
     run = evaluate_sgd(prediction_dir, references, None, train, metrics="all", match=match)
-    write(output, json_bytes(original_output(next(iter(run.values())))))
+    write(output, json_bytes(original_output(next(iter(run.values())), across)))
     print_warnings(run.warnings)
 
 
-@options.examples("dialeval from lsdscc hypotheses.txt -r groups.json")
-@from_.command()
+@options.examples("dialeval compat lsdscc hypotheses.txt -r groups.json")
+@compat.command()
 @click.argument("hypothesis_file", type=_IN)
 @click.option(
     "-r", "--reference_file", type=_IN, help="Reference groups, a JSON file.  [default: the data pack lsdscc]"
@@ -179,8 +182,8 @@ def lsdscc(hypothesis_file: str, reference_file: str | None, eos: str) -> None:
     show(f"MaxBLEU: {scores.max_bleu:f}\nMDS: {scores.mds:f}\nPDS: {scores.pds:f}\n")
 
 
-@options.examples("dialeval from dbdc -p data/ -o labels/ -t 0.5")
-@from_.command()
+@options.examples("dialeval compat dbdc -p data/ -o labels/ -t 0.5")
+@compat.command()
 @click.option("-p", "data", required=True, type=_IN, help="Folder of *.log.json with the annotated dialogues.")
 @click.option("-o", "labels", required=True, type=_IN, help="Folder of *.labels.json with a detector's labels.")
 @click.option("-t", "threshold", type=float, default=0.0, help="Share from which on T or X is the reference.")
@@ -196,5 +199,5 @@ def dbdc(data: str, labels: str, threshold: float) -> None:
 
     if not math.isfinite(threshold):  # every share is below NaN and infinity, none is below -infinity
         threshold = -1.0 if threshold < 0 else 2.0
-    run = evaluate_breakdown(data, labels, threshold, match="position", lenient=True, anchors=False)
+    run = evaluate_breakdown(data, labels, threshold, match="position", lenient=True, baselines=False)
     print_breakdown(run, "original")

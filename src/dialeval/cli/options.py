@@ -10,26 +10,29 @@ import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields
 from functools import wraps
+from itertools import cycle
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
+
+from dialeval.cli.help import Choice, command, examples, group
 
 if TYPE_CHECKING:
     from dialeval.analysis.gates import Gate
     from dialeval.core.result import Result, Run
 
 AnyRun = TypeVar("AnyRun", bound="Run")
-AnyCommand = TypeVar("AnyCommand", bound=click.Command)
 Decorator = Callable[[Any], Any]
+
+__all__ = ["Choice", "command", "examples", "group"]
 
 FOLDER = click.Path(file_okay=False, path_type=Path)
 FILE = click.Path(dir_okay=False, path_type=Path)
 SEED = click.IntRange(0, (1 << 63) - 1)
 """What fits into a file that a run or a sample is saved in."""
 FORMATS = ("table", "json", "csv", "md", "latex")
-RESAMPLED = ("studentized", "percentile", "bca")
-RUN_FORMATS = (*FORMATS, "metrics-txt", "model-index")
+RUN_FORMATS = (*FORMATS, "metrics-txt")
 GATE_FORMATS = ("github", "junit")
 """What also says which gates hold: Markdown for a pull request, and test results."""
 
@@ -40,7 +43,9 @@ def read_pairs(_context: click.Context, parameter: click.Parameter, values: Sequ
     for value in values:
         name, equals, rest = value.partition("=")
         if not equals or not name or not rest:
-            raise click.BadParameter(f"{value!r} is not of the form NAME=VALUE", param=parameter)
+            raise click.BadParameter(
+                f"{value!r} is not of the form {parameter.metavar or 'NAME=VALUE'}", param=parameter
+            )
         pairs[name] = rest
     return pairs
 
@@ -50,7 +55,7 @@ def read_numbers(context: click.Context, parameter: click.Parameter, values: Seq
     try:
         return {key: float(value) for key, value in read_pairs(context, parameter, values).items()}
     except ValueError as error:
-        raise click.UsageError(f"{parameter.opts[0]} wants KEY=NUMBER: {error}") from None
+        raise click.UsageError(f"{parameter.opts[0]} takes KEY=NUMBER, such as sacrebleu=0.2: {error}") from None
 
 
 def read_systems(_context: click.Context, _parameter: click.Parameter, given: Sequence[str]) -> str | dict[str, str]:
@@ -112,27 +117,27 @@ class Intervals:
 
     def __post_init__(self) -> None:
         if not self.resampled and (self.resamples is not None or self.seed is not None):
-            raise click.UsageError("--resamples and --seed are those of --intervals studentized, percentile or bca")
+            raise click.UsageError("--resamples and --seed are those of --intervals studentized")
 
     @property
     def resampled(self) -> bool:
         """Return whether intervals by resampling were asked for."""
-        return self.method in RESAMPLED
+        return self.method == "studentized"
 
     @property
     def kind(self) -> Any:
         """Return the intervals that the evaluation itself makes."""
         return None if self.resampled else self.method
 
-    def added_to(self, run: AnyRun, level: float | None = None) -> AnyRun:
+    def added_to(self, run: AnyRun, confidence: float | None = None) -> AnyRun:
         """Return the run with intervals by resampling; the run itself if none were asked for."""
         if not self.resampled:
             return run
         from dialeval.analysis.values import with_intervals
 
-        given = {"resamples": self.resamples, "seed": self.seed, "level": level}
+        given = {"resamples": self.resamples, "seed": self.seed, "confidence": confidence}
         chosen: dict[str, Any] = {name: value for name, value in given.items() if value is not None}
-        return with_intervals(run, self.method, **chosen)  # type: ignore[arg-type]
+        return with_intervals(run, **chosen)
 
 
 @dataclass(frozen=True)
@@ -141,6 +146,15 @@ class Limits:
 
     lowest: Mapping[str, float]
     highest: Mapping[str, float]
+
+    def with_metrics(self, metrics: str | None) -> str | None:
+        """Return the metrics to compute: where none are named, also those that have a limit."""
+        if metrics is not None or not (self.lowest or self.highest):
+            return metrics
+        from dialeval.metrics.registry import GROUPS, PANEL, registry
+
+        keys = (registry().canonical(key).partition("/")[0] for key in (*self.lowest, *self.highest))
+        return ",".join([PANEL, *(key for key in keys if key in registry().presets and key not in GROUPS[PANEL])])
 
     def gates(self, results: Mapping[str, Result]) -> Iterator[Gate]:
         """Return a gate for each value that has a limit."""
@@ -151,20 +165,47 @@ class Limits:
         return limit_gates(results, self.lowest, self.highest)
 
 
-def examples(*commands: str) -> Callable[[AnyCommand], AnyCommand]:
-    """Add examples below the help of a command."""
+_LLM = "dialeval.judges.llm.judge"
+"""The module of language models as judges, which are above the options."""
 
-    def decorate(command: AnyCommand) -> AnyCommand:
-        lines = "".join(f"  {example}\n" for example in commands)
-        command.epilog = f"\b\nExample{'s' if len(commands) > 1 else ''}:\n{lines}"
-        return command
 
-    return decorate
+class LanguageModel(dict[str, Any]):
+    """What the options of a language model as the judge say: the arguments of `judges.llm.judge.LLM`, by name."""
+
+    @property
+    def models(self) -> tuple[str, ...]:
+        """The names of the models."""
+        return tuple(self["model"])
+
+    def open(self, meter: Any = None) -> Any:
+        """Return the judge, or the panel of several; None where no model is named."""
+        from pkgutil import resolve_name
+
+        if not self.models:
+            if any(self[name] for name in ("endpoint", "replay", "rubric", "mode")):
+                raise click.UsageError("name the model of the judge: --llm-model NAME")
+            return None
+        settings = {name: value for name, value in self.items() if name not in ("endpoint", "model")}
+        judges = []
+        for model, place in zip(self.models, cycle(self["endpoint"] or [None]), strict=False):
+            judges.append(resolve_name(f"{_LLM}:LLM")(place, model, **settings))
+            judges[-1].changed = None if meter is None else meter.count_requests
+        return judges[0] if len(judges) == 1 else resolve_name(f"{_LLM}:Panel")(*judges)
+
+
+def read_json_values(context: click.Context, parameter: click.Parameter, values: Sequence[str]) -> dict[str, Any]:
+    """Read options of the form KEY=JSON."""
+    import orjson
+
+    try:
+        return {key: orjson.loads(value) for key, value in read_pairs(context, parameter, values).items()}
+    except orjson.JSONDecodeError as error:
+        raise click.UsageError(f"{parameter.opts[0]} wants KEY=JSON, such as top_p=0.9: {error}") from None
 
 
 def choice(flag: str, values: Sequence[str], help_text: str) -> Decorator:
     """Return an option with some values; the first is the default."""
-    return click.option(flag, type=click.Choice(values), default=values[0], help=help_text)
+    return click.option(flag, type=Choice(values), default=values[0], help=help_text)
 
 
 def pairs(flag: str, name: str, metavar: str, help_text: str) -> Decorator:
@@ -197,12 +238,12 @@ def complete_metrics(_context: click.Context, _parameter: click.Parameter | None
     return [f"{before}{comma}{name}" for name in names if name.startswith(last)]
 
 
-TOKENIZERS = ("words.1", "lower-words.1", "13a", "intl", "zh", "char", "ja", "unicode", "rouge", "auto")
+TOKENIZERS = ("words.1", "lower-words.1", "13a", "lower-13a", "intl", "zh", "char", "ja", "unicode", "rouge", "auto")
 """As in `text.tokenize`, which is not imported to print help."""
 
 tokenizer = click.option(
     "--tokenizer",
-    type=click.Choice(TOKENIZERS),
+    type=Choice(TOKENIZERS),
     help="What a word is, for every metric that counts words; auto chooses by the scripts of the texts.  "
     "[default: words.1, split at whitespace; rouge for rouge-score]",
 )
@@ -215,7 +256,7 @@ def fields_in(what: str) -> Decorator:
 
 def format_(formats: Sequence[str] = FORMATS) -> Decorator:
     """Return the option that names the output format."""
-    return click.option("-f", "--format", "format_", type=click.Choice(formats), default="table", help="Print as.")
+    return click.option("-f", "--format", "format_", type=Choice(formats), default="table", help="Print as.")
 
 
 def read_by(_context: click.Context, parameter: click.Parameter, value: str | None) -> list[str]:
@@ -245,22 +286,25 @@ compared = click.option(
     "--compare/--no-compare", "compared", default=True, help="Test the differences to the first system."
 )
 judge = together(
-    click.option("--judge", type=click.Path(file_okay=False), help="Folder of a judge.  [default: the shipped one]"),
+    click.option(
+        "--judge-dir", type=click.Path(file_okay=False), help="Folder of a judge.  [default: the shipped one]"
+    ),
     click.option("--encoder", help="Where the judge's encoder lies: a folder, minilm, or a name in the hub cache."),
 )
 base_encoder = click.option("--encoder", default="minilm", help="Folder, minilm, or a name in the hub cache.")
 contexts = click.option("-c", "--contexts", type=click.Path(), help="Dialogue context of each response.")
 row_fields = fields_in("rows")
-judged_rows = together(
-    click.option("-r", "--references", type=click.Path(), help="One reference per response."), contexts, judge
+judged_inputs = together(
+    click.option("-r", "--references", type=click.Path(), help="One reference per response."), contexts
 )
+judged_rows = together(judged_inputs, judge)
 validate = click.option(
     "--validate/--no-validate", default=True, show_default=False, help="Leave sets out to see what the judge is worth."
 )
 reading = together(
     click.option("--system-prompts", is_flag=True, help="System prompts of chats are part of contexts."),
     click.option(
-        "--sep",
+        "--separator",
         "separator",
         metavar="CHARACTER",
         callback=read_separator,
@@ -270,13 +314,16 @@ reading = together(
 resources = together(
     click.option("--train", type=click.Path(), help="Training text (source side), one text a line."),
     click.option(
-        "--vocab", "vocabulary", type=click.Path(), help="Vocabulary (oov=unk), one word a line.  [default: of --train]"
+        "--vocabulary",
+        "vocabulary",
+        type=click.Path(),
+        help="Vocabulary (oov=unk), one word a line.  [default: of --train]",
     ),
-    click.option("--vectors", "embeddings", help="Word vectors: a file, an installed data pack, or wordllama."),
+    click.option("--vectors", "vectors", help="Word vectors: a file, an installed data pack, or wordllama."),
 )
-known_words = click.option(
-    "--known-words",
-    type=click.Choice(["listed", "vectors"]),
+in_vocabulary = click.option(
+    "--in-vocabulary",
+    type=Choice(["listed", "vectors"]),
     help="For -m dialog-eval: whether words with a vector that are not in the vocabulary are known too.  [default: "
     "listed if the vector file has a header line, as there]",
 )
@@ -290,14 +337,15 @@ intervals = grouped(
     click.option(
         "--intervals",
         "method",
-        type=click.Choice(["clustered", "rows", "none", *RESAMPLED]),
+        type=Choice(["clustered", "rows", "none", "studentized"]),
         help="Over whole dialogues, or over rows that stand alone, by a formula (clustered); as dialog-eval (rows); "
-        "none; by resampling dialogues, for every value (studentized, percentile, bca).  [default: clustered]",
+        "none; by resampling dialogues, for every value (studentized).  [default: clustered]",
     ),
     click.option("--resamples", type=click.IntRange(min=1), help="Resamples of --intervals.  [default: 1000]"),
     click.option("--seed", type=SEED, help="Seed of --intervals.  [default: 12345]"),
 )
 open_page = click.option("--open", "opened", is_flag=True, help="Open the page in the browser.")
+percent = click.option("--percent", is_flag=True, help="Show scores from 0 to 1 times 100 (table, md, latex).")
 transpose = click.option("--transpose", is_flag=True, help="Swap rows and columns (table, md, latex).")
 limits = grouped(
     "limits",
@@ -305,12 +353,64 @@ limits = grouped(
     numbers("--fail-under", "lowest", "Exit 1 if the mean of a system is lower."),
     numbers("--fail-over", "highest", "Exit 1 if it is higher, for metrics where lower is better."),
 )
+_LLM_OPTIONS = together(
+    click.option("--llm-endpoint", multiple=True, metavar="URL", help="OpenAI-compatible API of a language model."),
+    click.option("--llm-model", multiple=True, metavar="NAME", help="The model that judges; repeat for a panel."),
+    click.option("--rubric", "llm_rubric", help="What it is asked: a name, or a TOML file.  [default: by the metric]"),
+    click.option(
+        "--llm-mode",
+        type=click.Choice(["expected", "grade", "vote"]),
+        help="Grades by probabilities of tokens, by the answer, by several answers.  [default: expected]",
+    ),
+    click.option("--llm-samples", type=click.IntRange(1, 100), help="Answers per row of the mode vote.  [default: 5]"),
+    click.option(
+        "--llm-option",
+        "llm_options",
+        multiple=True,
+        callback=read_json_values,
+        metavar="KEY=JSON",
+        help="Further field of requests; null leaves one out.",
+    ),
+    click.option("--llm-concurrency", type=click.IntRange(1, 1024), default=16, help="Requests at a time."),
+    click.option(
+        "--llm-timeout", type=click.FloatRange(0, min_open=True), default=120.0, help="Seconds for an answer."
+    ),
+    click.option("--llm-retries", type=click.IntRange(min=0), default=8, help="Times that a request is sent again."),
+    click.option("--max-requests", "llm_max_requests", type=click.IntRange(min=0), help="Budget of requests."),
+    click.option("--max-tokens", "llm_max_total_tokens", type=click.IntRange(min=0), help="Budget of tokens."),
+    click.option("--llm-price", "llm_prices", nargs=2, type=float, help="Of a million tokens, sent and answered."),
+    click.option("--llm-cache", type=FILE, help="File of recorded answers.  [default: in the cache folder]"),
+    click.option("--llm-replay", is_flag=True, help="Use recorded answers only; open no connection."),
+    click.option("--llm-key-env", "llm_key_variable", default="DIALEVAL_LLM_KEY", help="Variable with the key."),
+    pairs("--system-model", "llm_systems", "SYSTEM=MODEL", "The model behind a system, to name a judge of its family."),
+)
+
+
+def llm(command: Any) -> Any:
+    """Add the options of a language model to a command, which gets them as one argument, `llm`."""
+
+    @wraps(command)
+    def called(**arguments: Any) -> Any:
+        own = {name[4:]: arguments.pop(name) for name in list(arguments) if name.startswith("llm_")}
+        return command(**arguments, llm=LanguageModel(own))
+
+    return _LLM_OPTIONS(called)
+
+
 bootstrap_resamples = click.option("--resamples", type=click.IntRange(min=1), default=1000, help="Of the bootstrap.")
 threads = click.option("-j", "--threads", type=click.IntRange(min=1), help="Threads to use.  [default: one per core]")
+
+
+def baselines(what: str) -> Decorator:
+    """Return the switch for floors and ceilings; `what` they are in the command."""
+    told = f"Also score floors and ceilings: {what}.  [default: not]"
+    return click.option("--baselines/--no-baselines", default=False, show_default=False, help=told)
+
+
 output_folder = together(
     click.option("-o", "--output", type=FOLDER, help="Save the run in this folder."),
     click.option("--force", is_flag=True, help="With -o: replace a run of other files."),
 )
 of_task_runs = together(output_folder, by, compared, format_(), transpose, confidence, limits, intervals)
 """What commands that evaluate task dialogues take about the run: where it is saved, how it is shown and checked."""
-output_file = click.option("-o", "--output", type=FILE, help="Write to this file instead.")
+output_file = click.option("--save", "output", type=FILE, help="Write to this file instead.")

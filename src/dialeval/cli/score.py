@@ -11,6 +11,7 @@ import click
 from dialeval.cli import options
 from dialeval.cli.output import (
     UNSAVED,
+    check_percent,
     check_places,
     check_transposed,
     command_line,
@@ -18,6 +19,7 @@ from dialeval.cli.output import (
     exit_status,
     print_gates,
     print_run,
+    say,
     say_next,
     say_saved,
 )
@@ -28,49 +30,48 @@ if TYPE_CHECKING:
     from dialeval.engine.worker import Engine
 
 
-_FILES = ("responses", "contexts", "train", "vocabulary", "embeddings", "assertions")
+_FILES = ("responses", "contexts", "train", "vocabulary", "vectors", "assertions")
 """The arguments that name files to read."""
 
 
 @options.examples(
-    "dialeval score damd.txt ubar.txt -r references.txt -c contexts.txt",
-    "dialeval score outputs/ -r references.txt --train train.txt --vectors glove-6b",
-    "dialeval score outputs/ -m distinct,length -f latex",
-    "dialeval score rows.jsonl --field response=answer --by topic,turn -o results/",
+    "dialeval score damd.txt ubar.txt -r references.txt",
+    "dialeval score chats.jsonl -m default,bertscore -o results/",
+    "dialeval score outputs/ -r references.txt -f latex --percent",
+    "dialeval score outputs/ -r references.txt -m dialog-eval --train train.txt --vectors glove-6b",
+    "dialeval score rows.jsonl --field response=answer --by topic,turn",
     "dialeval score 'logs/2026-*.jsonl' --jobs 8 --resume work/ -o results/",
+    "dialeval score rows.jsonl -m llm --llm-endpoint http://localhost:8000/v1 --llm-model NAME --rubric reply",
 )
-@click.command()
+@options.command()
 @options.responses()
 @click.option(
     "-r", "--references", multiple=True, type=click.Path(), help="One reference per response; repeat for several."
 )
 @options.contexts
 @options.resources
-@options.known_words
-@click.option("--judge", type=click.Path(file_okay=False), help="Folder of a judge.  [default: the shipped ones]")
+@options.in_vocabulary
+@click.option("--judge-dir", type=click.Path(file_okay=False), help="Folder of a judge.  [default: the shipped ones]")
 @click.option("--assertions", type=click.Path(dir_okay=False), help="Rules about tool calls, a TOML file.")
-@options.metrics("all that the inputs allow")
+@options.metrics("default, a short panel; all: every one that the inputs allow; dialog-eval: the original's 17")
+@options.llm
 @options.tokenizer
 @click.option("--bleu-smoothing", type=click.IntRange(0, 7), help="nltk's smoothing method for BLEU.  [default: 4]")
-@click.option(
-    "--anchors/--no-anchors",
-    default=False,
-    show_default=False,
-    help="Also score gold, shuffled gold, a constant and random training lines.  [default: not]",
-)
+@options.baselines("gold, shuffled gold, a constant and random training lines")
 @options.confidence
 @options.row_fields
 @options.reading
 @options.by
 @options.output_folder
 @options.format_((*options.RUN_FORMATS, *options.GATE_FORMATS))
+@options.percent
 @options.transpose
 @options.limits
 @options.intervals
 @options.threads
 @click.option("--shards", is_flag=True, help="The files of a directory are the parts of one system.")
 @click.option("--jobs", type=click.IntRange(min=1), help="Read in chunks, in this many processes.")
-@click.option("--engine", type=click.Choice(["local", "ray"]), help="Where to work.  [default: local]")
+@click.option("--engine", type=options.Choice(["local", "ray"]), help="Where to work.  [default: local]")
 @click.option("--address", help="An existing Ray cluster, such as auto or ray://host:10001.")
 @click.option(
     "--gpus-per-task",
@@ -84,7 +85,7 @@ _FILES = ("responses", "contexts", "train", "vocabulary", "embeddings", "asserti
 @options.compared
 @click.option(
     "--progress",
-    type=click.Choice(MODES),
+    type=options.Choice(MODES),
     default="auto",
     show_default=False,
     help="On stderr.  [default: a bar, if a terminal]",
@@ -95,11 +96,13 @@ def score(
     output: Path | None,
     force: bool,
     format_: str,
+    percent: bool,
     transpose: bool,
     limits: options.Limits,
     progress: str,
     by: list[str],
     compared: bool,
+    llm: options.LanguageModel,
     **given: Any,
 ) -> int:
     """Score response files, one system each.
@@ -113,23 +116,33 @@ def score(
     from dialeval.core.arrays import return_freed_arrays
     from dialeval.io.sources import file_names
 
-    if by and format_ in ("metrics-txt", "model-index", *options.GATE_FORMATS):
+    if by and format_ in ("metrics-txt", *options.GATE_FORMATS):
         raise click.UsageError(f"{format_} has no slices; choose another format, or leave --by out")
     return_freed_arrays()
+    check_percent(format_, percent)
     check_transposed(format_, transpose)
     sources = () if force or output is None else file_names(given["responses"])
     check_places(output, references, *(given[name] for name in _FILES), sources=sources)
+    given["metrics"] = limits.with_metrics(given["metrics"])
     settings: dict[str, dict[str, object]] = {} if bleu_smoothing is None else {"bleu": {"smooth": bleu_smoothing}}
     with metered(progress) as meter:
+        asked = llm.open(meter)
+        if asked is not None and "llm" not in (given["metrics"] or ""):
+            raise click.UsageError("a language model is asked where its metric is named: -m llm")
+        given |= {"llm": asked} if asked is not None else {}
         given |= {"references": _references(references), "settings": settings, "output": output, "force": force}
         run, is_saved = _evaluate(meter=meter, format_=format_, by=by, **given)
     shown = format_ if compared or format_ == "github" else None
     found = compare_and_save(run, shown, None if is_saved else output, force)
+    if asked is not None:
+        if output is not None and not is_saved:
+            asked.copy_answers(output)
+        say(f"llm: {asked.describe()}")
     if format_ in options.GATE_FORMATS:
         gates = list(limits.gates(run))
         print_gates(format_, gates, run, run, sentences=() if found is None else found.sentences)
         return exit_status(gates)
-    print_run(run, format_, transpose, by, compared, found)
+    print_run(run, format_, transpose, by, compared, found, percent)
     say_next(run, format_, output)
     return exit_status(limits.gates(run))
 
@@ -142,13 +155,13 @@ def _references(paths: tuple[str, ...]) -> str | dict[str, str] | None:
 
 def _evaluate(
     *,
-    anchors: bool,
+    baselines: bool,
     intervals: options.Intervals,
     output: Path | None,
     force: bool,
     meter: Meter,
     format_: str,
-    judge: str | None,
+    judge_dir: str | None,
     by: list[str],
     jobs: int | None,
     engine: str | None,
@@ -168,20 +181,20 @@ def _evaluate(
     as_there = format_ == "metrics-txt" and intervals.method is None
     if format_ == "metrics-txt":
         inputs["metrics"] = inputs["metrics"] or "dialog-eval"
-    needs_all_rows = anchors or bool(by) or intervals.resampled
+    needs_all_rows = baselines or bool(by) or intervals.resampled
     rows = Inputs(inputs["responses"], inputs["references"], inputs["contexts"], shards=inputs["shards"])
     workers = _make_engine(engine, jobs, address, gpus_per_task, inputs["threads"])
     asked = Options(engine=workers if jobs or engine else None, items=inputs["items"], resume=inputs["resume"])
     chunked = rows.are_chunked(asked, large_too=not needs_all_rows)
     if chunked and needs_all_rows:
-        resampling = "--intervals percentile or bca"
-        raise click.UsageError(f"--anchors, --by and {resampling} need all rows at hand; a run in chunks lets them go")
+        flags = "--baselines, --by and --intervals studentized"
+        raise click.UsageError(f"{flags} need all rows at hand; a run in chunks lets them go")
     try:
         run = evaluate(
             **inputs,
             intervals="rows" if as_there else intervals.kind,
-            judge=_make_judge(judge) if gpus_per_task else judge,
-            anchors=anchors,
+            judge_dir=_make_judge(judge_dir) if gpus_per_task else judge_dir,
+            baselines=baselines,
             keep=[field for field in by if field not in FOUND],
             engine=workers if chunked else None,
             output=output if chunked else None,

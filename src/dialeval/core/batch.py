@@ -69,14 +69,16 @@ class Need(str, Enum):
     ONTOLOGY = "ontology", "data", "--data"
     VENUES = "venues", "data", "--data"
     TRAIN = "train", "train", "--train"
-    VOCABULARY = "vocabulary", "vocabulary", "--vocab"
-    EMBEDDINGS = "embeddings", "embeddings", "--vectors"
-    JUDGE = "judge", "judge", "--judge"
+    VOCABULARY = "vocabulary", "vocabulary", "--vocabulary"
+    EMBEDDINGS = "vectors", "vectors", "--vectors"
+    JUDGE = "judge", "judge_dir", "--judge-dir"
     """A learned judge with its sentence encoder; available without an option wherever the encoder is installed."""
-    DIALOGUE_JUDGE = "dialogue-judge", "judge", "--judge"
+    DIALOGUE_JUDGE = "dialogue-judge", "judge_dir", "--judge-dir"
     """The same for a judge that reads context and response together."""
     ENCODER = "encoder", "encoder", "an installed sentence encoder"
     """The sentence encoder of the shipped judges; available without an option wherever it is installed."""
+    LLM = "llm", "llm", "--llm-endpoint and --llm-model"
+    """A language model that is asked for grades over a network, or whose recorded answers are read."""
 
     def __new__(cls, name: str, argument: str = "", flag: str = "") -> Need:
         need = str.__new__(cls, name)

@@ -7,7 +7,6 @@
 - `TokenColumn`: int32 word ids with row offsets, over one vocabulary.
 - `ObjectColumn`: one plain Python object per row, for what is neither.
 - `NumberColumn`: several numbers per row, a matrix.
-- `GroupedColumn`: any number of texts per row, in groups of one meaning each (grouped references).
 
 Columns are never changed after they are made. `join_columns` puts the rows of several into one.
 """
@@ -17,7 +16,6 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from itertools import pairwise
 from typing import TYPE_CHECKING, Any, Protocol, TypeAlias, TypeVar, cast
 
 import numpy as np
@@ -30,7 +28,7 @@ from dialeval.core.fingerprint import DIGEST_LENGTH, Fingerprint, short_digest
 if TYPE_CHECKING:
     import pyarrow as pa
 
-__all__ = ["DIGEST_LENGTH", "Column", "GroupedColumn", "TextColumn"]
+__all__ = ["DIGEST_LENGTH", "Column", "TextColumn"]
 
 _DIGEST_ROWS = 1 << 16
 
@@ -176,6 +174,12 @@ class RaggedColumn(_TextLists):
     def single(cls, column: TextColumn) -> RaggedColumn:
         """Make a column with one text per row."""
         return cls(column, np.arange(len(column) + 1, dtype=np.int64))
+
+    @staticmethod
+    def join(parts: Sequence[RaggedColumn]) -> RaggedColumn:
+        """Return the rows of all parts."""
+        values = join_texts([part.values for part in parts])
+        return RaggedColumn(values, offsets_of(sizes_between(part.offsets for part in parts)))
 
     @property
     def starts(self) -> Ints:  # type: ignore[override]
@@ -353,55 +357,6 @@ class NumberColumn(ObjectColumn):
         return short_digest(str(self.values.shape[1:]), np.ascontiguousarray(self.values).data)
 
 
-@dataclass(frozen=True, eq=False, slots=True)
-class GroupedColumn(RaggedColumn):
-    """Several texts per row in groups: row `i` has the groups `lists[i]` to `lists[i + 1]`.
-
-    Group `g` holds `values[groups[g]:groups[g + 1]]`; read as a `RaggedColumn` it is the texts without their groups.
-    """
-
-    groups: Ints
-    lists: Ints
-
-    @classmethod
-    def of(
-        cls, values: TextColumn, group_sizes: Sequence[int] | Ints, row_sizes: Sequence[int] | Ints
-    ) -> GroupedColumn:
-        """Make a column from the texts of every group and the groups of every row."""
-        groups, lists = offsets_of(group_sizes), offsets_of(row_sizes)
-        return cls(values, groups[lists], groups, lists)
-
-    def grouped(self, row: int) -> list[list[str]]:
-        """Return the groups of a row."""
-        bounds = self.groups[self.lists[row] : self.lists[row + 1] + 1].tolist()
-        return [[self.values[text] for text in range(start, stop)] for start, stop in pairwise(bounds)]
-
-    def slice(self, start: int, stop: int) -> GroupedColumn:
-        """Return rows `start` to `stop`, over the same bytes."""
-        lists, offsets = self.lists[start : stop + 1], self.offsets[start : stop + 1]
-        groups = self.groups[lists[0] : lists[-1] + 1] - offsets[0]
-        values = self.values.slice(int(offsets[0]), int(offsets[-1]))
-        return GroupedColumn(values, offsets - offsets[0], groups, lists - lists[0])
-
-    def take(self, rows: Ints) -> GroupedColumn:
-        """Return the given rows in the given order, over the same bytes."""
-        texts = RaggedColumn(self.values, self.offsets).take(rows)
-        sizes = np.diff(self.groups)
-        ranges = [sizes[self.lists[row] : self.lists[row + 1]] for row in rows.tolist()]
-        found = np.concatenate([np.zeros(0, np.int64), *ranges])
-        return GroupedColumn.of(texts.values, found, np.diff(self.lists)[rows])
-
-    @property
-    def fingerprint(self) -> Fingerprint:
-        """None: that of a `RaggedColumn` would be the same for other groups."""
-        raise TypeError("a column of groups has a digest as a whole, and no fingerprint that merges")
-
-    @property
-    def digest(self) -> str:
-        """A digest of the texts and of how they are spread over groups and rows."""
-        return short_digest(np.diff(self.lists).data, np.diff(self.groups).data, self.values.digest)
-
-
 Column: TypeAlias = TextColumn | RaggedColumn | SharedColumn | ObjectColumn
 
 C = TypeVar("C", bound=Column)
@@ -430,20 +385,18 @@ def _join(parts: Sequence[Any]) -> Column:
         return ObjectColumn([value for part in parts for value in part])
     if isinstance(first, TextColumn):
         return join_texts(parts)
-    values = join_texts([part.values for part in parts])
-    if isinstance(first, GroupedColumn):
-        return GroupedColumn.of(values, _sizes(part.groups for part in parts), _sizes(part.lists for part in parts))
     if any(isinstance(part, SharedColumn) for part in parts):
-        shifts = offsets_of([len(part.values) for part in parts])[:-1]
-        starts = _shifted([part.starts for part in parts], shifts)
-        return SharedColumn(values, starts, _shifted([part.ends for part in parts], shifts))
-    return RaggedColumn(values, offsets_of(_sizes(part.offsets for part in parts)))
+        values, shifts = join_texts([part.values for part in parts]), offsets_of([len(part.values) for part in parts])
+        starts = _shifted([part.starts for part in parts], shifts[:-1])
+        return SharedColumn(values, starts, _shifted([part.ends for part in parts], shifts[:-1]))
+    joined: RaggedColumn = first.join(parts)
+    return joined
 
 
 def _shifted(parts: Sequence[Ints], shifts: Ints) -> Ints:
     return np.concatenate([part + shift for part, shift in zip(parts, shifts, strict=True)])
 
 
-def _sizes(offsets: Iterable[Ints]) -> Ints:
+def sizes_between(offsets: Iterable[Ints]) -> Ints:
     """Return the sizes between the offsets of each part, one after the other."""
     return np.concatenate([np.diff(each) for each in offsets])

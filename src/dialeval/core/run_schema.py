@@ -15,7 +15,7 @@ from dialeval.core.fold import Analytic, Level, Resampling
 from dialeval.core.signature import Signature
 from dialeval.core.validation import FILE_NAME, SHA256, null_for_nan
 
-FORMAT = 2
+FORMAT = 3
 """Version of the saved layout; a run of another layout is refused with a clear message."""
 
 Count = Annotated[int, Meta(ge=0, le=1 << 53)]
@@ -28,7 +28,11 @@ class Record(Struct, frozen=True):
     """A result whose fields are its JSON document: API, document and schema are one definition."""
 
     def to_dict(self) -> dict[str, Any]:
-        """Return plain data for JSON; NaN is null."""
+        """Return plain data for JSON; NaN is None.
+
+        Returns:
+            The data, with the names that the JSON has.
+        """
         plain: dict[str, Any] = null_for_nan(to_builtins(self, enc_hook=float))
         return plain
 
@@ -89,8 +93,8 @@ class Standing(Struct):
     ceiling: str
 
 
-class Anchors(Struct):
-    """The detail `anchors`."""
+class Baselines(Struct):
+    """The detail `baselines`."""
 
     rows_of: str | None = None
     left_out: dict[str, str] = {}
@@ -219,7 +223,7 @@ class SavedRun(Struct):
     contributions: list[SavedFile] = []
     comparison: Annotated[list[SavedFile], Meta(max_length=1)] = []
     command: str = ""
-    anchors: Anchors | UnsetType = UNSET
+    baselines: Baselines | UnsetType = UNSET
     breakdown: dict[str, list[dict[str, Any]]] = {}
     transcripts: dict[str, list[Transcript]] = {}
     failures: dict[str, dict[str, list[str]]] = {}

@@ -80,8 +80,9 @@ def explained(where: str | os.PathLike[str], remedy: str) -> Iterator[None]:
     try:
         yield
     except OSError as error:
-        reason = error.strerror or str(error)
-        raise DataError(Problem(str(error.filename or where), None, f"cannot be read ({reason})", remedy)) from None
+        what = f"cannot be read ({error.strerror or error})"
+        what = "there is no such file" if isinstance(error, FileNotFoundError) else what
+        raise DataError(Problem(str(error.filename or where), None, what, remedy)) from None
     except InvalidError as error:
         raise DataError(Problem(str(where), None, str(error)[:_LONGEST], remedy)) from None
 
@@ -118,6 +119,33 @@ def read_json(path: str | os.PathLike[str], kind: type[T], remedy: str) -> T:
     """Read a JSON document and convert it to a type."""
     check_size(path, remedy)
     return fitting(parse_json(read_bytes(path, remedy), str(path), remedy), kind, str(path), remedy)
+
+
+def read_manifest(
+    path: str | os.PathLike[str], kind: type[T], remedy: str, layout: int | None = None, signed: bool = True
+) -> tuple[T, dict[str, Any]]:
+    """Read a JSON document that dialeval wrote: as a type, and as the plain data that it is.
+
+    Args:
+        path: The file.
+        kind: The type of the document.
+        remedy: What to do where it cannot be read.
+        layout: The only `format` that is read; None for documents without one.
+        signed: Whether the document carries a digest of its content.
+
+    Raises:
+        DataError: It cannot be read, has another layout, does not fit the type, or was changed.
+    """
+    document = read_json(path, dict[str, Any], remedy)
+    if layout is not None and isinstance(found := document.get("format"), int) and found != layout:
+        what = f"was saved in layout {found}, and this dialeval reads layout {layout}"
+        raise DataError(Problem(str(path), None, what, "read it with the version that saved it, or make it again"))
+    with explained(path, remedy):
+        check_depth(document)
+        made = fitting(document, kind, str(path), remedy)
+        if signed:
+            check_digest(document)
+    return made, document
 
 
 def parse_json(content: bytes, where: str, remedy: str) -> Any:
@@ -229,32 +257,31 @@ def check_array(array: npt.NDArray[Any], dtype: npt.DTypeLike, shape: tuple[int 
 
 def read_tensors(
     path: str | os.PathLike[str], remedy: str, sha256: str | None = None, of: str = "it"
-) -> dict[str, npt.NDArray[np.float32]]:
-    """Read the float32 and float16 tensors of a safetensors file, by name; all numbers are finite."""
+) -> dict[str, npt.NDArray[Any]]:
+    """Read the tensors of a safetensors file, by name; all numbers are finite."""
     from safetensors.numpy import load
 
     content = read_bytes(path, remedy, sha256, of)
     with explained(path, remedy):
         try:
-            every = dict(load(content))
+            tensors = dict(load(content))
         except Exception as error:  # SafetensorError, and what is raised for headers and types that it lets through
             raise InvalidError(f"holds no readable weights ({type(error).__name__}: {error})") from None
-        floats = {name: each for name, each in every.items() if each.dtype in (np.float32, np.float16)}
-        for name, each in floats.items():
-            if not np.isfinite(each).all():
+        for name, each in tensors.items():
+            if each.dtype.kind == "f" and not np.isfinite(each).all():
                 raise InvalidError(f"{name} holds numbers that are not finite")
-    return {name: each.astype(np.float32, copy=False) for name, each in floats.items()}
+    return tensors
 
 
 def tensor(
-    tensors: Mapping[str, npt.NDArray[np.float32]], name: str, shape: tuple[int | None, ...]
+    tensors: Mapping[str, npt.NDArray[Any]], name: str, shape: tuple[int | None, ...]
 ) -> npt.NDArray[np.float32]:
-    """Return one of the tensors; InvalidError where it is missing or has another shape."""
-    if name not in tensors:
+    """Return one of the float tensors in float32; InvalidError where it is missing or has another shape."""
+    if name not in tensors or tensors[name].dtype not in (np.float16, np.float32):
         raise InvalidError(f"holds no {name}")
     if not _has_shape(tensors[name], shape):
         raise InvalidError(f"{name} has the shape {tensors[name].shape}, not {_shown(shape)}")
-    return tensors[name]
+    return tensors[name].astype(np.float32, copy=False)
 
 
 def _has_shape(array: npt.NDArray[Any], shape: tuple[int | None, ...]) -> bool:

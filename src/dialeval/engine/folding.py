@@ -50,14 +50,11 @@ from dialeval.io.reading import check_number_of_systems
 from dialeval.io.rows import Rows
 from dialeval.io.sources import Source, Versions
 from dialeval.text.row_digests import digest_rows
-from dialeval.text.tokenizers import added, chosen
+from dialeval.text.tokenizers import DEFAULT, added, chosen, installed
 from dialeval.text.vocabulary import Vocabulary
 
 BATCH_ROWS = 1 << 15
 """Rows of a batch: enough that a batch costs little, few enough that its arrays stay in the processor's cache."""
-
-COSTLY_ROWS = 128
-"""Rows of a batch at most where a costly metric runs, so that all threads get to work and the progress is seen."""
 
 _DISK_THREADS = 4
 _PEEKED_CHUNKS = 3
@@ -209,11 +206,17 @@ def run_sources(
             _refuse_missing_columns(planner, sources, chunks, names, ready)
     with ExitStack() as stack:
         stack.enter_context(engine)
+        if Need.LLM in ready:
+            stack.enter_context(context.resources[Need.LLM])
         if asks_for_choice(job.plans):
             count = replace(job, plans=(SCRIPT_COUNTS,) * len(sources))
             counts = _Passes(count, engine, sources, chunks, versions, ItemStore()).run()
             real = [state.states[0] for system, state in counts.items() if sources[system[0]].role == "system"]
-            planner = with_tokenizer(planner, chosen(added(real)))
+            tokenizer = chosen(added(real))
+            if any(plan.by_script for plan in job.plans):
+                tokenizer = installed(tokenizer)
+            details = {**(details or {}), **({} if tokenizer == DEFAULT else {"tokenizer": tokenizer})}
+            planner = with_tokenizer(planner, tokenizer)
             job = make_job(planner, *given)
         store = stack.enter_context(_open_store(options, job, sources, chunks, in_memory))
         job = replace(job, workplace=store.workplace)
@@ -235,8 +238,8 @@ def run_sources(
 
 
 def signed(metric: Metric[Any]) -> list[Need]:
-    """Return the needs whose digests are in a metric's signature: all but its subject, which is what is compared."""
-    return sorted((metric.needs | metric.wants) - {metric.subject})
+    """Return the needs whose digests a signature has: all but responses and its subject, which are what is compared."""
+    return sorted((metric.needs | metric.wants) - {metric.subject, Need.RESPONSE})
 
 
 def make_job(
@@ -252,7 +255,7 @@ def make_job(
     ready = context.resources
     plans = [planner(number, own | frozenset(ready)) for number, own in enumerate(columns)]
     metrics = [metric for plan in plans for metric in plan.folded]
-    rows = min(batch_rows, COSTLY_ROWS) if any(metric.costly for metric in metrics) else batch_rows
+    rows = min([batch_rows, *(metric.costly_rows for metric in metrics if metric.costly)])
     used = dict.fromkeys(need for metric in metrics for need in signed(metric) if need in ready)
     resources = replace(resources, digests={need: ready[need].digest for need in used})
     plans = [with_checks(plan) for plan in plans]

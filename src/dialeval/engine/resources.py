@@ -64,12 +64,14 @@ class Resources:
 
     train: Any = None
     vocabulary: Any = None
-    embeddings: Any = None
-    judge: Any = None
+    vectors: Any = None
+    judge_dir: Any = None
     """A folder, or a judge that travels as the place where it lies."""
-    known_words: WordChoice | None = None
+    in_vocabulary: WordChoice | None = None
     assertions: Any = None
     """Rules about tool calls: a TOML file, or a list of dictionaries."""
+    llm: Any = None
+    """A language model as a judge, or a panel of them (`judges.llm.judge`)."""
     ready: Mapping[Need, Any] | None = None
     """Resources that are open, by need, for evaluations that use none of the others."""
     digests: Mapping[Need, str] = field(default_factory=dict)
@@ -79,30 +81,32 @@ class Resources:
         """Open the resources over the words of a vocabulary; DataError where one is not what it should be.
 
         Which words are in-vocabulary matters to metrics with `oov=unk` alone. The listed words are those of the
-        vocabulary, else those of the training text. With `known_words="listed"` no other word is known; with "vectors"
-        words with a vector are known too. Unless it is given, the vector file decides as in dialog-eval: one with a
-        header (fastText, word2vec) is a collection for any text, of which the original keeps the listed words; one
-        without is what the original made for a vocabulary, and it takes all of it. Where nothing is listed, the words
-        with a vector are known; without vectors either, no word is unknown and there is no such resource.
+        vocabulary, else those of the training text. With `in_vocabulary="listed"` no other word is known; with
+        "vectors" words with a vector are known too. Unless it is given, the vector file decides as in dialog-eval: one
+        with a header (fastText, word2vec) is a collection for any text, of which the original keeps the listed words;
+        one without is what the original made for a vocabulary, and it takes all of it. Where nothing is listed, the
+        words with a vector are known; without vectors either, no word is unknown and there is no such resource.
 
         The judges are the shipped ones unless another is given, if their encoder is installed.
         """
         if self.ready is not None:
             return self.ready
-        if self.known_words not in (None, *get_args(WordChoice)):
-            raise SettingError(f"known_words is one of {', '.join(get_args(WordChoice))}, not {self.known_words!r}")
-        given = (self.train, self.vocabulary, self.embeddings, self.known_words)
+        if self.in_vocabulary not in (None, *get_args(WordChoice)):
+            raise SettingError(f"in_vocabulary is one of {', '.join(get_args(WordChoice))}, not {self.in_vocabulary!r}")
+        given = (self.train, self.vocabulary, self.vectors, self.in_vocabulary)
         words = self._open_words(vocabulary) if any(each is not None for each in given) else {}
         shipped = SHIPPED if lacking(Need.JUDGE) is None else {}
-        if self.judge is not None:
-            words |= resolve_name(_JUDGE_LOADER)(self.judge)
+        if self.judge_dir is not None:
+            words |= resolve_name(_JUDGE_LOADER)(self.judge_dir)
             shipped = {need: place for need, place in shipped.items() if need is Need.ENCODER}
         if self.assertions is not None:
             words[Need.ASSERTIONS] = resolve_name(_ASSERTION_LOADER)(self.assertions)
+        if self.llm is not None:
+            words[Need.LLM] = self.llm
         opened = LoadedResources(words, shipped)
         for need, digest in self.digests.items():
             if opened[need].digest != digest:
-                where = getattr(self, need.argument, None) or self.train or self.embeddings
+                where = getattr(self, need.argument, None) or self.train or self.vectors
                 what = f"is not the {need} that the run began with"
                 raise DataError(Problem(str(where), None, what, "keep it as it is, and the same on every machine"))
         return opened
@@ -119,14 +123,14 @@ class Resources:
             listed = _read_vocabulary(self.vocabulary)
         elif texts is not None:
             listed = texts
-        elif self.known_words == "listed":
-            raise SettingError("known_words='listed' needs a list of words; pass vocabulary= or train=")
+        elif self.in_vocabulary == "listed":
+            raise SettingError("in_vocabulary='listed' needs a list of words; pass vocabulary= or train=")
         table: VectorTable | None = None
-        only_listed = self.known_words == "listed"
-        if self.embeddings is not None:
-            is_open = hasattr(self.embeddings, "vectors_for")
-            vectors = self.embeddings if is_open else load_embeddings(self.embeddings)
-            only_listed |= self.known_words is None and getattr(vectors, "header", False)
+        only_listed = self.in_vocabulary == "listed"
+        if self.vectors is not None:
+            is_open = hasattr(self.vectors, "vectors_for")
+            vectors = self.vectors if is_open else load_embeddings(self.vectors)
+            only_listed |= self.in_vocabulary is None and getattr(vectors, "header", False)
             opened[Need.EMBEDDINGS] = table = VectorTable(shared, vectors)
         if table is not None or listed is not None:
             known = KnownWords(shared, listed, None if only_listed and listed is not None else table)
@@ -137,7 +141,11 @@ class Resources:
 
     def require_paths(self) -> None:
         """Raise a SettingError for a resource that other processes could not open."""
-        for name in ("train", "vocabulary", "embeddings"):
+        if self.llm is not None:
+            raise SettingError(
+                "a language model is asked by threads of one process; leave other processes out (--jobs)"
+            )
+        for name in ("train", "vocabulary", "vectors"):
             given = getattr(self, name)
             if given is not None and not isinstance(given, str | os.PathLike):
                 raise SettingError(
@@ -148,8 +156,8 @@ class Resources:
 
 def resource_warnings(opened: Mapping[Need, Any]) -> tuple[str, ...]:
     """Return what a user should know about the files of the resources."""
-    vectors = opened.get(Need.EMBEDDINGS)
-    return () if vectors is None else tuple(vectors.warnings)
+    needs = (Need.EMBEDDINGS, Need.LLM)
+    return tuple(line for need in needs if need in opened for line in opened[need].warnings)
 
 
 def _read_vocabulary(source: Any) -> Vocabulary:

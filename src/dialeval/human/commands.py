@@ -1,4 +1,4 @@
-"""Commands of human evaluation: `sample`, `rate` (page, serve, export, merge), `estimate`, `rank` and `meta`."""
+"""Commands of human evaluation: `sample`, `rate` (page, serve, export, merge), `estimate`, `rank` and `agreement`."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ _form = click.option("--form", type=options.FILE, help="What is asked, in TOML. 
 _quality = click.option("--quality", default="overall", help="Which of the scores counts.")
 _sample = click.option("--sample", type=click.Path(), help="The folder of the sample that the ratings are of.")
 _confidence = click.option(
-    "--confidence", "level", type=float, default=0.95, metavar="LEVEL", help="Level of the confidence intervals."
+    "--confidence", type=float, default=0.95, metavar="LEVEL", help="Level of the confidence intervals."
 )
 
 
@@ -50,25 +50,26 @@ def _is_run(path: str) -> bool:
 
 @options.examples(
     "dialeval sample results/ -n 200 -o to-rate/                  the same contexts for all systems",
-    "dialeval sample results/ -n 200 --by turn,judge:3 -o to-rate/",
-    "dialeval sample results/ -n 200 --unsure judge -o to-rate/   more of what the judge is uncertain about",
+    "dialeval sample results/ -n 200 --stratify turn,judge:3 -o to-rate/",
+    "dialeval sample results/ -n 200 --uncertainty judge -o to-rate/   more of what the judge is uncertain about",
     "dialeval sample results/ --plan --width 0.2                  how many ratings that takes",
     "dialeval sample results/ --plan --width 0.2 --pilot ratings.jsonl --sample to-rate/ --judge judge",
 )
-@click.command()
+@options.command()
 @click.argument("run", type=click.Path(exists=True))
 @click.option("-n", "number", type=click.IntRange(min=1), help="Responses to rate, of all systems together.")
 @click.option("-o", "--output", type=options.FOLDER, help="Write sample.json and rows.jsonl into this folder.")
 @_systems("all but floors, ceilings")
 @click.option(
-    "--by",
+    "--stratify",
     metavar="NAMES",
     callback=_split,
     help="Strata, comma-separated: system, turn, a field of the rows, a metric (KEY or KEY:3).",
 )
-@click.option("--unsure", metavar="KEY", help="Sample in proportion to the uncertainty of this metric.")
+@click.option("--uncertainty", metavar="KEY", help="Sample in proportion to the uncertainty of this metric.")
 @click.option("--dialogues", is_flag=True, help="Sample whole dialogues.")
-@click.option("--apart", is_flag=True, help="Sample from each system by itself, not the same contexts for all.")
+@click.option("--independent", is_flag=True, help="Sample from each system by itself, not the same contexts for all.")
+@options.choice("--level", ["turn", "dialogue"], "Have single responses rated, or whole conversations.")
 @click.option("--seed", type=options.SEED, default=12345, help="Of the sample.")
 @click.option("--plan", is_flag=True, help="Sample nothing; print how many ratings --width takes.")
 @click.option(
@@ -80,8 +81,10 @@ def _is_run(path: str) -> bool:
 @_sample
 @click.option("--judge", metavar="KEYS", default="", help="The judge of the estimate, with --pilot.")
 @_quality
-@click.option("--spread", type=float, help="Without --pilot: the standard deviation of ratings.  [default: 1]")
-@click.option("--agreement", type=float, help="Without --pilot: the judge's correlation with ratings.  [default: 0.5]")
+@click.option("--std", type=float, help="Without --pilot: the standard deviation of ratings.  [default: 1]")
+@click.option(
+    "--correlation", type=float, help="Without --pilot: the judge's correlation with ratings.  [default: 0.5]"
+)
 @_confidence
 def sample(
     run: str, number: int | None, output: Path | None, systems: list[str] | None, plan: bool, **more: Any
@@ -92,10 +95,11 @@ def sample(
     are needed again by `dialeval estimate --sample`.
     """
     from dialeval.core.result import files_of, load
-    from dialeval.human.sample import check_sample_folder, draw
+    from dialeval.human.sample import check_sample_folder
+    from dialeval.human.sample import sample as draw_sample
 
-    settings = {name: more.pop(name) for name in ("unsure", "dialogues", "apart", "seed")}
-    by = more.pop("by") or ()
+    settings = {name: more.pop(name) for name in ("uncertainty", "dialogues", "independent", "level", "seed")}
+    stratify = more.pop("stratify") or ()
     if plan:
         if number is not None or output is not None:
             raise click.UsageError("--plan draws nothing; leave -n and -o out")
@@ -104,7 +108,7 @@ def sample(
     if number is None or output is None:
         raise click.UsageError("name how many responses to rate (-n) and a folder for them (-o)")
     check_sample_folder(output, files_of(run))
-    drawn = draw(load(run), number, systems=systems, by=by, **settings)
+    drawn = draw_sample(load(run), number, systems=systems, stratify=stratify, **settings)
     drawn.save(output)
     for name, stratum in drawn.design.strata.items():
         if len(drawn.design.strata) > 1:
@@ -117,9 +121,9 @@ def _plan(
     systems: list[str] | None,
     width: float | None,
     pilot: str | None,
-    spread: float | None,
-    agreement: float | None,
-    level: float,
+    std: float | None,
+    correlation: float | None,
+    confidence: float,
     judge: str,
     **estimated: Any,
 ) -> None:
@@ -133,32 +137,35 @@ def _plan(
         raise click.UsageError("--plan asks for a --width")
     known = load(run)
     rows = {name: len(table) for name, table in tables_of(known, systems).items()}
-    given = {name: value for name, value in (("spread", spread), ("agreement", agreement)) if value is not None}
+    given = {name: value for name, value in (("std", std), ("correlation", correlation)) if value is not None}
     if pilot is None:
-        show(table(plan_ratings(rows, width, level, **given)))
+        show(table(plan_ratings(rows, width, confidence, **given)))
         return
     if given:
-        raise click.UsageError("--spread and --agreement are assumptions; a --pilot has no need of them")
-    whole, drawn = (estimate(known, pilot, by=judge, of=of, level=level, **estimated) for of in ("dialogues", "run"))
+        raise click.UsageError("--std and --correlation are assumptions; a --pilot has no need of them")
+    whole, drawn = (
+        estimate(known, pilot, judge=judge, population=population, confidence=confidence, **estimated)
+        for population in ("dialogues", "run")
+    )
     show(table(plan_from_pilot(whole, drawn, rows, width)))
 
 
 @options.examples(
-    "dialeval rate page to-rate/ -o rate.html",
+    "dialeval rate page to-rate/ --save rate.html",
     "dialeval rate serve to-rate/ --raters ann,bob,cy --per-row 2 --db ratings.sqlite",
-    "dialeval rate merge ann.jsonl bob.jsonl --sample to-rate/ -o ratings.jsonl",
+    "dialeval rate merge ann.jsonl bob.jsonl --sample to-rate/ --save ratings.jsonl",
 )
-@click.group()
+@options.group()
 def rate() -> None:
     """Have people rate the rows of a sample (`dialeval sample`)."""
 
 
 @options.examples(
-    "dialeval rate page to-rate/ -o rate.html", "dialeval rate page to-rate/ --form form.toml -o rate.html"
+    "dialeval rate page to-rate/ --save rate.html", "dialeval rate page to-rate/ --form form.toml --save rate.html"
 )
 @rate.command()
 @click.argument("sample", type=click.Path(exists=True, file_okay=False))
-@click.option("-o", "--output", type=options.FILE, required=True, help="Write the page to this file.")
+@click.option("--save", "output", type=options.FILE, required=True, help="Write the page to this file.")
 @_form
 def page(sample: str, output: Path, form: Path | None) -> None:
     """Write one HTML file on which people rate the rows of the folder SAMPLE, without a network.
@@ -176,15 +183,17 @@ def page(sample: str, output: Path, form: Path | None) -> None:
 
 
 @options.examples(
-    "dialeval rate merge ann.jsonl bob.jsonl --sample to-rate/ -o ratings.jsonl",
+    "dialeval rate merge ann.jsonl bob.jsonl --sample to-rate/ --save ratings.jsonl",
     "dialeval rate merge ratings.sqlite --sample to-rate/ --adjudicate disputed.html",
-    "dialeval rate merge *.jsonl --sample to-rate/ --adjudicated eve.jsonl -o ratings.jsonl",
+    "dialeval rate merge *.jsonl --sample to-rate/ --adjudicated eve.jsonl --save ratings.jsonl",
 )
 @rate.command()
 @click.argument("files", nargs=-1, required=True, type=click.Path())
-@click.option("-o", "--output", type=options.FILE, help="Write the ratings, or pairs for `rank`, to this file (JSONL).")
+@click.option(
+    "--save", "output", type=options.FILE, help="Write the ratings, or pairs for `rank`, to this file (JSONL)."
+)
 @_sample
-@click.option("--quality", default="overall", help="Of pairs, the question whose answers -o takes.")
+@click.option("--quality", default="overall", help="Of pairs, the question whose answers --save takes.")
 @click.option("--adjudicate", type=options.FILE, help="Write a page on which to rate the disputed rows once more.")
 @click.option("--adjudicated", multiple=True, type=click.Path(), help="Ratings from that page; they alone count then.")
 @click.option("--most", type=click.IntRange(min=1), default=20, help="Disputed rows.")
@@ -206,7 +215,7 @@ def merge(
     """Merge the ratings of several raters: FILES they sent back, or the database of `dialeval rate serve`.
 
     Prints inter-annotator and intra-rater agreement, and the rows on which raters differ most. With
-    --sample the written ratings have their texts and systems, and `meta`, `adem train` and `rank` read them alone.
+    --sample the written ratings have their texts and systems, and `agreement`, `adem train` and `rank` read them alone.
     Scores that are no answer to the form are refused, and so are rows and pairs that are not in the sample. A rater's
     first answer to a row counts, and of several first answers the last one.
     """
@@ -242,7 +251,7 @@ def merge(
 @options.examples(
     "dialeval rate serve to-rate/ --raters ann,bob,cy --per-row 2",
     "dialeval rate serve to-rate/                      goes on where it stopped, with the same links",
-    "dialeval rate merge to-rate/ratings.sqlite --sample to-rate/ -o ratings.jsonl",
+    "dialeval rate merge to-rate/ratings.sqlite --sample to-rate/ --save ratings.jsonl",
 )
 @rate.command()
 @click.argument("sample", type=click.Path(exists=True, file_okay=False))
@@ -291,6 +300,7 @@ def serve(
             with suppress(KeyboardInterrupt):  # from the first link on, which is when somebody may press it
                 for name, link in server.links().items():
                     tell(f"{name:<16} {link}")
+                say(f"progress, agreement and export: {server.lead_link()}")
                 say("each rater has a link; Ctrl-C ends")
                 server.serve_forever()
         for name, (rated, dealt) in store.counts().items():
@@ -309,7 +319,7 @@ def _start(serve_at: Callable[[int], RatingServer], port: int | None, last: int)
         return server
 
 
-@options.examples("dialeval rate export to-rate/ratings.sqlite -o ratings.jsonl")
+@options.examples("dialeval rate export to-rate/ratings.sqlite --save ratings.jsonl")
 @rate.command()
 @click.argument("database", type=click.Path())
 @options.output_file
@@ -329,26 +339,32 @@ def export(database: str, output: Path | None) -> None:
 
 
 @options.examples(
-    "dialeval estimate results/ --human ratings.jsonl --by judge",
-    "dialeval estimate results/ --human ann.jsonl --human bob.jsonl --sample to-rate/ --by judge,rouge-l",
-    "dialeval estimate results/ --human ratings.jsonl --by judge --as-if-random -f md",
+    "dialeval estimate results/ --human ratings.jsonl --judge judge",
+    "dialeval estimate results/ --human ann.jsonl --human bob.jsonl --sample to-rate/ --judge judge,rouge-l",
+    "dialeval estimate results/ --human ratings.jsonl --judge judge --assume-random -f md",
 )
-@click.command()
+@options.command()
 @click.argument("run", type=click.Path(exists=True))
-@click.option("--human", required=True, multiple=True, type=click.Path(), help="Ratings; repeat for several files.")
+@click.option(
+    "--human", required=True, multiple=True, type=click.Path(exists=True), help="Ratings; repeat for several files."
+)
 @click.option(
     "--sample",
     type=click.Path(),
     help="The folder of the sample that the ratings are of.  [default: the one next to the ratings]",
 )
-@click.option("--by", metavar="KEYS", default="", help="The judge: a metric of the run, or several, comma-separated.")
+@click.option(
+    "--judge", metavar="KEYS", default="", help="The judge: a metric of the run, or several, comma-separated."
+)
 @_quality
 @options.choice("--raters", ["fixed", "random"], "Intervals for these raters, or for others as well (from 5 on).")
-@options.choice("--of", ["dialogues", "run"], "Of other dialogues of the same kind, or of just the rows of the run.")
+@options.choice(
+    "--population", ["dialogues", "run"], "Of other dialogues of the same kind, or of just the rows of the run."
+)
 @click.option("--baseline", metavar="NAME", help="The system that others are compared with.  [default: the first]")
 @_confidence
 @click.option(
-    "--as-if-random", is_flag=True, help="Take ratings that were not sampled for a random sample, with a warning."
+    "--assume-random", is_flag=True, help="Take ratings that were not sampled for a random sample, with a warning."
 )
 @click.option("--seed", type=options.SEED, default=12345, help="Of the folds that judges are combined by.")
 @options.fields_in("rated rows")
@@ -374,12 +390,13 @@ def estimate(run: str, human: tuple[str, ...], output: Path | None, format_: str
 @options.examples(
     "dialeval rank pairs.jsonl",
     "dialeval rank ann.csv bob.csv --field a=left --field b=right --field better=winner --length",
-    "dialeval rank results/ --by judge --tie 0.2",
+    "dialeval rank results/ --metric judge --tie 0.2",
 )
-@click.command()
+@options.command()
 @click.argument("pairs", nargs=-1, required=True, type=click.Path(exists=True), metavar="PAIRS...|RUN")
-@click.option("--by", metavar="KEY", help="With a run: the metric whose values are compared row by row.")
+@click.option("--metric", metavar="KEY", help="With a run: the metric whose values are compared row by row.")
 @click.option("--tie", type=float, default=0.0, help="With a run: a difference up to this is a tie.")
+@options.choice("--level", ["turn", "dialogue"], "With a run: compare each response, or each dialogue.")
 @click.option("--length", is_flag=True, help="Hold the length of the responses equal.")
 @_systems("all")
 @_confidence
@@ -406,34 +423,42 @@ def rank(pairs: tuple[str, ...], output: Path | None, format_: str, **settings: 
 
 
 @options.examples(
-    "dialeval meta ratings.jsonl --human overall -m nlg-bleu-4,rouge-l,chrf",
-    "dialeval meta results/ --human ratings.jsonl --quality engaging",
-    "dialeval meta ratings.csv --human overall --field response=answer --level system -f latex",
-    "dialeval meta results/ --human ratings.jsonl -f html -o agreement.html",
+    "dialeval agreement ratings.jsonl --human overall -m nlg-bleu-4,rouge-l,chrf",
+    "dialeval agreement results/ --human ratings.jsonl --quality engaging",
+    "dialeval agreement ratings.csv --human overall --field response=answer --level system -f latex",
+    "dialeval agreement results/ --human ratings.jsonl -f html --save agreement.html",
 )
-@click.command()
+@options.command()
 @click.argument("subject", type=click.Path(exists=True), metavar="RUN|RATINGS")
 @click.option("--human", required=True, help="The ratings of a run's responses, or the quality in the rated rows.")
 @click.option("--quality", help="Which of the scores counts, where --human is a file.  [default: overall]")
 @options.metrics("all that there are")
 @options.tokenizer
 @options.resources
-@click.option("--level", "levels", multiple=True, type=click.Choice(LEVELS), help="Repeat for several.  [default: all]")
+@click.option(
+    "--level", "levels", multiple=True, type=options.Choice(LEVELS), help="Repeat for several.  [default: all]"
+)
 @options.bootstrap_resamples
 @click.option("--seed", type=options.SEED, default=12345, help="Of resamples and tests.")
 @click.option("--confidence", type=float, default=0.95, metavar="LEVEL", help="Level of the intervals.")
 @_sample
+@click.option("--labels", is_flag=True, help="Ratings are labels: kappa, AC1, alpha and confusion matrices instead.")
+@click.option("--disputed", type=options.FILE, help="Write a page on which to rate the strongest disagreements again.")
+@click.option("--most", type=click.IntRange(min=1), default=20, help="Rows of --disputed.")
 @options.fields_in("rated rows")
 @options.output_file
 @options.format_((*options.FORMATS, "html"))
 @options.threads
-def meta(
+def agreement(
     subject: str,
     human: str,
     quality: str | None,
     levels: tuple[str, ...],
     output: Path | None,
     format_: str,
+    labels: bool,
+    disputed: Path | None,
+    most: int,
     **settings: Any,
 ) -> None:
     """Correlate metrics with human scores, at the level of turns, dialogues and systems.
@@ -441,9 +466,10 @@ def meta(
     Takes a saved run with a file of rated rows, or the rated rows alone, which are then scored. A rated row is an
     object with a response, scores and, where known, references, context, system and dialog_id (.jsonl, .json, .csv,
     .tsv, .parquet). Intervals are over dialogues. The length of the response is always there as the
-    control, and the agreement of the annotators as the ceiling.
+    control, and the agreement of the annotators as the ceiling. With --labels, or for --disputed, metrics are compared
+    with the label that most annotators gave; of several judges also the effective number of independent ones.
     """
-    from dialeval.analysis.agreement import agreement
+    from dialeval.analysis.agreement import agreement as correlate
     from dialeval.core.result import files_of
     from dialeval.reports import agreement as tables
 
@@ -454,9 +480,14 @@ def meta(
         )
     if not saved and quality is not None:
         raise click.UsageError(f"--quality goes with a run; {subject} holds rated rows: --human {quality} names it")
-    resources = [settings[name] for name in ("train", "vocabulary", "embeddings")]
-    check_places(None, files_of(subject) if saved else subject, human, resources, files=(output,))
-    found = agreement(
+    resources = [settings[name] for name in ("train", "vocabulary", "vectors")]
+    check_places(None, files_of(subject) if saved else subject, human, resources, files=(output, disputed))
+    if labels or disputed is not None:
+        chosen = {name: settings[name] for name in ("metrics", "fields", "sample")}
+        chosen |= {"quality": (quality or "overall") if saved else human, "level": settings["confidence"], "most": most}
+        _compare_labels((subject, human if saved else None), chosen, disputed, format_, output)
+        return
+    found = correlate(
         subject,
         human if saved else None,
         quality=(quality or "overall") if saved else human,
@@ -470,3 +501,26 @@ def meta(
             if correlation.reason is not None:
                 say(f"no correlation of {key} at {level} level: {correlation.reason}")
     print_warnings(found.warnings)
+
+
+def _compare_labels(
+    rated: tuple[str, str | None], chosen: dict[str, Any], disputed: Path | None, format_: str, output: Path | None
+) -> None:
+    """Print the agreement of metrics with people about labels, and write the page of disputed rows if asked for."""
+    from dialeval.analysis.labels import label_agreement
+    from dialeval.human.page import rating_page, read_form
+    from dialeval.human.sample import read_sample
+    from dialeval.reports.labels import LABELS
+
+    if format_ == "html":
+        raise click.UsageError("labels have no page of their own; choose another format")
+    if disputed is not None and chosen["sample"] is None:
+        raise click.UsageError(
+            "--disputed shows rows of a sample; name the folder that they were drawn into (--sample)"
+        )
+    found = label_agreement(*rated, **chosen)
+    print_as(format_, LABELS, found, output, _FILE_WIDTH)
+    if disputed is not None:
+        ids = list(dict.fromkeys(each.id for each in found.disputes if each.id is not None))
+        write(disputed, rating_page(read_sample(chosen["sample"]), read_form(None), ids).encode())
+        say(f"{len(ids)} rows to rate again; give the file that comes back to `dialeval rate merge --adjudicated`")

@@ -14,7 +14,7 @@ run knows which rated rows its judges learned from (`core.result.TRAINED_ON`); r
 are among them are refused.
 
 Ratings that were not drawn at random with known probabilities are refused: who chooses which rows to rate chooses the
-answer. `as_if_random` takes them for a simple random sample of each system's rows, and the result says so.
+answer. `assume_random` takes them for a simple random sample of each system's rows, and the result says so.
 
 Planning: how many ratings give an interval of a certain width: from a pilot, or from assumptions that are printed.
 
@@ -46,9 +46,10 @@ from msgspec import Struct
 
 from dialeval.analysis.matching import on_one_scale, rows_of_ratings
 from dialeval.analysis.pairing import chosen
+from dialeval.analysis.values import collapse_dialogues
 from dialeval.core.arguments import checked
 from dialeval.core.arrays import Floats, Ints
-from dialeval.core.display import Shown, listed
+from dialeval.core.display import Shown, Tabular, flatten_intervals, listed
 from dialeval.core.errors import SettingError
 from dialeval.core.errors import plain as shown
 from dialeval.core.result import TRAINED_ON, Run, load
@@ -79,9 +80,9 @@ FEWEST_RATERS = 5
 """The fewest raters for intervals that generalize to other raters."""
 MOST_KNOWN = 0.05
 """The fraction of rated rows that a judge may have learned from: some rows, such as greetings, are in every set."""
-ASSUMED_SPREAD = 1.0
+ASSUMED_STD = 1.0
 """The standard deviation of ratings, as on a scale from 1 to 5."""
-ASSUMED_AGREEMENT = 0.5
+ASSUMED_CORRELATION = 0.5
 """The correlation of a good judge with people."""
 
 Raters = Literal["fixed", "random"]
@@ -90,36 +91,100 @@ _APART = 10**9
 
 
 class HumanEstimate(RatingEstimate, frozen=True, kw_only=True):
-    """The mean human rating of a system, or by how much it is above that of the baseline."""
+    """The mean human rating of a system, or its difference to that of the baseline.
+
+    Attributes:
+        value: The estimate, from ratings and judge together.
+        error: Its standard error.
+        interval: Its confidence interval.
+        alone: The estimate from ratings alone.
+        alone_error: Its standard error.
+        alone_interval: Its confidence interval.
+        factors: How much of the judge counts: one factor for each system.
+        ratings: The number of rated rows.
+        clusters: The number of dialogues, or units of the design, with a rating.
+        freedom: The degrees of freedom of the interval.
+        effective_ratings: The effective sample size: as many ratings alone would have the same variance.
+        p: The p-value of the hypothesis that the value is 0.
+        system: The system.
+        baseline: The system that is compared with; None: the estimate is of the system itself.
+        agreement: The correlation of judge and ratings over the rated rows; NaN for a difference.
+        adjusted_p: The p-value of a difference, adjusted by Holm's method.
+
+    Examples:
+        >>> import dialeval
+        >>> systems = {"old": ["no"] * 40, "new": ["yes please"] * 40}
+        >>> run = dialeval.evaluate(systems, contexts=[[f"tea {n} ?"] for n in range(40)], metrics="length")
+        >>> drawn = dialeval.sample(run, 40)
+        >>> ratings = [
+        ...     {"id": row.id, "rater": "ann", "scores": {"overall": (4 if row.system == "new" else 2) + row.row % 2}}
+        ...     for row in drawn.rows
+        ... ]
+        >>> found = dialeval.estimate(run, ratings, sample=drawn)
+        >>> found["new"].ratings, found["new"].value == found["new"].alone
+        (20, True)
+    """
 
     system: str
     baseline: str | None
-    """None: the estimate is the system's own."""
     agreement: float
-    """The correlation of judge and people over the rated rows; NaN for a difference, and where one does not vary."""
     adjusted_p: float
 
 
-class HumanEstimates(Shown, Record, frozen=True, kw_only=True, rename={"version": "dialeval", "target": "of"}):
-    """The result of `dialeval.estimate`, and its JSON: `people["damd"].interval`."""
+_COLUMNS = (
+    *("system", "baseline", "value", "low", "high", "error", "alone", "alone_low", "alone_high", "alone_error"),
+    *("ratings", "clusters", "freedom", "effective_ratings", "agreement", "factor", "baseline_factor"),
+    *("p", "adjusted_p"),
+)
+
+
+class HumanEstimates(Tabular, Shown, Record, frozen=True, kw_only=True, rename={"version": "dialeval"}):
+    """The result of `dialeval.estimate`: `estimates["new"].interval`.
+
+    Attributes:
+        version: The version of dialeval.
+        quality: The quality that was rated.
+        judge: The metrics that were used as judges.
+        population: What the estimates are for, `dialogues` of the same kind or just the `run`.
+        confidence: The confidence level of the intervals.
+        unit: What intervals are over, `dialogues` or `rows`.
+        seed: The seed of the folds by which several judges are combined.
+        at_random: Whether the rated rows were sampled with known probabilities.
+        raters: Whether intervals are for these raters (`fixed`) or for others as well (`random`).
+        named_raters: The number of raters that the ratings name.
+        baseline: The system that the others are compared with.
+        systems: The estimate of each system.
+        differences: The difference of each other system to the baseline.
+        warnings: Remarks about the ratings and the estimates.
+
+    Examples:
+        >>> import dialeval
+        >>> systems = {"old": ["no"] * 40, "new": ["yes please"] * 40}
+        >>> run = dialeval.evaluate(systems, contexts=[[f"tea {n} ?"] for n in range(40)], metrics="length")
+        >>> drawn = dialeval.sample(run, 40)
+        >>> ratings = [
+        ...     {"id": row.id, "rater": "ann", "scores": {"overall": (4 if row.system == "new" else 2) + row.row % 2}}
+        ...     for row in drawn.rows
+        ... ]
+        >>> found = dialeval.estimate(run, ratings, sample=drawn)
+        >>> found
+        <HumanEstimates: overall of 2 systems (old, new), 40 ratings, by 0 judges>
+        >>> found.to_pandas()[["system", "ratings"]].values.tolist()
+        [['old', 20], ['new', 20], ['new', 40]]
+    """
 
     document_maker = "dialeval.human.report:document"
 
     version: str
     quality: str
-    by: Sequence[str]
-    target: Target
-    """`dialogues`: of other dialogues of the same kind; `run`: of the rows of the run."""
-    level: float
+    judge: Sequence[str]
+    population: Target
+    confidence: float
     unit: str
-    """What intervals are over: `dialogues`, or `rows` where each row is a dialogue."""
     seed: int
     at_random: bool
-    """Whether the rated rows were drawn with known probabilities; if not, they were taken for a random sample."""
     raters: Raters
-    """Whether intervals are for these raters (`fixed`) or for others as well (`random`)."""
     named_raters: int
-    """How many raters the ratings name."""
     baseline: str
     systems: Sequence[HumanEstimate]
     differences: Sequence[HumanEstimate]
@@ -128,10 +193,26 @@ class HumanEstimates(Shown, Record, frozen=True, kw_only=True, rename={"version"
     def __repr__(self) -> str:
         names = listed([each.system for each in self.systems], "system")
         ratings = sum(each.ratings for each in self.systems)
-        return f"<HumanEstimates: {shown(self.quality)} of {names}, {ratings:,} ratings, by {listed(self.by, 'judge')}>"
+        return (
+            f"<HumanEstimates: {shown(self.quality)} of {names}, {ratings:,} ratings, by {listed(self.judge, 'judge')}>"
+        )
 
     def __getitem__(self, system: str) -> HumanEstimate:
-        return next(each for each in self.systems if each.system == system)
+        return {each.system: each for each in self.systems}[system]
+
+    def lines(self) -> list[dict[str, Any]]:
+        """Return a line per system, then one per difference to the baseline.
+
+        Returns:
+            The lines, as `to_pandas` has them.
+        """
+        found = []
+        for each in (*self.systems, *self.differences):
+            factor, baseline_factor, *_ = (*each.factors, None, None)
+            line = flatten_intervals(msgspec.structs.asdict(each))
+            line |= {"factor": factor, "baseline_factor": baseline_factor}
+            found.append({name: line[name] for name in _COLUMNS})
+        return found
 
 
 @checked
@@ -139,52 +220,73 @@ def estimate(
     run: Run | str | PathLike[str],
     human: Any,
     *,
-    by: str | Sequence[str] = (),
+    judge: str | Sequence[str] = (),
     sample: Sample | str | PathLike[str] | None = None,
     quality: str = OVERALL,
-    of: Target = "dialogues",
-    level: float = DEFAULT_LEVEL,
+    population: Target = "dialogues",
+    confidence: float = DEFAULT_LEVEL,
     baseline: str | None = None,
-    as_if_random: bool = False,
+    assume_random: bool = False,
     fields: Mapping[str, str] | None = None,
     seed: int = DEFAULT_SEED,
     raters: Raters = "fixed",
 ) -> HumanEstimates:
-    """Estimate the mean human rating of the systems of a run, from ratings of some rows and a judge's of all.
+    """Estimate the mean human rating of every system, from ratings of some rows and a judge's scores of all rows.
+
+    The estimate is prediction-powered: ratings of a random sample correct the judge, so that the interval holds however
+    good the judge is, and a good judge makes it narrower.
 
     Args:
         run: The run, or the folder of a saved one.
-        human: The ratings, as in `dialeval.agreement`.
-        by: The judge, a metric of the run; several are combined; none gives the ratings alone.
-        sample: The folder that the rated rows were drawn into (`dialeval.draw`); it is found by itself next to the file
-            of ratings. Without it ratings are refused, unless `as_if_random`.
+        human: The ratings: files, or a list of objects with `id` (or the rated row), `rater` and `scores`.
+        judge: The judge, a metric of the run; several are combined; none: ratings alone.
+        sample: The sample that was rated, or its folder; found by itself next to a file of ratings.
         quality: Which of the scores counts.
-        of: `dialogues`, for other dialogues of the same kind, or `run`, for just the rows of the run.
-        level: The level of the intervals.
-        baseline: The system that others are compared with.
-        as_if_random: Take ratings of rows that were not drawn for a random sample.
-        fields: Names of fields in the ratings.
-        seed: Of the folds that several judges are combined by.
-        raters: `fixed`, for what these raters would say, or `random`, for other raters as well.
+        population: `"dialogues"`, for other dialogues of the same kind, or `"run"`, for just the rows of the run.
+        confidence: The confidence level of the intervals.
+        baseline: The system that the others are compared with; None: the first.
+        assume_random: Treat ratings of rows that were not sampled as a random sample; the result states it.
+        fields: The names of fields in the ratings, by ours.
+        seed: The seed of the folds by which several judges are combined.
+        raters: `"fixed"`, for ratings by these raters, or `"random"`, for other raters as well.
 
     Returns:
         An estimate for each system, and for each difference to the baseline.
+
+    Raises:
+        DataError: The ratings cannot be read, or are not of this sample.
+        SettingError: The rated rows were not sampled at random, the judge learned from them, or a name does not exist.
+
+    Examples:
+        >>> import dialeval
+        >>> systems = {"old": ["no"] * 40, "new": ["yes please"] * 40}
+        >>> run = dialeval.evaluate(systems, contexts=[[f"tea {n} ?"] for n in range(40)], metrics="length")
+        >>> drawn = dialeval.sample(run, 40)
+        >>> ratings = [
+        ...     {"id": row.id, "rater": "ann", "scores": {"overall": (4 if row.system == "new" else 2) + row.row % 2}}
+        ...     for row in drawn.rows
+        ... ]
+        >>> found = dialeval.estimate(run, ratings, sample=drawn)
+        >>> found.differences[0].value, found.differences[0].adjusted_p < 0.05
+        (2.0, True)
     """
     if raters not in get_args(Raters):
         raise SettingError(f"raters are {' or '.join(get_args(Raters))}, not {raters!r}")
-    if of not in get_args(Target):
-        raise SettingError(f"mean ratings are estimated of dialogues or of run, not of {of!r}")
-    check_resampling(level, 1)
+    if population not in get_args(Target):
+        raise SettingError(f"mean ratings are estimated of dialogues or of run, not of {population!r}")
+    check_resampling(confidence, 1)
     known = run if isinstance(run, Run) else load(run)
-    keys = split_names(by) if isinstance(by, str) else list(by)
-    drawn, ratings = _read_inputs(human, sample, as_if_random, fields)
+    keys = split_names(judge) if isinstance(judge, str) else list(judge)
+    drawn, ratings = _read_inputs(human, sample, assume_random, fields)
     if quality not in ratings.values:
         raise SettingError(f"nobody rated {quality!r}; there is {', '.join(ratings.values)}")
     if on_one_scale(ratings, quality)[1] is not None:
         raise SettingError("ratings on different scales have no mean; estimate those of each scale for themselves")
     overlap = _check_unseen(known, keys, ratings, quality)
-    if drawn is None and DIALOGUE in ratings.levels:
-        raise SettingError("whole dialogues were rated and not responses; give ratings of single responses")
+    levels = set(ratings.levels) if drawn is None else {drawn.design.level}
+    if len(levels) > 1:
+        raise SettingError("some ratings are of whole dialogues and others of responses; estimate each level by itself")
+    known = collapse_dialogues(known) if levels & {DIALOGUE, "dialogue"} else known
     study = _Study(known, drawn, ratings, quality, keys, seed)
     systems, scale = study.systems(ratings.values[quality]), _find_scale(ratings, quality)
     first, others = _order(known, systems, baseline)
@@ -193,7 +295,7 @@ def estimate(
 
     def estimate_all(rated: Mapping[str, RatedSystem]) -> list[RatingEstimate]:
         return [
-            estimate_mean(rated[name], None if base is None else rated[base], of, level, scale)
+            estimate_mean(rated[name], None if base is None else rated[base], population, confidence, scale)
             for name, base in targets
         ]
 
@@ -208,7 +310,7 @@ def estimate(
         a_row = float(np.mean([len(row) for row in ratings.annotations[quality] if len(row)]))
         for at, ((_, base), rows) in enumerate(zip(targets, estimate_all(alone), strict=True)):
             bounds = None if scale is None or base is not None else scale.bounds
-            found[at] = over_raters(found[at], [each[at] for each in without], rows, a_row, level, bounds)
+            found[at] = over_raters(found[at], [each[at] for each in without], rows, a_row, confidence, bounds)
     adjusted = significance.holm([each.p for each in found[single:]])
     estimates = [
         HumanEstimate(
@@ -224,9 +326,9 @@ def estimate(
     return HumanEstimates(
         version=__version__,
         quality=quality,
-        by=keys,
-        target=of,
-        level=level,
+        judge=keys,
+        population=population,
+        confidence=confidence,
         unit="dialogues" if any(len(table.offsets) - 1 < len(table) for table in tables) else "rows",
         seed=seed,
         at_random=drawn is not None,
@@ -239,18 +341,33 @@ def estimate(
     )
 
 
+def rated_systems(
+    run: Run,
+    human: Any,
+    *,
+    judge: str | Sequence[str] = (),
+    sample: Sample | str | PathLike[str] | None = None,
+    quality: str = OVERALL,
+    seed: int = DEFAULT_SEED,
+) -> dict[str, RatedSystem]:
+    """Return the ratings and judge scores of every row, by system; NaN where a row was not rated. See `estimate`."""
+    keys = split_names(judge) if isinstance(judge, str) else list(judge)
+    drawn, ratings = _read_inputs(human, sample, False, None)
+    return _Study(run, drawn, ratings, quality, keys, seed).systems(ratings.values[quality])
+
+
 def _read_inputs(
-    human: Any, sample: Sample | str | PathLike[str] | None, as_if_random: bool, fields: Mapping[str, str] | None
+    human: Any, sample: Sample | str | PathLike[str] | None, assume_random: bool, fields: Mapping[str, str] | None
 ) -> tuple[Sample | None, Ratings]:
     """Return the sample, None if ratings are taken as if they were random, and the ratings."""
     drawn = read_sample(sample) if isinstance(sample, str | PathLike) else sample
-    if drawn is None and not as_if_random:
+    if drawn is None and not assume_random:
         given = human if isinstance(human, list | tuple) else [human]
         found = find_sample(given, fields) if all(isinstance(each, str | PathLike) for each in given) else None
         if found is None:
             raise SettingError(
                 "ratings of rows that were not drawn at random say nothing about the others; name the folder that they "
-                "were drawn into (--sample), or treat them as a random sample, as every table states (--as-if-random)"
+                "were drawn into (--sample), or treat them as a random sample, as every table states (--assume-random)"
             )
         return found
     if isinstance(human, Ratings):
@@ -321,7 +438,7 @@ class _Study:
             probability = np.ones(len(table))
             probability[[row.place for row in own]] = [row.probability for row in own]
             unit = table.clusters if design.unit == "dialogues" else np.arange(len(table))
-            unit = unit + number * _APART if design.apart else unit
+            unit = unit + number * _APART if design.independent else unit
             judges, stratum, dialogue = np.zeros((len(table), 0)), self.strata[name], self.dialogues[name]
             found[name] = RatedSystem(people[name], judges, probability, stratum, unit, dialogue, answered)
         return found
@@ -492,7 +609,7 @@ class RatingPlan(Record, frozen=True):
     """How many ratings an interval of some width takes."""
 
     width: float
-    level: float
+    confidence: float
     needed: list[Needed]
     assumptions: list[str]
     """What the numbers rest on, in sentences."""
@@ -501,32 +618,32 @@ class RatingPlan(Record, frozen=True):
 def plan_ratings(
     rows: dict[str, int],
     width: float,
-    level: float = DEFAULT_LEVEL,
-    spread: float = ASSUMED_SPREAD,
-    agreement: float = ASSUMED_AGREEMENT,
+    confidence: float = DEFAULT_LEVEL,
+    std: float = ASSUMED_STD,
+    correlation: float = ASSUMED_CORRELATION,
 ) -> RatingPlan:
     """Plan ratings of each system for a width, from assumptions; `rows`: the responses of each."""
-    if not spread > 0 or not -1 <= agreement <= 1:
+    if not std > 0 or not -1 <= correlation <= 1:
         raise SettingError("a standard deviation is above 0, and a correlation between -1 and 1")
-    wanted = _variance_for_width(width, level)
+    wanted = _variance_for_width(width, confidence)
     needed = []
     for name, number in rows.items():
-        floor = spread**2 / number
-        judged = _count_needed(spread**2 * (1 - agreement**2), floor, number, wanted)
-        needed.append(Needed(name, number, judged, _count_needed(spread**2, floor, number, wanted)))
+        floor = std**2 / number
+        judged = _count_needed(std**2 * (1 - correlation**2), floor, number, wanted)
+        needed.append(Needed(name, number, judged, _count_needed(std**2, floor, number, wanted)))
     assumptions = [
-        f"ratings have a standard deviation of {spread:g} (--spread)",
-        f"the judge's correlation with people is {agreement:g} (--agreement)",
+        f"ratings have a standard deviation of {std:g} (--std)",
+        f"the judge's correlation with people is {correlation:g} (--correlation)",
         "rows stand alone: ratings of one dialogue are as different as those of several",
     ]
-    return RatingPlan(width, level, needed, assumptions)
+    return RatingPlan(width, confidence, needed, assumptions)
 
 
 def plan_from_pilot(
     over_dialogues: HumanEstimates, of_run: HumanEstimates, rows: dict[str, int], width: float
 ) -> RatingPlan:
     """Plan ratings for a width, from a pilot that was estimated for both targets."""
-    wanted = _variance_for_width(width, over_dialogues.level)
+    wanted = _variance_for_width(width, over_dialogues.confidence)
     needed = []
     found, within = ([*each.systems, *each.differences] for each in (over_dialogues, of_run))
     for whole, drawn in zip(found, within, strict=True):
@@ -540,14 +657,14 @@ def plan_from_pilot(
         f"ratings to come are like the {sum(each.ratings for each in over_dialogues.systems)} of the pilot",
         "they are drawn in the same way",
     ]
-    return RatingPlan(width, over_dialogues.level, needed, assumptions)
+    return RatingPlan(width, over_dialogues.confidence, needed, assumptions)
 
 
-def _variance_for_width(width: float, level: float) -> float:
+def _variance_for_width(width: float, confidence: float) -> float:
     """Return the variance that gives an interval of a width."""
     if not (math.isfinite(width) and width > 0):
         raise SettingError(f"the width of an interval is a number above 0, not {width}")
-    return (width / 2 / NormalDist().inv_cdf((1 + level) / 2)) ** 2
+    return (width / 2 / NormalDist().inv_cdf((1 + confidence) / 2)) ** 2
 
 
 def _count_needed(falling: float, floor: float, rows: int, wanted: float) -> int | None:

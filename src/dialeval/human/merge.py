@@ -221,7 +221,7 @@ def _disputed(answers: _Answers) -> list[Disputed]:
 
 
 def rated_rows(merged: MergedRatings, sample: Sample | None, quality: str) -> list[dict[str, Any]]:
-    """Return the ratings as rows that `meta`, `estimate` and `adem train` read, or, of pairs, as `rank` does.
+    """Return the ratings as rows that `agreement`, `estimate` and `adem train` read, or, of pairs, as `rank` does.
 
     With a `sample` a row has its texts and its system. Of pairs the answers to one question are taken, `quality`.
     """
@@ -229,7 +229,8 @@ def rated_rows(merged: MergedRatings, sample: Sample | None, quality: str) -> li
     made = []
     for line in merged.lines:
         if sample is None or line.id in known:
-            made.append({**known.get(line.id, {"id": line.id}), "rater": line.rater, "scores": line.scores})
+            row = {**known.get(line.id, {"id": line.id}), "rater": line.rater, "scores": line.scores}
+            made.append({**row, "marked": list(line.marked)} if line.marked else row)
             continue
         if quality not in line.scores:
             raise SettingError(f"{line.rater} did not compare {line.id} by {quality!r}; there is {list(line.scores)}")

@@ -3,14 +3,14 @@
 What is drawn is a unit of the design:
 
 - a context with the responses of all systems to it (the usual: what is hard about it is then the same for all),
-- a single response (`apart`, where systems have different rows, and where strata are systems), or
+- a single response (`independent`, where systems have different rows, and where strata are systems), or
 - a dialogue with all its rows and all systems (`dialogues`).
 
 Units may be split into strata (`by`): a system, a turn, a field that the run kept, or quantiles of a metric. Every
 stratum gives units in proportion to what it has, and at least two, so that its variance can be estimated.
 
     equal    every unit of a stratum has the same probability, n_h / N_h
-    unsure   in proportion to the uncertainty of a judge: the standard deviation of a yes/no answer with its mean,
+    uncertainty   in proportion to the uncertainty of a judge: the standard deviation of a yes/no answer with its mean,
              s = sqrt((x - low) (high - x)), at least a quarter of the mean s, so that no unit counts too much
 
 Both are drawn by one procedure, systematic sampling in random order: the units of a stratum are shuffled, their
@@ -48,18 +48,19 @@ from dataclasses import dataclass
 from itertools import combinations
 from os import PathLike
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, ClassVar, Literal, TypeAlias, get_args
 
 import msgspec
 import numpy as np
 import numpy.typing as npt
 from msgspec import Meta, Struct
 
-from dialeval.analysis.values import metric_of
+from dialeval.analysis.values import collapse_dialogues, metric_of
 from dialeval.core import validation
 from dialeval.core.arguments import checked
 from dialeval.core.arrays import Floats, Ints
 from dialeval.core.columns import RaggedColumn, SharedColumn
+from dialeval.core.display import Shown, Tabular, listed
 from dialeval.core.errors import DataError, Problem, SettingError, whole_characters
 from dialeval.core.files import check_files, place_of, reading_together, replacing_together
 from dialeval.core.fold import Level
@@ -123,6 +124,10 @@ class SavedRows(Struct):
     sha256: Sha256
 
 
+RatedLevel: TypeAlias = Literal["turn", "dialogue"]
+"""What people rate."""
+
+
 class SavedSample(Struct, kw_only=True):
     """`sample.json`."""
 
@@ -130,30 +135,51 @@ class SavedSample(Struct, kw_only=True):
     format: Annotated[int, Meta(ge=1)]
     seed: Count
     unit: Literal["contexts", "responses", "dialogues"]
-    apart: bool
+    independent: bool
     """Whether systems were drawn from one by one."""
-    method: Literal["equal", "unsure"]
-    by: list[str]
-    unsure: str | None
+    method: Literal["equal", "uncertainty"]
+    stratify: list[str]
+    uncertainty: str | None
     systems: Annotated[dict[str, SavedSystem], Meta(min_length=1)]
     strata: Annotated[dict[str, SavedStratum], Meta(min_length=1)]
     rows: SavedRows
+    level: RatedLevel = "turn"
+    """What is rated: single responses, or whole dialogues."""
 
 
 class SampledRow(Struct, omit_defaults=True):
-    """A line of `rows.jsonl`: a response that people are to rate."""
+    """A response to rate; a line of `rows.jsonl`.
+
+    Attributes:
+        id: The id, which reveals nothing about the system.
+        system: The system.
+        row: The number of the row among those of its system, counted from 1.
+        probability: The probability with which it was sampled.
+        stratum: The stratum.
+        response: The response.
+        context: The dialogue context, turn by turn.
+        roles: Who said each turn of the context, where that is known.
+        reference: The references.
+        dialog_id: The dialogue, where it has an id.
+        turn: The turn, where it is known.
+
+    Examples:
+        >>> import dialeval
+        >>> systems = {"old": ["no"] * 40, "new": ["yes please"] * 40}
+        >>> run = dialeval.evaluate(systems, contexts=[[f"tea {n} ?"] for n in range(40)], metrics="length")
+        >>> row = dialeval.sample(run, 10).rows[0]
+        >>> row.response in ("no", "yes please"), row.context == [f"tea {row.place} ?"]
+        (True, True)
+    """
 
     id: Annotated[str, Meta(min_length=1, max_length=64)]
     system: str
     row: Annotated[int, Meta(ge=1, le=1 << 53)]
-    """The number of the row among those of its system, from 1 on."""
     probability: Annotated[float, Meta(gt=0, le=1)]
-    """Of being drawn."""
     stratum: str
     response: str
     context: list[str] = []
     roles: list[str] = []
-    """Who said each turn of the context, where that is known."""
     reference: list[str] = []
     dialog_id: str | None = None
     turn: Count | None = None
@@ -171,28 +197,74 @@ class RatedRow(SampledRow, kw_only=True):
     scores: dict[str, float]
 
 
-@dataclass(frozen=True, eq=False)
-class Sample:
-    """Rows that were drawn to be rated, and how."""
+@dataclass(frozen=True, eq=False, repr=False)
+class Sample(Tabular, Shown):
+    """Responses that were sampled for rating, and how.
+
+    Attributes:
+        design: The sampling design: seed, unit, strata with their sizes, and digests of the systems' rows.
+        rows: The responses to rate.
+
+    Examples:
+        >>> import dialeval
+        >>> systems = {"old": ["no"] * 40, "new": ["yes please"] * 40}
+        >>> run = dialeval.evaluate(systems, contexts=[[f"tea {n} ?"] for n in range(40)], metrics="length")
+        >>> drawn = dialeval.sample(run, 10)
+        >>> len(drawn.to_pandas()), len(drawn.pairs())
+        (10, 5)
+    """
+
+    document_maker: ClassVar[str] = "dialeval.reports.documents:rows_document"
 
     design: SavedSample
     rows: Sequence[SampledRow]
 
+    def __repr__(self) -> str:
+        systems = listed(self.design.systems, "system")
+        return f"<Sample: {len(self.rows):,} responses of {systems}, unit {self.design.unit}>"
+
+    def lines(self) -> list[dict[str, Any]]:
+        """Return a line per response to rate, with the fields of `SampledRow`.
+
+        Returns:
+            The lines, as `to_pandas` has them.
+        """
+        return [msgspec.structs.asdict(row) for row in self.rows]
+
     def by_id(self) -> dict[str, dict[str, Any]]:
-        """Return the rows as plain objects by id, as ratings that name only the id are completed from."""
+        """Return the rows as plain objects by id, to complete ratings that name only the id.
+
+        Returns:
+            The rows.
+        """
         return {row.id: msgspec.to_builtins(row) for row in self.rows}
 
     def pairs(self) -> dict[str, tuple[SampledRow, SampledRow]]:
-        """Return the pairs that raters compare by `ID-ID`: two systems' responses to one context."""
+        """Return the pairs that raters compare: the responses of two systems to one context, or dialogues of one id.
+
+        Returns:
+            The pairs by `ID-ID`.
+        """
         same: dict[tuple[int, str | None, tuple[str, ...]], list[SampledRow]] = {}
         for row in self.rows:
-            same.setdefault((row.row, row.dialog_id, tuple(row.context)), []).append(row)
+            context = () if self.design.level == "dialogue" else tuple(row.context)  # which holds the own replies
+            same.setdefault((row.row, row.dialog_id, context), []).append(row)
         # Ids are random letters: which of two is the first reveals nothing.
         pairs = (sorted(pair, key=lambda row: row.id) for rows in same.values() for pair in combinations(rows, 2))
         return {PAIR.join((first.id, second.id)): (first, second) for first, second in pairs}
 
     def save(self, folder: str | PathLike[str]) -> Path:
-        """Write the folder; a sample that was saved there is replaced unless it has other files next to it."""
+        """Save the sample in a folder: `sample.json` and `rows.jsonl`.
+
+        Args:
+            folder: The folder, created if it does not exist. A sample that was saved there is replaced.
+
+        Returns:
+            The folder.
+
+        Raises:
+            DataError: Other files are in the way, or the folder cannot be written.
+        """
         folder = Path(folder)
         check_sample_folder(folder)
         with replacing_together(folder, SAMPLE_FILE) as files:
@@ -225,39 +297,58 @@ class _Frame:
 
 
 @checked
-def draw(
+def sample(
     run: Run,
     n: int,
     *,
     systems: Sequence[str] | None = None,
-    by: Sequence[str] = (),
-    unsure: str | None = None,
+    stratify: Sequence[str] = (),
+    uncertainty: str | None = None,
     dialogues: bool = False,
-    apart: bool = False,
+    independent: bool = False,
+    level: RatedLevel = "turn",
     seed: int = DEFAULT_SEED,
 ) -> Sample:
-    """Draw about `n` responses of a run for people to rate; `Sample.save` writes them into a folder.
+    """Sample responses of a run for human evaluation, with known probabilities.
 
     Args:
         run: The run.
-        n: Responses of all systems together; what is drawn together is not split.
-        systems: Only these (all, but floors and ceilings).
-        by: Strata: `system`, `turn`, a field of the rows that the run kept, a metric (its quarters; `metric:3` for
+        n: The number of responses of all systems together, about; what is sampled together is not split.
+        systems: Only these systems; None: all but floor and ceiling systems.
+        stratify: Strata: `system`, `turn`, a field that the run kept, or a metric (its quarters; `metric:3` for
             thirds).
-        unsure: A metric of the run; responses are drawn in proportion to its uncertainty.
-        dialogues: Draw whole dialogues.
-        apart: Draw from each system by itself, and not all systems' responses to the same contexts.
-        seed: Of the draw.
+        uncertainty: A metric of the run; responses are sampled in proportion to its uncertainty.
+        dialogues: Sample whole dialogues.
+        independent: Sample from each system by itself, and not the responses of all systems to the same contexts.
+        level: `turn` for ratings of responses, `dialogue` for ratings of whole conversations; then metrics of turns
+            have their mean over the turns of a dialogue.
+        seed: The seed of the sample.
 
     Returns:
-        The sample.
+        The sample; `Sample.save` writes its folder.
+
+    Raises:
+        SettingError: The run keeps no responses, has fewer than `n`, or cannot be stratified so.
+
+    Examples:
+        >>> import dialeval
+        >>> systems = {"old": ["no"] * 40, "new": ["yes please"] * 40}
+        >>> run = dialeval.evaluate(systems, contexts=[[f"tea {n} ?"] for n in range(40)], metrics="length")
+        >>> drawn = dialeval.sample(run, 10)
+        >>> drawn
+        <Sample: 10 responses of 2 systems (old, new), unit contexts>
+        >>> drawn.rows[0].probability
+        0.125
     """
     if n < 1 or seed < 0:
         raise SettingError(f"at least one response is drawn, with a seed from 0 on, not {n} with {seed}")
-    apart = apart or "system" in by
-    frame = _build_frame(run, systems, dialogues, apart)
-    strata, names = _stratify(frame, by)
-    sizes = np.ones(frame.units) if unsure is None else _unit_uncertainty(frame, unsure)
+    if level not in get_args(RatedLevel):
+        raise SettingError(f"people rate at the level of a {' or a '.join(get_args(RatedLevel))}, not of {level!r}")
+    run = collapse_dialogues(run) if level == "dialogue" else run
+    independent = independent or "system" in stratify
+    frame = _build_frame(run, systems, dialogues, independent)
+    strata, names = _stratify(frame, stratify)
+    sizes = np.ones(frame.units) if uncertainty is None else _unit_uncertainty(frame, uncertainty)
     rng = np.random.default_rng(seed)
     probabilities, taken = _draw_units(frame, strata, sizes, n, rng)
     return _build_sample(
@@ -267,21 +358,22 @@ def draw(
         [names[code] for code in strata.tolist()],
         rng,
         seed=seed,
-        by=list(by),
-        unsure=unsure,
-        unit="dialogues" if dialogues else "responses" if apart else "contexts",
-        apart=apart,
-        method="equal" if unsure is None else "unsure",
+        stratify=list(stratify),
+        uncertainty=uncertainty,
+        unit="dialogues" if dialogues else "responses" if independent else "contexts",
+        independent=independent,
+        level=level,
+        method="equal" if uncertainty is None else "uncertainty",
     )
 
 
 def strata_of_rows(run: Run, sample: Sample) -> dict[str, list[str]]:
     """Return, by system, the stratum of each row, computed as when the sample was drawn."""
     design = sample.design
-    if not design.by:
+    if not design.stratify:
         return {name: [_WHOLE] * system.rows for name, system in design.systems.items()}
-    frame = _build_frame(run, list(design.systems), design.unit == "dialogues", design.apart)
-    strata, names = _stratify(frame, design.by)
+    frame = _build_frame(run, list(design.systems), design.unit == "dialogues", design.independent)
+    strata, names = _stratify(frame, design.stratify)
     return {
         name: [names[code] for code in strata[frame.unit[frame.system == number]].tolist()]
         for number, name in enumerate(frame.tables)
@@ -319,11 +411,13 @@ def row_values(result: Result, table: RowTable, key: str, name: str) -> Floats:
     return estimate.items if estimate.level is Level.TURN else estimate.items[table.clusters]
 
 
-def _build_frame(run: Run, systems: Sequence[str] | None, dialogues: bool, apart: bool) -> _Frame:
+def _build_frame(run: Run, systems: Sequence[str] | None, dialogues: bool, independent: bool) -> _Frame:
     tables = tables_of(run, systems)
     first, *others = tables.values()
-    if not apart and not all(np.array_equal(first.offsets, other.offsets) for other in others):
-        raise SettingError("the systems do not have the same rows; draw from each by itself: --apart (apart=True)")
+    if not independent and not all(np.array_equal(first.offsets, other.offsets) for other in others):
+        raise SettingError(
+            "the systems do not have the same rows; draw from each by itself: --independent (independent=True)"
+        )
     sizes = [len(table) for table in tables.values()]
     system = np.repeat(np.arange(len(sizes)), sizes)
     row = np.concatenate([np.arange(size) for size in sizes])
@@ -331,7 +425,7 @@ def _build_frame(run: Run, systems: Sequence[str] | None, dialogues: bool, apart
     if dialogues:
         unit = np.concatenate([table.clusters for table in tables.values()])
         before = np.cumsum([0, *(len(table.offsets) - 1 for table in tables.values())])
-    return _Frame(run, tables, system, row, unit + before[system] if apart else unit)
+    return _Frame(run, tables, system, row, unit + before[system] if independent else unit)
 
 
 def _stratify(frame: _Frame, by: Sequence[str]) -> tuple[Ints, list[str]]:
@@ -554,11 +648,7 @@ def read_sample(folder: str | PathLike[str]) -> Sample:
 
 
 def _read(file: Path) -> Sample:
-    document = validation.read_json(file, dict[str, Any], _REMEDY)
-    if isinstance(layout := document.get("format"), int) and layout > FORMAT:
-        what = f"layout {layout} is newer than this dialeval reads ({FORMAT})"
-        raise DataError(Problem(str(file), None, what, "upgrade dialeval"))
-    design = validation.fitting(document, SavedSample, str(file), _REMEDY)
+    design, _ = validation.read_manifest(file, SavedSample, _REMEDY, FORMAT, signed=False)
     path = place_of(file.with_name(design.rows.file), design.rows.sha256)
     content = validation.read_bytes(path, _REMEDY, design.rows.sha256, SAMPLE_FILE)
     rows = []

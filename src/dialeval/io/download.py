@@ -1,9 +1,7 @@
-"""Downloads over HTTP(S) that survive a broken connection.
+"""Downloads over HTTP(S), checked and written whole or not at all.
 
-The bytes go to a `.part` file, and what the server reported about them (`ETag`, `Last-Modified`, length) to a file
-next to it. After a break the rest is requested with `Range` and `If-Range`, so that a file that has changed meanwhile
-comes whole instead of half old and half new; a server without ranges sends it whole too. A few tries follow after short
-waits; then the error says that running the same command goes on where this one stopped.
+The bytes go to a `.part` file that is renamed when the file is complete and has the expected digest. A download that
+breaks off is started anew a few times after short waits. A lock lets one process at a time download a file.
 
 Only `http` and `https` are used, in redirections too, and never from `https` down to `http`.
 """
@@ -32,14 +30,10 @@ from pathlib import Path, PurePosixPath
 from typing import IO, Any, cast
 from urllib.parse import urlsplit, urlunsplit
 
-import msgspec
-
-from dialeval.core import validation
 from dialeval.core.errors import DataError, Problem, SettingError
-from dialeval.core.files import FULL, cache_refusals_explained, sha256_of, write_bytes
+from dialeval.core.files import FULL, cache_refusals_explained, sha256_of
 from dialeval.io.opening import MOST_TIMES
 from dialeval.io.packs import Progress
-from dialeval.io.schemas import PartialDownload
 
 WAITS: tuple[float, ...] = (0.5, 1.0, 2.0, 4.0)
 """Seconds before each further try."""
@@ -49,7 +43,6 @@ MOST_BYTES = 1 << 34
 
 _CHUNK = 1 << 16
 _PASSING = frozenset({HTTPStatus.REQUEST_TIMEOUT, HTTPStatus.TOO_MANY_REQUESTS})
-_CONTENT_RANGE = re.compile(r"bytes ([0-9]{1,15})-[0-9]{1,15}/([0-9]{1,15})")
 _LENGTH = re.compile("[0-9]{1,15}")
 
 
@@ -91,82 +84,68 @@ def download(
     progress: Progress | None = None,
     most_bytes: int = MOST_BYTES,
 ) -> None:
-    """Download to `target`, going on from a part that an earlier call left; DataError where it cannot be downloaded.
+    """Download to `target`, whole or not at all; DataError where it cannot be downloaded.
 
-    What is longer than `most_bytes` is given up, and what came of it is removed.
+    What is longer than `most_bytes` is given up.
     """
     from filelock import FileLock, Timeout  # imports logging, which most commands do not need
 
     check_address(address)
     target.parent.mkdir(parents=True, exist_ok=True)
-    part, record, lock = (target.with_name(f"{target.name}.{suffix}") for suffix in ("part", "json", "lock"))
-    for place in (part, record, target, lock):
+    part, lock = (target.with_name(f"{target.name}.{suffix}") for suffix in ("part", "lock"))
+    for place in (part, target, lock):
         if place.is_symlink() or (place.exists() and not place.is_file()):  # a pipe would never be open
             place.unlink()
     try:
         with cache_refusals_explained(FULL), FileLock(lock, timeout=0):
             try:
-                _fetch(address, part, record, progress, most_bytes)
+                _fetch(address, part, progress, most_bytes)
                 if sha256 is not None and (digest := sha256_of(part)) != sha256:
                     raise _UselessError(f"the file has SHA-256 {digest}, but {sha256} is expected")
                 part.replace(target)
             except _UselessError as error:
-                part.unlink(missing_ok=True)
                 remedy = "run again, or give another address; the file was thrown away"
                 raise _problem(address, str(error), remedy) from None
             finally:
-                if not part.exists():
-                    record.unlink(missing_ok=True)
+                part.unlink(missing_ok=True)
     except Timeout:
         what = "is being downloaded by another process"
         raise _problem(address, what, "wait until it has finished, then run again") from None
 
 
-def _fetch(address: str, part: Path, record: Path, progress: Progress | None, most_bytes: int) -> None:
+def _fetch(address: str, part: Path, progress: Progress | None, most_bytes: int) -> None:
     reason = ""
     for wait in (0.0, *WAITS):
         time.sleep(wait)
         try:
-            return _attempt(address, part, record, progress, most_bytes)
+            return _attempt(address, part, progress, most_bytes)
         except _BrokenError as error:
             reason = str(error)
-    remedy = "run the same command again: it goes on where this one stopped"
-    raise _problem(address, f"failed {len(WAITS) + 1} times ({reason})", remedy)
+    raise _problem(address, f"failed {len(WAITS) + 1} times ({reason})", "run the same command again later")
 
 
-def _attempt(address: str, part: Path, record: Path, progress: Progress | None, most_bytes: int) -> None:
-    known = _read_record(record, address)
-    have = part.stat().st_size if part.exists() else 0
-    if known and known.total is not None and have == known.total:
-        return
-    headers = {"User-Agent": "dialeval", "Accept-Encoding": "identity"}
-    resume = have if known and known.validator else 0
-    if resume and known and known.validator:
-        headers |= {"Range": f"bytes={resume}-", "If-Range": known.validator}
-    with _open(address, headers, part) as response:
-        start, now = _read_headers(response, address, resume, known, part)
-        if (now.total or 0) > most_bytes:
+def _attempt(address: str, part: Path, progress: Progress | None, most_bytes: int) -> None:
+    with _open(address) as response, part.open("wb") as out:
+        length = response.headers.get("Content-Length")
+        if length is not None and not _LENGTH.fullmatch(length):
+            raise _problem(address, f"the server states a length of {length[:40]!r}", "give another address")
+        total = None if length is None else int(length)
+        if (total or 0) > most_bytes:
             raise _too_long(most_bytes)
-        write_bytes(record, msgspec.json.encode(now))
-        with part.open("r+b" if start else "wb") as out:
-            out.seek(start)
-            out.truncate()
-            done = _copy(response, out, start, now.total, progress, most_bytes)
-    if now.total is not None and done != now.total:
-        raise _BrokenError(f"{done} of {now.total} bytes came")
+        done = _copy(response, out, total, progress, most_bytes)
+    if total is not None and done != total:
+        raise _BrokenError(f"{done} of {total} bytes came")
 
 
-def _open(address: str, headers: dict[str, str], part: Path) -> http.client.HTTPResponse:
+def _open(address: str) -> http.client.HTTPResponse:
     """Return the server's answer; a failure that may be temporary is a _BrokenError, any other a DataError."""
+    headers = {"User-Agent": "dialeval", "Accept-Encoding": "identity"}
     request = urllib.request.Request(address, headers=headers)  # noqa: S310 (check_address lets only http(s) through)
     try:
         opener = urllib.request.build_opener(_Redirects)
         return cast("http.client.HTTPResponse", opener.open(request, timeout=TIMEOUT_SECONDS))
     except urllib.error.HTTPError as error:
         error.close()
-        if error.code == HTTPStatus.REQUESTED_RANGE_NOT_SATISFIABLE:
-            part.unlink(missing_ok=True)  # longer than the file now is
-            raise _BrokenError("the file is another one now") from None
         what = f"the server answers {error.code} {error.reason}"
         if error.code >= HTTPStatus.INTERNAL_SERVER_ERROR or error.code in _PASSING:
             raise _BrokenError(what) from None
@@ -177,33 +156,10 @@ def _open(address: str, headers: dict[str, str], part: Path) -> http.client.HTTP
         raise _problem(address, "leads to what is no address", "give another address") from None
 
 
-def _read_headers(
-    response: http.client.HTTPResponse, address: str, resume: int, known: PartialDownload | None, part: Path
-) -> tuple[int, PartialDownload]:
-    """Return where in the part this answer begins, and what it says about the file."""
-    length = response.headers.get("Content-Length")
-    if response.status == HTTPStatus.PARTIAL_CONTENT:
-        match = _CONTENT_RANGE.fullmatch(response.headers.get("Content-Range", ""))
-        if not known or not match or int(match[1]) != resume or known.total not in (None, int(match[2])):
-            part.unlink(missing_ok=True)
-            raise _BrokenError("the server sent another part than was asked for")
-        return resume, PartialDownload(address, known.validator, int(match[2]))
-    if length is not None and not _LENGTH.fullmatch(length):
-        raise _problem(address, f"the server states a length of {length[:40]!r}", "give another address")
-    validator = response.headers.get("ETag")
-    if not validator or validator.startswith("W/"):  # `If-Range` takes no weak tag
-        validator = response.headers.get("Last-Modified")
-    return 0, PartialDownload(address, validator, None if length is None else int(length))
-
-
 def _copy(
-    response: http.client.HTTPResponse,
-    out: IO[bytes],
-    done: int,
-    total: int | None,
-    progress: Progress | None,
-    most_bytes: int,
+    response: http.client.HTTPResponse, out: IO[bytes], total: int | None, progress: Progress | None, most_bytes: int
 ) -> int:
+    done = 0
     while True:
         try:
             chunk = response.read(_CHUNK)
@@ -217,14 +173,6 @@ def _copy(
         out.write(chunk)
         if progress:
             progress(done, total)
-
-
-def _read_record(record: Path, address: str) -> PartialDownload | None:
-    try:
-        known = validation.read_json(record, PartialDownload, "")
-    except DataError:
-        return None
-    return known if known.address == address else None
 
 
 class _Redirects(urllib.request.HTTPRedirectHandler):

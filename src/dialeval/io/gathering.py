@@ -27,7 +27,7 @@ task might be in no row, and be missing among the failed ones.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from itertools import chain, islice, takewhile
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
@@ -149,6 +149,7 @@ def _table_rows(table: pa.Table, names: FieldNames, system: str, where: str) -> 
     Columns are plain if they hold what plain rows hold, each of one type; all but the response may have nulls.
     """
     columns = {name: table[name] for name in table.column_names}
+    _warn_plural(columns, names)
     if not _may_be_plain(columns, names) or not len(table):
         return None
     try:
@@ -293,9 +294,17 @@ def _columns_of(rows: Sequence[Any], names: FieldNames) -> Mapping[str, list[Any
     if types == {str}:
         return {names.response: list(rows)}
     fields = set().union(*rows) if types == {dict} else set()
+    _warn_plural(fields, names)
     if unlike_fields(fields, names):
         return {}
     return {name: [row.get(name) for row in rows] for name in fields.intersection(names.all)}
+
+
+def _warn_plural(fields: Collection[str], names: FieldNames) -> None:
+    """Warn of fields that are called `references` or `contexts`, which are not read."""
+    for name in (names.reference, names.context):
+        if name not in fields and f"{name}s" in fields:
+            add_warning(f"the field '{name}s' is not read; rows have '{name}': --field {name}={name}s")
 
 
 def plain_rows(columns: Mapping[str, list[Any]], names: FieldNames) -> PlainRows | None:

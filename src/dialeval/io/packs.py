@@ -60,7 +60,8 @@ class PackSource:
     sha256: str | None = None
     """Digest of the download, where it is known for certain."""
     builder: str | None = None
-    """Module with `build_local` and `build_remote`, where a pack is more than files out of one archive."""
+    """Module with `build_local` and `build_remote`, where a pack is more than files out of one archive; both take the
+    version last."""
     local: str | None = None
     """What a local copy is and where users get it, for a pack without an address."""
 
@@ -148,6 +149,20 @@ PACK_SOURCES: dict[str, PackSource] = {
             most_bytes=_GIB,
             builder="dialeval.suites.multiwoz.pack",
         ),
+        *(
+            PackSource(
+                name=f"multiwoz-{version}",
+                version=version,
+                title=f"MultiWOZ {version}: its goals and states, for the texts and venues of the pack multiwoz",
+                license="MIT",
+                address=None,
+                files=("splits.json",),
+                most_bytes=_GIB,
+                builder="dialeval.suites.multiwoz.pack",
+                local=f"the folder that the archive of MultiWOZ {version} unpacks to, with data.json",
+            )
+            for version in ("2.0", "2.1", "2.4")
+        ),
         PackSource(
             name="lsdscc",
             version="test",
@@ -163,8 +178,13 @@ PACK_SOURCES: dict[str, PackSource] = {
 }
 
 
+_SAME = {"multiwoz-2.2": "multiwoz"}
+"""Other names of packs."""
+
+
 def source_of(name: str) -> PackSource:
     """Return the registered source of a pack, or raise SettingError with the nearest name."""
+    name = _SAME.get(name, name)
     if name in PACK_SOURCES:
         return PACK_SOURCES[name]
     close = get_close_matches(name, PACK_SOURCES, 1)
@@ -205,11 +225,6 @@ def add_pack(
     if pack is None:
         raise DataError(Problem(str(target), None, "was removed while it was built", "run again"))
     return pack
-
-
-def list_packs() -> list[Pack]:
-    """Return the installed packs."""
-    return [pack for pack in map(find_pack, PACK_SOURCES) if pack]
 
 
 def find_pack(name: str) -> Pack | None:
@@ -256,7 +271,7 @@ def _from_address(source: PackSource, address: str, folder: Path, progress: Prog
     from dialeval.io.download import check_address, download, shown, unpack
 
     if source.builder is not None:
-        import_module(source.builder).build_remote(address, folder, progress)
+        import_module(source.builder).build_remote(address, folder, progress, source.version)
         return None
     name = hashlib.sha256(check_address(address).encode()).hexdigest()[:16]
     archive = cache_folder("downloads") / f"{source.name}-{name}"
@@ -278,7 +293,7 @@ def _from_folder(source: PackSource, local: Path, folder: Path) -> str | None:
     from dialeval.io.download import unpack
 
     if source.builder is not None:
-        import_module(source.builder).build_local(local, folder)
+        import_module(source.builder).build_local(local, folder, source.version)
         return None
     archive = local / (source.address or "").rpartition("/")[2]
     missing = [name for name in source.files if not (local / name).is_file()]

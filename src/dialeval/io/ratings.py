@@ -332,6 +332,8 @@ class RatingLine(NamedTuple):
     again: bool = False
     comment: str = ""
     seconds: float | None = None
+    marked: tuple[int, ...] = ()
+    """Turns that the rater marked, counted from 1."""
 
 
 def read_rating_lines(
@@ -374,7 +376,7 @@ def _read_lines(
         if check is not None and len(reader.problems) == before:
             for what in check(identity, given):
                 reader.problem(what, "name the form that was asked (--form), or accept any numbers (--any-scores)")
-        comment, seconds = (row.get(name) for name in ("comment", "seconds"))
+        comment, seconds, marked = (row.get(name) for name in ("comment", "seconds", "marked"))
         lines.append(
             RatingLine(
                 identity,
@@ -383,6 +385,7 @@ def _read_lines(
                 is_again(row),
                 comment if isinstance(comment, str) else "",
                 float(seconds) if isinstance(seconds, int | float) and 0 <= seconds < 1e9 else None,
+                tuple(turn for turn in marked if type(turn) is int) if isinstance(marked, list) else (),
             )
         )
     source.raise_problems()

@@ -23,12 +23,13 @@ from dialeval.core.arrays import offsets_of
 from dialeval.core.batch import Need
 from dialeval.core.columns import RaggedColumn, TextColumn, join_texts
 from dialeval.core.errors import DataError, Problem, SettingError, collect_warnings, whole_characters
+from dialeval.core.result import RUN_FILE, files_of
 from dialeval.io import delimited, json, parquet
 from dialeval.io.delimited import read_lines
 from dialeval.io.fields import FieldReader
 from dialeval.io.gathering import gather_rows, gather_texts
 from dialeval.io.opening import LINES, PathSource, format_of, stem_of
-from dialeval.io.rows import LISTS, FieldNames, Records, Rows, all_of, kind_of
+from dialeval.io.rows import LISTS, FieldNames, Records, Rows, all_of, kind_of, unequal
 
 T = TypeVar("T")
 
@@ -119,10 +120,7 @@ def read_texts(
 def attach(rows: Rows, need: Need, column: RaggedColumn, where: str) -> Rows:
     """Return the rows with a column from `where`, in place of one of their own; both must have as many rows."""
     if len(column) != len(rows):
-        longer = rows.where if len(rows) > len(column) else where
-        what = f"nothing belongs to this row: {where} has {len(column)} rows, {rows.where} has {len(rows)}"
-        remedy = "both must have one line per response"
-        raise DataError(Problem(longer, min(len(rows), len(column)) + 1, what, remedy))
+        raise DataError(unequal(rows.where, len(rows), where, len(column)))
     own = {each: kept for each, kept in rows.columns.items() if each is not Need.ROLES or need is not Need.CONTEXT}
     return replace(rows, columns={**own, need: column})
 
@@ -131,7 +129,11 @@ def files_in(folder: PathSource) -> list[Path]:
     """Return the files of a folder that hold responses, in the order of their names."""
     entries = _list_files(folder)
     facts = _DATASET if {entry.name for entry in entries} >= _DATASET else frozenset()
-    files = [entry for entry in entries if _holds_responses(entry) and entry.name not in facts]
+    own = {path.name for path in files_of(folder)} if any(entry.name == RUN_FILE for entry in entries) else set()
+    files = [entry for entry in entries if _holds_responses(entry) and entry.name not in facts | own]
+    if own and not files:
+        remedy = "pass the files that were scored, or give the run to `dialeval compare` or `dialeval report`"
+        raise DataError(Problem(os.fspath(folder), None, "is a saved run and no folder of responses", remedy))
     if not files:
         raise DataError(
             Problem(os.fspath(folder), None, "holds no file of responses", "put one file per system into it")

@@ -227,6 +227,13 @@ _SETTINGS = frozenset({"kept", "system_prompts", "separator", "every_call"})
 """What `FieldNames` holds next to names of our fields."""
 
 
+def unequal(path: str, rows: int, other: str, others: int) -> Problem:
+    """Return the problem of two files that should have equally many lines."""
+    what = f"has {rows:,} rows, but {other} has {others:,}"
+    first = f"{path if rows > others else other}:{min(rows, others) + 1}"
+    return Problem(path, None, what, f"both must have one line per response; {first} is the first without")
+
+
 @dataclass(frozen=True, slots=True)
 class FieldNames:
     """What each field of a row is called in the input."""

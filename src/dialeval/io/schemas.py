@@ -1,19 +1,17 @@
-"""The schemas of the JSON files that come with resources: encoders, judges, data packs and the caches of vectors.
+"""The schemas of the JSON files that come with resources: encoders, data packs and the caches of vectors.
 
 A module of its own, since msgspec is imported with it; who reads such a file imports it then. Fields that are not named
-here may hold anything and are left out, but for a judge, whose other fields are facts for people.
+here may hold anything and are left out.
 """
 
 from __future__ import annotations
 
 from pathlib import PurePosixPath
-from typing import Annotated, Any
+from typing import Annotated
 
 from msgspec import Meta, Struct
 
 from dialeval.core.validation import SHA256
-from dialeval.io import judge_settings
-from dialeval.io.judge_settings import BreakdownScale, PairShape
 
 Count = Annotated[int, Meta(ge=0, le=1 << 53)]
 Size = Annotated[int, Meta(ge=1, le=1 << 24)]
@@ -41,7 +39,6 @@ class TransformerConfig(Struct):
     hidden_act: str = ""
     layer_norm_eps: Annotated[float, Meta(ge=1e-15, le=1)] = 1e-12
     """Above 0: what does not vary is divided by its root."""
-    pad_token_id: Annotated[int, Meta(ge=0, le=1 << 24)] | None = 1
     position_embedding_type: str = "absolute"
 
     def __post_init__(self) -> None:
@@ -59,83 +56,10 @@ class EncoderModule(Struct):
         check_inside(self.path)
 
 
-class DenseConfig(Struct):
-    """`config.json` of a dense layer."""
-
-    activation_function: str = ""
-
-
 class SentenceConfig(Struct):
     """`sentence_bert_config.json`."""
 
     max_seq_length: Size | None = None
-
-
-class JudgeEncoder(Struct):
-    """The encoder that a judge is for."""
-
-    name: str
-    digest: str
-    tokens: Annotated[int, Meta(ge=0, le=1 << 24)]
-
-
-Scale = tuple[float, float]
-
-
-class Calibration(Struct):
-    """alpha and beta of each case."""
-
-    both: Scale
-    context: Scale
-    reference: Scale
-
-    def __post_init__(self) -> None:
-        if not all(beta for _, beta in (self.both, self.context, self.reference)):
-            raise ValueError("a beta is 0")
-
-
-class Judge(Struct):
-    """`judge.json`."""
-
-    format: Annotated[int, Meta(ge=1)]
-    kind: str
-    identity: float
-    calibration: Calibration
-    encoder: JudgeEncoder
-    turns: Size
-    sha256: Digest
-    digest: Digest
-    """SHA-256 of all else in the document, see `validation.content_digest`."""
-
-
-class PlainEncoder(Struct):
-    """The encoder that a judge of dialogue changes."""
-
-    name: str
-    digest: str
-
-
-class DialogueJudge(Struct):
-    """`judge.json` of a judge of dialogue."""
-
-    format: Annotated[int, Meta(ge=1)]
-    kind: str
-    scale: judge_settings.Scale
-    shape: PairShape
-    encoder: PlainEncoder
-    sha256: Digest
-    digest: Digest
-    breakdown: BreakdownScale = BreakdownScale()
-
-
-class Model(Struct):
-    """The JSON file of a model that PyTorch trained."""
-
-    format: Annotated[int, Meta(ge=1)]
-    kind: str
-    settings: dict[str, Any]
-    sha256: Digest
-    digest: Digest
 
 
 class PackFile(Struct, frozen=True):
@@ -169,12 +93,3 @@ class VectorEntry(Struct):
     warning: str | None
     files: dict[str, Count]
     """The CRC-32 of each file but the matrix."""
-
-
-class PartialDownload(Struct):
-    """What is known of a file that is downloaded in part."""
-
-    address: str
-    validator: Annotated[str, Meta(pattern=r"^[\x20-\x7e]*\Z")] | None
-    """It becomes part of a request."""
-    total: Count | None

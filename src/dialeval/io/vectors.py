@@ -232,9 +232,7 @@ def _open_entry(folder: Path) -> _Entry:
     """Map the files of an entry; DataError, OSError or InvalidError where they are not whole."""
     from dialeval.io.schemas import VectorEntry
 
-    document = validation.read_json(folder / "entry.json", dict[str, Any], _REMEDY)
-    validation.check_digest(document)
-    facts = validation.fitting(document, VectorEntry, str(folder / "entry.json"), _REMEDY)
+    facts, _ = validation.read_manifest(folder / "entry.json", VectorEntry, _REMEDY)
     for name in _CHECKED:
         if zlib.crc32(validation.read_bytes(folder / name, _REMEDY)) != facts.files.get(name):
             raise InvalidError(f"{name} is damaged")

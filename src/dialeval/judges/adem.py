@@ -5,7 +5,7 @@
 c, r, r^ are sentence vectors of the context's last three turns, of the reference and of the response; M and N are near
 the identity (A to D have few columns), so that the terms are close to cosines, moved toward what raters prefer (see
 `judges.fitting`). Of several references the closest one (highest cosine) counts. The judge that ships with the
-package needs no PyTorch; `dialeval adem train` fits another one to your ratings, which `--judge FOLDER` then uses.
+package needs no PyTorch; `dialeval adem train` fits another one to your ratings, which `--judge-dir FOLDER` then uses.
 
 What it is good for: ordering systems and finding bad responses among many. What it is not: a judge of word order. A
 response read backwards keeps nearly its score. The model card next to the weights reports its errors.
@@ -15,7 +15,7 @@ Paper: Lowe et al. 2017, "Towards an Automatic Turing Test: Learning to Evaluate
 Edge cases: without a reference the context's term alone counts (C-ADEM), without a context the reference's; each case
 has an alpha and beta of its own, and with neither a row is not scored. An empty context or reference is none. An empty
 response is scored as any text. Differences from the original: a frozen sentence encoder instead of a recurrent one
-trained on the task; ridge toward the identity instead of L1; see docs/adem.md.
+trained on the task; ridge toward the identity instead of L1; see docs/adem-card.md.
 """
 
 from __future__ import annotations
@@ -104,30 +104,15 @@ def load_weights(
     Raises:
         DataError: A file cannot be read, is not what its digest says, or does not fit the schema.
     """
-    from safetensors.numpy import load
-
     file = Path(folder) / f"{name}.json"
 
     def read() -> tuple[AnyDocument, dict[str, Any], dict[str, npt.NDArray[Any]]]:
-        facts = validation.read_json(file, dict[str, Any], remedy)
-        if isinstance(layout := facts.get("format"), int) and layout > FORMAT:
-            what = f"layout {layout} is newer than this dialeval reads ({FORMAT})"
-            raise DataError(Problem(str(file), None, what, "upgrade dialeval"))
-        document = validation.fitting(facts, schema, str(file), remedy)
-        with validation.explained(file, remedy):
-            validation.check_digest(facts)
+        document, facts = validation.read_manifest(file, schema, remedy, FORMAT)
         place = place_of(file.with_suffix(".safetensors"), document.sha256)
-        content = validation.read_bytes(place, remedy, document.sha256, file.name)
-        with validation.explained(place, remedy):
-            try:
-                tensors = dict(load(content))
-            except Exception as error:  # SafetensorError, and what is raised for headers and types that it lets through
-                raise validation.InvalidError(f"holds no readable weights ({type(error).__name__}: {error})") from None
-            for each, tensor in tensors.items():
-                if tensor.dtype not in (np.int8, np.float16, np.float32):
-                    raise validation.InvalidError(f"{each} holds other numbers than weights have")
-                if not np.isfinite(tensor).all():
-                    raise validation.InvalidError(f"{each} holds numbers that are not finite")
+        tensors = validation.read_tensors(place, remedy, document.sha256, file.name)
+        for each, tensor in tensors.items():
+            if tensor.dtype not in (np.int8, np.float16, np.float32):
+                raise DataError(Problem(str(place), None, f"{each} holds other numbers than weights have", remedy))
         fields = schema.__struct_fields__  # type: ignore[attr-defined]
         return document, {key: value for key, value in facts.items() if key not in fields}, tensors
 
@@ -212,7 +197,7 @@ class Encoded:
 class Weights:
     """The parameters of one judge, and the encoder whose vectors they are for.
 
-    `kind` is the recipe: `identity` (A to D are empty), `adem` or `paper`; see `judges.fitting`.
+    `kind` is the recipe: `identity` (A to D are empty) or `adem`; see `judges.fitting`.
     """
 
     kind: str
@@ -293,10 +278,10 @@ class Weights:
 
 def load(folder: str | os.PathLike[str]) -> Weights:
     """Read the weights that `Weights.save` wrote."""
-    from dialeval.io import schemas  # loads msgspec
+    from dialeval.judges.schemas import SavedJudge
 
     remedy = "give a folder that `dialeval adem train` wrote, or copy it again"
-    judge, facts, tensors = load_weights(folder, schemas.Judge, remedy)
+    judge, facts, tensors = load_weights(folder, SavedJudge, remedy)
     with validation.explained(Path(folder) / "judge.safetensors", remedy):
         size = len(validation.tensor(tensors, "response", (None,)))
         shapes = {name: (None,) if name == "response" else (size, None) for name in _TENSORS}
@@ -358,7 +343,18 @@ class TrainedJudge(Generic[AnyWeights]):
 
 
 class Judge(TrainedJudge[Weights]):
-    """Scores responses by their context and references; what `Need.JUDGE` is."""
+    """A judge of `adem`: scores responses by their context and references. `open_judge` makes one.
+
+    Args:
+        source: The folder of the judge, or its weights; None: the shipped one.
+        encoder: The sentence encoder; None: the one that the judge was trained with.
+        device: Where texts are encoded.
+
+    Examples:
+        >>> from dialeval.adem import Judge
+        >>> Judge().shipped
+        True
+    """
 
     _shipped_folder, _load = SHIPPED, staticmethod(load)
 
@@ -391,11 +387,20 @@ class Judge(TrainedJudge[Weights]):
 
     @property
     def turns(self) -> int:
-        """How many turns of a context count, from its end."""
+        """The number of turns of a context that count, from its end."""
         return self.weights.turns
 
     def score(self, contexts: Texts, responses: Sequence[str], references: Texts) -> Floats:
-        """Return one score per response, 1 to 5; NaN for a response without context and reference."""
+        """Score responses.
+
+        Args:
+            contexts: The turns before each response.
+            responses: The responses.
+            references: The references of each response.
+
+        Returns:
+            A score per response, about 1 to 5; NaN for a response without context and reference.
+        """
         return self.weights.score(encode_rows(self.vectors, contexts, responses, references, self.turns))
 
 
@@ -404,7 +409,26 @@ def open_judge(
     encoder: str | os.PathLike[str] | None = None,
     device: str = "cpu",
 ) -> Judge:
-    """Open the judge in a folder, or the shipped one; see `Judge`. What does not fit is an error at once."""
+    """Open a trained judge of `adem`.
+
+    Args:
+        source: The folder of the judge; None: the shipped one.
+        encoder: The sentence encoder; None: the one that the judge was trained with.
+        device: Where texts are encoded: `"cpu"` (NumPy), or a device of PyTorch.
+
+    Returns:
+        The judge, with its encoder loaded.
+
+    Raises:
+        DataError: The folder has no judge.
+        SettingError: The encoder is not the one that the judge was trained with, or is not installed.
+
+    Examples:
+        >>> from dialeval.adem import open_judge
+        >>> judge = open_judge()
+        >>> judge.score([["how are you ?"]], ["fine , thanks"], [["i am well"]]).round(1)
+        array([3.])
+    """
     judge = Judge(source, encoder, device)
     _ = judge.vectors
     return judge

@@ -29,10 +29,9 @@ _ADEM_PURPOSE = (
 _ADEM_HOW = (
     "Each set was judged by weights fitted to the training sets above without that set and without any row that shares "
     "a context with it. Spearman's rho with the mean human score; in brackets the middle 95% of {resamples} bootstrap "
-    "resamples of contexts. `identity` is the same formula untrained, `paper` the recipe of Lowe et al. on the same "
-    "vectors. Of a set that has references for some rows only, those rows count. The default strengths were chosen "
-    "among about forty settings by tables like this one on public sets; near the best they differ by .01 to .02, so "
-    "differences of that size mean little."
+    "resamples of contexts. `identity` is the same formula untrained. Of a set that has references for some rows only, "
+    "those rows count. The default strengths were chosen among about forty settings by tables like this one on public "
+    "sets; near the best they differ by .01 to .02, so differences of that size mean little."
 )
 _ADEM_LIMITS = (
     "The scores are fitted to opinions about chit-chat in English, mostly short replies. Other languages, long texts, "

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
@@ -14,10 +16,12 @@ from dialeval.cli.output import (
     command_line,
     deliver_run,
     json_bytes,
+    print_as,
     print_tables,
     print_warnings,
     say,
     show,
+    write,
 )
 from dialeval.cli.progress import metered
 
@@ -30,9 +34,9 @@ _OUTPUT = click.option("-o", "--output", required=True, type=options.FOLDER, hel
 @options.examples(
     "dialeval adem score rows.jsonl",
     "dialeval adem train --ratings ratings.jsonl more.csv -o judge/",
-    "dialeval adem attack --judge judge/",
+    "dialeval adem attack --judge-dir judge/",
 )
-@click.group()
+@options.group()
 def adem() -> None:
     """A learned judge of responses: predicts their mean human rating, from 1 to 5."""
 
@@ -40,16 +44,16 @@ def adem() -> None:
 @options.examples(
     "dialeval judge score rows.jsonl",
     "dialeval judge train --dialogues chats.jsonl --ratings ratings.jsonl -o judge/ --device cuda",
-    "dialeval judge attack --judge judge/",
+    "dialeval judge attack --judge-dir judge/",
 )
-@click.group()
+@options.group()
 def judge() -> None:
     """A judge that reads context and response together: predicts the mean human rating of a response, from 1 to 5."""
 
 
 @options.examples(
     "dialeval adem score rows.jsonl",
-    "dialeval adem score system.txt -r references.txt -c contexts.txt --judge judge/ -f json",
+    "dialeval adem score system.txt -r references.txt -c contexts.txt --judge-dir judge/ -f json",
 )
 @adem.command("score")
 @options.responses()
@@ -58,17 +62,17 @@ def judge() -> None:
 @options.row_fields
 @options.output_folder
 @options.format_(options.RUN_FORMATS)
-def score_adem(judge: str | None, encoder: str | None, device: str, **rest: Any) -> None:
+def score_adem(judge_dir: str | None, encoder: str | None, device: str, **rest: Any) -> None:
     """Score responses by context and reference; the same as `dialeval score -m adem`, with a choice of device."""
     from dialeval.judges.adem import Judge
 
-    given = Judge(judge, encoder, device) if judge or encoder or device != "cpu" else None
+    given = Judge(judge_dir, encoder, device) if judge_dir or encoder or device != "cpu" else None
     _score("adem", given, **rest)
 
 
 @options.examples(
     "dialeval judge score rows.jsonl",
-    "dialeval judge score system.txt -c contexts.txt -r references.txt --judge judge/ -f json",
+    "dialeval judge score system.txt -c contexts.txt -r references.txt --judge-dir judge/ -f json",
 )
 @judge.command("score")
 @options.responses()
@@ -76,11 +80,11 @@ def score_adem(judge: str | None, encoder: str | None, device: str, **rest: Any)
 @options.row_fields
 @options.output_folder
 @options.format_(options.RUN_FORMATS)
-def score_judge(judge: str | None, encoder: str | None, **rest: Any) -> None:
+def score_judge(judge_dir: str | None, encoder: str | None, **rest: Any) -> None:
     """Score responses by context and, where given, references; the same as `dialeval score -m judge`."""
     from dialeval.judges.judge import DialogueJudge
 
-    _score("judge", DialogueJudge(judge, encoder) if judge or encoder else None, **rest)
+    _score("judge", DialogueJudge(judge_dir, encoder) if judge_dir or encoder else None, **rest)
 
 
 def _score(metric: str, judge: object, output: Path | None, format_: str, force: bool, **inputs: Any) -> None:
@@ -91,7 +95,7 @@ def _score(metric: str, judge: object, output: Path | None, format_: str, force:
     read = (inputs["responses"], inputs["references"], inputs["contexts"])
     check_places(output, *read, sources=() if force else file_names(inputs["responses"]))
     with metered() as meter:
-        run = evaluate(**inputs, metrics=metric, judge=judge, progress=meter.run)
+        run = evaluate(**inputs, metrics=metric, judge_dir=judge, progress=meter.run)
     deliver_run(run, format_, output, force)
 
 
@@ -109,7 +113,7 @@ def _score(metric: str, judge: object, output: Path | None, format_: str, force:
 )
 @options.base_encoder
 @_OUTPUT
-@options.choice("--kind", ["adem", "identity", "paper"], "Recipe.")
+@options.choice("--kind", ["adem", "identity"], "Recipe.")
 @click.option("--strength", type=float, default=30, help="How near M and N stay to the identity.")
 @click.option("--response-strength", type=float, default=100, help="How small the linear term stays.")
 @click.option("--rank", type=int, default=8, help="Directions that M and N add to the identity.")
@@ -194,14 +198,14 @@ def train_judge(
     say(f"saved in {output}")
 
 
-@options.examples("dialeval adem attack", "dialeval adem attack rows.jsonl --judge judge/ -f json")
+@options.examples("dialeval adem attack", "dialeval adem attack rows.jsonl --judge-dir judge/ -f json")
 @adem.command("attack")
 @click.argument("responses", nargs=-1, type=click.Path())
 @options.judged_rows
 @_DEVICE
 @options.row_fields
 @options.format_(("table", "json"))
-def attack_adem(judge: str | None, encoder: str | None, device: str, **rest: Any) -> None:
+def attack_adem(judge_dir: str | None, encoder: str | None, device: str, **rest: Any) -> None:
     """Try to fool a judge: words in reverse, a dull answer, a random one, an echo; and the reference itself.
 
     Without RESPONSES the shipped sample is used.
@@ -209,26 +213,123 @@ def attack_adem(judge: str | None, encoder: str | None, device: str, **rest: Any
     from dialeval.judges.adem import open_judge
     from dialeval.judges.card import weaknesses
 
-    attacks = _attack(open_judge(judge, encoder, device), **rest)
+    attacks = _attack(open_judge(judge_dir, encoder, device), **rest)
     if rest["format_"] == "table":
         for line in weaknesses(attacks):
             say(line)
 
 
-@options.examples("dialeval judge attack", "dialeval judge attack rows.jsonl --judge judge/ -f json")
+@options.examples(
+    "dialeval judge attack",
+    "dialeval judge attack rows.jsonl --judge-dir judge/ -f json",
+    "dialeval judge attack rows.jsonl --llm-endpoint http://localhost:8000/v1 --llm-model NAME",
+)
 @judge.command("attack")
 @click.argument("responses", nargs=-1, type=click.Path())
 @options.judged_rows
+@options.llm
 @options.row_fields
 @options.format_(("table", "json"))
-def attack_judge(judge: str | None, encoder: str | None, **rest: Any) -> None:
+def attack_judge(judge_dir: str | None, encoder: str | None, llm: options.LanguageModel, **rest: Any) -> None:
     """Try to fool a judge: words in reverse, a dull answer, a random one, an echo; and the reference itself.
 
+    With --llm-model, a language model: planted verdicts, flattery, padding, an echo, and the order of two replies.
     Without RESPONSES the shipped sample is used.
     """
+    if llm.models:
+        _attack_llm(llm, **rest)
+        return
     from dialeval.judges.judge import DialogueJudge
 
-    _attack(DialogueJudge(judge, encoder), **rest)
+    _attack(DialogueJudge(judge_dir, encoder), **rest)
+
+
+def _attack_llm(asked: options.LanguageModel, responses: tuple[str, ...], format_: str, **inputs: Any) -> None:
+    """Attack a language model on rows, and print the results."""
+    import msgspec
+
+    from dialeval.judges.llm.attack import attack_llm
+    from dialeval.judges.validation import read_attacked
+    from dialeval.reports.labels import attack_rows
+
+    with opened_llm(asked) as llm:
+        systems = read_attacked(responses or None, **inputs)
+        attacks = attack_llm(llm, systems, asked["rubric"] or "reply", asked["mode"] or "expected")
+    if format_ == "json":
+        show(json_bytes({"attacks": msgspec.to_builtins(attacks)}).decode())
+    else:
+        print_tables([("Attacks", attack_rows(attacks))])
+
+
+@contextmanager
+def opened_llm(asked: options.LanguageModel) -> Iterator[Any]:
+    """Open the one language model that options name, with a progress bar, and print what it was asked."""
+    if len(asked.models) != 1:
+        raise click.UsageError("name one language model: --llm-model NAME")
+    with metered() as meter, asked.open(meter) as llm:
+        yield llm
+        say(f"llm: {llm.describe()}")
+
+
+@options.examples(
+    "dialeval judge llm rows.jsonl --show-prompt --llm-model NAME",
+    "dialeval judge llm rows.jsonl --show-prompt --row 3 --rubric safety --llm-model NAME",
+)
+@judge.command("llm")
+@click.argument("responses", nargs=-1, required=True, type=click.Path())
+@options.judged_inputs
+@options.llm
+@options.row_fields
+@click.option("--show-prompt", is_flag=True, required=True, expose_value=False, help="Print the request about a row.")
+@click.option("--row", type=click.IntRange(min=1), default=1, help="Which row.")
+def show_llm(llm: options.LanguageModel, responses: tuple[str, ...], row: int, **inputs: Any) -> None:
+    """Print the exact request that a language model is sent about a row of RESPONSES.
+
+    The marker around the texts is drawn anew for each request.
+    """
+    from dialeval.judges.llm.metric import label_row
+    from dialeval.judges.llm.rubrics import read_rubric, show_request
+    from dialeval.judges.validation import read_attacked
+
+    judge = options.LanguageModel({**llm, "replay": True}).open()
+    if judge is None:
+        raise click.UsageError("name the model of the judge: --llm-model NAME")
+    rubric = read_rubric(llm["rubric"] or "reply")
+    rows = [(system.columns, at) for system in read_attacked(responses, **inputs) for at in range(len(system))]
+    if row > len(rows):
+        raise click.UsageError(f"there are {len(rows)} rows, and --row is {row}")
+    parts = label_row(rubric, *rows[row - 1])
+    (request,) = judge.judge(llm.models[0]).requests(rubric, parts, llm["mode"] or "expected")
+    show(show_request(request))
+
+
+@options.examples(
+    "dialeval judge pairs pairs.jsonl --llm-endpoint URL --llm-model NAME --save judged.jsonl",
+    "dialeval rank judged.jsonl --length",
+)
+@judge.command("pairs")
+@click.argument("pairs", nargs=-1, required=True, type=click.Path())
+@options.llm
+@options.output_file
+@options.format_(("table", "json", "md"))
+def judge_pair_files(pairs: tuple[str, ...], llm: options.LanguageModel, output: Path | None, format_: str) -> None:
+    """Ask a language model which of two responses is better, in both orders; where they differ, it is a tie.
+
+    A pair is a row with a, b (the systems), response_a, response_b and, where known, context, dialog_id and better:
+    what people prefer, or a list of their votes. Prints how often the order decides and, where people's preference is
+    known, how often the judge shares it, next to the rule that the longer response is better. --save writes the
+    verdicts for `dialeval rank`.
+    """
+    from dialeval.judges.llm.pairs import judge_pairs, read_pair_texts
+    from dialeval.reports.labels import JUDGED
+
+    check_places(None, pairs, files=(output,))
+    texts = read_pair_texts(list(pairs))
+    with opened_llm(llm) as judge:
+        found = judge_pairs(judge, texts, llm["rubric"] or "pair")
+    print_as(format_, JUDGED, found)
+    if output is not None:
+        write(output, found.lines())
 
 
 def _attack(judge: Any, responses: tuple[str, ...], format_: str, **inputs: Any) -> Any:

@@ -25,7 +25,6 @@ import numpy as np
 import numpy.typing as npt
 
 from dialeval.core.arrays import Floats, Ints
-from dialeval.io.judge_settings import TURNS, PairShape
 from dialeval.metrics.encoder import Transformer, groups
 from dialeval.metrics.encoder_files import EncoderFiles, Singles
 
@@ -45,6 +44,33 @@ _LEVELS = 127
 
 Changes = Mapping[str, npt.NDArray[Any]]
 """By name: factors (`NAME.left`, `NAME.right`, each with `.scale`), differences of vectors, and the heads."""
+
+
+TURNS = 3
+CONTEXT_TOKENS = 72
+"""Word pieces of a context that count, with [CLS] and every [SEP]."""
+RESPONSE_TOKENS = 44
+"""Word pieces of a response that count, with its [SEP]."""
+_MOST = 1 << 24
+
+
+@dataclass(frozen=True)
+class PairShape:
+    """How much of a pair is read."""
+
+    turns: int = TURNS
+    context_tokens: int = CONTEXT_TOKENS
+    response_tokens: int = RESPONSE_TOKENS
+
+    def __post_init__(self) -> None:
+        if not all(1 <= number <= _MOST for number in (self.turns, self.context_tokens, self.response_tokens)):
+            raise ValueError("turns and tokens are whole numbers from 1 on")
+
+    @classmethod
+    def within(cls, most: int) -> PairShape:
+        """Return the usual shape, or a smaller one for an encoder that takes fewer tokens."""
+        context = min(CONTEXT_TOKENS, most * CONTEXT_TOKENS // (CONTEXT_TOKENS + RESPONSE_TOKENS))
+        return cls(TURNS, context, min(RESPONSE_TOKENS, most - context))
 
 
 class CrossEncoder:

@@ -42,9 +42,8 @@ from dialeval.core.arrays import Floats, Ints
 from dialeval.core.columns import DIGEST_LENGTH
 from dialeval.core.errors import SettingError
 from dialeval.core.files import write_bytes
-from dialeval.io.judge_settings import PairShape
 from dialeval.io.ratings import OVERALL, Ratings
-from dialeval.judges.cross_encoder import HEADS, Changes, Pairs, factors, in_eight_bits, merged
+from dialeval.judges.cross_encoder import HEADS, Changes, Pairs, PairShape, factors, in_eight_bits, merged
 from dialeval.judges.fitting import context_numbers, on_scale
 from dialeval.judges.torch_encoder import Batch, Transformer, flat, sum_rows, tensor_of
 from dialeval.judges.trainer import descend

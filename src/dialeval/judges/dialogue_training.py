@@ -29,12 +29,11 @@ import numpy as np
 
 from dialeval.core.arrays import Floats, Ints
 from dialeval.core.errors import SettingError
-from dialeval.io.judge_settings import BreakdownScale, PairShape, Scale
 from dialeval.io.opening import PathSource
 from dialeval.io.ratings import Ratings, read_ratings, row_digests
 from dialeval.io.reading import read_dialogues, read_replies
 from dialeval.judges.adem import HIGHEST, LOWEST, Mask, Texts, closest_cosines, open_vectors
-from dialeval.judges.cross_encoder import HEADS, Pairs, PairTokenizer, dialogue_pairs, rated_pairs, together
+from dialeval.judges.cross_encoder import HEADS, Pairs, PairShape, PairTokenizer, dialogue_pairs, rated_pairs, together
 from dialeval.judges.cross_training import (
     Corpus,
     CrossModel,
@@ -48,7 +47,7 @@ from dialeval.judges.cross_training import (
     train_on_ratings,
 )
 from dialeval.judges.fitting import fit_breakdown_scale, score_left_out_systems
-from dialeval.judges.judge import DialogueJudge, JudgeWeights, scores, softmax, split_heads
+from dialeval.judges.judge import BreakdownScale, DialogueJudge, JudgeWeights, Scale, scores, softmax, split_heads
 from dialeval.judges.validation import ATTACKED_ROWS, agreed, attack, plain, some_rows
 from dialeval.metrics.encoder_files import MINILM, EncoderFiles, find_encoder
 

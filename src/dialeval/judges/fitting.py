@@ -1,4 +1,4 @@
-"""Fit judges to ratings. Of `adem`: `identity`, `adem` (ridge toward the identity) or `paper` (Lowe et al.).
+"""Fit judges to ratings. Of `adem`: `identity` or `adem` (ridge toward the identity).
 
 Examples are rated responses as vectors, with scores on the scale 1 to 5. Rows without a score, and rows without both
 context and reference, are left out. Rows with a common context belong on one side of a split: `Examples.without` leaves
@@ -17,12 +17,6 @@ harsher than those of another, whatever the responses), and s the least-squares 
 quadratic; conjugate gradients on it converge to its only solution. M - s I and N - s I are then cut to the given rank,
 which costs nothing, and rounded to float16. Staying near the identity decides everything: with little regularization
 the judge learns the words of its training sets.
-
-`paper` reduces the vectors to few principal components, then fits M and N by Adam with L1 and early stopping. It is a
-baseline: it leaves the identity and learns the words of its training sets; on sets that it has not seen it is behind
-the untrained identity. Differences from the paper: the vectors come from a frozen sentence encoder; components are
-those of the uncentered vectors, so that the result is again a bilinear form in the full vectors and one format holds
-every judge.
 
 `_calibrate` finds alpha and beta of each case (context and reference, or one of them) by least squares within sets.
 
@@ -43,10 +37,9 @@ import numpy as np
 
 from dialeval.core.arrays import Floats, Ints
 from dialeval.core.errors import SettingError
-from dialeval.io.judge_settings import BreakdownScale
 from dialeval.io.ratings import OVERALL, Ratings
 from dialeval.judges.adem import CASES, HIGHEST, LOWEST, Encoded, Mask, Weights, encode_rows, row_products
-from dialeval.judges.judge import labeled, shrunk
+from dialeval.judges.judge import BreakdownScale, labeled, shrunk
 from dialeval.metrics import breakdown
 from dialeval.metrics.breakdown import Codes, DetectionCounts, O, T, X, shares
 from dialeval.metrics.encoder import SentenceVectors
@@ -59,7 +52,7 @@ _CUTS = 120
 """Cuts that are tried, up to the one that leaves three turns of ten without a breakdown."""
 _MOST_O = 0.6
 
-KINDS = ("adem", "identity", "paper")
+KINDS = ("adem", "identity")
 TURNS = 3
 SET_WEIGHT = 1000.0
 """Every set counts as much as this many rows, however many it has."""
@@ -68,8 +61,6 @@ _TOLERANCE = 1e-16
 _MOST_STEPS = 500
 _MOST_ROWS = 10_000
 """Rows of a set that are used; more cost time and add little, since every set counts alike."""
-_COMPONENTS = 50
-_VALIDATION_FRACTION = 0.1
 _NO_WORD = re.compile(r"\W+")
 
 
@@ -163,9 +154,7 @@ def context_numbers(ratings: Ratings) -> Ints:
 
 def fit(kind: str, examples: Examples, settings: AdemSettings = _USUAL) -> Weights:
     """Fit a judge of one of the `KINDS` to all examples; the settings are those of `adem`."""
-    if kind == "adem":
-        return fit_adem(examples, settings)
-    return fit_identity(examples) if kind == "identity" else fit_paper(examples)
+    return fit_adem(examples, settings) if kind == "adem" else fit_identity(examples)
 
 
 def fit_identity(examples: Examples) -> Weights:
@@ -185,43 +174,6 @@ def fit_adem(examples: Examples, settings: AdemSettings = _USUAL) -> Weights:
     context, reference = (_low_rank(matrix, settings.rank) for matrix in _matrices(solution, width))
     response = _round(solution[-width:] / np.sqrt(settings.response_strength / settings.strength))
     return _calibrate(Weights("adem", _round_number(share), *context, *reference, response, {}), examples)
-
-
-def fit_paper(examples: Examples, epochs: int = 100) -> Weights:
-    """Fit the judge of the paper's recipe; contexts, not rows, are held out to know when to stop."""
-    try:
-        from dialeval.judges.trainer import ADEM
-    except ModuleNotFoundError:
-        raise SettingError("the paper's recipe needs PyTorch; run: pip install 'dialeval[learned]'") from None
-
-    axes = _components(examples)
-    vectors = (examples.context, examples.response, examples.reference)
-    columns = [*(part.astype(np.float64) @ axes for part in vectors), examples.scores]
-    held = _hold_out(examples)
-    validation = [column[held] for column in columns] if held.any() else None
-    size = axes.shape[1]
-    model = ADEM(size, size, size, 0.01, l1=0.02)
-    model.fit(*(column[~held] for column in columns), epochs=epochs, validation=validation)
-    one, other = (matrix.detach().cpu().double().numpy() for matrix in (model.head.M, model.head.N))
-    width = examples.response.shape[1]
-    return _calibrate(Weights("paper", 0.0, axes @ one, axes, axes @ other, axes, np.zeros(width), {}), examples)
-
-
-def _components(examples: Examples) -> Floats:
-    """Return the first principal components of the vectors of all three kinds, uncentered, as columns."""
-    every = np.concatenate(
-        [part.astype(np.float64) for part in (examples.context, examples.response, examples.reference)]
-    )
-    sizes, directions = np.linalg.eigh(every.T @ every)
-    chosen: Floats = directions[:, np.argsort(-sizes)[:_COMPONENTS]]
-    return chosen * _signs(chosen)
-
-
-def _hold_out(examples: Examples) -> Mask:
-    """Return a mask of whole contexts, sampled; none where all rows share one (`ADEM.fit` then samples rows)."""
-    contexts = np.unique(examples.contexts)
-    many = min(max(1, round(len(contexts) * _VALIDATION_FRACTION)), len(contexts) - 1)
-    return np.isin(examples.contexts, np.random.default_rng(0).permutation(contexts)[:many])
 
 
 def _sample_rows(examples: Examples) -> Examples:

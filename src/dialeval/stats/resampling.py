@@ -32,13 +32,14 @@ Student's interval of a jackknifed value, on a scale g without ends (`jackknife`
 
 The scales are that of the value itself (strengths, which are logarithms of odds), the logarithm of the odds (scores,
 which lie between 0 and 1) and Fisher's z = artanh(r) (correlations). In simulations with 10 dialogues percentiles of a
-bootstrap cover 86 to 89% where these intervals cover 95 to 98% (docs/people.md).
+bootstrap cover 86 to 89% where these intervals cover 95 to 98% (docs/simulations-human.md).
 
-Papers: Efron 1982, "The Jackknife, the Bootstrap and Other Resampling Plans"; Efron 1987, "Better Bootstrap Confidence
-Intervals", JASA; Efron and Stein 1981, "The Jackknife Estimate of Variance", Annals of Statistics; Hall 1988,
-"Theoretical Comparison of Bootstrap Confidence Intervals", Annals of Statistics; Cameron, Gelbach and Miller 2008,
-"Bootstrap-Based Improvements for Inference with Clustered Errors", Review of Economics and Statistics; Fisher 1915,
-"Frequency Distribution of the Values of the Correlation Coefficient", Biometrika; Kish 1965, "Survey Sampling".
+Papers: Efron 1982, "The Jackknife, the Bootstrap and Other Resampling Plans"; Hesterberg 2015, "What Teachers Should
+Know About the Bootstrap", American Statistician; Efron and Stein 1981, "The Jackknife Estimate of Variance", Annals of
+Statistics; Hall 1988, "Theoretical Comparison of Bootstrap Confidence Intervals", Annals of Statistics; Cameron,
+Gelbach and Miller 2008, "Bootstrap-Based Improvements for Inference with Clustered Errors", Review of Economics and
+Statistics; Fisher 1915, "Frequency Distribution of the Values of the Correlation Coefficient", Biometrika; Kish 1965,
+"Survey Sampling".
 
 Edge cases: where the value cannot be computed without one of the clusters, the error is unknown (NaN), and so are
 interval and p. A resample in which nothing varies has no error: its change is infinite, or 0 where it has the value
@@ -194,11 +195,6 @@ class Influence:
         return float((self.units**3).mean()) / spread**1.5 if spread > 0 else 0.0
 
     @property
-    def acceleration(self) -> float:
-        """How the error of the value changes with it (Efron 1987)."""
-        return self.skewness / (6 * math.sqrt(len(self.changes)))
-
-    @property
     def effective_clusters(self) -> float:
         """The effective number of clusters by the kurtosis of their influences; normal ones count fully."""
         spread = float((self.units**2).mean())
@@ -306,20 +302,17 @@ def largest_of(changes: Floats, level: float) -> float:
     return math.nan if not rank else float(sizes[min(rank, len(sizes)) - 1])
 
 
-def interval(drawn: Floats, level: float, clusters: int, influence: Influence | None = None) -> tuple[float, float]:
-    """Return the interval of a value from its resampled values: percentile or, with the influence of clusters, BCa."""
+def interval(drawn: Floats, level: float, clusters: int) -> tuple[float, float]:
+    """Return the percentile interval of resampled values, its ends moved outwards by Student's factor.
+
+    With K clusters the ends are at Phi(-+ t sqrt(K / (K - 1))) with t of K - 1 degrees of freedom, since values vary
+    too little in resamples of few clusters (Hesterberg 2015).
+    """
     known = drawn[~np.isnan(drawn)]
     if not len(known):
         return math.nan, math.nan
     factor = two_sided_t(level, clusters) * math.sqrt(clusters / (clusters - 1))
-    ends = [_normal.cdf(-factor), _normal.cdf(factor)]
-    if influence is not None and known.min() < known.max():
-        below = np.count_nonzero(known < influence.value) + np.count_nonzero(known <= influence.value)
-        # Where all resampled values lie on one side, the share is kept half a resample away from 0 and 1.
-        share = min(max(below / (2 * len(known)), 0.5 / len(known)), 1 - 0.5 / len(known))
-        bias, skew = _normal.inv_cdf(share), influence.acceleration
-        ends = [_normal.cdf(bias + (bias + z) / (1 - skew * (bias + z))) for z in (-factor, factor)]
-    low, high = np.quantile(known, ends)
+    low, high = np.quantile(known, [_normal.cdf(-factor), _normal.cdf(factor)])
     return float(low), float(high)
 
 

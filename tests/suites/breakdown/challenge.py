@@ -8,12 +8,12 @@ from typing import Any
 
 import pytest
 
-from dialeval import sample
+from dialeval import sample_data
 from dialeval.core.batch import Need
 from dialeval.core.errors import DataError
 from dialeval.suites.breakdown.reading import BreakdownData, read
 
-SAMPLE = sample.folder() / "breakdown"
+SAMPLE = sample_data.folder() / "breakdown"
 
 
 def log(dialogue: str = "d1", *turns: tuple[int, str]) -> dict[str, Any]:

@@ -13,11 +13,11 @@ import pytest
 
 import dialeval as package
 from conftest import Dialeval
-from dialeval import sample
+from dialeval import sample_data
 from dialeval.breakdown import evaluate_breakdown, original
 from judges.tiny_judges import tiny_dialogue_judge
 
-HERE = sample.folder() / "breakdown"
+HERE = sample_data.folder() / "breakdown"
 DATA, KEYWORDS, CAUTIOUS = (str(HERE / name) for name in ("data", "keywords", "cautious"))
 
 
@@ -41,7 +41,7 @@ def test_several_detectors_stand_in_a_table_between_floors_and_ceilings(dialeval
     )
     assert all(name in done.stdout for name in names)
     assert "keywords, threshold 0: 4 dialogues, 16 turns" in done.stdout
-    bare = dialeval("breakdown", KEYWORDS, "-p", DATA, "-f", "table", "--no-anchors")
+    bare = dialeval("breakdown", KEYWORDS, "-p", DATA, "-f", "table", "--no-baselines")
     assert "floor/" not in bare.stdout
 
 
@@ -131,7 +131,7 @@ def test_the_original_lines_need_nothing_heavy() -> None:
 
 def test_chats_are_labeled_and_the_labels_evaluated(dialeval: Dialeval, tmp_path: Path) -> None:
     tiny_dialogue_judge(tmp_path)
-    judge = ["--judge", str(tmp_path / "judge"), "--encoder", str(tmp_path / "encoder")]
+    judge = ["--judge-dir", str(tmp_path / "judge"), "--encoder", str(tmp_path / "encoder")]
     done = dialeval("breakdown", "detect", "-p", DATA, "-o", "labels", *judge)
     assert (done.returncode, done.stdout) == (0, "")
     assert " turns of 4 dialogues in labels: O " in done.stderr

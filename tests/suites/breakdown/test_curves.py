@@ -7,16 +7,16 @@ import json
 import numpy as np
 import pytest
 
-from dialeval import sample
+from dialeval import sample_data
 from dialeval.core.result import Run
 from dialeval.suites.breakdown.evaluation import DIGITS, BreakdownRun, evaluate_breakdown, with_curves
 
-HERE = sample.folder() / "breakdown"
+HERE = sample_data.folder() / "breakdown"
 
 
 @pytest.fixture(scope="module")
 def run() -> BreakdownRun:
-    return evaluate_breakdown(HERE / "data", [HERE / "keywords", HERE / "cautious"], anchors=False)
+    return evaluate_breakdown(HERE / "data", [HERE / "keywords", HERE / "cautious"], baselines=False)
 
 
 def test_every_turn_is_there_once_and_rounded(run: BreakdownRun) -> None:

@@ -6,11 +6,11 @@ import math
 
 import pytest
 
-from dialeval import sample
+from dialeval import sample_data
 from dialeval.core.errors import SettingError
 from dialeval.suites.breakdown.evaluation import BreakdownRun, evaluate_breakdown
 
-HERE = sample.folder() / "breakdown"
+HERE = sample_data.folder() / "breakdown"
 
 
 def test_roles(run: BreakdownRun) -> None:
@@ -28,7 +28,7 @@ def test_the_ceiling_has_the_agreement_of_annotators(run: BreakdownRun) -> None:
 
 def test_several_thresholds_are_scored_in_one_run(run: BreakdownRun) -> None:
     for threshold in (0.0, 0.5):
-        one = evaluate_breakdown(HERE / "data", HERE / "keywords", threshold, anchors=False)
+        one = evaluate_breakdown(HERE / "data", HERE / "keywords", threshold, baselines=False)
         name = f"accuracy(threshold={threshold})" if threshold else "accuracy"
         assert run["keywords"][name].mean == one["keywords"]["accuracy"].mean
         assert run.tables["keywords"][threshold] == one.tables["keywords"][threshold]

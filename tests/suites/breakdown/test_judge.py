@@ -8,19 +8,19 @@ from typing import Any
 
 import pytest
 
-from dialeval import sample
+from dialeval import sample_data
 from dialeval.breakdown import evaluate_breakdown
 from dialeval.core.errors import DataError, SettingError
 from dialeval.suites.breakdown.judge import detect, save_labels
 from judges.tiny_judges import tiny_dialogue_judge
 
-DATA = sample.folder() / "breakdown" / "data"
+DATA = sample_data.folder() / "breakdown" / "data"
 
 
 @pytest.fixture
 def judge(tmp_path: Path) -> dict[str, Any]:
     tiny_dialogue_judge(tmp_path)
-    return {"judge": tmp_path / "judge", "encoder": tmp_path / "encoder"}
+    return {"judge_dir": tmp_path / "judge", "encoder": tmp_path / "encoder"}
 
 
 def write(path: Path, *rows: dict[str, Any]) -> Path:
@@ -50,7 +50,7 @@ def test_every_turn_of_the_assistant_gets_a_label(tmp_path: Path, judge: dict[st
 def test_labels_of_the_challenge_can_be_evaluated(tmp_path: Path, judge: dict[str, Any], name: str) -> None:
     documents = detect(data=DATA, **judge)
     save_labels(documents, tmp_path / name)
-    run = evaluate_breakdown(DATA, tmp_path / name, anchors=False)
+    run = evaluate_breakdown(DATA, tmp_path / name, baselines=False)
     assert run["labels"]["jsd-o-t-x"].scored == run["labels"]["jsd-o-t-x"].rows == 16
 
 

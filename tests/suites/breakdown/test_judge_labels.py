@@ -7,9 +7,8 @@ import pytest
 
 from dialeval.breakdown import evaluate_breakdown
 from dialeval.core.arrays import Floats, Ints
-from dialeval.io.judge_settings import BreakdownScale
 from dialeval.judges.fitting import breakdown_scores, fit_breakdown_scale, score_left_out_systems
-from dialeval.judges.judge import labeled, shrunk
+from dialeval.judges.judge import BreakdownScale, labeled, shrunk
 from dialeval.metrics.breakdown import LABELS
 
 
@@ -67,7 +66,7 @@ def test_figures_are_those_of_the_challenge() -> None:
         for at, row in enumerate(labels.tolist())
     ]
     run = evaluate_breakdown(
-        [{"dialogue-id": "d", "turns": log}], [{"dialogue-id": "d", "turns": given}], anchors=False
+        [{"dialogue-id": "d", "turns": log}], [{"dialogue-id": "d", "turns": given}], baselines=False
     )
     for ours, theirs in (("jsd", "jsd-o-t-x"), ("mse", "mse-o-t-x"), ("f1-tx", "f1-tx")):
         assert found[ours] == pytest.approx(run["labels"][theirs].mean)

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 import dialeval
-from dialeval import sample
+from dialeval import sample_data
 from dialeval.breakdown import BreakdownRun, evaluate_breakdown
 from dialeval.core.result import Run
 from dialeval.reports.html import render, together
@@ -18,7 +18,7 @@ from reports.test_html import HOSTILE, Page
 if TYPE_CHECKING:
     from pathlib import Path
 
-HERE = sample.folder() / "breakdown"
+HERE = sample_data.folder() / "breakdown"
 
 
 @pytest.fixture(scope="module")

@@ -9,7 +9,7 @@ import pytest
 
 import dialeval as package
 from conftest import Dialeval
-from dialeval import sample
+from dialeval import sample_data
 
 GROUPS = {"what is it ?": {"2": ["a big black dog", "one black dog"], "1": ["a cat"]}, "why ?": {"1": ["because"]}}
 
@@ -101,14 +101,14 @@ def test_saves_and_reports(dialeval: Dialeval, tmp_path: Path) -> None:
     run = package.load(tmp_path / "out")
     assert run["a"]["mds"].mean == 1.0
     assert run.details["alignments"]["a"][0]["unreached"] == []
-    assert dialeval("report", "out", "-o", "page.html").returncode == 0
+    assert dialeval("report", "out", "--save", "page.html").returncode == 0
     page = (tmp_path / "page.html").read_text()
     assert "Groups that were reached" in page
     assert "a small cat" in page
 
 
 def test_short_hypotheses_are_warned_about(dialeval: Dialeval) -> None:
-    folder = sample.folder() / "lsdscc"
+    folder = sample_data.folder() / "lsdscc"
     done = dialeval("lsdscc", str(folder / "varied.txt"), str(folder / "safe.txt"), "-r", str(folder / "groups.json"))
     assert done.returncode == 0
     assert [line.split(":")[:2] for line in done.stderr.splitlines()] == [["warning", " safe"]]
@@ -134,7 +134,7 @@ def test_unscored_queries_do_not_end_the_run(dialeval: Dialeval, tmp_path: Path)
         (["a.txt", "-r", "groups.json", "-f", "metrics-txt"], "'metrics-txt' is not one of"),
         (["a.txt", "-r", "groups.json", "--bleu-smoothing", "3"], "--bleu-smoothing is for --aligner nltk-bleu"),
         (["a.txt", "-r", "groups.json", "--vectors", "vectors.txt"], "--vectors is for --aligner embedding"),
-        (["a.txt", "-r", "groups.json", "--aligner", "embedding"], "needs embeddings"),
+        (["a.txt", "-r", "groups.json", "--aligner", "embedding"], "needs vectors"),
         (["a.txt", "-r", "groups.json", "--eos", ""], "separator"),
         (["a.txt", "-r", "groups.json", "--auto-groups", "0"], "--auto-groups"),
         (["a.txt", "a.txt", "-r", "groups.json"], "two systems are called 'a'"),
@@ -149,3 +149,31 @@ def test_bad_input_is_one_clear_message_and_exit_2(
     assert message in done.stderr
     assert "Traceback" not in done.stderr
     assert done.stdout == ""
+
+
+def test_baselines(dialeval: Dialeval, tmp_path: Path) -> None:
+    sample = sample_data.folder() / "lsdscc"
+    done = dialeval(
+        "lsdscc",
+        str(sample / "varied.txt"),
+        "-r",
+        str(sample / "groups.json"),
+        "--baselines",
+        "-o",
+        "run",
+        "-f",
+        "json",
+    )
+    assert done.returncode == 0, done.stderr
+    run = package.load(tmp_path / "run")
+    assert run.baselines == ["ceiling/gold", "floor/shuffled-gold", "floor/constant"]
+    assert run["ceiling/gold"]["mds"].mean > run["floor/shuffled-gold"]["mds"].mean > run["floor/constant"]["mds"].mean
+    entry = run.details["alignments"]["ceiling/gold"][0]
+    # Each hypothesis is a reference of its own group, which it is not compared with where the group has others.
+    kept = json.loads((sample / "groups.json").read_text())
+    first = next(iter(kept.values()))
+    assert [each["text"] for each in entry["hypotheses"]] == [group[0] for group in first.values()]
+    assert [group["references"] for group in entry["groups"]] == [
+        group[1:] if len(group) > 1 else group for group in first.values()
+    ]
+    assert dialeval("report", "run", "--save", "page.html").returncode == 0

@@ -55,7 +55,7 @@ def test_three_figures_share_one_alignment() -> None:
 
 def test_the_training_text_weighs_words() -> None:
     texts: dict[str, Any] = {"responses": [["the cat"]], "reference_groups": [[["cat"], ["the"]]]}
-    given_: dict[str, Any] = {"embeddings": FewVectors(), "metrics": ["coverage(by=max-bleu,aligner=embedding)"]}
+    given_: dict[str, Any] = {"vectors": FewVectors(), "metrics": ["coverage(by=max-bleu,aligner=embedding)"]}
     plain = dialeval.evaluate(**texts, **given_)["system"]
     weighted = dialeval.evaluate(**texts, **given_, train=["the the the cat"])["system"]
     (one,), (other,) = plain.values(), weighted.values()
@@ -117,7 +117,7 @@ def test_only_what_is_measured_counts() -> None:
     assert run.skipped == {}
     with pytest.raises(NeedError, match="reference_groups"):
         dialeval.evaluate([["a"]])
-    with pytest.raises(NeedError, match="embeddings"):
+    with pytest.raises(NeedError, match="vectors"):
         dialeval.evaluate([["a"]], reference_groups=[[["a"]]], settings={"coverage": {"aligner": "embedding"}})
 
 

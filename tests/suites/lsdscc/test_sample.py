@@ -6,7 +6,7 @@ import re
 
 import dialeval
 from dialeval.lsdscc import HypothesisSet, ReferenceSet
-from dialeval.sample import folder
+from dialeval.sample_data import folder
 
 HERE = folder() / "lsdscc"
 

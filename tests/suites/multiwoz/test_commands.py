@@ -7,9 +7,9 @@ import pytest
 
 import dialeval as package
 from conftest import Dialeval
-from dialeval import sample
+from dialeval import sample_data
 
-PREDICTIONS = sample.folder() / "town" / "predictions"
+PREDICTIONS = sample_data.folder() / "town" / "predictions"
 PATIENT, HASTY = str(PREDICTIONS / "patient.json"), str(PREDICTIONS / "hasty.json")
 
 
@@ -89,30 +89,32 @@ def test_failures(dialeval: Dialeval) -> None:
 
 def test_domains(dialeval: Dialeval, tmp_path: Path) -> None:
     (tmp_path / "in.json").write_text('{"x": [{"response": "[hotel_name]"}]}')
-    done = dialeval("multiwoz", "domains", "-i", "in.json", "-o", "out.json")
+    done = dialeval("multiwoz", "domains", "-i", "in.json", "--save", "out.json")
     assert done.returncode == 0, done.stderr
     assert json.loads((tmp_path / "out.json").read_text())["x"][0]["active_domains"] == ["hotel"]
-    done = dialeval("multiwoz", "domains", "-i", "in.json", "-o", "out.json")
+    done = dialeval("multiwoz", "domains", "-i", "in.json", "--save", "out.json")
     assert done.returncode == 2
     assert "--force" in done.stderr
-    assert dialeval("multiwoz", "domains", "-i", "in.json", "-o", "out.json", "--force").returncode == 0
+    assert dialeval("multiwoz", "domains", "-i", "in.json", "--save", "out.json", "--force").returncode == 0
     # What is there is not replaced silently, even where the output is new.
-    done = dialeval("multiwoz", "domains", "-i", "out.json", "-o", "out.json")
+    done = dialeval("multiwoz", "domains", "-i", "out.json", "--save", "out.json")
     assert done.returncode == 2
-    assert "out.json: has active_domains in x[0]; pass --force to replace them" in done.stderr
+    assert "out.json: has active_domains in x[0]; pass --replace-domains" in done.stderr
     assert "out.json: exists; pass --force to overwrite it" in done.stderr
-    done = dialeval("multiwoz", "domains", "-i", "out.json", "-o", "new.json")
+    done = dialeval("multiwoz", "domains", "-i", "out.json", "--save", "new.json")
     assert done.returncode == 2
     assert not (tmp_path / "new.json").exists()
-    done = dialeval("multiwoz", "domains", "-i", "out.json", "-o", "out.json", "--force")
+    done = dialeval("multiwoz", "domains", "-i", "out.json", "--save", "out.json", "--force", "--replace-domains")
     assert done.returncode == 0
     assert "replaced the active_domains in x[0]" in done.stderr
     many = {"x": [{"response": "[name]", "active_domains": []}] * 1500}
     (tmp_path / "many.json").write_text(json.dumps(many))
-    done = dialeval("multiwoz", "domains", "-i", "many.json", "-o", "new.json")
-    assert "many.json: has active_domains in x[0], x[1], x[2] and 1,497 more turns; pass --force" in done.stderr
+    done = dialeval("multiwoz", "domains", "-i", "many.json", "--save", "new.json")
+    assert (
+        "many.json: has active_domains in x[0], x[1], x[2] and 1,497 more turns; pass --replace-domains" in done.stderr
+    )
     (tmp_path / "bad.json").write_text('{"x": [{"response": null}]}')
-    done = dialeval("multiwoz", "domains", "-i", "bad.json", "-o", "new.json")
+    done = dialeval("multiwoz", "domains", "-i", "bad.json", "--save", "new.json")
     assert "x[0].response: is null" in done.stderr
     assert not (tmp_path / "new.json").exists()
 

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from dialeval import sample
+from dialeval import sample_data
 from dialeval.core.batch import Need
 from dialeval.core.errors import DataError
 from dialeval.suites.multiwoz.data import load_task
@@ -25,7 +25,7 @@ def test_the_town_has_everything() -> None:
 
 
 def test_goals_beyond_the_ontology_are_problems(tmp_path: Path) -> None:
-    folder = shutil.copytree(sample.folder() / "town", tmp_path / "town")
+    folder = shutil.copytree(sample_data.folder() / "town", tmp_path / "town")
     file = next(iter(folder.rglob("goals.json")))
     goals = json.loads(file.read_text("utf-8"))
     name, goal = next(iter(goals.items()))

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from dialeval import sample
+from dialeval import sample_data
 from dialeval.core.errors import SettingError
 from dialeval.multiwoz import Evaluator
 from dialeval.suites.multiwoz.data import TaskData, load_task
@@ -21,7 +21,7 @@ def task() -> TaskData:
 
 
 def predictions(system: str) -> dict[str, Any]:
-    folder = sample.folder() / "town" / "predictions"
+    folder = sample_data.folder() / "town" / "predictions"
     document: dict[str, Any] = json.loads((folder / f"{system}.json").read_text())
     return document
 

@@ -10,12 +10,12 @@ from typing import Any
 
 import pytest
 
-from dialeval import sample
+from dialeval import sample_data
 from dialeval.core.errors import DataError, NeedError, SettingError
 from dialeval.multiwoz import Evaluator, add_slot_domains, evaluate
 from dialeval.suites.multiwoz.data import TaskData, load_task
 
-TOWN = sample.folder() / "town"
+TOWN = sample_data.folder() / "town"
 
 
 @pytest.fixture(scope="module")

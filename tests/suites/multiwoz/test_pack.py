@@ -14,9 +14,10 @@ from typing import Any
 
 import pytest
 
+import dialeval
 from dialeval.core.errors import DataError, NeedError, SettingError
 from dialeval.io import download as downloads
-from dialeval.io.packs import add_pack, list_packs, remove_pack, verify_pack
+from dialeval.io.packs import add_pack, find_pack, remove_pack, verify_pack
 from dialeval.multiwoz import Evaluator
 from dialeval.suites.multiwoz.data import load_task
 from dialeval.suites.multiwoz.ontology import MULTIWOZ, load_ontology
@@ -174,7 +175,7 @@ def test_a_broken_download_goes_on_with_what_is_missing(address: str) -> None:
     Quiet.broken = {f"/{dialogue_files('test')[1]}"}
     with pytest.raises(DataError, match="run the same command again"):
         add_pack("multiwoz", address)
-    assert list_packs() == []
+    assert find_pack("multiwoz") is None
     before = len(Quiet.asked)
     Quiet.broken = set()
     add_pack("multiwoz", address)
@@ -189,7 +190,7 @@ def test_the_address_is_a_setting(address: str, monkeypatch: pytest.MonkeyPatch)
 def test_a_folder_of_neither_layout(tmp_path: Path) -> None:
     with pytest.raises(DataError, match=r"holds neither goals.json nor data/MultiWOZ_2.2/dialog_acts.json"):
         add_pack("multiwoz", from_folder=tmp_path)
-    assert list_packs() == []
+    assert find_pack("multiwoz") is None
 
 
 def test_damaged_data_is_named(tmp_path: Path) -> None:
@@ -233,3 +234,73 @@ def test_from_the_shared_layout(shared_data: Path) -> None:
     predictions = shared_data / "multiwoz" / "predictions" / "lava.json.gz"
     expected = json.loads((shared_data / "multiwoz" / "golden.json").read_text())["systems"]["lava"]["outputs"]
     assert Evaluator().evaluate(predictions)["success"] == expected["as_shipped"]["success"]
+
+
+METADATA = {
+    "2.1": {"semi": {"pricerange": "cheap", "area": "not mentioned"}, "book": {"booked": [], "day": "monday"}},
+    "2.4": {"semi": {"pricerange": "moderate", "area": "dontcare"}, "book": {"booked": [], "day": ""}},
+}
+
+
+def unpacked(folder: Path, version: str, suffix: str) -> Path:
+    """The folder that the archive of a version unpacks to: one dialogue in each split."""
+    log = [
+        {"text": "a cheap room", "metadata": {}},
+        {"text": "the willow", "metadata": {"hotel": METADATA[version], "taxi": {"semi": {}, "book": {"booked": []}}}},
+        {"text": "book it", "metadata": {}},
+        {"text": "booked", "metadata": {"hotel": {**METADATA[version], "book": {"booked": [{"reference": "AB12"}]}}}},
+    ]
+    folder.mkdir()
+    corpus = {name: {"goal": GOAL, "log": log} for name in ("SNG01.json", "SNG02.json", "MUL03.json")}
+    (folder / "data.json").write_text(json.dumps(corpus))
+    (folder / f"valListFile.{suffix}").write_text("SNG02.json\n")
+    (folder / f"testListFile.{suffix}").write_text("MUL03.json\n\n")
+    return folder
+
+
+def test_versions_differ_in_goals_and_states_and_are_not_compared(tmp_path: Path) -> None:
+    old, new = unpacked(tmp_path / "2.1", "2.1", "txt"), unpacked(tmp_path / "2.4", "2.4", "json")
+    with pytest.raises(NeedError, match="dialeval data add multiwoz"):
+        add_pack("multiwoz-2.4", from_folder=new)
+    add_pack("multiwoz", from_folder=official(tmp_path / "official"))
+    for name, folder in (("multiwoz-2.1", old), ("multiwoz-2.4", new)):
+        add_pack(name, from_folder=folder)
+    tasks = {name: load_task(name) for name in ("multiwoz-2.1", "multiwoz-2.2", "multiwoz-2.4")}
+    assert [task.files.version for task in tasks.values()] == list(tasks)
+    states = {name: task.files.states for name, task in tasks.items()}
+    assert states["multiwoz-2.1"] is not None
+    assert states["multiwoz-2.4"] is not None
+    assert states["multiwoz-2.1"].states["mul03"][0] == {"hotel": {"pricerange": "cheap", "bookday": "monday"}}
+    assert states["multiwoz-2.4"].states["mul03"][0] == {"hotel": {"pricerange": "moderate"}}
+    assert tasks["multiwoz-2.4"].files.goals.is_booked("mul03", 1, "hotel")
+    assert tasks["multiwoz-2.4"].files.references is not None
+    assert load_task("multiwoz-2.4", "train").files.turns == {"sng01": 2}
+    document = {"mul03": [{"response": "[hotel_name] [hotel_phone]"}, {"response": "[hotel_reference]"}]}
+    runs = {
+        name: Evaluator(richness=False, data=task).run({name: document})
+        for name, task in tasks.items()
+        if name != "multiwoz-2.2"
+    }
+    inform = runs["multiwoz-2.4"]["multiwoz-2.4"]["inform"]
+    assert inform.signature is not None
+    assert inform.signature["data"] == "multiwoz-2.4"
+    reasons = {row.key: row.reason for row in dialeval.compare(runs).rows}
+    assert reasons["inform"] == reasons["combined"] == "versions of the data differ: multiwoz-2.1 and multiwoz-2.4"
+    assert "data" not in (runs["multiwoz-2.4"]["multiwoz-2.4"]["bleu/mwz22"].signature or {})
+
+
+def test_problems_of_a_version(tmp_path: Path) -> None:
+    add_pack("multiwoz", from_folder=official(tmp_path / "official"))
+    with pytest.raises(DataError, match=r"does not hold data.json; name the folder that the archive of MultiWOZ 2.4"):
+        add_pack("multiwoz-2.4", from_folder=tmp_path)
+    folder = unpacked(tmp_path / "2.4", "2.4", "json")
+    (folder / "testListFile.json").unlink()
+    with pytest.raises(DataError, match=r"holds neither testListFile.json nor testListFile.txt"):
+        add_pack("multiwoz-2.4", from_folder=folder)
+    (folder / "testListFile.json").write_text("MUL99.json")
+    with pytest.raises(DataError, match="mul99: is not in the official form"):
+        add_pack("multiwoz-2.4", from_folder=folder)
+    with pytest.raises(SettingError, match=r"the data pack multiwoz-2.0 is not installed"):
+        load_task("multiwoz-2.0")
+    with pytest.raises(SettingError, match="no address to download from"):
+        add_pack("multiwoz-2.0")

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 import dialeval
-from dialeval import sample
+from dialeval import sample_data
 from dialeval.multiwoz import Evaluator
 from dialeval.reports.html import render, together
 from dialeval.suites.multiwoz.evaluation import with_transcripts
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
     from dialeval.core.result import Run
 
-PREDICTIONS = sample.folder() / "town" / "predictions"
+PREDICTIONS = sample_data.folder() / "town" / "predictions"
 
 
 @pytest.fixture(scope="module")

@@ -7,13 +7,13 @@ from dataclasses import replace
 
 import pytest
 
-from dialeval import sample
+from dialeval import sample_data
 from dialeval.core.result import Run
 from dialeval.suites.multiwoz.data import load_task
 from dialeval.suites.multiwoz.evaluation import MOST, evaluate_task, with_transcripts
 
 TASK = load_task("town")
-PREDICTIONS = sample.folder() / "town" / "predictions"
+PREDICTIONS = sample_data.folder() / "town" / "predictions"
 
 
 @pytest.fixture(scope="module")
@@ -42,7 +42,7 @@ def test_every_cause_has_an_example_where_there_is_room_for_one_each(run: Run) -
 
 
 def test_the_user_speaks_before_each_turn(run: Run) -> None:
-    users = json.loads((sample.folder() / "town" / "user_turns.json").read_text())
+    users = json.loads((sample_data.folder() / "town" / "user_turns.json").read_text())
     for entries in with_transcripts(run, PREDICTIONS, TASK).details["transcripts"].values():
         for entry in entries:
             assert [turn["user"] for turn in entry["turns"]] == users[entry["dialogue"]][: len(entry["turns"])]

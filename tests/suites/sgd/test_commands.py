@@ -5,9 +5,9 @@ from pathlib import Path
 
 import dialeval as package
 from conftest import Dialeval
-from dialeval import sample
+from dialeval import sample_data
 
-FRAMES = sample.folder() / "frames"
+FRAMES = sample_data.folder() / "frames"
 STEADY, FORGETFUL, REFERENCES = (str(FRAMES / name) for name in ("steady", "forgetful.json", "references"))
 TRAIN = str(FRAMES / "train-schema.json")
 

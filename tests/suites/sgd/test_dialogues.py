@@ -7,11 +7,11 @@ from typing import Any
 
 import pytest
 
-from dialeval import sample
+from dialeval import sample_data
 from dialeval.core.errors import DataError
 from dialeval.suites.sgd.data import read_dialogues, turn_problems
 
-FRAMES = sample.folder() / "frames"
+FRAMES = sample_data.folder() / "frames"
 
 
 def dialogue(name: str, **more: Any) -> dict[str, Any]:

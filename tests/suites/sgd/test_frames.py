@@ -6,12 +6,12 @@ from typing import Any
 
 import pytest
 
-from dialeval import sample
+from dialeval import sample_data
 from dialeval.core.batch import Need
 from dialeval.core.errors import DataError
 from dialeval.suites.sgd.data import Predictions, read_predictions, read_references, read_schema
 
-FRAMES = sample.folder() / "frames"
+FRAMES = sample_data.folder() / "frames"
 SCHEMA = read_schema(FRAMES / "references" / "schema.json")
 TRUE = read_references(FRAMES / "references", SCHEMA)
 DIALOGUES: list[Any] = [

@@ -5,11 +5,11 @@ from typing import Any
 
 import pytest
 
-from dialeval import sample
+from dialeval import sample_data
 from dialeval.core.errors import DataError
 from dialeval.suites.sgd.data import read_schema
 
-SAMPLE = sample.folder() / "frames" / "references" / "schema.json"
+SAMPLE = sample_data.folder() / "frames" / "references" / "schema.json"
 
 
 def service(name: str, **slots: bool) -> dict[str, Any]:

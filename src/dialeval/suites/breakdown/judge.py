@@ -35,13 +35,13 @@ def detect(
     chats: Sequence[PathSource] = (),
     data: Any = None,
     *,
-    judge: PathSource | None = None,
+    judge_dir: PathSource | None = None,
     encoder: PathSource | None = None,
     fields: Mapping[str, str] | None = None,
 ) -> list[Document]:
     """Return the labels of every turn, a document per dialogue.
 
-    `chats` are files of chats or of rows with contexts, `data` dialogues of the breakdown challenge. `judge` is the
+    `chats` are files of chats or of rows with contexts, `data` dialogues of the breakdown challenge. `judge_dir` is the
     folder of a judge if not the shipped one, `encoder` where its encoder lies.
     """
     if not chats and data is None:
@@ -49,7 +49,7 @@ def detect(
     systems = read_files(chats, fields) if chats else []
     if data is not None:
         systems += read_responses(read_chats(data))
-    opened = DialogueJudge(judge, encoder)
+    opened = DialogueJudge(judge_dir, encoder)
     documents: dict[str, Document] = {}
     for rows in systems:
         for name, turn, labels in _labels(rows, opened):

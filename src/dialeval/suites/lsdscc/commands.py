@@ -24,7 +24,7 @@ EOS = "</s>"
     "dialeval lsdscc sampled.txt -r groups.json --aligner embedding --vectors wordllama -o results/",
     "dialeval lsdscc sampled.jsonl -r references.json --aligner sacre --auto-groups 0.2",
 )
-@click.command()
+@options.command()
 @options.responses("hypotheses")
 @click.option(
     "-r",
@@ -48,9 +48,10 @@ EOS = "</s>"
     metavar="THRESHOLD",
     help="Group the references by their similarity, at least this, instead of taking the groups as given.",
 )
-@click.option("--vectors", "embeddings", help="Word vectors for embedding: a file, a data pack, or wordllama.")
+@click.option("--vectors", "vectors", help="Word vectors for embedding: a file, a data pack, or wordllama.")
 @click.option("--train", type=click.Path(), help="Text whose frequent words weigh less under embedding.")
 @options.tokenizer
+@options.baselines("a reference of each group, those of other queries and a constant")
 @options.confidence
 @options.output_folder
 @options.format_(options.FORMATS)
@@ -85,7 +86,7 @@ def lsdscc(
 
     if bleu_smoothing is not None and aligner != "nltk-bleu":
         raise click.UsageError(f"--bleu-smoothing is for --aligner nltk-bleu; {aligner} has none to choose")
-    if inputs["embeddings"] is not None and aligner != "embedding":
+    if inputs["vectors"] is not None and aligner != "embedding":
         raise click.UsageError(f"--vectors is for --aligner embedding; {aligner} looks at words alone")
     if no_eos:
         if inputs["eos"] != EOS:
@@ -95,7 +96,7 @@ def lsdscc(
         from dialeval.suites.lsdscc import data
 
         inputs["reference_groups"] = data.reference_groups()
-    read = (hypotheses, *(inputs[name] for name in ("reference_groups", "embeddings", "train")))
+    read = (hypotheses, *(inputs[name] for name in ("reference_groups", "vectors", "train")))
     check_transposed(format_, transpose)
     check_places(output, read)
     settings = {"aligner": aligner, "n": n, "smooth": bleu_smoothing or 0, "threshold": auto_groups or 0.0}

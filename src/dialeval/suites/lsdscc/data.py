@@ -23,13 +23,18 @@ import os
 import tempfile
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from itertools import pairwise
 from pathlib import Path
 from typing import Any, TypeVar
 
+import numpy as np
+
 from dialeval.core.arguments import checked
+from dialeval.core.arrays import Ints, offsets_of
 from dialeval.core.batch import Need
-from dialeval.core.columns import GroupedColumn, RaggedColumn, TextColumn
+from dialeval.core.columns import RaggedColumn, TextColumn, join_texts, sizes_between
 from dialeval.core.errors import DataError, Problem, SettingError
+from dialeval.core.fingerprint import Fingerprint, short_digest
 from dialeval.io import json
 from dialeval.io.delimited import read_lines
 from dialeval.io.opening import LINES, PathSource, format_of, read_bytes, stem_of
@@ -47,20 +52,48 @@ _GROUPS_REMEDY = "give an object of group id -> list of references per query, a 
 
 
 class HypothesisSet(list[list[str]]):
-    """The hypotheses of one query, each a list of words; a string is split at whitespace."""
+    """The hypotheses of one query, each a list of words; a text is split at whitespace.
+
+    Args:
+        hypothesis_sentences: The hypotheses.
+
+    Examples:
+        >>> from dialeval.lsdscc import HypothesisSet
+        >>> HypothesisSet(["tea please", "coffee"])
+        HypothesisSet([['tea', 'please'], ['coffee']])
+    """
 
     def __init__(self, hypothesis_sentences: Iterable[Sequence[str]]) -> None:
         super().__init__(words_of(text, "a hypothesis") for text in each_of(hypothesis_sentences, "a hypothesis set"))
 
     @classmethod
     def from_line(cls, line: str, eos: str | None = EOS) -> HypothesisSet:
-        """Split a line at `eos`; None: the line is one hypothesis."""
+        """Split a line into hypotheses.
+
+        Args:
+            line: The line.
+            eos: The text between two hypotheses; None: the line is one.
+
+        Returns:
+            The hypotheses.
+        """
         return cls(_split(line, eos))
 
     @classmethod
     @checked
     def load_corpus(cls, filename: PathSource, eos: str | None = EOS) -> list[HypothesisSet]:
-        """Read the hypotheses of every query of a file."""
+        """Read the hypotheses of every query of a file.
+
+        Args:
+            filename: The file, a line per query.
+            eos: The text between two hypotheses of a line; None: a line is one.
+
+        Returns:
+            A hypothesis set per query.
+
+        Raises:
+            DataError: The file cannot be read.
+        """
         return [cls(row) for row in read_hypothesis_column(filename, eos)]
 
     def __repr__(self) -> str:
@@ -93,7 +126,18 @@ class ReferenceSet(list[list[list[str]]]):
 
     @classmethod
     def from_json(cls, json_dict: Mapping[str, Any], query: str | None = None) -> ReferenceSet:
-        """Read the references of one query: group id -> list of references, or query -> such an object."""
+        """Make the reference set of one query from a parsed JSON object.
+
+        Args:
+            json_dict: A mapping of group ids to lists of references, or of the query to such a mapping.
+            query: The query.
+
+        Returns:
+            The reference set.
+
+        Raises:
+            DataError: The object has another form.
+        """
         if query is None and len(json_dict) == 1:
             (inner,) = json_dict.values()
             if isinstance(inner, Mapping):
@@ -113,7 +157,7 @@ class ReferenceSet(list[list[list[str]]]):
 
     @property
     def n_references(self) -> int:
-        """Number of references in all groups together."""
+        """The number of references in all groups."""
         return sum(map(len, self))
 
     def __eq__(self, other: object) -> bool:
@@ -254,6 +298,61 @@ def words_of(text: Any, what: str) -> list[str]:
 
 
 @dataclass(frozen=True, eq=False, slots=True)
+class GroupedColumn(RaggedColumn):
+    """Several texts per row in groups: row `i` has the groups `lists[i]` to `lists[i + 1]`.
+
+    Group `g` holds `values[groups[g]:groups[g + 1]]`; read as a `RaggedColumn` it is the texts without their groups.
+    """
+
+    groups: Ints
+    lists: Ints
+
+    @classmethod
+    def of(
+        cls, values: TextColumn, group_sizes: Sequence[int] | Ints, row_sizes: Sequence[int] | Ints
+    ) -> GroupedColumn:
+        """Make a column from the texts of every group and the groups of every row."""
+        groups, lists = offsets_of(group_sizes), offsets_of(row_sizes)
+        return cls(values, groups[lists], groups, lists)
+
+    @staticmethod
+    def join(parts: Sequence[GroupedColumn]) -> GroupedColumn:  # type: ignore[override]
+        """Return the rows of all parts."""
+        sizes = (sizes_between(each) for each in ((part.groups for part in parts), (part.lists for part in parts)))
+        return GroupedColumn.of(join_texts([part.values for part in parts]), *sizes)
+
+    def grouped(self, row: int) -> list[list[str]]:
+        """Return the groups of a row."""
+        bounds = self.groups[self.lists[row] : self.lists[row + 1] + 1].tolist()
+        return [[self.values[text] for text in range(start, stop)] for start, stop in pairwise(bounds)]
+
+    def slice(self, start: int, stop: int) -> GroupedColumn:
+        """Return rows `start` to `stop`, over the same bytes."""
+        lists, offsets = self.lists[start : stop + 1], self.offsets[start : stop + 1]
+        groups = self.groups[lists[0] : lists[-1] + 1] - offsets[0]
+        values = self.values.slice(int(offsets[0]), int(offsets[-1]))
+        return GroupedColumn(values, offsets - offsets[0], groups, lists - lists[0])
+
+    def take(self, rows: Ints) -> GroupedColumn:
+        """Return the given rows in the given order, over the same bytes."""
+        texts = RaggedColumn(self.values, self.offsets).take(rows)
+        sizes = np.diff(self.groups)
+        ranges = [sizes[self.lists[row] : self.lists[row + 1]] for row in rows.tolist()]
+        found = np.concatenate([np.zeros(0, np.int64), *ranges])
+        return GroupedColumn.of(texts.values, found, np.diff(self.lists)[rows])
+
+    @property
+    def fingerprint(self) -> Fingerprint:
+        """None: that of a `RaggedColumn` would be the same for other groups."""
+        raise TypeError("a column of groups has a digest as a whole, and no fingerprint that merges")
+
+    @property
+    def digest(self) -> str:
+        """A digest of the texts and of how they are spread over groups and rows."""
+        return short_digest(np.diff(self.lists).data, np.diff(self.groups).data, self.values.digest)
+
+
+@dataclass(frozen=True, eq=False, slots=True)
 class Groups:
     """The reference groups of every query: a column for metrics, and what the queries and groups are called."""
 
@@ -359,7 +458,7 @@ def reference_groups() -> Path:
     return pack.checked_file(FILE)
 
 
-def build_local(source: Path, target: Path) -> None:
+def build_local(source: Path, target: Path, _version: str) -> None:
     """Build the pack from a file, or from a folder that holds it."""
     file = source
     if source.is_dir():
@@ -372,11 +471,11 @@ def build_local(source: Path, target: Path) -> None:
     (target / FILE).write_bytes(read_bytes(file).tobytes())
 
 
-def build_remote(address: str, target: Path, progress: Progress | None) -> None:
+def build_remote(address: str, target: Path, progress: Progress | None, version: str) -> None:
     """Build the pack from an address of the user's that serves the JSON file."""
     from dialeval.io.download import download
 
     with tempfile.TemporaryDirectory(prefix="dialeval-") as folder:
         file = Path(folder) / FILE
         download(address, file, None, progress)
-        build_local(file, target)
+        build_local(file, target, version)

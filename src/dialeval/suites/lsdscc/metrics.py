@@ -42,7 +42,7 @@ import numpy as np
 
 from dialeval.core.arrays import Floats, Ints
 from dialeval.core.batch import Batch, Need
-from dialeval.core.columns import GroupedColumn, RaggedColumn
+from dialeval.core.columns import RaggedColumn
 from dialeval.core.errors import SettingError
 from dialeval.core.fold import Bounds, RowMetric
 from dialeval.core.signature import Signature
@@ -63,6 +63,7 @@ from dialeval.suites.lsdscc.alignment import (
     align,
     check_order,
 )
+from dialeval.suites.lsdscc.data import GroupedColumn
 from dialeval.text.tokenizers import DEFAULT, Tokenizer, tokenize, tokens
 from dialeval.text.vocabulary import Vocabulary
 

@@ -9,11 +9,24 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
+import numpy as np
+
 from dialeval.core.arrays import Ints
 from dialeval.core.batch import Batch, Need
-from dialeval.core.columns import RaggedColumn
+from dialeval.core.columns import RaggedColumn, TextColumn
 from dialeval.core.fold import Fact
 from dialeval.core.result import Run
+from dialeval.engine.baselines import (
+    CONSTANT,
+    CONSTANT_RESPONSE,
+    GOLD,
+    SEED,
+    SHUFFLED,
+    Baselines,
+    check_names,
+    derangement,
+    with_standing,
+)
 from dialeval.engine.folding import Options, run_sources
 from dialeval.engine.plan import Plan, Planner
 from dialeval.engine.resources import Resources
@@ -21,7 +34,7 @@ from dialeval.io.rows import Rows
 from dialeval.io.sources import memory_sources
 from dialeval.reports import markup
 from dialeval.suites.lsdscc.alignment import QueryAlignment
-from dialeval.suites.lsdscc.data import Groups
+from dialeval.suites.lsdscc.data import GroupedColumn, Groups
 from dialeval.suites.lsdscc.metrics import Coverage, warn_of_short
 
 DIGITS = 4
@@ -110,31 +123,73 @@ class QueryAlignments(Fact[Aligned, Aligned]):
         return state
 
 
+def make_baselines(systems: Sequence[Rows], groups: Groups) -> Baselines:
+    """Return floors and ceilings over the queries of reference groups.
+
+    `ceiling/gold` answers with the first reference of each group, compared with the others of the group, or with itself
+    where it is the only one; `floor/shuffled-gold` with those of another query; `floor/constant` with one sentence.
+    """
+    check_names(rows.system for rows in systems)
+    every = [groups.column.grouped(row) for row in range(len(groups.column))]
+    gold = RaggedColumn.from_lists([[group[0] for group in row if group] for row in every])
+    left = [group[len(group) > 1 :] for row in every for group in row]
+    others = GroupedColumn.of(
+        TextColumn.from_strings([text for group in left for text in group]),
+        [len(group) for group in left],
+        [len(row) for row in every],
+    )
+    order = derangement(np.arange(len(every) + 1), SEED)
+    columns = {
+        GOLD: (gold, others),
+        SHUFFLED: None if order is None else (gold.take(order), groups.column),
+        CONSTANT: (RaggedColumn.from_lists([[CONSTANT_RESPONSE]] * len(every)), groups.column),
+    }
+    made = [
+        Rows(name, {Need.HYPOTHESES: pair[0], Need.REFERENCE_GROUPS: pair[1]}, where=name)
+        for name, pair in columns.items()
+        if pair is not None
+    ]
+    left_out = {SHUFFLED: "there is one query"} if order is None else {}
+    return Baselines(made, left_out, systems[0].system)
+
+
 def evaluate_groups(
-    systems: Sequence[Rows], groups: Groups, planner: Planner, resources: Resources, options: Options, *, table: bool
+    systems: Sequence[Rows],
+    groups: Groups,
+    planner: Planner,
+    resources: Resources,
+    options: Options,
+    *,
+    table: bool,
+    baselines: bool = False,
 ) -> Run:
     """Score hypotheses; with `table`, `Run.details` holds the alignments of the first coverage metric."""
+    made = make_baselines(systems, groups) if baselines else None
 
     def with_alignments(number: int, available: frozenset[Need]) -> Plan:
         plan = planner(number, available)
         metric = _coverage(plan)
         return replace(plan, details={ALIGNMENTS: QueryAlignments(metric)}) if table and metric is not None else plan
 
-    evaluation = run_sources(memory_sources(systems), with_alignments, resources, options)
+    every = [*systems, *(made.systems if made else ())]
+    sources = memory_sources(every, None if made is None else made.roles)
+    evaluation = run_sources(sources, with_alignments, resources, options)
     warnings: list[str] = []
     tables: dict[str, Any] = {}
-    for rows in systems:
+    for rows in every:
         metric = _coverage(evaluation.systems[rows.system].plan)
         if metric is None:
             continue
         hypotheses = rows.columns[Need.HYPOTHESES]
         if not metric.threshold and len(groups.column.groups) - 1 <= len(rows):
             warnings.append(_ONE_GROUP)
-        if metric.aligner == "bleu" and isinstance(hypotheses, RaggedColumn):
+        if metric.aligner == "bleu" and isinstance(hypotheses, RaggedColumn) and rows in systems:
             warnings += filter(None, [warn_of_short(rows.system, hypotheses, metric.n)])
         if table:
             tables[rows.system] = _table(evaluation.systems[rows.system].details()[ALIGNMENTS], groups, metric)
     run = evaluation.run
+    if made is not None:
+        run = with_standing(run, made, evaluation.systems[systems[0].system].plan.metrics)
     details = {**run.details, ALIGNMENTS: tables} if tables else run.details
     return replace(run, details=details, warnings=tuple(dict.fromkeys([*run.warnings, *warnings])))
 

@@ -7,6 +7,7 @@ A folder holds
     gold_states.json       id -> per system turn domain -> slot -> value; for systems that predict no states
     references/NAME.json   id -> per system turn one text; any number of sets
     user_turns.json        id -> per system turn what the user said before it; only for people who read a report
+    version.json           a text that names the version of the data, for signatures
 
 or `splits.json` (split -> ids) and a folder with those files for each split; each file also `.gz` or `.zst`. Every
 problem of every file is reported at once, with its path inside the JSON.
@@ -20,9 +21,9 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from dialeval import sample
+from dialeval import sample_data
 from dialeval.core.arrays import without_garbage_collection
 from dialeval.core.batch import Need
 from dialeval.core.columns import DIGEST_LENGTH
@@ -34,11 +35,15 @@ from dialeval.suites.multiwoz.ontology import MULTIWOZ, Ontology, load_ontology
 from dialeval.suites.multiwoz.states import Normalizer
 from dialeval.suites.multiwoz.venues import Venues, load_venues
 
+if TYPE_CHECKING:
+    from dialeval.io.packs import Pack
+
 MAIN_REFERENCES = "mwz22"
 """The reference set that comes first where it is there."""
 DEFAULT_SPLIT = "test"
+VERSION_FILE = "version.json"
 
-_FORM = "docs/task-dialogues.md shows the form"
+_FORM = "docs/own-task.md shows the form"
 _TEXT = Shape((str,), "a text", _FORM)
 _TEXTS = Shape((list,), "a list of texts", _FORM, _TEXT)
 _SLOTS = Shape((dict,), "an object of slot -> value", _FORM, _TEXT)
@@ -117,6 +122,8 @@ class TaskFiles:
     """Dialogue ids of other splits -> the split."""
     users: Mapping[str, Sequence[str]] | None = None
     """What the user said before each system turn."""
+    version: str | None = None
+    """The name of the data's version, such as multiwoz-2.4, where the folder states one."""
 
 
 def read_task(folder: Path, split: str | None = None) -> TaskFiles:
@@ -126,6 +133,7 @@ def read_task(folder: Path, split: str | None = None) -> TaskFiles:
     whole, (split, others) = folder, _split(folder, split)
     folder = whole / split if split else whole
     problems: list[Problem] = []
+    version: Any = None
     shas: dict[str, str] = {}
 
     def load(name: str, shape: Shape) -> Any:
@@ -147,6 +155,9 @@ def read_task(folder: Path, split: str | None = None) -> TaskFiles:
     booked = load("booked_domains.json", _per_turn(_TEXTS))
     states = load("gold_states.json", _per_turn(_STATE))
     users = load("user_turns.json", _per_turn(_TEXT))
+    if (stated := _existing(whole / VERSION_FILE)) is not None:
+        version, _ = _document(stated)
+        problems.extend(shape_problems(version, _TEXT, str(stated)))
     names = sorted(_reference_names(folder), key=lambda name: (name != MAIN_REFERENCES, name))
     sets = {name: load(f"references/{name}.json", _per_turn(_TEXT)) for name in names}
     if problems:
@@ -167,6 +178,7 @@ def read_task(folder: Path, split: str | None = None) -> TaskFiles:
         split,
         others,
         users,
+        version,
     )
 
 
@@ -245,6 +257,7 @@ def _turn_counts(
 # The data of a task (files, ontology and venues), as the resources of an evaluation.
 #
 #     load_task()                the installed pack `multiwoz`
+#     load_task("multiwoz-2.4")  another installed version
 #     load_task("town")          the invented town of the sample
 #     load_task("some/folder")   a folder with these files, `database/` and its `ontology.toml`
 #
@@ -291,7 +304,23 @@ class TaskData:
 
 
 def load_task(data: str | os.PathLike[str] | None = None, split: str | None = None) -> TaskData:
-    """Return the data of a task from a folder, the sample, or the installed pack."""
+    """Load the data of a task: goals, references, states, ontology and database.
+
+    Args:
+        data: A folder, or `"town"` for the sample; None: the installed data pack `multiwoz`.
+        split: A split of the data, where it has several.
+
+    Returns:
+        The data.
+
+    Raises:
+        DataError: A file is missing or has another form, or goals do not fit the ontology.
+
+    Examples:
+        >>> from dialeval.multiwoz import load_task
+        >>> len(load_task("town").files.turns)
+        8
+    """
     folder = _folder(data)
     own = folder / ONTOLOGY_FILE
     ontology = load_ontology(own if own.is_file() else MULTIWOZ)
@@ -319,11 +348,16 @@ def _misfits(files: TaskFiles, ontology: Ontology) -> Iterator[Problem]:
 
 
 def _folder(data: str | os.PathLike[str] | None) -> Path:
-    if data is not None:
-        return sample.folder() / TOWN if data == TOWN else Path(data)  # a name means the same in every working folder
-    from dialeval.io.packs import find_pack
+    from dialeval.io.packs import PACK_SOURCES, find_pack, installed_pack
 
-    pack = find_pack(PACK)
+    if data == TOWN:  # a name means the same in every working folder
+        return sample_data.folder() / TOWN
+    if data in (f"{PACK}-2.2", *(name for name in PACK_SOURCES if name.startswith(f"{PACK}-"))):
+        pack: Pack | None = installed_pack(str(data))
+    elif data is not None:
+        return Path(data)
+    else:
+        pack = find_pack(PACK)
     if pack is None:
         raise NeedError(
             "there is no MultiWOZ data; run `dialeval data add multiwoz`, or pass data=... (--data) with a folder, or "

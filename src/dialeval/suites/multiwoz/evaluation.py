@@ -16,17 +16,20 @@ from dialeval.core.arrays import without_garbage_collection
 from dialeval.core.batch import Batch, Need
 from dialeval.core.columns import TextColumn
 from dialeval.core.errors import NeedError, SettingError
-from dialeval.core.fold import Fact, Metric
+from dialeval.core.fold import Estimate, Fact, Metric
 from dialeval.core.result import Result, Run
+from dialeval.engine.baselines import GOLD, Baselines, with_standing
 from dialeval.engine.folding import Evaluation, Options, run_sources
 from dialeval.engine.plan import Plan
 from dialeval.engine.resources import Resources
 from dialeval.io.sources import memory_sources
 from dialeval.metrics.counting import Missing
+from dialeval.suites.multiwoz.baselines import make_baselines
 from dialeval.suites.multiwoz.bleu import TaskBleu
 from dialeval.suites.multiwoz.data import TaskData, TaskFiles
 from dialeval.suites.multiwoz.explain import SHOWN_VENUES, Explanation, by_cause
 from dialeval.suites.multiwoz.inform import Combined, Inform, Success
+from dialeval.suites.multiwoz.lexicalized import delexicalize, has_placeholders
 from dialeval.suites.multiwoz.predictions import Predictions, read_predictions
 from dialeval.suites.multiwoz.richness import Richness
 from dialeval.suites.multiwoz.states import unknown_placeholders
@@ -48,6 +51,10 @@ class Choices:
     """Dialogues of which a system has no turn count as failed, and turns that it lacks as empty."""
     unify_booking: bool = False
     ratio: Ratio = "historical"
+    baselines: bool = False
+    """Also floors and ceilings, as systems called `floor/...` and `ceiling/...`."""
+    lexicalized: bool = False
+    """Replies hold values, which become placeholders first; a system that has placeholders is left as it is."""
 
     @property
     def missing(self) -> Missing:
@@ -121,25 +128,68 @@ def evaluate_task(
     if not metrics and not tracking:
         raise SettingError("nothing was asked for; choose bleu, success, richness or dst")
     with without_garbage_collection():
-        systems = read_predictions(predictions, task.files)
+        systems = read_systems(predictions, task, choices)
         _refuse_tracking(systems, metrics, tracking, task)
+        made, baselines = make_baselines(systems, task) if choices.baselines else ([], None)
+        every = [*systems, *made]
         plans = [
             Plan({**metrics, **tracking})
             if Need.STATES in system.rows.columns
             else Plan(metrics, dict.fromkeys(tracking, _NO_STATES))
-            for system in systems
+            for system in every
         ]
-        run = _evaluated(systems, task, plans, options).run
+        run = _evaluated(every, task, plans, options, baselines).run
         warnings = [line for system in systems for line in _warnings(system, run[system.rows.system], task, choices)]
-    return replace(run, warnings=tuple(warnings))
+        mapped = [system.rows.system for system in systems if system.report is not None]
+        run = _signed(replace(run, warnings=tuple(warnings)), task.files.version, mapped)
+        if baselines is None:
+            return run
+        run = with_standing(run, baselines, {**metrics, **tracking})
+        gold = [each for each in made if each.rows.system == GOLD] if choices.success else []
+        lost = {GOLD: by_cause(_explained(gold, task, choices)[GOLD], gold=True)} if gold else {}
+        return replace(run, details={**run.details, **({FAILURES: lost} if lost else {})})
+
+
+def read_systems(predictions: Any, task: TaskData, choices: Choices) -> list[Predictions]:
+    """Return the predictions of every system; with lexicalized replies, values have become placeholders."""
+    systems = read_predictions(predictions, task.files)
+    if not choices.lexicalized or systems is predictions:
+        return systems
+    return [system if has_placeholders(system, task) else delexicalize(system, task)[0] for system in systems]
+
+
+def _signed(run: Run, version: str | None, lexicalized: Sequence[str]) -> Run:
+    """Return the run with more in its signatures: the version of the data where it counts, and lexicalized replies."""
+    depending = {Need.GOALS.value, Need.TRUE_STATES.value}
+
+    def sign(estimate: Estimate, system: str) -> Estimate:
+        signature = estimate.signature
+        if signature is None:
+            return estimate
+        if version is not None and depending & set(signature):
+            signature = signature.with_fields(data=version)
+        if system in lexicalized:
+            signature = signature.with_fields(replies="lexicalized")
+        return replace(estimate, signature=signature)
+
+    signed = {
+        system: replace(result, estimates={key: sign(estimate, system) for key, estimate in result.items()})
+        for system, result in run.items()
+    }
+    return replace(run, systems=signed)
 
 
 def _evaluated(
-    systems: Sequence[Predictions], task: TaskData, plans: Sequence[Plan], options: Options | None = None
+    systems: Sequence[Predictions],
+    task: TaskData,
+    plans: Sequence[Plan],
+    options: Options | None = None,
+    baselines: Baselines | None = None,
 ) -> Evaluation:
     # One thread: these metrics are plain Python, and threads would only wait for each other.
     options = replace(options or Options(), threads=1)
-    sources = memory_sources([system.rows for system in systems])
+    roles = None if baselines is None else baselines.roles
+    sources = memory_sources([system.rows for system in systems], roles)
     return run_sources(sources, lambda source, _available: plans[source], Resources(ready=task.resources), options)
 
 
@@ -165,6 +215,10 @@ def _refuse_tracking(
 
 def _warnings(system: Predictions, result: Result, task: TaskData, choices: Choices) -> Iterator[str]:
     name = system.rows.system
+    if system.report is not None:
+        yield system.report
+    elif choices.lexicalized:
+        yield f"{name} has placeholders already, so that its replies are taken as they are"
     yield from _missing(system, result, task.files, choices)
     if choices.success:
         yield from _substitutes(system, choices)
@@ -253,14 +307,22 @@ def _times(count: int) -> str:
 def explanations(
     predictions: Any, task: TaskData, choices: Choices | None = None, dialogue: str | None = None
 ) -> dict[str, list[Explanation]]:
-    """Return the explanation of one dialogue, or of all that a system gives, by system."""
+    """Return the explanation of one dialogue, or of all that a system gives, by system; with baselines also of gold."""
     choices = choices or Choices()
     if dialogue is not None and dialogue not in task.files.turns:
         plain = dialogue.lower().removesuffix(".json")
         hint = f"did you mean {plain!r}?" if plain in task.files.turns else "check the id"
         raise SettingError(f"the data has no dialogue {dialogue!r}; {hint}")
+    systems = read_systems(predictions, task, choices)
+    if choices.baselines:
+        systems = [*systems, *(each for each in make_baselines(systems, task)[0] if each.rows.system == GOLD)]
+    return _explained(systems, task, choices, dialogue)
+
+
+def _explained(
+    systems: Sequence[Predictions], task: TaskData, choices: Choices, dialogue: str | None = None
+) -> dict[str, list[Explanation]]:
     details = {_EXPLANATIONS: Explanations(choices, dialogue)}
-    systems = read_predictions(predictions, task.files)
     plans = [Plan({"inform": choices.inform}, details=details)] * len(systems)
     evaluated = _evaluated(systems, task, plans).systems
     return {name: list(system.details()[_EXPLANATIONS]) for name, system in evaluated.items()}
@@ -296,7 +358,23 @@ def _count(value: float, name: str) -> float:
 
 
 def dialogue_rows(run: Run, task: TaskData) -> Iterator[dict[str, Any]]:
-    """Yield one row per system and dialogue that it gives: whether each domain matched, and whether it succeeded."""
+    """Yield a row per system and dialogue: whether each domain matched, and whether it succeeded.
+
+    Args:
+        run: The run of a task.
+        task: The data of the task.
+
+    Yields:
+        Rows with `system`, `dialog_id`, `inform` and `success`, the last two by domain.
+
+    Examples:
+        >>> from dialeval import sample_data
+        >>> from dialeval.multiwoz import dialogue_rows, evaluate, load_task
+        >>> task = load_task("town")
+        >>> run = evaluate(sample_data.folder() / "town" / "predictions", task)
+        >>> next(dialogue_rows(run, task))["inform"]
+        {'total': False, 'eatery': False}
+    """
     for system, result in run.items():
         for at, dialogue in enumerate(task.files.turns):
             row: dict[str, Any] = {"system": system, "dialog_id": dialogue}
@@ -324,7 +402,7 @@ def with_transcripts(
         system: {each.dialogue: each for each in explained}
         for system, explained in explanations(predictions, task, choices).items()
     }
-    lost = {system: by_cause(mine.values()) for system, mine in by_system.items()}
+    lost = {system: by_cause(mine.values(), gold=system == GOLD) for system, mine in by_system.items()}
     chosen = _chosen(list(task.files.turns), lost, max(1, most // max(1, len(by_system))))
     numbers = {dialogue: number for number, dialogue in enumerate(task.files.turns)}
     users = task.files.users or {}

@@ -17,6 +17,8 @@ Causes of a lost Success of a dialogue that matched:
 - `domain estimate`, `domain not active`: as above.
 
 A dialogue has as many causes as domains and words failed.
+
+Gold replies with true states lose dialogues too. `Explanation.origin` says what in the annotation is behind each cause.
 """
 
 from __future__ import annotations
@@ -36,6 +38,14 @@ DOMAIN_ESTIMATE = "domain estimate"
 NOT_ACTIVE = "domain not active"
 EARLY = "reference before booking"
 SHOWN_VENUES = 3
+_ORIGINS = {
+    NO_OFFER: "no venue meets the annotated state",
+    NEVER_INFORMED: "no reply has the placeholder of an offer in the domain",
+    DOMAIN_ESTIMATE: "the placeholder is in a turn whose estimated domain is another",
+    NOT_ACTIVE: "the placeholder is in a turn whose active domain is another",
+    EARLY: "the reference is given before the turn that is annotated as booked",
+}
+"""By cause what is behind it where the replies are gold."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -192,17 +202,37 @@ class Explanation:
         domain, criteria = step.domain, self.criteria
         meeting = goal_venues(domain, self.goal[domain], criteria)
         outside = offer & ~meeting
-        wanted = criteria.ontology.states.domain(self.goal[domain]["informable"])
         state = step.turn.state.get(domain, {})
         reasons = []
-        for slot, value in wanted.items():
-            excluded = (outside & ~criteria.venues[domain].query({slot: value}, criteria.ratio)).bit_count()
-            if excluded:
-                has = f"the state has {state[slot]!r}" if slot in state else "the state lacks it"
-                reasons.append(f"{slot} {value!r} excludes {excluded} ({has})")
+        for slot, (value, excluded) in self._excluding(domain, outside).items():
+            has = f"the state has {state[slot]!r}" if slot in state else "the state lacks it"
+            reasons.append(f"{slot} {value!r} excludes {excluded} ({has})")
         if not meeting:
             reasons.append("no venue at all meets the goal")
         return f"{self._venues(domain, offer)} on offer, {outside.bit_count()} of them wrong: {'; '.join(reasons)}"
+
+    def _excluding(self, domain: str, outside: int) -> dict[str, tuple[str, int]]:
+        """Return the constraints of the goal that exclude some of a set of venues: slot -> value, venues."""
+        wanted = self.criteria.ontology.states.domain(self.goal[domain]["informable"])
+        table, ratio = self.criteria.venues[domain], self.criteria.ratio
+        counts = {slot: (outside & ~table.query({slot: value}, ratio)).bit_count() for slot, value in wanted.items()}
+        return {slot: (wanted[slot], count) for slot, count in counts.items() if count}
+
+    def origin(self, cause: Cause) -> str:
+        """Return what is behind a cause where the replies are gold and the states true."""
+        if cause.cause != WRONG_VENUE:
+            return _ORIGINS.get(cause.cause, "no reply has the placeholder of what was asked for in the domain")
+        domain = cause.domain
+        meeting = goal_venues(domain, self.goal[domain], self.criteria)
+        excluding = self._excluding(domain, last_offers(self.done)[domain] & ~meeting)
+        if not meeting:
+            return "no venue meets the goal"
+        known = self.turns[-1].state.get(domain, {})
+        if all(known.get(slot) == value for slot, (value, _) in excluding.items()):
+            return "the last offer is before the user has named a constraint"
+        if any(slot in known and known[slot] != value for slot, (value, _) in excluding.items()):
+            return "the annotated state has another value than the goal"
+        return "the annotated state lacks a constraint of the goal"
 
     def _venues(self, domain: str, offer: int) -> str:
         count = offer.bit_count()
@@ -213,11 +243,12 @@ class Explanation:
         return f"{count} {'venue' if count == 1 else 'venues'} ({names}{more})"
 
 
-def by_cause(explanations: Iterable[Explanation]) -> dict[str, list[str]]:
-    """Return the dialogues that were lost by each cause, the most frequent cause first."""
+def by_cause(explanations: Iterable[Explanation], gold: bool = False) -> dict[str, list[str]]:
+    """Return the dialogues that were lost by each cause, or for gold replies by its origin; the most frequent first."""
     lost: dict[str, list[str]] = {}
     for each in explanations:
-        for cause in dict.fromkeys(cause.cause for cause in each.causes):
+        names = (f"{cause.measure}: {each.origin(cause)}" if gold else cause.cause for cause in each.causes)
+        for cause in dict.fromkeys(names):
             lost.setdefault(cause, []).append(each.dialogue)
     return dict(sorted(lost.items(), key=lambda found: (-len(found[1]), found[0])))
 

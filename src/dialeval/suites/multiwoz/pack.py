@@ -1,4 +1,6 @@
-"""Building the data pack `multiwoz`: goals and bookings from MultiWOZ 2.1; texts, spans and states from 2.2; venues.
+"""Building the data packs of MultiWOZ.
+
+`multiwoz` is what the leaderboard uses: goals and bookings of 2.1; texts, spans and states of 2.2; the venues.
 
 The official repository (a base address, or a folder with a copy of it) holds
 
@@ -15,6 +17,12 @@ of `reqt`, and a reference where there is a `book` part; `booking` is `book` wit
 References are the system's texts with their spans replaced by `[slot]` from left to right, overlapping and "dontcare"
 ones passed over, then normalized. States are those of the user turn before, the first value of each slot, "dontcare"
 left out.
+
+`multiwoz-2.0`, `multiwoz-2.1` and `multiwoz-2.4` are built from the folder that the archive of that version unpacks to:
+`data.json` (goals, texts and states of all dialogues), `valListFile` and `testListFile` (ids, a line each, `.json` or
+`.txt`). Venues and references are those of the installed pack `multiwoz`, so that versions differ in what annotators
+said and in nothing else. States are `semi` and `book` of each system turn; booking slots are called `bookday` and so
+on, and what is empty, not mentioned or of no interest to the user is left out.
 """
 
 from __future__ import annotations
@@ -28,9 +36,10 @@ from pathlib import Path
 from typing import Any
 
 from dialeval.core import validation
-from dialeval.core.errors import DataError, Problem
+from dialeval.core.errors import DataError, NeedError, Problem, SettingError
 from dialeval.core.files import cache_folder
 from dialeval.io.packs import Progress
+from dialeval.suites.multiwoz.data import VERSION_FILE, read_task
 from dialeval.suites.multiwoz.ontology import MULTIWOZ, Ontology, load_ontology
 from dialeval.suites.multiwoz.states import Normalizer
 
@@ -42,6 +51,8 @@ GOALS_ZIP = "data/MultiWOZ_2.1.zip"
 GOALS_FILE = "data/MultiWOZ_2.1/data.json"
 ACTS = "data/MultiWOZ_2.2/dialog_acts.json"
 REFERENCES = "mwz22"
+STANDARD = "2.2"
+"""The version of the pack `multiwoz`."""
 FILES = ("goals.json", "booked_domains.json", "gold_states.json", "user_turns.json")
 _MOST_BYTES = 1 << 30
 _REMEDY = "get the whole repository"
@@ -58,8 +69,11 @@ def venue_files() -> list[str]:
     return [f"db/{domain}_db.json" for domain in DOMAINS]
 
 
-def build_local(source: Path, target: Path) -> None:
-    """Build the pack from a folder."""
+def build_local(source: Path, target: Path, version: str = STANDARD) -> None:
+    """Build the pack of a version from a folder."""
+    if version != STANDARD:
+        _build_version(source, target, version)
+        return
     if (source / "goals.json").is_file():
         _take_over(source, target)
         return
@@ -70,8 +84,12 @@ def build_local(source: Path, target: Path) -> None:
     _build(source, target)
 
 
-def build_remote(address: str, target: Path, progress: Progress | None) -> None:
-    """Build the pack from a base address; what is downloaded already is not fetched again."""
+def build_remote(address: str, target: Path, progress: Progress | None, version: str = STANDARD) -> None:
+    """Build the pack `multiwoz` from a base address; what is downloaded already is not fetched again."""
+    if version != STANDARD:
+        raise SettingError(
+            f"MultiWOZ {version} is built from a folder: dialeval data add multiwoz-{version} --from DIR"
+        )
     from dialeval.io.download import check_address, download
 
     base = check_address(address).rstrip("/")
@@ -90,7 +108,6 @@ def build_remote(address: str, target: Path, progress: Progress | None) -> None:
 
 def _take_over(source: Path, target: Path) -> None:
     """Copy a folder that has the form of a pack's split."""
-    from dialeval.suites.multiwoz.data import read_task
     from dialeval.suites.multiwoz.venues import load_venues
 
     if (source / "splits.json").is_file():
@@ -104,6 +121,8 @@ def _take_over(source: Path, target: Path) -> None:
             _copy(source / name, target / "test" / name)
     for domain in DOMAINS:
         _copy(database / f"{domain}_db.json", target / "database" / f"{domain}_db.json")
+    if (source / VERSION_FILE).is_file():
+        _copy(source / VERSION_FILE, target / VERSION_FILE)
     _write(target / "splits.json", {"test": list(task.turns)})
 
 
@@ -129,6 +148,64 @@ def _build(source: Path, target: Path) -> None:
     for file_name in venue_files():
         _copy(source / file_name, target / "database" / Path(file_name).name)
     _write(target / "splits.json", splits)
+    _write(target / VERSION_FILE, f"multiwoz-{STANDARD}")
+
+
+def _build_version(source: Path, target: Path, version: str) -> None:
+    """Build all splits of a version that has its dialogues in one file."""
+    from dialeval.io.packs import find_pack
+
+    standard = find_pack("multiwoz")
+    if standard is None:
+        raise NeedError("venues and references are those of the pack multiwoz; run first: dialeval data add multiwoz")
+    if not (source / "data.json").is_file():
+        remedy = f"name the folder that the archive of MultiWOZ {version} unpacks to"
+        raise DataError(Problem(str(source), None, "does not hold data.json", remedy))
+    ontology, corpus = load_ontology(MULTIWOZ), _by_id(source / "data.json")
+    splits = {split: _listed(source, f"{name}ListFile") for split, name in (("dev", "val"), ("test", "test"))}
+    known = {name for names in splits.values() for name in names}
+    splits = {"train": [name for name in corpus if name not in known], **splits}
+    for split, names in splits.items():
+        files: dict[str, dict[str, Any]] = {name: {} for name in FILES}
+        for name in names:
+            with _problems_explained(f"{source}: {name}"):
+                goal, log = corpus[name]["goal"], corpus[name]["log"]
+                states = [ontology.states(annotated_state(turn["metadata"], ontology)) for turn in log[1::2]]
+                users = [str(turn["text"]) for turn in log[::2]][: len(states)]
+                parts = goal_of(goal, ontology), booked_of(log, len(states)), states, users
+            for file, part in zip(files.values(), parts, strict=True):
+                file[name] = part
+        for file_name, content in files.items():
+            _write(target / split / file_name, content)
+        references = standard.path / split / "references" / f"{REFERENCES}.json"
+        if references.is_file():
+            texts = validation.read_json(references, dict[str, list[str]], _REMEDY)
+            turns = {name: len(states) for name, states in files["gold_states.json"].items()}
+            if {name: len(texts.get(name, ())) for name in names} == turns:
+                _write(target / split / "references" / references.name, {name: texts[name] for name in names})
+    for domain in DOMAINS:
+        _copy(standard.path / "database" / f"{domain}_db.json", target / "database" / f"{domain}_db.json")
+    _write(target / "splits.json", splits)
+    _write(target / VERSION_FILE, f"multiwoz-{version}")
+
+
+def _listed(source: Path, stem: str) -> list[str]:
+    """Return the ids of a split, a line each."""
+    file = next((file for suffix in ("json", "txt") if (file := source / f"{stem}.{suffix}").is_file()), None)
+    if file is None:
+        raise DataError(Problem(str(source), None, f"holds neither {stem}.json nor {stem}.txt", _REMEDY))
+    return [_id(line.strip()) for line in file.read_text("utf-8").splitlines() if line.strip()]
+
+
+def annotated_state(metadata: Mapping[str, Any], ontology: Ontology) -> dict[str, dict[str, str]]:
+    """Return the state of a system turn of 2.0, 2.1 or 2.4."""
+    state: dict[str, dict[str, str]] = {}
+    for domain, part in metadata.items():
+        booking = {f"book{slot}": value for slot, value in part.get("book", {}).items() if slot != "booked"}
+        for slot, value in {**part.get("semi", {}), **booking}.items():
+            if value and value not in {"none", "not mentioned", *ontology.dont_care}:
+                state.setdefault(domain, {})[slot] = str(value)
+    return state
 
 
 def _parts(

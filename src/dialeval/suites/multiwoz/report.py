@@ -207,6 +207,14 @@ def _listed(words: Iterable[str]) -> str:
     return ", ".join(map(markup.text, words)) or "nothing"
 
 
+def ceiling_table(run: Run) -> Iterable[tuple[str, list[list[str]]]]:
+    """Yield the table of what lost gold replies their dialogues, for a run with baselines."""
+    for system in run.baselines:
+        if causes := run.details["failures"].get(system):
+            lines = [[cause, f"{len(names):,}"] for cause, names in causes.items()]
+            yield f"Dialogues that {system} loses", [["cause", "dialogues"], *lines]
+
+
 # The table of failed dialogues: how many lost Inform or Success by each cause, and each of them with its detail.
 
 FIELDS = ("system", "dialogue", "lost", "domain", "cause", "detail")

@@ -1,0 +1,332 @@
+"""Metrics of whole conversations: one value per dialogue.
+
+Two kinds are here. `AGGREGATE@dialogue-HOW` condenses the values that a metric gives the replies of a dialogue
+(`judge@dialogue-min`). The others look at the conversation itself and need no model:
+
+    dialogue-turns         replies of the system
+    talk-ratio             characters of the system's turns / characters of all turns, without whitespace
+    self-repetition        trigrams of the system's later replies that it has used before / all trigrams in them
+    repeated-questions     questions of the system that it has asked before, word for word / its questions
+    user-rephrasing        user turns that repeat the user turn before in other words / user turns but the first
+    unanswered-questions   user questions that got no statement in return / user questions
+
+A conversation is the context and the response of the last row of a dialogue. Where a dialogue has more rows than that
+context has replies, because contexts were cut, it is the last context turn and the response of each row. Speakers are
+those of the rows; where rows do not name them, turns alternate backwards from the response. Words are runs of letters
+and digits in lower case, and single characters of Chinese and Japanese. A rephrasing is a user turn whose set of words
+has a Jaccard similarity of at least 0.5 with that of the user turn before (Jaccard 1901, Bull. Soc. Vaud. Sci. Nat.).
+A question is a sentence that ends in a question mark. A reply without a sentence that ends otherwise is no statement.
+
+Edge cases: a dialogue in which the denominator is 0 (one reply, no question) has no value. A reply of fewer than three
+words counts as one trigram.
+"""
+
+from __future__ import annotations
+
+import re
+from abc import abstractmethod
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from itertools import pairwise
+from math import inf, isfinite, nan
+from typing import Any, ClassVar, Literal, NamedTuple, get_args
+
+import numpy as np
+
+from dialeval.core.arrays import Floats
+from dialeval.core.batch import Batch, Need
+from dialeval.core.errors import SettingError
+from dialeval.core.exact import Moments
+from dialeval.core.fold import Better, Bounds, Estimate, Fact, Level, Metric, Partial
+from dialeval.core.signature import Signature
+
+How = Literal["mean", "min", "max", "last", "first-failure"]
+AT = "@dialogue-"
+"""Between the name of a metric and how its values are condensed."""
+_SYSTEM, _USER = "assistant", "user"
+_WORD = re.compile(r"[\u3040-\u30ff\u3400-\u9fff]|[^\W_\u3040-\u30ff\u3400-\u9fff]+")
+_SENTENCE = re.compile(r"[^.!?。！？]+[.!?。！？]*|[.!?。！？]+")
+_QUESTION = re.compile("[?？]")
+_SIMILAR = 0.5
+
+
+class DialogueMetric(Metric[Moments]):
+    """A mean over dialogues of one value each."""
+
+    level = Level.DIALOGUE
+
+    @abstractmethod
+    def score(self, batch: Batch) -> Floats:
+        """Return one value per dialogue, NaN where a dialogue cannot be scored."""
+
+    def empty(self) -> Moments:
+        return Moments()
+
+    def partial(self, batch: Batch) -> Partial[Moments]:
+        items = self.score(batch)
+        return Partial(Moments.of(items), {self.name: items})
+
+    def merge(self, left: Moments, right: Moments) -> Moments:
+        return left + right
+
+    def finish(self, state: Moments) -> Mapping[str, Estimate]:
+        return {self.name: replace(Estimate.of_moments(state, self.bounds), level=self.level)}
+
+
+@dataclass(frozen=True)
+class OverDialogue(DialogueMetric):
+    """The values of a metric over the replies of a dialogue, condensed into one.
+
+    `mean`, `min`, `max`; `last`, the value of the last reply; `first-failure`, the number of replies before the first
+    one whose value is on the wrong side of `below` (the middle of the metric's range unless given), all of them if
+    there is none. Replies without a value are left out.
+    """
+
+    family = "over-dialogue"
+    presets: ClassVar[Mapping[str, Mapping[str, object]]] = {}
+
+    inner: Metric[Any]
+    how: How = "mean"
+    below: float | None = None
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if self.inner.level is not Level.TURN:
+            raise SettingError(f"{self.inner} has one value per {self.inner.level} already; leave {AT}{self.how} out")
+        if self.how == "first-failure" and not isfinite(self._limit):
+            raise SettingError(f"{self.inner} has no range; name the limit: {self.inner}{AT}first-failure(below=2)")
+
+    def __str__(self) -> str:
+        return f"{self.inner}{AT}{self.how}" + (
+            "" if self.below is None else f"(below={str(self.below).removesuffix('.0')})"
+        )
+
+    @property
+    def _limit(self) -> float:
+        return sum(self.inner.bounds) / 2 if self.below is None else self.below
+
+    @property
+    def subject(self) -> Need:  # type: ignore[override]
+        """The column that the metric measures."""
+        return self.inner.subject
+
+    @property
+    def needs(self) -> frozenset[Need]:
+        return self.inner.needs
+
+    @property
+    def wants(self) -> frozenset[Need]:
+        return self.inner.wants
+
+    @property
+    def one_of(self) -> frozenset[Need]:  # type: ignore[override]
+        """Those of the metric."""
+        return self.inner.one_of
+
+    @property
+    def better(self) -> Better | None:
+        return "higher" if self.how == "first-failure" else self.inner.better
+
+    @property
+    def bounds(self) -> Bounds:
+        return (0.0, inf) if self.how == "first-failure" else self.inner.bounds
+
+    @property
+    def facts(self) -> tuple[Fact[Any, Any], ...]:
+        return self.inner.facts
+
+    def signature(self) -> Signature:
+        own = dict(self.inner.signature().fields)
+        limit = {"below": self._limit} if self.how == "first-failure" else {}
+        return Signature.of(self.name, **{**own, "over_dialogue": self.how, **limit})
+
+    def score(self, batch: Batch) -> Floats:
+        items = self.inner.partial(batch).items
+        if self.inner.name not in items:
+            raise SettingError(f"{self.inner} has no value per response, so that {self} has none per dialogue")
+        values = items[self.inner.name]
+        return np.array([self._condense(values[start:stop]) for start, stop in pairwise(batch.dialogues.tolist())])
+
+    def _condense(self, values: Floats) -> float:
+        values = values[~np.isnan(values)]
+        if not len(values):
+            return nan
+        if self.how == "last":
+            return float(values[-1])
+        if self.how == "first-failure":
+            failed = values > self._limit if self.inner.better == "lower" else values < self._limit
+            return float(np.argmax(failed) if failed.any() else len(values))
+        return float(values.mean() if self.how == "mean" else values.min() if self.how == "min" else values.max())
+
+
+def parse_aggregate(text: str, parse: Any) -> OverDialogue | None:
+    """Return the aggregate that a name such as `judge@dialogue-min` stands for; None for a name of another form."""
+    name, at, how = text.rpartition(AT)
+    found = re.fullmatch(r"([\w-]+)\s*(?:\(\s*below\s*=\s*([^()]+)\))?", how.strip()) if at else None
+    if found is None:
+        return None
+    if found[1] not in get_args(How):
+        raise SettingError(f"a metric is condensed by {', '.join(get_args(How))}, not by {found[1]!r}")
+    try:
+        return OverDialogue(parse(name), found[1], None if found[2] is None else float(found[2]))  # type: ignore[arg-type]
+    except ValueError:
+        raise SettingError(f"below is a number, not {found[2]!r}") from None
+
+
+# Conversations.
+
+
+class Turn(NamedTuple):
+    """A turn of a conversation."""
+
+    speaker: str
+    """`user`, `assistant`, or another role."""
+    text: str
+
+
+def conversations(batch: Batch) -> list[list[Turn]]:
+    """Return the turns of each dialogue of a batch."""
+    return batch.derived("conversations", lambda: list(_list_conversations(batch)))
+
+
+def _list_conversations(batch: Batch) -> Iterator[list[Turn]]:
+    responses, contexts = batch.texts(Need.RESPONSE), batch.contexts()
+    roles = batch.column(Need.ROLES) if batch.has(Need.ROLES) else None
+
+    def turns_of(row: int) -> list[Turn]:
+        texts = list(contexts[row])
+        named = [""] * len(texts) if roles is None else list(roles[row])
+        if not any(named):
+            named = [_USER if back % 2 else _SYSTEM for back in range(len(texts), 0, -1)]
+        return [*map(Turn, named, texts), Turn(_SYSTEM, responses[row])]
+
+    for start, stop in pairwise(batch.dialogues.tolist()):
+        turns = turns_of(stop - 1)
+        if stop - start > sum(turn.speaker == _SYSTEM for turn in turns):
+            turns = [turn for row in range(start, stop) for turn in turns_of(row)[-2:]]
+        yield turns
+
+
+@dataclass(frozen=True)
+class ConversationMetric(DialogueMetric):
+    """A value that the turns of a conversation give."""
+
+    subject = Need.CONTEXT
+    needs = frozenset({Need.RESPONSE, Need.CONTEXT})
+    wants = frozenset({Need.ROLES})
+    bounds = (0.0, 1.0)
+    descriptive = True
+
+    @abstractmethod
+    def value(self, turns: Sequence[Turn]) -> float:
+        """Return the value of a conversation; NaN where it has none."""
+
+    def score(self, batch: Batch) -> Floats:
+        return np.array([self.value(turns) for turns in conversations(batch)], np.float64)
+
+
+@dataclass(frozen=True)
+class DialogueTurns(ConversationMetric):
+    """Number of replies of the system in a conversation."""
+
+    family = "dialogue-turns"
+    presets = {"dialogue-turns": {}}
+    bounds = (0.0, inf)
+
+    def value(self, turns: Sequence[Turn]) -> float:
+        return float(len(_texts(turns, _SYSTEM)))
+
+
+@dataclass(frozen=True)
+class TalkRatio(ConversationMetric):
+    """Fraction of a conversation's characters that the system said."""
+
+    family = "talk-ratio"
+    presets = {"talk-ratio": {}}
+
+    def value(self, turns: Sequence[Turn]) -> float:
+        said = [(turn.speaker, len("".join(turn.text.split()))) for turn in turns if turn.speaker in (_SYSTEM, _USER)]
+        return _ratio(sum(size for speaker, size in said if speaker == _SYSTEM), sum(size for _, size in said))
+
+
+@dataclass(frozen=True)
+class SelfRepetition(ConversationMetric):
+    """Fraction of the trigrams in the system's later replies that it has used before in the conversation."""
+
+    family = "self-repetition"
+    presets = {"self-repetition": {}}
+    better = "lower"
+
+    def value(self, turns: Sequence[Turn]) -> float:
+        known: set[tuple[str, ...]] = set()
+        repeated, total = 0, 0
+        for number, text in enumerate(_texts(turns, _SYSTEM)):
+            words = _words(text)
+            grams = [tuple(words[at : at + 3]) for at in range(max(len(words) - 2, 1))] if words else []
+            if number:
+                repeated, total = repeated + sum(gram in known for gram in grams), total + len(grams)
+            known.update(grams)
+        return _ratio(repeated, total)
+
+
+@dataclass(frozen=True)
+class RepeatedQuestions(ConversationMetric):
+    """Fraction of the system's questions that it has asked before in the conversation."""
+
+    family = "repeated-questions"
+    presets = {"repeated-questions": {}}
+    better = "lower"
+
+    def value(self, turns: Sequence[Turn]) -> float:
+        asked = [tuple(_words(each)) for text in _texts(turns, _SYSTEM) for each in _sentences(text, questions=True)]
+        return _ratio(len(asked) - len(set(asked)), len(asked))
+
+
+@dataclass(frozen=True)
+class UserRephrasing(ConversationMetric):
+    """Fraction of user turns that say the user turn before again, in the same or similar words."""
+
+    family = "user-rephrasing"
+    presets = {"user-rephrasing": {}}
+    better = "lower"
+
+    def value(self, turns: Sequence[Turn]) -> float:
+        said = [set(_words(text)) for text in _texts(turns, _USER)]
+        similar = [len(one & two) >= _SIMILAR * len(one | two) and bool(one) for one, two in pairwise(said)]
+        return _ratio(sum(similar), len(similar))
+
+
+@dataclass(frozen=True)
+class UnansweredQuestions(ConversationMetric):
+    """Fraction of user questions to which the system replied with nothing, or with questions alone."""
+
+    family = "unanswered-questions"
+    presets = {"unanswered-questions": {}}
+    better = "lower"
+
+    def value(self, turns: Sequence[Turn]) -> float:
+        said = [turn for turn in turns if turn.speaker in (_SYSTEM, _USER)]
+        replies = [
+            two.text
+            for one, two in pairwise(said)
+            if one.speaker == _USER and two.speaker == _SYSTEM and _sentences(one.text, questions=True)
+        ]
+        return _ratio(sum(not _sentences(text, questions=False) for text in replies), len(replies))
+
+
+def _texts(turns: Sequence[Turn], speaker: str) -> list[str]:
+    return [turn.text for turn in turns if turn.speaker == speaker]
+
+
+def _words(text: str) -> list[str]:
+    return _WORD.findall(text.lower())
+
+
+def _sentences(text: str, *, questions: bool) -> list[str]:
+    """Return the sentences of a text that are questions, or those that are none; sentences without a word are none."""
+    found = (each for each in _SENTENCE.findall(text) if _WORD.search(each.lower()))
+    return [each for each in found if bool(_QUESTION.search(each)) is questions]
+
+
+def _ratio(part: int, whole: int) -> float:
+    return part / whole if whole else nan
