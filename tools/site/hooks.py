@@ -144,6 +144,8 @@ def _linked(text: str, source: str, place: str) -> str:
         there = BROUGHT.get(name) or (name.removeprefix("docs/") if name.startswith("docs/") else None)
         if there is None:
             return said
+        if there.endswith(".ipynb") and there.removesuffix(".ipynb") != place.removesuffix(".md"):
+            there = there.replace(".ipynb", ".md")  # its page, unless it is the download on that page
         return f"{match['image']}[{said}]({relpath(there, PurePosixPath(place).parent)}{anchor})"
 
     return re.sub(r"(?P<image>!?)\[(?P<said>[^\]]*)\]\((?P<target>[^)#\s]*)(?P<anchor>#[^)\s]*)?\)", link, text)

@@ -206,7 +206,7 @@ def _first_chart(run: Run) -> list[Figure]:
 
 
 def _tables(run: Run, places: Mapping[str, str], comparison: Comparison | None, best: Best) -> str:
-    """Return the table of the panel, then, folded, those of the other metrics, first where higher or lower is better."""
+    """Return the table of the panel, then, folded, those of other metrics, first where higher or lower is better."""
     directions = {key: better_of(run, key) for key in run.keys_in_order}
     panel = [key for key in main_keys(run) if key in directions]
     more = [key for key, better in directions.items() if better is not None and key not in panel]
