@@ -156,3 +156,4 @@ def test_an_unreadable_file_ends_in_one_message_with_the_nearest_shape(dialeval:
     assert failed.returncode == 2
     assert "arena-hard" in failed.stderr
     assert failed.stderr.count("log.jsonl:") == 1
+    assert "and 499 more rows" in failed.stderr
