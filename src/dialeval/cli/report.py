@@ -36,6 +36,12 @@ FIGURE_FORMATS = ("svg", "png", "pdf")
 @click.option(
     "--width", type=click.FloatRange(2.5, 30), metavar="INCHES", help="Width of --figures.  [default: as in the report]"
 )
+@click.option(
+    "--table", type=options.FILE, help="Also write one table of all runs for a paper, .tex or .md: bold is the best."
+)
+@click.option("--table-metrics", metavar="NAMES", help="Metrics of --table, comma-separated.  [default: the panel]")
+@click.option("--table-percent", is_flag=True, help="Values between 0 and 1 of --table as percentages.")
+@click.option("--table-digits", type=click.IntRange(0, 6), default=2, help="Decimals of --table.")
 @options.compared
 @options.by
 @click.option("--human", multiple=True, type=click.Path(), help="Ratings: also show what people say of the run.")
@@ -50,6 +56,10 @@ def report(
     figures: FigureFormat | None,
     figures_dir: Path | None,
     width: float | None,
+    table: Path | None,
+    table_metrics: str | None,
+    table_percent: bool,
+    table_digits: int,
     opened: bool,
     by: list[str],
     human: tuple[str, ...],
@@ -73,14 +83,18 @@ def report(
     from dialeval.human.merge import merge_ratings
     from dialeval.human.rank import rank
     from dialeval.human.report import human_figures
+    from dialeval.metrics.registry import split_names
     from dialeval.reports.comparisons import MOST_TESTS
     from dialeval.reports.drawings import write_figures
     from dialeval.reports.html import report as write_report
     from dialeval.reports.html import together
+    from dialeval.reports.papers import PaperFormat, paper_table
 
     if (figures_dir is not None or width is not None) and figures is None:
         raise click.UsageError("--figures-dir and --width are for --figures: say png, svg or pdf")
-    check_places(None, files_of(*runs), human, pairs, sample, files=(output,))
+    if table is not None and table.suffix not in (".tex", ".md"):
+        raise click.UsageError("--table is a file that ends in .tex or .md")
+    check_places(None, files_of(*runs), human, pairs, sample, files=(output, *([table] if table else [])))
     _refuse_foreign(output)
     loaded = [load(run) for run in runs]
     if pairs:
@@ -103,6 +117,10 @@ def report(
     if page["compared"] and len(runs) == 1:
         page["compared"] = load_comparison(runs[0], loaded[0], most_tests=MOST_TESTS) or True
     named = dict(zip(_name_folders(runs), loaded, strict=True))
+    if table is not None:
+        chosen = None if table_metrics is None else split_names(table_metrics)
+        form: PaperFormat = "md" if table.suffix == ".md" else "latex"
+        printed.show(paper_table(named, chosen, form=form, percent=table_percent, digits=table_digits), table)
     path = write_report(named, output, command_line(), date=strftime("%Y-%m-%d"), by=by or None, **page).resolve()
     printed.show(f"{path}\n")
     if opened:
