@@ -19,7 +19,7 @@ from dialeval import sample_data
 
 PICTURE = Path(__file__).parent.parent / "docs" / "images" / "report.png"
 METRICS = "bleu-4,rouge-l,chrf,embedding-greedy,distinct-2,length"
-WIDTH, HEIGHT = 1000, 600
+WIDTH, HEIGHT = 1400, 680
 
 
 def main() -> None:

@@ -83,6 +83,7 @@ def report(
     from dialeval.human.merge import merge_ratings
     from dialeval.human.rank import rank
     from dialeval.human.report import human_figures
+    from dialeval.io.ratings import read_pairs
     from dialeval.metrics.registry import split_names
     from dialeval.reports.comparisons import MOST_TESTS
     from dialeval.reports.drawings import write_figures
@@ -98,7 +99,7 @@ def report(
     _refuse_foreign(output)
     loaded = [load(run) for run in runs]
     if pairs:
-        page["ranking"] = rank(list(pairs))
+        page["ranking"], page["pairs"] = rank(list(pairs)), read_pairs(list(pairs))
     if human and len(runs) > 1:
         raise click.UsageError("--human is about one run; give one")
     if human:
@@ -111,7 +112,7 @@ def report(
         raise click.UsageError("--sample and --judge are those of --human; name the ratings")
     if figures is not None:
         folder = figures_dir or output.with_name(f"{output.stem}-figures")
-        opinions = human_figures(page.get("people"), page.get("ranking"), page.get("rated"))
+        opinions = human_figures(*(page.get(name) for name in ("people", "ranking", "rated", "pairs")))
         written = write_figures(together(loaded), folder, figures, width, opinions)
         say(f"{len(written)} {'figure' if len(written) == 1 else 'figures'} in {folder}")
     if page["compared"] and len(runs) == 1:

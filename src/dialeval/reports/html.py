@@ -152,6 +152,7 @@ def report(
     ranking: Shown | None = None,
     rated: Mapping[str, Any] | None = None,
     merged: Shown | None = None,
+    pairs: Any = None,
 ) -> Path:
     """Write the report of one or several runs to a file and give its path.
 
@@ -161,11 +162,12 @@ def report(
     systems of the run with the first, where it was made before.
     `by`: fields to cut the rows into slices by (`analysis.slices`), those that the run kept unless given.
     `people`, `agreement`, `ranking`: what `dialeval.estimate`, `dialeval.agreement` and `dialeval.rank` say, if the
-    page is to show it; `rated` and `merged`: the rated rows by system and the merged ratings, for figures and raters.
+    page is to show it; `rated`, `merged`, `pairs`: the rated rows by system, the merged ratings and
+    the compared responses, for figures and raters.
     """
     path = Path(path)
     run = together([runs] if isinstance(runs, Run) else runs)
-    opinions = (people, agreement, ranking, rated, merged)
+    opinions = (people, agreement, ranking, rated, merged, pairs)
     human = resolve_name(sections.HUMAN_SECTION)(*opinions) if any(each is not None for each in opinions) else None
     shown = render(run, command, title=title, date=date, compared=compared, by=by, people=human)
     write_bytes(path, shown.encode())
