@@ -37,6 +37,7 @@ NOT_RUN = {
     "docs/comparing.md": 2,  # needs a public data set; what that prints
     "docs/judge.md": 2,  # installs packages; needs a GPU
     "docs/judges.md": 1,  # installs packages
+    "docs/llm-judges.md": 4,  # needs a server, and what it answered
     "docs/people.md": 3,  # a server that runs until it is stopped, and its database; minutes of simulations
     "docs/scale.md": 2,  # needs a cluster; a shortened error
     "docs/simulations.md": 2,  # takes twenty minutes; ten minutes

@@ -472,6 +472,17 @@ def test_files_of_others_are_refused(ask: Callable[..., LLM], tmp_path: Path, co
         score(ask(replay=True, cache=tmp_path / "missing.sqlite"))
 
 
+def test_a_damaged_record_is_no_grade(ask: Callable[..., LLM], tmp_path: Path) -> None:
+    score(ask())
+    with sqlite3.connect(tmp_path / "answers.sqlite") as database:
+        keys = [key for (key,) in database.execute("SELECT key FROM answers ORDER BY key")]
+        for key, answer in zip(keys, (b"{", 7, b"[]", b'{"choices": []}', b"\xff"), strict=True):
+            database.execute("UPDATE answers SET answer = ? WHERE key = ?", [answer, key])
+    run = score(ask(replay=True))
+    assert run["system"]["llm"].scored == 0
+    assert any("the recorded answer is damaged (5)" in line for line in run.warnings)
+
+
 def test_threads_that_store_at_once_lose_nothing(tmp_path: Path) -> None:
     from concurrent.futures import ThreadPoolExecutor
 
