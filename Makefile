@@ -3,11 +3,12 @@
 # make check  in a minute: lint, types, layers, tests without browser, cluster and PyTorch
 # make test   everything: lint, types, layers, the whole test suite
 # make fuzz   attack every reader with broken files, FUZZ_SECONDS each (60)
-# make simulations  how often intervals cover and tests err: the tables of docs/simulations.md and people.md, half an hour
+# make simulations  how often intervals cover and tests err: the tables of docs/simulation-tables.md and simulations-human.md, half an hour
 # make mutants      does a test fail when the source is wrong? half an hour or so
 # make docs   the site: site/index.html opens from disk
+# make notebooks    execute the notebooks of docs/notebooks and store their outputs
 # make picture      the picture of the README, in a browser
-# make bench  the figures that docs/speed.md quotes
+# make bench  the measurements that docs/speed.md quotes
 # make bench-long   memory, scale, other libraries and the long tests: two hours or so, and 6 GB of disk
 # make pins   write constraints.txt anew from pyproject.toml
 # make checkpoint   train the shipped judges of `adem` and `judge` anew (RATINGS, CORPORA: folders of data; DEVICE)
@@ -29,7 +30,7 @@ DEVICE ?= cuda
 # tests share nothing (SPREAD in tests/conftest.py) are split.
 PARALLEL := -n auto --dist loadgroup --no-loadscope-reorder
 
-.PHONY: demo docs picture lint check quick test fuzz simulations mutants bench bench-long pins checkpoint clean
+.PHONY: demo docs notebooks picture lint check quick test fuzz simulations mutants bench bench-long pins checkpoint clean
 
 demo: $(VENV)/.installed
 	$(BIN)/dialeval demo
@@ -37,6 +38,9 @@ demo: $(VENV)/.installed
 docs: $(VENV)/.installed-docs
 	NO_MKDOCS_2_WARNING=1 $(BIN)/python -m mkdocs build --strict --quiet
 	@echo "site/index.html"
+
+notebooks: $(VENV)/.installed-dev
+	$(BIN)/python tools/notebooks.py
 
 picture: $(VENV)/.installed-dev chromium
 	$(BIN)/python tools/picture.py

@@ -11,57 +11,74 @@ from typing import TYPE_CHECKING
 from dialeval.core.version import __version__
 
 if TYPE_CHECKING:
-    from dialeval.analysis.agreement import Agreement, agreement
-    from dialeval.analysis.comparison import compare
+    from dialeval.analysis.agreement import Agreement, Correlation, agreement
+    from dialeval.analysis.comparison import Comparison, compare
+    from dialeval.analysis.difference import Difference
     from dialeval.analysis.gates import assert_no_worse
-    from dialeval.analysis.sequential import sequential, trend
-    from dialeval.analysis.slices import slices
+    from dialeval.analysis.sequential import MetricTrend, SequentialDifference, SequentialTest, Trend, sequential, trend
+    from dialeval.analysis.slices import Slice, Slices, slices
     from dialeval.analysis.values import with_intervals
+    from dialeval.core.display import ItemTable
     from dialeval.core.errors import DataError, DialevalError, NeedError, SettingError
+    from dialeval.core.fold import Estimate
     from dialeval.core.result import Result, Run, load
     from dialeval.engine.evaluate import evaluate
     from dialeval.engine.tally import Tally, metric
-    from dialeval.human.estimate import estimate
-    from dialeval.human.rank import rank
-    from dialeval.human.sample import sample
+    from dialeval.human.estimate import HumanEstimate, HumanEstimates, estimate
+    from dialeval.human.rank import Ranked, Ranking, rank
+    from dialeval.human.sample import Sample, SampledRow, sample
     from dialeval.metrics.registry import metric_of_rows
     from dialeval.reports.html import report
 
-_HOMES = {
-    "Agreement": "dialeval.analysis.agreement",
-    "agreement": "dialeval.analysis.agreement",
-    "assert_no_worse": "dialeval.analysis.gates",
-    "DataError": "dialeval.core.errors",
-    "DialevalError": "dialeval.core.errors",
-    "NeedError": "dialeval.core.errors",
-    "SettingError": "dialeval.core.errors",
-    "Result": "dialeval.core.result",
-    "Run": "dialeval.core.result",
-    "load": "dialeval.core.result",
-    "compare": "dialeval.analysis.comparison",
-    "estimate": "dialeval.human.estimate",
-    "evaluate": "dialeval.engine.evaluate",
-    "Tally": "dialeval.engine.tally",
-    "metric": "dialeval.engine.tally",
-    "metric_of_rows": "dialeval.metrics.registry",
-    "rank": "dialeval.human.rank",
-    "report": "dialeval.reports.html",
-    "sample": "dialeval.human.sample",
-    "sequential": "dialeval.analysis.sequential",
-    "slices": "dialeval.analysis.slices",
-    "trend": "dialeval.analysis.sequential",
-    "with_intervals": "dialeval.analysis.values",
+_NAMES = {
+    "analysis.agreement": "Agreement Correlation agreement",
+    "analysis.comparison": "Comparison compare",
+    "analysis.difference": "Difference",
+    "analysis.gates": "assert_no_worse",
+    "analysis.sequential": "MetricTrend SequentialDifference SequentialTest Trend sequential trend",
+    "analysis.slices": "Slice Slices slices",
+    "analysis.values": "with_intervals",
+    "core.display": "ItemTable",
+    "core.errors": "DataError DialevalError NeedError SettingError",
+    "core.fold": "Estimate",
+    "core.result": "Result Run load",
+    "engine.evaluate": "evaluate",
+    "engine.tally": "Tally metric",
+    "human.estimate": "HumanEstimate HumanEstimates estimate",
+    "human.rank": "Ranked Ranking rank",
+    "human.sample": "Sample SampledRow sample",
+    "metrics.registry": "metric_of_rows",
+    "reports.html": "report",
 }
+"""The module of each name, as above; the names of a module are in one text."""
+_HOMES = {name: f"dialeval.{module}" for module, names in _NAMES.items() for name in names.split()}
 
 __all__ = [
     "Agreement",
+    "Comparison",
+    "Correlation",
     "DataError",
     "DialevalError",
+    "Difference",
+    "Estimate",
+    "HumanEstimate",
+    "HumanEstimates",
+    "ItemTable",
+    "MetricTrend",
     "NeedError",
+    "Ranked",
+    "Ranking",
     "Result",
     "Run",
+    "Sample",
+    "SampledRow",
+    "SequentialDifference",
+    "SequentialTest",
     "SettingError",
+    "Slice",
+    "Slices",
     "Tally",
+    "Trend",
     "__version__",
     "agreement",
     "assert_no_worse",

@@ -32,10 +32,36 @@ _MODELS = ("ADEM", "ADEMWithEncoder", "EncoderSettings")
 
 
 def train(ratings: Sequence[PathSource], tests: Sequence[PathSource] = (), **settings: Any) -> JudgeCard:
-    """Train a judge on files of rated rows; `tests` are files to validate on only.
+    r"""Train a judge of `adem` on files of rated rows. The command is `dialeval adem train`.
 
-    The settings are those of `dialeval.judges.validation.make_judge`. What is returned has `save`, `tables` and `text`,
-    and the judge as `judge`.
+    Args:
+        ratings: Files of rated rows to learn from.
+        tests: Files of rated rows to validate on only.
+        **settings: `encoder`, `kind` (`"adem"`, `"identity"` or `"paper"`), `strength`, `response_strength`, `rank`,
+            `turns`, `tokens`, `quality`, `licenses`, `validate`, `device`, `fields` and `progress`; see `dialeval adem
+            train --help`.
+
+    Returns:
+        The judge with its model card: `save(folder)`, `tables()` and `text()`.
+
+    Raises:
+        DataError: A file cannot be read.
+        SettingError: A setting does not exist, or cannot have this value.
+
+    Examples:
+        >>> import json
+        >>> from pathlib import Path
+        >>> from dialeval.adem import open_judge, train
+        >>> rows = [
+        ...     {"context": [f"tea {n} ?"], "response": "yes please" if n % 2 else "a train", "reference": "yes",
+        ...      "scores": {"overall": 1 + 4 * (n % 2)}}
+        ...     for n in range(8)
+        ... ]
+        >>> _ = Path("ratings.jsonl").write_text("\n".join(map(json.dumps, rows)))
+        >>> folder = train(["ratings.jsonl"], validate=False).save("judge")
+        >>> scores = open_judge(folder).score([["tea ?"]] * 2, ["yes please", "a train"], [["yes"]] * 2)
+        >>> bool(scores[0] > scores[1])
+        True
     """
     return JudgeCard(make_judge(ratings, tests, **settings))
 

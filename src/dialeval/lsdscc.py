@@ -59,12 +59,34 @@ _LOG = logging.getLogger(__name__)
 
 
 class ReferenceSet(data.ReferenceSet):
-    """The references of one query in groups, each a list of words; a string is split at whitespace."""
+    """The references of one query in groups, each a list of words; a text is split at whitespace.
+
+    Args:
+        reference_set: The groups, each a list of references.
+        query: The query that the references answer, if it is known.
+        names: The ids of the groups, in order; None: their numbers.
+
+    Examples:
+        >>> from dialeval.lsdscc import ReferenceSet
+        >>> groups = ReferenceSet([["tea please", "some tea"], ["coffee"]], query="what would you like ?")
+        >>> len(groups), groups.n_references
+        (2, 3)
+    """
 
     @classmethod
     @checked
     def load_json_corpus(cls, filename: PathSource | None = None) -> list[ReferenceSet]:
-        """The reference groups of every query of a file; without one, those of the installed data pack `lsdscc`."""
+        """Read the reference groups of every query of a file.
+
+        Args:
+            filename: The file; None: the one of the installed data pack `lsdscc`.
+
+        Returns:
+            A reference set per query.
+
+        Raises:
+            DataError: The file cannot be read, or is no such document.
+        """
         if filename is None:
             from dialeval.suites.lsdscc import data as lsdscc_pack
 
@@ -73,7 +95,18 @@ class ReferenceSet(data.ReferenceSet):
 
 
 class LSDSCCScore(NamedTuple):
-    """The three figures of a hypothesis set, or their means over a corpus; NaN where there is none."""
+    """The three scores of LSDSCC of a hypothesis set, or their means over a corpus; NaN where there is none.
+
+    Attributes:
+        mds: Mean diversity score: the fraction of reference groups that hypotheses cover.
+        pds: Probabilistic diversity score: the fraction of references in these groups.
+        max_bleu: The mean similarity of a hypothesis to its group.
+
+    Examples:
+        >>> from dialeval.lsdscc import compute_score_on_hypothesis_set
+        >>> compute_score_on_hypothesis_set(["tea please"], [["tea please"], ["coffee"]])
+        LSDSCCScore(mds=0.5, pds=0.5, max_bleu=1.0)
+    """
 
     mds: float
     pds: float
@@ -83,7 +116,25 @@ class LSDSCCScore(NamedTuple):
 def compute_score_on_hypothesis_set(
     hypothesis_set: Any, reference_set: Any, aligner: Aligner | None = None
 ) -> LSDSCCScore:
-    """Return the figures of one query; without an aligner it is `BleuAligner()`."""
+    """Compute the scores of one query.
+
+    Args:
+        hypothesis_set: The hypotheses: texts or lists of words.
+        reference_set: The reference groups: lists of texts or of lists of words.
+        aligner: The similarity of a hypothesis and a reference group: one of the aligners of this module, or a function
+            of a hypothesis and a group. None: `BleuAligner()`.
+
+    Returns:
+        The three scores.
+
+    Raises:
+        DataError: The hypotheses or references have another form.
+
+    Examples:
+        >>> from dialeval.lsdscc import compute_score_on_hypothesis_set
+        >>> compute_score_on_hypothesis_set(["tea please", "coffee"], [["tea please", "some tea"], ["coffee"]]).mds
+        1.0
+    """
     found = _aligned([hypothesis_set], [reference_set], aligner)
     return LSDSCCScore(float(found.mds[0]), float(found.pds[0]), float(found.max_bleu[0]))
 
@@ -91,7 +142,26 @@ def compute_score_on_hypothesis_set(
 def compute_score_on_corpus(
     hypothesis_corpus: Sequence[Any], reference_corpus: Sequence[Any], aligner: Aligner | None = None
 ) -> LSDSCCScore:
-    """Return the means of the figures over all queries that can be scored; a log message counts the others."""
+    """Compute the means of the scores over all queries that can be scored; a log message counts the others.
+
+    Args:
+        hypothesis_corpus: A hypothesis set per query.
+        reference_corpus: A reference set per query.
+        aligner: The similarity of a hypothesis and a reference group: one of the aligners of this module, or a function
+            of a hypothesis and a group. None: `BleuAligner()`.
+
+    Returns:
+        The three means.
+
+    Raises:
+        DataError: There are no queries, or the two corpora have different numbers of them.
+
+    Examples:
+        >>> from dialeval.lsdscc import compute_score_on_corpus
+        >>> references = [[["tea please"], ["coffee"]], [["no thanks"]]]
+        >>> compute_score_on_corpus([["tea please"], ["no thanks"]], references)
+        LSDSCCScore(mds=0.75, pds=0.75, max_bleu=1.0)
+    """
     found = _aligned(hypothesis_corpus, reference_corpus, aligner)
     unscored = int(np.isnan(found.mds).sum())
     if unscored:
@@ -106,9 +176,26 @@ def align_corpus(
     aligner: Aligner | None = None,
     threshold: float = 0.0,
 ) -> list[QueryAlignment]:
-    """Return the group of every hypothesis and the groups that nobody reached, query by query.
+    """Align every hypothesis with a reference group.
 
-    With a threshold above 0 the references are grouped by their similarity first, whatever groups they came in.
+    Args:
+        hypothesis_corpus: A hypothesis set per query.
+        reference_corpus: A reference set per query.
+        aligner: The similarity of a hypothesis and a reference group: one of the aligners of this module, or a function
+            of a hypothesis and a group. None: `BleuAligner()`.
+        threshold: Above 0, references are first grouped by this similarity, whatever groups they came in.
+
+    Returns:
+        The alignment of each query.
+
+    Raises:
+        DataError: There are no queries, or the two corpora have different numbers of them.
+
+    Examples:
+        >>> from dialeval.lsdscc import align_corpus
+        >>> alignment = align_corpus([["some coffee"]], [[["tea please"], ["coffee"]]])[0]
+        >>> alignment.aligned, alignment.unreached
+        ((1,), (0,))
     """
     return _aligned(hypothesis_corpus, reference_corpus, aligner, threshold).table()
 

@@ -26,10 +26,11 @@ from dialeval.suites.multiwoz.evaluation import (
     evaluate_task,
     explanations,
     original_output,
+    read_systems,
     with_transcripts,
 )
 from dialeval.suites.multiwoz.ontology import MULTIWOZ, load_ontology
-from dialeval.suites.multiwoz.predictions import Predictions, checked_document, read_predictions
+from dialeval.suites.multiwoz.predictions import Predictions, checked_document
 from dialeval.suites.multiwoz.states import slot_domains
 
 if TYPE_CHECKING:
@@ -44,9 +45,38 @@ __all__ = ["Evaluator", "add_slot_domains", "dialogue_rows", "evaluate", "load_t
 class Evaluator:
     """Evaluates predictions against the data of a task, which is loaded once.
 
-    `fallback`, `strict`, `unify_booking` and `ratio` depart from the original and are in the signatures. `baselines`
-    adds floors and ceilings to runs, and gold replies to explanations. `warnings` holds what is to be said about the
-    predictions that were evaluated last.
+    `fallback`, `strict`, `unify_booking` and `ratio` depart from the original program and are in the signatures.
+
+    Args:
+        bleu: Compute BLEU.
+        success: Compute Inform and Success.
+        richness: Compute lexical richness.
+        dst: Compute dialogue state tracking metrics.
+        data: A folder with the data of a task, a loaded task, `"town"` for the invented town that ships with dialeval;
+            None: the installed data pack `multiwoz`.
+        split: A split of the data, where it has several.
+        fallback: Where a turn lacks its state or active domains: `"file"` replaces those of the whole file, as the
+            original does; `"turn"` replaces only what is lacking.
+        strict: Count dialogues without a turn as failed, and missing turns as empty.
+        unify_booking: Count `bookday` and `day` as one slot in state tracking.
+        ratio: The partial ratio by which names are compared: `"historical"`, or `"exact"`, which finds the best
+            alignment.
+        baselines: Also score floor and ceiling systems, and add gold replies to explanations.
+        lexicalized: Map values in replies (names, phone numbers) to placeholders first, for systems whose replies have
+            none.
+
+    Attributes:
+        choices: These choices.
+        task: The data of the task.
+        warnings: Remarks about the predictions that were evaluated last.
+
+    Examples:
+        >>> from dialeval import sample_data
+        >>> from dialeval.multiwoz import Evaluator
+        >>> predictions = sample_data.folder() / "town" / "predictions"
+        >>> evaluator = Evaluator(data="town", bleu=False, richness=False)
+        >>> evaluator.evaluate(predictions / "hasty.json")["success"]["success"]["total"]
+        14.3
     """
 
     @checked
@@ -64,23 +94,58 @@ class Evaluator:
         unify_booking: bool = False,
         ratio: Ratio = "historical",
         baselines: bool = False,
+        lexicalized: bool = False,
     ) -> None:
-        self.choices = Choices(bleu, success, richness, dst, fallback, strict, unify_booking, ratio, baselines)
+        self.choices = Choices(
+            bleu, success, richness, dst, fallback, strict, unify_booking, ratio, baselines, lexicalized
+        )
         self.task = data if isinstance(data, TaskData) else load_task(data, split)
         self.warnings: tuple[str, ...] = ()
 
     def read(self, predictions: Any) -> list[Predictions]:
-        """Predictions that are read and checked, for several of the methods below."""
-        return read_predictions(predictions, self.task.files)
+        """Read and check predictions, to pass them to several methods.
+
+        Args:
+            predictions: A mapping of dialogue ids to turns, a file or a folder, or a mapping of systems to these.
+
+        Returns:
+            The predictions of each system.
+
+        Raises:
+            DataError: The predictions have another form, or name dialogues that the task does not have.
+        """
+        return read_systems(predictions, self.task, self.choices)
 
     def run(self, predictions: Any, **options: Any) -> Run:
-        """Evaluate a document, a file, or a mapping of systems to these; `options` are those of `Options`."""
+        """Evaluate one or several systems.
+
+        Args:
+            predictions: A mapping of dialogue ids to turns, a file or a folder, or a mapping of systems to these.
+            **options: `confidence`, `intervals` and `t`, as in `dialeval.evaluate`, and other settings of a run.
+
+        Returns:
+            A run with intervals, and a value per dialogue or turn.
+
+        Raises:
+            DataError: The predictions have another form.
+        """
         run = evaluate_task(predictions, self.task, self.choices, Options(**options))
         self.warnings = run.warnings
         return run
 
     def evaluate(self, predictions: Any) -> dict[str, Any]:
-        """Return the documented output of the original for one system's predictions."""
+        """Evaluate one system, with the output of the original program.
+
+        Args:
+            predictions: A mapping of dialogue ids to turns, or a file.
+
+        Returns:
+            The documented output of the original: `bleu`, `success` and `richness`.
+
+        Raises:
+            DataError: The predictions have another form.
+            SettingError: There are several systems.
+        """
         run = self.run(predictions)
         if (systems := len(run) - len(run.baselines)) != 1:
             raise SettingError(f"evaluate takes one system, and there are {systems}; use run for several")
@@ -88,21 +153,62 @@ class Evaluator:
 
     @checked
     def explain(self, predictions: Any, dialogue: str) -> dict[str, list[Explanation]]:
-        """Return why a dialogue lost Inform or Success, by system; an empty list where a system does not give it."""
+        """Explain why a dialogue lost Inform or Success.
+
+        Args:
+            predictions: A mapping of dialogue ids to turns, a file or a folder, or a mapping of systems to these.
+            dialogue: The id of the dialogue.
+
+        Returns:
+            By system, the explanation; an empty list where a system does not have the dialogue.
+        """
         return explanations(predictions, self.task, self.choices, dialogue)
 
     def with_transcripts(self, run: Run, predictions: Any) -> Run:
-        """Return a run of these predictions with the transcripts that a report shows: of lost dialogues first."""
+        """Return a run with the transcripts that a report shows, of failed dialogues first.
+
+        Args:
+            run: The run of these predictions.
+            predictions: The predictions.
+
+        Returns:
+            The run with transcripts in its details.
+        """
         return with_transcripts(run, predictions, self.task, self.choices)
 
     def failures(self, predictions: Any) -> dict[str, list[Explanation]]:
-        """Return the explanations of all dialogues that lost Inform or Success, by system."""
+        """Explain every dialogue that lost Inform or Success.
+
+        Args:
+            predictions: A mapping of dialogue ids to turns, a file or a folder, or a mapping of systems to these.
+
+        Returns:
+            By system, the explanations.
+        """
         every = explanations(predictions, self.task, self.choices)
         return {system: [each for each in found if each.causes] for system, found in every.items()}
 
 
 def evaluate(predictions: Any, data: str | os.PathLike[str] | TaskData | None = None, **options: Any) -> Run:
-    """Evaluate one or several systems; `options` are those of `Evaluator`."""
+    """Evaluate one or several systems on task dialogues.
+
+    Args:
+        predictions: A mapping of dialogue ids to turns, a file or a folder, or a mapping of systems to these.
+        data: The data of the task; see `Evaluator`.
+        **options: Further arguments of `Evaluator`.
+
+    Returns:
+        A run with intervals, and a value per dialogue or turn.
+
+    Raises:
+        DataError: The predictions have another form.
+
+    Examples:
+        >>> from dialeval import multiwoz, sample_data
+        >>> run = multiwoz.evaluate(sample_data.folder() / "town" / "predictions", "town")
+        >>> [round(run[name]["success"].mean, 3) for name in run]
+        [14.286, 87.5]
+    """
     return Evaluator(data=data, **options).run(predictions)
 
 
@@ -110,7 +216,23 @@ def evaluate(predictions: Any, data: str | os.PathLike[str] | TaskData | None = 
 def add_slot_domains(
     predictions: Mapping[str, Any], ontology: str | os.PathLike[str] = MULTIWOZ
 ) -> dict[str, list[dict[str, Any]]]:
-    """Return a copy of predictions with the active domains that the placeholders of each response name."""
+    """Return a copy of predictions with the active domains that the placeholders of each response name.
+
+    Args:
+        predictions: A mapping of dialogue ids to turns.
+        ontology: The ontology of the task; that of MultiWOZ unless given.
+
+    Returns:
+        The predictions, with `active_domains` in every turn.
+
+    Raises:
+        DataError: The predictions have another form.
+
+    Examples:
+        >>> from dialeval.multiwoz import add_slot_domains
+        >>> add_slot_domains({"d1": [{"response": "the [hotel_name] is nice"}]})["d1"][0]["active_domains"]
+        ['hotel']
+    """
     domains = load_ontology(ontology).domains
     return {
         dialogue: [{**turn, "active_domains": slot_domains(turn["response"], domains)} for turn in turns]

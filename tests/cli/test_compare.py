@@ -41,7 +41,7 @@ def test_prints_a_table_that_says_what_it_means(dialeval: Dialeval) -> None:
         "distinct-1",
         "adjusted",
         "needed",
-        "approximate randomization with 200 trials",
+        "approximate randomization test with 200 trials",
     ):
         assert part in done.stdout
     assert done.stderr == ""

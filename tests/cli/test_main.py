@@ -11,11 +11,13 @@ import sys
 import time
 from pathlib import Path
 
+import click
 import pytest
 
 import dialeval as package
 from conftest import Dialeval
-from dialeval.cli.main import _COMMANDS, DEBUG, STATUSES
+from dialeval.cli.help import section_of
+from dialeval.cli.main import _COMMANDS, DEBUG, STATUSES, dialeval_command
 from dialeval.core.errors import plain
 
 COMPLETED = [sys.executable, "-c", "from dialeval.cli.main import main; main()"]
@@ -46,9 +48,11 @@ def test_help_and_version(dialeval: Dialeval) -> None:
     listing = dialeval("-h").stdout
     assert all(command in listing for command in _COMMANDS)
     assert dialeval("--version").stdout == f"dialeval, version {package.__version__}\n"
-    done = dialeval("scroe")
-    assert done.returncode == 2
-    assert "scroe" in done.stderr
+    for wrong, meant in (("scroe", "score"), ("metirc", "metrics"), ("multiwoz explian", "explain")):
+        done = dialeval(*wrong.split())
+        assert done.returncode == 2
+        assert f"did you mean {meant!r}?" in done.stderr
+    assert dialeval("Metrics", "LENGTH").stdout.startswith("length: ")
 
 
 @pytest.mark.parametrize("command", ["metrics", "--help"])
@@ -84,7 +88,7 @@ def test_control_c_ends_with_130(tmp_path: Path) -> None:
 def broken(monkeypatch: pytest.MonkeyPatch, error: BaseException) -> None:
     """Make `dialeval metrics` raise something."""
 
-    def fail() -> None:
+    def fail(*_: object, **__: object) -> None:
         raise error
 
     monkeypatch.setattr("dialeval.cli.tools._list_metrics", fail)
@@ -155,11 +159,46 @@ def test_the_statuses_are_documented() -> None:
     assert DEBUG in page
 
 
-def test_help_lists_the_statuses(dialeval: Dialeval) -> None:
+def test_the_root_help_fits_a_screen(dialeval: Dialeval, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("COLUMNS", "80")
     lines = dialeval("--help").stdout.splitlines()
-    assert [line.split(None, 1) for line in lines[lines.index("  Exit status:") + 1 :]] == [
-        [str(status), meaning] for status, meaning in STATUSES.items()
-    ]
+    assert len(lines) <= 40
+    assert max(map(len, lines)) <= 80
+    titles = [line.removesuffix(":") for line in lines if line.endswith(":") and not line.startswith(" ")]
+    assert titles == ["Evaluate", "Suites", "Judges", "Human evaluation", "Tools"]
+    assert "breakdown detect" in "".join(lines)
+
+
+def every_command() -> dict[str, click.Command]:
+    """All commands by their path, those inside of others too."""
+    found: dict[str, click.Command] = {}
+
+    def walk(command: click.Command, path: str) -> None:
+        context = click.Context(command)
+        names = command.list_commands(context) if isinstance(command, click.Group) else []
+        inner = {name: command.get_command(context, name) for name in names} if isinstance(command, click.Group) else {}
+        for name, each in {**inner, **getattr(command, "inner", {})}.items():
+            assert each is not None
+            found[f"{path} {name}".strip()] = each
+            walk(each, f"{path} {name}".strip())
+
+    walk(dialeval_command, "")
+    return found
+
+
+@pytest.mark.parametrize("path", every_command())
+def test_no_option_is_listed_without_a_section(dialeval: Dialeval, path: str) -> None:
+    """The help starts with the options that its examples use first, then the examples, then the sections."""
+    command = every_command()[path]
+    given = [each for each in command.params if isinstance(each, click.Option)]
+    assert all(section_of(option, path) for option in given)
+    shown = dialeval(*path.split(), "--help").stdout
+    assert "\nOptions:" not in shown
+    heads = [line.removesuffix(":") for line in shown.splitlines() if re.fullmatch(r"[A-Z][\w ]+:", line)]
+    first = [each for each in heads if each in ("Most used", "Example", "Examples")]
+    assert heads[: len(first)] == first
+    assert first[-1:] in (["Example"], ["Examples"])
+    assert all(option.opts[-1] in shown for option in given)
 
 
 NAMES = ["a\x1b[31m\x1b]8;;mailto:x\x1b\\.txt", "b\r\x9b2J\u202e.jsonl", os.fsdecode(b"c\xff.txt")]

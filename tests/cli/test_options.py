@@ -95,7 +95,7 @@ def test_pairs_and_numbers() -> None:
     assert given == {"fields": {"response": "answer", "context": "a=b"}}
     given, _ = invoked(options.limits, "--fail-under", "bleu-4=.5", "--fail-under", "length=3", "--fail-over", "jsd=1")
     assert given == {"limits": options.Limits({"bleu-4": 0.5, "length": 3.0}, {"jsd": 1.0})}
-    for wrong, message in (("x", "NAME=VALUE"), ("=1", "NAME=VALUE"), ("x=", "NAME=VALUE"), ("x=y", "KEY=NUMBER")):
+    for wrong, message in (("x", "KEY=VALUE"), ("=1", "KEY=VALUE"), ("x=", "KEY=VALUE"), ("x=y", "KEY=NUMBER")):
         _, done = invoked(options.limits, "--fail-under", wrong)
         assert done.exit_code == 2
         assert message in done.output

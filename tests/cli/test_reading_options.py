@@ -13,7 +13,7 @@ from conftest import Dialeval
 
 def test_a_separator_a_warning_and_prompts(dialeval: Dialeval, tmp_path: Path) -> None:
     (tmp_path / "windows.csv").write_bytes("response#reference\r\nGrüße an alle#ja\r\n".encode("cp1252"))
-    done = dialeval("score", "windows.csv", "--sep", "#", "-m", "length", "-f", "json")
+    done = dialeval("score", "windows.csv", "--separator", "#", "-m", "length", "-f", "json")
     assert json.loads(done.stdout)["systems"]["windows"]["metrics"]["length"]["mean"] == 3
     assert "Windows-1252" in done.stderr
     said = [{"role": role, "content": role} for role in ("system", "user", "assistant")]
@@ -35,7 +35,7 @@ def test_a_separator_a_warning_and_prompts(dialeval: Dialeval, tmp_path: Path) -
         "score parts/*.csv -m length -o run",
         "score parts/*.csv -m length --jobs 2",
         "score parts/*.csv -m kl-div,length --resume work",
-        "meta excel.csv --human overall -m length",
+        "agreement excel.csv --human overall -m length",
         "rank pairs.csv",
     ],
 )

@@ -12,6 +12,7 @@ import pytest
 
 import dialeval as package
 from conftest import Dialeval
+from dialeval import sample_data
 from dialeval.engine import evaluate
 from dialeval.reports.tables import METRICS_TXT
 from engine.chats import write_shards
@@ -51,17 +52,51 @@ def test_json_is_the_documented_run(dialeval: Dialeval) -> None:
 
 
 def test_the_figure_of_sacrebleu_with_its_signature(dialeval: Dialeval) -> None:
-    done = dialeval(
-        "score", "a.txt", "b.txt", "-r", "refs.txt", "-m", "bleu(per=corpus,tokenizer=13a),chrf(per=corpus)"
-    )
+    done = dialeval("score", "a.txt", "b.txt", "-r", "refs.txt", "-m", "sacrebleu,chrf(per=corpus)")
     assert done.returncode == 0
     lines = [line for line in done.stderr.splitlines() if "sacreBLEU" in line]
     bleu = "BLEU|nrefs:1|case:mixed|eff:no|tok:13a|smooth:exp|version:2.6.0"
     chrf = "chrF2|nrefs:1|case:mixed|eff:yes|nc:6|nw:0|space:no|version:2.6.0"
     assert lines == [
-        f"bleu(per=corpus,tokenizer=13a) times 100 is sacreBLEU's {bleu}",
+        f"sacrebleu times 100 is sacreBLEU's {bleu}",
         f"chrf(per=corpus) times 100 is sacreBLEU's {chrf}",
     ]
+
+
+def test_the_panel_without_a_choice(dialeval: Dialeval, tmp_path: Path) -> None:
+    done = dialeval("score", "a.txt", "b.txt", "-r", "refs.txt", "-f", "json")
+    panel = ["sacrebleu", "chrf", "rouge-l", "distinct-1", "distinct-2", "length"]
+    assert list(json.loads(done.stdout)["systems"]["a"]["metrics"]) == panel
+    write(tmp_path, zh="今天天气很好\n我不知道\n")
+    lines = dialeval("score", "zh.txt").stdout.splitlines()
+    assert lines[0].startswith("Tokenizer: zh, since the texts are in a script without spaces")
+    assert not dialeval("score", "a.txt").stdout.startswith("Tokenizer")
+
+
+def test_gates_take_aliases_and_any_case(dialeval: Dialeval) -> None:
+    given = ["score", "a.txt", "-r", "refs.txt", "-m", "sacrebleu,Dist-1"]
+    assert dialeval(*given, "--fail-under", "SacreBLEU=0", "--fail-under", "dist-1=0").returncode == 0
+    assert dialeval(*given, "--fail-under", "DIST-1=1.1").returncode == 1
+
+
+@pytest.mark.parametrize("format_", ["table", "md", "latex"])
+def test_percent(dialeval: Dialeval, format_: str) -> None:
+    """Scores, intervals and differences from 0 to 1 are times 100; lengths are not, nor is what is saved."""
+    here = sample_data.folder()
+    given = ["score", str(here / "responses"), "-r", str(here / "references.txt"), "-m", "chrf,length", "-f", format_]
+    plain, percent = dialeval(*given).stdout, dialeval(*given, "--percent", "-o", "run").stdout
+    assert "0.5431" in plain
+    assert "54.31" in percent
+    assert "50.85, 57.77" in percent
+    assert "14.00" in plain
+    assert "14.00" in percent
+    assert "Scores from 0 to 1 are shown times 100." in percent
+    assert package.load("run")["careful"]["chrf"].mean == pytest.approx(0.5431, abs=5e-5)
+    compared = dialeval("compare", "run", "--percent", "-f", "md").stdout
+    assert "chrf -34.8" in compared.replace("\\", "")
+    assert "length +9.6" in compared.replace("\\", "")
+    sliced = dialeval(*given[:-2], "--by", "length", "--percent").stdout
+    assert "chrf -33.5" in " ".join(sliced.split())
 
 
 @pytest.mark.parametrize("scale", [[], ["--jobs", "2"]])
@@ -145,7 +180,7 @@ def test_rows_need_no_other_flag(dialeval: Dialeval, tmp_path: Path) -> None:
         (["nowhere.txt"], "nowhere.txt"),
         (["a.txt", "-m", "distnct-2"], "did you mean 'distinct-2'"),
         (["a.txt", "-r", "one.txt"], "one.txt"),
-        (["a.txt", "--field", "response"], "NAME=VALUE"),
+        (["a.txt", "--field", "response"], "OURS=THEIRS"),
         (["a.txt", "--fail-under", "length=much"], "KEY=NUMBER"),
         (["a.txt", "--factor", "0"], "above 0"),
         ([], "Missing argument"),
@@ -174,8 +209,13 @@ def test_gates(dialeval: Dialeval) -> None:
     assert dialeval("score", "a.txt", "-m", "length", "--fail-over", "length=2").returncode == 0
     done = dialeval("score", "a.txt", "b.txt", "-m", "length", "--fail-over", "length=1.9")
     assert (done.returncode, done.stderr.count("gate failed")) == (1, 1)
-    missing = dialeval("score", "a.txt", "--fail-under", "bleu-4=0")
+    missing = dialeval("score", "a.txt", "-m", "bleu,length", "--fail-under", "bleu-4=0")
     assert (missing.returncode, "bleu-4 of a is not computed" in missing.stderr) == (1, True)
+    missing = dialeval("score", "a.txt", "--fail-under", "bleu-4=0")
+    assert (missing.returncode, "bleu-4 needs references" in missing.stderr) == (2, True)
+    done = dialeval("score", "a.txt", "-r", "refs.txt", "--fail-under", "bleu-4=0")
+    assert done.returncode == 0, "what has a limit is computed"
+    assert "bleu-4" in done.stdout
     for flag in ("--fail-under", "--fail-over"):
         wrong = dialeval("score", "a.txt", "-m", "length", flag, "lenght=2")
         assert (wrong.returncode, "did you mean 'length'?" in wrong.stderr) == (2, True)
@@ -186,11 +226,11 @@ def test_words_from_outside(dialeval: Dialeval, tmp_path: Path) -> None:
     outside = ["--train", "train.txt", "--vocabulary", "vocab.txt", "--vectors", "vectors.txt", "-c", "refs.txt"]
     every, group = (
         json.loads(dialeval("score", "a.txt", "-r", "refs.txt", *outside, *chosen, "-f", "json").stdout)["systems"]["a"]
-        for chosen in ([], ["-m", "dialog-eval"])
+        for chosen in (["-m", "all"], ["-m", "dialog-eval"])
     )
     assert set(METRICS_TXT) == set(group["metrics"]) < set(every["metrics"])
     assert every["skipped"] == group["skipped"] == {}
-    fields = {field: f"|{field}:" for field in ("reference", "train", "vocabulary", "embeddings", "weight")}
+    fields = {field: f"|{field}:" for field in ("reference", "train", "vocabulary", "vectors", "weight")}
     there, here = (run["metrics"]["embedding-average"]["signature"] for run in (group, every))
     assert all(field in there for field in fields.values())
     assert [name for name, field in fields.items() if field not in here] == ["vocabulary"]
@@ -211,7 +251,7 @@ def test_the_table_of_dialog_eval_has_its_metrics(dialeval: Dialeval, tmp_path: 
 
 
 def test_what_is_missing_is_one_line_each(dialeval: Dialeval) -> None:
-    done = dialeval("score", "a.txt")
+    done = dialeval("score", "a.txt", "-m", "all")
     assert done.returncode == 0
     lines = done.stderr.splitlines()
     lacking = "needs references: -r on the command line, references=... in Python"
@@ -350,7 +390,7 @@ def test_resume_and_report(dialeval: Dialeval, shards: Path) -> None:
         (["logs/*.jsonl", "--address", "auto"], "--address and --gpus-per-task go with --engine ray"),
         (["whole.jsonl", "--address", "auto"], "--address and --gpus-per-task go with --engine ray"),
         (["logs/*.jsonl", "-r", "whole.jsonl"], "rows carry their own references"),
-        (["logs/*.jsonl", "-m", "coherence"], "coherence needs vectors"),
+        (["logs/*.jsonl", "-m", "coherence"], "coherence needs train"),
         (["logs/*.jsonl", "--intervals", "studentized"], "--intervals studentized need all rows at hand"),
         (["whole.jsonl", "--intervals", "clustered", "--factor", "2"], "t is the factor of intervals over rows"),
         (["nothing.jsonl", "-o", "whole.jsonl/results"], "whole.jsonl/results: cannot be written"),

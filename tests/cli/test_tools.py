@@ -10,14 +10,28 @@ from click.testing import CliRunner
 from conftest import Dialeval
 from dialeval.cli.tools import formats, schema
 from dialeval.io.row_shapes import OWN, SHAPES
+from dialeval.metrics.registry import TOPICS, registry
 from dialeval.reports import schemas
 
 
 def test_metrics_lists_and_explains(dialeval: Dialeval) -> None:
     listing = dialeval("metrics").stdout
-    assert all(name in listing for name in ("length", "distinct-1", "distinct-2"))
+    head, *lines = listing.splitlines()
+    assert head.split() == ["metric", "better", "needs", "what", "it", "measures"]
+    titles = [title for title in TOPICS if title in lines]
+    assert titles == list(TOPICS[:-1])
+    rows = {line.split("  ")[0].partition(" (")[0]: line for line in lines}
+    assert rows["bleu"].startswith("bleu (5)")
+    assert rows["bleu"].split()[2:4] == ["higher", "-r"]
+    assert rows["kl-div"].split()[2] == "lower"
+    assert "distinct-2" not in listing
+    every = dialeval("metrics", "--all").stdout
+    assert all(f"\n{name} " in every for name in registry().presets)
+    assert dialeval("metrics", "Default").stdout.count("\n") < 20
     explained = dialeval("metrics", "distinct-2").stdout
     assert all(word in explained for word in ("Li et al. 2016", "per = corpus", "Edge cases", "distinct-2|n:2"))
+    assert "Range: 0 to 1; higher is better" in explained
+    assert explained.endswith("Example: dialeval score responses.txt -m distinct-2\n")
     done = dialeval("metrics", "distnct")
     assert done.returncode == 2
     assert "did you mean" in done.stderr
@@ -25,8 +39,8 @@ def test_metrics_lists_and_explains(dialeval: Dialeval) -> None:
 
 def test_an_argument_that_gives_several_things_is_named_once(dialeval: Dialeval) -> None:
     (line,) = (line for line in dialeval("metrics").stdout.splitlines() if line.startswith("inform "))
-    assert line.split("  ")[0] == "inform"
-    assert " data, predictions " in line
+    assert line.split()[:3] == ["inform", "higher", "--data"]
+    assert line.count("--data") == 1
     assert dialeval("metrics", "inform").stdout.count("data (--data)") == 1
 
 
@@ -60,9 +74,9 @@ def test_schema_prints_one() -> None:
 
 
 def test_schema_refuses_an_unknown_name() -> None:
-    result = CliRunner().invoke(schema, ["nothing"])
+    result = CliRunner().invoke(schema, ["xyz"])
     assert result.exit_code == 2
-    assert "no schema 'nothing'; there are run," in result.output
+    assert "no schema 'xyz'; there are run," in result.output
 
 
 def test_validate_lists_every_problem_of_every_file(dialeval: Dialeval, tmp_path: Path) -> None:
@@ -83,7 +97,7 @@ def test_what_was_guessed_is_told(dialeval: Dialeval, tmp_path: Path) -> None:
     line, note = done.stdout.splitlines()
     assert line == "excel.csv: csv, 1 row, system excel; response, reference"
     assert "Windows-1252" in note
-    assert dialeval("validate", "excel.csv", "--sep", "tab").returncode == 2
+    assert dialeval("validate", "excel.csv", "--separator", "tab").returncode == 2
 
 
 def test_validate_describes_what_a_file_or_folder_holds(dialeval: Dialeval, tmp_path: Path) -> None:

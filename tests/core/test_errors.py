@@ -20,7 +20,9 @@ def test_a_problem_is_one_line_that_a_terminal_does_not_obey() -> None:
 
 
 def test_many_problems_are_counted() -> None:
-    error = DataError(Problem("a.txt", line, "bad", "mend it") for line in range(1, 9))
+    same = DataError(Problem("a.txt", line, "bad", "mend it") for line in range(1, 9))
+    assert str(same) == "a.txt:1: bad; mend it (also in line 2, 3, 4, 5, 6 and 2 more)"
+    error = DataError(Problem("a.txt", line, f"bad {line}", "mend it") for line in range(1, 9))
     assert str(error).splitlines()[-1] == "and 3 more; of rows and lines `dialeval validate` lists all"
     assert len(error.problems) == 8
 

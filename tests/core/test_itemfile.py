@@ -23,7 +23,7 @@ def test_blocks_below_each_other(tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     write_tables(tables, tmp_path / "items.parquet")
     table = pq.ParquetFile(tmp_path / "items.parquet").read()
     assert table.column_names == ["system", "level", "row", "x", "y", "z"]
-    assert table["row"].to_pylist() == [0, 1, 2, 3, 0, 1]
+    assert table["row"].to_pylist() == [1, 2, 3, 4, 1, 2]
     assert table["level"].to_pylist() == ["turn"] * 4 + ["dialogue"] * 2
     np.testing.assert_array_equal(items_of(table, "a", Level.TURN)["x"], x)
     np.testing.assert_array_equal(items_of(table, "a", Level.TURN)["y"], [1, np.nan, np.nan, np.nan])

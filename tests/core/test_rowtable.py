@@ -98,8 +98,8 @@ def test_parts_below_each_other() -> None:
 
 def test_rows_are_numbered_from_0_on() -> None:
     saved = table().to_arrow("damd")
-    assert saved["row"].to_pylist() == list(range(len(saved)))
-    with pytest.raises(InvalidError, match="not numbered from 0 on"):
+    assert saved["row"].to_pylist() == list(range(1, len(saved) + 1))
+    with pytest.raises(InvalidError, match="not numbered from 1 on"):
         RowTable.from_arrow(saved.take([1, 0, *range(2, len(saved))]))
 
 

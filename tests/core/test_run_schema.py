@@ -116,7 +116,7 @@ def replaced(name: str, make: Callable[[pa.ChunkedArray], Any]) -> Callable[[pa.
     ("kind", "name", "change", "what"),
     [
         ("responses", "items", replaced("length", lambda column: column.cast(pa.string())), "'length' holds string"),
-        ("responses", "items", replaced("row", lambda column: pc.add(column, 1)), "not numbered from 0"),
+        ("responses", "items", replaced("row", lambda column: pc.add(column, 1)), "not numbered from 1"),
         (
             "responses",
             "items",
@@ -124,9 +124,9 @@ def replaced(name: str, make: Callable[[pa.ChunkedArray], Any]) -> Callable[[pa.
             "too large to compute with",
         ),
         ("responses", "items", lambda table: table.drop_columns("level"), "has no column level"),
-        ("responses", "items", lambda table: table.slice(1), "not numbered from 0"),
+        ("responses", "items", lambda table: table.slice(1), "not numbered from 1"),
         ("responses", "items", lambda table: table.slice(0, len(table) - 1), "values of length are saved for 60 rows"),
-        ("responses", "rows", replaced("dialogue", pc.negate), "a number below 0"),
+        ("responses", "rows", replaced("dialogue", pc.negate), "a number below 1"),
         ("responses", "rows", replaced("dialogue", lambda column: column.cast(pa.float64())), "holds double"),
         ("responses", "rows", lambda table: table.slice(0, len(table) - 1), "59 rows are saved"),
         ("town", "contributions", lambda table: table.slice(0, len(table) - 1), "another number of rows"),

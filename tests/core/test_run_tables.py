@@ -5,8 +5,10 @@ from __future__ import annotations
 import math
 import posixpath
 import re
+from pathlib import Path
 
 import numpy as np
+import pyarrow.parquet as pq
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -14,7 +16,7 @@ from hypothesis import strategies as st
 import dialeval
 from core.test_result import make_run
 from dialeval import sample_data
-from dialeval.core.display import flat_figures
+from dialeval.core.display import _fields, flat_figures
 from dialeval.core.fold import Estimate, Level
 from dialeval.multiwoz import Evaluator
 
@@ -70,6 +72,53 @@ def test_a_line_per_row_with_its_place_and_text(run: dialeval.Run) -> None:
     assert own["turn"].tolist() == [row["turn"] for row in ROWS]
     assert frame[frame["system"] == "b"]["dialog_id"].isna().all()
     assert run.item_table.to_polars().shape == frame.shape
+
+
+def test_contexts_and_kept_fields_are_columns() -> None:
+    """Also of a row with several values, of a field with the name of a metric, and of dialogues."""
+    rows = [
+        {
+            "dialog_id": "x",
+            "context": ["a"],
+            "response": "yes",
+            "city": "Bern",
+            "length": "s",
+            "topic": ["food", "b"],
+        },
+        {"dialog_id": "x", "context": ["a", "yes", "b"], "response": "no no", "city": "Genf", "length": "s"},
+        {"dialog_id": "y", "context": [], "response": "so", "city": "Bern", "reference": "so so", "topic": ["bus"]},
+    ]
+    kept = dialeval.evaluate({"one": rows, "two": rows[:2]}, metrics="length,distinct-1", keep="city,length,topic")
+    table = kept.item_table.to_arrow()
+    assert [name for name in table.column_names if name not in kept.keys_in_order] == [
+        *("system", "level", "row", "dialog_id", "context", "response", "reference", "city", "field/length", "topic"),
+    ]
+    lines = [line for line in table.to_pylist() if line["system"] == "one"]
+    assert [line["context"] for line in lines] == [row["context"] for row in rows]
+    assert [line["reference"] for line in lines] == [[], [], ["so so"]]
+    assert [line["city"] for line in lines] == ["Bern", "Genf", "Bern"]
+    assert [line["field/length"] for line in lines] == ["s", "s", None]
+    assert [line["topic"] for line in lines] == [["food", "b"], [], ["bus"]]
+    assert [line["length"] for line in lines] == [1.0, 2.0, 1.0]
+    assert kept["one"].rows is not None
+    whole = _fields(kept["one"].rows, Level.DIALOGUE, {"length"}, {"topic"})
+    assert {name: column.to_pylist() for name, column in whole.items()} == {
+        "city": [None, "Bern"],
+        "field/length": ["s", None],
+        "topic": [["food", "b"], ["bus"]],
+    }
+
+
+def test_rows_have_the_same_number_everywhere(run: dialeval.Run, tmp_path: Path) -> None:
+    """In the item table, in the files of a saved run and in a sample."""
+    rows = pq.read_table(run.save(tmp_path) / "rows.parquet").to_pylist()
+    texts = {(line["system"], line["row"]): line["response"] for line in rows}
+    saved = pq.read_table(tmp_path / "items.parquet").to_pylist()
+    assert {(line["system"], line["row"]) for line in saved} == texts.keys()
+    shown = {(line["system"], line["row"]): line["response"] for line in run.item_table.to_arrow().to_pylist()}
+    assert shown == texts
+    for row in dialeval.sample(run, 6, independent=True).rows:
+        assert texts[row.system, row.row] == row.response
 
 
 def test_items_of_dialogues_stand_below_those_of_turns(town: dialeval.Run) -> None:

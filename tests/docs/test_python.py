@@ -1,4 +1,4 @@
-"""The page about programs works as it shows: its Python, its workflow, its recipes for loggers, its query."""
+"""The pages about Python and CI work as they show: Python, workflow, recipes for loggers, query."""
 
 from __future__ import annotations
 
@@ -19,7 +19,8 @@ import yaml
 import dialeval
 from dialeval import sample_data
 
-PAGE = (Path(__file__).parent.parent.parent / "docs" / "python.md").read_text(encoding="utf-8")
+DOCS = Path(__file__).parents[2] / "docs"
+PAGE = "".join((DOCS / name).read_text(encoding="utf-8") for name in ("python.md", "ci.md"))
 BLOCKS = re.findall(r"^```(\w*)\n(.*?)^```", PAGE, re.DOTALL | re.MULTILINE)
 PYTHON = [block for kind, block in BLOCKS if kind == "python"]
 SAFE = re.compile(r"[A-Za-z0-9_.\-/]+")
@@ -193,7 +194,7 @@ def test_the_query(folder: Path, streamed: bool) -> None:
     items = {system: scores[system]["rouge-l"].items for system in "ab"}
     assert len(found) == 3
     for system, dialogue, turn, said, value in found:
-        number = said if streamed else int(said.split()[1]) - 6 * "ab".index(system)
+        number = said - 1 if streamed else int(said.split()[1]) - 6 * "ab".index(system)
         assert (dialogue, turn) == (f"d{(number + 6 * 'ab'.index(system)) // 2}", number % 2)
         column = items[system]
         assert column is not None

@@ -13,7 +13,7 @@ from dialeval.core.arrays import Floats
 from dialeval.core.batch import Batch, Need
 from dialeval.core.errors import NeedError, SettingError
 from dialeval.core.fold import RowMetric
-from dialeval.engine.plan import make_plan
+from dialeval.engine.plan import MOST_JUDGED, make_plan
 from dialeval.metrics.registry import register, registry
 
 RESPONSES = frozenset({Need.RESPONSE})
@@ -40,10 +40,65 @@ def echo() -> Iterator[None]:
 
 
 def test_everything_that_can_run_does_and_the_rest_says_why() -> None:
-    plan = make_plan(None, RESPONSES)
+    plan = make_plan("all", RESPONSES)
     assert "length" in plan.metrics
     assert plan.skipped["echo-context"] == "needs contexts: -c on the command line, contexts=... in Python"
-    assert "echo-context" in make_plan(None, frozenset(Need)).metrics
+    assert "echo-context" in make_plan("all", frozenset(Need)).metrics
+
+
+PANEL = ["sacrebleu", "chrf", "rouge-l", "distinct-1", "distinct-2", "length"]
+JUDGED = frozenset({Need.RESPONSE, Need.REFERENCE, Need.CONTEXT, Need.DIALOGUE_JUDGE})
+
+
+def test_nothing_in_particular_is_a_short_panel() -> None:
+    with_references = frozenset({Need.RESPONSE, Need.REFERENCE})
+    for asked in (None, "default", "Default"):
+        assert list(make_plan(asked, with_references).metrics) == PANEL
+    alone = make_plan(None, RESPONSES)
+    assert list(alone.metrics) == PANEL[3:]
+    assert list(alone.skipped) == PANEL[:3]
+    assert "judge" not in alone.skipped, "it is part of the panel only where it can run"
+
+
+def test_the_judge_is_part_of_the_panel_where_rows_are_few() -> None:
+    assert list(make_plan(None, JUDGED, rows=MOST_JUDGED).metrics) == [*PANEL, "judge"]
+    for rows in (MOST_JUDGED + 1, None):
+        plan = make_plan(None, JUDGED, rows=rows)
+        assert list(plan.metrics) == PANEL
+        assert "-m default,judge" in plan.skipped["judge"]
+        assert list(make_plan("default,judge", JUDGED, rows=rows).metrics) == [*PANEL, "judge"]
+
+
+def test_other_subjects_have_all_their_metrics_by_default() -> None:
+    plan = make_plan(None, frozenset({Need.RESPONSE, Need.TRIALS}))
+    assert [name for name in plan.metrics if name not in PANEL] == [*(f"pass-hat-{k}" for k in range(1, 5)), "flips"]
+
+
+@pytest.mark.parametrize(
+    ("texts", "chosen"),
+    [
+        (["one two", "three four"], None),
+        (["你好吗我很好", "今天天气很好啊"], "zh"),
+        (["สวัสดีครับ", "ขอบคุณมาก"], "unicode"),
+    ],
+)
+def test_a_script_without_spaces_gets_its_tokenizer(texts: list[str], chosen: str | None) -> None:
+    run = dialeval.evaluate(texts, texts)
+    assert run.details.get("tokenizer") == chosen
+    usual = {"length": "words.1", "distinct-2": "words.1", "sacrebleu": "13a"}
+    for name, tokenizer in usual.items():
+        assert f"|tokenizer:{chosen or tokenizer}|" in str(run["system"][name].signature)
+    named = dialeval.evaluate(texts, texts, metrics="default,length(tokenizer=lower-words.1)")["system"]
+    assert "|tokenizer:lower-words.1|" in str(named["length(tokenizer=lower-words.1)"].signature), "it was asked for"
+    assert named["length"] == run["system"]["length"]
+
+
+def test_characters_are_tokens_where_a_library_is_not_installed(monkeypatch: pytest.MonkeyPatch) -> None:
+    def lacking() -> None:
+        raise SettingError("not installed")
+
+    monkeypatch.setattr("dialeval.text.tokenizers._bounds", lacking)
+    assert dialeval.evaluate(["สวัสดีครับ", "ขอบคุณมาก"]).details["tokenizer"] == "char"
 
 
 def test_a_metric_asked_for_by_name_is_refused_without_its_needs() -> None:

@@ -38,7 +38,8 @@ def printed(content: object, width: int = 120) -> str:
 def test_the_terminal() -> None:
     text = printed(report.table(found()))
     assert text.startswith(
-        "People would rate b higher than a; no significant difference between [c] and a (overall, 5% level"
+        "People would rate b higher than a; no significant difference between [c] and a "
+        "(overall, significance level 0.05"
     )
     assert "ratings alone" in text
     assert "effective" in text
@@ -74,7 +75,7 @@ def test_what_was_not_drawn_is_marked_in_every_format_for_people() -> None:
 
 def test_every_digit_and_every_format() -> None:
     made = found()
-    lines = list(csv.DictReader(io.StringIO(report.to_csv(made))))
+    lines = list(csv.DictReader(io.StringIO(report.FORMATS["csv"](made))))
     assert [line["baseline"] for line in lines] == ["", "", "", "a", "a"]
     assert float(lines[1]["value"]) == made["b"].value
     assert float(lines[3]["high"]) == made.differences[0].interval[1]

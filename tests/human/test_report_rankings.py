@@ -34,7 +34,7 @@ def test_at_equal_length_its_effect_is_told() -> None:
 
 
 def test_every_format() -> None:
-    lines = list(csv.DictReader(io.StringIO(rankings.to_csv(FOUND))))
+    lines = list(csv.DictReader(io.StringIO(rankings.FORMATS["csv"](FOUND))))
     assert [line["groups"] for line in lines] == ["a", "a", "b"]
     assert float(lines[0]["strength"]) == FOUND.systems[0].strength
     assert rankings.FORMATS["md"](FOUND).startswith("| system | group |")

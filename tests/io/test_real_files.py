@@ -216,7 +216,7 @@ REFUSED: dict[str, tuple[str, bytes, str, str]] = {
     "an inspect_ai archive": (
         "a.eval",
         b"PK\x03\x04\x14\x00\x00\x00",
-        "is a log of inspect_ai in its own format",
+        "is no log of inspect_ai that can be unpacked",
         "inspect log",
     ),
     "likelihoods": (

@@ -100,7 +100,7 @@ def test_an_order_without_a_match_is_smoothed_as_in_sacrebleu() -> None:
 
 def test_the_signature_says_what_the_number_is() -> None:
     assert str(Bleu(per="corpus", tokenizer="13a").signature()).startswith(
-        "bleu(per=corpus,tokenizer=13a)|n:4|smooth:exp|by:sacre|per:corpus|tokenizer:13a|"
+        "sacrebleu|n:4|smooth:exp|by:sacre|per:corpus|tokenizer:13a|"
     )
     batch = batch_of(["a b"], [["a b"]])
     for metric in (Bleu(), Bleu(by="sacre"), Bleu(n=2, per="corpus"), Bleu(per="corpus", tokenizer="rouge")):
@@ -151,7 +151,8 @@ def test_threads_with_a_shared_vocabulary_agree() -> None:
         ("bleu(n=2,smooth=7)", Bleu(n=2, smooth=7)),
         ("bleu(by=sacre)", Bleu(by="sacre")),
         ("bleu(n=1,tokenizer=lower-words.1)", Bleu(n=1, tokenizer="lower-words.1")),
-        ("bleu(per=corpus,tokenizer=13a)", Bleu(per="corpus", tokenizer="13a")),
+        ("sacrebleu", Bleu(per="corpus", tokenizer="13a")),
+        ("bleu(per=corpus,tokenizer=zh)", Bleu(per="corpus", tokenizer="zh")),
         ("bleu(n=2,per=corpus)", Bleu(n=2, per="corpus", by="sacre")),
     ],
 )

@@ -91,6 +91,36 @@ def test_mistakes_get_a_hint(text: str, message: str) -> None:
         registry().parse(text)
 
 
+@pytest.mark.parametrize(
+    ("written", "meant"),
+    [
+        ("BLEU-4", "bleu-4"),
+        ("SacreBLEU", "sacrebleu"),
+        ("bleu(per=corpus,tokenizer=13a)", "sacrebleu"),
+        ("BERTScore", "greedy-match"),
+        ("chrF++", "chrf(words=2)"),
+        ("ROUGE-1", "rouge-score-1"),
+        ("Dist-2", "distinct-2"),
+        ("Distinct(n=3)", "distinct(n=3)"),
+    ],
+)
+def test_names_of_the_field_in_any_case(written: str, meant: str) -> None:
+    assert str(registry().parse(written)) == meant
+    assert [str(metric) for metric in registry().select([written])] == [meant]
+
+
+def test_groups_and_families_in_any_case() -> None:
+    assert registry().select("Dialog-Eval") == registry().select("dialog-eval")
+    assert registry().select("Distinct") == registry().select("distinct")
+    assert registry().is_group("ALL")
+
+
+@pytest.mark.parametrize("name", ["meteor", "METEOR", "bleurt", "comet", "perplexity", "llm_judge"])
+def test_what_is_not_implemented_has_an_alternative(name: str) -> None:
+    with pytest.raises(SettingError, match=r"is not implemented; .*(bertscore|judge)"):
+        registry().parse(name)
+
+
 def test_families_groups_and_objects_are_selected_once() -> None:
     chosen = registry().select(["distinct", "distinct-2", Distinct(n=3), "length"])
     assert [str(metric) for metric in chosen] == ["distinct-1", "distinct-2", "distinct(n=3)", "length"]

@@ -44,7 +44,7 @@ def test_the_terminal_shows_levels_ceiling_and_control(found: dialeval.Agreement
     family = "corrected by Holm for all coefficients of a table: " + ", ".join(
         f"9 at {level} level" for level in ("turn", "dialogue", "system")
     )
-    assert f"* differs from 0 (5% level, {family})" in " ".join(text.split())
+    assert f"* differs from 0 (significance level 0.05, {family})" in " ".join(text.split())
     assert "group: metrics that share a letter cannot be told apart" in text
     assert "Krippendorff's alpha: nominal" in text
     assert re.search(rf"{found['rouge-l']['turn'].pearson:.3f}\*? \[", text)
@@ -94,12 +94,12 @@ def test_the_verdict_names_the_best_and_what_it_can_be_told_from(found: dialeval
     some = said(found, *places("a", "b", "ab"))
     assert some.startswith(first)
     better = "] over 60 turns. It is better than rouge-l; it cannot be told from nlg-bleu-4"
-    assert f"{better} (5% level, corrected for 3 tests)." in some
+    assert f"{better} (significance level 0.05, corrected for 3 tests)." in some
     every = said(found, *places("a", "b", "c"))
-    assert "It is better than rouge-l and nlg-bleu-4 (5% level" in every
+    assert "It is better than rouge-l and nlg-bleu-4 (significance level 0.05" in every
     assert "told from" not in every
     none = said(found, *places("a", "a", "a"), control=replace(found.control, not_above=["rouge-l"]))
-    assert "It cannot be told from rouge-l and nlg-bleu-4 (5% level" in none
+    assert "It cannot be told from rouge-l and nlg-bleu-4 (significance level 0.05" in none
     assert "better than" not in none
     assert "Not shown" not in none, "length is the best"
     assert said(found, places("a", "a", "a")[0]).endswith(" turns.")

@@ -88,7 +88,7 @@ def few(rows: int, **settings: Any) -> Comparison:
 
 def test_few_rows_are_marked_and_explained() -> None:
     shown = comparisons.FORMATS["md"](few(8))
-    assert "randomization, all 256 exchanges" in shown
+    assert "p-values: randomization test, all 256 exchanges" in shown
     assert "~: a guide at best, since the rows are few" in shown
     (line,) = (line for line in shown.splitlines() if line.startswith("| length"))
     detectable, needed = line.split(" | ")[-2:]
@@ -107,7 +107,7 @@ def test_it_is_said_where_nothing_can_be_significant() -> None:
 def test_how_intervals_were_made_is_told() -> None:
     text = comparisons.FORMATS["md"](few(30, test="bootstrap"))
     assert "(paired studentized bootstrap, 100 resamples; jackknife where distinct things are counted," in text
-    assert "paired bootstrap, studentized, with 100 resamples" in text
+    assert "paired bootstrap test, studentized, with 100 resamples" in text
     lengths = compare(dialeval.evaluate({"a": ["x"] * 9, "b": ["x y"] * 9}, metrics="length"), resamples=9)
     assert "jackknife" not in comparisons.FORMATS["md"](lengths)
     assert {row["interval_by"] for row in few(30).to_dict()["differences"]} == {"studentized", "jackknife"}

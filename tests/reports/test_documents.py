@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import json
 from dataclasses import dataclass
+from math import nan
+from typing import Any
 
+from dialeval.core.display import Tabular
 from dialeval.reports.documents import Document, Table, laid_out, text_formats, to_html, to_latex, to_markdown
 from human.test_report import printed
 
@@ -37,19 +40,22 @@ def test_without_notes_there_is_no_empty_paragraph() -> None:
 
 
 @dataclass
-class Subject:
+class Subject(Tabular):
     name: str
 
     def to_dict(self) -> dict[str, str]:
         return vars(self)
+
+    def lines(self) -> list[dict[str, Any]]:
+        return [{"name": self.name, "size": 0.1}, {"name": "=x", "size": nan}]
 
 
 def test_formats_of_a_result() -> None:
     def document(subject: Subject) -> Document:
         return Document([subject.name], [], [])
 
-    made = text_formats(document, lambda subject: f"csv of {subject.name}")
+    made = text_formats(document)
     assert json.loads(made["json"](Subject("x"))) == {"name": "x"}
-    assert made["csv"](Subject("x")) == "csv of x"
+    assert made["csv"](Subject("x")) == "name,size\nx,0.1\n'=x,\n"
     assert made["md"](Subject("x_")) == "x\\_\n"
     assert "% x" in made["latex"](Subject("x"))

@@ -88,6 +88,7 @@ def test_figures_are_rounded_to_what_their_interval_supports() -> None:
     assert show_rounded(-9.6167, None, signed=True) == "-9.6167"
     assert show_rounded(-0.0014, (-0.0028, -0.000112)) == "-0.0014 [-0.0028, -0.0001]", "one style in one interval"
     assert show_rounded(1e-6, (-0.00001, 0.00002)) == "1.00e-06 [-1.00e-05, 2.00e-05]"
+    assert show_rounded(-2.75e-17, (-0.63, 0.63), signed=True) == "0.00 [-0.63, 0.63]", "a rounding error"
 
 
 def test_intervals_signs_and_fixed_decimals() -> None:

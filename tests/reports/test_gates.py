@@ -92,7 +92,7 @@ def test_one_system_has_no_verdict() -> None:
     run = dialeval.evaluate(["a b"])
     text = to_github(list(limit_gates(run, {"length": 1.0}, {})), run, run, judge_run(run).sentences)
     assert text.startswith("### dialeval: the gate holds\n\n| metric | system |")
-    assert "- skipped bleu-4: needs references" in text
+    assert "- skipped sacrebleu: needs references" in text
 
 
 def test_characters_that_xml_forbids_are_replaced(run: Run) -> None:

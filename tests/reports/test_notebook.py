@@ -122,21 +122,18 @@ def test_the_comparison_of_the_last_run_is_made_once(run: dialeval.Run, monkeypa
 
 
 def test_a_plot_is_one_drawing_with_a_line_per_system(run: dialeval.Run, tmp_path: Path) -> None:
-    plot = run.plot("bleu-4")
-    assert repr(plot) == "Plot(key='bleu-4')"
+    plot = run.plot("means", "bleu-4")
+    assert repr(plot) == "Figure(name='forest', title='bleu-4 ↑, by system')"
     harmless(plot._repr_html_())
     root = ET.fromstring(plot.svg)
     space = "{http://www.w3.org/2000/svg}"
-    texts = [element.text for element in root.findall(f"{space}text")]
-    assert texts == ["bleu-4 ↑", "careful", "<script>alert(1)</script>\\x1b[2J"]
     assert len(root.findall(f".//{space}circle")) == 2
-    assert root.findall(f".//{space}rect")
     titles = [element.text for element in root.findall(f".//{space}title")]
-    assert titles[:2] == ["careful: 0.242 [0.204, 0.281]", "careful: spread over 60 turns"]
+    assert titles[0] == "careful: 0.242 [0.204, 0.281]"
+    assert str(titles[1]).startswith("<script>alert(1)</script>\\x1b[2J: ")
     assert plot.save(tmp_path / "plot.svg").read_text(encoding="utf-8") == plot.svg
-    assert not ET.fromstring(run.plot("distinct-2").svg).findall(f"{space}rect")
     with pytest.raises(SettingError, match="the run has no 'blue'; it has bleu-1"):
-        run.plot("blue")
+        run.plot("distribution", "blue")
 
 
 def test_what_people_said_shows_itself_too() -> None:
@@ -155,3 +152,46 @@ def test_what_people_said_shows_itself_too() -> None:
     assert repr(found).startswith("<HumanEstimates: overall of 2 systems (")
     assert repr(watch).endswith(" decided>")
     assert repr(ranking).endswith("20 pairs by people>")
+
+
+def test_every_table_converts_and_shows_itself() -> None:
+    """Results that are tables: rows as of the CSV, data frames of the same size, and markup without hostile text."""
+    turns = [("d1", 1, "hi", "Bern"), ("d1", 3, "at nine", "Bern"), ("d2", 1, "no", "Genf")]
+    rows = [
+        {
+            "dialog_id": f"{dialogue}-{n}",
+            "turn": turn,
+            "context": [f"when {n}", HOSTILE],
+            "response": text,
+            "city": city,
+        }
+        for n in range(12)
+        for dialogue, turn, text, city in turns
+    ]
+    longer = [{**row, "response": f"{row['response']} , {HOSTILE}"} for row in rows]
+    run = dialeval.evaluate({"a": rows, HOSTILE: longer, "c": rows}, metrics="length,distinct-1", keep="city")
+    drawn = dialeval.sample(run, 6)
+    tables: dict[str, tuple[Any, int]] = {
+        "run": (run, 3 * 2),
+        "slices": (dialeval.slices(run, ["city", "turn"], metrics=["length"], resamples=20, trials=50), 4 * 3 * 2),
+        "sequential": (dialeval.sequential(run), 2 * 2),
+        "trend": (dialeval.trend(run), 2 * 3),
+        "items": (run.item_table, 3 * len(rows)),
+        "sample": (drawn, len(drawn.rows)),
+        "ranking": (dialeval.rank([{"a": "a", "b": HOSTILE, "better": side} for side in "abab"]), 2),
+    }
+    for name, (each, size) in tables.items():
+        frame = each.to_pandas()
+        assert len(frame) == size, name
+        assert each.to_polars().shape == frame.shape, name
+        assert len(repr(each)) < 200, name
+        assert repr(each).isprintable(), name
+        harmless(each._repr_html_())
+        assert "<table>" in each._repr_html_(), name
+    parts = tables["slices"][0].to_pandas()
+    assert set(parts["slice"]) == {"Bern", "Genf", "1", "3"}
+    own = parts[(parts["slice"] == "Genf") & (parts["system"] == HOSTILE) & (parts["metric"] == "length")]
+    assert own[["rows", "mean", "difference"]].to_numpy().tolist() == [[12, 3.0, 2.0]]
+    trend = tables["trend"][0].to_pandas()
+    assert trend[trend["metric"] == "length"]["value"].tolist() == [run[name]["length"].mean for name in run]
+    assert "10 of 108 rows" in text_of(run.item_table._repr_html_())

@@ -47,7 +47,7 @@ def test_the_sentence_names_the_slice_with_the_largest_significant_loss(found: S
     (sentence,) = losses(found)
     assert re.fullmatch(
         r"new loses most to old where topic is train: rouge-l -0\.\d+ \[-0\.\d+, -0\.\d+\] "
-        r"\(5% level, corrected for 3 tests in all slices\)\.",
+        r"\(significance level 0.05, corrected for 3 tests in all slices\)\.",
         sentence,
     )
 
@@ -56,7 +56,7 @@ def test_nothing_is_claimed_that_is_not_significant(alike: Slices) -> None:
     assert losses(alike) == []
     assert (
         next(iter(notes(alike)))
-        == "No slice differs significantly from old (5% level, corrected for 3 tests in all slices)."
+        == "No slice differs significantly from old (significance level 0.05, corrected for 3 tests in all slices)."
     )
     assert not any(mark in printed(alike).split("No slice")[0] for mark in "▲▼◆")
 

@@ -138,15 +138,19 @@ def test_latex_is_a_booktabs_tabular(run: Run) -> None:
     lines = text.splitlines()
     assert lines[:3] == [r"% \usepackage{booktabs}", r"\begin{table}", r"\centering"]
     assert lines[3] == (
-        r"\caption{Intervals: over rows (mean $\pm$ 1.97 $\cdot$ std / $\surd$n). Arrows: which values are better. "
-        r"Bold: the best value.}"
+        r"\caption{Confidence intervals: over rows (mean $\pm$ 1.97 $\cdot$ std / $\surd$n). "
+        r"Arrows: which values are better. Bold: the best value.}"
     )
     assert lines[4:7] == [r"\label{tab:results}", r"\begin{tabular}{lrr}", r"\toprule"]
     assert lines[7] == r"metric & 50\%\_\textbackslash{}\& & b \\"
     best = r"$\mathbf{0.3500}\ [0.1243, 0.5757]$ \\"
     assert rf"bleu-4 $\uparrow$ & $0.2333\ [0.0915, 0.3752]$ (3/4) & {best}" in lines
     assert r"length $\uparrow$ & -- & $100.0\ [86.1, 113.9]$ \\" in lines
-    assert lines[-3:] == [r"\bottomrule", r"\end{tabular}", r"\end{table}"]
+    end = lines.index(r"\bottomrule")
+    assert lines[end:] == [
+        *(r"\bottomrule", r"\end{tabular}", r"\end{table}"),
+        *("% Signatures:", "% bleu-4|n:4", "% distinct-2|n:2"),
+    ]
 
 
 @pytest.fixture(scope="module")
@@ -157,7 +161,10 @@ def scored() -> Run:
 
 def test_latex_has_arrows_and_what_is_not_worse_than_the_best_in_bold(scored: Run) -> None:
     lines = to_latex(scored).splitlines()
-    assert "Bold: the best value, and those that are not significantly worse (5\\% level, corrected for 6" in lines[3]
+    assert (
+        "Bold: the best value, and those that are not significantly worse (significance level 0.05, corrected for 6"
+        in lines[3]
+    )
     rows = {line.split(" ")[0]: line for line in lines if "&" in line}
     assert rows["bleu-4"].startswith(r"bleu-4 $\uparrow$ & $\mathbf{0.2421}\ [0.2036, 0.2806]$ & $0.0170\ [")
     assert rows["distinct-1"].startswith(r"distinct-1 $\uparrow$ & $\mathbf{0.3607}$ & $\mathbf{0.3790}$ & $0.0926$")
@@ -197,8 +204,8 @@ def test_intervals_are_drawn_where_there_is_room(scored: Run) -> None:
     assert shown(150, False) == shown(110, True) != shown(80, True), "first the bars go, then the intervals"
     assert all(len(line) <= width for width in (80, 110, 150) for line in shown(width, True).splitlines())
     assert "[0.2036, 0.2806]" not in shown(80, True)
-    assert "Intervals: " not in shown(80, True)
-    assert "Intervals: " in shown(110, True)
+    assert "Confidence intervals: " not in shown(80, True)
+    assert "Confidence intervals: " in shown(110, True)
 
 
 def test_bars_of_a_metric_have_one_scale() -> None:
@@ -215,7 +222,7 @@ def test_bars_of_a_metric_have_one_scale() -> None:
 
 
 def test_tables_say_which_intervals_they_have(run: Run) -> None:
-    words = "Intervals: over rows (mean ± 1.97 · std / √n)."
+    words = "Confidence intervals: over rows (mean ± 1.97 · std / √n)."
     assert to_markdown(run).splitlines()[-1] == words
     assert words in printed(run)
     assert "Intervals" not in to_markdown(Run({"a": Result({"distinct-2": corpus_estimate(0.5)})}, "0"))

@@ -99,7 +99,7 @@ def test_no_direction_is_claimed_without_significance(rows: list[Difference]) ->
 
 def test_a_lower_value_is_a_gain_where_lower_is_better() -> None:
     (text,) = said(difference("kl", -0.2, "lower", 0.001, True))
-    assert text.startswith("new is better than old on kl (5% level).")
+    assert text.startswith("new is better than old on kl (significance level 0.05).")
     assert "Largest gain: kl -0.200 [-0.210, -0.190]." in text
     assert mark_of(difference("kl", -0.2, "lower", 0.001, True)) == "▲"
     assert mark_of(difference("kl", 0.2, "lower", 0.001, True)) == "▼"
@@ -129,7 +129,7 @@ def test_metrics_that_describe_replies_make_nobody_better() -> None:
     rows = [difference(f"count-{n}", n + 1.0, None, 0.001, True) for n in range(5)]
     (text,) = said(*rows)
     assert text.startswith("new and old differ in count-4")
-    assert "and 3 more (5% level" in text
+    assert "and 3 more (significance level 0.05" in text
     assert "None of the tested metrics says which replies are better" in text
     weak = replace(difference("distinct-2", 0.2, "higher", 0.001, True), evidence=False)
     (text,) = said(weak)
@@ -218,7 +218,7 @@ def test_many_systems_are_sorted_by_what_can_be_said_of_them() -> None:
     ]
     first, *rest = said(*rows, systems=list(by))
     assert first == (
-        "Compared with old (5% level, corrected for 10 tests), better: up, far; worse: down; "
+        "Compared with old (significance level 0.05, corrected for 10 tests), better: up, far; worse: down; "
         "better on some metrics and worse on others: both; no significant difference: same."
     )
     assert len(rest) == len(by)

@@ -1,8 +1,7 @@
-"""What MkDocs asks when it builds the site (`make docs`): pages that are made from code, and links that fit.
+"""Hooks of MkDocs for the site (`make docs`): pages that are made from code, links that fit, and llms.txt.
 
-Pages stand where GitHub finds them: README.md, CONTRIBUTING.md and others in the root of the repository, the rest in
-docs/. Here all of them become pages of one site, and links between them are made to fit. A link to a file that is no
-page (a source, a test) is left as its text.
+CONTRIBUTING.md and others are in the root of the repository, the rest in docs/. All of them become pages of one site,
+with links that fit. A link to a file that is no page (a source, a test) becomes its text.
 """
 
 from __future__ import annotations
@@ -10,6 +9,7 @@ from __future__ import annotations
 import re
 import shutil
 import sys
+from itertools import cycle
 from pathlib import Path, PurePosixPath
 from posixpath import normpath, relpath
 from tempfile import TemporaryDirectory
@@ -20,7 +20,7 @@ from mkdocs.structure.files import File, Files
 from mkdocs.structure.pages import Page
 
 from dialeval import sample_data
-from tools.site import blocks, metrics, reference
+from tools.site import blocks, metrics, notebooks, reference
 
 if sys.version_info >= (3, 11):
     import tomllib
@@ -29,7 +29,6 @@ else:
 
 ROOT = Path(__file__).parents[2]
 BROUGHT = {
-    "README.md": "index.md",
     "CONTRIBUTING.md": "contributing.md",
     "SECURITY.md": "security.md",
     "CHANGELOG.md": "changelog.md",
@@ -39,15 +38,20 @@ BROUGHT = {
 }
 """Pages and pictures outside of docs/, each with its place in the site."""
 MADE = {
-    "python-reference.md": reference.python_page,
     "commands.md": reference.commands_page,
     "schemas.md": reference.schemas_page,
 }
 GALLERY = "gallery.md"
+STACKED_COLUMNS, STACKED_CHARACTERS = 3, 60
+"""Tables with so many columns and such a long cell are stacked on phones; tables of numbers scroll."""
+HOME = "Home"
+_SECTIONS: dict[str, list[str]] = {}
+"""Lines of llms.txt by section of the navigation, collected while pages are built."""
 
 
 def on_config(config: MkDocsConfig) -> MkDocsConfig:
     """Put the pages of the metrics into the navigation, and link to the home of the project if it has one."""
+    _SECTIONS.clear()
     config.repo_url = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["urls"].get("Source")
     for section in config.nav or []:
         if isinstance(section, dict) and "Metrics" in section:
@@ -59,13 +63,25 @@ def on_files(files: Files, config: MkDocsConfig) -> Files:
     """Add the pages that are not in docs/."""
     texts = {place: (ROOT / name).read_text(encoding="utf-8") for name, place in BROUGHT.items()}
     texts |= {place: made() for place, made in MADE.items()}
-    texts |= {**dict(metrics.pages()), **dict(reference.schemas())}
+    texts |= {**dict(metrics.pages()), **dict(notebooks.pages()), **dict(reference.schemas())}
     for place, text in texts.items():
         files.append(File.generated(config, place, content=text))
     with TemporaryDirectory() as folder:
         for path in gallery(Path(folder)):
             files.append(File.generated(config, f"gallery/{path.name}", content=path.read_bytes()))
     return files
+
+
+def on_post_build(config: MkDocsConfig) -> None:
+    """Write llms.txt: every page with its first paragraph, for programs that read the site."""
+    (Path(config.site_dir) / "llms.txt").write_text(_index(config), encoding="utf-8")
+
+
+def _index(config: MkDocsConfig) -> str:
+    parts = [f"# {config.site_name}", f"> {config.site_description}"]
+    for section in (title for entry in config.nav or [] for title in entry):
+        parts += [f"## {section}", "\n".join(_SECTIONS[section])]
+    return "\n\n".join(parts) + "\n"
 
 
 def gallery(folder: Path) -> list[Path]:
@@ -81,9 +97,34 @@ def gallery(folder: Path) -> list[Path]:
 def on_page_markdown(markdown: str, page: Page, **_: Any) -> str:
     """Make links fit; names of metrics lead to their pages."""
     place = page.file.src_uri
+    if page.meta.get("search", {}).get("exclude") is not True:
+        *_others, section = (HOME, *(str(ancestor.title) for ancestor in page.ancestors))
+        _SECTIONS.setdefault(section, []).append(f"- [{page.title}]({page.url}): {_summarize(markdown)}")
     if place == "metrics.md":
         markdown = metrics.linked(markdown)
     return fitted(markdown, place)
+
+
+def on_page_content(html: str, **_: Any) -> str:
+    """Label the cells of wide tables of text, which phones show below each other (docs/assets/site.css)."""
+    return re.sub(r"<table>.*?</table>", lambda match: _labeled(match[0]), html, flags=re.DOTALL)
+
+
+def _labeled(table: str) -> str:
+    heads = [re.sub(r"<.*?>", "", head) for head in re.findall(r"<th[^>]*>(.*?)</th>", table, re.DOTALL)]
+    cells = re.findall(r"<td[^>]*>(.*?)</td>", table, re.DOTALL)
+    if len(heads) < STACKED_COLUMNS or max(map(len, cells), default=0) < STACKED_CHARACTERS:
+        return table
+    labels = cycle(heads)
+    return re.sub("<td", lambda _: f'<td data-label="{next(labels)}"', table).replace("<table>", "<table data-stacked>")
+
+
+def _summarize(markdown: str) -> str:
+    """Return the first sentence of a page, without links."""
+    prose = re.sub(r"^```.*?^```|^[#<|!].*?$|^---\n.*?^---$", "", markdown, flags=re.MULTILINE | re.DOTALL)
+    first = next((part for part in prose.split("\n\n") if part.strip()), "")
+    text = re.sub(r"\[([^\]]*)\]\([^)]*\)|\*\*", r"\1", " ".join(first.split()))
+    return re.split(r"(?<=[.?:])\s", text, maxsplit=1)[0].rstrip(":")
 
 
 def fitted(markdown: str, place: str) -> str:

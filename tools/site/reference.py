@@ -1,4 +1,4 @@
-"""Reference pages that are made from the code: the public names of Python, and the help of every command."""
+"""Reference pages that are made from the code: the help of every command, and the schemas of files."""
 
 from __future__ import annotations
 
@@ -8,18 +8,8 @@ from collections.abc import Iterator
 import click
 from tools.site.tables import table
 
-import dialeval
 from dialeval.cli.main import dialeval_command
 from dialeval.reports.schemas import WRITTEN, schema
-
-MODULES = {
-    "dialeval.multiwoz": "Task dialogues",
-    "dialeval.sgd": "Schema-guided dialogues",
-    "dialeval.breakdown": "Breakdown detection",
-    "dialeval.lsdscc": "Sampled answers",
-    "dialeval.adem": "Learned judges",
-}
-"""Modules that are public as a whole, each with what it is about."""
 
 SCHEMAS = """\
 # Files and their schemas
@@ -36,31 +26,11 @@ printed (`-f json`), a number that could not be computed is null.
 
 TABLE
 
-Beside `run.json` a saved run has tables in Parquet, whose columns are named in them: `items.parquet` (a value per row
+Next to `run.json` a saved run has tables in Parquet, whose columns are named in them: `items.parquet` (a value per row
 and metric), `rows.parquet` (texts, dialogues and turns) and `contributions.parquet` (what rows add to values of all
 rows together). A run in chunks has several of the first two (`items-00000.parquet` and so on), which `run.json` lists
 in order.
 """
-
-
-def python_page() -> str:
-    """The public names of the package, for mkdocstrings to fill in."""
-    names = [name for name in dialeval.__all__ if not name.startswith("__")]
-    functions = [name for name in names if name[0].islower()]
-    errors = [name for name in names if name.endswith("Error")]
-    classes = [name for name in names if name not in {*functions, *errors}]
-    parts = [
-        "# Python reference",
-        "What `import dialeval` gives. Everything else may change without notice ([versions](versions.md)).",
-    ]
-    for title, some in {"Functions": functions, "Results": classes, "Errors": errors}.items():
-        parts += [f"## {title}", *(f"::: dialeval.{name}" for name in some)]
-    for module, title in MODULES.items():
-        parts += [
-            f"## {title}: `{module}`",
-            f"::: {module}\n    options:\n      show_root_heading: false\n      heading_level: 3",
-        ]
-    return "\n\n".join(parts) + "\n"
 
 
 def schemas_page() -> str:
@@ -78,6 +48,7 @@ def schemas() -> Iterator[tuple[str, str]]:
 def commands_page() -> str:
     """The help of every command, as `--help` prints it."""
     parts = [
+        "---\nsearch:\n  boost: 0.3\n---",
         "# Every command",
         "What `dialeval COMMAND --help` prints. [What all commands share](command-line.md) is on a page of its own.",
     ]

@@ -87,15 +87,39 @@ Interval = tuple[float, float]
 
 
 class Correlation(Record, frozen=True, kw_only=True):
-    """The correlation of one metric with human ratings at one level."""
+    """The correlation of one metric with human ratings at one level.
+
+    Attributes:
+        n: The number of points: responses, dialogues or systems.
+        pearson: Pearson's r.
+        spearman: Spearman's rho.
+        kendall: Kendall's tau-b.
+        pearson_interval: The confidence interval of Pearson's r.
+        spearman_interval: The confidence interval of Spearman's rho.
+        kendall_interval: The confidence interval of Kendall's tau-b.
+        pearson_p: The p-value of Pearson's r.
+        spearman_p: The p-value of Spearman's rho.
+        kendall_p: The p-value of Kendall's tau-b.
+        pearson_adjusted_p: The p-value adjusted by Holm's method for all coefficients of all metrics at the level.
+        spearman_adjusted_p: The same of Spearman's rho.
+        kendall_adjusted_p: The same of Kendall's tau-b.
+        reason: Why there are no coefficients.
+
+    Examples:
+        >>> import dialeval
+        >>> rated = [
+        ...     {"response": "yes " * n, "reference": "yes " * 9, "scores": {"overall": n // 2}, "dialog_id": str(n)}
+        ...     for n in range(1, 9)
+        ... ]
+        >>> found = dialeval.agreement(rated, metrics="rouge-l", resamples=100)
+        >>> found["rouge-l"]["turn"].n, found["rouge-l"]["system"].reason
+        (8, 'no rated row names its system')
+    """
 
     n: int
     pearson: float = math.nan
-    """Pearson's r."""
     spearman: float = math.nan
-    """Spearman's rho."""
     kendall: float = math.nan
-    """Kendall's tau-b."""
     pearson_interval: Interval | None = None
     spearman_interval: Interval | None = None
     kendall_interval: Interval | None = None
@@ -103,14 +127,16 @@ class Correlation(Record, frozen=True, kw_only=True):
     spearman_p: float = math.nan
     kendall_p: float = math.nan
     pearson_adjusted_p: float = math.nan
-    """Corrected (Holm) for all coefficients of all metrics at the same level."""
     spearman_adjusted_p: float = math.nan
     kendall_adjusted_p: float = math.nan
     reason: str | None = None
-    """Why there are no coefficients."""
 
     def flat(self) -> dict[str, float | None]:
-        """Return each coefficient, the ends of its interval, its p and its adjusted p; None for none."""
+        """Return each coefficient, the ends of its interval, its p-value and its adjusted p-value, by name.
+
+        Returns:
+            Names and numbers; None where there is none.
+        """
         found: dict[str, float | None] = {}
         for name in NAMES:
             low, high = getattr(self, f"{name}_interval") or (None, None)
@@ -140,7 +166,33 @@ class Bootstrap(Struct, frozen=True):
 class Agreement(
     Tabular, Shown, Record, frozen=True, kw_only=True, rename={"version": "dialeval", "metrics": "agreement"}
 ):
-    """The result of `dialeval.agreement`, and its JSON: `agreement["bleu-4"]["turn"].spearman`."""
+    """The result of `dialeval.agreement`: `agreement["rouge-l"]["turn"].spearman`.
+
+    Attributes:
+        version: The version of dialeval.
+        quality: The quality that was rated.
+        rows: The number of rated rows.
+        rated: How many of them have a rating of the quality.
+        metrics: The correlations, by metric and level.
+        ceiling: The agreement of the annotators with each other, which correlations are to be read against.
+        control: The length of the response as a metric, and which metrics are not significantly better than it.
+        differences: The differences between metrics and the control.
+        ranking: The metrics, best first, in groups without significant differences.
+        excluded: Rated rows and metrics that were left out so that all metrics have the same rows, and why.
+        bootstrap: Resamples, seed and confidence.
+        signatures: The signatures of the metrics.
+        skipped: Metrics that could not be computed, each with its reason.
+        warnings: Remarks about the data.
+
+    Examples:
+        >>> import dialeval
+        >>> rated = [
+        ...     {"response": "yes " * n, "reference": "yes " * 9, "scores": {"overall": n // 2}, "dialog_id": str(n)}
+        ...     for n in range(1, 9)
+        ... ]
+        >>> dialeval.agreement(rated, metrics="rouge-l", resamples=100)
+        <Agreement with overall: 2 metrics (rouge-l, length), 8 rated rows>
+    """
 
     document_maker = "dialeval.reports.agreement:document"
 
@@ -152,9 +204,7 @@ class Agreement(
     ceiling: Ceiling
     control: Control
     ranking: MetricRanking
-    """The metrics at one level, the best first, in groups without significant differences."""
     excluded: Sequence[str]
-    """Which rated rows and metrics were left out so that all metrics have the same rows, and why."""
     bootstrap: Bootstrap
     signatures: Mapping[str, str]
     skipped: Mapping[str, str]
@@ -170,7 +220,11 @@ class Agreement(
         return list(self.metrics)
 
     def lines(self) -> list[dict[str, Any]]:
-        """Return one line per metric and level."""
+        """Return a line per metric and level: n, and each coefficient with its interval, p-value and adjusted p-value.
+
+        Returns:
+            The lines, as `to_pandas` has them.
+        """
         return [
             {"metric": key, "level": level, "n": each.n, **each.flat(), "reason": each.reason}
             for key, levels in self.metrics.items()
@@ -178,7 +232,7 @@ class Agreement(
         ]
 
     def to_arrow(self) -> pa.Table:
-        """Return one line per metric and level: n, and each coefficient with its interval, p and adjusted p."""
+        """Return a line per metric and level as an Arrow table."""
         import pyarrow as pa
 
         types = {"metric": pa.string(), "level": pa.string(), "n": pa.int64()}
@@ -206,14 +260,47 @@ def agreement(
     threads: int | None = None,
     sample: str | PathLike[str] | None = None,
 ) -> Agreement:
-    """Correlate metrics with human scores.
+    """Correlate metrics with human ratings over turns, dialogues and systems.
 
-    `subject`: a run or the folder of a saved one, with `ratings` the rated rows of its responses; or the rated rows
-    themselves, which are then scored by `metrics` (None: all that they allow). Rated rows: a file (.jsonl, .json, .csv,
-    .tsv, .parquet) or a list of objects with `response`, `scores` and, where known, `reference`, `context`, `system`
-    and `dialog_id`; `fields` maps their names. `quality`: which of the `scores` counts. `levels`: some of turn,
-    dialogue, system. `train`, `vocabulary`, `vectors`, `settings`, `tokenizer`: as in `dialeval.evaluate`. `sample`:
-    the folder that the rated rows were drawn into, where ratings name them by their ids.
+    Coefficients are Pearson's r, Spearman's rho and Kendall's tau-b, with confidence intervals over dialogues.
+
+    Rated rows are objects with `response`, `scores` and, where known, `reference`, `context`, `system` and `dialog_id`.
+
+    Args:
+        subject: A run or the folder of a saved one; or the rated rows, a file (.jsonl, .json, .csv, .tsv, .parquet) or
+            a list, which are then scored by `metrics`.
+        ratings: The rated rows of the responses, where `subject` is a run.
+        quality: Which of the `scores` counts.
+        metrics: The metrics, in a comma-separated text or a list; None: all of the run, or all that the rows allow.
+        levels: Some of `turn`, `dialogue` and `system`; None: all.
+        resamples: Resamples of the bootstrap.
+        seed: Their seed.
+        confidence: The confidence level of the intervals.
+        fields: The names of fields in the rated rows, by ours.
+        train: The training text, as in `dialeval.evaluate`.
+        vocabulary: The in-vocabulary words, likewise.
+        vectors: Word vectors, likewise.
+        settings: Settings of metric families, likewise.
+        tokenizer: The tokenizer, likewise.
+        threads: The number of threads; None: one per core.
+        sample: The folder of the sample that was rated, where ratings name rows by their ids.
+
+    Returns:
+        The correlations by metric and level, and which metrics differ significantly.
+
+    Raises:
+        DataError: The rated rows cannot be read.
+        SettingError: There are no ratings of the quality, or the metric does not exist.
+
+    Examples:
+        >>> import dialeval
+        >>> rated = [
+        ...     {"response": "yes " * n, "reference": "yes " * 9, "scores": {"overall": n // 2}, "dialog_id": str(n)}
+        ...     for n in range(1, 9)
+        ... ]
+        >>> found = dialeval.agreement(rated, metrics="rouge-l", resamples=100)
+        >>> round(found["rouge-l"]["turn"].spearman, 3)
+        0.982
     """
     run, rated, rescaled = read_rated(subject, ratings, quality, fields, sample)
     names = split_names(metrics) if isinstance(metrics, str) else None if metrics is None else list(metrics)

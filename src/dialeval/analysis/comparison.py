@@ -21,7 +21,7 @@ from dataclasses import dataclass
 from inspect import signature
 from itertools import islice
 from os import PathLike
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from msgspec import to_builtins
 from msgspec.structs import asdict, replace
@@ -33,7 +33,7 @@ from dialeval.analysis.unpaired import check_adjusted, compare_mixes, list_strat
 from dialeval.analysis.values import better_of
 from dialeval.core import validation
 from dialeval.core.arguments import checked
-from dialeval.core.display import Shown, Tabular, listed
+from dialeval.core.display import Shown, Tabular, flatten_intervals, listed
 from dialeval.core.errors import SettingError, plain
 from dialeval.core.fold import Better
 from dialeval.core.result import Result, Run, read_comparison
@@ -41,9 +41,6 @@ from dialeval.core.run_schema import Record
 from dialeval.core.version import __version__
 from dialeval.stats.intervals import DEFAULT_LEVEL
 from dialeval.stats.resampling import DEFAULT_RESAMPLES, DEFAULT_SEED
-
-if TYPE_CHECKING:
-    import pyarrow as pa
 
 MOST_TRIALS = 1_000_000
 """The most that are made where their number is not given."""
@@ -54,7 +51,35 @@ MOST_TESTS = 300
 
 
 class Comparison(Tabular, Shown, Record, frozen=True, kw_only=True, rename={"rows": "differences"}):
-    """Every difference to the baseline, system by system and key by key."""
+    """The result of `dialeval.compare`: the difference of every system to the baseline under every metric.
+
+    In a notebook it shows the verdict and the tables of the command line; `to_pandas` has a line per system and metric.
+
+    Attributes:
+        baseline: The system that the others are compared with.
+        systems: The other systems.
+        test: The test, `randomization` or `bootstrap`.
+        alpha: The significance level.
+        confidence: The confidence level of the intervals.
+        resamples: Resamples of the bootstrap.
+        trials: Trials of the randomization test.
+        seed: The seed of resamples and trials.
+        detect: The difference for which the number of dialogues needed was computed.
+        designs: By system, how its rows or dialogues relate to those of the baseline.
+        panel: The metrics of the verdict, whose p-values are adjusted as one family.
+        adjusted_for: Fields whose mix was made equal.
+        warnings: Remarks about the comparison, such as a case mix that differs.
+        rows: The differences, system by system and metric by metric.
+        untested: Systems that `most_tests` left out.
+        signatures: By metric, the signature of the baseline's value: what must be the same where values are compared.
+
+    Examples:
+        >>> import dialeval
+        >>> references = [f"a table for {n}" for n in range(12)]
+        >>> run = dialeval.evaluate({"old": ["sorry ?"] * 12, "new": references}, references, metrics="rouge-l")
+        >>> dialeval.compare(run).to_pandas()[["system", "key", "difference", "significant"]].values.tolist()
+        [['new', 'rouge-l', 1.0, True]]
+    """
 
     document_maker = "dialeval.reports.comparisons:document"
 
@@ -68,15 +93,12 @@ class Comparison(Tabular, Shown, Record, frozen=True, kw_only=True, rename={"row
     seed: int
     detect: float | None
     designs: dict[str, Design]
-    """By system how its units relate to those of the baseline."""
     panel: tuple[str, ...] = ()
-    """The metrics that the verdict is about, whose p-values are adjusted as one family."""
     adjusted_for: tuple[str, ...] = ()
-    """Fields whose mix was made equal."""
     warnings: tuple[str, ...] = ()
     rows: list[Difference]
     untested: tuple[str, ...] = ()
-    """Systems that `most_tests` left out."""
+    signatures: dict[str, str] = {}
 
     @property
     def design(self) -> Design:
@@ -91,7 +113,7 @@ class Comparison(Tabular, Shown, Record, frozen=True, kw_only=True, rename={"row
 
     @property
     def keys(self) -> list[str]:
-        """Every key, in order."""
+        """The metrics, in order."""
         return list(dict.fromkeys(row.key for row in self.rows))
 
     @property
@@ -100,18 +122,23 @@ class Comparison(Tabular, Shown, Record, frozen=True, kw_only=True, rename={"row
         return sum(not math.isnan(row.p) and row.key in self.panel for row in self.rows)
 
     def of(self, system: str) -> list[Difference]:
-        """Return the differences of one system."""
+        """Return the differences of one system.
+
+        Args:
+            system: The system.
+
+        Returns:
+            A difference per metric.
+        """
         return [row for row in self.rows if row.system == system]
 
     def lines(self) -> list[dict[str, Any]]:
-        """Return a line per system and key: every field of its difference, `low` and `high` for the interval."""
-        return [_flatten(row) for row in self.rows]
+        """Return a line per system and metric: the fields of `Difference`, with `low` and `high` for the interval.
 
-    def to_arrow(self) -> pa.Table:
-        """Return a line per system and key, see `Difference`; `low` and `high` are the ends of the interval."""
-        import pyarrow as pa
-
-        return pa.Table.from_pylist(self.lines())
+        Returns:
+            The lines, as `to_pandas` has them.
+        """
+        return [flatten_intervals(row.to_dict()) for row in self.rows]
 
 
 class SavedComparison(Record, frozen=True):
@@ -176,17 +203,6 @@ def _spell_infinite(value: Any) -> Any:
     return str(value) if isinstance(value, float) and not math.isfinite(value) else value
 
 
-def _flatten(row: Difference) -> dict[str, Any]:
-    flat: dict[str, Any] = {}
-    for name, value in row.to_dict().items():
-        if name in ("interval", "unadjusted_interval"):
-            prefix = name.removesuffix("interval")
-            flat |= dict(zip((f"{prefix}low", f"{prefix}high"), value or (None, None), strict=True))
-        else:
-            flat[name] = value
-    return flat
-
-
 @checked
 def compare(
     runs: Runs,
@@ -206,16 +222,46 @@ def compare(
     adjust: str | Iterable[str] | None = None,
     most_tests: int | None = None,
 ) -> Comparison:
-    """Compare the systems of a run, or of several, with a baseline: the first system unless another is named.
+    """Compare systems with a baseline: difference, confidence interval and p-value under every metric.
 
-    `runs`: a run, a list of runs, or a mapping of names to runs. `systems`, `metrics`: only these (all, but floors and
-    ceilings). `resamples` of the bootstrap; `trials` of the randomization, `enough_trials` unless given. `detect`: a
-    difference, in units of each metric, for which the number of dialogues needed is given.
-    `design`: `paired`, `common` (paired on the units in common) or `unpaired`; chosen by what the systems have in
-    common unless given (`alignment`). `weight`: means are over `rows`, or over `dialogues` that count once each.
-    `adjust`: fields that the runs kept, whose mix is made equal in unpaired designs (post-stratification).
-    `most_tests`: leave out the systems behind as many tests; `Comparison.untested` names them. The trials that each
-    test takes grow with the number of tests, so that all of them take time with its square.
+    Dialogues are the units of every test and interval, so that turns of one dialogue are not taken for independent.
+    P-values are adjusted by Holm's method in two families: the metrics of the verdict (`Comparison.panel`), and all
+    others.
+
+    Args:
+        runs: A run, a list of runs, or a mapping of names to runs.
+        baseline: The system that the others are compared with; None: the first.
+        systems: Only these systems; None: all but floor and ceiling systems.
+        metrics: Only these metrics; None: all.
+        test: `"randomization"` (approximate randomization, which swaps whole dialogues between the two systems) or
+            `"bootstrap"`.
+        alpha: The significance level.
+        confidence: The confidence level of the intervals.
+        resamples: Resamples of the bootstrap.
+        trials: Trials of the randomization test; None: enough for the number of tests.
+        seed: The seed of resamples and trials.
+        detect: A difference, in units of each metric, for which the number of dialogues needed is computed.
+        design: `"paired"` (the same rows or dialogues in both systems), `"common"` (paired on those that both have) or
+            `"unpaired"` (independent samples); None: chosen by what the systems have in common.
+        weight: `"rows"`: every row counts equally in a mean. `"dialogues"`: every dialogue does.
+        adjust: Fields that the runs kept, whose mix is made equal in an unpaired design (post-stratification).
+        most_tests: The largest number of tests; systems beyond it are not tested, and `Comparison.untested` names them.
+
+    Returns:
+        The differences of every system to the baseline.
+
+    Raises:
+        SettingError: There is nothing to compare, a name does not exist, or the design does not fit the systems.
+
+    Examples:
+        >>> import dialeval
+        >>> references = [f"a table for {n}" for n in range(12)]
+        >>> run = dialeval.evaluate({"old": ["sorry ?"] * 12, "new": references}, references, metrics="rouge-l")
+        >>> found = dialeval.compare(run)
+        >>> found
+        <Comparison: 1 system (new) with old, 1 metric (rouge-l), paired design, 12 rows, 1 significant>
+        >>> found.of("new")[0].difference
+        1.0
     """
     settings = Settings(test, alpha, confidence, resamples, LEAST_TRIALS if trials is None else trials, seed, detect)
     chosen = select(runs, baseline, systems, metrics, design, weight, most_tests)
@@ -236,6 +282,11 @@ def compare(
         warnings=tuple(dict.fromkeys(line for lines in warnings for line in lines)),
         rows=_adjust(list(_find_differences(chosen, settings, fields)), alpha, chosen.panel),
         untested=chosen.untested,
+        signatures={
+            key: str(estimate.signature)
+            for key, estimate in chosen.known[chosen.first].items()
+            if estimate.signature is not None and any(key in shared for shared in chosen.common.values())
+        },
     )
 
 

@@ -2,7 +2,8 @@
 
     difference  system - baseline
     interval    of the difference, by a paired bootstrap (the same resamples for both), studentized; for values that
-                count different things by the jackknife (`values`)
+                count different things by the jackknife (`values`); for values of tasks that have Gaffke's interval by
+                Gaffke's of their differences, which does not shrink to a point where tasks hardly differ
     p           of randomization, or of the paired bootstrap; `adjusted_p` by Holm over all keys and systems
     effect      difference / (standard error * root of the number of clusters): for a mean over rows that are not part
                 of dialogues this is paired Cohen's d; it weighs rows as the difference does and never has another sign
@@ -35,7 +36,7 @@ from dialeval.core.result import Result
 from dialeval.core.run_schema import Record
 from dialeval.stats import significance
 from dialeval.stats.independent import is_rough
-from dialeval.stats.intervals import DEFAULT_LEVEL, two_sided_t
+from dialeval.stats.intervals import DEFAULT_LEVEL, gaffke, two_sided_t
 from dialeval.stats.resampling import (
     DEFAULT_RESAMPLES,
     DEFAULT_SEED,
@@ -86,7 +87,47 @@ class Settings(Struct, frozen=True):
 
 
 class Difference(Record, frozen=True):
-    """One system against the baseline under one key; what could not be computed is NaN, and `reason` says why."""
+    """The difference of one system to the baseline under one metric; NaN where it could not be computed.
+
+    Attributes:
+        key: The metric.
+        baseline: The system that is compared with.
+        system: The system.
+        baseline_mean: The value of the baseline, over the rows that both systems have a value for.
+        mean: The value of the system, over the same rows.
+        difference: `mean - baseline_mean`.
+        rows: Rows, or dialogues, behind the two values.
+        of: Rows, or dialogues, that there are.
+        corpus: Whether the metric is a corpus value.
+        better: Which values are better, `higher` or `lower`; None: neither.
+        evidence: Whether the metric says which system is better; False where it only describes the responses.
+        interval: The confidence interval of the difference.
+        interval_by: How the interval was computed.
+        error: The standard error of the difference.
+        p: The p-value.
+        adjusted_p: The p-value adjusted by Holm's method.
+        significant: Whether `adjusted_p` is below alpha.
+        effect: The effect size: the difference over its standard deviation; for rows that are not part of dialogues,
+            Cohen's d for paired samples.
+        detectable: The minimum detectable difference at 80% power.
+        needed: Dialogues needed to detect the difference `detect`.
+        rough: Whether there are few dialogues, so that interval and p-value are only a guide.
+        wins: Rows in which the system has the better value.
+        ties: Rows in which both have the same value.
+        losses: Rows in which the system has the worse value.
+        unadjusted: The difference without the adjustment for the case mix, where there is one.
+        unadjusted_interval: Its confidence interval.
+        reason: Why the difference was not tested.
+        note: A remark about the two values.
+
+    Examples:
+        >>> import dialeval
+        >>> references = [f"a table for {n}" for n in range(12)]
+        >>> run = dialeval.evaluate({"old": ["sorry ?"] * 12, "new": references}, references, metrics="rouge-l")
+        >>> difference = dialeval.compare(run).rows[0]
+        >>> difference.wins, difference.losses, difference.worse
+        (12, 0, False)
+    """
 
     key: str
     baseline: str
@@ -95,17 +136,13 @@ class Difference(Record, frozen=True):
     mean: float
     difference: float
     rows: int
-    """Rows (or dialogues) behind the two values."""
     of: int
-    """Rows (or dialogues) there are."""
     corpus: bool
     better: Better | None
     evidence: bool = True
-    """Whether it says which system is better; not where the metric only describes the responses."""
     interval: tuple[float, float] | None = None
     interval_by: str | None = None
     error: float = math.nan
-    """The standard error of the difference."""
     p: float = math.nan
     adjusted_p: float = math.nan
     significant: bool = False
@@ -117,12 +154,9 @@ class Difference(Record, frozen=True):
     ties: int | None = None
     losses: int | None = None
     unadjusted: float = math.nan
-    """The difference without the adjustment for the case mix, where there is one."""
     unadjusted_interval: tuple[float, float] | None = None
     reason: str | None = None
-    """Why it was not tested."""
     note: str | None = None
-    """What a reader should know about the two values."""
 
     @property
     def worse(self) -> bool:
@@ -170,7 +204,20 @@ class Baseline:
             else:
                 trials = None if exchanged is None else exchanged[key]
                 scored = int(np.count_nonzero(right.counted_rows(key)))
-                yield self._test(row, influences[key], changes.get(key), trials, scored)
+                tested = self._test(row, influences[key], changes.get(key), trials, scored)
+                yield self._bound(tested, left, right) if key in left.items else tested
+
+    def _bound(self, row: Difference, left: Values, right: Values) -> Difference:
+        """Give a difference of bounded values of tasks Gaffke's interval; return any other as it is."""
+        estimate = self.result[row.key]
+        metric, method = metric_of(estimate), getattr(estimate.interval_by, "method", None)
+        if metric is None or method != "gaffke":
+            return row
+        differences = right.cluster_means(row.key) - left.cluster_means(row.key)
+        values, counts = np.unique(differences[~np.isnan(differences)], return_counts=True)
+        reach = metric.bounds_of(row.key)[1] - metric.bounds_of(row.key)[0]
+        pairs = zip(values.tolist(), counts.tolist(), strict=True)
+        return replace(row, interval=gaffke(pairs, (-reach, reach), self.settings.confidence), interval_by="gaffke")
 
     def _find_changes(
         self, left: Values, right: Values, rows: Mapping[str, Difference]

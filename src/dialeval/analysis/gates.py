@@ -33,9 +33,9 @@ import numpy as np
 from dialeval.analysis.alignment import Alignment, DesignName, align
 from dialeval.analysis.comparison import Comparison, compare
 from dialeval.analysis.difference import DEFAULT_ALPHA, Difference, Test
-from dialeval.analysis.pairing import suggest, systems_of
+from dialeval.analysis.pairing import key_meant, systems_of
 from dialeval.core.arguments import checked
-from dialeval.core.errors import SettingError
+from dialeval.core.errors import SettingError, suggest
 from dialeval.core.fold import Level
 from dialeval.core.result import Result, Run, load
 from dialeval.core.rowtable import NO_TURN
@@ -67,7 +67,11 @@ def limit_gates(
     results: Mapping[str, Result], lowest: Mapping[str, float], highest: Mapping[str, float]
 ) -> Iterator[Gate]:
     """Yield a gate for each key and system: its mean was computed and is within its limits."""
-    _check_keys(results, (*lowest, *highest))
+    known = dict.fromkeys(key for result in results.values() for key in (*result, *result.skipped))
+    lowest, highest = ({key_meant(key, known): end for key, end in each.items()} for each in (lowest, highest))
+    for key in (*lowest, *highest):
+        if key not in known:
+            raise SettingError(f"no system has {key!r}, so that it cannot be held to a limit; {suggest(key, known)}")
     for sign, words, limits in ((1, "at least", lowest), (-1, "at most", highest)):
         for key, limit in limits.items():
             for system, result in results.items():
@@ -79,19 +83,12 @@ def limit_gates(
                     yield Gate(system, key, f"{words} {limit:g}", failure)
 
 
-def _check_keys(results: Mapping[str, Result], keys: Iterable[str]) -> None:
-    """Refuse a key that was neither computed nor skipped (SettingError)."""
-    known = dict.fromkeys(key for result in results.values() for key in (*result, *result.skipped))
-    for key in keys:
-        if key not in known:
-            raise SettingError(f"no system has {key!r}, so that it cannot be held to a limit; {suggest(key, known)}")
-
-
 def baseline_gates(comparison: Comparison, margins: Mapping[str, float], named: bool = False) -> Iterator[Gate]:
     """Yield a gate for each system and key: it is no worse than the baseline; `margins` by key, in units of the metric.
 
     `named`: the metrics were asked for, so that one that cannot be compared is an error; so it is where none can be.
     """
+    margins = {key_meant(key, comparison.keys): margin for key, margin in margins.items()}
     _check_margins(comparison, margins)
     left_out = [row for row in comparison.rows if math.isnan(row.difference) and row.reason is not None]
     for row in left_out:
@@ -119,7 +116,7 @@ def _check_margins(comparison: Comparison, margins: Mapping[str, float]) -> None
     for key, margin in margins.items():
         rows = [row for row in comparison.rows if row.key == key]
         if not rows:
-            raise SettingError(f"there is no {key!r} to hold to a margin; there are {', '.join(comparison.keys)}")
+            raise SettingError(f"there is no {key!r} to hold to a margin; {suggest(key, comparison.keys)}")
         if rows[0].better is None:
             raise SettingError(f"neither higher nor lower values of {key} are better, so that it has no margin")
         if not margin >= 0:
@@ -147,12 +144,43 @@ def assert_no_worse(
     design: DesignName | None = None,
     adjust: str | Iterable[str] | None = None,
 ) -> Comparison:
-    """Raise AssertionError if a system of a run is worse than the one system of a baseline; else return the comparison.
+    """Raise AssertionError if a system is worse than a baseline, for use in a test.
 
-    `run`, `baseline`: runs, or folders that they are saved in. `metrics`: names, comma-separated or in a list; all of
-    them are corrected for together. `margin`: by how much a metric may be worse, one number for all or one by name; the
-    run then has to show that it is not worse by more. `rows`: so many of the rows that lost most are shown for each
-    metric. `design`, `adjust`: as in `dialeval.compare`.
+    Without a margin it fails if the system is significantly worse. With a margin it fails unless the confidence
+    interval shows that the system is worse by no more than the margin (non-inferiority).
+
+    Args:
+        run: A run, or the folder of a saved one.
+        baseline: A run of one system, or the folder of a saved one.
+        metrics: The metrics, in a comma-separated text or a list; their p-values are adjusted together.
+        margin: By how much a metric may be worse: one number, or one by metric.
+        alpha: The significance level.
+        test: `"randomization"` or `"bootstrap"`.
+        seed: The seed of the test.
+        rows: The number of rows that lost most to show for each metric in the message.
+        design: `"paired"` (the same rows or dialogues in both systems), `"common"` (paired on those that both have) or
+            `"unpaired"` (independent samples); None: chosen by what the systems have in common.
+        adjust: Fields whose mix is made equal in an unpaired design.
+
+    Returns:
+        The comparison, if no system is worse.
+
+    Raises:
+        AssertionError: A system is worse; the message has values, interval, p-value and the rows that lost most.
+        SettingError: A metric cannot be compared, or has no better direction.
+
+    Examples:
+        >>> import dialeval
+        >>> references = [f"a table for {n}" for n in range(12)]
+        >>> before = dialeval.evaluate({"old": references}, references, metrics="rouge-l")
+        >>> after = dialeval.evaluate({"new": ["sorry ?"] * 12}, references, metrics="rouge-l")
+        >>> dialeval.assert_no_worse(before, before, "rouge-l").tests
+        1
+        >>> try:
+        ...     dialeval.assert_no_worse(after, before, "rouge-l")
+        ... except AssertionError as error:
+        ...     print(str(error).splitlines()[0])
+        rouge-l of new is 0, of old 1: significantly worse (adjusted p 0.0009995)
     """
     runs = {
         label: some if isinstance(some, Run) else load(some) for label, some in (("baseline", baseline), ("run", run))

@@ -159,7 +159,7 @@ def score_ratings(
     codes = np.array([names.index(name or UNNAMED) for name in ratings.systems], np.int64)
     rows = Rows(UNNAMED, columns, TextColumn.from_strings(ratings.dialogues), where="ratings")
     sources = memory_sources(by_system(rows, names, codes))
-    run = run_sources(sources, planner(metrics, settings, tokenizer), resources).run
+    run = run_sources(sources, planner("all" if metrics is None else metrics, settings, tokenizer), resources).run
     places = {name: np.flatnonzero(codes == code) for code, name in enumerate(names)}
     own = {name: np.arange(len(rows)) for name, rows in places.items()}
     return _build_rated_rows(ratings, quality, run, _scatter_scores(run, places, own, len(ratings)))

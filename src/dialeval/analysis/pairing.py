@@ -9,16 +9,15 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from difflib import get_close_matches
 from itertools import accumulate
 from pathlib import Path, PurePath
 from typing import Any, Literal, TypeAlias, cast, get_args
 
 from dialeval.analysis.alignment import Alignment, Design, DesignName, align, count_different
 from dialeval.analysis.values import metric_of, weigh_dialogues
-from dialeval.core.errors import SettingError
+from dialeval.core.errors import SettingError, suggest
 from dialeval.core.fold import Estimate
 from dialeval.core.result import RUN_FILE, Result, Run, full_names, load
 from dialeval.core.rowtable import REFERENCE
@@ -31,15 +30,17 @@ Weight: TypeAlias = Literal["rows", "dialogues"]
 """What counts equally in a mean: every row, or every dialogue."""
 
 _NUMBERED = re.compile(r"-\d+$")
-_MAY_DIFFER = frozenset({"context", "roles", "slice", "trials"})
+_MAY_DIFFER = frozenset({"context", "roles", "slice", "trials", "calls"})
 """Inputs that differ between systems that answered the same users."""
-_COLUMNS = frozenset({REFERENCE, "annotations", "reference-groups", "true-frames"})
+_COLUMNS = frozenset({REFERENCE, "annotations", "reference-groups", "true-frames", "expected-calls"})
 """Inputs that come with the rows."""
 _INPUTS = {
     REFERENCE: "references",
     "annotations": "annotations",
     "reference-groups": "reference groups",
     "true-frames": "true frames",
+    "expected-calls": "expected calls",
+    "assertions": "assertions",
     "tokenizer": "tokenizers",
     "train": "training texts",
     "vocabulary": "vocabularies",
@@ -215,15 +216,10 @@ def chosen(
     first = full_name(systems, baseline) if baseline is not None else names[0] if names else None
     others = [name for name in names if name != first]
     if first is None or not others:
-        raise SettingError(f"a comparison needs two systems; there is {', '.join(systems) or 'none'}")
+        there = f"there is {', '.join(systems) or 'none'}"
+        named = "" if wanted is None else f"; named: {', '.join(names) or 'none'}"
+        raise SettingError(f"a comparison needs two systems; {there}{named}")
     return first, others
-
-
-def suggest(name: str, known: Iterable[str]) -> str:
-    """Return a hint for a name that is not known: the closest one, or all."""
-    names = list(known)
-    close = get_close_matches(name, names, n=1)
-    return f"did you mean {close[0]!r}?" if close else f"there are {', '.join(names)}"
 
 
 def full_name(systems: Mapping[str, Result], name: str) -> str:
@@ -234,15 +230,26 @@ def full_name(systems: Mapping[str, Result], name: str) -> str:
     raise SettingError(f"no system is called {name!r}; {suggest(name, systems)}")
 
 
+def key_meant(name: str, keys: Collection[str]) -> str:
+    """Return the key that a name stands for, which may be an alias or in another case; the name itself if none."""
+    if name in keys:
+        return name
+    try:
+        found = registry().parse(name).name
+    except SettingError:
+        return name
+    return found if found in keys else name
+
+
 def keys_meant(names: Iterable[str], keys: Sequence[str], lacking: str, there: str) -> list[str]:
     """Return the result keys that names stand for: keys, families of metrics, or `all`.
 
     The error for a name without a key says `{lacking} NAME; {there} KEYS`.
     """
     meant: dict[str, None] = {}
-    for name in names:
+    for name in (key_meant(name, keys) for name in names):
         group = [metric.name for metric in registry().select([name])] if registry().is_group(name) else []
-        of_name = [name] if name in keys else [key for key in keys if name == "all" or key in group]
+        of_name = [name] if name in keys else [key for key in keys if name.lower() == "all" or key in group]
         if not of_name:
             raise SettingError(f"{lacking} {name!r}; {there} {', '.join(keys)}")
         meant |= dict.fromkeys(of_name)

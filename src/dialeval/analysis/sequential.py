@@ -30,9 +30,10 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Sequence
+from typing import Any
 
 import numpy as np
-from msgspec.structs import replace
+from msgspec.structs import asdict, replace
 
 from dialeval.analysis.alignment import Alignment, Design, DesignName
 from dialeval.analysis.difference import DEFAULT_ALPHA, paired_values
@@ -40,7 +41,7 @@ from dialeval.analysis.pairing import Runs, Selection, Weight, adjust_families, 
 from dialeval.analysis.values import Values, metric_of
 from dialeval.core.arguments import checked
 from dialeval.core.arrays import Floats
-from dialeval.core.display import Shown, listed
+from dialeval.core.display import Shown, Tabular, flatten_intervals, listed
 from dialeval.core.errors import SettingError, plain
 from dialeval.core.fold import Better, Estimate
 from dialeval.core.result import Result
@@ -54,26 +55,61 @@ from dialeval.stats.significance import ROUNDING
 
 
 class SequentialDifference(Record, frozen=True):
-    """A difference as far as it has been seen."""
+    """A difference to the baseline as far as it has been observed.
+
+    Attributes:
+        system: The system.
+        key: The metric.
+        dialogues: The number of dialogues so far.
+        difference: The difference of the means.
+        interval: The confidence sequence at the last dialogue; None where there is none yet.
+        by: How it was computed, `betting` or `asymptotic`.
+        decided: After how many dialogues 0 was outside the interval for the first time; None: not yet.
+        better: Whether the system is better, once that is decided.
+        reason: Why there is no interval.
+
+    Examples:
+        >>> import dialeval
+        >>> short, long = ["yes"] * 400, ["yes please"] * 400
+        >>> run = dialeval.evaluate({"old": short, "new": long}, ["yes please"] * 400, metrics="rouge-l")
+        >>> dialeval.sequential(run).rows[0].interval[0] > 0
+        True
+    """
 
     system: str
     key: str
     dialogues: int
     difference: float
-    """Of the means over rows, or over dialogues with `weight="dialogues"`."""
     interval: tuple[float, float] | None = None
-    """Of the last look and all before; None where there is none yet."""
     by: Kind | None = None
     decided: int | None = None
-    """After how many dialogues 0 was outside for the first time."""
     better: bool | None = None
-    """Whether the system is better, once that is decided and higher or lower values are better."""
     reason: str | None = None
-    """Why there is no interval."""
 
 
-class SequentialTest(Shown, Record, frozen=True, kw_only=True, rename={"version": "dialeval", "rows": "differences"}):
-    """The result of `dialeval.sequential`."""
+class SequentialTest(
+    Tabular, Shown, Record, frozen=True, kw_only=True, rename={"version": "dialeval", "rows": "differences"}
+):
+    """The result of `dialeval.sequential`.
+
+    Attributes:
+        version: The version of dialeval.
+        baseline: The system that the others are compared with.
+        systems: The other systems.
+        alpha: The error probability of all intervals of the panel together, and of all others together.
+        tests: The number of differences in the panel.
+        unit: What is counted, `dialogues` or `rows`.
+        panel: The metrics of the verdict.
+        designs: By system, how its rows or dialogues relate to those of the baseline.
+        rows: The differences, system by system and metric by metric.
+
+    Examples:
+        >>> import dialeval
+        >>> short, long = ["yes"] * 400, ["yes please"] * 400
+        >>> run = dialeval.evaluate({"old": short, "new": long}, ["yes please"] * 400, metrics="rouge-l")
+        >>> dialeval.sequential(run).to_pandas()[["system", "key", "dialogues"]].values.tolist()
+        [['new', 'rouge-l', 400]]
+    """
 
     document_maker = "dialeval.reports.sequential:sequential_document"
 
@@ -81,9 +117,7 @@ class SequentialTest(Shown, Record, frozen=True, kw_only=True, rename={"version"
     baseline: str
     systems: list[str]
     alpha: float
-    """Of all intervals of the panel together, and of all others together."""
     tests: int
-    """Differences in the panel."""
     unit: str
     panel: tuple[str, ...]
     designs: dict[str, Design]
@@ -93,6 +127,15 @@ class SequentialTest(Shown, Record, frozen=True, kw_only=True, rename={"version"
         decided = sum(row.decided is not None for row in self.rows)
         with_baseline = f"{listed(self.systems, 'system')} with {plain(self.baseline)}"
         return f"<SequentialTest: {with_baseline}, {len(self.rows):,} differences, {decided:,} decided>"
+
+    def lines(self) -> list[dict[str, Any]]:
+        """Return a line per system and metric: the fields of `SequentialDifference`, with `low` and `high` for the
+        interval.
+
+        Returns:
+            The lines, as `to_pandas` has them.
+        """
+        return [flatten_intervals(asdict(row)) for row in self.rows]
 
 
 @checked
@@ -106,10 +149,36 @@ def sequential(
     design: DesignName | None = None,
     weight: Weight = "rows",
 ) -> SequentialTest:
-    """Compare systems with a baseline by intervals that one may look at as often as one likes.
+    """Compare systems with a baseline by confidence sequences: intervals that hold however often one looks.
 
-    `runs`, `baseline`, `systems`, `metrics`, `design`, `weight`: as in `dialeval.compare`. In an unpaired design both
-    systems have a confidence sequence of their own with half of alpha, and the interval of the difference follows.
+    Dialogues are taken in the order of the run, as independent draws from one source. In an unpaired design each system
+    has a confidence sequence of its own with half of alpha.
+
+    Args:
+        runs: A run, a list of runs, or a mapping of names to runs.
+        baseline: The system that the others are compared with; None: the first.
+        systems: Only these systems; None: all but floor and ceiling systems.
+        metrics: Only these metrics; None: all.
+        alpha: The error probability of all intervals of the panel together.
+        design: `"paired"` (the same rows or dialogues in both systems), `"common"` (paired on those that both have) or
+            `"unpaired"` (independent samples); None: chosen by what the systems have in common.
+        weight: `"rows"`: every row counts equally in a mean. `"dialogues"`: every dialogue does.
+
+    Returns:
+        The differences so far, and after how many dialogues each was decided.
+
+    Raises:
+        SettingError: There is nothing to compare, or alpha is not between 0 and 1.
+
+    Examples:
+        >>> import dialeval
+        >>> short, long = ["yes"] * 400, ["yes please"] * 400
+        >>> run = dialeval.evaluate({"old": short, "new": long}, ["yes please"] * 400, metrics="rouge-l")
+        >>> found = dialeval.sequential(run)
+        >>> found
+        <SequentialTest: 1 system (new) with old, 1 differences, 1 decided>
+        >>> found.rows[0].decided < 400, found.rows[0].better
+        (True, True)
     """
     if not 0 < alpha < 1:
         raise SettingError(f"alpha lies between 0 and 1, such as 0.05; it is not {alpha}")
@@ -175,35 +244,91 @@ def _test_key(name: str, key: str, alignment: Alignment, alpha: float) -> Sequen
 
 
 class MetricTrend(Record, frozen=True):
-    """The values of one metric in order, and their slope."""
+    """The values of one metric over systems in order, and their slope.
+
+    Attributes:
+        key: The metric.
+        better: Which values are better, `higher` or `lower`; None: neither.
+        values: The value of each system.
+        intervals: The confidence interval of each value; None where there is none.
+        slope: The change per step.
+        interval: The confidence interval of the slope.
+        p: The p-value of the slope.
+        adjusted_p: The p-value adjusted by Holm's method.
+        significant: Whether `adjusted_p` is below alpha.
+        reason: Why there is no test.
+
+    Examples:
+        >>> import dialeval
+        >>> weeks = {f"week {n}": ["word " * (n + m % 3) for m in range(30)] for n in range(1, 5)}
+        >>> run = dialeval.evaluate(weeks, metrics="length")
+        >>> [round(value, 6) for value in dialeval.trend(run).rows[0].values]
+        [2.0, 3.0, 4.0, 5.0]
+    """
 
     key: str
     better: Better | None
     values: list[float]
     intervals: list[tuple[float, float] | None]
     slope: float = math.nan
-    """The change per step."""
     interval: tuple[float, float] | None = None
     p: float = math.nan
     adjusted_p: float = math.nan
     significant: bool = False
     reason: str | None = None
-    """Why there is no test."""
 
 
-class Trend(Record, frozen=True, kw_only=True, rename={"version": "dialeval", "rows": "metrics"}):
-    """The result of `dialeval.trend`."""
+class Trend(Tabular, Shown, Record, frozen=True, kw_only=True, rename={"version": "dialeval", "rows": "metrics"}):
+    """The result of `dialeval.trend`.
+
+    Attributes:
+        systems: The systems, in order.
+        design: `paired` or `unpaired`.
+        unit: What is counted, `dialogues` or `rows`.
+        units: The number of dialogues or rows of each system.
+        panel: The metrics whose p-values are adjusted as one family.
+        alpha: The significance level.
+        confidence: The confidence level of the intervals.
+        version: The version of dialeval.
+        rows: The trends, metric by metric.
+
+    Examples:
+        >>> import dialeval
+        >>> weeks = {f"week {n}": ["word " * (n + m % 3) for m in range(30)] for n in range(1, 5)}
+        >>> run = dialeval.evaluate(weeks, metrics="length")
+        >>> dialeval.trend(run)
+        <Trend: 4 systems (week 1, week 2, week 3 and 1 more), 1 metrics, 1 significant>
+    """
+
+    document_maker = "dialeval.reports.sequential:trend_document"
 
     systems: list[str]
     design: DesignName
     unit: str
     units: list[int]
-    """Dialogues or rows of each system."""
     panel: tuple[str, ...]
     alpha: float
     confidence: float
     version: str = __version__
     rows: list[MetricTrend]
+
+    def __repr__(self) -> str:
+        found = sum(row.significant for row in self.rows)
+        return f"<Trend: {listed(self.systems, 'system')}, {len(self.rows):,} metrics, {found:,} significant>"
+
+    def lines(self) -> list[dict[str, Any]]:
+        """Return a line per metric and system, with the slope of the metric in each.
+
+        Returns:
+            The lines, as `to_pandas` has them.
+        """
+        return [
+            flatten_intervals({"metric": row.key, "system": name, "value": value, "interval": interval})
+            | flatten_intervals({"slope": row.slope, "slope_interval": row.interval})
+            | {"p": row.p, "adjusted_p": row.adjusted_p, "reason": row.reason}
+            for row in self.rows
+            for name, value, interval in zip(self.systems, row.values, row.intervals, strict=True)
+        ]
 
 
 @checked
@@ -216,10 +341,30 @@ def trend(
     confidence: float = DEFAULT_LEVEL,
     design: DesignName | None = None,
 ) -> Trend:
-    """Test whether a metric rises or falls over systems in the given order.
+    """Test whether a metric rises or falls linearly over systems in the given order, such as versions or weeks.
 
-    `runs`, `systems`, `metrics`, `alpha`, `confidence`: as in `dialeval.compare`. `design`: `paired` for the same units
-    in all systems, `unpaired` for independent samples; chosen by what the systems have in common unless given.
+    Args:
+        runs: A run, a list of runs, or a mapping of names to runs; at least three systems, in order.
+        systems: Only these systems, in this order; None: all but floor and ceiling systems.
+        metrics: Only these metrics; None: all.
+        alpha: The significance level.
+        confidence: The confidence level of the intervals.
+        design: `"paired"` for the same rows or dialogues in all systems, `"unpaired"` for independent samples; None:
+            chosen by what the systems have in common.
+
+    Returns:
+        The values of every metric in order, and their slopes.
+
+    Raises:
+        SettingError: There are fewer than three systems, or a name does not exist.
+
+    Examples:
+        >>> import dialeval
+        >>> weeks = {f"week {n}": ["word " * (n + m % 3) for m in range(30)] for n in range(1, 5)}
+        >>> run = dialeval.evaluate(weeks, metrics="length")
+        >>> found = dialeval.trend(run)
+        >>> round(found.rows[0].slope, 6), found.rows[0].significant
+        (1.0, True)
     """
     if not 0 < alpha < 1 or not 0 < confidence < 1:
         raise SettingError(f"alpha and the confidence lie between 0 and 1, not {alpha} and {confidence}")

@@ -26,7 +26,7 @@ import math
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, NamedTuple, TypeAlias
+from typing import Any, ClassVar, NamedTuple, TypeAlias
 
 import numpy as np
 from msgspec.structs import asdict
@@ -40,6 +40,7 @@ from dialeval.analysis.values import better_of, cut, table_of
 from dialeval.core.arguments import checked
 from dialeval.core.arrays import Floats, Ints
 from dialeval.core.columns import RaggedColumn, TextColumn
+from dialeval.core.display import Shown, Tabular, listed
 from dialeval.core.errors import SettingError
 from dialeval.core.fold import Estimate
 from dialeval.core.result import Run
@@ -65,18 +66,34 @@ Parts: TypeAlias = Iterator[tuple[str, dict[str, Ints]]]
 
 @dataclass(frozen=True)
 class Slice:
-    """The rows that have a value in a field, as a run, and how its systems differ."""
+    """The rows that have a value in a field, as a run, and how its systems differ.
+
+    Attributes:
+        field: The field.
+        label: The value, or the range of values.
+        run: The run of these rows.
+        places: By system, the positions of these rows in the whole run, from 0.
+        cuts_dialogues: Whether the slice has only a part of some dialogue.
+        comparison: The comparison of the systems in this slice; None where it was not tested.
+        reason: Why it was not tested, where other slices were.
+
+    Examples:
+        >>> import dialeval
+        >>> rows = [{"response": "at nine sharp", "city": "Bern"}] * 12 + [{"response": "no", "city": "Basel"}] * 12
+        >>> shorter = [{**row, "response": "no"} for row in rows]
+        >>> run = dialeval.evaluate({"old": rows, "new": shorter}, metrics="length", keep="city")
+        >>> basel = dialeval.slices(run, by="city", metrics=["length"]).of("city")[0]
+        >>> basel.label, basel.rows, basel.estimate("old", "length").mean
+        ('Basel', 12, 1.0)
+    """
 
     field: str
     label: str
     run: Run
     places: Mapping[str, Ints]
-    """By system the numbers of its rows that are in the slice."""
     cuts_dialogues: bool = False
-    """Whether it has only a part of some dialogue."""
     comparison: Comparison | None = None
     reason: str | None = None
-    """Why the systems are not compared here, where they are elsewhere."""
 
     @property
     def table(self) -> RowTable:
@@ -100,19 +117,39 @@ class Slice:
 
     @property
     def differences(self) -> Sequence[Difference]:
-        """The differences of all systems and keys; none where nothing was tested."""
+        """The differences of all systems and metrics; empty where nothing was tested."""
         return () if self.comparison is None else self.comparison.rows
 
     def estimate(self, system: str, key: str) -> Estimate | None:
-        """Return the value of a system under a key; None if there is none."""
+        """Return the value of a system under a metric.
+
+        Args:
+            system: The system.
+            key: The metric.
+
+        Returns:
+            The value; None if there is none.
+        """
         return self.run[system].get(key) if system in self.run else None
 
     def difference(self, system: str, key: str) -> Difference | None:
-        """Return the difference of a system under a key; None if there is none."""
+        """Return the difference of a system to the baseline under a metric.
+
+        Args:
+            system: The system.
+            key: The metric.
+
+        Returns:
+            The difference; None if there is none.
+        """
         return next((row for row in self.differences if (row.system, row.key) == (system, key)), None)
 
     def to_dict(self) -> dict[str, Any]:
-        """Return plain data for JSON; NaN is null."""
+        """Return plain data for JSON; NaN is None.
+
+        Returns:
+            The data.
+        """
         return {
             "field": self.field,
             "slice": self.label,
@@ -131,32 +168,94 @@ class Loss(NamedTuple):
     by: Difference
 
 
-@dataclass(frozen=True)
-class Slices:
-    """All slices of a run, field by field."""
+_COMPARED = ("baseline", "difference", "difference_low", "difference_high", "p", "adjusted_p", "significant")
+
+
+@dataclass(frozen=True, repr=False)
+class Slices(Tabular, Shown):
+    """The result of `dialeval.slices`: every slice of a run, field by field.
+
+    Attributes:
+        whole: The run of all rows.
+        by: The fields.
+        slices: The slices, in the order of fields and values.
+        keys: The metrics that are tested and shown.
+
+    Examples:
+        >>> import dialeval
+        >>> rows = [{"response": "at nine sharp", "city": "Bern"}] * 12 + [{"response": "no", "city": "Basel"}] * 12
+        >>> shorter = [{**row, "response": "no"} for row in rows]
+        >>> run = dialeval.evaluate({"old": rows, "new": shorter}, metrics="length", keep="city")
+        >>> found = dialeval.slices(run, by="city", metrics=["length"])
+        >>> found
+        <Slices: 2 by 1 field (city), 2 systems (old, new), 2 tests>
+        >>> found.to_pandas().query("system == 'new'")[["slice", "mean", "difference"]].values.tolist()
+        [['Basel', 1.0, 0.0], ['Bern', 1.0, -2.0]]
+    """
+
+    document_maker: ClassVar[str] = "dialeval.reports.slices:brief_document"
 
     whole: Run
     by: Sequence[str]
     slices: Sequence[Slice]
     keys: Sequence[str]
-    """Those that are tested and shown."""
 
     @property
     def comparisons(self) -> list[Comparison]:
-        """Those of all slices that were tested; the p of all are adjusted together."""
+        """The comparisons of all slices that were tested, with p-values adjusted together."""
         return [each.comparison for each in self.slices if each.comparison is not None]
 
     @property
     def differences(self) -> list[Difference]:
-        """Those of all slices."""
+        """The differences of all slices."""
         return [row for each in self.comparisons for row in each.rows]
 
+    def __repr__(self) -> str:
+        fields, systems = listed(self.by, "field"), listed(self.whole, "system")
+        return f"<Slices: {len(self.slices):,} by {fields}, {systems}, {self.tests:,} tests>"
+
+    def lines(self) -> list[dict[str, Any]]:
+        """Return a line per slice, system and metric: the value, and its difference to the baseline where tested.
+
+        Returns:
+            The lines, as `to_pandas` has them.
+        """
+        found = []
+        for each in self.slices:
+            place = {"field": each.field, "slice": each.label, "rows": each.rows, "dialogues": each.dialogues}
+            for system, key, own in ((system, *item) for system, result in each.run.items() for item in result.items()):
+                low, high = own.interval or (None, None)
+                value = {"mean": own.mean, "std": own.std, "low": low, "high": high, "scored": own.scored}
+                row, difference = each.difference(system, key), dict.fromkeys(_COMPARED)
+                if row is not None:
+                    low, high = row.interval or (None, None)
+                    ends = {"difference_low": low, "difference_high": high}
+                    difference |= {name: getattr(row, name) for name in _COMPARED if name not in ends} | ends
+                line = {**place, "system": system, "metric": key, **value, **difference, "not_tested": each.reason}
+                found.append(line)
+        return found
+
     def of(self, field: str) -> list[Slice]:
-        """Return the slices of one field, in the order of their values."""
+        """Return the slices of one field, in the order of its values.
+
+        Args:
+            field: The field.
+
+        Returns:
+            The slices.
+        """
         return [each for each in self.slices if each.field == field]
 
     def worst_first(self, field: str, key: str) -> list[Slice]:
-        """Return the slices of one field, those first in which a system loses most under a key, or is worst."""
+        """Return the slices of one field, those first in which a system loses most or has the worst value.
+
+        Args:
+            field: The field.
+            key: The metric.
+
+        Returns:
+            The slices.
+        """
         return sorted(self.of(field), key=lambda each: self._standing(each, key))
 
     def _standing(self, each: Slice, key: str) -> float:
@@ -166,13 +265,21 @@ class Slices:
         values = [sign * result[key].mean for result in each.run.values() if key in result]
         return min((value for value in values if not math.isnan(value)), default=math.inf)
 
-    def worst(self, system: str) -> Loss | None:
-        """Find where a system loses most to the baseline, of what is significant; None if nothing is."""
+    def worst(self, system: str, keys: Sequence[str] | None = None) -> Loss | None:
+        """Find the slice in which a system loses most to the baseline, among significant differences.
+
+        Args:
+            system: The system.
+            keys: Only these metrics; None: all.
+
+        Returns:
+            The slice and the difference; None where none is significant.
+        """
         losses = [
             Loss(each, row)
             for each in self.slices
             for row in each.differences
-            if row.system == system and row.significant and row.worse
+            if row.system == system and row.significant and row.worse and (keys is None or row.key in keys)
         ]
         return min(losses, key=lambda loss: _gain(loss.by), default=None)
 
@@ -182,7 +289,11 @@ class Slices:
         return sum(not math.isnan(row.p) for row in self.differences)
 
     def to_dict(self) -> dict[str, Any]:
-        """Return plain data for JSON; NaN is null."""
+        """Return plain data for JSON; NaN is None.
+
+        Returns:
+            The data.
+        """
         first = asdict(self.comparisons[0]) if self.comparisons else None
         return {
             "by": list(self.by),
@@ -216,10 +327,40 @@ def slices(
     most_tests: int | None = None,
     **settings: Any,
 ) -> Slices:
-    """Cut a run, or several, into slices by some fields, and compare the systems of each slice with the baseline.
+    """Split the rows of a run by fields, and compare the systems in every slice.
 
-    `by`: `turn`, `length`, `history`, or fields that the run kept; a text with commas between them, or a list.
-    `compared` False: only figures. The others are those of `compare`; without `metrics` the `main_keys` are tested.
+    The p-values of all slices, metrics and systems are adjusted as one family. Slices of fewer than ten dialogues are
+    shown and not tested.
+
+    Args:
+        runs: A run, a list of runs, or a mapping of names to runs.
+        by: Fields in a comma-separated text or a list: `turn`, `length` (of the reference), `history` (turns of the
+            context), or fields that the run kept (`evaluate(keep=...)`).
+        baseline: The system that the others are compared with; None: the first.
+        systems: Only these systems; None: all but floor and ceiling systems.
+        metrics: The metrics to test and show; None: one of each family for which higher or lower is better.
+        compared: False: values only, without tests.
+        alpha: The significance level.
+        trials: Trials of the randomization test; None: enough for the number of tests.
+        design: `"paired"` (the same rows or dialogues in both systems), `"common"` (paired on those that both have) or
+            `"unpaired"` (independent samples); None: chosen by what the systems have in common.
+        most_tests: The largest number of tests.
+        **settings: Further arguments of `dialeval.compare`.
+
+    Returns:
+        The slices, field by field.
+
+    Raises:
+        SettingError: The run did not keep a field, or keeps no rows.
+
+    Examples:
+        >>> import dialeval
+        >>> rows = [{"response": "at nine sharp", "city": "Bern"}] * 12 + [{"response": "no", "city": "Basel"}] * 12
+        >>> shorter = [{**row, "response": "no"} for row in rows]
+        >>> run = dialeval.evaluate({"old": rows, "new": shorter}, metrics="length", keep="city")
+        >>> found = dialeval.slices(run, by="city", metrics=["length"])
+        >>> [(each.label, each.rows, each.difference("new", "length").difference) for each in found.slices]
+        [('Basel', 12, 0.0), ('Bern', 12, -2.0)]
     """
     known = systems_of(runs)
     real = [name for name, result in known.items() if result.role == "system"] or list(known)

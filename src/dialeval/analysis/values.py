@@ -269,9 +269,28 @@ def with_intervals(
     resamples: int = DEFAULT_RESAMPLES,
     seed: int = DEFAULT_SEED,
 ) -> AnyRun:
-    """Return the run with intervals by resampling, for means and for corpus values.
+    """Return a run with confidence intervals by resampling whole dialogues, for means and for corpus values.
 
-    A key whose values cannot be resampled keeps what it has; a warning of the run says why.
+    A metric that cannot be resampled keeps the interval it has; a warning of the run names it.
+
+    Args:
+        run: The run.
+        method: `"studentized"` (bootstrap-t), `"percentile"`, `"bca"` or `"jackknife"`.
+        confidence: The confidence level.
+        resamples: The number of resamples.
+        seed: Their seed.
+
+    Returns:
+        The run with other intervals.
+
+    Raises:
+        SettingError: The method does not exist, or the confidence is not between 0 and 1.
+
+    Examples:
+        >>> import dialeval
+        >>> run = dialeval.evaluate(["a b", "a", "b c d", "a d e f", "a c"], metrics="length")
+        >>> dialeval.with_intervals(run, "bca")["system"]["length"].interval_by.method
+        'bca'
     """
     check_resampling(confidence, resamples)
     results, warnings = {}, dict.fromkeys(run.warnings)

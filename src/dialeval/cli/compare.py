@@ -11,6 +11,7 @@ import click
 
 from dialeval.cli import options
 from dialeval.cli.output import (
+    check_percent,
     check_places,
     check_transposed,
     exit_status,
@@ -31,15 +32,16 @@ _FILE_WIDTH = 160
 
 @options.examples(
     "dialeval compare results/                          all systems of a run with its first",
-    "dialeval compare main/ branch/ -m bleu-4,distinct-2 --detect 0.01",
+    "dialeval compare main/ branch/ -m sacrebleu,judge",
     "dialeval compare results/ --by domain,turn         where each system loses to the first",
     "dialeval compare results/ --baseline damd -f latex --save table.tex",
+    "dialeval compare results/ --detect 0.01            how many dialogues a difference takes",
     "dialeval compare week1/ week2/ --adjust topic      independent logs, at the same mix of topics",
     "dialeval compare v1/ v2/ v3/ v4/ --trend           runs in order: is there a trend?",
     "dialeval compare results/ --sequential             interim looks at any time, without error inflation",
-    "dialeval compare branch/ --no-worse-than main/ --margin bleu-4=0.005 --fail-under bleu-4=0.1",
+    "dialeval compare branch/ --no-worse-than main/ --margin sacrebleu=0.005 --fail-under sacrebleu=0.1",
 )
-@click.command()
+@options.command()
 @click.argument("runs", nargs=-1, required=True, type=click.Path())
 @click.option("--baseline", metavar="NAME", help="The system that others are compared with.  [default: the first]")
 @click.option(
@@ -66,7 +68,7 @@ _FILE_WIDTH = 160
 @click.option("--detect", type=float, metavar="DIFFERENCE", help="Say how many dialogues it takes to find this.")
 @click.option(
     "--design",
-    type=click.Choice(["paired", "common", "unpaired"]),
+    type=options.Choice(["paired", "common", "unpaired"]),
     help="paired: the same units; common: only the units in common; unpaired: independent logs.  "
     "[default: by what the systems have in common]",
 )
@@ -78,6 +80,7 @@ _FILE_WIDTH = 160
 @click.option("--pairs", "pairs_file", type=options.FILE, help="With --llm-model: write verdicts, for `dialeval rank`.")
 @options.by
 @options.format_((*options.FORMATS, *options.GATE_FORMATS))
+@options.percent
 @click.option("--transpose", is_flag=True, help="Swap rows and columns (latex).")
 @options.output_file
 @options.limits
@@ -98,6 +101,7 @@ def compare(
     systems: str | None,
     metrics: str | None,
     format_: str,
+    percent: bool,
     transpose: bool,
     output: Path | None,
     limits: options.Limits,
@@ -132,7 +136,10 @@ def compare(
     from dialeval.reports.labels import JUDGED
 
     _check_baseline(bar, baseline, margins)
+    check_percent(format_, percent)
     check_transposed(format_, transpose, ["latex"])
+    if percent and (sequential or trend):
+        raise click.UsageError("--percent is not for --sequential and --trend; leave it out")
     if format_ in options.GATE_FORMATS and (by or sequential or trend):
         raise click.UsageError(f"{format_} has no slices, sequences and trends; choose another format")
     check_places(None, files_of(*runs, *([] if bar is None else [bar])), files=(output, pairs_file))
@@ -165,11 +172,12 @@ def compare(
     gates = list(limits.gates({name: known[name] for name in found.systems}))
     if bar is not None:
         gates += baseline_gates(found, margins, named=metrics is not None)
+    found = comparisons.in_percent(found, comparisons.percent_keys(known)) if percent else found
     table = comparisons.table(found, bars=output is None and sys.stdout.isatty())
     if format_ in options.GATE_FORMATS:
         print_gates(format_, gates, found, results, output)
     elif by:
-        print_slices(format_, table, found, slices(loaded, by, **chosen), output, _FILE_WIDTH)
+        print_slices(format_, table, found, slices(loaded, by, **chosen), output, _FILE_WIDTH, percent)
     elif format_ == "latex":
         show(comparisons.to_latex(found, best_systems(results, found.keys), transpose), output)
     elif format_ == "table":

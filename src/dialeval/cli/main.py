@@ -19,33 +19,43 @@ from io import StringIO, TextIOWrapper
 
 import click
 
+from dialeval.cli.help import Group
 from dialeval.cli.output import UNSAVED, command_line, drop_output, print_warnings, say
 from dialeval.core.errors import DialevalError, collect_warnings
 from dialeval.core.version import __version__
 
-_COMMANDS = {
-    "demo": "Evaluate the shipped sample and write a report.",
-    "score": "Score response files.",
-    "lsdscc": "Diversity of sampled responses over grouped references.",
-    "multiwoz": "Task dialogues: Inform, Success, BLEU, and why a dialogue failed.",
-    "sgd": "Schema-guided dialogues: goals, intents and requested slots, frame by frame.",
-    "breakdown": "Evaluate dialogue breakdown detectors (DBDC).",
-    "judge": "Train, use and attack a judge that reads context and response together.",
-    "adem": "Train, use and attack a learned judge of responses.",
-    "compare": "Which system is better: differences, tests, gates.",
-    "agreement": "How far metrics agree with people.",
-    "sample": "Draw responses for people to rate, or plan how many.",
-    "rate": "Rating pages, a rating server, and merging of ratings.",
-    "estimate": "Estimate mean human ratings from a few ratings and a judge.",
-    "rank": "Rank systems by which of two responses was preferred.",
-    "report": "Show saved runs in one HTML file.",
-    "metrics": "List the metrics, or explain one.",
-    "data": "Add, list, verify and remove data packs (word vectors).",
-    "formats": "List the chats, logs and data sets that are read as they are.",
-    "schema": "JSON Schemas of what is written.",
-    "validate": "List every problem of every file.",
-    "compat": "Take the flags of an original program: dialog-eval, mwzeval, sgd, lsdscc, dbdc.",
+_GROUPS = {
+    "Evaluate": {
+        "score": "Score the responses of one or several systems.",
+        "compare": "Test which system is better; confidence intervals, p-values, gates.",
+        "report": "Write an HTML report of saved runs.",
+        "demo": "Evaluate the sample data that ships with dialeval.",
+    },
+    "Suites": {
+        "multiwoz": "Task dialogues: Inform, Success, BLEU, and failures explained.",
+        "sgd": "Schema-guided dialogues: goal, intent and slot accuracy.",
+        "lsdscc": "Diversity of sampled responses over reference groups.",
+        "breakdown": "Breakdown detectors (DBDC); `breakdown detect` labels chats.",
+        "adem": "ADEM, a learned judge: train, score, attack.",
+    },
+    "Judges": {"judge": "A learned judge that reads the context: train, score, attack."},
+    "Human evaluation": {
+        "sample": "Sample responses to rate, or plan how many ratings it takes.",
+        "rate": "Rating page, rating server, inter-annotator agreement.",
+        "estimate": "Estimate mean human ratings from few ratings and a judge.",
+        "rank": "Rank systems by pairwise preferences (Bradley-Terry).",
+        "agreement": "Correlation of metrics with human ratings.",
+    },
+    "Tools": {
+        "metrics": "List the metrics, or explain one.",
+        "formats": "List the chat logs and row formats that are read.",
+        "validate": "List every problem of input files.",
+        "data": "Add, list, verify and remove data packs (word vectors).",
+        "schema": "JSON Schemas of all output files.",
+        "compat": "Accept the flags of dialog-eval, mwzeval, sgd, lsdscc, dbdc.",
+    },
 }
+_COMMANDS = {name: summary for commands in _GROUPS.values() for name, summary in commands.items()}
 """The one-line help of each command, which is the function of its name in its module."""
 _MODULES = {
     **dict.fromkeys(("demo", "data", "metrics", "formats", "schema", "validate"), "cli.tools"),
@@ -79,7 +89,7 @@ class Terminated(KeyboardInterrupt):
     """The process was asked to end (SIGTERM): temporary files are removed on the way out, as after Ctrl-C."""
 
 
-class LazyGroup(click.Group):
+class LazyGroup(Group):
     """A group whose commands are imported on use; their one-line help is known beforehand."""
 
     def list_commands(self, ctx: click.Context) -> list[str]:
@@ -93,24 +103,25 @@ class LazyGroup(click.Group):
         )
         return command
 
-    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        with formatter.section("Commands"):
-            formatter.write_dl(list(_COMMANDS.items()))
+    def format_help(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """Write one screen: an example, and the commands in groups."""
+        self.format_usage(ctx, formatter)
+        self.format_help_text(ctx, formatter)
+        for title, commands in _GROUPS.items():
+            with formatter.section(title):
+                formatter.write_dl([(f"{name:<9}", summary) for name, summary in commands.items()])
+        formatter.write("\nCOMMAND --help lists its options; --version prints the version.\n")
 
 
 @click.command(
     cls=LazyGroup,
     context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 110, "show_default": True},
-    epilog="`dialeval COMMAND --help` explains a command with an example.\n\n\b\nExit status:\n"
-    + "".join(f"  {status:<5}{meaning}\n" for status, meaning in STATUSES.items()),
 )
 @click.version_option(__version__, prog_name="dialeval")
 def dialeval_command() -> None:
-    """Is this dialogue system better, by how much, with what uncertainty, and where does it fail?
+    """Is this dialogue system better, by how much, and where does it fail?
 
-    \b
-    Example:
-      dialeval score damd.txt ubar.txt -r references.txt
+    Example: dialeval score damd.txt ubar.txt -r references.txt
     """
 
 

@@ -16,13 +16,16 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
+from dialeval.cli.help import Choice, command, examples, group
+
 if TYPE_CHECKING:
     from dialeval.analysis.gates import Gate
     from dialeval.core.result import Result, Run
 
 AnyRun = TypeVar("AnyRun", bound="Run")
-AnyCommand = TypeVar("AnyCommand", bound=click.Command)
 Decorator = Callable[[Any], Any]
+
+__all__ = ["Choice", "command", "examples", "group"]
 
 FOLDER = click.Path(file_okay=False, path_type=Path)
 FILE = click.Path(dir_okay=False, path_type=Path)
@@ -40,7 +43,9 @@ def read_pairs(_context: click.Context, parameter: click.Parameter, values: Sequ
     for value in values:
         name, equals, rest = value.partition("=")
         if not equals or not name or not rest:
-            raise click.BadParameter(f"{value!r} is not of the form NAME=VALUE", param=parameter)
+            raise click.BadParameter(
+                f"{value!r} is not of the form {parameter.metavar or 'NAME=VALUE'}", param=parameter
+            )
         pairs[name] = rest
     return pairs
 
@@ -50,7 +55,7 @@ def read_numbers(context: click.Context, parameter: click.Parameter, values: Seq
     try:
         return {key: float(value) for key, value in read_pairs(context, parameter, values).items()}
     except ValueError as error:
-        raise click.UsageError(f"{parameter.opts[0]} wants KEY=NUMBER: {error}") from None
+        raise click.UsageError(f"{parameter.opts[0]} takes KEY=NUMBER, such as sacrebleu=0.2: {error}") from None
 
 
 def read_systems(_context: click.Context, _parameter: click.Parameter, given: Sequence[str]) -> str | dict[str, str]:
@@ -142,6 +147,15 @@ class Limits:
     lowest: Mapping[str, float]
     highest: Mapping[str, float]
 
+    def with_metrics(self, metrics: str | None) -> str | None:
+        """Return the metrics to compute: where none are named, also those that have a limit."""
+        if metrics is not None or not (self.lowest or self.highest):
+            return metrics
+        from dialeval.metrics.registry import GROUPS, PANEL, registry
+
+        keys = (registry().canonical(key).partition("/")[0] for key in (*self.lowest, *self.highest))
+        return ",".join([PANEL, *(key for key in keys if key in registry().presets and key not in GROUPS[PANEL])])
+
     def gates(self, results: Mapping[str, Result]) -> Iterator[Gate]:
         """Return a gate for each value that has a limit."""
         if not self.lowest and not self.highest:
@@ -189,20 +203,9 @@ def read_json_values(context: click.Context, parameter: click.Parameter, values:
         raise click.UsageError(f"{parameter.opts[0]} wants KEY=JSON, such as top_p=0.9: {error}") from None
 
 
-def examples(*commands: str) -> Callable[[AnyCommand], AnyCommand]:
-    """Add examples below the help of a command."""
-
-    def decorate(command: AnyCommand) -> AnyCommand:
-        lines = "".join(f"  {example}\n" for example in commands)
-        command.epilog = f"\b\nExample{'s' if len(commands) > 1 else ''}:\n{lines}"
-        return command
-
-    return decorate
-
-
 def choice(flag: str, values: Sequence[str], help_text: str) -> Decorator:
     """Return an option with some values; the first is the default."""
-    return click.option(flag, type=click.Choice(values), default=values[0], help=help_text)
+    return click.option(flag, type=Choice(values), default=values[0], help=help_text)
 
 
 def pairs(flag: str, name: str, metavar: str, help_text: str) -> Decorator:
@@ -235,12 +238,12 @@ def complete_metrics(_context: click.Context, _parameter: click.Parameter | None
     return [f"{before}{comma}{name}" for name in names if name.startswith(last)]
 
 
-TOKENIZERS = ("words.1", "lower-words.1", "13a", "intl", "zh", "char", "ja", "unicode", "rouge", "auto")
+TOKENIZERS = ("words.1", "lower-words.1", "13a", "lower-13a", "intl", "zh", "char", "ja", "unicode", "rouge", "auto")
 """As in `text.tokenize`, which is not imported to print help."""
 
 tokenizer = click.option(
     "--tokenizer",
-    type=click.Choice(TOKENIZERS),
+    type=Choice(TOKENIZERS),
     help="What a word is, for every metric that counts words; auto chooses by the scripts of the texts.  "
     "[default: words.1, split at whitespace; rouge for rouge-score]",
 )
@@ -253,7 +256,7 @@ def fields_in(what: str) -> Decorator:
 
 def format_(formats: Sequence[str] = FORMATS) -> Decorator:
     """Return the option that names the output format."""
-    return click.option("-f", "--format", "format_", type=click.Choice(formats), default="table", help="Print as.")
+    return click.option("-f", "--format", "format_", type=Choice(formats), default="table", help="Print as.")
 
 
 def read_by(_context: click.Context, parameter: click.Parameter, value: str | None) -> list[str]:
@@ -301,7 +304,7 @@ validate = click.option(
 reading = together(
     click.option("--system-prompts", is_flag=True, help="System prompts of chats are part of contexts."),
     click.option(
-        "--sep",
+        "--separator",
         "separator",
         metavar="CHARACTER",
         callback=read_separator,
@@ -320,7 +323,7 @@ resources = together(
 )
 in_vocabulary = click.option(
     "--in-vocabulary",
-    type=click.Choice(["listed", "vectors"]),
+    type=Choice(["listed", "vectors"]),
     help="For -m dialog-eval: whether words with a vector that are not in the vocabulary are known too.  [default: "
     "listed if the vector file has a header line, as there]",
 )
@@ -334,7 +337,7 @@ intervals = grouped(
     click.option(
         "--intervals",
         "method",
-        type=click.Choice(["clustered", "rows", "none", "studentized"]),
+        type=Choice(["clustered", "rows", "none", "studentized"]),
         help="Over whole dialogues, or over rows that stand alone, by a formula (clustered); as dialog-eval (rows); "
         "none; by resampling dialogues, for every value (studentized).  [default: clustered]",
     ),
@@ -342,6 +345,7 @@ intervals = grouped(
     click.option("--seed", type=SEED, help="Seed of --intervals.  [default: 12345]"),
 )
 open_page = click.option("--open", "opened", is_flag=True, help="Open the page in the browser.")
+percent = click.option("--percent", is_flag=True, help="Show scores from 0 to 1 times 100 (table, md, latex).")
 transpose = click.option("--transpose", is_flag=True, help="Swap rows and columns (table, md, latex).")
 limits = grouped(
     "limits",

@@ -115,15 +115,22 @@ def print_run(
     by: Sequence[str] = (),
     compared: bool = True,
     found: Verdict | None = None,
+    percent: bool = False,
 ) -> None:
     """Print a run, what was skipped, and its warnings; before a table of several systems, which one is better.
 
     `by`: fields to cut the rows into slices by, which are below a table, in JSON, or in the place of the run.
     `compared`: test the differences between systems in slices. `found`: the comparison of the systems, for a table.
+    `percent`: show scores from 0 to 1 times 100.
     """
     from dialeval.reports import tables
     from dialeval.reports.documents import write_as
 
+    whole = run
+    if percent:
+        from dialeval.reports.comparisons import run_in_percent
+
+        run, found = run_in_percent(run), None if found is None else found.in_percent(run)
     table: RenderableType = ""
     if format_ == "table":
         table = tables.table(run, found, transpose=transpose, bars=sys.stdout.isatty())
@@ -131,7 +138,8 @@ def print_run(
         from dialeval.analysis.slices import slices
         from dialeval.reports.slices import MOST_TESTS
 
-        print_slices(format_, table, run, slices(run, by, compared=compared, most_tests=MOST_TESTS))
+        found_slices = slices(whole, by, compared=compared, most_tests=MOST_TESTS)
+        print_slices(format_, table, run, found_slices, percent=percent)
     elif table:
         show(table)
     elif transpose:
@@ -159,10 +167,12 @@ def print_slices(
     found: Slices,
     output: Path | None = None,
     width: int | None = None,
+    percent: bool = False,
 ) -> None:
     """Print slices: below the table of the run or comparison that they belong to, in JSON as a part of it, or alone."""
     from dialeval.reports import slices as reports
 
+    found = reports.in_percent(found) if percent else found
     if format_ == "table":
         from rich.console import Group
 
@@ -184,6 +194,12 @@ def print_other_signatures(run: Run) -> None:
                 by_line[key, estimate.signature[SACREBLEU]] = None
     for key, line in by_line:
         say(f"{key} times 100 is sacreBLEU's {line}")
+
+
+def check_percent(format_: str | None, percent: bool) -> None:
+    """Refuse --percent with a format for programs, which holds scores as they are (UsageError)."""
+    if percent and format_ not in ("table", "md", "latex"):
+        raise click.UsageError("--percent is for -f table, md, latex; other formats hold scores as they are")
 
 
 def check_transposed(format_: str | None, transpose: bool, formats: Sequence[str] = ("table", "md", "latex")) -> None:
@@ -368,15 +384,16 @@ def printing_all_problems(command: Command) -> Command:
 
     @wraps(command)
     def called(**arguments: Any) -> Any:
-        from dialeval.core.errors import DataError
+        from dialeval.core.errors import DataError, describe_group, group_problems
 
         try:
             return command(**arguments)
         except DataError as error:
-            for problem in error.problems[:MOST_PROBLEMS]:
-                say(f"dialeval: {problem}")
-            if len(error.problems) > MOST_PROBLEMS:
-                say(f"dialeval: and {len(error.problems) - MOST_PROBLEMS:,} more")
+            groups = group_problems(error.problems)
+            for group in groups[:MOST_PROBLEMS]:
+                say(f"dialeval: {describe_group(group)}")
+            if len(groups) > MOST_PROBLEMS:
+                say(f"dialeval: and {sum(map(len, groups[MOST_PROBLEMS:])):,} more")
             raise click.exceptions.Exit(2) from None
 
     return called  # type: ignore[return-value]

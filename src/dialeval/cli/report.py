@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -12,39 +13,48 @@ from dialeval.cli import output as printed
 from dialeval.cli.output import check_places, command_line, say
 
 if TYPE_CHECKING:
-    from dialeval.reports.drawings import PlotFormat
+    from dialeval.reports.charts import FigureFormat
 
-PLOT_FORMATS = ("svg", "png", "pdf")
-"""As in `reports.plots`, which is not imported to print help."""
+FIGURE_FORMATS = ("svg", "png", "pdf")
+"""As in `reports.charts`, which is not imported to print help."""
 
 
 @options.examples(
     "dialeval score damd.txt ubar.txt -r references.txt -o results",
     "dialeval report results --save report.html",
-    "dialeval report results --plots pdf --plots-dir figures",
+    "dialeval report results --by turn",
+    "dialeval report results --figures pdf --figures-dir figures --width 3.3",
     "dialeval report results --human ratings.jsonl --sample to-rate --judge rouge-l",
 )
-@click.command()
+@options.command()
 @click.argument("runs", nargs=-1, required=True, type=click.Path())
 @click.option("--save", "output", type=options.FILE, default=Path("report.html"), help="The file to write.")
 @click.option("--title", help="Heading of the page.  [default: the systems]")
 @click.option(
-    "--plots", type=click.Choice(PLOT_FORMATS), help="Also write a plot per metric, for papers (extra `report`)."
+    "--figures", type=options.Choice(FIGURE_FORMATS), help="Also write every figure, for papers (extra `report`)."
 )
-@click.option("--plots-dir", type=options.FOLDER, help="Folder for --plots.  [default: next to the report]")
+@click.option("--figures-dir", type=options.FOLDER, help="Folder for --figures.  [default: next to the report]")
+@click.option(
+    "--width", type=click.FloatRange(2.5, 30), metavar="INCHES", help="Width of --figures.  [default: as in the report]"
+)
 @options.compared
 @options.by
-@click.option("--human", multiple=True, type=click.Path(), help="Ratings: also show what people say of the run.")
+@click.option(
+    "--human", multiple=True, type=click.Path(exists=True), help="Ratings: also show what people say of the run."
+)
 @click.option("--sample", type=click.Path(), help="The folder that the rows of --human were drawn into.")
-@click.option("--judge", metavar="KEYS", default="", help="The judge of the estimate, as in `dialeval estimate --by`.")
+@click.option(
+    "--judge", metavar="KEYS", default="", help="The judge of the estimate, as in `dialeval estimate --judge`."
+)
 @click.option("--quality", default="overall", help="Which of the scores of --human counts.")
 @click.option("--pairs", multiple=True, type=click.Path(), help="Compared responses: also show the ranking.")
 @options.open_page
 def report(
     runs: tuple[str, ...],
     output: Path,
-    plots: PlotFormat | None,
-    plots_dir: Path | None,
+    figures: FigureFormat | None,
+    figures_dir: Path | None,
+    width: float | None,
     opened: bool,
     by: list[str],
     human: tuple[str, ...],
@@ -62,16 +72,19 @@ def report(
 
     from dialeval.analysis.agreement import agreement
     from dialeval.analysis.comparison import load_comparison
+    from dialeval.core.errors import DialevalError
     from dialeval.core.result import files_of, load
-    from dialeval.human.estimate import estimate
+    from dialeval.human.estimate import estimate, rated_systems
+    from dialeval.human.merge import merge_ratings
     from dialeval.human.rank import rank
+    from dialeval.human.report import human_figures
     from dialeval.reports.comparisons import MOST_TESTS
-    from dialeval.reports.drawings import write_plots
+    from dialeval.reports.drawings import write_figures
     from dialeval.reports.html import report as write_report
     from dialeval.reports.html import together
 
-    if plots_dir is not None and plots is None:
-        raise click.UsageError("--plots-dir is for --plots: say png, svg or pdf")
+    if (figures_dir is not None or width is not None) and figures is None:
+        raise click.UsageError("--figures-dir and --width are for --figures: say png, svg or pdf")
     check_places(None, files_of(*runs), human, pairs, sample, files=(output,))
     _refuse_foreign(output)
     loaded = [load(run) for run in runs]
@@ -82,18 +95,29 @@ def report(
     if human:
         page["people"] = estimate(loaded[0], list(human), judge=judge, sample=sample, quality=quality)
         page["agreement"] = agreement(loaded[0], list(human), quality=quality, sample=sample)
+        page["rated"] = rated_systems(loaded[0], list(human), judge=judge, sample=sample, quality=quality)
+        with suppress(DialevalError):  # ratings without raters, such as those of other programs
+            page["merged"] = merge_ratings(human)
     elif sample is not None or judge:
         raise click.UsageError("--sample and --judge are those of --human; name the ratings")
-    if plots is not None:
-        folder = plots_dir or output.with_name(f"{output.stem}-plots")
-        written = write_plots(together(loaded), folder, plots)
-        say(f"{len(written)} {'plot' if len(written) == 1 else 'plots'} in {folder}")
+    if figures is not None:
+        folder = figures_dir or output.with_name(f"{output.stem}-figures")
+        opinions = human_figures(page.get("people"), page.get("ranking"), page.get("rated"))
+        written = write_figures(together(loaded), folder, figures, width, opinions)
+        say(f"{len(written)} {'figure' if len(written) == 1 else 'figures'} in {folder}")
     if page["compared"] and len(runs) == 1:
         page["compared"] = load_comparison(runs[0], loaded[0], most_tests=MOST_TESTS) or True
-    path = write_report(loaded, output, command_line(), date=strftime("%Y-%m-%d"), by=by or None, **page).resolve()
+    named = dict(zip(_name_folders(runs), loaded, strict=True))
+    path = write_report(named, output, command_line(), date=strftime("%Y-%m-%d"), by=by or None, **page).resolve()
     printed.show(f"{path}\n")
     if opened:
         click.launch(path.as_uri())
+
+
+def _name_folders(runs: tuple[str, ...]) -> list[str]:
+    """Return the names of folders, those that are the same with the number of the run."""
+    names = [Path(run).resolve().name for run in runs]
+    return [name if names.count(name) == 1 else f"{name} ({at})" for at, name in enumerate(names, 1)]
 
 
 def _refuse_foreign(output: Path) -> None:

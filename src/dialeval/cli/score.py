@@ -11,6 +11,7 @@ import click
 from dialeval.cli import options
 from dialeval.cli.output import (
     UNSAVED,
+    check_percent,
     check_places,
     check_transposed,
     command_line,
@@ -29,19 +30,20 @@ if TYPE_CHECKING:
     from dialeval.engine.worker import Engine
 
 
-_FILES = ("responses", "contexts", "train", "vocabulary", "vectors")
+_FILES = ("responses", "contexts", "train", "vocabulary", "vectors", "assertions")
 """The arguments that name files to read."""
 
 
 @options.examples(
-    "dialeval score damd.txt ubar.txt -r references.txt -c contexts.txt",
-    "dialeval score outputs/ -r references.txt --train train.txt --vectors glove-6b",
-    "dialeval score outputs/ -m distinct,length -f latex",
-    "dialeval score rows.jsonl --field response=answer --by topic,turn -o results/",
+    "dialeval score damd.txt ubar.txt -r references.txt",
+    "dialeval score chats.jsonl -m default,bertscore -o results/",
+    "dialeval score outputs/ -r references.txt -f latex --percent",
+    "dialeval score outputs/ -r references.txt -m dialog-eval --train train.txt --vectors glove-6b",
+    "dialeval score rows.jsonl --field response=answer --by topic,turn",
     "dialeval score 'logs/2026-*.jsonl' --jobs 8 --resume work/ -o results/",
     "dialeval score rows.jsonl -m llm --llm-endpoint http://localhost:8000/v1 --llm-model NAME --rubric reply",
 )
-@click.command()
+@options.command()
 @options.responses()
 @click.option(
     "-r", "--references", multiple=True, type=click.Path(), help="One reference per response; repeat for several."
@@ -50,7 +52,8 @@ _FILES = ("responses", "contexts", "train", "vocabulary", "vectors")
 @options.resources
 @options.in_vocabulary
 @click.option("--judge-dir", type=click.Path(file_okay=False), help="Folder of a judge.  [default: the shipped ones]")
-@options.metrics("all that the inputs allow")
+@click.option("--assertions", type=click.Path(dir_okay=False), help="Rules about tool calls, a TOML file.")
+@options.metrics("default, a short panel; all: every one that the inputs allow; dialog-eval: the original's 17")
 @options.llm
 @options.tokenizer
 @click.option("--bleu-smoothing", type=click.IntRange(0, 7), help="nltk's smoothing method for BLEU.  [default: 4]")
@@ -61,13 +64,14 @@ _FILES = ("responses", "contexts", "train", "vocabulary", "vectors")
 @options.by
 @options.output_folder
 @options.format_((*options.RUN_FORMATS, *options.GATE_FORMATS))
+@options.percent
 @options.transpose
 @options.limits
 @options.intervals
 @options.threads
 @click.option("--shards", is_flag=True, help="The files of a directory are the parts of one system.")
 @click.option("--jobs", type=click.IntRange(min=1), help="Read in chunks, in this many processes.")
-@click.option("--engine", type=click.Choice(["local", "ray"]), help="Where to work.  [default: local]")
+@click.option("--engine", type=options.Choice(["local", "ray"]), help="Where to work.  [default: local]")
 @click.option("--address", help="An existing Ray cluster, such as auto or ray://host:10001.")
 @click.option(
     "--gpus-per-task",
@@ -81,7 +85,7 @@ _FILES = ("responses", "contexts", "train", "vocabulary", "vectors")
 @options.compared
 @click.option(
     "--progress",
-    type=click.Choice(MODES),
+    type=options.Choice(MODES),
     default="auto",
     show_default=False,
     help="On stderr.  [default: a bar, if a terminal]",
@@ -92,6 +96,7 @@ def score(
     output: Path | None,
     force: bool,
     format_: str,
+    percent: bool,
     transpose: bool,
     limits: options.Limits,
     progress: str,
@@ -114,9 +119,11 @@ def score(
     if by and format_ in ("metrics-txt", *options.GATE_FORMATS):
         raise click.UsageError(f"{format_} has no slices; choose another format, or leave --by out")
     return_freed_arrays()
+    check_percent(format_, percent)
     check_transposed(format_, transpose)
     sources = () if force or output is None else file_names(given["responses"])
     check_places(output, references, *(given[name] for name in _FILES), sources=sources)
+    given["metrics"] = limits.with_metrics(given["metrics"])
     settings: dict[str, dict[str, object]] = {} if bleu_smoothing is None else {"bleu": {"smooth": bleu_smoothing}}
     with metered(progress) as meter:
         asked = llm.open(meter)
@@ -135,7 +142,7 @@ def score(
         gates = list(limits.gates(run))
         print_gates(format_, gates, run, run, sentences=() if found is None else found.sentences)
         return exit_status(gates)
-    print_run(run, format_, transpose, by, compared, found)
+    print_run(run, format_, transpose, by, compared, found, percent)
     say_next(run, format_, output)
     return exit_status(limits.gates(run))
 

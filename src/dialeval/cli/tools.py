@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import inspect
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
+from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -14,23 +15,28 @@ import click
 from dialeval.cli import options
 from dialeval.cli.output import json_bytes, say, show, tell
 from dialeval.cli.progress import download_bar, metered
+from dialeval.core.errors import suggest
 
 if TYPE_CHECKING:
+    from dialeval.core.batch import Need
     from dialeval.core.fold import Metric
     from dialeval.core.result import Run
     from dialeval.io.rows import Rows
 
 
-@options.examples("dialeval metrics", "dialeval metrics distinct-2")
-@click.command()
+@options.examples("dialeval metrics", "dialeval metrics --all", "dialeval metrics sacrebleu")
+@options.command()
 @click.argument("name", required=False, shell_complete=options.complete_metrics)
-def metrics(name: str | None) -> None:
-    """List the metrics; with a NAME, explain that one: formula, settings, paper, edge cases."""
+@click.option("--all", "every", is_flag=True, help="List every variant, not only families.")
+def metrics(name: str | None, every: bool) -> None:
+    """List the metrics; with a NAME, explain that one: formula, range, settings, paper, edge cases, an example."""
     from dialeval.core.errors import SettingError
-    from dialeval.metrics.registry import registry
+    from dialeval.metrics.registry import GROUPS, registry
 
-    if name is None:
-        tell(_list_metrics())
+    name = registry().canonical(name)
+    if name is None or name == "all" or name in GROUPS:
+        presets = GROUPS.get(name or "", registry().presets)
+        tell(_list_metrics(presets, every=every or name is not None))
         return
     try:
         metric = registry().parse(name)
@@ -39,22 +45,56 @@ def metrics(name: str | None) -> None:
     tell(_explain_metric(metric))
 
 
-def _list_metrics() -> str:
+def _list_metrics(presets: Iterable[str], every: bool) -> str:
+    """Return the metrics by topic: a line for each preset, or for each family."""
     from dialeval.engine.resources import lacking
-    from dialeval.metrics.registry import GROUP_SETTINGS, GROUPS, registry
+    from dialeval.metrics.registry import GROUPS, TOPICS, registry, topic_of
 
-    rows = []
-    for name in registry().presets:
-        metric = registry().parse(name)
-        missing = [reason for need in sorted(metric.needs) if (reason := lacking(need))]
-        summary = "; ".join([_summary(metric), *(f"unavailable: {reason}" for reason in missing)])
-        rows.append((name, ", ".join(sorted({need.argument for need in metric.needs})), summary))
-    widths = [max(len(row[column]) for row in rows) for column in range(2)]
-    lines = [f"{name:<{widths[0]}}  {needs:<{widths[1]}}  {summary}" for name, needs, summary in rows]
-    for group, presets in GROUPS.items():
-        settings = ", ".join(f"{name}={value}" for name, value in GROUP_SETTINGS[group].items())
-        lines.append(f"{group}: a group of {len(presets)} of these, with {settings}")
-    return "\n".join([*lines, *(f"{name}: cannot be loaded ({why})" for name, why in registry().broken.items())])
+    topics: dict[str, list[tuple[str, ...]]] = {title: [] for title in TOPICS}
+    missing: dict[str, None] = {}
+    for metric in map(registry().parse, presets):
+        family = type(metric)
+        missing |= {reason: None for need in sorted(metric.needs) if (reason := lacking(need))}
+        if every or metric.name == next(iter(family.presets)):
+            variants = "" if every or len(family.presets) == 1 else f" ({len(family.presets)})"
+            needs = ", ".join(dict.fromkeys(need.flag for need in _shown_needs(metric))) or "-"
+            name = metric.name if every or not variants else family.family
+            topics[topic_of(family)].append((name + variants, metric.better or "-", needs, _summary(metric)))
+    lines: list[tuple[str, ...]] = [("metric", "better", "needs", "what it measures")]
+    widths = [max(len(row[at]) for row in (*lines, *chain(*topics.values()))) for at in range(3)]
+    for title, rows in topics.items():
+        lines += [(f"\n{title}",), *sorted(rows)] if rows else []
+    text = [" ".join(f"{cell:<{width}}" for cell, width in zip(row, widths, strict=False)) for row in lines]
+    text = [" ".join([start, *row[3:]]).rstrip() for start, row in zip(text, lines, strict=True)]
+    if not every:
+        groups = ", ".join(f"{group} ({len(names)})" for group, names in GROUPS.items())
+        text += [
+            "",
+            f"In brackets: variants, which --all lists. Groups: {groups}, all.",
+            "`dialeval metrics NAME` explains.",
+        ]
+    text += [f"judges and bertscore: {reason}" for reason in missing]
+    return "\n".join([*text, *(f"{name}: cannot be loaded ({why})" for name, why in registry().broken.items())])
+
+
+def _shown_needs(metric: Metric[Any]) -> list[Need]:
+    """Return what a metric needs but for its subject, and for judges that ship with the package."""
+    from dialeval.engine.resources import SHIPPED
+
+    return [need for need in sorted(metric.needs) if need is not metric.subject and need not in SHIPPED]
+
+
+_FILES = {"-r": "references.txt", "-c": "contexts.txt", "--train": "train.txt", "--vectors": "glove-6b"}
+_COMMANDS = {
+    "hypotheses": "lsdscc samples.txt -r groups.json",
+    "task-turns": "multiwoz -i predictions.json",
+    "states": "multiwoz -i predictions.json -d",
+    "trials": "score trials.jsonl",
+    "frames": "sgd predictions/ -r references/",
+    "spans": "sgd predictions/ -r references/",
+    "labels": "breakdown labels/ -p data/ -f table",
+}
+"""Commands that compute a metric, by what it measures, where that is not a response."""
 
 
 def _explain_metric(metric: Metric[Any]) -> str:
@@ -64,14 +104,23 @@ def _explain_metric(metric: Metric[Any]) -> str:
     settings = [f"{name}={getattr(metric, name)}" for name in metric.setting_names()]
     shown = "".join(f"\n  {setting.replace('=', ' = ', 1)}" for setting in settings)
     example = f"{metric.family}({','.join(settings[:2])})"
+    low, high = (f"{end:g}".replace("inf", "infinity") for end in metric.bounds_of(metric.name))
+    better = "neither higher nor lower is better" if metric.better is None else f"{metric.better} is better"
+    flags = dict.fromkeys(need.flag for need in _shown_needs(metric))
+    command = _COMMANDS.get(metric.subject.value) or " ".join(
+        ["score responses.txt", *(f"{flag} {_FILES[flag]}" for flag in flags if flag in _FILES)]
+    )
+    asked = f" -m {metric}" if command.startswith(("score", "sgd")) else ""
     return "\n\n".join(
         [
             f"{metric}: {_summary(metric)}",
             explain(family),
+            f"Range: {low} to {high}; {better}",
             f"Settings (change them as in {example}):{shown}" if settings else "Settings: none",
             "Needs: " + ", ".join(dict.fromkeys(f"{need.argument} ({need.flag})" for need in sorted(metric.needs))),
             f"Presets: {', '.join(family.presets)}",
             f"Signature: {metric.signature()}",
+            f"Example: dialeval {command}{asked}",
         ]
     )
 
@@ -81,26 +130,27 @@ def _summary(metric: Metric[Any]) -> str:
 
 
 @options.examples("dialeval formats", "dialeval formats sharegpt")
-@click.command()
+@options.command()
 @click.argument("name", required=False)
 def formats(name: str | None) -> None:
     """List the shapes of rows that are recognized: where each holds our fields, and an example; or explain one NAME.
 
     Any of them may be in .jsonl, .json, .parquet, .arrow or, as far as cells hold it, .csv and .tsv; also in .gz and
-    .zst. For others, `--field response=NAME` maps names, and `--field response=output.text` leads into objects.
+    .zst; logs of inspect_ai also in .eval. For others, `--field response=NAME` maps names, and `--field
+    response=output.text` leads into objects.
     """
     from dialeval.io.row_shapes import OWN, SHAPES
 
     shapes = {shape.name: shape for shape in (OWN, *SHAPES)}
     if name is not None and name not in shapes:
-        raise click.UsageError(f"there is no shape {name!r}; there are {', '.join(shapes)}")
+        raise click.UsageError(f"there is no shape {name!r}; {suggest(name, shapes)}")
     for shape in shapes.values() if name is None else [shapes[name]]:
         example = json.dumps(shape.example, ensure_ascii=False, indent=None if name is None else 2)
-        tell(f"{shape.name}: {shape.title}\n  {shape.explained}\n  {example}")
+        tell(f"{shape.name}: {shape.title} ({shape.origin})\n  {shape.explained}\n  {example}")
 
 
 @options.examples("dialeval schema", "dialeval schema run > run.schema.json")
-@click.command()
+@options.command()
 @click.argument("name", required=False)
 def schema(name: str | None) -> None:
     """List what dialeval writes; with a NAME, print its JSON Schema."""
@@ -119,7 +169,7 @@ def schema(name: str | None) -> None:
 
 
 @options.examples("dialeval validate outputs/*.txt rows.jsonl")
-@click.command()
+@options.command()
 @click.argument("files", nargs=-1, required=True, type=click.Path())
 @options.row_fields
 @options.reading
@@ -158,7 +208,7 @@ def _describe(file: str, systems: Sequence[Rows]) -> str:
     "dialeval data add glove-6b",
     "dialeval score outputs/ -r references.txt --train train.txt --vectors glove-6b",
 )
-@click.group()
+@options.group()
 def data() -> None:
     """Data packs: large public data such as word vectors, kept in the cache with the digests of its files."""
 
@@ -183,7 +233,8 @@ def add(name: str, from_folder: str | None, address: str | None) -> None:
     show(f"{pack.path}\n")
 
 
-@data.command(name="list", epilog="Example: dialeval data list")
+@options.examples("dialeval data list")
+@data.command(name="list")
 def list_() -> None:
     """List the packs that are installed and those that could be."""
     from dialeval.io.packs import PACK_SOURCES, find_pack
@@ -194,7 +245,8 @@ def list_() -> None:
         tell(f"{name:<14}{state:<48}{source.title}")
 
 
-@data.command(epilog="Example: dialeval data verify glove-6b")
+@options.examples("dialeval data verify glove-6b")
+@data.command()
 @click.argument("name")
 def verify(name: str) -> int:
     """Compare every file of a pack with its digest. Exit status 2 if one differs."""
@@ -208,7 +260,8 @@ def verify(name: str) -> int:
     return 2 if problems else 0
 
 
-@data.command(epilog="Example: dialeval data remove glove-6b")
+@options.examples("dialeval data remove glove-6b")
+@data.command()
 @click.argument("name")
 def remove(name: str) -> None:
     """Delete a pack from the cache."""
@@ -228,7 +281,7 @@ BREAKDOWN = ("accuracy", "f1-x", "jsd-o-t-x")
 
 
 @options.examples("dialeval demo", "dialeval demo -o dialeval-demo --open")
-@click.command()
+@options.command()
 @click.option(
     "-o", "--output", type=options.FOLDER, default=Path("dialeval-demo"), help="Folder for the runs and the report."
 )

@@ -23,7 +23,7 @@ from numbers import Integral, Real
 from types import SimpleNamespace, UnionType
 from typing import Any, Literal, ParamSpec, TypeVar, Union, get_args, get_origin, get_type_hints
 
-from dialeval.core.errors import SettingError
+from dialeval.core.errors import SettingError, suggest
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -45,10 +45,16 @@ _NAMES: Mapping[Any, str] = {
 def checked(function: Callable[P, R]) -> Callable[P, R]:
     """Return the function with a check of its arguments."""
     signature = inspect.signature(function)
+    names = [name for name in signature.parameters if name != "self"]
+    takes_any = any(each.kind is each.VAR_KEYWORD for each in signature.parameters.values())
 
     @wraps(function)
     def call(*args: P.args, **kwargs: P.kwargs) -> R:
         hints = _read_hints(function)
+        for name in kwargs:
+            if name not in names and not takes_any:
+                what = f"{function.__qualname__}() got an unexpected keyword argument {name!r}"
+                raise TypeError(f"{what}; {suggest(name, names)}")
         for name, value in signature.bind(*args, **kwargs).arguments.items():
             if name in hints and not _fits(value, hints[name]):
                 called_as = function.__qualname__.removesuffix(".__init__")

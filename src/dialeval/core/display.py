@@ -10,7 +10,7 @@ from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass
 from hashlib import sha256
 from importlib import import_module
-from itertools import islice
+from itertools import chain, islice, pairwise
 from math import isfinite, nan
 from typing import TYPE_CHECKING, Any, ClassVar
 
@@ -65,19 +65,37 @@ def listed(names: Collection[str], noun: str) -> str:
 
 
 class Tabular:
-    """What can be given as a table; a class says what its lines are in `to_arrow`."""
+    """A result that converts to tables; a class defines `lines`, or `to_arrow` where columns have types of their own.
+
+    `to_pandas` and `to_polars` need the library of that name, which dialeval does not install.
+    """
+
+    def lines(self) -> list[dict[str, Any]]:
+        """Return the rows of the table as dictionaries, all with the same columns."""
+        rows: list[dict[str, Any]] = self.to_arrow().to_pylist()
+        return rows
 
     def to_arrow(self) -> pa.Table:
-        """Return the table, for Arrow."""
-        raise NotImplementedError
+        """Return the table as an Arrow table."""
+        import pyarrow as pa
+
+        return pa.Table.from_pylist(self.lines())
 
     def to_pandas(self) -> Any:
-        """Return the table as a data frame of pandas."""
+        """Return the table as a pandas data frame.
+
+        Raises:
+            NeedError: pandas is not installed.
+        """
         _installed("pandas")
         return self.to_arrow().to_pandas()
 
     def to_polars(self) -> Any:
-        """Return the table as a data frame of polars."""
+        """Return the table as a polars data frame.
+
+        Raises:
+            NeedError: polars is not installed.
+        """
         return _installed("polars").from_arrow(self.to_arrow())
 
 
@@ -86,6 +104,18 @@ def _installed(library: str) -> Any:
         return import_module(library)
     except ModuleNotFoundError:
         raise NeedError(f"a data frame of {library} needs {library}; install it: pip install {library}") from None
+
+
+def flatten_intervals(fields: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the fields with two columns, `low` and `high`, in place of each interval."""
+    flat: dict[str, Any] = {}
+    for name, value in fields.items():
+        if name.endswith("interval"):
+            prefix = name.removesuffix("interval")
+            flat |= dict(zip((f"{prefix}low", f"{prefix}high"), value or (None, None), strict=True))
+        else:
+            flat[name] = value
+    return flat
 
 
 # A run for other programs: its estimates as a table or as flat figures, and its items, a line per row.
@@ -180,12 +210,27 @@ def item_blocks(run: Mapping[str, Result]) -> Iterator[tuple[str, Level, dict[st
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class ItemTable(Tabular):
-    """The items of a run: a line per turn or dialogue of each system, a column per key.
+class ItemTable(Tabular, Shown):
+    """The per-row scores of a run: a line per turn or dialogue of each system, a column per metric.
 
-    Before the keys are `system`, `level`, `row` (counted from 1, as in all output) and, where the run knows them,
-    `dialog_id`, `turn` and the texts of the row that are single ones, such as `response`.
+    Before the metrics are `system`, `level`, `row` (counted from 1) and, where the run knows them, `dialog_id`, `turn`,
+    the texts of the row (`response`; `context` and `reference` as lists) and the fields that the run kept. A field
+    whose name another column has is called `field/NAME`.
+
+    Attributes:
+        run: The run.
+
+    Examples:
+        >>> import dialeval
+        >>> rows = [{"response": "at nine", "context": ["when ?"], "city": "Bern"}, {"response": "no", "city": "Basel"}]
+        >>> table = dialeval.evaluate(rows, metrics="length", keep="city").item_table
+        >>> list(table.to_pandas().columns)
+        ['system', 'level', 'row', 'context', 'response', 'city', 'length']
+        >>> table.to_pandas()[["row", "response", "city", "length"]].values.tolist()
+        [[1, 'at nine', 'Bern', 2.0], [2, 'no', 'Basel', 1.0]]
     """
+
+    document_maker: ClassVar[str] = "dialeval.reports.documents:rows_document"
 
     run: Run
 
@@ -193,19 +238,27 @@ class ItemTable(Tabular):
         return f"<items of {self.run!r}>"
 
     def to_arrow(self) -> pa.Table:
+        """Return the table as an Arrow table."""
         import pyarrow as pa
 
         tables = []
+        known_rows = [result.rows for result in self.run.values() if result.rows is not None]
+        taken = {*_PLACE_COLUMNS, *self.run.keys_in_order, *(name for rows in known_rows for name in rows.texts)}
+        fields = [field for rows in known_rows for field in rows.fields.items()]
+        several = {name for name, column in fields if any(len(values) > 1 for values in column)}
         for system, level, items in item_blocks(self.run):
             size, rows = len(next(iter(items.values()))), self.run[system].rows
             places = {"system": pa.repeat(system, size), "level": pa.repeat(level.value, size)}
-            known = {} if rows is None else _places(rows, level)
+            known = {} if rows is None else _places(rows, level) | _fields(rows, level, taken, several)
             tables.append(pa.table({**places, "row": np.arange(1, size + 1), **known, **items}))
         if not tables:
             return pa.table({"system": pa.array([], pa.string()), "level": pa.array([], pa.string()), "row": []})
         whole = pa.concat_tables(tables, promote_options="default")
         keys = [key for key in self.run.keys_in_order if key in whole.column_names]
         return whole.select([*(name for name in whole.column_names if name not in keys), *keys])
+
+
+_PLACE_COLUMNS = ("system", "level", "row", "dialog_id", "turn")
 
 
 def _places(rows: RowTable, level: Level) -> dict[str, Any]:
@@ -218,5 +271,29 @@ def _places(rows: RowTable, level: Level) -> dict[str, Any]:
     columns: dict[str, Any] = {} if names is None else {"dialog_id": names.take(pa.array(rows.clusters))}
     if rows.turns is not None:
         columns["turn"] = pa.array(rows.turns, mask=rows.turns == NO_TURN)
-    single = {name: column for name, column in rows.texts.items() if isinstance(column, TextColumn)}
-    return columns | {name: pa.array(list(column), pa.string()) for name, column in single.items()}
+    return columns | {
+        name: pa.array(list(column), pa.string() if isinstance(column, TextColumn) else pa.list_(pa.string()))
+        for name, column in rows.texts.items()
+    }
+
+
+def _fields(rows: RowTable, level: Level, taken: Collection[str], several: Collection[str]) -> dict[str, Any]:
+    """Return the columns of kept fields; a dialogue has the values of its rows, null where they differ.
+
+    `several`: fields of which some row has several values, whose columns are lists.
+    """
+    import pyarrow as pa
+
+    columns: dict[str, Any] = {}
+    for name, column in rows.fields.items():
+        values = list(column)
+        if level is Level.DIALOGUE:
+            spans = pairwise(rows.offsets.tolist())
+            values = [list(dict.fromkeys(chain.from_iterable(values[start:end]))) for start, end in spans]
+        made = (
+            pa.array(values, pa.list_(pa.string()))
+            if name in several
+            else pa.array([each[0] if len(each) == 1 else None for each in values], pa.string())
+        )
+        columns[f"field/{name}" if name in taken else name] = made
+    return columns

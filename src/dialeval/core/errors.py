@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import re
 import warnings
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass
@@ -70,6 +70,15 @@ def _written_out(match: re.Match[str]) -> str:
     return match[0].encode("unicode_escape").decode()
 
 
+def suggest(name: str, known: Iterable[str], otherwise: str | None = None) -> str:
+    """Return a hint for a name that is not known: the closest one in any case, else `otherwise`, else all of them."""
+    from difflib import get_close_matches
+
+    names = {each.lower(): each for each in known}
+    close = get_close_matches(str(name).lower(), names, n=1)
+    return f"did you mean {names[close[0]]!r}?" if close else otherwise or f"there are {', '.join(names.values())}"
+
+
 SHOWN_PROBLEMS = 5
 """A message lists this many problems and counts the rest; `dialeval validate` lists up to `MOST_PROBLEMS` of a file."""
 MOST_PROBLEMS = 10_000
@@ -77,7 +86,16 @@ MOST_PROBLEMS = 10_000
 
 
 class DialevalError(Exception):
-    """Root of every error that dialeval raises on purpose."""
+    """The base class of every error that dialeval raises on purpose.
+
+    Examples:
+        >>> import dialeval
+        >>> try:
+        ...     dialeval.load("no-such-folder")
+        ... except dialeval.DialevalError as error:
+        ...     print(type(error).__name__)
+        DataError
+    """
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,16 +112,45 @@ class Problem:
         return plain(f"{place}: {self.what}; {self.remedy}")
 
 
+def group_problems(problems: Iterable[Problem]) -> list[list[Problem]]:
+    """Group problems that are the same but for their line."""
+    groups: dict[tuple[str, ...], list[Problem]] = {}
+    for problem in problems:
+        groups.setdefault((problem.where, problem.what, problem.remedy), []).append(problem)
+    return list(groups.values())
+
+
+def describe_group(group: Sequence[Problem]) -> str:
+    """Return one line for problems that are the same but for their line."""
+    first, *others = group
+    lines = [str(each.line) for each in others[:SHOWN_PROBLEMS]]
+    more = f" and {len(others) - SHOWN_PROBLEMS:,} more" if len(others) > SHOWN_PROBLEMS else ""
+    return f"{first} (also in line {', '.join(lines)}{more})" if others else str(first)
+
+
 class DataError(DialevalError):
-    """An input cannot be used as it is. `problems` holds every problem found, in file order."""
+    """An input cannot be used as it is.
+
+    Attributes:
+        problems: Every problem that was found, in the order of the file.
+
+    Examples:
+        >>> import dialeval
+        >>> try:
+        ...     dialeval.evaluate(["yes", "no"], ["one reference"], metrics="rouge-l")
+        ... except dialeval.DataError as error:
+        ...     print(len(error.problems))
+        1
+    """
 
     def __init__(self, problems: Problem | Iterable[Problem]) -> None:
         self.problems: Sequence[Problem] = (problems,) if isinstance(problems, Problem) else tuple(problems)
         super().__init__(self.problems)
 
     def __str__(self) -> str:
-        lines = [str(problem) for problem in self.problems[:SHOWN_PROBLEMS]]
-        more = len(self.problems) - SHOWN_PROBLEMS
+        groups = group_problems(self.problems)
+        more = sum(len(group) for group in groups[SHOWN_PROBLEMS:])
+        lines = [describe_group(group) for group in groups[:SHOWN_PROBLEMS]]
         if more > 0:
             lines.append(f"and {more} more; of rows and lines `dialeval validate` lists all")
         return "\n".join(lines)
@@ -136,8 +183,38 @@ class ProblemList(list[Problem]):
 
 
 class NeedError(DialevalError):
-    """A metric was asked for without what it needs, or reached for what it had not declared."""
+    """A metric was asked for without an input that it needs.
+
+    Examples:
+        >>> import dialeval
+        >>> try:
+        ...     dialeval.evaluate(["yes"], metrics="rouge-l")
+        ... except dialeval.NeedError:
+        ...     print("rouge-l needs references")
+        rouge-l needs references
+    """
+
+
+class UnknownNameError(KeyError):
+    """A system or metric that a result does not have: a KeyError that suggests a name, or says why it was skipped."""
+
+    def __init__(self, what: str, name: object, known: Iterable[str], skipped: Mapping[str, str] | None = None) -> None:
+        reason = (skipped or {}).get(str(name))
+        hint = suggest(str(name), known) if reason is None else f"it was skipped: it {reason}"
+        super().__init__(f"no {what} is called {name!r}; {hint}")
+
+    def __str__(self) -> str:
+        return str(self.args[0])
 
 
 class SettingError(DialevalError):
-    """A name or a setting that does not exist, or a value it cannot take."""
+    """A name or a setting that does not exist, or a value that it cannot have.
+
+    Examples:
+        >>> import dialeval
+        >>> try:
+        ...     dialeval.evaluate(["yes"], metrics="blue-4")
+        ... except dialeval.SettingError:
+        ...     print("no such metric")
+        no such metric
+    """

@@ -118,11 +118,29 @@ class Analytic:
 
 @dataclass(frozen=True, eq=False, slots=True)
 class Estimate:
-    """A number and its uncertainty.
+    """The value of a metric with its uncertainty.
 
-    `corpus` marks a value of all rows together (distinct-2 of a file): it has no spread over rows, so its standard
-    deviation is 0 by convention. `confidence` is half the width of the interval; NaN where there is none. `error` is
-    what metrics give, and `intervals` makes the interval from it.
+    Attributes:
+        mean: The value: a mean over rows or dialogues, or a corpus value.
+        std: The standard deviation of the per-row scores; 0 for a corpus value.
+        rows: The number of rows or dialogues.
+        scored: How many of them have a value.
+        corpus: Whether the value is computed from all rows together, as that of distinct-2.
+        confidence: Half the width of the confidence interval; NaN where there is none.
+        interval: The ends of the confidence interval; None where there is none.
+        items: The per-row scores, NaN where a row has none; None where they were not kept.
+        level: What an item is, `turn` or `dialogue`.
+        signature: The metric, its settings, and digests of its inputs, as one text.
+        interval_by: How the interval was computed.
+        error: The clustered standard error that intervals are computed from.
+
+    Examples:
+        >>> import dialeval
+        >>> estimate = dialeval.evaluate(["a b", "a b c", "a", "a b"], metrics="length")["system"]["length"]
+        >>> estimate
+        <Estimate 2 [0.7008, 3.299], 4 turns>
+        >>> estimate.items
+        array([2., 3., 1., 2.])
     """
 
     mean: float
@@ -136,7 +154,6 @@ class Estimate:
     level: Level = Level.TURN
     signature: Signature | None = None
     interval_by: Resampling | Analytic | None = None
-    """How the interval was computed."""
     error: ClusterError | None = None
 
     def __repr__(self) -> str:
@@ -159,14 +176,29 @@ class Estimate:
 
     @classmethod
     def of_moments(cls, moments: Moments, bounds: Bounds = ANY_NUMBER) -> Estimate:
-        """Make the estimate of a mean over rows, of values within bounds."""
+        """Make the estimate of a mean over rows.
+
+        Args:
+            moments: The sums of the values.
+            bounds: The least and the largest possible value.
+
+        Returns:
+            The estimate, without an interval.
+        """
         error = mean_error(moments.clusters, UNIT_EXPONENT, _all_at_ends(moments, bounds))
         return cls(moments.mean, moments.std, moments.rows, moments.scored, error=error)
 
     def with_confidence(self, t: float, level: float | None = None) -> Estimate:
-        """Add dialog-eval's confidence, t * std / sqrt(scored), and the interval mean -+ confidence.
+        """Add the interval of dialog-eval, mean ± t · std / √scored.
 
-        A value of all rows together has the confidence 0 and no interval, and one row has no interval.
+        A corpus value keeps what it has, and one row has no interval.
+
+        Args:
+            t: The factor.
+            level: The confidence level that it stands for, where that is known.
+
+        Returns:
+            The estimate with `confidence` and `interval`.
         """
         if self.corpus or not self.scored:
             return self if self.corpus else replace(self, confidence=nan)
@@ -393,6 +425,10 @@ class Metric(Fold[State]):
     def setting_names(cls) -> list[str]:
         """Return the names of its settings, in order."""
         return [field.name for field in fields(cls)]
+
+    def with_settings(self, **changes: Any) -> Metric[Any]:
+        """Return a preset with other defaults of its family; one that has no use for a setting leaves it out."""
+        return replace(self, **changes)
 
     @property
     def name(self) -> str:

@@ -43,7 +43,7 @@ from dialeval.core.arrays import Floats
 from dialeval.core.arrow import read_table, text_array, write_tables
 from dialeval.core.contributions import Contributions, from_arrow, to_arrow
 from dialeval.core.display import ItemTable, Shown, Tabular, estimate_table, flat_figures, item_blocks, listed, maker
-from dialeval.core.errors import DataError, Problem
+from dialeval.core.errors import DataError, Problem, UnknownNameError
 from dialeval.core.files import check_files, place_of, reading_together, replacing_together
 from dialeval.core.fold import Estimate, Level
 from dialeval.core.rowtable import (
@@ -73,7 +73,7 @@ TRAINED_ON = "trained_on"
 """The detail of a run that says, by the digest of a judge, which rated rows it learned from (`ratings.row_digests`)."""
 _COMMAND = "command"
 _OWN_FIELDS = frozenset({"dialeval", "systems", "warnings", "format", "digest", _COMPARISON, *_TABLES})
-_REMEDY = "pass the folder of a run that Run.save or `dialeval score -o` wrote, or save it again"
+_REMEDY = "pass the folder of a run that Run.save or `dialeval score FILES -o FOLDER` wrote, or save it again"
 _DATA = ("reference", "context")
 """Fields of signatures that hold digests of the data."""
 _MEAN_TOLERANCE = 1e-9
@@ -82,19 +82,35 @@ _MEAN_TOLERANCE = 1e-9
 
 @dataclass(frozen=True)
 class Result(Mapping[str, Estimate], Tabular, Shown):
-    """The estimates of one system, by key, and the metrics that could not be computed, each with its reason."""
+    """The estimates of one system: a mapping of metric names to `Estimate`.
+
+    Attributes:
+        estimates: The estimates, by metric.
+        skipped: The metrics that could not be computed, each with its reason.
+        source: The file that the responses came from; None for texts in memory.
+        rows: The rows behind the per-row scores, where they are known: dialogues, turns, texts, kept fields.
+        contributions: The per-row statistics of corpus metrics, for resampling.
+        role: `"system"`, or `"floor"` or `"ceiling"` for a baseline that was scored next to the systems.
+
+    Examples:
+        >>> import dialeval
+        >>> result = dialeval.evaluate(["yes", "no thanks"], metrics="length")["system"]
+        >>> list(result)
+        ['length']
+        >>> result["length"].mean
+        1.5
+    """
 
     estimates: Mapping[str, Estimate]
     skipped: Mapping[str, str] = field(default_factory=dict)
     source: str | None = None
-    """The file that the responses came from, if it was one."""
     rows: RowTable | None = None
-    """What the rows behind the items are, where that is known."""
     contributions: Mapping[str, Contributions] = field(default_factory=dict)
-    """What each row adds to corpus values, by name; `Metric.resampled` knows the names."""
     role: Role = "system"
 
     def __getitem__(self, key: str) -> Estimate:
+        if key not in self.estimates:
+            raise UnknownNameError("metric", key, self.estimates, self.skipped)
         return self.estimates[key]
 
     def __iter__(self) -> Iterator[str]:
@@ -111,11 +127,15 @@ class Result(Mapping[str, Estimate], Tabular, Shown):
         return list(self)
 
     def to_arrow(self) -> pa.Table:
-        """Return one line per key, see `run_tables.estimate_table`."""
+        """Return a line per metric as an Arrow table: mean, interval, rows, signature."""
         return estimate_table({"": self}).drop_columns(["system", "role"])
 
     def flat(self) -> dict[str, float]:
-        """Return plain names to numbers for any logger: `bleu-4/mean`, ...; see `Run.flat`."""
+        """Return values by plain names, for loggers: `bleu-4/mean` and so on; see `Run.flat`.
+
+        Returns:
+            Names and numbers.
+        """
         return flat_figures({None: self})
 
     __hash__ = None  # type: ignore[assignment]  # holds arrays and mappings
@@ -123,15 +143,35 @@ class Result(Mapping[str, Estimate], Tabular, Shown):
 
 @dataclass(frozen=True)
 class Run(Mapping[str, Result], Tabular, Shown):
-    """The results of one evaluation, by system, in the order the systems were given."""
+    """The results of one evaluation: a mapping of system names to `Result`, in the order the systems were given.
+
+    In a notebook it shows the verdict and the table. `run + other` is a run with the systems of both.
+
+    Attributes:
+        systems: The results, by system.
+        version: The version of dialeval that computed them.
+        warnings: Remarks about the inputs and the results.
+        details: Further data of suites and judges, JSON-compatible, by name.
+
+    Examples:
+        >>> import dialeval
+        >>> run = dialeval.evaluate({"old": ["yes"], "new": ["yes please"]}, metrics="length,distinct-1")
+        >>> run
+        <Run: 2 systems (old, new), 2 metrics (length, distinct-1)>
+        >>> run.to_pandas()[["system", "metric", "mean"]].values.tolist()
+        [['old', 'length', 1.0], ['old', 'distinct-1', 1.0], ['new', 'length', 2.0], ['new', 'distinct-1', 1.0]]
+        >>> run.item_table.to_pandas()[["system", "row", "length"]].values.tolist()
+        [['old', 1, 1.0], ['new', 1, 2.0]]
+    """
 
     systems: Mapping[str, Result]
     version: str
     warnings: tuple[str, ...] = ()
     details: Mapping[str, Any] = field(default_factory=dict)
-    """What a family of metrics has to show next to numbers, as plain data for JSON, under a name of its own."""
 
     def __getitem__(self, system: str) -> Result:
+        if system not in self.systems:
+            raise UnknownNameError("system", system, self.systems)
         return self.systems[system]
 
     def __iter__(self) -> Iterator[str]:
@@ -155,29 +195,49 @@ class Run(Mapping[str, Result], Tabular, Shown):
         return list(self)
 
     def to_arrow(self) -> pa.Table:
-        """Return one line per system and key, see `run_tables.estimate_table`."""
+        """Return a line per system and metric as an Arrow table: mean, interval, rows, signature."""
         return estimate_table(self)
 
     def flat(self) -> dict[str, float]:
-        """Return plain names to numbers for any logger: `SYSTEM/KEY/mean`, `low`, `high`, `rows` and `scored`.
+        """Return values by plain names, for loggers: `SYSTEM/METRIC/mean`, `low`, `high`, `rows` and `scored`.
 
-        Names hold letters, digits, `_`, `-`, `.` and `/` and nothing else; no two are the same, and none is the folder
-        of another. What could not be computed is left out.
+        Names consist of letters, digits, `_`, `-`, `.` and `/`; no two are the same, and none is a folder of another.
+        What could not be computed is left out.
+
+        Returns:
+            Names and numbers.
         """
         return flat_figures(dict(self.items()))
 
     @property
     def item_table(self) -> ItemTable:
-        """The values of single rows and dialogues, to be had as a table: `run.item_table.to_pandas()`."""
+        """The per-row scores as a table: `run.item_table.to_pandas()`."""
         return ItemTable(self)
 
     @checked
-    def plot(self, key: str) -> Any:
-        """Plot one metric: means, intervals and the distribution of the items; a notebook shows it."""
-        return maker().plot(self, key)
+    def plot(self, kind: str = "distribution", metric: str | None = None, **options: Any) -> Any:
+        """Draw a figure.
+
+        Args:
+            kind: `means`, `distribution`, `turns`, `trend`, `wins`, `scatter`, `forest`, `slices`, `causes`, `pass-k`,
+                `tasks` or `agreement`.
+            metric: The metric; None: the first of the panel.
+            **options: `against`, `by`, `system`, `width` in inches.
+
+        Returns:
+            A figure that a notebook shows; `save(path)` writes it.
+
+        Raises:
+            SettingError: The run does not have the metric, or there is no such figure.
+        """
+        return maker().plot(self, kind, metric, **options)
 
     def with_report_details(self) -> Run:
-        """Return the run with the details that a report shows; a suite's own class of runs makes them here."""
+        """Return the run with the details that a report shows; the run classes of suites add theirs.
+
+        Returns:
+            The run itself, or one with more details.
+        """
         return self
 
     @property
@@ -196,7 +256,11 @@ class Run(Mapping[str, Result], Tabular, Shown):
         return list(dict.fromkeys(key for result in self.systems.values() for key in result))
 
     def to_dict(self) -> dict[str, Any]:
-        """Return the run without its items, as `-f json` prints it; NaN is null."""
+        """Return the run without per-row scores as plain data, as `-f json` prints it; NaN is None.
+
+        Returns:
+            Data for JSON.
+        """
         systems = {
             name: {
                 "metrics": {key: null_for_nan(_estimate_to_dict(estimate)) for key, estimate in result.items()},
@@ -217,12 +281,22 @@ class Run(Mapping[str, Result], Tabular, Shown):
         force: bool = False,
         comparison: bytes | None = None,
     ) -> Path:
-        """Write the run into a folder (made if it is not there) and return the folder.
+        """Save the run in a folder: `run.json` and Parquet tables of per-row scores and rows.
 
-        A run of the same inputs that was saved there before is replaced, and with `force` any run; it stays if this one
-        cannot be saved. `parts`: files with the items of a streamed run, which are not in its estimates, and with what
-        its rows are, in order; each with the names of its systems in this run. `comparison`: the document of a
-        comparison of the systems, for `read_comparison`.
+        A run of the same inputs that was saved there before is replaced; it stays if this one cannot be saved.
+
+        Args:
+            folder: The folder, created if it does not exist.
+            parts: The files of per-row scores of a run in chunks, in order, each with the names of its systems in this
+                run.
+            force: Also replace a run of other inputs.
+            comparison: A comparison of the systems to save with the run, as `dump_comparison` writes it.
+
+        Returns:
+            The folder.
+
+        Raises:
+            DataError: The folder has a run of other inputs or other files in the way, or cannot be written.
         """
         folder = Path(folder)
         check_folder(folder, tuple(result.source for result in self.values()))
@@ -353,9 +427,30 @@ def _own_files(folder: Path) -> set[str]:
 
 @checked
 def load(path: str | os.PathLike[str]) -> Run:
-    """Load a saved run by its folder or its `run.json`; DataError for what is no run, or not a whole one."""
+    """Load a saved run.
+
+    Args:
+        path: The folder of a run that `Run.save` or `dialeval score -o` wrote, or its `run.json`.
+
+    Returns:
+        The run, equal to the one that was saved.
+
+    Raises:
+        DataError: There is no run, a file of it is missing or was changed, or it was saved in another layout.
+
+    Examples:
+        >>> import dialeval
+        >>> folder = dialeval.evaluate(["yes", "no"], metrics="length").save("results")
+        >>> dialeval.load(folder)["system"]["length"].mean
+        1.0
+    """
     path = Path(path)
     file = path / RUN_FILE if path.is_dir() else path
+    if not os.path.exists(file):  # noqa: PTH110  (pathlib raises for a name that is too long)
+        what = "holds no saved run" if path.is_dir() else "there is no such folder"
+        raise DataError(Problem(str(path), None, what, _REMEDY))
+    if path.is_file() and path.suffix != ".json":
+        raise DataError(Problem(str(path), None, "is a file, and a saved run is expected", _REMEDY))
     return reading_together(file, lambda: _read_run(file))
 
 

@@ -149,14 +149,14 @@ class RowTable:
         )
 
     def to_arrow(self, system: str) -> pa.Table:
-        """Return the table as it is saved, one line per row; `row` and `dialogue` count from 0."""
+        """Return the table as it is saved, one line per row; `row` and `dialogue` count from 1."""
         import pyarrow as pa
 
         rows, clusters = len(self), self.clusters
         columns: dict[str, Any] = {
             "system": repeated_text(system, rows),
-            "row": number_array(np.arange(rows)),
-            "dialogue": number_array(clusters),
+            "row": number_array(np.arange(1, rows + 1)),
+            "dialogue": number_array(clusters + 1),
         }
         if self.dialogues is not None:
             columns["dialog_id"] = text_array(self.dialogues).take(number_array(clusters))
@@ -177,10 +177,10 @@ class RowTable:
         columns = {name: column for name, column in whole.items() if column.null_count < len(column)}
         clusters: Ints = numbers_of(whole["dialogue"])
         turns: Ints | None = numbers_of(columns["turn"], NO_TURN) if "turn" in columns else None
-        if clusters.min(initial=0) < 0 or (turns is not None and turns.min() < NO_TURN):
-            raise InvalidError("a dialogue or turn has a number below 0")
-        if not np.array_equal(numbers_of(whole["row"]), np.arange(len(table))):
-            raise InvalidError("the rows are not numbered from 0 on")
+        if clusters.min(initial=1) < 1 or (turns is not None and turns.min() < NO_TURN):
+            raise InvalidError("a dialogue has a number below 1, or a turn one below 0")
+        if not np.array_equal(numbers_of(whole["row"]), np.arange(1, len(table) + 1)):
+            raise InvalidError("the rows are not numbered from 1 on")
         firsts = np.flatnonzero(np.diff(clusters, prepend=-1))
         kept = [name for name in columns if name.startswith(_FIELD)]
         known = (*_PLACES, *_DIGESTS, *kept)
@@ -275,7 +275,7 @@ def items_table(system: str, level: Level, items: Block) -> pa.Table:
     import pyarrow as pa
 
     size = len(next(iter(items.values())))
-    places = repeated_text(system, size), repeated_text(level.value, size), number_array(np.arange(size))
+    places = repeated_text(system, size), repeated_text(level.value, size), number_array(np.arange(1, size + 1))
     columns = {key: number_array(values) for key, values in items.items()}
     return pa.table({**dict(zip(_ITEM_PLACES, places, strict=True)), **columns})
 
@@ -285,8 +285,8 @@ def items_of(table: pa.Table, system: str, level: Level) -> dict[str, Floats]:
     import pyarrow.compute as pc
 
     own = table.filter(pc.equal(table["level"], repeated_text(level.value, 1)[0]))
-    if not np.array_equal(numbers_of(own["row"]), np.arange(len(own))):
-        raise InvalidError(f"the rows of {system} are not numbered from 0 on")
+    if not np.array_equal(numbers_of(own["row"]), np.arange(1, len(own) + 1)):
+        raise InvalidError(f"the rows of {system} are not numbered from 1 on")
     keys = [name for name in own.column_names if name not in _ITEM_PLACES]
     items = {key: numbers_of(own[key]) for key in keys if not len(own) or own[key].null_count < len(own)}
     for key, values in items.items():

@@ -15,7 +15,7 @@ from dialeval.core.fold import Analytic, Level, Resampling
 from dialeval.core.signature import Signature
 from dialeval.core.validation import FILE_NAME, SHA256, null_for_nan
 
-FORMAT = 2
+FORMAT = 3
 """Version of the saved layout; a run of another layout is refused with a clear message."""
 
 Count = Annotated[int, Meta(ge=0, le=1 << 53)]
@@ -28,7 +28,11 @@ class Record(Struct, frozen=True):
     """A result whose fields are its JSON document: API, document and schema are one definition."""
 
     def to_dict(self) -> dict[str, Any]:
-        """Return plain data for JSON; NaN is null."""
+        """Return plain data for JSON; NaN is None.
+
+        Returns:
+            The data, with the names that the JSON has.
+        """
         plain: dict[str, Any] = null_for_nan(to_builtins(self, enc_hook=float))
         return plain
 

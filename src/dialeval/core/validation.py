@@ -80,8 +80,9 @@ def explained(where: str | os.PathLike[str], remedy: str) -> Iterator[None]:
     try:
         yield
     except OSError as error:
-        reason = error.strerror or str(error)
-        raise DataError(Problem(str(error.filename or where), None, f"cannot be read ({reason})", remedy)) from None
+        what = f"cannot be read ({error.strerror or error})"
+        what = "there is no such file" if isinstance(error, FileNotFoundError) else what
+        raise DataError(Problem(str(error.filename or where), None, what, remedy)) from None
     except InvalidError as error:
         raise DataError(Problem(str(where), None, str(error)[:_LONGEST], remedy)) from None
 

@@ -46,6 +46,8 @@ class Inputs:
     keep: Sequence[str] = ()
     system_prompts: bool = False
     separator: str | None = None
+    every_call: bool = False
+    """Whether rows without a tool call count as making none, for assertions."""
     shards: bool = False
     """Whether the files of a folder are the parts of one system."""
 
@@ -56,11 +58,8 @@ class Inputs:
         also if they are the lines of one system in a file so large that few would want its rows in memory.
         """
         asked = options.engine is not None or options.resume is not None or not options.items
-        return asked or self.shards or self._in_many_files or (large_too and self._large)
-
-    @property
-    def _in_many_files(self) -> bool:
-        return any(is_remote(path) or is_pattern(path) for path in self._paths())
+        in_many_files = any(is_remote(path) or is_pattern(path) for path in self._paths())
+        return asked or self.shards or in_many_files or (large_too and self._large)
 
     @property
     def _large(self) -> bool:
@@ -80,7 +79,11 @@ class Inputs:
 
     @property
     def _reading(self) -> dict[str, Any]:
-        return {"system_prompts": self.system_prompts, "separator": self.separator}
+        return {
+            "system_prompts": self.system_prompts,
+            "separator": self.separator,
+            "every_call": self.every_call,
+        }
 
     @property
     def names(self) -> FieldNames:
@@ -106,7 +109,7 @@ class Inputs:
             systems, groups = resolve_name(_READ_HYPOTHESES)(self.responses, self.reference_groups, self.eos)
         for need, source in {Need.REFERENCE: self.references, Need.CONTEXT: self.contexts}.items():
             if source is not None:
-                column = read_texts(source, need, self.fields, **self._reading)
+                column = read_texts(source, need, self.fields, self.system_prompts, self.separator)
                 where = str(source) if isinstance(source, str | os.PathLike) else need.argument
                 if isinstance(source, Mapping):
                     where = ", ".join(map(str, source))
@@ -133,6 +136,7 @@ def evaluate(
     vectors: Any = None,
     in_vocabulary: WordChoice | None = None,
     judge_dir: Any = None,
+    assertions: Any = None,
     llm: Any = None,
     metrics: Asked = None,
     settings: Settings | None = None,
@@ -161,49 +165,99 @@ def evaluate(
 ) -> Run:
     """Score one or several systems.
 
-    `responses`, `references`, `contexts`: a path, a list of texts, a table or column (Arrow, pandas, polars, Hugging
-    Face), rows with those fields, or for responses a mapping of systems to any of these or a directory of files.
-    `references` may hold a list of texts per row, or be a mapping of reference sets.
-    `reference_groups`: references in groups of one meaning each, a JSON file or a list with lists of texts per query;
-    `responses` are then several per query: a list of lists, or files with `eos` between them (None: one a line).
-    `Run.details` says where each of them landed, unless `alignments` is False.
-    `train`: the training text (source side), one text a line; `vectors`: word vectors, a file or the name of an
-    installed pack. For metrics with `oov=unk`, such as the group "dialog-eval": `vocabulary`: in-vocabulary words, one
-    a line, else those of the training text; `in_vocabulary`: whether words with a vector that are not in the vocabulary
-    are known too, "vectors", or not, "listed"; None: "listed" for a vector file with a header line.
-    `judge_dir`: the folder of a judge that `dialeval judge train` or `dialeval adem train` wrote, else the shipped one.
-    `llm`: a language model for the metrics "llm" and "llm-conversation", `dialeval.judges.LLM(...)` or a `Panel`.
-    `metrics`: names, families, the group "dialog-eval", metric objects; None: all that the inputs allow, the others
-    being listed in `Run.skipped`. `settings` changes the defaults of a family (`{"bleu": {"smooth": 7}}`), `tokenizer`
-    is that of every metric that counts words and whose name says no other: "13a", "zh", "ja" or another of `Tokenizer`,
-    or "auto", one that suits the scripts of all texts. `fields` maps our field names to those of a file with rows
-    (`{"response": "answer"}`), `keep` names further fields of the rows that the run keeps, so that `dialeval.slices`
-    can cut it by them. Rows, chats and logs of many programs are recognized, see `dialeval formats`. `system_prompts`:
-    the system prompts of chats are part of contexts. `separator`: what stands between the cells of CSV files, where it
-    is not to be found out.
-    `intervals`: "clustered" (the default) makes them over whole dialogues, or over rows that stand alone, by Student's
-    and Wilson's formulas; "rows" makes those of dialog-eval, mean -+ t * std / sqrt(rows); "none" makes none.
-    `confidence`: the level of the intervals, 0.95 unless given; `t`: the factor of "rows", 1.97 unless given.
-    `baselines`: also score gold replies, shuffled gold, a constant and random training lines, as systems called
-    `ceiling/...` and `floor/...`; `Run.details["baselines"]` says where each system stands between them.
+    Responses, references and contexts may be a path, a list of texts, a table or column (Arrow, pandas, polars, Hugging
+    Face), or rows with those fields; the logs of many programs are recognized (`dialeval formats` lists them). Inputs
+    are never changed.
 
-    Files of any number and size are read in chunks, with bounded memory, where a path is a pattern such as
-    `logs/2026-*.jsonl` (one system) or an address that fsspec knows (s3://...), or where one of these is given:
-    `shards`: the files of a folder are the parts of one system. `engine`: who works, `Threads`, `Processes` or
-    `Cluster`. `resume`: a folder in which finished chunks are kept, to go on after a run that was broken off. `items`
-    False: no value per row is kept. Values per row are then not in the result; they are saved if there is an `output`.
+    Files of any number and size are read in chunks with bounded memory where a path is a pattern such as
+    `logs/2026-*.jsonl` (one system) or an address that fsspec knows (`s3://...`), or where `shards`, `engine`, `resume`
+    or `items=False` is given. Per-row scores are then not in the returned run; they are saved if there is an `output`.
 
-    `output`: a folder to save the run in, with `details`; a run of other files there is replaced only with `force`.
-    `threads`: how many to use, one per core unless given.
+    Args:
+        responses: The responses of a system; a mapping of system names to responses; or a folder with a file per
+            system.
+        references: The reference texts, one or a list per row; or a mapping of names to reference sets.
+        contexts: The dialogue context of each response: the turns before it.
+        reference_groups: References in groups of one meaning each, for LSDSCC's metrics: a JSON file, or for each query
+            a list of lists of texts. `responses` then holds several texts per query: a list of lists, or files in which
+            `eos` separates them.
+        train: The training text, one text per line, for metrics that compare with it.
+        vocabulary: The in-vocabulary words, one per line, for metrics with `oov=unk`; those of `train` unless given.
+        vectors: Word vectors: a file, or the name of an installed data pack.
+        in_vocabulary: Whether words with a vector count as in-vocabulary (`"vectors"`) or only the words of the
+            vocabulary (`"listed"`). None: `"listed"` for a vector file with a header line.
+        judge_dir: The folder of a judge that `dialeval judge train` or `dialeval adem train` wrote; None: the shipped
+            one.
+        assertions: Rules about tool calls for the metric `call-assertions`: a TOML file, or a list of dictionaries.
+        llm: A language model for the metrics `llm` and `llm-conversation`: `dialeval.judges.LLM(...)` or a `Panel`.
+        metrics: Names, families, groups such as `"dialog-eval"`, metric objects or functions made by `metric_of_rows`,
+            in a comma-separated text or a list; `"all"`: every metric that the inputs allow. None: the default
+            panel. `Run.skipped` names what could not be computed.
+        settings: Settings of metric families that differ from their defaults, as `{"bleu": {"smooth": 7}}`.
+        tokenizer: The tokenizer of every metric that counts tokens and names none itself, such as `"13a"`, `"zh"` or
+            `"ja"`; `"auto"` chooses one by the scripts of all texts.
+        fields: The names of fields in the input, by ours: `{"response": "answer"}`.
+        keep: Further fields of the rows that the run keeps, to slice it by them: names in a comma-separated text or a
+            list.
+        system_prompts: Count the system prompts of chats as part of contexts.
+        separator: The separator of CSV files; None: found from the file.
+        eos: The text between several responses on one line; None: a line is one response.
+        t: The factor of `intervals="rows"`, 1.97 unless given.
+        confidence: The confidence level of the intervals, 0.95 unless given.
+        intervals: `"clustered"` (the default): confidence intervals over whole dialogues, by the formulas of Student
+            and Wilson. `"rows"`: those of dialog-eval, mean ± t · std / √rows. `"none"`: none.
+        baselines: Also score floor and ceiling systems (gold replies, shuffled gold replies, a constant, random
+            training lines), named `floor/...` and `ceiling/...`.
+        alignments: Keep in `Run.details` which reference group each response is aligned with.
+        shards: The files of a folder are parts of one system.
+        engine: What runs the work: `Threads`, `Processes` or `Cluster` of `dialeval.engine`.
+        threads: The number of threads; None: one per core.
+        output: A folder to save the run in.
+        force: Replace a saved run of other inputs in `output`.
+        items: Keep per-row scores.
+        resume: A folder of finished chunks; a run that was interrupted continues from it.
+        details: Further data to save with the run, JSON-compatible, by name.
+        progress: A function that is called now and then with the work done: `rows`, `total` and `share`.
+        batch_rows: Rows that are scored at a time.
+        chunk_bytes: The size of the chunks that files are split into.
+
+    Returns:
+        The scores of every system.
+
+    Raises:
+        DataError: An input cannot be read, or systems and references differ in length; every problem is listed.
+        NeedError: A metric was asked for without an input that it needs.
+        SettingError: A metric or a setting does not exist.
+
+    Examples:
+        >>> import dialeval
+        >>> old = ["hello there", "goodbye"]
+        >>> new = ["hello", "goodbye now"]
+        >>> references = ["hello", "goodbye now my friend"]
+        >>> run = dialeval.evaluate({"old": old, "new": new}, references, metrics="rouge-l,length")
+        >>> run["new"]["length"].mean
+        1.5
+        >>> [round(run[name]["rouge-l"].mean, 3) for name in run]
+        [0.535, 0.814]
     """
     if output is not None:
-        read = (responses, references, contexts, reference_groups, train, vocabulary, vectors)
+        read = (responses, references, contexts, reference_groups, train, vocabulary, vectors, assertions)
         check_folder(output, *read, sources=() if force else file_names(responses))
     kept = split_fields(keep)
     inputs = Inputs(
-        responses, references, contexts, reference_groups, fields, eos, kept, system_prompts, separator, shards
+        responses,
+        references,
+        contexts,
+        reference_groups,
+        fields,
+        eos,
+        kept,
+        system_prompts,
+        separator,
+        every_call=assertions is not None,
+        shards=shards,
     )
-    resources = Resources(train, vocabulary, vectors, judge_dir, in_vocabulary, llm)
+    resources = Resources(train, vocabulary, vectors, judge_dir, in_vocabulary, assertions, llm)
     if llm is not None:
         metrics, settings = llm.plan(metrics, settings)
     options = Options(
@@ -220,14 +274,15 @@ def evaluate(
         chunk_bytes=chunk_bytes,
         force=force,
     )
-    plans = planner(metrics, settings, tokenizer)
     if inputs.are_chunked(options):
         if baselines:
             raise SettingError("baselines and reference_groups need all rows in memory; rows in chunks are let go")
+        plans = planner(metrics, settings, tokenizer)
         run = run_sources(inputs.find_sources(), plans, resources, options, names=inputs.names, details=details).run
     else:
         with collect_warnings() as notes:
             systems, groups = inputs.read()
+        plans = planner(metrics, settings, tokenizer, sum(map(len, systems)))
         if groups is not None:
             asked = {"table": alignments, "baselines": baselines}
             run = resolve_name(_EVALUATE_GROUPS)(systems, groups, plans, resources, options, **asked)

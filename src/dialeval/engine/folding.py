@@ -27,7 +27,7 @@ from dialeval.core.result import TRAINED_ON, Result, Run
 from dialeval.core.rowtable import ItemPart, RowTable
 from dialeval.core.version import __version__
 from dialeval.engine.checks import split_dialogue_warnings, unsplit_warnings, with_checks
-from dialeval.engine.plan import SCRIPT_COUNTS, Plan, Planner, asks_for_choice, with_tokenizer
+from dialeval.engine.plan import SCRIPT_COUNTS, TRIALS, Plan, Planner, asks_for_choice, with_tokenizer
 from dialeval.engine.resources import Resources, resource_warnings
 from dialeval.engine.stores import ItemStore, Journal, MemoryItems, PartItems
 from dialeval.engine.worker import (
@@ -50,7 +50,7 @@ from dialeval.io.reading import check_number_of_systems
 from dialeval.io.rows import Rows
 from dialeval.io.sources import Source, Versions
 from dialeval.text.row_digests import digest_rows
-from dialeval.text.tokenizers import added, chosen
+from dialeval.text.tokenizers import DEFAULT, added, chosen, installed
 from dialeval.text.vocabulary import Vocabulary
 
 BATCH_ROWS = 1 << 15
@@ -212,7 +212,11 @@ def run_sources(
             count = replace(job, plans=(SCRIPT_COUNTS,) * len(sources))
             counts = _Passes(count, engine, sources, chunks, versions, ItemStore()).run()
             real = [state.states[0] for system, state in counts.items() if sources[system[0]].role == "system"]
-            planner = with_tokenizer(planner, chosen(added(real)))
+            tokenizer = chosen(added(real))
+            if any(plan.by_script for plan in job.plans):
+                tokenizer = installed(tokenizer)
+            details = {**(details or {}), **({} if tokenizer == DEFAULT else {"tokenizer": tokenizer})}
+            planner = with_tokenizer(planner, tokenizer)
             job = make_job(planner, *given)
         store = stack.enter_context(_open_store(options, job, sources, chunks, in_memory))
         job = replace(job, workplace=store.workplace)
@@ -221,8 +225,9 @@ def run_sources(
         systems = _finish_systems(planner, job, sources, totals, store, ready)
         results = {name: system.result(intervals) for name, system in systems.items()}
         notes |= {line: None for total in totals.values() for line in total.notes}
-        found = (*resource_warnings(context.resources), *notes, *_find_warnings(systems, chunks))
-        run = Run(results, __version__, (*warnings, *found), {**(details or {}), **_trained_on(job, context.resources)})
+        found = (*resource_warnings(context.resources), *notes, *dict.fromkeys(_find_warnings(systems, chunks)))
+        known = {**(details or {}), **_trained_on(job, context.resources), **_trial_tables(systems)}
+        run = Run(results, __version__, (*warnings, *found), known)
         if options.output is not None and not in_memory:
             parts = _item_parts(systems, chunks, store) if options.items else None
             try:
@@ -262,6 +267,12 @@ def _trained_on(job: Job, opened: Mapping[Need, Any]) -> dict[str, dict[str, lis
     judges = {digest: getattr(opened[need], "trained_on", ()) for need, digest in job.resources.digests.items()}
     known = {digest: list(rows) for digest, rows in judges.items() if rows}
     return {TRAINED_ON: known} if known else {}
+
+
+def _trial_tables(systems: Mapping[str, FinishedSystem]) -> dict[str, Any]:
+    """Return the trials of the systems that have some, as a detail of the run."""
+    tables = {name: end.details()[TRIALS] for name, end in systems.items() if TRIALS in end.plan.details}
+    return {TRIALS: tables} if tables else {}
 
 
 def _refuse_missing_columns(

@@ -5,10 +5,14 @@ A metric that was asked for by its own name and cannot run is an error. One that
 all metrics whose subject is there: scoring responses does not list what breakdown labels would allow. A metric that is
 costly, because it takes longer than all others together, is not among them; `all,adem` adds it.
 
+Where nothing in particular is asked for (`default`), responses are scored by a few metrics of `GROUPS`, and by the
+judge if it is installed, there are contexts, and rows are few (`MOST_JUDGED`); other subjects by all their metrics.
+
 The tokenizer "auto" is chosen before any metric runs, by a pass of its own over all texts: the letters of responses and
 references of all systems together (floors and ceilings aside) are counted by script, and every metric that asked for
 "auto" gets the one tokenizer that fits them (`text.scripts`). So the choice does not depend on chunks, batches or
-workers, all systems are scored alike, and signatures name the tokenizer that was chosen.
+workers, all systems are scored alike, and signatures name the tokenizer that was chosen. By default, where neither
+metrics nor a tokenizer are named, rows in memory whose script has no spaces get a tokenizer in the same way.
 """
 
 from __future__ import annotations
@@ -22,14 +26,18 @@ from dialeval.core.batch import Need
 from dialeval.core.errors import NeedError, SettingError
 from dialeval.core.fold import Fact, Metric
 from dialeval.engine.resources import lacking
-from dialeval.text.tokenizers import AUTO, ScriptCounts, Tokenizer
+from dialeval.text.tokenizers import AUTO, BY_BLANKS, DEFAULT, ScriptCounts, Tokenizer
 
 Asked: TypeAlias = str | Metric[Any] | Callable[..., Any] | Iterable[str | Metric[Any] | Callable[..., Any]] | None
-"""Metrics by names, families, objects, and functions of `metric_of_rows`; None: all that the inputs allow."""
+"""Metrics by names, families, objects, and functions of `metric_of_rows`; None: the group `default`."""
 
 Settings: TypeAlias = Mapping[str, Mapping[str, object]]
 """By family: settings that differ from their defaults."""
 
+MOST_JUDGED = 200
+"""Responses of all systems together that are judged unasked: about two seconds of work for two processors."""
+TRIALS = "trials"
+"""The detail of a run that lists its trials, by system."""
 _TOKENIZER = "tokenizer"
 """The setting of that name."""
 _TEXTS = (Need.RESPONSE, Need.HYPOTHESES, Need.REFERENCE, Need.REFERENCE_GROUPS)
@@ -45,6 +53,8 @@ class Plan:
     skipped: Mapping[str, str] = field(default_factory=dict)
     details: Mapping[str, Fact[Any, Any]] = field(default_factory=dict)
     """Folds next to the metrics that give no estimate but plain data, by name. They see the batch as it is."""
+    by_script: frozenset[str] = frozenset()
+    """Metrics that get another tokenizer where the script of the texts has no spaces."""
 
     @property
     def folded(self) -> list[Metric[Any]]:
@@ -64,10 +74,12 @@ Planner: TypeAlias = Callable[[int, frozenset[Need]], Plan]
 """The plan for a source, by its number, and what is available for it."""
 
 
-def planner(asked: Asked, settings: Settings | None = None, tokenizer: Tokenizer | None = None) -> Planner:
+def planner(
+    asked: Asked, settings: Settings | None = None, tokenizer: Tokenizer | None = None, rows: int | None = None
+) -> Planner:
     """Return a planner of the same metrics and settings, with a plan for each set of inputs."""
     asked = asked if asked is None or isinstance(asked, str) else names_of(asked)
-    plan = cache(lambda available: make_plan(asked, available, settings, tokenizer))
+    plan = cache(lambda available: make_plan(asked, available, settings, tokenizer, rows))
     return lambda _source, available: plan(available)
 
 
@@ -77,26 +89,35 @@ def names_of(asked: Any) -> list[Any]:
 
 
 def make_plan(
-    asked: Asked, available: frozenset[Need], settings: Settings | None = None, tokenizer: Tokenizer | None = None
+    asked: Asked,
+    available: frozenset[Need],
+    settings: Settings | None = None,
+    tokenizer: Tokenizer | None = None,
+    rows: int | None = None,
 ) -> Plan:
     """Decide what to compute from the inputs that are there.
 
     `settings` changes the defaults of families, `tokenizer` that of every metric whose name does not say one. A group
-    has settings of its own; its metrics keep the names of their presets.
+    has settings of its own; its metrics keep the names of their presets. `rows`: those of all systems in memory.
     """
     # A plan that is given needs no registry.
-    from dialeval.metrics.registry import GROUP_SETTINGS, registry, split_names
+    from dialeval.metrics.registry import ALL, GROUP_SETTINGS, GROUPS, PANEL, registry, split_names
 
-    names = ["all"] if asked is None else split_names(asked) if isinstance(asked, str) else names_of(asked)
+    names = [PANEL] if asked is None else split_names(asked) if isinstance(asked, str) else names_of(asked)
+    names = [registry().canonical(name) for name in names]
     if not names:
         raise SettingError("no metric was asked for; name some, or `all`")
     metrics: dict[str, Metric[Any]] = {}
     skipped: dict[str, str] = {}
     for name in names:
         of_group = GROUP_SETTINGS.get(name, {}) if isinstance(name, str) else {}
-        chosen = registry().measuring(available) if name == "all" else registry().select([name])
+        if name == PANEL:
+            chosen = registry().select(GROUPS[PANEL]) if Need.RESPONSE in available else []
+            chosen += [*registry().measuring(available - {Need.RESPONSE}), *_judge_if_fast(available, rows, skipped)]
+        else:
+            chosen = registry().measuring(available) if name == ALL else registry().select([name])
         for plain in chosen:
-            if name == "all" and plain.costly:
+            if name == ALL and plain.costly:
                 continue
             metric = _split_by(tokenizer, name, _with(plain, settings or {}, of_group))
             reasons = _reasons(metric, available)
@@ -109,7 +130,28 @@ def make_plan(
     if not metrics:
         reasons = "; ".join(f"{key} {reason}" for key, reason in skipped.items())
         raise NeedError(f"nothing can be computed: {reasons}")
-    return Plan(metrics, skipped)
+    skipped = {name: reason for name, reason in skipped.items() if name not in metrics}
+    by_script = metrics.keys() & GROUPS[PANEL] if PANEL in names and tokenizer is None and rows is not None else ()
+    details: dict[str, Fact[Any, Any]] = {}
+    if any(metric.subject is Need.TRIALS for metric in metrics.values()):
+        from dialeval.metrics.trials import TrialTable
+
+        details = {TRIALS: TrialTable()}
+    return Plan(metrics, skipped, details, by_script=frozenset(by_script))
+
+
+def _judge_if_fast(available: frozenset[Need], rows: int | None, skipped: dict[str, str]) -> list[Metric[Any]]:
+    """Return the judge if it can run on so few rows; where they are many, say in `skipped` how to ask for it."""
+    from dialeval.metrics.registry import registry
+
+    judge = registry().parse("judge")
+    if _reasons(judge, available):
+        return []
+    if rows is not None and rows <= MOST_JUDGED:
+        return [judge]
+    large = f"more than {MOST_JUDGED} responses, or for files that are read in chunks"
+    skipped[judge.name] = f"takes long for {large}: ask for it by -m default,judge"
+    return []
 
 
 def _reasons(metric: Metric[Any], available: frozenset[Need]) -> str:
@@ -136,7 +178,7 @@ def _with(metric: Metric[Any], settings: Settings, of_group: Mapping[str, object
     unknown = [name for name in changes if name not in metric.setting_names()]
     if unknown:
         raise SettingError(f"{metric.family} has no setting {unknown[0]!r}; it has {', '.join(metric.setting_names())}")
-    return replace(metric, **changes) if metric.name in metric.presets else metric
+    return metric.with_settings(**changes) if metric.name in metric.presets else metric
 
 
 SCRIPT_COUNTS = Plan({}, details={"scripts": ScriptCounts(_TEXTS)})
@@ -151,16 +193,17 @@ def tokenizer_of(metric: Metric[Any]) -> Tokenizer | None:
 
 def asks_for_choice(plans: Iterable[Plan]) -> bool:
     """Return whether a metric leaves the choice of its tokenizer to the run."""
-    return any(tokenizer_of(metric) == AUTO for plan in plans for metric in plan.folded)
+    return any(plan.by_script or tokenizer_of(metric) == AUTO for plan in plans for metric in plan.folded)
 
 
 def with_tokenizer(planner: Planner, tokenizer: Tokenizer) -> Planner:
     """Return a planner of the same plans, with a tokenizer for every metric that left the choice to the run."""
 
-    def choose(metric: Metric[Any]) -> Metric[Any]:
+    def choose(metric: Metric[Any], by_script: bool = False) -> Metric[Any]:
         if isinstance(inner := getattr(metric, "inner", None), Metric):
-            return replace(metric, inner=choose(inner))  # type: ignore[call-arg]
-        return replace(metric, **{_TOKENIZER: tokenizer}) if tokenizer_of(metric) == AUTO else metric
+            return replace(metric, inner=choose(inner, by_script))  # type: ignore[call-arg]
+        unsplit = BY_BLANKS if by_script and tokenizer != DEFAULT else ()
+        return replace(metric, **{_TOKENIZER: tokenizer}) if tokenizer_of(metric) in (AUTO, *unsplit) else metric
 
     def plan(number: int, available: frozenset[Need]) -> Plan:
         given = planner(number, available)
@@ -168,6 +211,7 @@ def with_tokenizer(planner: Planner, tokenizer: Tokenizer) -> Planner:
             name: replace(fold, metric=choose(fold.metric)) if hasattr(fold, "metric") else fold  # type: ignore[type-var]
             for name, fold in given.details.items()
         }
-        return replace(given, metrics={name: choose(each) for name, each in given.metrics.items()}, details=details)
+        metrics = {name: choose(each, name in given.by_script) for name, each in given.metrics.items()}
+        return replace(given, metrics=metrics, details=details)
 
     return plan

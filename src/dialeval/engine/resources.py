@@ -32,6 +32,7 @@ SHIPPED: Mapping[Need, str] = {
     Need.ENCODER: "dialeval.metrics.encoder:ShippedEncoder",
 }
 """Resources that ship with the package, by need: each is imported and made when a metric of the plan asks for it."""
+_ASSERTION_LOADER = "dialeval.metrics.calls:load_assertions"
 _JUDGE_LOADER = "dialeval.judges.judge:open_judge"
 """The function that makes a judge from a folder or an object, and returns the needs that it meets."""
 
@@ -64,9 +65,11 @@ class Resources:
     train: Any = None
     vocabulary: Any = None
     vectors: Any = None
-    judge: Any = None
+    judge_dir: Any = None
     """A folder, or a judge that travels as the place where it lies."""
     in_vocabulary: WordChoice | None = None
+    assertions: Any = None
+    """Rules about tool calls: a TOML file, or a list of dictionaries."""
     llm: Any = None
     """A language model as a judge, or a panel of them (`judges.llm.judge`)."""
     ready: Mapping[Need, Any] | None = None
@@ -93,9 +96,11 @@ class Resources:
         given = (self.train, self.vocabulary, self.vectors, self.in_vocabulary)
         words = self._open_words(vocabulary) if any(each is not None for each in given) else {}
         shipped = SHIPPED if lacking(Need.JUDGE) is None else {}
-        if self.judge is not None:
-            words |= resolve_name(_JUDGE_LOADER)(self.judge)
+        if self.judge_dir is not None:
+            words |= resolve_name(_JUDGE_LOADER)(self.judge_dir)
             shipped = {need: place for need, place in shipped.items() if need is Need.ENCODER}
+        if self.assertions is not None:
+            words[Need.ASSERTIONS] = resolve_name(_ASSERTION_LOADER)(self.assertions)
         if self.llm is not None:
             words[Need.LLM] = self.llm
         opened = LoadedResources(words, shipped)

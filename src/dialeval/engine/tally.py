@@ -34,10 +34,19 @@ from dialeval.text.tokenizers import Tokenizer
 
 
 class Tally:
-    """Metrics of one system that remember the rows they were given; `dialeval.metric` makes one.
+    """Metrics of one system that accumulate rows; `dialeval.metric` makes one.
 
-    It can be pickled, sent to another process and merged there. Resources go along as paths, or whole where they are
+    It can be pickled, sent to another process and merged there. Resources are sent as paths, or whole where they are
     objects in memory.
+
+    Examples:
+        >>> import dialeval
+        >>> tally = dialeval.metric("distinct-1")
+        >>> tally.update(["yes yes", "no"])
+        >>> tally
+        <Tally: distinct-1, 2 rows>
+        >>> round(tally.compute()["distinct-1"].mean, 3)
+        0.667
     """
 
     def __init__(
@@ -75,15 +84,21 @@ class Tally:
         return f"<Tally: {asked}, {len(self):,} row{'' if len(self) == 1 else 's'}>"
 
     def reset(self) -> None:
-        """Forget all rows."""
+        """Remove all rows."""
         self._parts: list[Rows] = []
         self._notes: dict[str, None] = {}
 
     @checked
     def update(self, responses: Any, references: Any = None, contexts: Any = None) -> None:
-        """Add rows of one system, given as for `dialeval.evaluate`: lists of texts, rows, tables, paths.
+        """Add rows of one system.
 
-        Rows of a call without references or contexts have none, as rows that lack them in an evaluation.
+        Args:
+            responses: The responses, as `dialeval.evaluate` takes them: a list of texts, rows, a table or a path.
+            references: Their references; rows of a call without them have none.
+            contexts: Their dialogue contexts; likewise.
+
+        Raises:
+            SettingError: The rows are of several systems, or are repeated trials of tasks.
         """
         with collect_warnings() as notes:
             systems, _ = Inputs(responses, references, contexts, fields=self._fields).read()
@@ -96,7 +111,11 @@ class Tally:
         self._notes |= notes
 
     def add(self, rows: Rows) -> None:
-        """Add rows that are columns already."""
+        """Add rows that are columns already.
+
+        Args:
+            rows: The rows of one system.
+        """
         if len(rows):
             self._make_job(self._columns | frozenset(rows.columns))  # refuses a metric that lacks a column
             self._parts.append(replace(rows, system=self._system).placed(len(self)))
@@ -112,7 +131,14 @@ class Tally:
 
     @checked
     def merge(self, other: Tally) -> None:
-        """Add the rows of another tally of the same metrics behind these; the other one is left as it is."""
+        """Add the rows of another tally of the same metrics after these; the other one is not changed.
+
+        Args:
+            other: A tally of the same metrics and resources.
+
+        Raises:
+            SettingError: It has other metrics or resources.
+        """
         if not len(other):
             return
         columns = self._columns | other._columns
@@ -127,11 +153,22 @@ class Tally:
         self._notes |= other._notes
 
     def compute(self) -> Result:
-        """Return the estimates of all rows so far, by key: what `dialeval.evaluate` gives for them."""
+        """Compute the estimates of all rows so far.
+
+        Returns:
+            What `dialeval.evaluate` returns for these rows, by metric.
+        """
         return self.run()[self._system]
 
     def run(self) -> Run:
-        """Return the run of all rows so far, to be compared, logged, saved and reported, with its warnings."""
+        """Compute the run of all rows so far, with its warnings, to compare, log, save or report it.
+
+        Returns:
+            A run of one system.
+
+        Raises:
+            SettingError: There are no rows yet.
+        """
         if not len(self):
             raise SettingError("there are no rows yet; call update first")
         # A dialogue may continue from one part to the next: offsets are found again.
@@ -159,11 +196,39 @@ def metric(
     threads: int | None = None,
     system: str = "system",
 ) -> Tally:
-    """Make metrics that remember: `update` with rows as they come, `compute` at any time, `merge`, `reset`.
+    """Make metrics that accumulate rows: `update` with rows as they come, `compute` at any time.
 
-    `metrics`: names in a text or a list ("bleu-4,distinct-2"), families, metric objects, functions of `metric_of_rows`.
-    `system`: what the run calls the system that is measured. All else is what it is for `dialeval.evaluate`, and so is
-    the result: `compute` gives what `evaluate` gives for all rows together, to the last digit.
+    Args:
+        metrics: Names in a comma-separated text or a list, families, metric objects, functions made by
+            `metric_of_rows`.
+        train: The training text; see `dialeval.evaluate`, as for all that follow.
+        vocabulary: The in-vocabulary words.
+        vectors: Word vectors.
+        in_vocabulary: Which words count as in-vocabulary.
+        judge_dir: The folder of a trained judge.
+        settings: Settings of metric families.
+        tokenizer: The tokenizer of metrics that name none.
+        fields: The names of fields in the input, by ours.
+        t: The factor of `intervals="rows"`.
+        confidence: The confidence level of the intervals.
+        intervals: How intervals are computed.
+        threads: The number of threads.
+        system: The name of the system in the run.
+
+    Returns:
+        A `Tally` without rows. Its `compute` returns what `dialeval.evaluate` returns for all rows together, to the
+        last digit.
+
+    Raises:
+        SettingError: A metric or a setting does not exist.
+
+    Examples:
+        >>> import dialeval
+        >>> tally = dialeval.metric("length")
+        >>> tally.update(["yes", "no thanks"])
+        >>> tally.update(["see you at nine"])
+        >>> tally.compute()["length"]
+        <Estimate 2.333 [0, 6.128], 3 turns>
     """
     resources = Resources(train, vocabulary, vectors, judge_dir, in_vocabulary)
     options = Options(t=t, confidence=confidence, intervals=intervals, threads=threads)

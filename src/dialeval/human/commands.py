@@ -55,7 +55,7 @@ def _is_run(path: str) -> bool:
     "dialeval sample results/ --plan --width 0.2                  how many ratings that takes",
     "dialeval sample results/ --plan --width 0.2 --pilot ratings.jsonl --sample to-rate/ --judge judge",
 )
-@click.command()
+@options.command()
 @click.argument("run", type=click.Path(exists=True))
 @click.option("-n", "number", type=click.IntRange(min=1), help="Responses to rate, of all systems together.")
 @click.option("-o", "--output", type=options.FOLDER, help="Write sample.json and rows.jsonl into this folder.")
@@ -155,7 +155,7 @@ def _plan(
     "dialeval rate serve to-rate/ --raters ann,bob,cy --per-row 2 --db ratings.sqlite",
     "dialeval rate merge ann.jsonl bob.jsonl --sample to-rate/ --save ratings.jsonl",
 )
-@click.group()
+@options.group()
 def rate() -> None:
     """Have people rate the rows of a sample (`dialeval sample`)."""
 
@@ -300,6 +300,7 @@ def serve(
             with suppress(KeyboardInterrupt):  # from the first link on, which is when somebody may press it
                 for name, link in server.links().items():
                     tell(f"{name:<16} {link}")
+                say(f"progress, agreement and export: {server.lead_link()}")
                 say("each rater has a link; Ctrl-C ends")
                 server.serve_forever()
         for name, (rated, dealt) in store.counts().items():
@@ -342,9 +343,11 @@ def export(database: str, output: Path | None) -> None:
     "dialeval estimate results/ --human ann.jsonl --human bob.jsonl --sample to-rate/ --judge judge,rouge-l",
     "dialeval estimate results/ --human ratings.jsonl --judge judge --assume-random -f md",
 )
-@click.command()
+@options.command()
 @click.argument("run", type=click.Path(exists=True))
-@click.option("--human", required=True, multiple=True, type=click.Path(), help="Ratings; repeat for several files.")
+@click.option(
+    "--human", required=True, multiple=True, type=click.Path(exists=True), help="Ratings; repeat for several files."
+)
 @click.option(
     "--sample",
     type=click.Path(),
@@ -389,7 +392,7 @@ def estimate(run: str, human: tuple[str, ...], output: Path | None, format_: str
     "dialeval rank ann.csv bob.csv --field a=left --field b=right --field better=winner --length",
     "dialeval rank results/ --metric judge --tie 0.2",
 )
-@click.command()
+@options.command()
 @click.argument("pairs", nargs=-1, required=True, type=click.Path(exists=True), metavar="PAIRS...|RUN")
 @click.option("--metric", metavar="KEY", help="With a run: the metric whose values are compared row by row.")
 @click.option("--tie", type=float, default=0.0, help="With a run: a difference up to this is a tie.")
@@ -425,14 +428,16 @@ def rank(pairs: tuple[str, ...], output: Path | None, format_: str, **settings: 
     "dialeval agreement ratings.csv --human overall --field response=answer --level system -f latex",
     "dialeval agreement results/ --human ratings.jsonl -f html --save agreement.html",
 )
-@click.command()
+@options.command()
 @click.argument("subject", type=click.Path(exists=True), metavar="RUN|RATINGS")
 @click.option("--human", required=True, help="The ratings of a run's responses, or the quality in the rated rows.")
 @click.option("--quality", help="Which of the scores counts, where --human is a file.  [default: overall]")
 @options.metrics("all that there are")
 @options.tokenizer
 @options.resources
-@click.option("--level", "levels", multiple=True, type=click.Choice(LEVELS), help="Repeat for several.  [default: all]")
+@click.option(
+    "--level", "levels", multiple=True, type=options.Choice(LEVELS), help="Repeat for several.  [default: all]"
+)
 @options.bootstrap_resamples
 @click.option("--seed", type=options.SEED, default=12345, help="Of resamples and tests.")
 @click.option("--confidence", type=float, default=0.95, metavar="LEVEL", help="Level of the intervals.")

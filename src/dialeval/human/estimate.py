@@ -49,7 +49,7 @@ from dialeval.analysis.pairing import chosen
 from dialeval.analysis.values import collapse_dialogues
 from dialeval.core.arguments import checked
 from dialeval.core.arrays import Floats, Ints
-from dialeval.core.display import Shown, listed
+from dialeval.core.display import Shown, Tabular, flatten_intervals, listed
 from dialeval.core.errors import SettingError
 from dialeval.core.errors import plain as shown
 from dialeval.core.result import TRAINED_ON, Run, load
@@ -91,18 +91,87 @@ _APART = 10**9
 
 
 class HumanEstimate(RatingEstimate, frozen=True, kw_only=True):
-    """The mean human rating of a system, or by how much it is above that of the baseline."""
+    """The mean human rating of a system, or its difference to that of the baseline.
+
+    Attributes:
+        value: The estimate, from ratings and judge together.
+        error: Its standard error.
+        interval: Its confidence interval.
+        alone: The estimate from ratings alone.
+        alone_error: Its standard error.
+        alone_interval: Its confidence interval.
+        factors: How much of the judge counts: one factor for each system.
+        ratings: The number of rated rows.
+        clusters: The number of dialogues, or units of the design, with a rating.
+        freedom: The degrees of freedom of the interval.
+        effective_ratings: The effective sample size: as many ratings alone would have the same variance.
+        p: The p-value of the hypothesis that the value is 0.
+        system: The system.
+        baseline: The system that is compared with; None: the estimate is of the system itself.
+        agreement: The correlation of judge and ratings over the rated rows; NaN for a difference.
+        adjusted_p: The p-value of a difference, adjusted by Holm's method.
+
+    Examples:
+        >>> import dialeval
+        >>> systems = {"old": ["no"] * 40, "new": ["yes please"] * 40}
+        >>> run = dialeval.evaluate(systems, contexts=[[f"tea {n} ?"] for n in range(40)], metrics="length")
+        >>> drawn = dialeval.sample(run, 40)
+        >>> ratings = [
+        ...     {"id": row.id, "rater": "ann", "scores": {"overall": (4 if row.system == "new" else 2) + row.row % 2}}
+        ...     for row in drawn.rows
+        ... ]
+        >>> found = dialeval.estimate(run, ratings, sample=drawn)
+        >>> found["new"].ratings, found["new"].value == found["new"].alone
+        (20, True)
+    """
 
     system: str
     baseline: str | None
-    """None: the estimate is the system's own."""
     agreement: float
-    """The correlation of judge and people over the rated rows; NaN for a difference, and where one does not vary."""
     adjusted_p: float
 
 
-class HumanEstimates(Shown, Record, frozen=True, kw_only=True, rename={"version": "dialeval"}):
-    """The result of `dialeval.estimate`, and its JSON: `people["damd"].interval`."""
+_COLUMNS = (
+    *("system", "baseline", "value", "low", "high", "error", "alone", "alone_low", "alone_high", "alone_error"),
+    *("ratings", "clusters", "freedom", "effective_ratings", "agreement", "factor", "baseline_factor"),
+    *("p", "adjusted_p"),
+)
+
+
+class HumanEstimates(Tabular, Shown, Record, frozen=True, kw_only=True, rename={"version": "dialeval"}):
+    """The result of `dialeval.estimate`: `estimates["new"].interval`.
+
+    Attributes:
+        version: The version of dialeval.
+        quality: The quality that was rated.
+        judge: The metrics that were used as judges.
+        population: What the estimates are for, `dialogues` of the same kind or just the `run`.
+        confidence: The confidence level of the intervals.
+        unit: What intervals are over, `dialogues` or `rows`.
+        seed: The seed of the folds by which several judges are combined.
+        at_random: Whether the rated rows were sampled with known probabilities.
+        raters: Whether intervals are for these raters (`fixed`) or for others as well (`random`).
+        named_raters: The number of raters that the ratings name.
+        baseline: The system that the others are compared with.
+        systems: The estimate of each system.
+        differences: The difference of each other system to the baseline.
+        warnings: Remarks about the ratings and the estimates.
+
+    Examples:
+        >>> import dialeval
+        >>> systems = {"old": ["no"] * 40, "new": ["yes please"] * 40}
+        >>> run = dialeval.evaluate(systems, contexts=[[f"tea {n} ?"] for n in range(40)], metrics="length")
+        >>> drawn = dialeval.sample(run, 40)
+        >>> ratings = [
+        ...     {"id": row.id, "rater": "ann", "scores": {"overall": (4 if row.system == "new" else 2) + row.row % 2}}
+        ...     for row in drawn.rows
+        ... ]
+        >>> found = dialeval.estimate(run, ratings, sample=drawn)
+        >>> found
+        <HumanEstimates: overall of 2 systems (old, new), 40 ratings, by 0 judges>
+        >>> found.to_pandas()[["system", "ratings"]].values.tolist()
+        [['old', 20], ['new', 20], ['new', 40]]
+    """
 
     document_maker = "dialeval.human.report:document"
 
@@ -110,17 +179,12 @@ class HumanEstimates(Shown, Record, frozen=True, kw_only=True, rename={"version"
     quality: str
     judge: Sequence[str]
     population: Target
-    """`dialogues`: of other dialogues of the same kind; `run`: of the rows of the run."""
     confidence: float
     unit: str
-    """What intervals are over: `dialogues`, or `rows` where each row is a dialogue."""
     seed: int
     at_random: bool
-    """Whether the rated rows were drawn with known probabilities; if not, they were taken for a random sample."""
     raters: Raters
-    """Whether intervals are for these raters (`fixed`) or for others as well (`random`)."""
     named_raters: int
-    """How many raters the ratings name."""
     baseline: str
     systems: Sequence[HumanEstimate]
     differences: Sequence[HumanEstimate]
@@ -134,7 +198,21 @@ class HumanEstimates(Shown, Record, frozen=True, kw_only=True, rename={"version"
         )
 
     def __getitem__(self, system: str) -> HumanEstimate:
-        return next(each for each in self.systems if each.system == system)
+        return {each.system: each for each in self.systems}[system]
+
+    def lines(self) -> list[dict[str, Any]]:
+        """Return a line per system, then one per difference to the baseline.
+
+        Returns:
+            The lines, as `to_pandas` has them.
+        """
+        found = []
+        for each in (*self.systems, *self.differences):
+            factor, baseline_factor, *_ = (*each.factors, None, None)
+            line = flatten_intervals(msgspec.structs.asdict(each))
+            line |= {"factor": factor, "baseline_factor": baseline_factor}
+            found.append({name: line[name] for name in _COLUMNS})
+        return found
 
 
 @checked
@@ -153,25 +231,44 @@ def estimate(
     seed: int = DEFAULT_SEED,
     raters: Raters = "fixed",
 ) -> HumanEstimates:
-    """Estimate the mean human rating of the systems of a run, from ratings of some rows and a judge's of all.
+    """Estimate the mean human rating of every system, from ratings of some rows and a judge's scores of all rows.
+
+    The estimate is prediction-powered: ratings of a random sample correct the judge, so that the interval holds however
+    good the judge is, and a good judge makes it narrower.
 
     Args:
         run: The run, or the folder of a saved one.
-        human: The ratings, as in `dialeval.agreement`.
-        judge: The judge, a metric of the run; several are combined; none gives the ratings alone.
-        sample: The folder that the rated rows were drawn into (`dialeval.sample`); found by itself next to the file of
-            ratings. Without it ratings are refused, unless `assume_random`.
+        human: The ratings: files, or a list of objects with `id` (or the rated row), `rater` and `scores`.
+        judge: The judge, a metric of the run; several are combined; none: ratings alone.
+        sample: The sample that was rated, or its folder; found by itself next to a file of ratings.
         quality: Which of the scores counts.
-        population: `dialogues`, for other dialogues of the same kind, or `run`, for just the rows of the run.
-        confidence: The confidence of the intervals.
-        baseline: The system that others are compared with.
-        assume_random: Take ratings of rows that were not drawn for a random sample.
-        fields: Names of fields in the ratings.
-        seed: Of the folds that several judges are combined by.
-        raters: `fixed`, for what these raters would say, or `random`, for other raters as well.
+        population: `"dialogues"`, for other dialogues of the same kind, or `"run"`, for just the rows of the run.
+        confidence: The confidence level of the intervals.
+        baseline: The system that the others are compared with; None: the first.
+        assume_random: Treat ratings of rows that were not sampled as a random sample; the result states it.
+        fields: The names of fields in the ratings, by ours.
+        seed: The seed of the folds by which several judges are combined.
+        raters: `"fixed"`, for ratings by these raters, or `"random"`, for other raters as well.
 
     Returns:
         An estimate for each system, and for each difference to the baseline.
+
+    Raises:
+        DataError: The ratings cannot be read, or are not of this sample.
+        SettingError: The rated rows were not sampled at random, the judge learned from them, or a name does not exist.
+
+    Examples:
+        >>> import dialeval
+        >>> systems = {"old": ["no"] * 40, "new": ["yes please"] * 40}
+        >>> run = dialeval.evaluate(systems, contexts=[[f"tea {n} ?"] for n in range(40)], metrics="length")
+        >>> drawn = dialeval.sample(run, 40)
+        >>> ratings = [
+        ...     {"id": row.id, "rater": "ann", "scores": {"overall": (4 if row.system == "new" else 2) + row.row % 2}}
+        ...     for row in drawn.rows
+        ... ]
+        >>> found = dialeval.estimate(run, ratings, sample=drawn)
+        >>> found.differences[0].value, found.differences[0].adjusted_p < 0.05
+        (2.0, True)
     """
     if raters not in get_args(Raters):
         raise SettingError(f"raters are {' or '.join(get_args(Raters))}, not {raters!r}")
@@ -242,6 +339,21 @@ def estimate(
         differences=estimates[single:],
         warnings=[*study.warnings(), *overlap, *_warn_about_estimates(estimates[:single], keys, scale)],
     )
+
+
+def rated_systems(
+    run: Run,
+    human: Any,
+    *,
+    judge: str | Sequence[str] = (),
+    sample: Sample | str | PathLike[str] | None = None,
+    quality: str = OVERALL,
+    seed: int = DEFAULT_SEED,
+) -> dict[str, RatedSystem]:
+    """Return the ratings and judge scores of every row, by system; NaN where a row was not rated. See `estimate`."""
+    keys = split_names(judge) if isinstance(judge, str) else list(judge)
+    drawn, ratings = _read_inputs(human, sample, False, None)
+    return _Study(run, drawn, ratings, quality, keys, seed).systems(ratings.values[quality])
 
 
 def _read_inputs(

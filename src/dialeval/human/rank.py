@@ -24,18 +24,20 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from itertools import combinations
+from string import ascii_lowercase
 from typing import Any, Literal
 
 import numpy as np
 import numpy.typing as npt
 from msgspec import Struct
+from msgspec.structs import asdict
 
 from dialeval.analysis.alignment import align
 from dialeval.analysis.pairing import describe_inputs
 from dialeval.analysis.values import collapse_dialogues, metric_of
 from dialeval.core.arguments import checked
 from dialeval.core.arrays import Floats, Ints
-from dialeval.core.display import Shown, listed
+from dialeval.core.display import Shown, Tabular, flatten_intervals, listed
 from dialeval.core.errors import SettingError
 from dialeval.core.errors import plain as shown
 from dialeval.core.result import Run
@@ -54,14 +56,31 @@ _PART_CELLS = 1 << 20
 
 
 class Ranked(Struct, frozen=True, kw_only=True):
-    """A system in the ranking."""
+    """A system in a ranking.
+
+    Attributes:
+        system: The system.
+        strength: Its strength on the scale of log odds; all strengths add up to 0.
+        interval: The confidence interval of the strength.
+        score: The expected fraction of wins against the others, a tie counting half.
+        score_interval: Its confidence interval.
+        wins: The number of wins.
+        ties: The number of ties.
+        losses: The number of losses.
+
+    Examples:
+        >>> import dialeval
+        >>> votes = ["a", "b", "b", "tie", "b", "a", "b", "b"]
+        >>> pairs = [{"a": "old", "b": "new", "better": vote, "dialog_id": str(n)} for n, vote in enumerate(votes)]
+        >>> best = dialeval.rank(pairs).systems[0]
+        >>> best.system, round(best.score, 4)
+        ('new', 0.6875)
+    """
 
     system: str
     strength: float
-    """On the logarithmic scale of odds; all strengths add up to 0."""
     interval: tuple[float, float]
     score: float
-    """The fraction of comparisons with the others that it would win, a tie counting half."""
     score_interval: tuple[float, float]
     wins: int
     ties: int
@@ -75,37 +94,76 @@ class Intervals(Struct, frozen=True):
     confidence: float
 
 
-class Ranking(Shown, Record, frozen=True, kw_only=True, rename={"version": "dialeval"}):
-    """The result of `dialeval.rank`, and its JSON, best system first."""
+class Ranking(Tabular, Shown, Record, frozen=True, kw_only=True, rename={"version": "dialeval"}):
+    """The result of `dialeval.rank`, best system first.
+
+    Attributes:
+        version: The version of dialeval.
+        source: Who preferred: `people`, or the metric.
+        systems: The systems, best first.
+        groups: Neighbors in the ranking without a significant difference.
+        between: Wins, ties and losses of each system against each other.
+        p: The adjusted p-value of each two systems, the higher one first.
+        tie: The tie parameter (nu) of the model; 0 without ties.
+        length: The effect of the logarithm of the length ratio on the log odds; NaN where length is not controlled for.
+        length_interval: Its confidence interval.
+        pairs: The number of pairs.
+        left_out: Pairs without texts, where length is controlled for.
+        dialogues: The number of dialogues.
+        unit: What intervals are over, `dialogues` or `rows`.
+        intervals: How intervals were computed.
+
+    Examples:
+        >>> import dialeval
+        >>> votes = ["a", "b", "b", "tie", "b", "a", "b", "b"]
+        >>> pairs = [{"a": "old", "b": "new", "better": vote, "dialog_id": str(n)} for n, vote in enumerate(votes)]
+        >>> dialeval.rank(pairs)
+        <Ranking: 2 systems (new, old), 8 pairs by people>
+        >>> dialeval.rank(pairs).to_pandas()[["rank", "system", "groups"]].values.tolist()
+        [[1, 'new', 'a'], [2, 'old', 'a']]
+    """
 
     document_maker = "dialeval.human.report:document"
 
     version: str
     source: str
-    """Who preferred: `people`, or a judge."""
     systems: Sequence[Ranked]
     groups: Sequence[Sequence[str]]
-    """Systems without significant differences."""
     between: Mapping[str, Mapping[str, tuple[int, int, int]]]
-    """Wins, ties and losses of each system against each other."""
     p: Mapping[str, Mapping[str, float]]
-    """Adjusted, for each two systems, the higher one first."""
     tie: float
-    """nu of the model; 0 without ties."""
     length: float
-    """The effect of the logarithm of the ratio of lengths on the odds; NaN where it is not held equal."""
     length_interval: tuple[float, float]
     pairs: int
     left_out: int
-    """Pairs without texts, where length is held equal."""
     dialogues: int
     unit: str
-    """What intervals are over: `dialogues`, or `rows` where pairs name no dialogues."""
     intervals: Intervals
 
     def __repr__(self) -> str:
         names = listed([each.system for each in self.systems], "system")
         return f"<Ranking: {names}, {self.pairs:,} pairs by {shown(self.source)}>"
+
+    @property
+    def letters(self) -> dict[str, str]:
+        """The groups of each system as letters: systems that share one do not differ significantly."""
+        letters = {each.system: "" for each in self.systems}
+        for number, group in enumerate(self.groups):
+            letter = ascii_lowercase[number % 26] * (number // 26 + 1)
+            for name in group:
+                letters[name] += letter
+        return letters
+
+    def lines(self) -> list[dict[str, Any]]:
+        """Return a line per system, best first: rank, strength, score, their intervals, counts and groups.
+
+        Returns:
+            The lines, as `to_pandas` has them.
+        """
+        return [
+            {"rank": place, **flatten_intervals(asdict(each)), "groups": self.letters[each.system]}
+            for place, each in enumerate(self.systems, 1)
+        ]
 
 
 @checked
@@ -120,21 +178,33 @@ def rank(
     level: RatedLevel = "turn",
     fields: Mapping[str, str] | None = None,
 ) -> Ranking:
-    """Rank systems by pairs of responses of which one was preferred.
+    """Rank systems by pairwise preferences of raters or of a metric (Bradley-Terry with ties).
 
     Args:
         pairs: Files or a list of objects with `a`, `b`, `better` (`a`, `b` or `tie`) and, where known, `dialog_id`,
-            `response_a`, `response_b`. Or a run, of which a metric is compared row by row.
+            `response_a` and `response_b`. Or a run, of which a metric is compared row by row.
         metric: The metric of the run.
         tie: Differences of the metric up to this are ties.
-        length: Hold the length of responses equal.
-        systems: Only these.
-        confidence: The confidence of the intervals.
+        length: Control for the length of the responses.
+        systems: Only these systems; None: all.
+        confidence: The confidence level of the intervals.
         level: With a run: compare the values of each response (`turn`) or of each dialogue (`dialogue`).
-        fields: The names of fields in the pairs.
+        fields: The names of fields in the pairs, by ours.
 
     Returns:
         The ranking, best system first.
+
+    Raises:
+        DataError: The pairs cannot be read.
+        SettingError: Systems were never compared, or one of them never lost, so that there is no ranking.
+
+    Examples:
+        >>> import dialeval
+        >>> votes = ["a", "b", "b", "tie", "b", "a", "b", "b"]
+        >>> pairs = [{"a": "old", "b": "new", "better": vote, "dialog_id": str(n)} for n, vote in enumerate(votes)]
+        >>> ranking = dialeval.rank(pairs)
+        >>> [(each.system, each.wins, each.ties, each.losses) for each in ranking.systems]
+        [('new', 5, 1, 2), ('old', 2, 1, 5)]
     """
     check_resampling(confidence, 1)
     if isinstance(pairs, Run):

@@ -16,43 +16,43 @@ JSON and CSV hold every digit. `people_section` is the section of the report on 
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import replace
 from functools import singledispatch
-from string import ascii_lowercase
+from html import escape
 from typing import TYPE_CHECKING, Any
 
-from msgspec import Struct
-from msgspec.structs import asdict
+import numpy as np
 
 from dialeval.human.estimate import ALPHA, HumanEstimate, HumanEstimates, RatingPlan
 from dialeval.human.merge import MergedRatings
 from dialeval.human.rank import Ranking
 from dialeval.reports import agreement as agreements
-from dialeval.reports import documents, markup
+from dialeval.reports import charts, markup
+from dialeval.reports.charts import Figure, Mark
 from dialeval.reports.documents import Document, LaidOut, Table, laid_out, text_formats
+from dialeval.reports.drawings import figures
 from dialeval.reports.figures import MISSING, plain, shorten, show_fixed, show_interval, show_p, show_rounded
+from dialeval.reports.html import page, script
 from dialeval.reports.markup import Section
+from dialeval.stats.correlation import FEWEST_POINTS
 
 if TYPE_CHECKING:
     from dialeval.analysis.agreement import Agreement
     from dialeval.stats.correlation import Ceiling
+    from dialeval.stats.prediction_powered import RatedSystem
 
 
-_ESTIMATE_CSV = (
-    *("system", "baseline", "value", "low", "high", "error", "alone", "alone_low", "alone_high", "alone_error"),
-    *("ratings", "clusters", "freedom", "effective_ratings", "agreement", "factor", "baseline_factor"),
-    *("p", "adjusted_p"),
-)
-_RANKING_CSV = (
-    *("rank", "system", "strength", "low", "high", "score", "score_low", "score_high"),
-    *("wins", "ties", "losses", "groups"),
-)
 _MERGED_NOTES = (
     "alpha: Krippendorff's, of ordered values (ordinal); 1 is perfect, 0 is chance. r: one rater against the mean of "
     "the others. repeated: rows that came twice; intra-rater: agreement with oneself, the fraction of these with the "
     "same answer; difference: mean absolute difference of the two answers. higher: than the others, on average."
 )
+
+HASTY = 1.0
+"""Median seconds for a row below which a rater is flagged."""
+FEWEST_ANSWERS = 5
+"""Equal answers from which on a rater who gave no others is flagged."""
 
 
 @singledispatch
@@ -66,25 +66,7 @@ def table(result: Any) -> LaidOut:
     return laid_out(document(result))
 
 
-@singledispatch
-def to_csv(result: Any) -> str:
-    """Return a line per system, and per difference of systems."""
-    raise TypeError(f"a {type(result).__name__} has no lines")
-
-
-FORMATS = text_formats(document, to_csv)
-
-
-def _write_csv(columns: Sequence[str], structs: Sequence[Struct], more: Sequence[Mapping[str, Any]]) -> str:
-    """Return a line per struct, an interval as its two ends; `more` are further columns of each."""
-    lines = []
-    for each, others in zip(structs, more, strict=True):
-        line = {**asdict(each), **others}
-        for name in [name for name in line if name.endswith("interval")]:
-            prefix = name.removesuffix("interval")
-            line[f"{prefix}low"], line[f"{prefix}high"] = line[name]
-        lines.append([line[name] for name in columns])
-    return documents.csv_text(columns, lines)
+FORMATS = text_formats(document)
 
 
 @document.register
@@ -97,14 +79,6 @@ def _(people: HumanEstimates) -> Document:
         head = ["difference", *head[1:-1], "p adjusted" if people.judge else head[-1]]
         tables.append(Table(head, [_estimate_cells(each, people) for each in people.differences]))
     return Document(verdict(people), tables, _estimate_notes(people))
-
-
-@to_csv.register
-def _(people: HumanEstimates) -> str:
-    estimates = [*people.systems, *people.differences]
-    factors = [[*each.factors, None, None] for each in estimates]
-    more = [{"factor": own[0], "baseline_factor": own[1]} for own in factors]
-    return _write_csv(_ESTIMATE_CSV, estimates, more)
 
 
 def verdict(people: HumanEstimates) -> list[str]:
@@ -120,7 +94,7 @@ def verdict(people: HumanEstimates) -> list[str]:
         names[way].append(plain(each.system))
     baseline, tests = plain(people.baseline), len(people.differences)
     parts = "; ".join(sentences[way].format(", ".join(own), baseline) for way, own in names.items() if own)
-    how = f"{plain(people.quality)}, 5% level" + (f", corrected for {tests} tests" if tests > 1 else "")
+    how = f"{plain(people.quality)}, significance level 0.05" + (f", corrected for {tests} tests" if tests > 1 else "")
     return [f"{parts[0].upper()}{parts[1:]} ({how})."] if parts else []
 
 
@@ -176,7 +150,7 @@ def _(plan: RatingPlan) -> Document:
 
 @document.register
 def _(ranking: Ranking) -> Document:
-    letters = _letters(ranking)
+    letters = ranking.letters
     names = {each.system: _name(each.system) for each in ranking.systems}
     systems = [
         [
@@ -199,13 +173,6 @@ def _(ranking: Ranking) -> Document:
     return Document([], tables, _ranking_notes(ranking))
 
 
-@to_csv.register
-def _(ranking: Ranking) -> str:
-    letters = _letters(ranking)
-    more = [{"rank": place, "groups": letters[each.system]} for place, each in enumerate(ranking.systems, 1)]
-    return _write_csv(_RANKING_CSV, ranking.systems, more)
-
-
 def _ranking_notes(ranking: Ranking) -> list[str]:
     """Return what the numbers are, a line each."""
     tests = len(ranking.systems) * (len(ranking.systems) - 1) // 2
@@ -215,7 +182,7 @@ def _ranking_notes(ranking: Ranking) -> list[str]:
         f"{ranking.pairs:,} pairs by {plain(ranking.source)}; {level} intervals over {clusters} (jackknife, Student).",
         "strength: logarithm of the odds (Bradley-Terry, ties after Davidson).",
         "score: expected fraction of wins against the others, a tie counting half.",
-        f"group: systems with a letter in common do not differ significantly (5% level{corrected}).",
+        f"group: systems with a letter in common do not differ significantly (significance level 0.05{corrected}).",
     ]
     if not math.isnan(ranking.length):
         factor, low, high = (2**effect for effect in (ranking.length, *ranking.length_interval))
@@ -226,16 +193,6 @@ def _ranking_notes(ranking: Ranking) -> list[str]:
     if ranking.left_out:
         lines.append(f"{ranking.left_out} pairs without texts are left out.")
     return lines
-
-
-def _letters(ranking: Ranking) -> dict[str, str]:
-    """Return the groups of each system, as letters."""
-    letters = {each.system: "" for each in ranking.systems}
-    for number, group in enumerate(ranking.groups):
-        letter = ascii_lowercase[number % 26] * (number // 26 + 1)
-        for name in group:
-            letters[name] += letter
-    return letters
 
 
 @document.register
@@ -277,18 +234,106 @@ def _(merged: MergedRatings) -> Document:
         Table(["rater", *(["quality"] if several else []), *columns], raters),
         Table(["to adjudicate", "quality", "answers"], disputed),
     ]
-    return Document([said], [each for each in tables if each.rows], [_MERGED_NOTES])
+    return Document([said, *flag_raters(merged)], [each for each in tables if each.rows], [_MERGED_NOTES])
+
+
+def flag_raters(merged: MergedRatings) -> list[str]:
+    """Return a sentence for each rater whose answers look careless: in no time, or always the same."""
+    found = []
+    answers: dict[str, dict[str, list[float]]] = {}
+    for line in merged.lines:
+        for quality, value in line.scores.items():
+            answers.setdefault(line.rater, {}).setdefault(quality, []).append(value)
+    for rater, qualities in answers.items():
+        if merged.seconds.get(rater, math.nan) < HASTY:
+            found.append(f"{_name(rater)} took less than {HASTY:g} second for half of the rows.")
+        for quality, values in qualities.items():
+            if len(values) >= FEWEST_ANSWERS and len(set(values)) == 1:
+                same = f"{_name(quality)} {values[0]:g}"
+                found.append(f"{_name(rater)} gave the same answer {len(values)} times ({same}).")
+    return found
 
 
 def _name(name: str) -> str:
     return shorten(plain(name))
 
 
+def lead_page(title: str, counts: Mapping[str, tuple[int, int]], merged: MergedRatings | None) -> str:
+    """Return the page for the lead of a team: progress of each rater, agreement so far, and the ratings as a file."""
+    rated, dealt = (sum(each[at] for each in counts.values()) for at in (0, 1))
+    lines = [
+        markup.row(
+            markup.name(name),
+            markup.cells(
+                f"{own:,} of {of:,}",
+                f'<progress max="{max(of, 1)}" value="{own}" aria-label="{escape(shorten(name))}"></progress>',
+                show_fixed(math.nan if merged is None else merged.seconds.get(name, math.nan), 0),
+            ),
+        )
+        for name, (own, of) in counts.items()
+    ]
+    heads = markup.heads("Rater", "Rated", "Progress", "Median seconds")
+    progress = markup.table("raters", f"{rated:,} of {dealt:,} assigned ratings are there.", heads, lines)
+    file = '<p><a href="ratings" download="ratings.jsonl">Download all ratings</a> (JSON lines).</p>'
+    sections = [Section("progress", "Progress", progress + file)]
+    if merged is not None:
+        flags = "".join(f"<li>{markup.text(line)}</li>" for line in flag_raters(merged))
+        notice = f'<div class="notice"><ul>{flags}</ul></div>' if flags else ""
+        shown = markup.document(
+            replace(document(merged), said=[]), "people", ["Inter-annotator agreement.", "Raters.", "To adjudicate."]
+        )
+        sections.append(Section("agreement", "Agreement so far", notice + shown))
+    lead = '<p class="lead">Reload this page for the latest ratings. Its link is for whoever leads the evaluation.</p>'
+    return page(title, lead, sections, "", [script("page.js")])
+
+
+def human_figures(
+    found: HumanEstimates | None, ranking: Ranking | None, rated: Mapping[str, RatedSystem] | None
+) -> list[Figure]:
+    """Draw ratings per system, estimates with and without the judge, its calibration, and wins of responses."""
+    drawn: list[Figure | None] = []
+    if rated is not None and found is not None:
+        ratings = {name: each.people for name, each in rated.items()}
+        title = f"Human ratings of single rows: {_name(found.quality)}"
+        drawn.append(charts.distribution(ratings, title, "mean rating of a row", unit="rated rows"))
+    if found is not None and found.judge:
+        ways = (("with the judge", "value", "interval", "own-0"), ("ratings alone", "alone", "alone_interval", "own-1"))
+        marks = [
+            Mark(f"{_name(each.system)}, {words}", getattr(each, value), getattr(each, interval), kind)
+            for each in found.systems
+            for words, value, interval, kind in ways
+        ]
+        known = [mark for mark in marks if math.isfinite(mark.value)]
+        title = f"Mean human rating ({_name(found.quality)}), with and without the judge"
+        note = f"Intervals: {100 * found.confidence:g}%. Judge: {' and '.join(map(_name, found.judge))}."
+        drawn.append(charts.forest(known, title, "mean rating", notes=[note]))
+    if rated is not None and found is not None and len(found.judge) == 1:
+        judged, people, dialogues = (
+            np.concatenate([getattr(each, name).reshape(len(each.people)) for each in rated.values()])
+            for name in ("judges", "people", "dialogue")
+        )
+        if (np.isfinite(judged) & np.isfinite(people)).sum() >= FEWEST_POINTS:
+            judge = _name(found.judge[0])
+            words = (f"Calibration of {judge}", judge, "mean human rating")
+            drawn.append(charts.calibration(judged, people, *words, clusters=dialogues))
+            points = {name: (each.judges[:, 0], each.people) for name, each in rated.items()}
+            drawn.append(charts.scatter(points, f"{judge} and human ratings", judge, "human rating"))
+    if ranking is not None:
+        drawn.append(charts.win_matrix({name: dict(own) for name, own in ranking.between.items()}))
+    return [each for each in drawn if each is not None]
+
+
 def people_section(
-    found: HumanEstimates | None, agreement: Agreement | None, ranking: Ranking | None
+    found: HumanEstimates | None,
+    agreement: Agreement | None,
+    ranking: Ranking | None,
+    rated: Mapping[str, RatedSystem] | None = None,
+    merged: MergedRatings | None = None,
 ) -> Section | None:
     """Return the section on human evaluation; None where there are no ratings."""
-    parts: list[str] = []
+    flags = "".join(f"<li>{markup.text(line)}</li>" for line in (flag_raters(merged) if merged is not None else ()))
+    parts = [f'<div class="notice"><ul>{flags}</ul></div>'] if flags else []
+    parts.append(figures(human_figures(found, ranking, rated)))
 
     def add(title: str, shown: Document, *captions: str) -> None:
         parts.append(f"<h3>{title}</h3>{markup.document(shown, 'people', captions)}")
@@ -306,7 +351,9 @@ def people_section(
     if ranking is not None:
         strengths = "Strengths, with their intervals."
         add("Ranking by preferences", document(ranking), strengths, "Wins between all pairs.")
-    return Section("people", "Human evaluation", "".join(parts)) if parts else None
+    if merged is not None:
+        add("Raters", replace(document(merged), said=[]), "Inter-annotator agreement.", "Raters.", "To adjudicate.")
+    return Section("people", "Human evaluation", "".join(parts)) if any(parts) else None
 
 
 def _describe_ceiling(ceiling: Ceiling) -> str:

@@ -48,7 +48,7 @@ from dataclasses import dataclass
 from itertools import combinations
 from os import PathLike
 from pathlib import Path
-from typing import Annotated, Any, Literal, TypeAlias, get_args
+from typing import Annotated, Any, ClassVar, Literal, TypeAlias, get_args
 
 import msgspec
 import numpy as np
@@ -60,6 +60,7 @@ from dialeval.core import validation
 from dialeval.core.arguments import checked
 from dialeval.core.arrays import Floats, Ints
 from dialeval.core.columns import RaggedColumn, SharedColumn
+from dialeval.core.display import Shown, Tabular, listed
 from dialeval.core.errors import DataError, Problem, SettingError, whole_characters
 from dialeval.core.files import check_files, place_of, reading_together, replacing_together
 from dialeval.core.fold import Level
@@ -147,19 +148,38 @@ class SavedSample(Struct, kw_only=True):
 
 
 class SampledRow(Struct, omit_defaults=True):
-    """A line of `rows.jsonl`: a response that people are to rate."""
+    """A response to rate; a line of `rows.jsonl`.
+
+    Attributes:
+        id: The id, which reveals nothing about the system.
+        system: The system.
+        row: The number of the row among those of its system, counted from 1.
+        probability: The probability with which it was sampled.
+        stratum: The stratum.
+        response: The response.
+        context: The dialogue context, turn by turn.
+        roles: Who said each turn of the context, where that is known.
+        reference: The references.
+        dialog_id: The dialogue, where it has an id.
+        turn: The turn, where it is known.
+
+    Examples:
+        >>> import dialeval
+        >>> systems = {"old": ["no"] * 40, "new": ["yes please"] * 40}
+        >>> run = dialeval.evaluate(systems, contexts=[[f"tea {n} ?"] for n in range(40)], metrics="length")
+        >>> row = dialeval.sample(run, 10).rows[0]
+        >>> row.response in ("no", "yes please"), row.context == [f"tea {row.place} ?"]
+        (True, True)
+    """
 
     id: Annotated[str, Meta(min_length=1, max_length=64)]
     system: str
     row: Annotated[int, Meta(ge=1, le=1 << 53)]
-    """The number of the row among those of its system, from 1 on."""
     probability: Annotated[float, Meta(gt=0, le=1)]
-    """Of being drawn."""
     stratum: str
     response: str
     context: list[str] = []
     roles: list[str] = []
-    """Who said each turn of the context, where that is known."""
     reference: list[str] = []
     dialog_id: str | None = None
     turn: Count | None = None
@@ -177,19 +197,54 @@ class RatedRow(SampledRow, kw_only=True):
     scores: dict[str, float]
 
 
-@dataclass(frozen=True, eq=False)
-class Sample:
-    """Rows that were drawn to be rated, and how."""
+@dataclass(frozen=True, eq=False, repr=False)
+class Sample(Tabular, Shown):
+    """Responses that were sampled for rating, and how.
+
+    Attributes:
+        design: The sampling design: seed, unit, strata with their sizes, and digests of the systems' rows.
+        rows: The responses to rate.
+
+    Examples:
+        >>> import dialeval
+        >>> systems = {"old": ["no"] * 40, "new": ["yes please"] * 40}
+        >>> run = dialeval.evaluate(systems, contexts=[[f"tea {n} ?"] for n in range(40)], metrics="length")
+        >>> drawn = dialeval.sample(run, 10)
+        >>> len(drawn.to_pandas()), len(drawn.pairs())
+        (10, 5)
+    """
+
+    document_maker: ClassVar[str] = "dialeval.reports.documents:rows_document"
 
     design: SavedSample
     rows: Sequence[SampledRow]
 
+    def __repr__(self) -> str:
+        systems = listed(self.design.systems, "system")
+        return f"<Sample: {len(self.rows):,} responses of {systems}, unit {self.design.unit}>"
+
+    def lines(self) -> list[dict[str, Any]]:
+        """Return a line per response to rate, with the fields of `SampledRow`.
+
+        Returns:
+            The lines, as `to_pandas` has them.
+        """
+        return [msgspec.structs.asdict(row) for row in self.rows]
+
     def by_id(self) -> dict[str, dict[str, Any]]:
-        """Return the rows as plain objects by id, as ratings that name only the id are completed from."""
+        """Return the rows as plain objects by id, to complete ratings that name only the id.
+
+        Returns:
+            The rows.
+        """
         return {row.id: msgspec.to_builtins(row) for row in self.rows}
 
     def pairs(self) -> dict[str, tuple[SampledRow, SampledRow]]:
-        """Return the pairs that raters compare by `ID-ID`: responses to one context, or dialogues of one id."""
+        """Return the pairs that raters compare: the responses of two systems to one context, or dialogues of one id.
+
+        Returns:
+            The pairs by `ID-ID`.
+        """
         same: dict[tuple[int, str | None, tuple[str, ...]], list[SampledRow]] = {}
         for row in self.rows:
             context = () if self.design.level == "dialogue" else tuple(row.context)  # which holds the own replies
@@ -199,7 +254,17 @@ class Sample:
         return {PAIR.join((first.id, second.id)): (first, second) for first, second in pairs}
 
     def save(self, folder: str | PathLike[str]) -> Path:
-        """Write the folder; a sample that was saved there is replaced unless it has other files next to it."""
+        """Save the sample in a folder: `sample.json` and `rows.jsonl`.
+
+        Args:
+            folder: The folder, created if it does not exist. A sample that was saved there is replaced.
+
+        Returns:
+            The folder.
+
+        Raises:
+            DataError: Other files are in the way, or the folder cannot be written.
+        """
         folder = Path(folder)
         check_sample_folder(folder)
         with replacing_together(folder, SAMPLE_FILE) as files:
@@ -244,23 +309,36 @@ def sample(
     level: RatedLevel = "turn",
     seed: int = DEFAULT_SEED,
 ) -> Sample:
-    """Draw about `n` responses of a run for people to rate; `Sample.save` writes them into a folder.
+    """Sample responses of a run for human evaluation, with known probabilities.
 
     Args:
         run: The run.
-        n: Responses of all systems together; what is drawn together is not split.
-        systems: Only these (all, but floors and ceilings).
-        stratify: Strata: `system`, `turn`, a field of the rows that the run kept, a metric (its quarters; `metric:3`
-            for thirds).
-        uncertainty: A metric of the run; responses are drawn in proportion to its uncertainty.
-        dialogues: Draw whole dialogues.
-        independent: Draw from each system by itself, and not all systems' responses to the same contexts.
-        level: `turn` for ratings of responses, `dialogue` for ratings of whole conversations, each with the value of a
-            metric in the mean over its turns.
-        seed: Of the draw.
+        n: The number of responses of all systems together, about; what is sampled together is not split.
+        systems: Only these systems; None: all but floor and ceiling systems.
+        stratify: Strata: `system`, `turn`, a field that the run kept, or a metric (its quarters; `metric:3` for
+            thirds).
+        uncertainty: A metric of the run; responses are sampled in proportion to its uncertainty.
+        dialogues: Sample whole dialogues.
+        independent: Sample from each system by itself, and not the responses of all systems to the same contexts.
+        level: `turn` for ratings of responses, `dialogue` for ratings of whole conversations; then metrics of turns
+            have their mean over the turns of a dialogue.
+        seed: The seed of the sample.
 
     Returns:
-        The sample.
+        The sample; `Sample.save` writes its folder.
+
+    Raises:
+        SettingError: The run keeps no responses, has fewer than `n`, or cannot be stratified so.
+
+    Examples:
+        >>> import dialeval
+        >>> systems = {"old": ["no"] * 40, "new": ["yes please"] * 40}
+        >>> run = dialeval.evaluate(systems, contexts=[[f"tea {n} ?"] for n in range(40)], metrics="length")
+        >>> drawn = dialeval.sample(run, 10)
+        >>> drawn
+        <Sample: 10 responses of 2 systems (old, new), unit contexts>
+        >>> drawn.rows[0].probability
+        0.125
     """
     if n < 1 or seed < 0:
         raise SettingError(f"at least one response is drawn, with a seed from 0 on, not {n} with {seed}")

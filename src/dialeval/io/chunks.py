@@ -48,7 +48,7 @@ from dialeval.io.opening import (
 from dialeval.io.parquet import damage_explained
 from dialeval.io.reading import file_responses, side_by_side
 from dialeval.io.row_shapes import ours
-from dialeval.io.rows import Rows
+from dialeval.io.rows import Rows, unequal
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -202,14 +202,6 @@ def _line_chunks(shard: Shard, most: int) -> list[FileChunk]:
             for chunk, here in zip(chunks, spans, strict=True)
         ]
     return chunks
-
-
-def unequal(path: str, rows: int, other: str, others: int) -> Problem:
-    """Return the problem of two files that should have equally many lines."""
-    what = f"nothing belongs to this row: {other} has {others} rows, {path} has {rows}"
-    return Problem(
-        path if rows > others else other, min(rows, others) + 1, what, "both must have one line per response"
-    )
 
 
 def _lines_in(path: str, size: int) -> int:

@@ -23,12 +23,13 @@ from dialeval.core.arrays import offsets_of
 from dialeval.core.batch import Need
 from dialeval.core.columns import RaggedColumn, TextColumn, join_texts
 from dialeval.core.errors import DataError, Problem, SettingError, collect_warnings, whole_characters
+from dialeval.core.result import RUN_FILE, files_of
 from dialeval.io import delimited, json, parquet
 from dialeval.io.delimited import read_lines
 from dialeval.io.fields import FieldReader
 from dialeval.io.gathering import gather_rows, gather_texts
 from dialeval.io.opening import LINES, PathSource, format_of, stem_of
-from dialeval.io.rows import LISTS, FieldNames, Records, Rows, all_of, kind_of
+from dialeval.io.rows import LISTS, FieldNames, Records, Rows, all_of, kind_of, unequal
 
 T = TypeVar("T")
 
@@ -57,13 +58,16 @@ def read_responses(
     keep: Sequence[str] = (),
     system_prompts: bool = False,
     separator: str | None = None,
+    every_call: bool = False,
 ) -> list[Rows]:
     """Read the rows of every system in a source, in order of appearance; `keep` names further fields that they keep.
 
     With `name`, a single system is called that, and several are called `name/system`. `system_prompts`: these are part
-    of contexts. `separator`: what is between the cells of CSV files, where it should not be found.
+    of contexts. `separator`: what is between the cells of CSV files, where it should not be found. `every_call`: a row
+    without a tool call makes none, for assertions.
     """
-    systems = _with_different_names(_responses(source, FieldNames.of(fields, keep, system_prompts, separator), name))
+    names = FieldNames.of(fields, keep, system_prompts, separator, every_call)
+    systems = _with_different_names(_responses(source, names, name))
     problems = [_without_field(rows, each) for rows in systems for each in keep if each not in rows.fields]
     if problems:
         raise DataError(problems)
@@ -116,10 +120,7 @@ def read_texts(
 def attach(rows: Rows, need: Need, column: RaggedColumn, where: str) -> Rows:
     """Return the rows with a column from `where`, in place of one of their own; both must have as many rows."""
     if len(column) != len(rows):
-        longer = rows.where if len(rows) > len(column) else where
-        what = f"nothing belongs to this row: {where} has {len(column)} rows, {rows.where} has {len(rows)}"
-        remedy = "both must have one line per response"
-        raise DataError(Problem(longer, min(len(rows), len(column)) + 1, what, remedy))
+        raise DataError(unequal(rows.where, len(rows), where, len(column)))
     own = {each: kept for each, kept in rows.columns.items() if each is not Need.ROLES or need is not Need.CONTEXT}
     return replace(rows, columns={**own, need: column})
 
@@ -128,7 +129,11 @@ def files_in(folder: PathSource) -> list[Path]:
     """Return the files of a folder that hold responses, in the order of their names."""
     entries = _list_files(folder)
     facts = _DATASET if {entry.name for entry in entries} >= _DATASET else frozenset()
-    files = [entry for entry in entries if _holds_responses(entry) and entry.name not in facts]
+    own = {path.name for path in files_of(folder)} if any(entry.name == RUN_FILE for entry in entries) else set()
+    files = [entry for entry in entries if _holds_responses(entry) and entry.name not in facts | own]
+    if own and not files:
+        remedy = "pass the files that were scored, or give the run to `dialeval compare` or `dialeval report`"
+        raise DataError(Problem(os.fspath(folder), None, "is a saved run and no folder of responses", remedy))
     if not files:
         raise DataError(
             Problem(os.fspath(folder), None, "holds no file of responses", "put one file per system into it")
@@ -273,6 +278,7 @@ def _read_table(path: PathSource, names: FieldNames, need: Need | None) -> dict[
 
 _READERS: dict[str, Callable[[PathSource, FieldNames, Need | None], dict[str | None, Records]]] = {
     "json": lambda path, *_: json.read_json(path),
+    "eval": lambda path, *_: json.read_archive(path),
     "jsonl": lambda path, *_: {None: json.read_jsonl(path)},
     "csv": lambda path, names, _: {None: delimited.read(path, names, ",")},
     "tsv": lambda path, names, _: {None: delimited.read(path, names, "\t")},

@@ -15,7 +15,7 @@ Paper: Lowe et al. 2017, "Towards an Automatic Turing Test: Learning to Evaluate
 Edge cases: without a reference the context's term alone counts (C-ADEM), without a context the reference's; each case
 has an alpha and beta of its own, and with neither a row is not scored. An empty context or reference is none. An empty
 response is scored as any text. Differences from the original: a frozen sentence encoder instead of a recurrent one
-trained on the task; ridge toward the identity instead of L1; see docs/adem.md.
+trained on the task; ridge toward the identity instead of L1; see docs/adem-card.md.
 """
 
 from __future__ import annotations
@@ -343,7 +343,18 @@ class TrainedJudge(Generic[AnyWeights]):
 
 
 class Judge(TrainedJudge[Weights]):
-    """Scores responses by their context and references; what `Need.JUDGE` is."""
+    """A judge of `adem`: scores responses by their context and references. `open_judge` makes one.
+
+    Args:
+        source: The folder of the judge, or its weights; None: the shipped one.
+        encoder: The sentence encoder; None: the one that the judge was trained with.
+        device: Where texts are encoded.
+
+    Examples:
+        >>> from dialeval.adem import Judge
+        >>> Judge().shipped
+        True
+    """
 
     _shipped_folder, _load = SHIPPED, staticmethod(load)
 
@@ -376,11 +387,20 @@ class Judge(TrainedJudge[Weights]):
 
     @property
     def turns(self) -> int:
-        """How many turns of a context count, from its end."""
+        """The number of turns of a context that count, from its end."""
         return self.weights.turns
 
     def score(self, contexts: Texts, responses: Sequence[str], references: Texts) -> Floats:
-        """Return one score per response, 1 to 5; NaN for a response without context and reference."""
+        """Score responses.
+
+        Args:
+            contexts: The turns before each response.
+            responses: The responses.
+            references: The references of each response.
+
+        Returns:
+            A score per response, about 1 to 5; NaN for a response without context and reference.
+        """
         return self.weights.score(encode_rows(self.vectors, contexts, responses, references, self.turns))
 
 
@@ -389,7 +409,26 @@ def open_judge(
     encoder: str | os.PathLike[str] | None = None,
     device: str = "cpu",
 ) -> Judge:
-    """Open the judge in a folder, or the shipped one; see `Judge`. What does not fit is an error at once."""
+    """Open a trained judge of `adem`.
+
+    Args:
+        source: The folder of the judge; None: the shipped one.
+        encoder: The sentence encoder; None: the one that the judge was trained with.
+        device: Where texts are encoded: `"cpu"` (NumPy), or a device of PyTorch.
+
+    Returns:
+        The judge, with its encoder loaded.
+
+    Raises:
+        DataError: The folder has no judge.
+        SettingError: The encoder is not the one that the judge was trained with, or is not installed.
+
+    Examples:
+        >>> from dialeval.adem import open_judge
+        >>> judge = open_judge()
+        >>> judge.score([["how are you ?"]], ["fine , thanks"], [["i am well"]]).round(1)
+        array([3.])
+    """
     judge = Judge(source, encoder, device)
     _ = judge.vectors
     return judge

@@ -36,7 +36,7 @@ _OUTPUT = click.option("-o", "--output", required=True, type=options.FOLDER, hel
     "dialeval adem train --ratings ratings.jsonl more.csv -o judge/",
     "dialeval adem attack --judge-dir judge/",
 )
-@click.group()
+@options.group()
 def adem() -> None:
     """A learned judge of responses: predicts their mean human rating, from 1 to 5."""
 
@@ -46,7 +46,7 @@ def adem() -> None:
     "dialeval judge train --dialogues chats.jsonl --ratings ratings.jsonl -o judge/ --device cuda",
     "dialeval judge attack --judge-dir judge/",
 )
-@click.group()
+@options.group()
 def judge() -> None:
     """A judge that reads context and response together: predicts the mean human rating of a response, from 1 to 5."""
 

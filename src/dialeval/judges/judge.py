@@ -163,7 +163,7 @@ class Judgment(Metric[JudgmentState]):
         return dict.fromkeys([*self._keys.values(), OUTSIDE], Moments())
 
     def partial(self, batch: Batch) -> Partial[JudgmentState]:
-        verdicts = batch.derived("verdicts", lambda: _verdicts(batch))
+        verdicts = batch_verdicts(batch)
         columns = {key: _part(verdicts, part) for part, key in self._keys.items()}
         state = {key: Moments.of(values, batch.dialogues) for key, values in columns.items()}
         return Partial({**state, OUTSIDE: _count_outside(batch)}, columns)
@@ -208,6 +208,11 @@ def reasons(parts: Mapping[str, float]) -> list[str]:
     """Return the reasons for a low score in words; `parts` are the values of its parts by their keys or names."""
     named = {key.rpartition("/")[2]: value for key, value in parts.items()}
     return [reason for part, reason in REASONS.items() if named.get(part, 1.0) < UNSURE]
+
+
+def batch_verdicts(batch: Batch) -> Verdicts:
+    """Return the verdicts on the responses of a batch, computed once for all metrics."""
+    return batch.derived("verdicts", lambda: _verdicts(batch))
 
 
 def _verdicts(batch: Batch) -> Verdicts:

@@ -123,7 +123,14 @@ class Trainer:
         Trainer.assign_learning_rate(self, learning_rate)  # that of a subclass may take a session
 
     def assign_learning_rate(self, learning_rate: float) -> None:
-        """Train with another learning rate from now on."""
+        """Train with another learning rate from now on.
+
+        Args:
+            learning_rate: The learning rate.
+
+        Raises:
+            SettingError: It is not above 0.
+        """
         if learning_rate <= 0:
             raise SettingError(f"a learning rate is above 0, not {learning_rate}")
         self.learning_rate = learning_rate
@@ -144,14 +151,32 @@ class Trainer:
         return cls(**settings, device=device)
 
     def save(self, folder: str | os.PathLike[str]) -> Path:
-        """Write weights and settings into a folder, which is made if it does not exist."""
+        """Save weights and settings in a folder.
+
+        Args:
+            folder: The folder, created if it does not exist.
+
+        Returns:
+            The folder.
+        """
         common = {name: getattr(self, name) for name in ("learning_rate", "l1", "max_grad_norm", "constants")}
         state = {name: tensor.detach().cpu().numpy() for name, tensor in self.network.state_dict().items()}
         return save_weights(folder, {"kind": self.kind, "settings": self._shape() | common}, state, name=self.kind)
 
     @classmethod
     def load(cls: type[AnyTrainer], folder: str | os.PathLike[str], device: str = "cpu") -> AnyTrainer:
-        """Load the model that `save` wrote."""
+        """Load the model that `save` wrote.
+
+        Args:
+            folder: The folder.
+            device: The device of PyTorch.
+
+        Returns:
+            The model.
+
+        Raises:
+            DataError: The folder has no such model.
+        """
         remedy = "give a folder that `save` of this model wrote"
         if Path(folder).is_file():
             what = "is a file; weights are read from safetensors and JSON in a folder, never from a pickle"
@@ -182,7 +207,7 @@ class Trainer:
         """Train on mini-batches until the held-out error has not fallen for `patience` epochs; keep the best weights.
 
         Args:
-            batch: The arguments of `train_on_single_batch`, all rows: the inputs, then the human scores.
+            *batch: The arguments of `train_on_single_batch`, all rows: the inputs, then the human scores.
             validation: The same arguments for rows to hold out. Rows with a common context should be on one side.
             epochs: The largest number of epochs (`ADEM`: 100, `ADEMWithEncoder`: 20).
             batch_size: Rows of a step.
@@ -190,6 +215,12 @@ class Trainer:
             patience: Epochs without a lower error after which training stops (`ADEM`: 5, `ADEMWithEncoder`: 3).
             seed: The seed of the split, of the order of rows, and of dropout.
             progress: Called with the number of epochs done and the largest number.
+
+        Returns:
+            The losses of every epoch.
+
+        Raises:
+            SettingError: There are no rows to train on, or a setting is out of range.
         """
         epochs = self.epochs if epochs is None else epochs
         patience = self.patience if patience is None else patience
@@ -283,10 +314,30 @@ class Trainer:
 
 
 class ADEM(Trainer):
-    """The model for vectors that you have already.
+    """The model of ADEM for vectors that you have already, in PyTorch.
 
-    `l1` weighs |M| + |N| in the loss, `max_grad_norm` is the largest norm of a gradient. Given the same numbers in the
-    same order, training gives the same weights.
+    Given the same numbers in the same order, training gives the same weights.
+
+    Args:
+        context_dim: The dimension of context vectors.
+        model_response_dim: The dimension of response vectors.
+        reference_response_dim: The dimension of reference vectors.
+        learning_rate: The learning rate.
+        l1: The weight of |M| + |N| in the loss.
+        alpha: The first value of the constant alpha.
+        beta: The first value of the constant beta.
+        max_grad_norm: The largest norm of a gradient.
+        constants: Whether alpha and beta are `"learned"` or `"fixed"`.
+        device: The device of PyTorch.
+
+    Examples:
+        >>> import numpy as np
+        >>> from dialeval.adem import ADEM
+        >>> model = ADEM(4, 4, 4)
+        >>> vectors = np.ones((2, 4))
+        >>> predicted, loss = model.train_on_single_batch(vectors, vectors, vectors, [1.0, 5.0])
+        >>> model.predict_on_single_batch(vectors, vectors, vectors).shape
+        (2,)
     """
 
     kind = "adem"
@@ -320,14 +371,31 @@ class ADEM(Trainer):
         human_score: Any,
         learning_rate: float | None = None,
     ) -> tuple[Floats, float]:
-        """Take one step on one batch; return the predictions before the step, and the loss.
+        """Take one step on one batch.
 
-        A learning rate holds from this batch on, as one given to `assign_learning_rate` does.
+        Args:
+            context: The contexts.
+            model_response: The responses.
+            reference_response: The references.
+            human_score: The human ratings.
+            learning_rate: Another learning rate, from this batch on.
+
+        Returns:
+            The predictions before the step, and the loss.
         """
         return self._train((context, model_response, reference_response), human_score, learning_rate)
 
     def predict_on_single_batch(self, context: Any, model_response: Any, reference_response: Any) -> Floats:
-        """Return one score per row."""
+        """Predict the ratings of a batch.
+
+        Args:
+            context: The contexts.
+            model_response: The responses.
+            reference_response: The references.
+
+        Returns:
+            A score per row.
+        """
         return self._predict((context, model_response, reference_response))
 
     def _inputs(self, inputs: Sequence[Any]) -> Tensors:
@@ -386,20 +454,29 @@ def _to_numpy(tensor: Tensor) -> Floats:
 
 @dataclass(frozen=True)
 class EncoderSettings:
-    """The shape of the hierarchical encoder."""
+    """The shape of the hierarchical encoder.
+
+    Attributes:
+        utterance: The dimension of the vector of an utterance, and so of a response and of a reference.
+        context: The dimension of the vector of a context.
+        layers: Recurrent layers over words, and over turns.
+        dropout: The dropout of embeddings, between layers, and of the vectors.
+        cell: The recurrent unit, `gru` or `lstm`.
+        shared: Who shares the weights over words: `all` (context, response and reference), `replies` (the last two) or
+            `none`, as in the original.
+
+    Examples:
+        >>> from dialeval.adem import EncoderSettings
+        >>> EncoderSettings(utterance=50, cell="lstm").context
+        200
+    """
 
     utterance: int = 200
-    """Numbers in the vector of an utterance, and so of a response and of a reference."""
     context: int = 200
-    """Numbers in the vector of a context."""
     layers: int = 1
-    """Recurrent layers over words, and over turns."""
     dropout: float = 0.0
-    """Share of the numbers that are left out while training: of embeddings, between layers, of the vectors."""
     cell: Literal["gru", "lstm"] = "gru"
-    """The kind of recurrent unit."""
     shared: Literal["all", "replies", "none"] = "all"
-    """Who shares the weights over words: context, response and reference; the last two; or none, as in the original."""
 
     def __post_init__(self) -> None:
         if min(self.utterance, self.context, self.layers) < 1:
@@ -500,12 +577,32 @@ class _Network(nn.Module):
 
 
 class ADEMWithEncoder(Trainer):
-    """The model for words or characters that were mapped to indices.
+    """The model of ADEM for words or characters that were mapped to indices, in PyTorch.
 
-    Indices go from 0 to `vocabulary_size` - 1; index 0 is padding where the mask says so, and a word like others
-    elsewhere. `encoder` says how large the rest is; `l1` and `max_grad_norm` are those of `ADEM`. `embeddings` are word
-    vectors to start from, one row per index; `train_embeddings=False` keeps them as they are. `seed` draws the first
-    weights.
+    Indices are from 0 to `vocabulary_size` - 1; index 0 is padding where the mask says so, and a word elsewhere.
+
+    Args:
+        vocabulary_size: The number of indices.
+        embedding_size: The dimension of word vectors.
+        encoder: The shape of the encoder.
+        learning_rate: The learning rate.
+        embeddings: Word vectors to start from, one row per index.
+        train_embeddings: Train the word vectors too.
+        l1: The weight of |M| + |N| in the loss.
+        alpha: The first value of the constant alpha.
+        beta: The first value of the constant beta.
+        max_grad_norm: The largest norm of a gradient.
+        constants: Whether alpha and beta are `"learned"` or `"fixed"`.
+        seed: The seed of the first weights.
+        device: The device of PyTorch.
+
+    Examples:
+        >>> import numpy as np
+        >>> from dialeval.adem import ADEMWithEncoder, EncoderSettings
+        >>> model = ADEMWithEncoder(10, 4, EncoderSettings(utterance=4, context=4))
+        >>> turns, words = np.ones((2, 1, 3), int), np.ones((2, 3), int)
+        >>> model.predict_on_single_batch(turns, words, words, turns, words, words).shape
+        (2,)
     """
 
     kind = "adem-with-encoder"
@@ -557,7 +654,21 @@ class ADEMWithEncoder(Trainer):
         human_score: Any,
         learning_rate: float | None = None,
     ) -> tuple[Floats, float]:
-        """Take one step on one batch, see `ADEM`; the order is that of the original, words first and then masks."""
+        """Take one step on one batch; the order is that of the original, words first and then masks.
+
+        Args:
+            context: The contexts.
+            model_response: The responses.
+            reference_response: The references.
+            context_mask: The masks of the contexts, or their lengths.
+            model_response_mask: Those of the responses.
+            reference_response_mask: Those of the references.
+            human_score: The human ratings.
+            learning_rate: Another learning rate, from this batch on.
+
+        Returns:
+            The predictions before the step, and the loss.
+        """
         inputs = context, model_response, reference_response, context_mask, model_response_mask, reference_response_mask
         return self._train(inputs, human_score, learning_rate)
 
@@ -570,7 +681,19 @@ class ADEMWithEncoder(Trainer):
         model_response_mask: Any,
         reference_response_mask: Any,
     ) -> Floats:
-        """Return one score per row."""
+        """Predict the ratings of a batch.
+
+        Args:
+            context: The contexts.
+            model_response: The responses.
+            reference_response: The references.
+            context_mask: The masks of the contexts, or their lengths.
+            model_response_mask: Those of the responses.
+            reference_response_mask: Those of the references.
+
+        Returns:
+            A score per row.
+        """
         return self._predict(
             (context, model_response, reference_response, context_mask, model_response_mask, reference_response_mask)
         )
@@ -587,7 +710,24 @@ class ADEMWithEncoder(Trainer):
         seed: int = 0,
         progress: Progress | None = None,
     ) -> list[float]:
-        """Teach the encoder which utterance follows a context; return the mean loss of each epoch."""
+        """Train the encoder to predict which utterance follows a context.
+
+        Args:
+            context: The contexts.
+            context_mask: Their masks, or their lengths.
+            following: The utterances that follow.
+            following_mask: Their masks, or their lengths.
+            epochs: The number of epochs.
+            batch_size: Rows of a step.
+            seed: The seed of the order of rows, and of dropout.
+            progress: Called with the number of epochs done and their number.
+
+        Returns:
+            The mean loss of each epoch.
+
+        Raises:
+            SettingError: There are fewer than two rows, or a setting is out of range.
+        """
         if epochs < 1 or batch_size < 2:
             raise SettingError("epochs are at least 1, and a batch has at least 2 utterances to choose from")
         parts = self._sequences((context, context_mask, following, following_mask), ("context", "following"))

@@ -359,7 +359,29 @@ class Attack:
 
 
 def attack(judge: Scores, contexts: Texts, responses: Sequence[str], references: Texts, seed: int = 0) -> list[Attack]:
-    """Try every attack that the rows allow; SettingError where no row has a context or a reference to judge it by."""
+    """Score responses that a judge should not like: reversed words, a dull answer, answers to something else, copies.
+
+    Args:
+        judge: The judge, an object with `score`.
+        contexts: The turns before each response.
+        responses: The responses.
+        references: The references of each response.
+        seed: The seed of the random answers.
+
+    Returns:
+        A result per attack that the rows allow: mean scores, and the fraction of rows scored at least as high as the
+        real response.
+
+    Raises:
+        SettingError: No row has a context or a reference.
+
+    Examples:
+        >>> from dialeval.adem import attack, open_judge
+        >>> contexts = [["how are you ?"], ["where to ?"]]
+        >>> found = attack(open_judge(), contexts, ["fine , thanks", "the station"], [["i am well"], ["the station"]])
+        >>> [each.name for each in found]
+        ['reversed', 'dull', 'random', 'context', 'reference']
+    """
     real = judge.score(contexts, responses, references)
     if np.isnan(real).all():
         raise SettingError("no row has a context or a reference to judge it by; give rows with them, or -c or -r")

@@ -5,14 +5,14 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Literal, get_args
+from typing import Any, Literal, get_args
 
 import numpy as np
 
 from dialeval.core.arrays import Floats, Ints
 from dialeval.core.batch import Batch, Need
 from dialeval.core.errors import SettingError
-from dialeval.core.fold import Bounds
+from dialeval.core.fold import Bounds, Metric
 from dialeval.core.signature import SACREBLEU, Signature
 from dialeval.metrics.bleu_counts import (
     NIST,
@@ -42,7 +42,7 @@ ABOVE_ONE = (5, 7)
 
 @dataclass(frozen=True)
 class Bleu(CountMetric):
-    """Shared n-grams: the mean sentence BLEU of dialog-eval; bleu(per=corpus,tokenizer=13a) is sacreBLEU's.
+    """BLEU, shared n-grams: `sacrebleu` of the corpus as in sacreBLEU, `bleu-4` of sentences as in dialog-eval.
 
     BLEU-n: how many of the response's n-grams, up to n words long, its references share.
 
@@ -55,9 +55,10 @@ class Bleu(CountMetric):
       `sentence_bleu`, smoothing method `smooth`. All four orders are smoothed together and those above n have weight 0,
       which matters to methods 5 to 7. The weights are 1; 0.5 each; 0.33 each, so that bleu-3 has a sum of 0.99 as in
       the original; 0.25 each.
-    - `bleu(per=corpus,tokenizer=13a)` is what papers on translation, and most others, print as BLEU: sacreBLEU's corpus
-      BLEU with its defaults, from 0 to 1. The counts of all responses are added up first. With `zh`, `ja`, `intl`,
-      `char` or, as its `none`, `words.1` it is sacreBLEU's under that tokenizer; the signature holds sacreBLEU's own.
+    - `sacrebleu`, short for `bleu(per=corpus,tokenizer=13a)`, is what papers on translation, and most others, print as
+      BLEU: sacreBLEU's corpus BLEU with its defaults, from 0 to 1 (--percent: to 100). The counts of all responses are
+      added up first. With `zh`, `ja`, `intl`, `char` or, as its `none`, `words.1` it is sacreBLEU's under that
+      tokenizer; the signature holds sacreBLEU's own.
     - `bleu(by=sacre)` is the mean of sacreBLEU's sentence BLEU, from 0 to 1: NIST smoothing, equal weights over the
       orders of which the response has an n-gram.
 
@@ -72,7 +73,10 @@ class Bleu(CountMetric):
     """
 
     family = "bleu"
-    presets = {"bleu-1": {"n": 1}, "bleu-2": {"n": 2}, "bleu-3": {"n": 3}, "bleu-4": {"n": 4}}
+    presets = {
+        **{f"bleu-{n}": {"n": n} for n in get_args(Order)},
+        "sacrebleu": {"by": "sacre", "per": "corpus", "tokenizer": "13a"},
+    }
     implied = {"per": "response"}
     needs = frozenset({Need.RESPONSE, Need.REFERENCE})
     better = "higher"
@@ -98,6 +102,10 @@ class Bleu(CountMetric):
 
     def __str__(self) -> str:
         return super().__str__().replace("by=sacre,", "") if self.of_corpus else super().__str__()
+
+    def with_settings(self, **changes: Any) -> Metric[Any]:
+        own = ("smooth",) if self.by == "sacre" else ()  # it has a smoothing of its own
+        return super().with_settings(**{name: value for name, value in changes.items() if name not in own})
 
     def signature(self) -> Signature:
         plain = super().signature()
@@ -154,7 +162,7 @@ class NlgBleu(CountMetric):
         ratio = (words of the response + 1e-15) / (closest reference + 1e-9)
 
     It is the BLEU of papers that used nlg-eval or coco-caption, among them most that correlate BLEU with judgments of
-    dialogue by people; it is not sacreBLEU's (`bleu(per=corpus,tokenizer=13a)`). One value per response and then the
+    dialogue by people; it is not sacreBLEU's (`sacrebleu`). One value per response and then the
     mean (`per=response`), or the value of the summed counts (`per=corpus`), which is the one that nlg-eval prints for a
     file. Words are split at whitespace and keep their case, as there.
 

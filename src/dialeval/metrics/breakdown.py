@@ -288,21 +288,35 @@ def divergence(left: list[Floats], right: list[Floats]) -> Floats:
 
 @dataclass(frozen=True)
 class Tables:
-    """The statistics and both confusion tables of one detector at one threshold, as the challenge prints them.
+    """The statistics and both confusion tables of one detector at one threshold.
 
-    `confusion[label][reference]` counts turns over O, T, X; `confusion_lenient` has the references O and X only, X for
-    T and X together. Turns without a label or a reference, and labels other than O, T, X, are in neither table; so the
-    numbers of labels, which the original adds up from the first table, need not add up to the turns.
+    Turns without a label or a reference, and labels other than O, T and X, are in neither table.
+
+    Attributes:
+        threshold: The threshold of the reference labels.
+        dialogues: The number of dialogues.
+        turns: The number of annotated turns.
+        scored: Turns with a label and a reference.
+        correct: Turns with the right label.
+        references: The number of turns with each reference label.
+        confusion: `confusion[label][reference]`, turns over O, T and X.
+        confusion_lenient: The same with the references O and X only; T counts as X.
+
+    Examples:
+        >>> from dialeval import sample_data
+        >>> from dialeval.breakdown import evaluate_breakdown
+        >>> talks = sample_data.folder() / "breakdown"
+        >>> run = evaluate_breakdown(talks / "data", talks / "keywords", threshold=0.5)
+        >>> run.tables["keywords"][0.5].confusion["O"]
+        {'O': 9, 'T': 1, 'X': 0}
     """
 
     threshold: float
     dialogues: int
     turns: int
     scored: int
-    """Turns with a label and a reference."""
     correct: int
     references: dict[str, int]
-    """How many turns have each reference label."""
     confusion: dict[str, dict[str, int]]
     confusion_lenient: dict[str, dict[str, int]]
 

@@ -378,9 +378,9 @@ def _join_texts(turns: TextVectors, starts: Ints, ends: Ints) -> TextVectors:
 
 @dataclass(frozen=True)
 class GreedyMatch(RowMetric):
-    """Closeness of response and reference, word piece by word piece, by vectors in context (BERTScore's formula).
+    """Closeness of response and reference, word piece by word piece, by vectors in context; alias `bertscore`.
 
-    Greedy matching of contextual vectors: BERTScore's formula on the shipped sentence encoder.
+    Greedy matching of contextual vectors: BERTScore's formula on the shipped sentence encoder; also called `bertscore`.
 
         P = mean over word pieces of the response of the largest cosine with a piece of the reference
         R = mean over word pieces of the reference of the largest cosine with a piece of the response

@@ -1,8 +1,8 @@
 """The registry: metrics by name.
 
-A metric is asked for as a preset (`distinct-2`), a family (`distinct`: all its presets), a group (`dialog-eval`),
-`all`, or with settings (`distinct(n=3,per=response)`). Every metric object prints to a name that reads back to an equal
-object.
+A metric is asked for as a preset (`distinct-2`), a family (`distinct`: all its presets), a group (`default`,
+`dialog-eval`), `all`, an alias (`bertscore`), or with settings (`distinct(n=3,per=response)`), in upper or lower case.
+Every metric object prints to a name that reads back to an equal object.
 
 A package adds metrics by naming their classes under the entry point `dialeval.metrics`; a program by `register`.
 Two metrics never share a name: the second one is refused.
@@ -20,7 +20,6 @@ import re
 import sys
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from difflib import get_close_matches
 from functools import cache
 from importlib import import_module
 from textwrap import dedent
@@ -31,7 +30,7 @@ import numpy as np
 from dialeval.core.arguments import checked
 from dialeval.core.arrays import Floats
 from dialeval.core.batch import Batch, Need
-from dialeval.core.errors import SettingError
+from dialeval.core.errors import SettingError, suggest
 from dialeval.core.fingerprint import short_digest
 from dialeval.core.fold import ANY_NUMBER, Better, Bounds, Metric, RowMetric
 from dialeval.core.signature import Signature
@@ -89,11 +88,31 @@ class _Mark:
 def metric_of_rows(
     name: str, *, better: Better | None = None, bounds: tuple[float, float] = ANY_NUMBER, definition: int = 1
 ) -> Callable[[F], F]:
-    """Make a function of one row a metric, the mean of what it returns; a decorator.
+    """Make a metric of a function of one row: the mean of what it returns. Used as a decorator.
 
-    `name`: what the metric is called. `better`: which values are the better ones, "higher" or "lower". `bounds`: the
-    least and the largest value that is possible; an interval does not go beyond. `definition`: to be raised when the
-    function gives other numbers than before for a reason that does not be in its source.
+    The names of the function's parameters decide what it is called with: `response`, `reference` (the first one),
+    `references` (all of them), `context` (the turns before). A parameter with a default may be missing from the rows. A
+    row for which it returns None is not scored.
+
+    Args:
+        name: The name of the metric.
+        better: Which values are better, `"higher"` or `"lower"`; None: neither.
+        bounds: The least and the largest possible value, which confidence intervals do not exceed.
+        definition: A version, to be raised when the function returns other values for a reason outside its source.
+
+    Returns:
+        A decorator that returns the function itself.
+
+    Raises:
+        SettingError: The name is taken or has characters that names cannot have, or a parameter is unknown.
+
+    Examples:
+        >>> import dialeval
+        >>> @dialeval.metric_of_rows("polite", better="higher", bounds=(0, 1))
+        ... def polite(response):
+        ...     return "please" in response
+        >>> dialeval.evaluate(["yes please", "no"], metrics=[polite])["system"]["polite"].mean
+        0.5
     """
     if not name or any(letter in " ,()=|:" or letter.isspace() for letter in name):
         raise SettingError(f"{name!r} cannot be the name of a metric: no spaces, commas, colons, bars, brackets or =")
@@ -237,6 +256,7 @@ _BUILT_IN: Mapping[Need, Sequence[str]] = {
     Need.CONTEXT: (
         "metrics.conversation:DialogueTurns,TalkRatio,SelfRepetition",
         "metrics.conversation:RepeatedQuestions,UserRephrasing,UnansweredQuestions",
+        "judges.conversation:ConversationJudge",
     ),
     Need.HYPOTHESES: ("suites.lsdscc.metrics:Coverage",),
     Need.TASK_TURNS: (
@@ -245,7 +265,11 @@ _BUILT_IN: Mapping[Need, Sequence[str]] = {
         "suites.multiwoz.inform:Combined",
         "suites.multiwoz.richness:Richness",
     ),
-    Need.TRIALS: ("metrics.trials:PassHat,Flips",),
+    Need.TRIALS: ("metrics.trials:PassHat,PassAt,Flips,TaskVariance,TrialVariance,Reward,TrialCost",),
+    Need.CALLS: (
+        "metrics.calls:CallMatch,CallOrder,CallSequence,ArgumentMatch,MissingCalls,ExtraCalls,CallErrors,RepeatedCalls",
+        "metrics.calls:CallAssertions",
+    ),
     Need.STATES: ("suites.multiwoz.tracking:Tracking",),
     Need.FRAMES: ("suites.sgd.metrics:GoalAccuracy,IntentAccuracy,RequestedSlots",),
     Need.SPANS: ("suites.sgd.metrics:SlotTagging",),
@@ -253,19 +277,42 @@ _BUILT_IN: Mapping[Need, Sequence[str]] = {
 }
 """By what they measure, in the order in which tables show them; imported when something of the kind is asked for."""
 
+PANEL, ALL = "default", "all"
 GROUPS: Mapping[str, Sequence[str]] = {
+    PANEL: ("sacrebleu", "chrf", "rouge-l", "distinct-1", "distinct-2", "length"),
     "dialog-eval": (
         "length",
         *("per-unigram-entropy", "per-bigram-entropy", "utterance-unigram-entropy", "utterance-bigram-entropy"),
         *("unigram-kl-div", "bigram-kl-div"),
         *("embedding-average", "embedding-extrema", "embedding-greedy", "coherence"),
         *("distinct-1", "distinct-2", "bleu-1", "bleu-2", "bleu-3", "bleu-4"),
-    )
+    ),
 }
-"""Presets that belong together, by the name of the group: those of an original program, in its order."""
+"""Presets that belong together, by the name of the group: those that are scored unless others are asked for (a plan
+adds the judge where it can), and those of an original program, in its order."""
 
 GROUP_SETTINGS: Mapping[str, Mapping[str, object]] = {"dialog-eval": {"oov": "unk"}}
 """By group: settings that its metrics have in place of their defaults, where they have such a setting."""
+
+ALIASES: Mapping[str, str] = {
+    "bertscore": "greedy-match",
+    "chrf++": "chrf(words=2)",
+    "rouge-1": "rouge-score-1",
+    "rouge-2": "rouge-score-2",
+    "dist-1": "distinct-1",
+    "dist-2": "distinct-2",
+}
+"""Names of the field for metrics that are called otherwise here; results have the name of the metric."""
+
+_INSTEAD: Mapping[str, str] = {
+    "meteor": "chrf credits inflected words, bertscore paraphrases",
+    "bleurt": "bertscore compares with the reference, judge reads the context",
+    "comet": "bertscore compares with the reference, judge reads the context",
+    "perplexity": "judge/fluency of judge is a learned measure of fluency",
+    "llm-judge": "judge is a learned judge that runs locally; ratings of a language model are read by "
+    "`dialeval agreement` and `dialeval estimate`",
+}
+"""Metrics that are not implemented, each with what is."""
 
 Registered = TypeVar("Registered", bound=Callable[..., Any])
 
@@ -398,6 +445,17 @@ class Registry:
         for name in metric.presets:
             del self._presets[name]
 
+    def canonical(self, name: Any) -> Any:
+        """Return a name as it is spelled here: not an alias, in lower case unless it is known as it is."""
+        if not isinstance(name, str):
+            return name
+        head, bracket, settings = name.strip().partition("(")
+        lower = head.strip().lower()
+        if lower in ALIASES:
+            return f"{ALIASES[lower]}{bracket}{settings}"
+        is_known = lower == head or (lower not in (ALL, *GROUPS) and (":" in head or self._named(head) is not None))
+        return name if is_known else f"{lower}{bracket}{settings}"
+
     def parse(self, text: str) -> Metric[Any]:
         """Return the metric that a name with or without settings stands for."""
         if isinstance(text, str) and _AT in text:
@@ -405,6 +463,7 @@ class Registry:
 
             if (aggregate := parse_aggregate(text, self.parse)) is not None:
                 return aggregate
+        text = self.canonical(text)
         match = isinstance(text, str) and re.fullmatch(r"\s*([^\s(),=]+)\s*(?:\(([^()]*)\))?\s*", text)
         if not match:
             raise SettingError(f"{text!r} is not a metric; write a name, or a name with settings: distinct(n=3)")
@@ -421,7 +480,7 @@ class Registry:
         Those of a group have their defaults; a plan applies `GROUP_SETTINGS`.
         """
         asked = split_names(names) if isinstance(names, str) else names
-        return list(dict.fromkeys(metric for name in asked for metric in self._expand(name)))
+        return list(dict.fromkeys(metric for name in asked for metric in self._expand(self.canonical(name))))
 
     def _expand(self, name: Any) -> Iterator[Metric[Any]]:
         if isinstance(name, Metric):
@@ -437,7 +496,7 @@ class Registry:
             yield metric()
         elif isinstance(name, str) and name in GROUPS:
             yield from map(self.parse, GROUPS[name])
-        elif name == "all":
+        elif name == ALL:
             yield from (self.parse(preset) for preset in self.presets)
         elif isinstance(name, str) and self._is_family(name) and (family := self._named(name)):
             yield from (self.parse(preset) for preset in family.presets)
@@ -446,7 +505,8 @@ class Registry:
 
     def is_group(self, name: Any) -> bool:
         """Return whether a name stands for whatever of a group can be computed rather than for one metric."""
-        return isinstance(name, str) and (name == "all" or name in GROUPS or self._is_family(name))
+        name = self.canonical(name)
+        return isinstance(name, str) and (name == ALL or name in GROUPS or self._is_family(name))
 
     def _is_family(self, name: str) -> bool:
         """Return whether a name is that of a family and of no preset."""
@@ -457,9 +517,10 @@ class Registry:
             return f"the metric {name!r} cannot be loaded: {self._broken[name]}"
         if name in GROUPS:
             return f"{name} is a group of metrics: {', '.join(GROUPS[name])}"
-        close = get_close_matches(name, [*self.presets, *self.families, *DECLARED], n=1)
-        hint = f"did you mean {close[0]!r}?" if close else "`dialeval metrics` lists all of them"
-        return f"no metric is called {name!r}; {hint}"
+        if (instead := _INSTEAD.get(name.lower().replace("_", "-"))) is not None:
+            return f"{name} is not implemented; {instead}"
+        known = [*self.presets, *self.families, *DECLARED, *GROUPS, *ALIASES]
+        return f"no metric is called {name!r}; {suggest(name, known, '`dialeval metrics` lists all of them')}"
 
 
 @cache
@@ -485,6 +546,28 @@ def explain(metric: MetricClass) -> str:
     return (own or sys.modules[metric.__module__].__doc__ or "").strip()
 
 
+_TOPICS: Mapping[str, Sequence[str]] = {
+    "Overlap with references": ("metrics.bleu.", "metrics.chrf.", "metrics.rouge."),
+    "Similarity of meaning": ("metrics.embedding.",),
+    "Conversations": ("metrics.conversation.", "judges.conversation."),
+    "Learned judges": ("judges.",),
+    "Diversity": ("metrics.distinct.",),
+    "Words and entropy": ("metrics.words.",),
+    "Sampled responses": ("suites.lsdscc.",),
+    "Task dialogues": ("suites.multiwoz.", "suites.sgd."),
+    "Agents": ("metrics.trials.", "metrics.calls."),
+    "Breakdown detection": ("metrics.breakdown.",),
+}
+"""Topics by which metrics are listed, with the modules or folders of their metrics."""
+TOPICS = (*_TOPICS, "Other packages")
+
+
+def topic_of(metric: MetricClass) -> str:
+    """Return the topic of a metric."""
+    module = f"{metric.__module__.removeprefix('dialeval.')}."
+    return next((title for title, homes in _TOPICS.items() if module.startswith(tuple(homes))), TOPICS[-1])
+
+
 def split_names(text: str) -> list[str]:
     """Return the metric names of a list such as `bleu-4,distinct(n=3,per=response)`."""
     return [part.strip() for part in re.split(r",(?![^()]*\))", text) if part.strip()]
@@ -496,8 +579,7 @@ def _settings(metric: MetricClass, inside: str) -> Iterator[tuple[str, object]]:
     for part in filter(None, map(str.strip, inside.split(","))):
         name, equals, value = (piece.strip() for piece in part.partition("="))
         if not equals or name not in known:
-            close = get_close_matches(name, known, n=1)
-            hint = f"did you mean {close[0]!r}?" if close else f"it has {', '.join(known) or 'no settings'}"
+            hint = suggest(name, known, f"it has {', '.join(known) or 'no settings'}")
             raise SettingError(f"{metric.family} has no setting {name!r}; {hint}")
         yield name, _value(metric, name, value, hints[name])
 

@@ -17,7 +17,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from dialeval.analysis.metric_ranking import CONTROL, LEVELS, RANKED_BY, SIGNIFICANT
-from dialeval.reports.documents import Document, LaidOut, Table, csv_text, laid_out, latex_float, text_formats
+from dialeval.reports.documents import Document, LaidOut, Table, laid_out, latex_float, text_formats
 from dialeval.reports.figures import MISSING, plain, shorten, show_fixed
 from dialeval.stats.correlation import NAMES
 
@@ -41,12 +41,6 @@ def document(agreement: Agreement) -> Document:
 def table(agreement: Agreement) -> LaidOut:
     """Lay the agreement out for a rich console."""
     return laid_out(document(agreement))
-
-
-def to_csv(agreement: Agreement) -> str:
-    """Return one line per metric and level."""
-    lines = agreement.lines()
-    return csv_text(lines[0], (line.values() for line in lines))
 
 
 def to_latex(agreement: Agreement) -> str:
@@ -76,7 +70,7 @@ def to_html(agreement: Agreement) -> str:
     return page(title, f'<p class="lead">{counts}.</p>', sections, "", [script("page.js")])
 
 
-FORMATS = {**text_formats(document, to_csv), "latex": to_latex, "html": to_html}
+FORMATS = {**text_formats(document), "latex": to_latex, "html": to_html}
 """Every format that is a text, by its name on the command line."""
 
 
@@ -104,7 +98,7 @@ def verdict(agreement: Agreement) -> list[str]:
     worse = [place.metric for place in others if ranking.differ(first.metric, place.metric)]
     alike = [place.metric for place in others if place.metric not in worse]
     tests = "test" if ranking.tests == 1 else "tests"
-    sure = f"{100 * SIGNIFICANT:g}% level, corrected for {ranking.tests} {tests}"
+    sure = f"significance level {SIGNIFICANT:g}, corrected for {ranking.tests} {tests}"
     if worse and alike:
         said.append(f"It is better than {_names(worse)}; it cannot be told from {_names(alike)} ({sure}).")
     elif worse:
@@ -148,7 +142,7 @@ def notes(agreement: Agreement) -> list[str]:
         alpha = ", ".join(f"{name} {show_fixed(value, 3)}" for name, value in people.alpha.items())
         lines += [f"one annotator against the others ({people.n} rows): {one}", f"Krippendorff's alpha: {alpha}"]
     tests = ", ".join(f"{_tests(agreement, at)} at {at} level" for at, _ in _shown(agreement))
-    alpha = f"{100 * (1 - bootstrap.confidence):g}% level"
+    alpha = f"significance level {1 - bootstrap.confidence:.3g}"
     if tests:
         lines.append(f"{DIFFERS} differs from 0 ({alpha}, corrected by Holm for all coefficients of a table: {tests})")
     if len(agreement.ranking.metrics) > 1:

@@ -25,20 +25,23 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from math import comb
 from typing import TYPE_CHECKING, Any
 from xml.sax.saxutils import escape, quoteattr
+
+from msgspec import structs
 
 from dialeval.analysis.alignment import Design
 from dialeval.analysis.comparison import STRONG, Best, Comparison, compare, dump_comparison
 from dialeval.analysis.difference import Difference
 from dialeval.analysis.pairing import main_keys
+from dialeval.analysis.values import metric_of
 from dialeval.core.errors import SettingError
 from dialeval.core.result import Run
 from dialeval.reports import documents, tables
+from dialeval.reports.charts import HEIGHT, MARGIN, Scale, grid, svg
 from dialeval.reports.documents import Document, LaidOut, Table, laid_out, markdown, text_formats, to_markdown
-from dialeval.reports.drawings import HEIGHT, MARGIN, Scale, grid, svg
 from dialeval.reports.figures import (
     BETTER,
     DIFFERENT,
@@ -53,12 +56,13 @@ from dialeval.reports.figures import (
     show_rounded,
     show_signed,
 )
-from dialeval.reports.tables import ARROWS, best_words, significant_decimals
+from dialeval.reports.tables import ARROWS, PERCENT, best_words, signature_lines, significant_decimals
 from dialeval.stats.resampling import all_swaps
 from dialeval.stats.significance import POWER, least_p, needed_clusters
 
 if TYPE_CHECKING:
     from dialeval.analysis.gates import Gate
+    from dialeval.core.fold import Estimate
     from dialeval.core.result import Result
 
 
@@ -124,6 +128,13 @@ class Verdict:
     sentences: Sequence[str] = ()
     settings: Mapping[str, Any] = field(default_factory=dict)
     """The arguments of `compare`."""
+
+    def in_percent(self, run: Run) -> Verdict:
+        """Return the verdict with scores from 0 to 1 of its run times 100."""
+        if self.comparison is None:
+            return self
+        comparison = in_percent(self.comparison, percent_keys(run))
+        return Verdict(comparison, verdict(comparison), self.settings)
 
     def dump(self) -> bytes | None:
         """Return the comparison as it is saved with the run; None without one."""
@@ -199,7 +210,7 @@ def _listed(names: Sequence[str]) -> str:
 def how_sure(comparison: Comparison) -> str:
     """State the level of the tests, and for how many of them it was corrected."""
     corrected = f", corrected for {comparison.tests} tests" if comparison.tests > 1 else ""
-    return f"{100 * comparison.alpha:g}% level{corrected}"
+    return f"significance level {comparison.alpha:g}{corrected}"
 
 
 def mark_of(row: Difference) -> str:
@@ -280,22 +291,55 @@ def _what_it_takes(undecided: Sequence[Difference], comparison: Comparison) -> I
     yield f"Clearest: {_figure(clearest)}; {what}."
 
 
+def percent_keys(results: Mapping[str, Result]) -> set[str]:
+    """Return the keys whose scores go from 0 to 1, which papers often print times 100."""
+    metrics = {key: metric_of(estimate) for result in results.values() for key, estimate in result.items()}
+    return {key for key, metric in metrics.items() if metric is not None and metric.bounds_of(key) == (0.0, 1.0)}
+
+
+def run_in_percent(run: Run) -> Run:
+    """Return a run to be shown, with scores from 0 to 1 times 100; nothing else is computed from it."""
+    keys = percent_keys(run)
+
+    def scale(estimate: Estimate) -> Estimate:
+        interval = None if estimate.interval is None else _times_100(estimate.interval)
+        figures = {name: 100 * getattr(estimate, name) for name in ("mean", "std", "confidence")}
+        return replace(estimate, interval=interval, **figures)
+
+    systems = {
+        name: replace(result, estimates={key: scale(est) if key in keys else est for key, est in result.items()})
+        for name, result in run.items()
+    }
+    return replace(run, systems=systems, details={**run.details, PERCENT: True})
+
+
+def in_percent(comparison: Comparison, keys: set[str]) -> Comparison:
+    """Return a comparison to be shown, with scores and differences of some keys times 100."""
+    names = ("baseline_mean", "mean", "difference", "error", "detectable", "unadjusted")
+    rows = []
+    for row in comparison.rows:
+        figures: dict[str, Any] = {name: 100 * getattr(row, name) for name in names}
+        for name in ("interval", "unadjusted_interval"):
+            figures[name] = _times_100(ends) if (ends := getattr(row, name)) is not None else None
+        rows.append(structs.replace(row, **figures) if row.key in keys else row)
+    return structs.replace(comparison, rows=rows)
+
+
+def _times_100(interval: tuple[float, float]) -> tuple[float, float]:
+    return 100 * interval[0], 100 * interval[1]
+
+
 def document(comparison: Comparison, bars: bool = False) -> Document:
     """Describe a comparison: the verdict, a table per system, and what the columns mean; `bars`: with drawn columns."""
     tables = [system_table(comparison, system, bars) for system in comparison.systems]
-    return Document(verdict(comparison), tables, legend(comparison))
+    signatures = dict.fromkeys(comparison.signatures[key] for key in comparison.keys if key in comparison.signatures)
+    return Document(verdict(comparison), tables, [*legend(comparison), *signature_lines(signatures)])
 
 
 def table(comparison: Comparison, bars: bool = False) -> LaidOut:
     """Lay out the comparison for a rich console; with `bars`, differences are also drawn where there is room."""
     narrow = document(comparison)
     return laid_out(document(comparison, bars=True), narrow) if bars else laid_out(narrow)
-
-
-def to_csv(comparison: Comparison) -> str:
-    """Return a line per system and key."""
-    lines = comparison.lines()
-    return documents.csv_text(lines[0], (line.values() for line in lines))
 
 
 def to_latex(comparison: Comparison, best: Best | None = None, transpose: bool = False) -> str:
@@ -314,10 +358,12 @@ def to_latex(comparison: Comparison, best: Best | None = None, transpose: bool =
     notes = [line for line in legend(comparison) if not line.startswith(("detectable: ", "needed: ", "~: "))]
     table = Table(["metric", *names], lines)
     caption = [*describe_designs(comparison), *best_words(best), *notes]
-    return documents.latex_float([table.transposed("system") if transpose else table], caption)
+    signatures = (comparison.signatures[key] for key in comparison.keys if key in comparison.signatures)
+    shown = [table.transposed("system") if transpose else table]
+    return documents.latex_float(shown, caption, comments=signature_lines(signatures))
 
 
-FORMATS: Mapping[str, Callable[..., str]] = {**text_formats(document, to_csv), "latex": to_latex}
+FORMATS: Mapping[str, Callable[..., str]] = {**text_formats(document), "latex": to_latex}
 """Every format that is a text, by its name on the command line."""
 
 
@@ -340,7 +386,7 @@ def legend(comparison: Comparison) -> list[str]:
     family = f"{adjusted} of {', '.join(comparison.panel[:_MOST_PANEL])}" if tests > 1 else adjusted
     family += f" and {len(comparison.panel) - _MOST_PANEL} more" if len(comparison.panel) > _MOST_PANEL else ""
     others = f"; the {rest} tests of other metrics are a family of their own" if rest > 1 else ""
-    lines.append(f"{marks}: {_test_of(comparison)}, seed {comparison.seed}, {family}{others}.")
+    lines.append(f"p-values: {_test_of(comparison)}, seed {comparison.seed}, {family}{others}; {marks}.")
     lines.append(f"detectable: minimum detectable difference at {100 * POWER:g}% power (one test).")
     unit = designs[0].unit
     if comparison.detect is not None:
@@ -383,6 +429,7 @@ def _intervals_of(comparison: Comparison) -> str:
         "studentized": f"{kind} bootstrap, {comparison.resamples:,} resamples",
         "jackknife": "jackknife where distinct things are counted, or few dialogues differ",
         "welch": "clustered standard errors with Welch's degrees of freedom",
+        "gaffke": "Gaffke for values of tasks",
         "newcombe": "Newcombe for proportions",
         "post-stratified": "post-stratified means, clustered standard errors",
     }
@@ -394,21 +441,21 @@ def _test_of(comparison: Comparison) -> str:
     names: list[str] = []
     for design in dict.fromkeys(comparison.designs.values()):
         if comparison.test == "bootstrap" and design.name != "unpaired":
-            names.append(f"paired bootstrap, studentized, with {comparison.resamples:,} resamples")
+            names.append(f"paired bootstrap test, studentized, with {comparison.resamples:,} resamples")
         elif design.name == "unpaired":
             if comparison.adjusted_for:
                 names.append("Welch's t test of the adjusted means")
             elif comparison.test == "bootstrap":
-                names.append(f"bootstrap of both systems, studentized, with {comparison.resamples:,} resamples")
+                names.append(f"bootstrap test of both systems, studentized, with {comparison.resamples:,} resamples")
             else:
                 names.append(
-                    f"permutation of whole {design.unit} between the systems with {comparison.trials:,} trials "
+                    f"permutation test of whole {design.unit} between systems with {comparison.trials:,} trials "
                     "(corpus metrics by independent resampling)"
                 )
         elif all_swaps(design.common, comparison.trials):
-            names.append(f"randomization, all {2**design.common:,} exchanges")
+            names.append(f"randomization test, all {2**design.common:,} exchanges")
         else:
-            names.append(f"approximate randomization with {comparison.trials:,} trials")
+            names.append(f"approximate randomization test with {comparison.trials:,} trials")
     return "; ".join(dict.fromkeys(names))
 
 
@@ -535,7 +582,7 @@ def to_github(
     failures = "".join(f"- {markdown(gate.failure)}\n" for gate in gates if gate.failure is not None)
     shown = to_markdown(Document(shown_document.said, shown_document.tables, []))
     signatures = (_signature(result, key) for result in results.values() for key in result)
-    details = [*shown_document.notes, *dict.fromkeys(filter(None, signatures))]
+    details = dict.fromkeys([*shown_document.notes, *filter(None, signatures)])
     folded = [
         "<details><summary>How these figures were made</summary>\n",
         *(f"- {markdown(line)}" for line in details),

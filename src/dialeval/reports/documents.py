@@ -16,6 +16,7 @@ from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, Any, Generic, NamedTuple, TypeVar
 
+from dialeval.core.display import Tabular
 from dialeval.core.errors import plain
 from dialeval.core.validation import dump
 from dialeval.reports.figures import BETTER, DIFFERENT, MISSING, WORSE
@@ -69,6 +70,12 @@ def csv_text(fields: Iterable[str], rows: Iterable[Iterable[object]]) -> str:
     A text that begins like a formula has an apostrophe before it; numbers, the negative ones too, stay as they are.
     """
     return "".join(f"{','.join(map(_csv_cell, row))}\n" for row in (fields, *rows))
+
+
+def to_csv(subject: Tabular) -> str:
+    """Return the rows of a result as CSV, all digits."""
+    lines = subject.lines()
+    return csv_text(lines[0], (line.values() for line in lines)) if lines else ""
 
 
 _FORMULA = ("=", "+", "-", "@", "\t", "\r", "\n")
@@ -136,8 +143,9 @@ def latex_float(
     caption: Iterable[str],
     label: str = "tab:results",
     figure: Callable[[str], str] = str,
+    comments: Iterable[str] = (),
 ) -> str:
-    """Return tables of equally many columns as one floating table with a caption and a label."""
+    """Return tables of equally many columns as one floating table with a caption and a label, and comments below."""
     lines = [
         r"% \usepackage{booktabs}",
         r"\begin{table}",
@@ -148,6 +156,7 @@ def latex_float(
         rf"\label{{{label}}}",
         *latex_lines(max((len(each.head) for each in tables), default=1), *tables, figure=figure),
         r"\end{table}",
+        *(f"% {plain(line)}" for line in comments),
         "",
     ]
     return "\n".join(lines)
@@ -178,12 +187,10 @@ def rich_table(columns: Iterable[Sequence[str]]) -> RichTable:
     for head in heads:
         drawn.add_column(Text(plain(head)), overflow="fold")
     for name, *figures in lines:
-        drawn.add_row(Text(plain(name)), *(Text(plain(cell), style=_color(cell)) for cell in figures))
+        colors = (next((color for mark, color in _COLORS.items() if mark in cell), "") for cell in figures)
+        cells = (Text(plain(cell), style=color) for cell, color in zip(figures, colors, strict=True))
+        drawn.add_row(Text(plain(name)), *cells)
     return drawn
-
-
-def _color(cell: str) -> str:
-    return next((color for mark, color in _COLORS.items() if mark in cell), "")
 
 
 @dataclass(frozen=True)
@@ -257,22 +264,42 @@ class Document:
         return [Table([f"{title}: {table.head[0]}", *table.head[1:]], table.rows) for title, table in pairs]
 
 
+MOST_ROWS, MOST_CHARACTERS = 10, 80
+"""What a notebook shows of a table of rows, and of a text in it."""
+
+
+def rows_document(subject: Tabular) -> Document:
+    """Describe a table of rows by the first of them."""
+    whole = subject.to_arrow()
+    rows = [list(map(_row_cell, line.values())) for line in whole.slice(0, MOST_ROWS).to_pylist()]
+    notes = [f"{len(rows):,} of {whole.num_rows:,} rows; to_pandas() and to_polars() return all."]
+    return Document([], [Table(whole.column_names, rows)], notes)
+
+
+def _row_cell(value: object) -> str:
+    if isinstance(value, float):
+        return MISSING if math.isnan(value) else f"{value:.4g}"
+    text = "" if value is None else plain(" / ".join(value) if isinstance(value, list) else str(value))
+    return text if len(text) <= MOST_CHARACTERS else f"{text[: MOST_CHARACTERS - 1]}…"
+
+
 class Printer(Generic[T]):
     """The formats of a result: `table` for the terminal, and `FORMATS` that are texts, by name."""
 
-    def __init__(self, document: Callable[[T], Document], csv: Callable[[T], str]) -> None:
-        self.document, self.FORMATS = document, text_formats(document, csv)
+    def __init__(self, document: Callable[[T], Document], csv: Callable[[T], str] | None = None) -> None:
+        self.document = document
+        self.FORMATS = text_formats(document) | ({} if csv is None else {"csv": csv})
 
     def table(self, value: T) -> LaidOut:
         """Lay out a result for a rich console."""
         return laid_out(self.document(value))
 
 
-def text_formats(document: Callable[[T], Document], csv: Callable[[T], str]) -> dict[str, Callable[[T], str]]:
+def text_formats(document: Callable[[Any], Document]) -> dict[str, Callable[[Any], str]]:
     """Return every format that is a text, by its name on the command line."""
     return {
         "json": to_json,
-        "csv": csv,
+        "csv": to_csv,
         "md": lambda value: to_markdown(document(value)),
         "latex": lambda value: to_latex(document(value)),
     }

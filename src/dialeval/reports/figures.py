@@ -94,6 +94,8 @@ def show_rounded(number: float, interval: tuple[float, float] | None, signed: bo
     """Return a figure with its interval, `0.242 [0.205, 0.283]`, to the decimals that the interval supports."""
     supported = supported_decimals(interval)
     decimals = DECIMALS if supported is None else supported
+    if interval is not None and abs(number) < 1e-12 * (interval[1] - interval[0]):
+        number = 0.0  # a rounding error
     sign = "+" if signed and number > 0 else ""
     return f"{sign}{show(number, decimals)}" + (f" {show_interval(interval, decimals)}" if interval else "")
 

@@ -9,13 +9,15 @@ versions add some without a new `format`.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
+from inspect import cleandoc
 from pkgutil import resolve_name
 from typing import Any, NamedTuple
 
 from msgspec import Struct, json
 
-from dialeval.core.errors import SettingError
+from dialeval.core.errors import SettingError, suggest
 
 DRAFT = "https://json-schema.org/draft/2020-12/schema"
 _SAVED_ONLY = ("format", "digest", "items", "rows", "contributions", "statistics")
@@ -62,7 +64,7 @@ WRITTEN: Mapping[str, Written] = {
 def schema(name: str) -> dict[str, Any]:
     """Return the JSON Schema of a name in `WRITTEN`."""
     if name not in WRITTEN:
-        raise SettingError(f"there is no schema {name!r}; there are {', '.join(WRITTEN)}")
+        raise SettingError(f"there is no schema {name!r}; {suggest(name, WRITTEN)}")
     written = WRITTEN[name]
     kind = resolve_name(written.home)
     made: dict[str, Any] = _plain(json.schema(kind), written.printed)
@@ -84,7 +86,20 @@ def _plain(part: Any, printed: bool) -> Any:
         plain["type"] = ["number", "null"]
     if printed:
         plain.pop("default", None)  # of a dataclass: NaN, which JSON does not know
+    if "properties" in plain and "description" in plain:
+        _describe_properties(plain)
     return plain
+
+
+_ATTRIBUTE = re.compile(r"^    (?P<name>\w+): (?P<text>.+(?:\n {8}.+)*)", re.MULTILINE)
+
+
+def _describe_properties(definition: dict[str, Any]) -> None:
+    """Move what a docstring says of attributes to their properties."""
+    definition["description"], _, rest = cleandoc(definition["description"]).partition("\n\nAttributes:\n")
+    for found in _ATTRIBUTE.finditer(rest.partition("\n\n")[0]):
+        if found["name"] in definition["properties"]:
+            definition["properties"][found["name"]]["description"] = " ".join(found["text"].split())
 
 
 def _without(definition: dict[str, Any], names: tuple[str, ...]) -> None:

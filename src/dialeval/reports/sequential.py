@@ -5,12 +5,9 @@ from __future__ import annotations
 import math
 
 from dialeval.analysis.sequential import MetricTrend, SequentialDifference, SequentialTest, Trend
-from dialeval.reports import documents
 from dialeval.reports.documents import Document, Printer, Table
 from dialeval.reports.figures import BETTER, DIFFERENT, MISSING, WORSE, plain, shorten, show_p, show_rounded
 from dialeval.reports.tables import ARROWS
-
-_NO_INTERVAL = (None, None)
 
 
 def sequential_document(test: SequentialTest) -> Document:
@@ -44,16 +41,6 @@ def _difference_cells(row: SequentialDifference) -> list[str]:
     ]
 
 
-def _sequential_csv(test: SequentialTest) -> str:
-    """Return a line per system and key."""
-    head = ("system", "key", "dialogues", "difference", "low", "high", "by", "decided", "better", "reason")
-    rows = []
-    for row in test.rows:
-        found = (row.difference, *(row.interval or _NO_INTERVAL), row.by, row.decided, row.better, row.reason)
-        rows.append((row.system, row.key, row.dialogues, *found))
-    return documents.csv_text(head, rows)
-
-
 def trend_document(trend: Trend) -> Document:
     """Describe a trend: sentences, a table with a row per metric, and notes."""
     names = [shorten(name) for name in trend.systems]
@@ -78,7 +65,9 @@ def _describe_trend(trend: Trend) -> list[str]:
             judged = "" if good is None else " (better)" if good else " (worse)"
             step = show_rounded(row.slope, row.interval, signed=True)
             sentences.append(f"{shorten(row.key)} {way}{judged}: {step} per step.")
-    return sentences if len(sentences) > 1 else [*sentences, f"No significant trend ({100 * trend.alpha:g}% level)."]
+    return (
+        sentences if len(sentences) > 1 else [*sentences, f"No significant trend (significance level {trend.alpha:g})."]
+    )
 
 
 def _trend_cells(row: MetricTrend) -> list[str]:
@@ -88,16 +77,5 @@ def _trend_cells(row: MetricTrend) -> list[str]:
     return [shorten(row.key) + ARROWS[row.better], *values, slope, show_p(row.adjusted_p)]
 
 
-def _trend_csv(trend: Trend) -> str:
-    """Return a line per metric and system, with the slope of the metric in each."""
-    head = ("metric", "system", "value", "low", "high", "slope", "slope_low", "slope_high", "p", "adjusted_p", "reason")
-    lines = []
-    for row in trend.rows:
-        slope = (row.slope, *(row.interval or _NO_INTERVAL), row.p, row.adjusted_p, row.reason)
-        for name, value, interval in zip(trend.systems, row.values, row.intervals, strict=True):
-            lines.append((row.key, name, value, *(interval or _NO_INTERVAL), *slope))
-    return documents.csv_text(head, lines)
-
-
-SEQUENTIAL = Printer(sequential_document, _sequential_csv)
-TREND = Printer(trend_document, _trend_csv)
+SEQUENTIAL = Printer(sequential_document)
+TREND = Printer(trend_document)

@@ -12,23 +12,22 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 
 from dialeval.analysis.difference import Difference
 from dialeval.analysis.slices import Slices
 from dialeval.analysis.values import better_of, metric_of
 from dialeval.core.fold import Estimate, Level
-from dialeval.reports import documents, markup
-from dialeval.reports.comparisons import WIDTH, mark_of, scale_of
+from dialeval.reports import markup
+from dialeval.reports.comparisons import WIDTH, mark_of, percent_keys, run_in_percent, scale_of
+from dialeval.reports.comparisons import in_percent as scale
 from dialeval.reports.documents import Document, LaidOut, Table, laid_out, text_formats
+from dialeval.reports.drawings import draw_slices, figures
 from dialeval.reports.figures import BETTER, DIFFERENT, MISSING, WORSE, plain, shorten, show, show_rounded, show_spread
 from dialeval.reports.markup import Section
-from dialeval.reports.summary import NARROW, axes_row, cell, has_room, heads
+from dialeval.reports.summary import axes_row, cell, heads
 from dialeval.reports.tables import ARROWS, row_decimals
 
-CSV_FIELDS = (
-    *("field", "slice", "rows", "dialogues", "system", "metric", "mean", "std", "low", "high", "scored"),
-    *("baseline", "difference", "difference_low", "difference_high", "p", "adjusted_p", "significant", "not_tested"),
-)
 ALL = "all rows"
 MOST_TESTS = 100
 """Tests of slices that are made without being asked for; `dialeval compare --by` makes any number."""
@@ -37,48 +36,44 @@ _MOST_KEYS = 3
 _MOST_NAMED = 5
 
 
+def in_percent(slices: Slices) -> Slices:
+    """Return slices to be shown, with scores from 0 to 1 times 100."""
+    keys = percent_keys(slices.whole)
+    shown = [
+        replace(each, run=run_in_percent(each.run), comparison=each.comparison and scale(each.comparison, keys))
+        for each in slices.slices
+    ]
+    return replace(slices, whole=run_in_percent(slices.whole), slices=shown)
+
+
 def document(slices: Slices, keys: Sequence[str] | None = None) -> Document:
     """Describe slices: where systems lose most, a table for each field and metric, and notes."""
     tables = [_table(slices, field, key) for field in slices.by for key in (slices.keys if keys is None else keys)]
     return Document(losses(slices), tables, list(notes(slices)))
 
 
-def table(slices: Slices) -> LaidOut:
-    """Lay out the slices for a rich console, with the metrics that differ most surely in some slice."""
+def brief_document(slices: Slices) -> Document:
+    """Describe slices by the metrics that differ most surely in some slice."""
     keys = shown_keys(slices)
     shown, more = document(slices, keys), [key for key in slices.keys if key not in keys]
-    others = [f"Also in -f csv and -f json: {_list_names(more)}."] if more else []
-    return laid_out(Document(shown.said, shown.tables, [*others, *shown.notes]))
+    others = [f"Also in -f csv, -f json and to_pandas(): {_list_names(more)}."] if more else []
+    return Document(shown.said, shown.tables, [*others, *shown.notes])
 
 
-def to_csv(slices: Slices) -> str:
-    """Return a line per slice, system and metric, all digits."""
-    lines = []
-    for each in slices.slices:
-        for system, result in each.run.items():
-            for key, est in result.items():
-                row = each.difference(system, key)
-                figures = (est.mean, est.std, *(est.interval or (None, None)), est.scored)
-                place = (each.field, each.label, each.rows, each.dialogues, system, key)
-                lines.append((*place, *figures, *_difference_cells(row), each.reason))
-    return documents.csv_text(CSV_FIELDS, lines)
+def table(slices: Slices) -> LaidOut:
+    """Lay out the slices for a rich console, with the metrics that differ most surely in some slice."""
+    return laid_out(brief_document(slices))
 
 
-def _difference_cells(row: Difference | None) -> tuple[object, ...]:
-    if row is None:
-        return (None,) * 7
-    bounds = row.interval or (None, None)
-    return row.baseline, row.difference, *bounds, row.p, row.adjusted_p, row.significant
-
-
-FORMATS = text_formats(document, to_csv)
+FORMATS = text_formats(document)
 
 
 def losses(slices: Slices) -> list[str]:
     """Say of each system in which slice it loses most; nothing of one without a significant loss."""
     said = []
+    outcomes = [key for key in slices.keys if is_outcome(slices, key)]
     for system in slices.whole:
-        loss = slices.worst(system)
+        loss = slices.worst(system, outcomes) or slices.worst(system)
         if loss is not None:
             names = [shorten(name) for name in (system, loss.by.baseline, loss.where.field, loss.where.label)]
             figure = f"{shorten(loss.by.key)} {show_rounded(loss.by.difference, loss.by.interval, signed=True)}"
@@ -90,7 +85,7 @@ def losses(slices: Slices) -> list[str]:
 def how_sure(slices: Slices) -> str:
     """State the level of the tests, and for how many of them it was corrected."""
     alpha, tests = slices.comparisons[0].alpha, slices.tests
-    return f"{100 * alpha:g}% level, corrected for {markup.count(tests, 'test')} in all slices"
+    return f"significance level {alpha:g}, corrected for {markup.count(tests, 'test')} in all slices"
 
 
 def notes(slices: Slices) -> Iterator[str]:
@@ -138,11 +133,17 @@ def _cuts_dialogues(slices: Slices, key: str) -> bool:
 
 
 def shown_keys(slices: Slices) -> list[str]:
-    """Return the metrics that are shown at once, in their order: those with the least p-values in some slice."""
+    """Return the metrics that are shown at once: outcomes of whole dialogues, then the least p-values in some slice."""
     tested = [row for row in slices.differences if not math.isnan(row.adjusted_p)]
     least = {key: min((row.adjusted_p for row in tested if row.key == key), default=1.0) for key in slices.keys}
-    first = sorted(slices.keys, key=least.__getitem__)[:_MOST_KEYS]
-    return [key for key in slices.keys if key in first]
+    first = sorted(slices.keys, key=lambda key: (not is_outcome(slices, key), least[key]))[:_MOST_KEYS]
+    return sorted(first, key=lambda key: (not is_outcome(slices, key), slices.keys.index(key)))
+
+
+def is_outcome(slices: Slices, key: str) -> bool:
+    """Tell whether a key is about whole dialogues, such as success: what matters most where a system fails."""
+    estimates = [result[key] for result in slices.whole.values() if key in result]
+    return better_of(slices.whole, key) is not None and any(est.level is Level.DIALOGUE for est in estimates)
 
 
 def _table(slices: Slices, field: str, key: str) -> Table:
@@ -180,7 +181,8 @@ def _content(slices: Slices) -> str:
     content = ""
     for field in slices.by:
         content += f"<h3>By {markup.name(field)}</h3>"
-        content += "".join(_metric(slices, field, key) for key in first)
+        content += figures([draw_slices(slices, field, key) for key in first])
+        content += markup.details("Values and differences", "".join(_metric(slices, field, key) for key in first))
         if others:
             inside = "".join(_metric(slices, field, key) for key in others)
             content += markup.details(markup.count(len(others), "more metric"), inside)
@@ -191,8 +193,7 @@ def _metric(slices: Slices, field: str, key: str) -> str:
     """Return the table of a field and a metric: values of each slice, with differences to the baseline as strips."""
     whole, decimals = slices.whole, row_decimals(slices.whole, key)
     rows = [row for row in slices.differences if row.key == key and not math.isnan(row.p)]
-    few = has_room(whole)
-    scale = scale_of(rows, WIDTH if few else NARROW) if rows else None
+    scale = scale_of(rows, WIDTH) if rows else None
     cells = (cell(markup.name(name), result.get(key), decimals, None, None) for name, result in whole.items())
     lines = [markup.row(ALL, "".join(cells))]
     for each in slices.worst_first(field, key):
@@ -203,8 +204,7 @@ def _metric(slices: Slices, field: str, key: str) -> str:
         count = markup.span("aside", f"{each.dialogues:,} {each.unit}")
         lines.append(markup.row(f"{markup.name(each.label)} {count}", "".join(cells)))
     tested = {row.system for row in rows}
-    below = axes_row(scale, [name in tested for name in whole]) if few else ""
+    below = axes_row(scale, [name in tested for name in whole])
     caption = f"{markup.name(key)}{markup.arrow(better_of(whole, key))} by {markup.name(field)}, with intervals"
     caption += f"; strips: differences to {markup.name(next(iter(whole)))} in standard deviations." if rows else "."
-    kind = "summary" if few else "summary dense"
-    return markup.table(kind, caption, heads(markup.name(field), map(markup.name, whole)), lines, below)
+    return markup.table("summary", caption, heads(markup.name(field), map(markup.name, whole)), lines, below)

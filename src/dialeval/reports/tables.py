@@ -25,6 +25,7 @@ import re
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from dialeval.core.signature import SACREBLEU, Signature
 from dialeval.metrics.registry import GROUPS
 from dialeval.reports import documents
 from dialeval.reports.documents import Document, LaidOut, Table, laid_out
@@ -36,6 +37,7 @@ from dialeval.reports.figures import (
     WORSE,
     draw_interval,
     interval_words,
+    plain,
     shorten,
     show,
     show_scored,
@@ -62,6 +64,8 @@ METRICS_TXT = tuple(GROUPS["dialog-eval"])
 ARROWS: Mapping[Better | None, str] = {"higher": " ↑", "lower": " ↓", None: ""}
 """Behind a metric's name: which values are better."""
 
+PERCENT = "percent"
+"""The detail of a run whose scores from 0 to 1 are shown times 100."""
 _MOST_UNSCORED = 5
 """Metrics with rows that could not be scored that are named below a table before the rest is counted."""
 
@@ -112,7 +116,15 @@ def describe(
         )
     head, *rows = zip(*columns, strict=True)
     below = [*footnotes(run, comparison, intervals)] if notes else []
-    return Document([] if found is None else found.sentences, [Table(head, rows)], below, tight=True)
+    said = [*tokenizer_line(run), *(() if found is None else found.sentences)]
+    return Document(said, [Table(head, rows)], below, tight=True)
+
+
+def tokenizer_line(run: Run) -> list[str]:
+    """Say which tokenizer was chosen by the script of the texts, if one was."""
+    chosen = run.details.get("tokenizer")
+    why = "since the texts are in a script without spaces between words; --tokenizer names another"
+    return [] if chosen is None else [f"Tokenizer: {plain(str(chosen))}, {why}."]
 
 
 def _align(column: Sequence[tuple[str, ...]]) -> list[str]:
@@ -141,10 +153,12 @@ def to_csv(run: Run) -> str:
 
 
 def document(run: Run, transpose: bool = False) -> Document:
-    """Describe a run without comparing its systems: all values with four decimals."""
-    rows = [[key, *(_cell(result.get(key)) for result in run.values())] for key in run.keys_in_order]
+    """Describe a run without comparing its systems: all values with four decimals, in percent with two."""
+    decimals = DECIMALS - 2 if run.details.get(PERCENT) else DECIMALS
+    rows = [[key, *(_cell(result.get(key), decimals) for result in run.values())] for key in run.keys_in_order]
     table = Table(["metric", *run], rows)
-    return Document([], [table.transposed("system") if transpose else table], _describe_intervals(run))
+    shown = table.transposed("system") if transpose else table
+    return Document(tokenizer_line(run), [shown], [*_describe_intervals(run), *_describe_scale(run)])
 
 
 def to_markdown(run: Run, transpose: bool = False) -> str:
@@ -165,8 +179,21 @@ def to_latex(run: Run, transpose: bool = False) -> str:
         cells = (_latex_cell(est, decimals, name in bold) for name, est in estimates.items())
         rows.append([key + ARROWS[better_of(run, key)], *cells])
     table = Table(["metric", *run], rows)
-    caption = [*_describe_intervals(run), *best_words(best)]
-    return documents.latex_float([table.transposed("system") if transpose else table], caption)
+    caption = [*_describe_intervals(run), *_describe_scale(run), *best_words(best)]
+    signatures = (str(est.signature) for result in run.values() for est in result.values() if est.signature is not None)
+    shown = [table.transposed("system") if transpose else table]
+    return documents.latex_float(shown, caption, comments=signature_lines(signatures))
+
+
+def signature_lines(signatures: Iterable[str]) -> list[str]:
+    """Return signatures, each once, below a heading, and after ours sacreBLEU's; nothing where there are none."""
+    lines: dict[str, None] = {}
+    for line in signatures:
+        ours = Signature.parse(line)
+        fields = tuple((name, value) for name, value in ours.fields if name != SACREBLEU)
+        lines |= {str(Signature(ours.metric, fields)): None}
+        lines |= {f"sacreBLEU: {ours[SACREBLEU]}": None} if SACREBLEU in ours else {}
+    return ["Signatures:", *lines] if lines else []
 
 
 def best_words(best: Best) -> list[str]:
@@ -174,7 +201,7 @@ def best_words(best: Best) -> list[str]:
     if not best.systems:
         return []
     pairs = f", corrected for {best.tests} pairs of systems" if best.tests > 1 else ""
-    tests = f"{100 * best.alpha:g}% level{pairs}"
+    tests = f"significance level {best.alpha:g}{pairs}"
     rest = f", and those that are not significantly worse ({tests})" if best.tests else ""
     return [f"Arrows: which values are better. Bold: the best value{rest}."]
 
@@ -206,7 +233,11 @@ FORMATS: Mapping[str, Callable[..., str]] = {
 def _describe_intervals(run: Run) -> list[str]:
     """Return a line that says which intervals the values have."""
     words = interval_words(estimate for result in run.values() for estimate in result.values())
-    return [f"Intervals: {words}."] if words else []
+    return [f"Confidence intervals: {words}."] if words else []
+
+
+def _describe_scale(run: Run) -> list[str]:
+    return ["Scores from 0 to 1 are shown times 100."] if run.details.get(PERCENT) else []
 
 
 def row_decimals(run: Run, key: str) -> int:
@@ -230,6 +261,7 @@ def interval_bars(run: Run, key: str) -> dict[str, str]:
 def footnotes(run: Run, comparison: Comparison | None, intervals: bool = True) -> Iterator[str]:
     """Yield the notes of a table: which intervals it has, what the marks mean, and how much could not be scored."""
     yield from _describe_intervals(run) if intervals else ()
+    yield from _describe_scale(run)
     if comparison is not None and any(row.significant for row in comparison.rows):
         from dialeval.reports.comparisons import how_sure
 
@@ -256,11 +288,11 @@ def unscored(run: Run) -> Iterator[str]:
         yield f"Scored in part: {', '.join(found[:_MOST_UNSCORED])}{rest}."
 
 
-def _cell(estimate: Estimate | None) -> str:
+def _cell(estimate: Estimate | None, decimals: int = DECIMALS) -> str:
     if estimate is None:
         return MISSING
-    scored = show_scored(estimate)
-    return " ".join(filter(None, [show(estimate.mean), show_spread(estimate), scored and f"({scored})"]))
+    mean, spread, scored = show(estimate.mean, decimals), show_spread(estimate, decimals), show_scored(estimate)
+    return " ".join(filter(None, [mean, spread, scored and f"({scored})"]))
 
 
 def _latex_cell(estimate: Estimate | None, decimals: int, bold: bool) -> str:

@@ -9,5 +9,14 @@ from pathlib import Path
 
 
 def folder() -> Path:
-    """Where the sample's files are."""
+    """Return the folder of the sample data.
+
+    Returns:
+        The folder, in the installed package.
+
+    Examples:
+        >>> from dialeval import sample_data
+        >>> sorted(path.name for path in (sample_data.folder() / "responses").iterdir())
+        ['careful.txt', 'chatty.txt', 'generic.txt']
+    """
     return Path(__file__).resolve().parent

@@ -156,10 +156,24 @@ Distance = Literal["nominal", "ordinal", "interval"]
 
 
 def krippendorff_alpha(counts: Floats, distance: Distance = "nominal", values: Floats | None = None) -> float:
-    """Return the agreement of annotators: 1 if they always agree, 0 if by chance; NaN where chance leaves no choice.
+    """Compute Krippendorff's alpha, the agreement of annotators beyond chance.
 
-    `counts`: how many annotators gave each value, a row per unit, in ascending order of the values; `values`: what the
-    values are, for the interval distance (else 0, 1, 2, ...).
+    Args:
+        counts: How many annotators gave each value: a row per unit, a column per value, in ascending order.
+        distance: `"nominal"`, `"ordinal"` or `"interval"`.
+        values: The values themselves, for the interval distance; None: 0, 1, 2 and so on.
+
+    Returns:
+        1 for perfect agreement, 0 for chance; NaN where all values are the same.
+
+    Raises:
+        SettingError: The distance does not exist.
+
+    Examples:
+        >>> import numpy as np
+        >>> from dialeval.breakdown import krippendorff_alpha
+        >>> round(krippendorff_alpha(np.array([[2.0, 0.0], [0.0, 2.0], [1.0, 1.0]])), 3)
+        0.444
     """
     units = counts[counts.sum(axis=1) >= 2]
     sizes = units.sum(axis=1)

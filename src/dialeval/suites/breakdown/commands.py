@@ -13,6 +13,7 @@ from dialeval.cli.output import (
     check_transposed,
     compare_and_save,
     exit_status,
+    print_as,
     print_run,
     print_warnings,
     printing_all_problems,
@@ -36,28 +37,21 @@ def read_thresholds(_context: click.Context, parameter: click.Parameter, value: 
 
 
 def _data(*, required: bool) -> options.Decorator:
-    where = "Annotated dialogues: folder of *.log.json, .jsonl, .tar.gz."
-    return click.option("-p", "--data", required=required, type=click.Path(), help=where)
-
-
-class _WithDetect(click.Command):
-    """A command whose arguments are files, and which has a command of its own, `detect`."""
-
-    def make_context(
-        self, info_name: str | None, args: list[str], parent: click.Context | None = None, **extra: Any
-    ) -> click.Context:
-        if args[:1] == ["detect"]:
-            return detect.make_context(f"{info_name} detect", args[1:], parent=parent, **extra)
-        return super().make_context(info_name, args, parent=parent, **extra)
+    where = "Annotated dialogues: folder of *.log.json, .jsonl, .tar.gz"
+    if not required:
+        return click.option("-p", "--data", type=click.Path(), help=f"{where}.")
+    several: dict[str, Any] = {"multiple": True, "required": True, "callback": options.read_systems}
+    return click.option("-p", "--data", type=click.Path(), help=f"{where}; repeat for data sets, NAME=PATH.", **several)
 
 
 @options.examples(
     "dialeval breakdown labels/ -p data/ -t 0.5",
     "dialeval breakdown mine.jsonl theirs.jsonl -p test.jsonl -t 0,0.3,0.5 --development dev/ -o results/",
     "dialeval breakdown labels/ -p data/ --match position --lenient",
+    "dialeval breakdown labels/ -p CIC=cic/ -p IRIS=iris/ -p YI=yi/ -t 0.5 --macro",
     "dialeval breakdown detect chats.jsonl -o labels/",
 )
-@click.command(cls=_WithDetect)
+@options.command()
 @options.responses("labels")
 @_data(required=True)
 @click.option(
@@ -78,13 +72,15 @@ class _WithDetect(click.Command):
     show_default=False,
     help="Also score floors and ceilings.  [default: as soon as there is a table]",
 )
+@click.option("--macro", is_flag=True, help="Print averages over the data sets, each counting equally, instead.")
+@click.option("--error-categories", metavar="FIELD", help="Score the error categories in this field instead.")
 @click.option("--turns", "turns_file", type=options.FILE, help="Write a CSV row per turn.")
 @options.output_folder
 @click.option(
     "-f",
     "--format",
     "format_",
-    type=click.Choice(("original", *options.FORMATS)),
+    type=options.Choice(("original", *options.FORMATS)),
     help="Print as.  [default: original for one detector and threshold, else table]",
 )
 @options.transpose
@@ -97,6 +93,8 @@ def breakdown(
     labels: str | dict[str, str],
     threshold: list[float],
     baselines: bool,
+    macro: bool,
+    error_categories: str | None,
     turns_file: Path | None,
     output: Path | None,
     force: bool,
@@ -115,11 +113,17 @@ def breakdown(
     from dialeval.suites.breakdown.evaluation import evaluate_breakdown
 
     single = (isinstance(labels, str) or len(labels) == 1) and len(threshold) == 1
-    format_ = format_ or ("original" if single else "table")
-    if format_ == "original" and not single:
-        raise click.UsageError("-f original prints one detector at one threshold")
+    format_ = format_ or ("original" if single and not macro else "table")
+    if format_ == "original" and (macro or not single):
+        raise click.UsageError("-f original prints one detector at one threshold, without --macro")
     check_transposed(format_, transpose)
     check_places(output, labels, inputs["data"], inputs["development"], files=(turns_file,))
+    if error_categories is not None:
+        from dialeval.suites.breakdown import evaluation, report
+
+        found_categories = evaluation.error_categories(inputs["data"], labels, error_categories)
+        print_as("table" if format_ == "original" else format_, report.CATEGORIES, found_categories)
+        return 0
     baselines = baselines and (format_ != "original" or output is not None)
     inputs["intervals"] = intervals.kind
     run = evaluate_breakdown(labels=labels, threshold=threshold, baselines=baselines, **inputs)
@@ -131,6 +135,13 @@ def breakdown(
         from dialeval.suites.breakdown.report import turns_csv
 
         write(turns_file, turns_csv(run).encode(), "turns in")
+    if macro:
+        from dialeval.suites.breakdown.evaluation import macro_averages
+        from dialeval.suites.breakdown.report import MACRO
+
+        print_as(format_, MACRO, macro_averages(run))
+        print_warnings(run.warnings)
+        return exit_status(limits.gates(run))
     print_breakdown(run, format_, transpose, found)
     say_next(run, format_, output)
     return exit_status(limits.gates(run))
@@ -140,7 +151,7 @@ def breakdown(
     "dialeval breakdown detect chats.jsonl -o labels/",
     "dialeval breakdown detect -p data/ -o labels/ && dialeval breakdown labels/ -p data/ -f table",
 )
-@click.command()
+@options.command()
 @click.argument("chats", nargs=-1, type=click.Path())
 @_data(required=False)
 @click.option(
@@ -150,7 +161,7 @@ def breakdown(
 @options.row_fields
 @printing_all_problems
 def detect(chats: tuple[str, ...], output: Path, **inputs: Any) -> None:
-    """Label the turns of CHATS where people would see a breakdown, by the judge of `dialeval judge`.
+    """Label the turns of CHATS where a breakdown is likely, by the judge.
 
     CHATS are files of chats, or of rows with contexts; -p takes dialogues of the challenge instead. The labels are
     those of a detector in the challenge, which `dialeval breakdown` evaluates: shares of O (no breakdown), T (possibly
@@ -166,6 +177,9 @@ def detect(chats: tuple[str, ...], output: Path, **inputs: Any) -> None:
     turns = [turn["labels"][0]["breakdown"] for document in documents for turn in document["turns"]]
     counted = ", ".join(f"{label} {turns.count(label)}" for label in ("O", "T", "X"))
     say(f"{len(turns)} turns of {len(documents)} dialogues in {output}: {counted}")
+
+
+breakdown.inner = {"detect": detect}
 
 
 def print_breakdown(run: BreakdownRun, format_: str, transpose: bool = False, found: Verdict | None = None) -> None:

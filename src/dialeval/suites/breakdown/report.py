@@ -11,17 +11,18 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from html import escape
+from math import nan
 from typing import TYPE_CHECKING, Any
 
 from dialeval.core.result import Run
 from dialeval.metrics.breakdown import LABELS, BreakdownDistance, Tables
 from dialeval.reports import markup
-from dialeval.reports.documents import csv_text
-from dialeval.reports.figures import MISSING, plain, shorten
+from dialeval.reports.documents import Document, Printer, Table, csv_text
+from dialeval.reports.figures import MISSING, plain, shorten, show, show_rounded
 from dialeval.reports.markup import Section
 
 if TYPE_CHECKING:
-    from dialeval.suites.breakdown.evaluation import BreakdownRun
+    from dialeval.suites.breakdown.evaluation import BreakdownRun, ErrorCategories, MacroAverages
 
 
 WIDTH, HEIGHT, LEFT, RIGHT, TOP, BOTTOM = 560, 150, 34, 10, 10, 20
@@ -46,7 +47,24 @@ _LENIENT = ("O", "T+X")
 
 
 def original(run: BreakdownRun, system: str | None = None, threshold: float | None = None) -> str:
-    """Return what the challenge's eval.py prints, byte for byte; of the first detector and threshold unless given."""
+    """Return what `eval.py` of the challenge prints, byte for byte.
+
+    Args:
+        run: The run.
+        system: The detector; None: the first.
+        threshold: The threshold; None: the first.
+
+    Returns:
+        The text.
+
+    Examples:
+        >>> from dialeval import sample_data
+        >>> from dialeval.breakdown import evaluate_breakdown, original
+        >>> talks = sample_data.folder() / "breakdown"
+        >>> run = evaluate_breakdown(talks / "data", talks / "keywords", threshold=0.5)
+        >>> original(run).splitlines()[8].split()
+        ['Accuracy', ':', '0.625000', '(10/16)']
+    """
     system = run.detectors[0] if system is None else system
     table = run.tables[system][next(iter(run.tables[system])) if threshold is None else threshold]
     references = table.references
@@ -73,14 +91,84 @@ def original(run: BreakdownRun, system: str | None = None, threshold: float | No
     return "\n".join([*lines, "###########################", ""])
 
 
+def _macro_document(found: MacroAverages) -> Document:
+    tables = []
+    for by_key in found.systems.values():
+        names = list(dict.fromkeys(name for macro in by_key.values() for name in macro.by_dataset))
+        rows = [
+            [key, show_rounded(macro.mean, macro.interval), *(show(macro.by_dataset.get(name, nan)) for name in names)]
+            for key, macro in by_key.items()
+        ]
+        tables.append(Table(["metric", "macro average", *names], rows))
+    return Document([], tables, ["Each data set counts equally. 95% intervals."], titles=list(found.systems))
+
+
+def _macro_csv(found: MacroAverages) -> str:
+    lines = (
+        (system, key, name, value)
+        for system, by_key in found.systems.items()
+        for key, macro in by_key.items()
+        for name, value in (("macro average", macro.mean), *macro.by_dataset.items())
+    )
+    return csv_text(("system", "metric", "dataset", "value"), lines)
+
+
+def _categories_document(found: ErrorCategories) -> Document:
+    rows = [
+        [name, str(s.turns), show_rounded(s.exact_match, s.exact_match_interval), show_rounded(s.f1, s.f1_interval)]
+        for name, s in found.systems.items()
+    ]
+    return Document([], [Table(["detector", "turns", "exact match", "F1"], rows)], ["95% intervals over dialogues."])
+
+
+def _categories_csv(found: ErrorCategories) -> str:
+    lines = ((name, s.turns, s.exact_match, s.f1) for name, s in found.systems.items())
+    return csv_text(("detector", "turns", "exact_match", "f1"), lines)
+
+
+CATEGORIES: Printer[ErrorCategories] = Printer(_categories_document, _categories_csv)
+MACRO: Printer[MacroAverages] = Printer(_macro_document, _macro_csv)
+
+
 def tables_text(run: BreakdownRun) -> str:
-    """Return both confusion tables of every detector and threshold, labels downwards and references across."""
+    """Return both confusion tables of every detector and threshold, labels in rows and references in columns.
+
+    Args:
+        run: The run.
+
+    Returns:
+        The text.
+
+    Examples:
+        >>> from dialeval import sample_data
+        >>> from dialeval.breakdown import evaluate_breakdown, tables_text
+        >>> talks = sample_data.folder() / "breakdown"
+        >>> run = evaluate_breakdown(talks / "data", talks / "keywords", threshold=0.5)
+        >>> print(tables_text(run).splitlines()[0])
+        keywords, threshold 0.5: 4 dialogues, 16 turns
+    """
     blocks = [_tables(system, table) for system, by in run.tables.items() for table in by.values()]
     return "\n".join(blocks)
 
 
 def turns_csv(run: BreakdownRun, threshold: float | None = None) -> str:
-    """Return one line per detector and annotated turn, all digits; a field without a value is empty."""
+    """Return a line per detector and annotated turn as CSV, all digits.
+
+    Args:
+        run: The run.
+        threshold: The threshold of the reference labels; None: the first.
+
+    Returns:
+        The text; empty where there are no turns.
+
+    Examples:
+        >>> from dialeval import sample_data
+        >>> from dialeval.breakdown import evaluate_breakdown, turns_csv
+        >>> talks = sample_data.folder() / "breakdown"
+        >>> run = evaluate_breakdown(talks / "data", talks / "keywords", threshold=0.5)
+        >>> turns_csv(run).splitlines()[1].split(",")[:5]
+        ['keywords', 'library-hours', '2', '0.5', 'O']
+    """
     rows = list(run.turns(threshold))
     return csv_text(rows[0], (row.values() for row in rows)) if rows else ""
 

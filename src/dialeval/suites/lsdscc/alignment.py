@@ -186,7 +186,14 @@ class PairAligner(ABC):
 
     @abstractmethod
     def scores(self, comparison: Comparison) -> Floats:
-        """Return the score of every pair, NaN where there is none."""
+        """Compute the score of every pair of a hypothesis and a group.
+
+        Args:
+            comparison: The hypotheses and groups.
+
+        Returns:
+            The scores; NaN where there is none.
+        """
 
     def __call__(self, hypothesis_sentence: Words, reference_corpus: Group) -> float:
         """Return the similarity of one hypothesis and one group of references; NaN where there is none."""
@@ -218,6 +225,14 @@ class BleuAligner(NgramAligner):
     An empty hypothesis has 1.0, a wrong word 0.84.
 
     Paper: Madnani et al. 2008, "Are Multiple Reference Translations Necessary?", AMTA.
+
+    Attributes:
+        n: The largest order of n-grams; 0 is 4, as in the original.
+
+    Examples:
+        >>> from dialeval.lsdscc import BleuAligner
+        >>> round(BleuAligner()(["tea"], [["coffee"]]), 2)
+        0.84
     """
 
     def scores(self, comparison: Comparison) -> Floats:
@@ -230,7 +245,16 @@ class BleuAligner(NgramAligner):
 
 
 class SacreAligner(NgramAligner):
-    """Sentence BLEU of sacreBLEU, from 0 to 1, with orders up to n (see `metrics.bleu_counts`)."""
+    """Sentence BLEU of sacreBLEU, from 0 to 1.
+
+    Attributes:
+        n: The largest order of n-grams; 0 is 4.
+
+    Examples:
+        >>> from dialeval.lsdscc import SacreAligner
+        >>> SacreAligner()(["tea", "please"], [["tea", "please"], ["coffee"]])
+        1.0
+    """
 
     lands = False
 
@@ -251,6 +275,14 @@ class NLTKNistAligner(NgramAligner):
 
     Paper: Doddington 2002, "Automatic Evaluation of Machine Translation Quality Using N-gram Co-Occurrence Statistics",
     HLT.
+
+    Attributes:
+        n: The largest order of n-grams; 0 is 4.
+
+    Examples:
+        >>> from dialeval.lsdscc import NLTKNistAligner
+        >>> NLTKNistAligner(n=1)(["tea", "please"], [["tea", "please"]])
+        1.0
     """
 
     def scores(self, comparison: Comparison) -> Floats:
@@ -307,10 +339,17 @@ class _NistGroup:
 
 @dataclass(frozen=True)
 class NLTKBleuAligner(PairAligner):
-    """Sentence BLEU of nltk with equal weights for the orders up to n (see `metrics.bleu_counts`).
+    """Sentence BLEU of nltk with equal weights for the orders up to n.
 
-    `smooth_function` is the number of a method, a method of nltk's `SmoothingFunction`, which is recognized and
-    computed here, or any other function of that kind, for which nltk is called; None is no smoothing.
+    Attributes:
+        smooth_function: The number of a smoothing method; a method of nltk's `SmoothingFunction`, which is recognized
+            and computed here; or another function of that kind, for which nltk is called. None: no smoothing.
+        n: The largest order of n-grams.
+
+    Examples:
+        >>> from dialeval.lsdscc import NLTKBleuAligner
+        >>> round(NLTKBleuAligner(smooth_function=1, n=2)(["some", "tea", "please"], [["tea", "please"]]), 3)
+        0.577
     """
 
     smooth_function: SmoothFunction | int | None = None
@@ -326,7 +365,7 @@ class NLTKBleuAligner(PairAligner):
 
     @property
     def method(self) -> int | None:
-        """The number of the smoothing method; None for a function of somebody else's."""
+        """The number of the smoothing method; None for another function."""
         given = self.smooth_function
         return given if isinstance(given, int) else 0 if given is None else _nltk_method(given)
 
@@ -363,9 +402,17 @@ def _nltk_method(function: SmoothFunction) -> int | None:
 
 @dataclass(frozen=True, eq=False)
 class EmbeddingAligner(PairAligner):
-    """Largest cosine of the averaged word vectors of hypothesis and reference, as `embedding-average`.
+    """The largest cosine of the averaged word vectors of a hypothesis and a reference of the group.
 
-    `embeddings` is a file, the name of a pack, `wordllama`, an object with vectors, or the values of all words.
+    Attributes:
+        embeddings: A file of word vectors, the name of a data pack, `wordllama`, or an object with vectors.
+
+    Examples:
+        >>> from dialeval import sample_data
+        >>> from dialeval.lsdscc import EmbeddingAligner
+        >>> aligner = EmbeddingAligner(sample_data.folder() / "vectors.txt")
+        >>> round(aligner(["tea"], [["tea"], ["library"]]), 6)
+        1.0
     """
 
     lands = False
@@ -434,17 +481,28 @@ def _apply(function: Callable[[float], float], values: Floats) -> Floats:
 
 @dataclass(frozen=True, slots=True)
 class QueryAlignment:
-    """One query: its scores, and the group of each hypothesis; groups are counted from 0 in their order."""
+    """The alignment of one query: its scores, and the group of each hypothesis. Groups are indices, from 0.
+
+    Attributes:
+        mds: Mean diversity score.
+        pds: Probabilistic diversity score.
+        max_bleu: The mean similarity of a hypothesis to its group.
+        aligned: The group of each hypothesis; None if it is in none.
+        scores: The score of each hypothesis with its group; NaN if it could not be compared with every group.
+        groups: The references of each group, as texts.
+
+    Examples:
+        >>> from dialeval.lsdscc import align_corpus
+        >>> align_corpus([["coffee"]], [[["tea please"], ["coffee"]]])[0].to_dict()["unreached"]
+        ['0']
+    """
 
     mds: float
     pds: float
     max_bleu: float
     aligned: tuple[int | None, ...]
-    """The group of each hypothesis; None if it landed in none."""
     scores: tuple[float, ...]
-    """The score of each hypothesis with its group; NaN if it could not be compared with every group."""
     groups: tuple[tuple[str, ...], ...]
-    """The references of each group, their words with a space between them."""
 
     @property
     def unreached(self) -> tuple[int, ...]:
@@ -452,7 +510,14 @@ class QueryAlignment:
         return tuple(group for group in range(len(self.groups)) if group not in self.aligned)
 
     def to_dict(self, names: Sequence[str] | None = None) -> dict[str, Any]:
-        """Return the alignment as plain data for JSON, NaN being None; `names` are those of the groups."""
+        """Return the alignment as plain data for JSON; NaN is None.
+
+        Args:
+            names: The names of the groups; None: their numbers.
+
+        Returns:
+            The data.
+        """
         shown = [str(group) for group in range(len(self.groups))] if names is None else list(names)
         return {
             "mds": _or_none(self.mds),

@@ -24,7 +24,7 @@ EOS = "</s>"
     "dialeval lsdscc sampled.txt -r groups.json --aligner embedding --vectors wordllama -o results/",
     "dialeval lsdscc sampled.jsonl -r references.json --aligner sacre --auto-groups 0.2",
 )
-@click.command()
+@options.command()
 @options.responses("hypotheses")
 @click.option(
     "-r",

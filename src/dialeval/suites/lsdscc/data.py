@@ -52,20 +52,48 @@ _GROUPS_REMEDY = "give an object of group id -> list of references per query, a 
 
 
 class HypothesisSet(list[list[str]]):
-    """The hypotheses of one query, each a list of words; a string is split at whitespace."""
+    """The hypotheses of one query, each a list of words; a text is split at whitespace.
+
+    Args:
+        hypothesis_sentences: The hypotheses.
+
+    Examples:
+        >>> from dialeval.lsdscc import HypothesisSet
+        >>> HypothesisSet(["tea please", "coffee"])
+        HypothesisSet([['tea', 'please'], ['coffee']])
+    """
 
     def __init__(self, hypothesis_sentences: Iterable[Sequence[str]]) -> None:
         super().__init__(words_of(text, "a hypothesis") for text in each_of(hypothesis_sentences, "a hypothesis set"))
 
     @classmethod
     def from_line(cls, line: str, eos: str | None = EOS) -> HypothesisSet:
-        """Split a line at `eos`; None: the line is one hypothesis."""
+        """Split a line into hypotheses.
+
+        Args:
+            line: The line.
+            eos: The text between two hypotheses; None: the line is one.
+
+        Returns:
+            The hypotheses.
+        """
         return cls(_split(line, eos))
 
     @classmethod
     @checked
     def load_corpus(cls, filename: PathSource, eos: str | None = EOS) -> list[HypothesisSet]:
-        """Read the hypotheses of every query of a file."""
+        """Read the hypotheses of every query of a file.
+
+        Args:
+            filename: The file, a line per query.
+            eos: The text between two hypotheses of a line; None: a line is one.
+
+        Returns:
+            A hypothesis set per query.
+
+        Raises:
+            DataError: The file cannot be read.
+        """
         return [cls(row) for row in read_hypothesis_column(filename, eos)]
 
     def __repr__(self) -> str:
@@ -98,7 +126,18 @@ class ReferenceSet(list[list[list[str]]]):
 
     @classmethod
     def from_json(cls, json_dict: Mapping[str, Any], query: str | None = None) -> ReferenceSet:
-        """Read the references of one query: group id -> list of references, or query -> such an object."""
+        """Make the reference set of one query from a parsed JSON object.
+
+        Args:
+            json_dict: A mapping of group ids to lists of references, or of the query to such a mapping.
+            query: The query.
+
+        Returns:
+            The reference set.
+
+        Raises:
+            DataError: The object has another form.
+        """
         if query is None and len(json_dict) == 1:
             (inner,) = json_dict.values()
             if isinstance(inner, Mapping):
@@ -118,7 +157,7 @@ class ReferenceSet(list[list[list[str]]]):
 
     @property
     def n_references(self) -> int:
-        """Number of references in all groups together."""
+        """The number of references in all groups."""
         return sum(map(len, self))
 
     def __eq__(self, other: object) -> bool:

@@ -13,7 +13,7 @@ import numpy as np
 
 from dialeval.core.arrays import Ints
 from dialeval.core.batch import Batch, Need
-from dialeval.core.columns import GroupedColumn, RaggedColumn, TextColumn
+from dialeval.core.columns import RaggedColumn, TextColumn
 from dialeval.core.fold import Fact
 from dialeval.core.result import Run
 from dialeval.engine.baselines import (
@@ -34,7 +34,7 @@ from dialeval.io.rows import Rows
 from dialeval.io.sources import memory_sources
 from dialeval.reports import markup
 from dialeval.suites.lsdscc.alignment import QueryAlignment
-from dialeval.suites.lsdscc.data import Groups
+from dialeval.suites.lsdscc.data import GroupedColumn, Groups
 from dialeval.suites.lsdscc.metrics import Coverage, warn_of_short
 
 DIGITS = 4

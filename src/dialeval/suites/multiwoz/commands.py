@@ -47,9 +47,8 @@ _DATA = options.together(
         ["file", "turn"],
         "Replace what single turns lack (states, active domains) in the whole file, as the original does, or there.",
     ),
+    click.option("--lexicalized", is_flag=True, help="Replies hold values: map them to placeholders first."),
 )
-TABLE_WIDTH = 200
-"""Columns of a table that is written to a file."""
 SHOWN_PLACES = 3
 """Turns that are named where there may be many."""
 
@@ -64,7 +63,7 @@ _RATIO = options.choice("--ratio", ["historical", "exact"], "Partial ratio by wh
     "dialeval multiwoz -i damd.json --baselines",
     "dialeval multiwoz explain pmul0320 -i damd.json",
 )
-@click.group(invoke_without_command=True)
+@options.group(invoke_without_command=True)
 @_INPUT
 @click.option("-b", "--bleu", is_flag=True, help="BLEU against every reference set.")
 @click.option("-s", "--success", is_flag=True, help="Inform and Success.")
@@ -179,9 +178,8 @@ def explain(dialogue: str, predictions: Any, **settings: Any) -> int:
 @_DATA
 @_RATIO
 @options.format_()
-@options.output_file
 @printing_all_problems
-def leaderboard(predictions: Any, format_: str, output: Path | None, **settings: Any) -> None:
+def leaderboard(predictions: Any, format_: str, **settings: Any) -> None:
     """Print the published leaderboard next to what is computed from prediction files, with intervals.
 
     Files are known by their names: damd.json is DAMD. Systems of other names are placed among the published ones.
@@ -190,24 +188,50 @@ def leaderboard(predictions: Any, format_: str, output: Path | None, **settings:
     from dialeval.suites.multiwoz.leaderboard import PRINTER, make_leaderboard
 
     evaluator = _evaluator(predictions, {**settings, "richness": False})
-    check_places(None, predictions, files=(output,))
     read = evaluator.read(predictions)
     with metered() as meter:
         run = evaluator.run(read, progress=meter.run)
-    print_as(format_, PRINTER, make_leaderboard(run, read, evaluator.task.files), output, TABLE_WIDTH)
+    print_as(format_, PRINTER, make_leaderboard(run, read, evaluator.task.files))
+
+
+@options.examples("dialeval multiwoz delexicalize -i replies.json --save predictions.json")
+@multiwoz.command("delexicalize")
+@_INPUT
+@click.option("--data", help="Folder with the data, a pack such as multiwoz-2.4, or `town`.  [default: multiwoz]")
+@click.option("--split", help="Split of the data.  [default: test]")
+@click.option("--save", "output", type=options.FILE, help="Write the predictions of a system with placeholders here.")
+@options.format_()
+@printing_all_problems
+def delexicalize_command(predictions: Any, output: Path | None, format_: str, **data: Any) -> None:
+    """Map values in replies (venues, phone numbers, references, times) to placeholders, and list what was matched.
+
+    Values are found by the venues, by the states of the predictions and by the patterns of the ontology. Look through
+    the list before scores are believed: `dialeval multiwoz --lexicalized` maps in the same way.
+    """
+    from dialeval.suites.multiwoz.lexicalized import PRINTER, MatchReport, delexicalize
+
+    evaluator = _evaluator(predictions, data)
+    check_places(None, predictions, files=(output,))
+    systems = [delexicalize(system, evaluator.task) for system in evaluator.read(predictions)]
+    if output is not None:
+        if len(systems) != 1:
+            raise click.UsageError("--save writes the predictions of one system; name one with -i")
+        write(output, json_bytes(systems[0][0].document()))
+    print_as(format_, PRINTER, MatchReport([report for _, report in systems]))
 
 
 @options.examples("dialeval multiwoz domains -i predictions.json --save with-domains.json")
 @multiwoz.command()
 @click.option("-i", "--input", "source", required=True, type=click.Path(), help="Predictions.")
 @click.option("--save", "output", required=True, type=options.FILE, help="Where to write.")
-@click.option("--force", is_flag=True, help="Overwrite the output, and replace active_domains that are there.")
+@click.option("--replace-domains", is_flag=True, help="Replace active_domains that are there.")
+@click.option("--force", is_flag=True, help="Overwrite the output.")
 @printing_all_problems
-def domains(source: str, output: Path, force: bool) -> None:
+def domains(source: str, output: Path, replace_domains: bool, force: bool) -> None:
     """Add active domains to predictions, out of the domains in slot names ([hotel_name]: hotel).
 
     Predictions that have active_domains in some turn are refused, and so is an output that exists (on a terminal you
-    are asked). --force replaces and overwrites, and says which domains were replaced.
+    are asked).
     """
     from dialeval.core.errors import DataError, Problem
     from dialeval.multiwoz import add_slot_domains
@@ -217,16 +241,16 @@ def domains(source: str, output: Path, force: bool) -> None:
     turns = ((f"{dialogue}[{at}]", turn) for dialogue, all_ in document.items() for at, turn in enumerate(all_))
     there = [place for place, turn in turns if "active_domains" in turn]
     places = ", ".join(there[:SHOWN_PLACES]) + _more(len(there) - SHOWN_PLACES)
-    if not force:
-        problems = []
-        if there:
-            problems.append(Problem(source, None, f"has active_domains in {places}", "pass --force to replace them"))
-        if output.exists() and not sys.stdin.isatty():
-            problems.append(Problem(str(output), None, "exists", "pass --force to overwrite it"))
-        if problems:
-            raise DataError(problems)
-        if output.exists():
-            click.confirm(f"{output} exists. Overwrite it?", abort=True)
+    problems = []
+    if there and not replace_domains:
+        problems.append(Problem(source, None, f"has active_domains in {places}", "pass --replace-domains"))
+    asks = output.exists() and not force
+    if asks and not sys.stdin.isatty():
+        problems.append(Problem(str(output), None, "exists", "pass --force to overwrite it"))
+    if problems:
+        raise DataError(problems)
+    if asks:
+        click.confirm(f"{output} exists. Overwrite it?", abort=True)
     write(output, json_bytes(add_slot_domains(document)))
     if there:
         say(f"replaced the active_domains in {places}")

@@ -43,7 +43,7 @@ MAIN_REFERENCES = "mwz22"
 DEFAULT_SPLIT = "test"
 VERSION_FILE = "version.json"
 
-_FORM = "docs/task-dialogues.md shows the form"
+_FORM = "docs/own-task.md shows the form"
 _TEXT = Shape((str,), "a text", _FORM)
 _TEXTS = Shape((list,), "a list of texts", _FORM, _TEXT)
 _SLOTS = Shape((dict,), "an object of slot -> value", _FORM, _TEXT)
@@ -304,7 +304,23 @@ class TaskData:
 
 
 def load_task(data: str | os.PathLike[str] | None = None, split: str | None = None) -> TaskData:
-    """Return the data of a task from a folder, the sample, or the installed pack."""
+    """Load the data of a task: goals, references, states, ontology and database.
+
+    Args:
+        data: A folder, or `"town"` for the sample; None: the installed data pack `multiwoz`.
+        split: A split of the data, where it has several.
+
+    Returns:
+        The data.
+
+    Raises:
+        DataError: A file is missing or has another form, or goals do not fit the ontology.
+
+    Examples:
+        >>> from dialeval.multiwoz import load_task
+        >>> len(load_task("town").files.turns)
+        8
+    """
     folder = _folder(data)
     own = folder / ONTOLOGY_FILE
     ontology = load_ontology(own if own.is_file() else MULTIWOZ)

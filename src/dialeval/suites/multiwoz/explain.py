@@ -43,7 +43,7 @@ _ORIGINS = {
     NEVER_INFORMED: "no reply has the placeholder of an offer in the domain",
     DOMAIN_ESTIMATE: "the placeholder is in a turn whose estimated domain is another",
     NOT_ACTIVE: "the placeholder is in a turn whose active domain is another",
-    EARLY: "the reference is told before the turn that is annotated as booked",
+    EARLY: "the reference is given before the turn that is annotated as booked",
 }
 """By cause what is behind it where the replies are gold."""
 

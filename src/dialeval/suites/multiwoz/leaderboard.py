@@ -10,14 +10,15 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Literal
+from typing import Any, Literal
 
 import msgspec
 
+from dialeval.core.display import Tabular
 from dialeval.core.result import Result, Run
 from dialeval.core.run_schema import Record
 from dialeval.core.validation import parse_toml
-from dialeval.reports.documents import Document, Printer, Table, csv_text
+from dialeval.reports.documents import Document, Printer, Table
 from dialeval.reports.figures import MISSING, show_interval
 from dialeval.suites.multiwoz.data import TaskFiles
 from dialeval.suites.multiwoz.pack import STANDARD
@@ -30,7 +31,6 @@ MEASURES = ("inform", "success", "bleu")
 class Published(msgspec.Struct, frozen=True):
     """A row of the published table; values as printed."""
 
-    title: str
     states: Literal["predicted", "true"]
     inform: str
     success: str
@@ -51,18 +51,27 @@ class Row(msgspec.Struct, frozen=True):
     """A system of the leaderboard."""
 
     system: str
-    title: str
     states: Literal["predicted", "true"]
     values: Mapping[str, Entry]
     notes: Sequence[str]
 
 
-class Leaderboard(Record, frozen=True):
+class Leaderboard(Tabular, Record, frozen=True):
     """Published and computed values, by published combined score; systems with predicted states come first."""
 
     data: str | None
     """The version of the data."""
     rows: Sequence[Row]
+
+    def lines(self) -> list[dict[str, Any]]:
+        found = []
+        for row in self.rows:
+            for measure, entry in row.values.items():
+                low, high = entry.interval or (None, None)
+                value = {"published": entry.published, "computed": entry.computed, "low": low, "high": high}
+                own = {"system": row.system, "states": row.states, "measure": measure}
+                found.append({**own, **value, "agrees": entry.agrees, "notes": "; ".join(row.notes)})
+        return found
 
 
 def read_published() -> dict[str, Published]:
@@ -87,7 +96,7 @@ def _row(name: str, published: Published | None, given: Predictions | None, run:
         states = "predicted"
     differs = any(entry.agrees is False for entry in values.values())
     notes = ["no prediction file"] if given is None else list(_notes(given, files, differs))
-    return Row(name, name if published is None else published.title, states, values, notes)
+    return Row(name, states, values, notes)
 
 
 def _entry(measure: str, published: Published | None, result: Result | None) -> Entry:
@@ -110,9 +119,7 @@ def _notes(given: Predictions, files: TaskFiles, differs: bool) -> Iterator[str]
 
 
 def _combined(row: Row) -> float:
-    inform, success, bleu = (
-        float(entry.published) if entry.published else entry.computed or 0.0 for entry in row.values.values()
-    )
+    inform, success, bleu = (float(entry.published or entry.computed or 0) for entry in row.values.values())
     return (inform + success) / 2 + bleu
 
 
@@ -129,11 +136,8 @@ def _document(board: Leaderboard) -> Document:
     every = [entry for row in board.rows for entry in row.values.values() if entry.agrees is not None]
     agree = sum(entry.agrees is True for entry in every)
     said = [f"{agree} of {len(every)} computed values are the published ones to the printed digit."] if every else []
-    about: dict[str, list[str]] = {}
-    for row in board.rows:
-        for note in row.notes:
-            about.setdefault(note, []).append(row.system)
-    notes = [f"{', '.join(names)}: {note}." for note, names in about.items()]
+    every_note = dict.fromkeys(note for row in board.rows for note in row.notes)
+    notes = [f"{', '.join(r.system for r in board.rows if note in r.notes)}: {note}." for note in every_note]
     marks = "≠: not the published value. Intervals: 95%, over dialogues."
     return Document(said, tables, [marks, *notes], titles=["Predicted states", "True states"])
 
@@ -142,20 +146,9 @@ def _cells(entry: Entry) -> tuple[str, str]:
     decimals = len((entry.published or "0.0").partition(".")[2])
     if entry.computed is None:
         return entry.published or MISSING, MISSING
-    interval = "" if entry.interval is None else f" {show_interval(entry.interval, decimals)}"
     other = " ≠" if entry.agrees is False else ""
+    interval = f" {show_interval(entry.interval, decimals)}" if entry.interval else ""
     return entry.published or MISSING, f"{entry.computed:.{decimals}f}{other}{interval}"
 
 
-def _csv(board: Leaderboard) -> str:
-    fields = ("system", "states", "measure", "published", "computed", "low", "high", "agrees", "notes")
-    lines = []
-    for row in board.rows:
-        for measure, entry in row.values.items():
-            ends = entry.interval or (None, None)
-            values = (entry.published, entry.computed, *ends, entry.agrees)
-            lines.append((row.system, row.states, measure, *values, "; ".join(row.notes)))
-    return csv_text(fields, lines)
-
-
-PRINTER: Printer[Leaderboard] = Printer(_document, _csv)
+PRINTER: Printer[Leaderboard] = Printer(_document)

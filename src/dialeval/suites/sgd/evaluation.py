@@ -10,16 +10,19 @@ import os
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
-from math import fsum
+from math import fsum, nan
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from dialeval.core.arguments import checked
-from dialeval.core.arrays import without_garbage_collection
+from dialeval.core.arrays import row_numbers, without_garbage_collection
 from dialeval.core.batch import Need
 from dialeval.core.errors import DataError, Problem, SettingError
 from dialeval.core.fold import IntervalKind
 from dialeval.core.result import Result, Run
+from dialeval.core.run_schema import Record
 from dialeval.engine.baselines import Baselines, check_names, with_standing
 from dialeval.engine.folding import Options, Progress, run_sources
 from dialeval.engine.plan import Asked, planner
@@ -27,6 +30,8 @@ from dialeval.engine.resources import Resources
 from dialeval.io.reading import is_folder
 from dialeval.io.rows import all_of
 from dialeval.io.sources import memory_sources, system_name
+from dialeval.reports.documents import Document, Printer, Table, csv_text
+from dialeval.reports.figures import show
 from dialeval.suites.sgd.data import (
     DOMAIN,
     SEEN,
@@ -66,15 +71,39 @@ def evaluate_sgd(
     intervals: IntervalKind | None = None,
     progress: Progress | None = None,
 ) -> Run:
-    """Score predicted frames as evaluate.py of schema_guided_dst does.
+    """Evaluate predicted frames of schema-guided dialogues as `evaluate.py` of schema_guided_dst does.
 
-    `predictions`: a file or folder of dialogues, or parsed ones; several systems as a mapping of names to these.
-    `references`: the same with the true frames. `schema`: their services; the `schema.json` in the folder of the
-    references unless given. `train_schema`: that of the training data; with it rows have a field `seen`, in addition to
-    `service` and `domain`. `metrics`: the four that papers report unless given; `all` adds those of one kind of slots,
-    precision and recall, and slot tagging. `match`: how values of non-categorical slots are compared. `strict`: frames
-    that a system does not give count as wrong. `baselines`: also score gold frames, those of other dialogues and empty
-    ones, as systems called `ceiling/...` and `floor/...`. `t`, `confidence`, `intervals`: as for `evaluate`.
+    Args:
+        predictions: A file or folder of dialogues, or parsed ones; several systems as a mapping of names to these.
+        references: The same with the true frames.
+        schema: The services; None: `schema.json` in the folder of the references.
+        train_schema: The services of the training data; with it, rows have a field `seen` next to `service` and
+            `domain`.
+        metrics: Names of metrics; None: the four that papers report; `"all"` adds those of single slot types, precision
+            and recall, and slot tagging.
+        match: How values of non-categorical slots are compared: `"blocks"` (fuzzywuzzy), `"edits"` or `"exact"`.
+        strict: Count frames that a system does not have as wrong.
+        baselines: Also score gold frames, those of other dialogues and empty ones, as systems called `ceiling/...` and
+            `floor/...`.
+        t: The factor of `intervals="rows"`, as in `dialeval.evaluate`.
+        confidence: The confidence level of the intervals, likewise.
+        intervals: How intervals are computed, likewise.
+        progress: A function that is called now and then with the work done.
+
+    Returns:
+        The run.
+
+    Raises:
+        DataError: A file cannot be read or has another form.
+        SettingError: There is no schema, or a metric does not exist.
+
+    Examples:
+        >>> from dialeval import sample_data
+        >>> from dialeval.sgd import evaluate_sgd
+        >>> frames = sample_data.folder() / "frames"
+        >>> run = evaluate_sgd(frames / "steady", frames / "references")
+        >>> round(run["steady"]["joint-goal-accuracy"].mean, 3)
+        0.905
     """
     with without_garbage_collection():
         services = read_schema(_schema(references) if schema is None else schema)
@@ -145,8 +174,25 @@ def _warnings(system: Predictions, true: TrueFrames, strict: bool) -> Iterator[s
         yield f"{name}: slots that the schema does not have were ignored, with their frames: {listed}"
 
 
-def original_output(result: Result) -> dict[str, dict[str, float]]:
-    """Return one system's figures in the form of evaluate.py, by group of services and by metric."""
+def original_output(result: Result, across_turns: bool = False) -> dict[str, dict[str, float]]:
+    """Return the scores of one system in the form of `evaluate.py`, by group of services and by metric.
+
+    Args:
+        result: A system of the run.
+        across_turns: Joint accuracies are products over the frames of a turn that are in the group, and means over
+            turns, as with the original's flag `--joint_acc_across_turn`.
+
+    Returns:
+        The scores.
+
+    Examples:
+        >>> from dialeval import sample_data
+        >>> from dialeval.sgd import evaluate_sgd, original_output
+        >>> frames = sample_data.folder() / "frames"
+        >>> run = evaluate_sgd(frames / "steady", frames / "references")
+        >>> list(original_output(run["steady"]))[:3]
+        ['#ALL_SERVICES', 'Eateries', 'Eateries_1']
+    """
     if result.rows is None:
         return {}
     groups: dict[str, list[int]] = {ALL: list(range(len(result.rows)))}
@@ -155,12 +201,48 @@ def original_output(result: Result) -> dict[str, dict[str, float]]:
         column: Sequence[Sequence[str]] = list(result.rows.fields.get(field, ()))
         for row, (value,) in enumerate(column):
             groups.setdefault(named[value] if field == SEEN else value, []).append(row)
+    numbers = np.arange(len(result.rows)) if result.rows.turns is None else result.rows.turns
+    places = list(zip(row_numbers(result.rows.offsets).tolist(), numbers.tolist(), strict=True))
     output: dict[str, dict[str, float]] = {}
     for group, rows in groups.items():
         output[group] = {}
         for key, estimate in result.items():
             items = () if estimate.items is None else estimate.items[rows].tolist()
-            values = [value for value in items if value == value]
+            scored = [(row, value) for row, value in zip(rows, items, strict=False) if value == value]
+            values = [value for _, value in scored]
+            if across_turns and key.startswith("joint"):
+                turns: dict[Any, float] = {}
+                for row, value in scored:
+                    turns[places[row]] = turns.get(places[row], 1.0) * value
+                values = list(turns.values())
             if values:
                 output[group][key.replace("-", "_")] = fsum(values) / len(values)
     return dict(sorted(output.items()))
+
+
+class ServiceGroups(Record, frozen=True):
+    """Scores by system, group of services and metric, as evaluate.py writes them."""
+
+    systems: dict[str, dict[str, dict[str, float]]]
+
+
+def _document(groups: ServiceGroups) -> Document:
+    tables = []
+    for by_group in groups.systems.values():
+        metrics = list(dict.fromkeys(metric for scores in by_group.values() for metric in scores))
+        rows = [[group, *(show(scores.get(metric, nan)) for metric in metrics)] for group, scores in by_group.items()]
+        tables.append(Table(["services", *metrics], rows))
+    return Document([], tables, [], titles=list(groups.systems))
+
+
+def _csv(groups: ServiceGroups) -> str:
+    lines = (
+        (system, group, metric, score)
+        for system, by_group in groups.systems.items()
+        for group, scores in by_group.items()
+        for metric, score in scores.items()
+    )
+    return csv_text(("system", "services", "metric", "score"), lines)
+
+
+GROUPS: Printer[ServiceGroups] = Printer(_document, _csv)

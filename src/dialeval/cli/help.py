@@ -1,0 +1,158 @@
+"""Commands and their help: what is used most and examples first, then all options by section.
+
+`SECTIONS` has the section of every option once, for all commands. `--help` imports this module, so that it imports
+nothing heavy.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from inspect import cleandoc
+from typing import Any, TypeVar
+
+import click
+
+from dialeval.core.errors import suggest
+
+AnyCommand = TypeVar("AnyCommand", bound=click.Command)
+
+_MOST_USED = 3
+"""Options at the top of a help: the first ones of the examples."""
+
+_SECTIONS: Mapping[str, str] = {
+    "Input": "references contexts input data split schema train-schema train vocabulary vectors field separator shards "
+    "system-prompts human sample pairs pilot ratings form db systems adjudicated any-scores eos no-eos development "
+    "fallback from data-add:address rate-serve:raters judge-train:dialogues judge-train:test adem-train:test",
+    "Metrics": "metrics tokenizer bleu-smoothing in-vocabulary judge-dir encoder baselines bleu success richness dst "
+    "strict dst-unify-booking ratio match lenient threshold aligner lsdscc:n auto-groups judge quality metric tie all",
+    "Statistics": "intervals confidence factor resamples seed alpha trials test design weight adjust detect sequential "
+    "trend compare baseline by level population raters assume-random correlation std width length",
+    "Sampling": "n stratify uncertainty dialogues independent plan",
+    "Training": "steps batch-size learning-rate rating-steps rank license kind strength response-strength turns tokens "
+    "breakdown validate",
+    "Server": "host port per-row",
+    "Output": "output save force format percent transpose items open title plots plots-dir failures multiwoz:dialogues "
+    "breakdown:turns adjudicate most progress replace-domains version help",
+    "Checks": "fail-under fail-over no-worse-than margin",
+    "Scale": "threads jobs engine address gpus-per-task resume device",
+}
+"""By section its options; those that are in several sections follow the name of a command, as in `lsdscc:n`."""
+SECTIONS = {flag: title for title, flags in _SECTIONS.items() for flag in flags.split()}
+ORIGINAL = "Options of the original program"
+
+
+def section_of(option: click.Option, command: str) -> str | None:
+    """Return the section of an option of a command, such as `rate serve`; None where there is none."""
+    flag = option.opts[-1].lstrip("-")
+    of_original = command.startswith("compat ") and flag != "help"
+    return ORIGINAL if of_original else SECTIONS.get(f"{command.replace(' ', '-')}:{flag}", SECTIONS.get(flag))
+
+
+class Command(click.Command):
+    """A command with examples, whose help lists options by section; `inner`: commands of its own, by name."""
+
+    examples: Sequence[str] = ()
+    inner: Mapping[str, click.Command] = {}
+
+    def make_context(
+        self, info_name: str | None, args: list[str], parent: click.Context | None = None, **extra: Any
+    ) -> click.Context:
+        if args and (command := self.inner.get(args[0])):
+            return command.make_context(f"{info_name} {args[0]}", args[1:], parent=parent, **extra)
+        return super().make_context(info_name, args, parent=parent, **extra)
+
+    def format_help(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """Write usage, summary, the most used options, examples, the rest of the text, and options by section."""
+        self.format_usage(ctx, formatter)
+        summary, _, more = cleandoc(self.help or "").partition("\n\n")
+        _write_text(formatter, summary)
+        options = [parameter for parameter in self.get_params(ctx) if isinstance(parameter, click.Option)]
+        first = _most_used(self.examples, options)
+        path = ctx.command_path.partition(" ")[2]
+        titles = {option.name: section_of(option, path) or "Options" for option in options}
+        _write_list(formatter, "Most used", (option.get_help_record(ctx) for option in first))
+        if self.examples:
+            with formatter.section("Examples" if len(self.examples) > 1 else "Example"):
+                formatter.write("".join(f"{'':{formatter.current_indent}}{line}\n" for line in self.examples))
+        _write_text(formatter, more)
+        self._write_commands(ctx, formatter)
+        for title in (ORIGINAL, *_SECTIONS, "Options"):
+            own = [each for each in options if each not in first and titles[each.name] == title]
+            _write_list(formatter, title, (option.get_help_record(ctx) for option in own))
+
+    def _write_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        limit = formatter.width - 12
+        commands = ((name, each.get_short_help_str(limit)) for name, each in self.inner.items())
+        _write_list(formatter, "Commands", commands)
+
+
+class Group(Command, click.Group):
+    """A group of commands, whose names may be in any case; an unknown one gets a suggestion."""
+
+    command_class = Command
+
+    def _write_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        self.format_commands(ctx, formatter)
+
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        names = self.list_commands(ctx)
+        name = args[0] if args[0] in names else args[0].lower()
+        if name not in names and not name.startswith("-") and not ctx.resilient_parsing:
+            raise click.UsageError(f"there is no command {args[0]!r}; {suggest(args[0], names)}", ctx)
+        return super().resolve_command(ctx, [name, *args[1:]])
+
+
+class Choice(click.Choice):  # type: ignore[type-arg,unused-ignore]  # generic since click 8.2
+    """One of some words, in any case; an unknown one gets a suggestion."""
+
+    def __init__(self, choices: Iterable[str]) -> None:
+        super().__init__(tuple(choices), case_sensitive=False)
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        try:
+            return super().convert(value, param, ctx)
+        except click.BadParameter:
+            raise click.BadParameter(f"{value!r} is not known; {suggest(value, self.choices)}", ctx, param) from None
+
+
+def command(**settings: Any) -> Callable[[Any], Command]:
+    """Make a function a command; a decorator."""
+    return click.command(cls=Command, **settings)
+
+
+def group(**settings: Any) -> Callable[[Any], Group]:
+    """Make a function a group of commands; a decorator."""
+    return click.group(cls=Group, **settings)
+
+
+def examples(*lines: str) -> Callable[[AnyCommand], AnyCommand]:
+    """Add examples to the help of a command."""
+
+    def decorate(command: AnyCommand) -> AnyCommand:
+        command.examples = lines  # type: ignore[attr-defined]
+        return command
+
+    return decorate
+
+
+def _most_used(examples: Sequence[str], options: Sequence[click.Option]) -> list[click.Option]:
+    """Return the options that examples use first."""
+    by_flag = {flag: option for option in options for flag in option.opts}
+    words = (word for example in examples for word in example.split())
+    return list(dict.fromkeys(by_flag[word] for word in words if word in by_flag))[:_MOST_USED]
+
+
+def _write_text(formatter: click.HelpFormatter, text: str) -> None:
+    if text:
+        formatter.write_paragraph()
+        with formatter.indentation():
+            formatter.write_text(text)
+
+
+def _write_list(formatter: click.HelpFormatter, title: str, records: Iterable[tuple[str, str] | None]) -> None:
+    known = [record for record in records if record is not None]
+    if known:
+        with formatter.section(title):
+            formatter.write_dl(known)

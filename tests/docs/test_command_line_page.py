@@ -1,0 +1,57 @@
+"""The page on the command line: its table of names holds commands and Python functions together."""
+
+from __future__ import annotations
+
+import inspect
+import re
+from pathlib import Path
+
+import click
+import pytest
+
+import dialeval
+from dialeval.cli.main import _GROUPS, dialeval_command
+
+PAGE = (Path(__file__).parents[2] / "docs" / "command-line.md").read_text(encoding="utf-8")
+NAMES = PAGE.partition("## Names in Python")[2].partition("\n## ")[0]
+FUNCTIONS = {"score": "evaluate"} | {
+    name: name for name in ("compare", "report", "sample", "estimate", "rank", "agreement")
+}
+
+
+def exceptions(command: str) -> tuple[set[str], str]:
+    """The options of a command that the table lists, and what it says of Python about them."""
+    options, python = set(), ""
+    for line in re.findall(r"^\| (`--.*) \|$", NAMES, re.MULTILINE):
+        flags, there, of = line.split(" | ")
+        if of == "all" or command in of.split(", "):
+            options |= {flag.replace("-", "_") for flag in re.findall(r"`--([a-z-]+)", flags)}
+            python += there
+    return options, python
+
+
+@pytest.mark.parametrize("command", FUNCTIONS)
+def test_options_and_arguments_have_the_same_names(command: str) -> None:
+    """Each option is a parameter of the same name or in the table, and each parameter an option or on the page."""
+    found = dialeval_command.get_command(click.Context(dialeval_command), command)
+    assert found is not None
+    given = {
+        each.opts[-1].lstrip("-").replace("-", "_") if isinstance(each, click.Option) else str(each.name)
+        for each in found.params
+    }
+    parameters = set(inspect.signature(getattr(dialeval, FUNCTIONS[command])).parameters)
+    listed, python = exceptions(command)
+    assert given - parameters == (listed & given) - parameters
+    words = set(re.findall(r"\w+", python + NAMES.rpartition("|\n")[2]))
+    assert parameters - given <= words
+
+
+def test_python_names_of_the_table_exist() -> None:
+    for name in re.findall(r"dialeval\.(\w+)\(", NAMES):
+        assert name in dialeval.__all__
+
+
+def test_commands_are_listed_in_their_groups() -> None:
+    for title, commands in _GROUPS.items():
+        (line,) = re.findall(rf"^\| {title} \| (.*) \|$", PAGE, re.MULTILINE)
+        assert re.findall(r"`(\w+)`", line) == list(commands)
