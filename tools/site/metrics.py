@@ -141,7 +141,8 @@ def _judged(metric: MetricClass, said: Sequence[Table]) -> Iterator[str]:
     for each, row in _of_family(metric, said, "weak where"):
         told = dict(zip(each.head, row, strict=True))
         yield f'!!! tip "{told["metric"].replace(chr(96), "")}"'
-        yield f"    **Use it for** {told['use it for']}.\n\n    **Weak where** {told['weak where']}."
+        text = f"    **Use it for** {told['use it for']}.\n\n    **Weak where** {told['weak where']}."
+        yield text.replace("](", "](../")
 
 
 def _summary(metric: MetricClass) -> Iterator[str]:
