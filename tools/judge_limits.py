@@ -1,4 +1,4 @@
-"""Print how far the shipped judge agrees with people outside of what it was validated on (docs/judge.md).
+"""Print how far the shipped judge agrees with people outside of what it was validated on (docs/judge-card.md).
 
     python tools/judge_limits.py [DATA]
 
@@ -88,7 +88,7 @@ def read_turns(path: Path) -> Iterator[tuple[list[str], str, float]]:
 
 def calibration_lines(data: Path) -> Iterator[str]:
     """Yield the table of breakdowns."""
-    yield "| set | turns | share of O | said | 5% to 95% of what is said | slope | correlation |"
+    yield "| set | turns | proportion of O | predicted | 5% to 95% of predictions | slope | correlation |"
     yield "| --- | ---: | ---: | ---: | ---: | ---: | ---: |"
     found: dict[str, tuple[Floats, Floats]] = {}
     for name in CHALLENGE:

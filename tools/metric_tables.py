@@ -1,4 +1,4 @@
-"""Print the measured tables of docs/metrics.md: floors and ceilings, and agreement with people.
+"""Print the measured tables of docs/floors.md and docs/metric-agreement.md.
 
     python tools/metric_tables.py [DATA]
 

@@ -1,4 +1,4 @@
-"""Make the picture of the README, docs/images/report.png: the top of the report of the shipped sample, in a browser.
+"""Make the pictures of the README and of the home page, light and dark: the top of a report of the shipped sample.
 
     python tools/picture.py
 
@@ -17,13 +17,14 @@ from playwright.sync_api import sync_playwright
 import dialeval
 from dialeval import sample_data
 
-PICTURE = Path(__file__).parent.parent / "docs" / "images" / "report.png"
+IMAGES = Path(__file__).parent.parent / "docs" / "images"
+PICTURES = {"light": IMAGES / "report.png", "dark": IMAGES / "report-dark.png"}
 METRICS = "bleu-4,rouge-l,chrf,embedding-greedy,distinct-2,length"
-WIDTH, HEIGHT = 1000, 600
+WIDTH, HEIGHT = 1400, 680
 
 
 def main() -> None:
-    """Write the picture."""
+    """Write the pictures to docs/images/."""
     here = sample_data.folder()
     run = dialeval.evaluate(
         {name: here / "responses" / f"{name}.txt" for name in ("careful", "chatty")},
@@ -38,11 +39,15 @@ def main() -> None:
     with TemporaryDirectory() as folder, sync_playwright() as started:
         path = dialeval.report(run, Path(folder) / "report.html", date="2026-01-01")
         browser = started.chromium.launch(executable_path=chromium, args=["--no-sandbox", "--disable-gpu"])
-        page = browser.new_page(viewport={"width": WIDTH, "height": HEIGHT}, color_scheme="light")
-        page.goto(path.as_uri())
-        page.screenshot(path=PICTURE)
+        for scheme, picture in PICTURES.items():
+            page = browser.new_page(
+                viewport={"width": WIDTH, "height": HEIGHT},
+                color_scheme="dark" if scheme == "dark" else "light",
+            )
+            page.goto(path.as_uri())
+            page.screenshot(path=picture)
+            print(f"{picture.name}: {picture.stat().st_size} bytes")
         browser.close()
-    print(f"{PICTURE.name}: {PICTURE.stat().st_size} bytes")
 
 
 if __name__ == "__main__":

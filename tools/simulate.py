@@ -1,4 +1,4 @@
-"""Print the tables of docs/simulations.md: how often intervals cover the truth, and how often tests find a difference.
+"""Print the tables of docs/simulation-tables.md: coverage of intervals, error rates and power of tests.
 
     python tools/simulate.py [--sets NUMBER] [--seed 1] [--processes 2] [--only coverage,kinds,size,power,heavy,...]
 
@@ -501,17 +501,24 @@ SIZED: Sequence[tuple[Lengths, int]] = (
 )
 POWERED: Sequence[tuple[Lengths, int]] = tuple(("unequal", dialogues) for dialogues in (8, 10, 20, 30, 50))
 SETS = {"coverage": 400, "kinds": 400, "size": 500, "power": 500}
-SETS |= {"heavy": 400, "trials": 400, "sorted": 400, "kl": 400, "best": 400, "sequential": 400}
+SETS |= {"heavy": 400, "trials": 400, "variances": 400, "sorted": 400, "kl": 400, "best": 400, "sequential": 400}
 """Data sets of every case of a table, unless another number is given."""
 HEAVY = tuple(
     (name, rows) for name in ("lognormal", "zero-inflated", "Pareto", "rare yes") for rows in (10, 20, 50, 200)
 )
 TRIED = tuple((name, sizes) for name in DIFFICULTIES for sizes in ((5, 4), (20, 8), (50, 8), (115, 4)))
+SPLIT = tuple((name, sizes) for name in DIFFICULTIES for sizes in ((10, 2), (50, 4)))
 ORDERED = (("shuffled", 1500), ("sorted", 1500))
 DIVERGED = tuple((words, rows) for words in ("as the references", "unlike them") for rows in (50, 400))
 COMPARED = (("rated", 3), ("rated", 6), ("rated", 10))
 WATCHED = tuple((name, 1000) for name in LOOKS)
 KINDS = tuple((text, dialogues) for text in ("Zipf", "canned") for dialogues in (10, 20, 50, 100))
+
+
+SPLIT_HEAD = (
+    *("tasks are", "each", "tasks", "task-variance: truth", "estimates", "trial-variance: truth", "estimates"),
+    *("error of pass^1: observed", "from the variances", "difference of pass^2 covered"),
+)
 
 
 class Simulations:
@@ -543,6 +550,17 @@ class Simulations:
                 covered = float(((low <= values.mean()) & (values.mean() <= high)).mean())
                 yield text, key, dialogues, f"{100 * covered:.1f}", f"{float((high - low).mean()):.4f}"
 
+    def variances(self) -> Iterator[list[str]]:
+        """The lines of the table of the split of the variance: truth and mean estimate of each part."""
+        for (difficulty, (tasks, tried)), parts in self._each(variances, SPLIT):
+            every = DIFFICULTIES[difficulty]((np.arange(10**6) + 0.5) / 10**6)
+            values = np.array([line for part in parts for line in part])
+            _, between, within, covered = values.mean(axis=0)
+            truth = every.var(), (every * (1 - every)).mean()
+            errors = values[:, 0].std(), math.sqrt((between + within / tried) / tasks)
+            shown = (f"{number:.4f}" for number in (truth[0], between, truth[1], within, *errors))
+            yield [difficulty, f"{tried} trials", str(tasks), *shown, f"{100 * covered:.1f}"]
+
     def interim(self) -> Iterator[list[str]]:
         """The lines of the table of interim looks."""
         for (name, _), parts in self._each(interim, WATCHED):
@@ -551,6 +569,32 @@ class Simulations:
             widths = (found.get(f"width at {number}", []) for number in WIDTHS)
             wide = [f"{float(np.median(each)):.1f}" if len(each) > self.sets / 2 else "–" for each in widths]
             yield [name, by, share([bool(each) for each in found[by]]), *wide]
+
+
+def variances(seeds: Iterable[int], sizes: tuple[int, int], difficulty: str) -> list[tuple[float, ...]]:
+    """Success rate and both variances of a verdict, and whether the interval of a difference of pass^2 covers it.
+
+    The other system passes the same tasks with nine tenths of the chance.
+    """
+    tasks, tried = sizes
+    chance, found = DIFFICULTIES[difficulty], []
+    change = (0.9**2 - 1) * float((chance((np.arange(10**6) + 0.5) / 10**6) ** 2).mean())
+    for seed in seeds:
+        rng = np.random.default_rng([seed, tasks, tried])
+        easy = chance(rng.random(tasks))
+        ids, trial = np.divmod(np.arange(tasks * tried), tried)
+        rows = {"dialog_id": ids.astype(str), "trial": trial, "response": ["done"] * len(ids)}
+        passed = {name: (rng.random((tasks, tried)) < part * easy[:, None]).ravel() for name, part in TENTHS.items()}
+        tables = {name: pa.table({**rows, "reward": each.astype(float)}) for name, each in passed.items()}
+        run = dialeval.evaluate(tables, metrics="pass-hat-1,pass-hat-2,task-variance,trial-variance", threads=1)
+        (row,) = dialeval.compare(run, metrics=["pass-hat-2"], resamples=20, trials=20).rows
+        low, high = row.interval or (math.nan, math.nan)
+        own = [run["a"][key].mean for key in ("pass-hat-1", "task-variance", "trial-variance")]
+        found.append((*own, float(low <= change <= high)))
+    return found
+
+
+TENTHS = {"a": 1.0, "b": 0.9}
 
 
 def share(hits: Sequence[bool]) -> str:
@@ -577,7 +621,7 @@ def of_hits(hits: Hits, columns: Sequence[str], head: Sequence[str] = ("value", 
 
 def hard_table_named(name: str, simulations: Simulations) -> str:
     """Return a table of cases with a generator of their own, with its title."""
-    below = f"\n\n{simulations.sets} data sets of every case.\n\n"
+    below = f"\n\n{simulations.sets} data sets per case.\n\n"
     if name == "heavy":
         table = of_hits(simulations.hits(heavy, HEAVY), METHODS, ("values", "lengths", "rows"))
         return f"## Coverage of 95% intervals with heavy tails{below}{table}"
@@ -585,6 +629,8 @@ def hard_table_named(name: str, simulations: Simulations) -> str:
         columns = [f"pass^{k}" for k in PASSES]
         table = of_hits(simulations.hits(trials, TRIED), columns, ("tasks are", "each", "tasks"))
         return f"## Coverage of 95% intervals of pass^k{below}{table}"
+    if name == "variances":
+        return f"## Variance of tasks and trials{below}{markdown(SPLIT_HEAD, simulations.variances())}"
     if name == "sorted":
         table = markdown(["order", "value", "rows", "covers", "width"], simulations.kinds(ordered, ORDERED))
         return f"## Coverage of 95% intervals of sorted rows{below}{table}"
@@ -600,7 +646,7 @@ def hard_table_named(name: str, simulations: Simulations) -> str:
 
 def table_named(name: str, simulations: Simulations) -> str:
     """A table with its title."""
-    below = f"\n\n{simulations.sets} data sets of every case.\n\n"
+    below = f"\n\n{simulations.sets} data sets per case.\n\n"
     if name == "coverage":
         return f"## Coverage of 95% intervals{below}{of_hits(simulations.hits(coverage, COVERED), METHODS)}"
     if name == "kinds":

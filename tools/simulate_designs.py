@@ -2,7 +2,7 @@
 
     python tools/simulate_designs.py --seed 1 [--replicates 1000]
 
-prints the tables of docs/simulations.md, "Independent logs". Dialogues are drawn with a random effect each, so that
+prints the tables of docs/simulation-tables.md, "Independent logs". Each dialogue has a random effect, so that
 their turns are alike; the truth is known. Logs of `10 and 30` dialogues have different spreads as well (1 and 2).
 """
 

@@ -1,4 +1,4 @@
-"""Print the tables of docs/people.md: how often estimates of people's opinion cover it, and what a judge is worth.
+"""Print the tables of docs/simulations-human.md: coverage of estimates, rankings, agreement and sequential tests.
 
     python tools/simulate_people.py [--sets NUMBER] [--seed 1] [--only coverage,rank,agreement] [--ratings FOLDER]
 
@@ -66,7 +66,7 @@ BETWEEN = 0.3
 """The share of the variance that lies between dialogues."""
 MEAN = 3.0
 CORRELATIONS = (0.0, 0.3, 0.6, 0.9)
-DESIGNS = ("plain", "strata", "unsure", "dialogues", "alone")
+DESIGNS = ("plain", "strata", "uncertainty", "dialogues", "alone")
 TARGETS: tuple[Target, ...] = ("dialogues", "run")
 DRAWN = 200
 DIALOGUES = 120
@@ -99,7 +99,7 @@ def rated(rng: np.random.Generator, design: str, lengths: Ints, people: Floats, 
     dialogue = np.repeat(np.arange(len(lengths)), lengths)
     unit = dialogue if design == "dialogues" else np.arange(rows)
     units = int(unit[-1]) + 1
-    sizes = uncertainty(judge) if design == "unsure" else np.ones(units)
+    sizes = uncertainty(judge) if design == "uncertainty" else np.ones(units)
     stratum = np.zeros(units, np.int64)
     if design == "strata":
         stratum = np.searchsorted(np.quantile(judge, [0.25, 0.5, 0.75]), judge)
@@ -513,30 +513,29 @@ def table_named(name: str, sets: int, seed: int, folder: Path) -> str:
     seeds = range(seed * 10**6, seed * 10**6 + sets)
     if name == "coverage":
         head = ["of", "design", "r", "covers", "alone covers", "width", "formula"]
-        title, table = f"Coverage of 95% intervals, {sets} data sets a case", markdown(head, coverage_lines(seeds))
+        title, table = "Estimates", markdown(head, coverage_lines(seeds))
     elif name == "rank":
         head = ["choices", "systems", "dialogues", "ranked", "strength covers", "score covers", "told apart"]
-        title, table = f"Rankings, {sets} data sets a case", markdown(head, rank_lines(seeds))
+        title, table = "Rankings", markdown(head, rank_lines(seeds))
     elif name == "agreement":
         head = ["metric", "r", "dialogues x turns", "Pearson covers", "Spearman covers", "Kendall covers", "warned"]
-        title, table = f"Agreement, {sets} data sets a case", markdown(head, agreement_lines(seeds))
+        title, table = "Agreement", markdown(head, agreement_lines(seeds))
     elif name == "stars":
         head = ["dialogues x turns", "a star", "a p below 5%"]
-        title, table = f"Tables of five unrelated metrics, {sets} data sets a case", markdown(head, stars_lines(seeds))
+        title, table = "Unrelated metrics", markdown(head, stars_lines(seeds))
     elif name == "yes-no":
-        head = ["of", "share of yes", "ratings", "covers", "alone covers", "difference covers"]
-        title, table = f"Yes/no answers, {sets} data sets a case", markdown(head, yes_no_lines(seeds))
+        head = ["of", "proportion of yes", "ratings", "covers", "alone covers", "difference covers"]
+        title, table = "Yes/no answers", markdown(head, yes_no_lines(seeds))
     elif name == "raters":
         head = ["design", "raters", "fixed: mean", "difference", "random: mean", "difference"]
-        title, table = f"Raters, {sets} data sets a case", markdown(head, raters_lines(seeds))
+        title, table = "Raters", markdown(head, raters_lines(seeds))
     elif name == "ratings":
-        head = ["set", "rows", "r", "covers", "alone covers", "width", "100 ratings are worth"]
-        title = f"Sets that people rated, {RATED} ratings drawn {sets} times"
-        table = markdown(head, ratings_lines(seeds, folder))
+        head = ["set", "rows", "r", "covers", "alone covers", "width", "effective sample size"]
+        title, table = "Public data sets", markdown(head, ratings_lines(seeds, folder))
     else:
         head = ["differences", "sequence", "misses", "ordinary interval misses"]
-        title, table = f"A thousand looks, {sets} data sets a case", markdown(head, looks_lines(seeds))
-    return f"### {title}\n\n{table}"
+        title, table = "Interim looks", markdown(head, looks_lines(seeds))
+    return f"## {title}\n\n{sets} data sets per case.\n\n{table}"
 
 
 def main() -> None:

@@ -26,10 +26,11 @@ from dialeval.suites.multiwoz.evaluation import (
     evaluate_task,
     explanations,
     original_output,
+    read_systems,
     with_transcripts,
 )
 from dialeval.suites.multiwoz.ontology import MULTIWOZ, load_ontology
-from dialeval.suites.multiwoz.predictions import Predictions, checked_document, read_predictions
+from dialeval.suites.multiwoz.predictions import Predictions, checked_document
 from dialeval.suites.multiwoz.states import slot_domains
 
 if TYPE_CHECKING:
@@ -61,6 +62,8 @@ class Evaluator:
         ratio: The partial ratio by which names are compared: `"historical"`, or `"exact"`, which finds the best
             alignment.
         baselines: Also score floor and ceiling systems, and add gold replies to explanations.
+        lexicalized: Map values in replies (names, phone numbers) to placeholders first, for systems whose replies have
+            none.
 
     Attributes:
         choices: These choices.
@@ -91,8 +94,11 @@ class Evaluator:
         unify_booking: bool = False,
         ratio: Ratio = "historical",
         baselines: bool = False,
+        lexicalized: bool = False,
     ) -> None:
-        self.choices = Choices(bleu, success, richness, dst, fallback, strict, unify_booking, ratio, baselines)
+        self.choices = Choices(
+            bleu, success, richness, dst, fallback, strict, unify_booking, ratio, baselines, lexicalized
+        )
         self.task = data if isinstance(data, TaskData) else load_task(data, split)
         self.warnings: tuple[str, ...] = ()
 
@@ -108,7 +114,7 @@ class Evaluator:
         Raises:
             DataError: The predictions have another form, or name dialogues that the task does not have.
         """
-        return read_predictions(predictions, self.task.files)
+        return read_systems(predictions, self.task, self.choices)
 
     def run(self, predictions: Any, **options: Any) -> Run:
         """Evaluate one or several systems.

@@ -79,7 +79,7 @@ def test_the_first_rows_are_those_in_which_the_second_system_differs_most(page: 
 def test_the_chosen_score_stands_first_and_words_of_the_reference_are_underlined(page: Page, path: Path) -> None:
     Opened(page, path, "#explorer?key=1")
     pane = page.locator(".pane")
-    assert pane.locator("tbody tr").nth(1).locator("th").inner_text() == "k1"
+    assert pane.locator("tbody tr").first.locator("th").inner_text() == "k1"
     assert pane.locator("tbody tr th").all_inner_texts().count("k1") == 1
     run = run_of(8)
     rows = run["warm"].rows
@@ -110,7 +110,7 @@ def test_rows_stand_in_the_order_of_the_file(page: Page, opened: Opened) -> None
 
 
 def test_rows_are_sorted_by_a_score_and_those_without_come_last(page: Page, opened: Opened) -> None:
-    page.get_by_label("Score").select_option("k1")
+    page.get_by_label("Score", exact=True).select_option("k1")
     page.get_by_label("of", exact=True).select_option("warm")
     page.get_by_label("Order").select_option("highest first")
     settle(page)
@@ -136,15 +136,15 @@ def test_rows_are_sorted_by_the_difference_of_two_systems(page: Page, opened: Op
 
 
 def test_search_looks_through_every_text_and_marks_what_it_found(page: Page, opened: Opened) -> None:
-    page.get_by_label("Search").fill("NUMBER 17")
+    page.get_by_label("Search", exact=True).fill("NUMBER 17")
     settle(page)
     rows = [row for row in range(200) if "17" in f"{row} d{row // TURNS}"]
     assert count(page) == f"{len(rows)} of 200 rows"
-    assert page.locator(".pane mark").all_inner_texts() == ["number", "17"]
-    page.get_by_label("Search").fill("d12 boat")
+    assert page.locator(".pane .current mark").all_inner_texts() == ["number", "17"]
+    page.get_by_label("Search", exact=True).fill("d12 boat")
     settle(page)
     assert 0 < int(count(page).split()[0]) < 20
-    page.get_by_label("Search").fill("nobody says <this> [.*")
+    page.get_by_label("Search", exact=True).fill("nobody says <this> [.*")
     settle(page)
     assert count(page) == "0 of 200 rows"
     assert page.locator(".pane").inner_text() == "No row is like that."
@@ -161,7 +161,7 @@ def test_rows_are_filtered_by_score_dialogue_and_disagreement(page: Page, opened
     settle(page)
     assert count(page) == f"{int(((base >= 0.4) & (base <= 0.6)).sum())} of 200 rows"
     page.get_by_role("button", name="Clear").click()
-    page.get_by_label("Dialogue").fill("d7")
+    page.get_by_label("Dialogue", exact=True).fill("d7")
     settle(page)
     assert count(page) == f"{TURNS * sum('d7' in f'd{at}' for at in range(50))} of 200 rows"
     page.get_by_role("button", name="Clear").click()
@@ -175,14 +175,69 @@ def test_rows_are_filtered_by_score_dialogue_and_disagreement(page: Page, opened
 def test_systems_stand_side_by_side(page: Page, opened: Opened) -> None:
     page.locator("#row-list .line").nth(2).click()
     pane = page.locator(".pane")
-    assert pane.locator("h3").inner_text() == "d0 · turn 2"
-    assert pane.locator("thead th").all_inner_texts() == ["System", "base", "warm", "cold"]
+    assert page.locator(".pane-bar h3").inner_text() == "d0 · turn 2"
+    assert pane.locator("thead th").all_inner_texts() == ["Score", "base", "warm", "cold"]
     said = [system(seed, 200).rows for seed in (1, 2, 3)]
-    assert pane.locator(".said").all_inner_texts() == [str(rows.texts["response"][2]) for rows in said if rows]
-    assert pane.locator("tbody tr").nth(1).locator("td").all_inner_texts() == [
-        f"{items(seed, 200)[2]:.4f}" for seed in (10, 20, 30)
-    ]
-    assert pane.locator("h4").all_inner_texts() == ["Context", "Reference"]
+    current = pane.locator(".exchange.current")
+    assert current.locator(".said").all_inner_texts() == [str(rows.texts["response"][2]) for rows in said if rows]
+    scores = [f"{items(seed, 200)[2]:.4f}" for seed in (10, 20, 30)]
+    assert [chip.split("\n")[0] for chip in current.locator(".chip").all_inner_texts()] == [f"k0 {s}" for s in scores]
+    assert pane.locator("tbody tr").first.locator("td").all_inner_texts() == scores
+    assert current.locator(".speaker").all_inner_texts() == ["Reference"]
+
+
+def test_a_dialogue_is_a_transcript_with_a_link(page: Page, path: Path) -> None:
+    opened = Opened(page, path, "#d3")
+    pane = page.locator(".pane")
+    assert page.locator(".pane-bar h3").inner_text() == "d2 · turn 0"
+    assert pane.locator(".exchange h4").all_inner_texts() == [f"Turn {turn}" for turn in range(TURNS)]
+    assert pane.locator("[aria-current]").count() == 1
+    assert page.locator(".permalink").get_attribute("href") == "#d3"
+    page.locator("#row-list").press("ArrowDown")
+    assert page.locator(".pane-bar h3").inner_text() == "d2 · turn 1"
+    assert pane.locator(".exchange.current h4").inner_text() == "Turn 1"
+    page.evaluate("location.hash = '#d5'")
+    page.wait_for_function("document.querySelector('.pane-bar h3').innerText.startsWith('d4')")
+    for strange in ("#d0", "#d999", "#d1-9", "#d1x"):
+        page.evaluate("hash => { location.hash = hash }", strange)
+        assert count(page) == "200 of 200 rows"
+    opened.assert_quiet()
+
+
+def test_keys_lead_to_the_next_failure(page: Page, opened: Opened) -> None:
+    base = items(10, 200)
+    known = np.sort(base[1:])
+    failed = np.flatnonzero(base <= known[len(known) // 10])
+    rows = page.locator("#row-list")
+    for at in failed[:3]:
+        rows.press("n")
+        assert page.locator(".pane-bar h3").inner_text() == f"d{at // TURNS} · turn {at % TURNS}"
+        assert "weak" in str(page.locator(".exchange.current .chip").first.get_attribute("class"))
+    rows.press("p")
+    assert page.locator(".pane-bar h3").inner_text() == f"d{failed[1] // TURNS} · turn {failed[1] % TURNS}"
+    page.get_by_role("button", name="Next failure").click()
+    assert page.locator(".pane-bar h3").inner_text() == f"d{failed[2] // TURNS} · turn {failed[2] % TURNS}"
+    page.get_by_label("Search", exact=True).press("n")
+    assert page.get_by_label("Search", exact=True).input_value() == "n", "keys are those of the list and the row"
+    opened.assert_quiet()
+
+
+def test_tools_are_folded_and_speakers_are_named(page: Page, tmp_path: Path) -> None:
+    texts: dict[str, TextColumn | RaggedColumn] = {
+        "response": TextColumn.from_strings(["done"]),
+        "context": RaggedColumn.from_lists([["book it", '{"id": 7}', "which one?", "the first"]]),
+        "roles": RaggedColumn.from_lists([["user", "tool", "assistant", "user"]]),
+    }
+    estimate = Estimate(0.5, 0.2, 1, 1, items=np.array([0.5]))
+    run = Run({"a": Result({"k": estimate}, rows=RowTable(np.array([0, 1]), texts=texts))}, "0")
+    opened = Opened(page, report(run, tmp_path / "report.html"))
+    pane = page.locator(".pane")
+    assert pane.locator(".speaker").all_inner_texts() == ["user", "tool", "assistant", "user"]
+    assert pane.locator(".bubble.by-right").count() == 2
+    assert not pane.get_by_text('{"id": 7}').is_visible()
+    pane.locator("details.tool summary").click()
+    assert pane.get_by_text('{"id": 7}').is_visible()
+    opened.assert_quiet()
 
 
 def test_keys_move_through_the_rows(page: Page, opened: Opened) -> None:
@@ -194,13 +249,13 @@ def test_keys_move_through_the_rows(page: Page, opened: Opened) -> None:
     assert active == "line-2"
     assert page.locator(f"#{active}").get_attribute("aria-selected") == "true"
     assert page.locator("#row-list [aria-selected=true]").count() == 1
-    assert page.locator(".pane h3").inner_text() == "d0 · turn 2"
+    assert page.locator(".pane-bar h3").inner_text() == "d0 · turn 2"
     page.keyboard.press("End")
-    assert page.locator(".pane h3").inner_text() == "d49 · turn 3"
+    assert page.locator(".pane-bar h3").inner_text() == "d49 · turn 3"
     assert page.locator("#line-199").is_visible()
     page.keyboard.press("PageUp")
     page.keyboard.press("Home")
-    assert page.locator(".pane h3").inner_text() == "d0 · turn 0"
+    assert page.locator(".pane-bar h3").inner_text() == "d0 · turn 0"
     page.keyboard.press("Enter")
     assert page.evaluate("document.activeElement.className") == "pane"
     page.keyboard.press("Escape")
@@ -211,14 +266,14 @@ def test_the_address_keeps_what_is_shown(page: Page, opened: Opened) -> None:
     page.get_by_label("minus").select_option("warm")
     settle(page)
     page.get_by_label("Order").select_option("lowest first")
-    page.get_by_label("Search").fill("boat")
+    page.get_by_label("Search", exact=True).fill("boat")
     settle(page)
     page.locator("#row-list").press("ArrowDown")
     before = (count(page), page.locator(".pane").inner_text())
     assert "#explorer?" in page.url
     page.reload()
     assert (count(page), page.locator(".pane").inner_text()) == before
-    assert page.get_by_label("Search").input_value() == "boat"
+    assert page.get_by_label("Search", exact=True).input_value() == "boat"
     opened.assert_quiet()
 
 
@@ -250,7 +305,7 @@ def test_one_system_has_nothing_to_differ_from(page: Page, tmp_path: Path) -> No
     opened = Opened(page, report(Run({"one": system(1, 8)}, "0"), tmp_path / "report.html"))
     assert not page.get_by_label("minus").is_visible()
     assert not page.get_by_label("Systems disagree").is_visible()
-    assert not page.get_by_label("Rows of").is_visible()
+    assert not page.get_by_label("Rows of", exact=True).is_visible()
     opened.assert_quiet()
 
 
@@ -258,7 +313,7 @@ def test_groups_of_other_rows_can_be_chosen(page: Page, tmp_path: Path) -> None:
     run = Run({"one": system(1, 8), "two": system(2, 12)}, "0")
     opened = Opened(page, report(run, tmp_path / "report.html"))
     assert count(page) == "8 of 8 rows"
-    page.get_by_label("Rows of").select_option("two")
+    page.get_by_label("Rows of", exact=True).select_option("two")
     assert count(page) == "12 of 12 rows"
     opened.assert_quiet()
 
@@ -275,7 +330,7 @@ def test_ten_thousand_rows_do_not_lag(page: Page, tmp_path: Path) -> None:
     settle(page)
     assert page.evaluate(took) < FAST_MS
     for word in ("boat", "boat lamp", "number 77"):
-        page.get_by_label("Search").fill(word)
+        page.get_by_label("Search", exact=True).fill(word)
         settle(page)
         assert page.evaluate(took) < FAST_MS
         assert count(page) != "10,000 of 10,000 rows"

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from importlib.util import find_spec
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -18,8 +19,11 @@ from dialeval.breakdown import evaluate_breakdown
 from dialeval.core.fold import Estimate
 from dialeval.core.result import Result, Run
 from dialeval.core.rowtable import RowTable
+from dialeval.human.estimate import rated_systems
 from dialeval.multiwoz import Evaluator
 from dialeval.reports.html import report
+from human.rated_runs import ratings_of
+from human.rated_runs import run_of as run_of_people
 from suites.lsdscc.test_report import run_of
 
 if TYPE_CHECKING:
@@ -77,11 +81,50 @@ def chats() -> Run:
     )
 
 
+def agents() -> Run:
+    """Two agents with four trials of twelve tasks."""
+    random = np.random.default_rng(4)
+    systems = {
+        name: [
+            {"dialog_id": f"task-{task}", "trial": trial, "reward": float(random.random() < chance ** (1 + task % 3))}
+            | {"context": ["book a table for two", "when?", "at eight"], "response": f"done by {name}, try {trial}"}
+            for task in range(12)
+            for trial in range(4)
+        ]
+        for name, chance in (("steady", 0.9), ("lucky", 0.6))
+    }
+    return dialeval.evaluate(systems, metrics="pass-hat,flips,length")
+
+
+def rated() -> tuple[Run, dict[str, Any]]:
+    """A run of three systems, and what people say of it."""
+    run, opinions = run_of_people(dialogues=60, systems={"warm": 3.4, "brief": 3.0, "formal": 2.6})
+    drawn = dialeval.sample(run, 90)
+    ratings = ratings_of(drawn, opinions)
+    pairs = [
+        {"a": "warm", "b": other, "better": "a" if row % 3 else "b", "dialog_id": str(row)}
+        for row in range(30)
+        for other in ("brief", "formal")
+    ]
+    with TemporaryDirectory() as folder:
+        agreement = dialeval.agreement(run, ratings, sample=drawn.save(folder))
+    said = {
+        "people": dialeval.estimate(run, ratings, judge="judge", sample=drawn),
+        "rated": rated_systems(run, ratings, judge="judge", sample=drawn),
+        "agreement": agreement,
+        "ranking": dialeval.rank(pairs),
+    }
+    return run, said
+
+
 KINDS: dict[str, Callable[[], Run | list[Run]]] = {
     "one": lambda: systems(1),
     "three": chats,
     "eight": lambda: systems(8),
+    "twelve": lambda: systems(12),
     "thirty": lambda: systems(30),
+    "agents": agents,
+    "people": lambda: rated()[0],
     "town": town,
     "lsdscc": answers,
     "breakdown": detectors,
@@ -97,7 +140,8 @@ def path_of(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], Path]:
 
     def path_of(kind: str) -> Path:
         if kind not in made:
-            made[kind] = report(KINDS[kind](), folder / f"{kind}.html", "dialeval report", date="2026-01-01")
+            said = rated()[1] if kind == "people" else {}
+            made[kind] = report(KINDS[kind](), folder / f"{kind}.html", "dialeval report", date="2026-01-01", **said)
         return made[kind]
 
     return path_of
@@ -132,16 +176,36 @@ def test_axe_sees_a_faint_text_and_a_control_without_a_name(page: Page, path_of:
     assert set(violations(page)) == {"color-contrast", "button-name"}
 
 
-@pytest.mark.parametrize("kind", KINDS)
-def test_nothing_scrolls_sideways_at_420_pixels(page: Page, path_of: Callable[[str], Path], kind: str) -> None:
-    page.set_viewport_size({"width": 420, "height": 900})
+WIDTHS = (320, 390, 768, 1280, 1440, 1920, 2560)
+CLIPPED = """() => [...document.querySelectorAll(".wide, .sides, .talk, figure, .pane, .metrics, .overview")]
+    .filter(each => each.clientWidth && each.scrollWidth > each.clientWidth + 1)
+    .map(each => each.outerHTML.slice(0, 160))"""
+
+
+@pytest.mark.parametrize("kind", [kind for kind in KINDS if kind not in ("one", "eight")])
+def test_no_table_and_no_figure_is_clipped_at_any_width(page: Page, path_of: Callable[[str], Path], kind: str) -> None:
+    """Every table, figure and transcript fits its place, folded parts included; the page does not scroll sideways."""
     opened = Opened(page, path_of(kind))
-    page.evaluate("document.querySelectorAll('details').forEach(each => { each.open = true })")
-    assert page.evaluate("document.documentElement.scrollWidth") <= 420
-    inside = "elements => elements.filter(each => each.scrollWidth > each.clientWidth + 1).length"
-    summaries = page.locator(".wide:has(> .summary), .wide:has(> .lost-by), .sides, .talk")
-    assert summaries.evaluate_all(inside) == 0, "the summary, causes and dialogues fit without scrolling"
+    for width in WIDTHS:
+        page.set_viewport_size({"width": width, "height": 900})
+        page.evaluate("document.querySelectorAll('details').forEach(each => { each.open = true })")
+        page.wait_for_timeout(150)
+        assert page.evaluate("document.documentElement.scrollWidth") <= width, width
+        assert page.evaluate(CLIPPED) == [], width
     opened.assert_quiet()
+
+
+def test_wide_screens_are_used_and_lines_stay_short(page: Page, path_of: Callable[[str], Path]) -> None:
+    page.set_viewport_size({"width": 1920, "height": 1080})
+    Opened(page, path_of("town"))
+    body = page.locator("main").bounding_box()
+    assert body is not None
+    assert body["width"] > 1700
+    table, figure = (page.locator(place).first.bounding_box() for place in (".overview .values", ".overview figure"))
+    assert table is not None
+    assert figure is not None
+    assert figure["x"] > table["x"] + table["width"], "the figure is next to the table"
+    assert figure["y"] < 900, "and on the first screen"
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -202,7 +266,10 @@ def test_a_cause_leaves_the_dialogues_that_it_lost(page: Page, path_of: Callable
 def test_a_query_shows_its_groups_and_who_landed_there(page: Page, tmp_path: Path) -> None:
     opened = Opened(page, report(run_of("a b c d", "zz"), tmp_path / "report.html"), "#explorer?row=0")
     pane = page.locator(".pane")
-    assert pane.locator("h4").all_inner_texts() == ["Query", "Group letters", "Group end", "In no group"]
+    assert pane.locator("h4").all_inner_texts() == [
+        *("Query", "Group letters", "Group end", "In no group"),
+        "Scores of this row",
+    ]
     query, letters, end, none = (pane.locator("section").nth(at).inner_text() for at in range(4))
     assert "what is it?" in query
     assert letters.split("\n")[-2:] == ["one", "a b c d 1"]

@@ -276,3 +276,60 @@ def test_without_storage_it_says_so(page: Page, written: Callable[..., Path]) ->
     page.keyboard.press("Enter")
     assert "keeps nothing" in page.get_by_role("alert").inner_text()
     assert len(downloaded(page)) == 1
+
+
+LONG = "I would like to book a table for two people at eight, near the window if there is one. " * 3
+FITS = """() => [...document.querySelectorAll(".reply, fieldset, #next")].filter(each => {
+    const box = each.getBoundingClientRect();
+    return box.top < 0 || box.bottom > innerHeight || box.left < 0 || box.right > innerWidth;
+}).map(each => each.outerHTML.slice(0, 120))"""
+
+
+@pytest.mark.parametrize(("width", "height"), [(1400, 900), (390, 844)])
+@pytest.mark.parametrize("form", [Form(), TWO, Form(unit="conversation", mark="Mark what is wrong")])
+def test_reply_and_questions_are_seen_without_scrolling(
+    page: Page, written: Callable[..., Path], form: Form, width: int, height: int
+) -> None:
+    page.set_viewport_size({"width": width, "height": height})
+    opened = Opened(page, written(form, text=LONG))
+    start(page)
+    page.keyboard.press("3")
+    page.keyboard.press("y")
+    page.keyboard.press("Enter")
+    assert status(page).startswith("Row 2")
+    assert page.evaluate(FITS) == []
+    assert page.evaluate("document.documentElement.scrollWidth") <= width
+    opened.assert_quiet()
+
+
+def test_the_start_says_how_much_there_is(page: Page, written: Callable[..., Path]) -> None:
+    Opened(page, written(TWO))
+    assert "22 replies to rate, about" in page.locator("#workload").inner_text()
+    assert "minute" in page.locator("#workload").inner_text()
+    start(page)
+    assert page.locator("#instructions").get_attribute("open") is not None, "on the first row"
+    labels = page.get_by_role("group", name="How good is the reply?").locator("label bdi").all_inner_texts()
+    assert labels == ["bad", "poor", "fair", "good", "excellent"]
+
+
+def test_turns_are_marked_and_marks_are_found_again(page: Page, written: Callable[..., Path]) -> None:
+    form = Form(repeat=0, unit="conversation", mark="Mark the turns that are wrong")
+    opened = Opened(page, written(form))
+    start(page)
+    assert page.locator("legend").inner_text() == "How good is the conversation?"
+    turns = page.locator(".context .bubble").count()
+    page.get_by_role("button", name="Mark turn 1").click()
+    page.get_by_role("button", name=f"Mark turn {turns + 1}").click()
+    page.locator("legend").click()
+    page.keyboard.press("2")
+    page.get_by_role("button", name="Next").click()
+    (line,) = downloaded(page)
+    assert line["marked"] == [1, turns + 1]
+    page.get_by_role("button", name="Back").click()
+    pressed = page.locator(".mark[aria-pressed=true]")
+    assert pressed.count() == 2
+    pressed.first.click()
+    page.get_by_role("button", name="Next").click()
+    assert downloaded(page)[0]["marked"] == [turns + 1]
+    assert violations(page) == {}
+    opened.assert_quiet()

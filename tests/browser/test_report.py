@@ -112,7 +112,7 @@ def test_without_scripts_everything_but_the_rows_is_there(browser: Browser, path
     page = context.new_page()
     page.goto(path.as_uri())
     assert page.locator(".summary tbody tr").count() == len(KEYS) + 1
-    assert page.locator("#metric-0 svg").first.is_visible()
+    assert page.locator("#metrics svg").first.is_visible()
     assert not page.locator("#theme").is_visible()
     assert not page.locator(".copy").first.is_visible()
     context.close()

@@ -1,49 +1,106 @@
-"""The site from disk, in a real browser: it searches, and it asks nothing from a network."""
+"""The site from disk, in a real browser: search finds the standard terms, no network is used, pages fit a phone."""
 
 from __future__ import annotations
 
-import shutil
+import os
+import subprocess
+import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
+from urllib.parse import quote, urlsplit
 
 import pytest
 
 if TYPE_CHECKING:
-    from playwright.sync_api import Page
+    from playwright.sync_api import Browser, Page
 
 ROOT = Path(__file__).parents[2]
-CONFIG = """
-site_name: small
-docs_dir: docs
-theme: {name: material, font: false}
-extra: {polyfills: [assets/iframe-worker.js]}
-plugins: [search, offline]
-"""
+TERMS = {
+    "tokenizer": "tokenizers",
+    "license": "faq",
+    "FAQ": "faq",
+    "troubleshooting": "troubleshooting",
+    "install": "start",
+    "confidence interval": "statistics",
+    "p-value": "statistics",
+    "significance": "statistics",
+    "bootstrap": "statistics",
+    "permutation test": "statistics",
+    "effect size": "statistics",
+    "statistical power": "statistics",
+    "sample size": "statistics",
+    "multiple testing": "statistics",
+    "sequential testing": "sequential",
+    "non-inferiority": "ci",
+    "CI": "ci",
+    "GitHub Actions": "ci",
+    "pytest": "ci",
+    "inter-annotator agreement": "agreement",
+    "Krippendorff": "agreement",
+    "LLM judge": "agreement",
+    "human evaluation": "human-evaluation",
+    "reference-free": "judges",
+    "GPU": "judges",
+    "model card": "judge-card",
+    "HuggingFace": "faq",
+    "pandas": "faq",
+    "BERTScore": "faq",
+    "METEOR": "faq",
+    "ROUGE": "metrics/rouge-score",
+    "BLEU": "metrics/bleu",
+    "sacreBLEU": "coming-from-libraries",
+    "MultiWOZ": "task-dialogues",
+    "repeated trials": "repeated-trials",
+    "OpenAI": "formats",
+    "CSV": "formats",
+    "Chinese": "tokenizers",
+    "wandb": "python",
+    "slices": "slices",
+    "exit status": "command-line",
+    "out of memory": "troubleshooting",
+    "cite": "citing",
+}
+"""What people search for, and the page that must come first."""
 
 
 @pytest.fixture(scope="module")
 def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Two pages, with the script by which the site searches from disk."""
-    from mkdocs.commands.build import build
-    from mkdocs.config import load_config
-
-    place = tmp_path_factory.mktemp("small")
-    (place / "docs" / "assets").mkdir(parents=True)
-    shutil.copy(ROOT / "docs" / "assets" / "iframe-worker.js", place / "docs" / "assets")
-    (place / "docs" / "index.md").write_text("# Home\n\nNothing here.\n")
-    (place / "docs" / "ferry.md").write_text("# Ferry\n\nIt leaves from the quay.\n")
-    (place / "mkdocs.yml").write_text(CONFIG)
-    build(load_config(str(place / "mkdocs.yml")))
-    return place / "site"
+    """Build the site as `make docs` does."""
+    place = tmp_path_factory.mktemp("site")
+    build = [sys.executable, "-m", "mkdocs", "build", "--strict", "--quiet", "--site-dir", str(place)]
+    environment = {**os.environ, "NO_MKDOCS_2_WARNING": "1"}
+    done = subprocess.run(build, cwd=ROOT, env=environment, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    return place
 
 
 def test_search_from_disk(page: Page, site: Path) -> None:
+    """Search for every term; the first result must be its page, and nothing may come from a network."""
     asked: list[str] = []
     page.on("request", lambda request: asked.append(request.url))
-    page.goto((site / "index.html").as_uri())
-    page.keyboard.press("/")
-    page.keyboard.type("quay")
-    link = page.locator(".md-search-result__link").first
-    link.wait_for()
-    assert "ferry.html" in (link.get_attribute("href") or "")
-    assert [url for url in asked if not url.startswith(("file:", "data:", "about:"))] == []
+    found = {}
+    for term in TERMS:
+        page.goto(f"{(site / 'index.html').as_uri()}?q={quote(term)}")
+        link = page.locator(".md-search-result__link").first
+        link.wait_for(state="attached")
+        found[term] = urlsplit(link.get_attribute("href") or "").path.removeprefix(f"{site}/").removesuffix(".html")
+    assert found == TERMS
+    assert [url for url in asked if not url.startswith(("file:", "data:", "about:", "blob:"))] == []
+
+
+@pytest.mark.parametrize("name", ["index", "statistics", "metrics", "which-metric", "floors", "command-line"])
+def test_pages_fit_a_phone(browser: Browser, site: Path, name: str) -> None:
+    """A wide table scrolls by itself; the page does not."""
+    page = browser.new_page(viewport={"width": 390, "height": 844})
+    page.goto((site / f"{name}.html").as_uri())
+    assert page.evaluate("document.documentElement.scrollWidth") <= 390
+    page.close()
+
+
+def test_the_picture_follows_the_color_scheme(browser: Browser, site: Path) -> None:
+    for scheme, shown in {"light": "report.png", "dark": "report-dark.png"}.items():
+        page = browser.new_page(color_scheme="dark" if scheme == "dark" else "light")
+        page.goto((site / "index.html").as_uri())
+        visible = [image.get_attribute("src") or "" for image in page.locator("article img:visible").all()]
+        assert [urlsplit(source).path.rpartition("/")[2] for source in visible] == [shown]
+        page.close()

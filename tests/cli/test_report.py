@@ -35,22 +35,22 @@ def test_the_page_says_how_runs_were_made(dialeval: Dialeval, tmp_path: Path) ->
     assert "plots-data" not in page
 
 
-def test_plots_are_written_beside_the_page(dialeval: Dialeval, tmp_path: Path) -> None:
+def test_figures_are_written_beside_the_page(dialeval: Dialeval, tmp_path: Path) -> None:
     pytest.importorskip("vl_convert", reason="needs the extra report")
     (tmp_path / "a.txt").write_text("one two\nthree\n")
     assert dialeval("score", "a.txt", "-m", "length", "-o", "run").returncode == 0
-    done = dialeval("report", "run", "--plots", "svg")
+    done = dialeval("report", "run", "--figures", "svg")
     assert done.returncode == 0, done.stderr
-    assert "1 plot in report-plots" in done.stderr
-    assert (tmp_path / "report-plots" / "length.svg").read_text(encoding="utf-8").startswith("<svg")
-    assert dialeval("report", "run", "--plots", "pdf", "--plots-dir", "here").returncode == 0
-    assert (tmp_path / "here" / "length.pdf").exists()
+    assert "2 figures in report-figures" in done.stderr
+    assert (tmp_path / "report-figures" / "means-length.svg").read_text(encoding="utf-8").startswith("<svg")
+    assert dialeval("report", "run", "--figures", "pdf", "--figures-dir", "here").returncode == 0
+    assert (tmp_path / "here" / "means-length.pdf").exists()
 
 
 def test_a_folder_for_plots_needs_a_form(dialeval: Dialeval) -> None:
-    done = dialeval("report", "run", "--plots-dir", "here")
+    done = dialeval("report", "run", "--figures-dir", "here")
     assert done.returncode == 2
-    assert "--plots" in done.stderr
+    assert "--figures" in done.stderr
 
 
 def test_what_is_no_run_is_named(dialeval: Dialeval) -> None:
@@ -91,3 +91,12 @@ def test_a_file_of_somebody_else_is_not_overwritten(dialeval: Dialeval, tmp_path
     (tmp_path / "report.html").unlink()
     for _ in range(2):
         assert dialeval("report", "run").returncode == 0, "one of ours is replaced"
+
+
+def test_a_table_for_a_paper(dialeval: Dialeval, tmp_path: Path) -> None:
+    (tmp_path / "a.txt").write_text("one two\nthree\n")
+    assert dialeval("score", "a.txt", "-m", "length", "-o", "run").returncode == 0
+    done = dialeval("report", "run", "--table", "t.tex", "--table-digits", "1")
+    assert done.returncode == 0, done.stderr
+    assert "a & 1.5" in (tmp_path / "t.tex").read_text(encoding="utf-8")
+    assert dialeval("report", "run", "--table", "t.docx").returncode == 2

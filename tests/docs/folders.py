@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from tools.site.blocks import Runner
 
 import dialeval
 from dialeval import sample_data
@@ -138,6 +139,22 @@ def people(folder: Path) -> None:
     lines(folder / "pairs.jsonl", pairs)
 
 
+def human_ratings(folder: Path) -> None:
+    """Make a saved run, a sample of it and merged ratings, by the commands of the tutorial."""
+    people(folder)
+    runner = Runner(folder)
+    runner.command("dialeval score logs -m rouge-l,chrf,length -o results")
+    runner.command(f"dialeval sample results -n 160 {RATING}")
+    rated(folder)
+    runner.command("dialeval rate merge ann.jsonl bob.jsonl --sample to-rate --save ratings.jsonl")
+
+
+def saved_run(folder: Path) -> None:
+    """Make the logs of two systems and a saved run of them."""
+    people(folder)
+    Runner(folder).command("dialeval score logs -m rouge-l,length -o results")
+
+
 def opinion(response: str, reference: str, rng: np.random.Generator) -> int:
     """What a person says of a response, from 1 to 5: how much of the reference it has, and a mood."""
     said, meant = response.split(), reference.split()
@@ -185,16 +202,27 @@ def other_programs(folder: Path) -> None:
 
 FOLDERS: dict[str, Callable[[Path], None]] = {
     "README.md": readme,
-    "docs/adem.md": judged,
+    "docs/index.md": readme,
+    "docs/tokenizers.md": files,
     "docs/coming-from.md": other_programs,
-    "docs/comparing.md": versions,
+    "docs/agreement.md": human_ratings,
+    "docs/ci.md": versions,
+    "docs/coming-from-suites.md": other_programs,
+    "docs/faq.md": files,
     "docs/formats.md": formats,
-    "docs/judge.md": judged,
+    "docs/human-estimates.md": human_ratings,
+    "docs/human-evaluation.md": people,
     "docs/judges.md": judged,
-    "docs/people.md": people,
+    "docs/ranking.md": saved_run,
+    "docs/rating.md": saved_run,
     "docs/report.md": files,
     "docs/responses.md": files,
     "docs/scale.md": shards,
+    "docs/sequential.md": saved_run,
+    "docs/slices.md": versions,
+    "docs/train-judge.md": judged,
+    "docs/troubleshooting.md": files,
+    "docs/which-metric.md": files,
 }
 """What a page finds beside a copy of the sample, which all find unless they make it themselves."""
 RATING = "-o to-rate"

@@ -1,4 +1,4 @@
-"""The page for users of other programs: its commands run, its imports and claims hold, and no flag is left out."""
+"""The pages for users of other programs: their commands run, imports and claims hold, and no flag is left out."""
 
 from __future__ import annotations
 
@@ -18,7 +18,8 @@ from dialeval.cli.main import main
 from docs.folders import other_programs
 
 DOCS = Path(__file__).parent.parent.parent / "docs"
-PAGE = (DOCS / "coming-from.md").read_text(encoding="utf-8")
+PAGES = ("coming-from.md", "coming-from-suites.md", "coming-from-libraries.md")
+PAGE = "\n".join((DOCS / name).read_text(encoding="utf-8") for name in PAGES)
 PROSE = re.sub(r"^```.*?^```", "", PAGE, flags=re.DOTALL | re.MULTILINE)
 QUOTED = re.findall(r"`([^`]+)`", PROSE)
 COMMANDS = list(dict.fromkeys(text for text in QUOTED if re.match(r"dialeval \S+ [^A-Z]", text)))

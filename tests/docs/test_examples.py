@@ -40,7 +40,7 @@ def test_the_metric_of_the_contributing_page(tmp_path: Path) -> None:
     assert done.stdout.strip() == "0.5"
 
 
-@pytest.mark.parametrize("page", ["CONTRIBUTING.md", "SECURITY.md", "docs/architecture.md", "docs/task-dialogues.md"])
+@pytest.mark.parametrize("page", ["CONTRIBUTING.md", "SECURITY.md", "docs/architecture.md", "docs/own-task.md"])
 def test_modules_that_a_page_names_exist(page: str) -> None:
     """Paths are given from the package or from the root of the repository; `test_security` looks for tests."""
     text = (ROOT / page).read_text(encoding="utf-8")

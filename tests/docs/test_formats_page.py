@@ -9,8 +9,11 @@ START, END = "<!-- shapes -->\n", "<!-- end of shapes -->"
 
 
 def table() -> str:
-    cells = [(f"`{shape.name}`", shape.title, shape.explained.replace("|", "\\|")) for shape in (OWN, *SHAPES)]
-    rows = [("name", "a row is", "where our fields are"), ("---",) * 3, *cells]
+    cells = [
+        (f"`{shape.name}`", shape.title, shape.explained.replace("|", "\\|"), "yes" if shape.seen else "no")
+        for shape in (OWN, *SHAPES)
+    ]
+    rows = [("name", "a row is", "where our fields are", "seen in a real file"), ("---",) * 4, *cells]
     return "".join(f"| {' | '.join(row)} |\n" for row in rows)
 
 

@@ -25,7 +25,7 @@ def test_every_family_is_named(page: str) -> None:
 
 
 def test_the_figures_of_the_sample_come_out() -> None:
-    lines = (DOCS / "metrics.md").read_text(encoding="utf-8").splitlines()
+    lines = (DOCS / "floors.md").read_text(encoding="utf-8").splitlines()
     head = next(number for number, line in enumerate(lines) if line.startswith("| metric | sample: constant"))
     rows = [
         [cell.strip(" `") for cell in line.strip("|").split("|")] for line in lines[head:] if line.startswith("| `")

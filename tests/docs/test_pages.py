@@ -27,20 +27,22 @@ BLOCKS = {page: list(blocks((ROOT / page).read_text(encoding="utf-8"))) for page
 METRIC_PAGES = dict(metrics.pages())
 ELSEWHERE = {
     "docs/gallery.md": "tests/docs/test_site.py",  # by the build of the site, which shows what they make
-    "docs/python.md": "tests/docs/test_python.py",  # several processes, a cluster, pytest, stores of loggers
+    "docs/python.md": "tests/docs/test_python.py",  # several processes, a cluster, stores of loggers
 }
 """Pages whose blocks are run by a test of their own."""
 NOT_RUN = {
     "README.md": 1,  # installs the package
-    "docs/adem.md": 1,  # installs packages
+    "docs/ci.md": 1,  # what a failing test prints
     "docs/command-line.md": 1,  # needs other shells
-    "docs/comparing.md": 2,  # needs a public data set; what that prints
-    "docs/judge.md": 2,  # installs packages; needs a GPU
     "docs/judges.md": 1,  # installs packages
-    "docs/people.md": 3,  # a server that runs until it is stopped, and its database; minutes of simulations
+    "docs/llm-judges.md": 4,  # needs a server, and what it answered
+    "docs/rating.md": 2,  # a server that runs until it is stopped, and its database
     "docs/scale.md": 2,  # needs a cluster; a shortened error
-    "docs/simulations.md": 2,  # takes twenty minutes; ten minutes
+    "docs/simulations.md": 2,  # takes half an hour; ten minutes
+    "docs/simulations-human.md": 1,  # takes minutes
+    "docs/slices.md": 2,  # needs a public data set; what that prints
     "docs/start.md": 1,  # installs the package
+    "docs/train-judge.md": 1,  # needs a GPU
 }
 """How many blocks of a page are not run. Whoever marks one more says here why."""
 SHOWN = {"json", "toml", "yaml", "bibtex"}
@@ -77,12 +79,17 @@ def well_formed(code: str) -> None:
         assert all(json.loads(line) for line in code.splitlines())
 
 
+def prepare(page: str, folder: Path) -> None:
+    """Put the files that a page uses into a folder."""
+    if page in FOLDERS:
+        FOLDERS[page](folder)
+    if not any("sample_data.folder()" in block.code and block.language == "sh" for block in BLOCKS[page]):
+        shutil.copytree(HERE, folder / "sample")
+
+
 @pytest.mark.parametrize("page", [page for page in PAGES if BLOCKS[page] and page not in ELSEWHERE])
 def test_blocks(page: str, tmp_path: Path) -> None:
-    if page in FOLDERS:
-        FOLDERS[page](tmp_path)
-    if not any("sample_data.folder()" in block.code and block.language == "sh" for block in BLOCKS[page]):
-        shutil.copytree(HERE, tmp_path / "sample")
+    prepare(page, tmp_path)
     runner = Runner(tmp_path)
     for block in BLOCKS[page]:
         if block.reason is None:

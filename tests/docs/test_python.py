@@ -1,4 +1,4 @@
-"""The page about programs works as it shows: its Python, its workflow, its recipes for loggers, its query."""
+"""The pages about Python and CI work as they show: Python, workflow, recipes for loggers, query."""
 
 from __future__ import annotations
 
@@ -19,7 +19,8 @@ import yaml
 import dialeval
 from dialeval import sample_data
 
-PAGE = (Path(__file__).parent.parent.parent / "docs" / "python.md").read_text(encoding="utf-8")
+DOCS = Path(__file__).parents[2] / "docs"
+PAGE = "".join((DOCS / name).read_text(encoding="utf-8") for name in ("python.md", "ci.md"))
 BLOCKS = re.findall(r"^```(\w*)\n(.*?)^```", PAGE, re.DOTALL | re.MULTILINE)
 PYTHON = [block for kind, block in BLOCKS if kind == "python"]
 SAFE = re.compile(r"[A-Za-z0-9_.\-/]+")

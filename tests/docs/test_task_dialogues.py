@@ -1,4 +1,4 @@
-"""The ontology that the page about task dialogues writes, table by table, is one."""
+"""The ontology that the page about own tasks writes, table by table, is one."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from pathlib import Path
 
 from dialeval.suites.multiwoz.ontology import load_ontology
 
-PAGE = (Path(__file__).parent.parent.parent / "docs" / "task-dialogues.md").read_text(encoding="utf-8")
+PAGE = (Path(__file__).parent.parent.parent / "docs" / "own-task.md").read_text(encoding="utf-8")
 
 
 def test_the_ontology(tmp_path: Path) -> None:

@@ -69,7 +69,7 @@ def test_the_largest_differences_are_to_be_adjudicated(merged: MergedRatings, tm
     final = written(tmp_path, "eve.jsonl", [line("r4", "eve", 3), line("r4", "eve", 4, again=True)])
     settled = merge_ratings(files, adjudicated=[final], most=2)
     assert [each.id for each in settled.disputed] == ["r0", "r1"]
-    assert [each for each in settled.lines if each.id == "r4"] == [("r4", "eve", {"overall": 3.0}, False, "", None)]
+    assert [each for each in settled.lines if each.id == "r4"] == [("r4", "eve", {"overall": 3.0}, False, "", None, ())]
     assert settled.ceilings == merged.ceilings
 
 

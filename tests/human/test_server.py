@@ -332,3 +332,40 @@ def test_addresses() -> None:
 def test_a_port_that_is_taken_is_named(server: RatingServer) -> None:
     with pytest.raises(SettingError, match="cannot listen on"):
         RatingServer(server.store, server.form, "d", [], port=server.server_address[1])
+
+
+def test_the_lead_sees_progress_and_agreement_and_takes_the_ratings(server: RatingServer) -> None:
+    path = server.lead_link().partition(server.address)[2]
+    status, headers, page = ask(server, "GET", path)
+    assert status == 200
+    assert headers["Content-Type"] == "text/html; charset=utf-8"
+    dealt = {name: len(server.store.dealt(name)) for name in ("ann", "bob")}
+    assert f"0 of {sum(dealt.values())} assigned ratings" in page.decode()
+    for identity in sorted(server.store.dealt("ann")):
+        server.store.save("ann", Rating(id=identity, scores={"overall": 3}, seconds=0.2))
+    text = ask(server, "GET", path)[2].decode()
+    assert f"{dealt['ann']} of {dealt['ann']}" in text
+    assert "ann</bdi>" in text
+    assert f"gave the same answer {dealt['ann']} times (overall 3)" in text
+    assert "took less than 1 second for half of the rows" in text
+    assert server.store.raters()["ann"] not in text, "links of raters are not the lead's business"
+    status, headers, content = ask(server, "GET", path + "ratings")
+    assert headers["Content-Type"].startswith("application/jsonl")
+    assert [json.loads(line) for line in content.splitlines()] == server.store.lines("ann")
+    assert server.store.lead_secret() in server.lead_link(), "the same after a restart"
+
+
+def test_a_rater_is_no_lead_and_the_lead_does_not_rate(server: RatingServer) -> None:
+    secret = server.store.raters()["ann"]
+    lead = server.lead_link().partition(server.address)[2]
+    for method, path in (("GET", f"/l/{secret}/"), ("GET", lead.replace("/l/", "/r/")), ("GET", "/l/")):
+        assert ask(server, method, path)[0] == 404
+    assert ask(server, "POST", lead + "ratings", rating(server, "ann"), JSON)[0] == 404
+    assert server.store.lines("ann") == []
+
+
+def test_marked_turns_are_kept(server: RatingServer) -> None:
+    body = rating(server, "ann", marked=[1, 3])
+    assert ask(server, "POST", link(server, "ann") + "ratings", body, JSON)[0] == 204
+    assert server.store.lines("ann")[0]["marked"] == [1, 3]
+    assert ask(server, "POST", link(server, "ann") + "ratings", rating(server, "ann", marked=[0]), JSON)[0] == 400

@@ -5,6 +5,7 @@ from typing import Any
 import pytest
 
 from dialeval.core.errors import Problem
+from dialeval.io.calls import Call
 from dialeval.io.fields import PARTS, ROLES, FieldReader, Message, content, read_message, role_of
 from dialeval.io.rows import FieldNames
 
@@ -37,7 +38,8 @@ def reader() -> tuple[FieldReader, list[Problem]]:
 )
 def test_parts(given: Any, text: str, calls: list[str]) -> None:
     own, problems = reader()
-    assert content(own, given, "messages[0]") == (text, calls)
+    said, parts = content(own, given, "messages[0]")
+    assert (said, [part.shown for part in parts if isinstance(part, Call)]) == (text, calls)
     assert not problems
 
 
@@ -73,7 +75,7 @@ def test_what_is_no_content(given: Any, what: str) -> None:
 def test_calls_as_they_are_shown(call: Any, shown: str) -> None:
     own, problems = reader()
     message = read_message(own, {"content": "", "tool_calls": [call]}, "m", "assistant")
-    assert message == Message("assistant", "", (shown,))
+    assert [call.shown for call in message.calls] == [shown]
     assert message.only_calls
     assert message.shown == shown
     assert not problems
@@ -92,7 +94,7 @@ def test_a_message_that_refuses_or_calls_by_its_role() -> None:
     own, problems = reader()
     assert read_message(own, {"content": None, "refusal": "I cannot."}, "m", "assistant").text == "I cannot."
     call = read_message(own, {"from": "function_call", "value": '{"name": "f"}'}, "m", "assistant")
-    assert call == Message("assistant", "", ('[call {"name": "f"}]',))
+    assert call == Message("assistant", "", (Call('[call {"name": "f"}]', "f"),))
     assert not problems
 
 
@@ -102,4 +104,5 @@ def test_every_kind_of_part_is_a_field_a_mark_a_call_or_nothing() -> None:
         "refusal",
         "content",
         "call",
+        "response",
     }

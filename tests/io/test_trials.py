@@ -1,14 +1,17 @@
 from __future__ import annotations
 
+import json
 from collections.abc import Callable
+from itertools import pairwise
 from typing import Any
 
 import pytest
 
+import dialeval
 from dialeval.core.batch import Need
-from dialeval.core.columns import NumberColumn
 from dialeval.core.errors import Problem, collect_warnings
 from dialeval.io.reading import read_responses
+from dialeval.metrics.trials import count_trials
 
 Caught = Callable[[Callable[[], object]], list[Problem]]
 
@@ -17,10 +20,14 @@ def trial(task: object, number: object, reward: object, response: str = "a", **m
     return {"dialog_id": task, "trial": number, "reward": reward, "response": response, **more}
 
 
-def counts(rows: Any) -> list[list[float]]:
-    column = rows.columns[Need.TRIALS]
-    assert isinstance(column, NumberColumn)
-    return [pair if pair[0] == pair[0] else [] for pair in column.matrix.tolist()]
+def counts(rows: Any) -> list[list[int]]:
+    """Trials with a reward and passes by dialogue, in its first row."""
+    texts, ends = list(rows.columns[Need.TRIALS]), rows.dialogue_offsets().tolist()
+    found: list[list[int]] = []
+    for start, stop in pairwise(ends):
+        trials = [json.loads(text) for row in texts[start:stop] for text in row]
+        found += [list(count_trials(trials)), *[[]] * (stop - start - 1)]
+    return found
 
 
 def test_rows_of_a_task_are_brought_together() -> None:
@@ -62,12 +69,14 @@ def test_a_trial_without_a_reward_stays_with_its_task_and_is_not_counted(info: A
     simulations[3]["reward_info"] = info
     if info == "missing":
         del simulations[3]["reward_info"]
-    with collect_warnings() as notes:
-        [rows] = read_responses(simulations)
+    [rows] = read_responses(simulations)
     assert rows.dialogues is not None
     assert list(rows.dialogues) == ["0", "0", "1", "1"], "two tasks, as before"
     assert counts(rows) == [[2, 2], [], [1, 1], []]
-    assert list(notes) == ["responses: trials without a reward, which are not counted: 1 of 4"]
+    run = dialeval.evaluate(simulations, metrics="pass-hat-1,pass-hat-2")
+    assert run.warnings == ("trials without a reward, which are not counted: 1 of 4",)
+    estimate = run["system"]["pass-hat-2"]
+    assert (estimate.mean, estimate.rows, estimate.scored) == (1.0, 2, 1)
 
 
 def test_numbers_of_trials_without_any_reward_are_no_trials() -> None:

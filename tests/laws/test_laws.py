@@ -33,7 +33,7 @@ from dialeval.io.rows import Rows
 from dialeval.io.sources import memory_sources
 from dialeval.metrics.registry import registry
 from dialeval.text.vocabulary import Vocabulary
-from laws import breakdown, conversations, coverage, frames, responses, task, trials
+from laws import breakdown, calls, conversations, coverage, frames, responses, task, trials
 from laws.worlds import Place, World
 
 WORLDS: dict[Need, World] = {
@@ -43,6 +43,7 @@ WORLDS: dict[Need, World] = {
     Need.LABELS: breakdown.WORLD,
     Need.TASK_TURNS: task.WORLD,
     Need.TRIALS: trials.WORLD,
+    Need.CALLS: calls.WORLD,
     Need.STATES: task.WORLD,
     Need.FRAMES: frames.WORLD,
     Need.SPANS: frames.WORLD,
@@ -133,7 +134,9 @@ class WorldResources(Resources):
         return {need: resource for need, resource in opened if need != self.without}
 
 
-GIVEN = frozenset({Need.TRAIN, Need.VOCABULARY, Need.EMBEDDINGS, Need.JUDGE, Need.DIALOGUE_JUDGE, Need.ENCODER})
+GIVEN = frozenset(
+    {Need.TRAIN, Need.VOCABULARY, Need.EMBEDDINGS, Need.JUDGE, Need.DIALOGUE_JUDGE, Need.ENCODER, Need.LLM}
+)
 """Resources that a user may give or not, each independent of the others."""
 
 
@@ -326,6 +329,11 @@ def other_values(metric: AnyMetric, name: str) -> list[Any]:
         "references": ["other"],
         "beta": [1.0],
         "words": [0, 1],
+        "tolerance": [0.5],
+        "ignore": ["a+b"],
+        "rubric": ["safety", "conversation"],
+        "samples": [3],
+        "model": ["other/model-1"],
     }
     if hint is bool:
         return [not value]

@@ -3,37 +3,47 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
-import numpy as np
+import orjson
 from hypothesis import strategies as st
 
 from dialeval.core.batch import Need
-from dialeval.core.columns import Column, NumberColumn
+from dialeval.core.columns import Column, RaggedColumn
 from laws.worlds import World
-
-NAN = float("nan")
 
 
 @dataclass(frozen=True)
 class Row:
-    """One task of one row; NaN where nobody counted its trials."""
+    """One task of one row; equal rows that are different objects are different tasks."""
 
-    trials: float
-    passes: float
+    trials: int
+    passes: int
+    unjudged: int = 0
+
+
+def texts(row: Row) -> list[str]:
+    rewards = [1.0] * row.passes + [0.5] * (row.trials - row.passes) + [None] * row.unjudged
+    given: dict[str, object] = {"task": f"task {id(row)}", "parts": {}, "end": None}
+    return [
+        orjson.dumps(given | {"trial": str(n), "reward": reward, "cost": None if reward is None else n / 8}).decode()
+        for n, reward in enumerate(rewards)
+    ]
 
 
 def columns(rows: Sequence[Row]) -> dict[Need, Column]:
-    counts = np.array([(row.trials, row.passes) for row in rows], np.float64).reshape(-1, 2)
-    return {Need.TRIALS: NumberColumn(counts)}
+    return {Need.TRIALS: RaggedColumn.from_lists([texts(row) for row in rows])}
 
 
-counted = st.integers(1, 9).flatmap(lambda trials: st.builds(Row, st.just(trials), st.integers(0, trials)))
+counted = st.integers(0, 9).flatmap(
+    lambda trials: st.builds(Row, st.just(trials), st.integers(0, trials), st.integers(0, 2))
+)
 
 WORLD = World(
-    rows=counted | st.just(Row(NAN, NAN)),
+    rows=counted,
     columns=columns,
     resources=lambda _vocabulary: {},
-    lone={"never": Row(1, 0), "once": Row(1, 1), "always": Row(8, 8), "not counted": Row(NAN, NAN)},
+    lone={"never": Row(1, 0), "once": Row(1, 1), "always": Row(8, 8), "not judged": Row(0, 0, 2), "no": Row(0, 0)},
     rich=[Row(4, 2), Row(5, 5), Row(8, 0)],
+    in_order=lambda rows: [replace(row) for row in rows],
 )

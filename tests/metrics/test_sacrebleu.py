@@ -25,6 +25,7 @@ def test_the_version_is_the_one_that_is_compared_with() -> None:
         ("words.1", {"tokenize": "none"}),
         ("lower-words.1", {"tokenize": "none", "lowercase": True}),
         ("13a", {}),
+        ("lower-13a", {"lowercase": True}),
         ("intl", {"tokenize": "intl"}),
         ("zh", {"tokenize": "zh"}),
         ("char", {"tokenize": "char"}),

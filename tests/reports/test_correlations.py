@@ -25,9 +25,9 @@ def test_a_cell_for_every_two_metrics() -> None:
     section = correlations(Run({"a": TWO}, "0"))
     assert section is not None
     page = Page(section.content)
-    assert [attrs["class"] for attrs in page.of("td") if attrs] == ["figure less-5", "figure", "figure"]
-    assert "-1.00" in page.text
-    assert page.text.count("–") == 2
+    assert [attrs["fill-opacity"] for attrs in page.of("rect") if attrs["class"] == "less"] == ["0.60", "0.60"]
+    assert "x, y: -1.00" in page.text
+    assert page.text.count("–") == 4, "z does not vary"
     assert page.of("details") == [{"open": None}]
 
 
@@ -35,7 +35,9 @@ def test_a_correlation_near_zero_has_no_shade_and_no_sign() -> None:
     flat = result(x=[1.0, 2.0, 3.0, 4.0, 5.0], y=[2.0, 5.0, 3.0, 1.0, 4.0])
     section = correlations(Run({"a": flat}, "0"))
     assert section is not None
-    assert '<td class="figure none">0.00</td>' in section.content
+    page = Page(section.content)
+    assert "x, y: 0.00" in page.text
+    assert {attrs["fill-opacity"] for attrs in page.of("rect")} == {"0.00", "0.60"}
 
 
 def test_nothing_to_correlate_has_no_section() -> None:
@@ -47,5 +49,5 @@ def test_nothing_to_correlate_has_no_section() -> None:
 def test_of_many_systems_the_first_are_shown() -> None:
     section = correlations(Run({f"s{number}": TWO for number in range(MOST_SYSTEMS + 2)}, "0"))
     assert section is not None
-    assert section.content.count("<table") == MOST_SYSTEMS
-    assert "2 further tables left out." in Page(section.content).text
+    assert section.content.count("<svg") == MOST_SYSTEMS
+    assert "2 further charts left out." in Page(section.content).text

@@ -103,7 +103,7 @@ def test_of_many_rows_the_most_different_and_a_sample_are_shown(monkeypatch: pyt
 
 
 def test_long_texts_make_fewer_rows_and_very_long_ones_are_cut(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(module, "MOST_CHARACTERS", 1000)
+    monkeypatch.setattr(module, "MOST_CHARACTERS", 10 * (100 + module.SCORE_CHARACTERS))
     monkeypatch.setattr(module, "MOST_OF_A_TEXT", 50)
     data = data_of(Run({"a": result({"k": [0.0] * 50}, table(*(f"{at:0100}" for at in range(50))))}, "0"))
     assert data["groups"][0]["shown"] == 10

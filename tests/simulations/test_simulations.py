@@ -1,6 +1,7 @@
 """Intervals cover, tests keep their level, and what is said to be detectable is found: on data with a known truth.
 
-`tools/simulate.py` has the simulations, and docs/simulations.md its tables. What runs with every commit is small and
+`tools/simulate.py` has the simulations, and docs/simulation-tables.md its tables.
+What runs with every commit is small and
 has a fixed seed; `pytest -m slow` runs what the tables are made of, with fewer data sets.
 """
 
@@ -18,7 +19,7 @@ from dialeval.metrics.registry import registry
 from dialeval.stats.resampling import draws, percentiles
 from tools import simulate
 
-PAGE = (Path(__file__).parents[2] / "docs" / "simulations.md").read_text()
+PAGE = (Path(__file__).parents[2] / "docs" / "simulation-tables.md").read_text()
 SLOW_SETS = 300
 TARGETS = ("mean", "yes/no", "F1", "BLEU")
 """What intervals are held to; those of skewed values cover less, and say so."""
@@ -195,6 +196,6 @@ def test_the_page_keeps_its_promises() -> None:
 
 
 def test_the_page_says_how_it_was_made() -> None:
-    assert "python tools/simulate.py --seed 1\n" in PAGE
+    assert "`python tools/simulate.py --seed 1`" in PAGE
     for number in simulate.SETS.values():
-        assert f"\n{number} data sets of every case.\n" in PAGE
+        assert f"\n{number} data sets per case.\n" in PAGE

@@ -38,6 +38,7 @@ def test_lower_words_do_not() -> None:
 def test_words_are_those_of_python(several: list[str]) -> None:
     assert ours(several, "words.1") == [text.split() for text in several]
     assert ours(several, "lower-words.1") == [text.lower().split() for text in several]
+    assert ours(several, "lower-13a") == ours([text.lower() for text in several], "13a")
 
 
 @given(several=st.lists(texts, max_size=4))

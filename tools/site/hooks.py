@@ -1,8 +1,7 @@
-"""What MkDocs asks when it builds the site (`make docs`): pages that are made from code, and links that fit.
+"""Hooks of MkDocs for the site (`make docs`): pages that are made from code, links that fit, and llms.txt.
 
-Pages stand where GitHub finds them: README.md, CONTRIBUTING.md and others in the root of the repository, the rest in
-docs/. Here all of them become pages of one site, and links between them are made to fit. A link to a file that is no
-page (a source, a test) is left as its text.
+CONTRIBUTING.md and others are in the root of the repository, the rest in docs/. All of them become pages of one site,
+with links that fit. A link to a file that is no page (a source, a test) becomes its text.
 """
 
 from __future__ import annotations
@@ -10,6 +9,7 @@ from __future__ import annotations
 import re
 import shutil
 import sys
+from itertools import cycle
 from pathlib import Path, PurePosixPath
 from posixpath import normpath, relpath
 from tempfile import TemporaryDirectory
@@ -20,7 +20,7 @@ from mkdocs.structure.files import File, Files
 from mkdocs.structure.pages import Page
 
 from dialeval import sample_data
-from tools.site import blocks, metrics, notebooks, reference
+from tools.site import blocks, figures, metrics, notebooks, reference
 
 if sys.version_info >= (3, 11):
     import tomllib
@@ -29,7 +29,6 @@ else:
 
 ROOT = Path(__file__).parents[2]
 BROUGHT = {
-    "README.md": "index.md",
     "CONTRIBUTING.md": "contributing.md",
     "SECURITY.md": "security.md",
     "CHANGELOG.md": "changelog.md",
@@ -43,10 +42,16 @@ MADE = {
     "schemas.md": reference.schemas_page,
 }
 GALLERY = "gallery.md"
+STACKED_COLUMNS, STACKED_CHARACTERS = 3, 60
+"""Tables with so many columns and such a long cell are stacked on phones; tables of numbers scroll."""
+HOME = "Home"
+_SECTIONS: dict[str, list[str]] = {}
+"""Lines of llms.txt by section of the navigation, collected while pages are built."""
 
 
 def on_config(config: MkDocsConfig) -> MkDocsConfig:
     """Put the pages of the metrics into the navigation, and link to the home of the project if it has one."""
+    _SECTIONS.clear()
     config.repo_url = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["urls"].get("Source")
     for section in config.nav or []:
         if isinstance(section, dict) and "Metrics" in section:
@@ -67,22 +72,59 @@ def on_files(files: Files, config: MkDocsConfig) -> Files:
     return files
 
 
+def on_post_build(config: MkDocsConfig) -> None:
+    """Write llms.txt: every page with its first paragraph, for programs that read the site."""
+    (Path(config.site_dir) / "llms.txt").write_text(_index(config), encoding="utf-8")
+
+
+def _index(config: MkDocsConfig) -> str:
+    parts = [f"# {config.site_name}", f"> {config.site_description}"]
+    for section in (title for entry in config.nav or [] for title in entry):
+        parts += [f"## {section}", "\n".join(_SECTIONS[section])]
+    return "\n\n".join(parts) + "\n"
+
+
 def gallery(folder: Path) -> list[Path]:
-    """The reports of the gallery, made in a folder by the commands on its page."""
+    """The reports and figures of the gallery, made in a folder by the commands on its page."""
     runner = blocks.Runner(folder)
     shutil.copytree(sample_data.folder(), folder / "sample")
     for block in blocks.blocks((ROOT / "docs" / GALLERY).read_text(encoding="utf-8")):
         for command in blocks.commands(block.code):
             runner.command(command)
-    return sorted(folder.glob("*.html"))
+    return sorted([*folder.glob("*.html"), *figures.write(folder)])
 
 
 def on_page_markdown(markdown: str, page: Page, **_: Any) -> str:
     """Make links fit; names of metrics lead to their pages."""
     place = page.file.src_uri
+    if page.meta.get("search", {}).get("exclude") is not True:
+        *_others, section = (HOME, *(str(ancestor.title) for ancestor in page.ancestors))
+        _SECTIONS.setdefault(section, []).append(f"- [{page.title}]({page.url}): {_summarize(markdown)}")
     if place == "metrics.md":
         markdown = metrics.linked(markdown)
     return fitted(markdown, place)
+
+
+def on_page_content(html: str, **_: Any) -> str:
+    """Label the cells of wide tables of text, which phones show below each other (docs/assets/site.css)."""
+    return re.sub(r"<table>.*?</table>", lambda match: _labeled(match[0]), html, flags=re.DOTALL)
+
+
+def _labeled(table: str) -> str:
+    heads = [re.sub(r"<.*?>", "", head) for head in re.findall(r"<th[^>]*>(.*?)</th>", table, re.DOTALL)]
+    cells = re.findall(r"<td[^>]*>(.*?)</td>", table, re.DOTALL)
+    if len(heads) < STACKED_COLUMNS or max(map(len, cells), default=0) < STACKED_CHARACTERS:
+        return table
+    labels = cycle(heads)
+    return re.sub("<td", lambda _: f'<td data-label="{next(labels)}"', table).replace("<table>", "<table data-stacked>")
+
+
+def _summarize(markdown: str) -> str:
+    """Return the first sentence of a page, without links."""
+    prose = re.sub(r"^```.*?^```|^[#<|!].*?$|^---\n.*?^---$", "", markdown, flags=re.MULTILINE | re.DOTALL)
+    first = next((part for part in prose.split("\n\n") if part.strip()), "")
+    text = re.sub(r"\[([^\]]*)\]\([^)]*\)|\*\*", r"\1", " ".join(first.split()))
+    return re.split(r"(?<=[.?:])\s", text, maxsplit=1)[0].rstrip(":")
 
 
 def fitted(markdown: str, place: str) -> str:
@@ -102,6 +144,8 @@ def _linked(text: str, source: str, place: str) -> str:
         there = BROUGHT.get(name) or (name.removeprefix("docs/") if name.startswith("docs/") else None)
         if there is None:
             return said
+        if there.endswith(".ipynb") and there.removesuffix(".ipynb") != place.removesuffix(".md"):
+            there = there.replace(".ipynb", ".md")  # its page, unless it is the download on that page
         return f"{match['image']}[{said}]({relpath(there, PurePosixPath(place).parent)}{anchor})"
 
     return re.sub(r"(?P<image>!?)\[(?P<said>[^\]]*)\]\((?P<target>[^)#\s]*)(?P<anchor>#[^)\s]*)?\)", link, text)

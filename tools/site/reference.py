@@ -26,7 +26,7 @@ printed (`-f json`), a number that could not be computed is null.
 
 TABLE
 
-Beside `run.json` a saved run has tables in Parquet, whose columns are named in them: `items.parquet` (a value per row
+Next to `run.json` a saved run has tables in Parquet, whose columns are named in them: `items.parquet` (a value per row
 and metric), `rows.parquet` (texts, dialogues and turns) and `contributions.parquet` (what rows add to values of all
 rows together). A run in chunks has several of the first two (`items-00000.parquet` and so on), which `run.json` lists
 in order.
@@ -48,6 +48,7 @@ def schemas() -> Iterator[tuple[str, str]]:
 def commands_page() -> str:
     """The help of every command, as `--help` prints it."""
     parts = [
+        "---\nsearch:\n  boost: 0.3\n---",
         "# Every command",
         "What `dialeval COMMAND --help` prints. [What all commands share](command-line.md) is on a page of its own.",
     ]

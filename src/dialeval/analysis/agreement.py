@@ -302,6 +302,27 @@ def agreement(
         >>> round(found["rouge-l"]["turn"].spearman, 3)
         0.982
     """
+    run, rated, rescaled = read_rated(subject, ratings, quality, fields, sample)
+    names = split_names(metrics) if isinstance(metrics, str) else None if metrics is None else list(metrics)
+    if run is None:
+        resources = Resources(train, vocabulary, vectors)
+        asked = None if names is None else [*names, CONTROL]
+        rows = score_ratings(rated, quality, resources, asked, settings, tokenizer)
+    else:
+        rows = match_metrics(run, rated, quality, names)
+    if CONTROL not in rows.metrics:
+        words = np.array([len(response.split()) for response in rated.responses], np.float64)
+        if rows.unmatched and rows.metrics:  # the run does not have these rows
+            words[np.all([np.isnan(values) for values in rows.metrics.values()], axis=0)] = np.nan
+        rows = replace(rows, metrics={**rows.metrics, CONTROL: words})
+    found = agree(rows, rated.annotations[quality], quality, levels, resamples, seed, confidence, threads)
+    return found if rescaled is None else msgspec.structs.replace(found, warnings=[rescaled, *found.warnings])
+
+
+def read_rated(
+    subject: Any, ratings: Any, quality: str, fields: Mapping[str, str] | None, sample: str | PathLike[str] | None
+) -> tuple[Run | None, Ratings, str | None]:
+    """Read a run, if there is one, and ratings; return also a sentence if these were brought to one scale."""
     run = _find_run(subject)
     rated = subject if run is None else ratings
     if rated is None:
@@ -311,24 +332,16 @@ def agreement(
         rated = read_ratings(rated, fields, sampled)
     if quality not in rated.values:
         raise SettingError(f"nobody rated {quality!r}; there is {', '.join(rated.values)}")
-    rated, rescaled = on_one_scale(rated, quality)
-    names = split_names(metrics) if isinstance(metrics, str) else None if metrics is None else list(metrics)
-    if run is None:
-        resources = Resources(train, vocabulary, vectors)
-        asked = None if names is None else [*names, CONTROL]
-        rows = score_ratings(rated, quality, resources, asked, settings, tokenizer)
-    else:
-        rows = match_ratings(run, rated, quality)
-        if names is not None:
-            keys = keys_meant(names, list(rows.metrics), "the run has no", "it has")
-            rows = replace(rows, metrics={key: rows.metrics[key] for key in keys})
-    if CONTROL not in rows.metrics:
-        words = np.array([len(response.split()) for response in rated.responses], np.float64)
-        if rows.unmatched and rows.metrics:  # the run does not have these rows
-            words[np.all([np.isnan(values) for values in rows.metrics.values()], axis=0)] = np.nan
-        rows = replace(rows, metrics={**rows.metrics, CONTROL: words})
-    found = agree(rows, rated.annotations[quality], quality, levels, resamples, seed, confidence, threads)
-    return found if rescaled is None else msgspec.structs.replace(found, warnings=[rescaled, *found.warnings])
+    return run, *on_one_scale(rated, quality)
+
+
+def match_metrics(run: Run, rated: Ratings, quality: str, names: Sequence[str] | None) -> RatedRows:
+    """Look rated rows up in a run, with the values of some of its metrics."""
+    rows = match_ratings(run, rated, quality)
+    if names is None:
+        return rows
+    keys = keys_meant(names, list(rows.metrics), "the run has no", "it has")
+    return replace(rows, metrics={key: rows.metrics[key] for key in keys})
 
 
 def _find_run(subject: Any) -> Run | None:

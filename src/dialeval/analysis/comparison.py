@@ -71,7 +71,7 @@ class Comparison(Tabular, Shown, Record, frozen=True, kw_only=True, rename={"row
         warnings: Remarks about the comparison, such as a case mix that differs.
         rows: The differences, system by system and metric by metric.
         untested: Systems that `most_tests` left out.
-        signatures: By metric, the signature of the baseline's score: what has to be the same in a comparison.
+        signatures: By metric, the signature of the baseline's value: what must be the same where values are compared.
 
     Examples:
         >>> import dialeval

@@ -2,7 +2,8 @@
 
     difference  system - baseline
     interval    of the difference, by a paired bootstrap (the same resamples for both), studentized; for values that
-                count different things by the jackknife (`values`)
+                count different things by the jackknife (`values`); for values of tasks that have Gaffke's interval by
+                Gaffke's of their differences, which does not shrink to a point where tasks hardly differ
     p           of randomization, or of the paired bootstrap; `adjusted_p` by Holm over all keys and systems
     effect      difference / (standard error * root of the number of clusters): for a mean over rows that are not part
                 of dialogues this is paired Cohen's d; it weighs rows as the difference does and never has another sign
@@ -35,7 +36,7 @@ from dialeval.core.result import Result
 from dialeval.core.run_schema import Record
 from dialeval.stats import significance
 from dialeval.stats.independent import is_rough
-from dialeval.stats.intervals import DEFAULT_LEVEL, two_sided_t
+from dialeval.stats.intervals import DEFAULT_LEVEL, gaffke, two_sided_t
 from dialeval.stats.resampling import (
     DEFAULT_RESAMPLES,
     DEFAULT_SEED,
@@ -203,7 +204,20 @@ class Baseline:
             else:
                 trials = None if exchanged is None else exchanged[key]
                 scored = int(np.count_nonzero(right.counted_rows(key)))
-                yield self._test(row, influences[key], changes.get(key), trials, scored)
+                tested = self._test(row, influences[key], changes.get(key), trials, scored)
+                yield self._bound(tested, left, right) if key in left.items else tested
+
+    def _bound(self, row: Difference, left: Values, right: Values) -> Difference:
+        """Give a difference of bounded values of tasks Gaffke's interval; return any other as it is."""
+        estimate = self.result[row.key]
+        metric, method = metric_of(estimate), getattr(estimate.interval_by, "method", None)
+        if metric is None or method != "gaffke":
+            return row
+        differences = right.cluster_means(row.key) - left.cluster_means(row.key)
+        values, counts = np.unique(differences[~np.isnan(differences)], return_counts=True)
+        reach = metric.bounds_of(row.key)[1] - metric.bounds_of(row.key)[0]
+        pairs = zip(values.tolist(), counts.tolist(), strict=True)
+        return replace(row, interval=gaffke(pairs, (-reach, reach), self.settings.confidence), interval_by="gaffke")
 
     def _find_changes(
         self, left: Values, right: Values, rows: Mapping[str, Difference]

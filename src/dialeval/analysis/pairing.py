@@ -30,15 +30,17 @@ Weight: TypeAlias = Literal["rows", "dialogues"]
 """What counts equally in a mean: every row, or every dialogue."""
 
 _NUMBERED = re.compile(r"-\d+$")
-_MAY_DIFFER = frozenset({"context", "roles", "slice", "trials"})
+_MAY_DIFFER = frozenset({"context", "roles", "slice", "trials", "calls"})
 """Inputs that differ between systems that answered the same users."""
-_COLUMNS = frozenset({REFERENCE, "annotations", "reference-groups", "true-frames"})
+_COLUMNS = frozenset({REFERENCE, "annotations", "reference-groups", "true-frames", "expected-calls"})
 """Inputs that come with the rows."""
 _INPUTS = {
     REFERENCE: "references",
     "annotations": "annotations",
     "reference-groups": "reference groups",
     "true-frames": "true frames",
+    "expected-calls": "expected calls",
+    "assertions": "assertions",
     "tokenizer": "tokenizers",
     "train": "training texts",
     "vocabulary": "vocabularies",

@@ -265,11 +265,12 @@ class Slices(Tabular, Shown):
         values = [sign * result[key].mean for result in each.run.values() if key in result]
         return min((value for value in values if not math.isnan(value)), default=math.inf)
 
-    def worst(self, system: str) -> Loss | None:
+    def worst(self, system: str, keys: Sequence[str] | None = None) -> Loss | None:
         """Find the slice in which a system loses most to the baseline, among significant differences.
 
         Args:
             system: The system.
+            keys: Only these metrics; None: all.
 
         Returns:
             The slice and the difference; None where none is significant.
@@ -278,7 +279,7 @@ class Slices(Tabular, Shown):
             Loss(each, row)
             for each in self.slices
             for row in each.differences
-            if row.system == system and row.significant and row.worse
+            if row.system == system and row.significant and row.worse and (keys is None or row.key in keys)
         ]
         return min(losses, key=lambda loss: _gain(loss.by), default=None)
 

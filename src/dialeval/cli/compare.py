@@ -18,7 +18,9 @@ from dialeval.cli.output import (
     print_as,
     print_gates,
     print_slices,
+    say,
     show,
+    write,
 )
 
 if TYPE_CHECKING:
@@ -73,6 +75,9 @@ _FILE_WIDTH = 160
 @options.choice("--weight", ["rows", "dialogues"], "What counts equally in a mean: every row, or every dialogue.")
 @click.option("--adjust", metavar="FIELDS", help="Unpaired logs: compare at the same mix of these kept fields.")
 @click.option("--trend", is_flag=True, help="Take the systems in the given order, and test for a trend.")
+@options.llm
+@click.option("--length", is_flag=True, help="With --llm-model: hold the length of the responses equal.")
+@click.option("--pairs", "pairs_file", type=options.FILE, help="With --llm-model: write verdicts, for `dialeval rank`.")
 @options.by
 @options.format_((*options.FORMATS, *options.GATE_FORMATS))
 @options.percent
@@ -106,6 +111,9 @@ def compare(
     by: list[str],
     sequential: bool,
     trend: bool,
+    llm: options.LanguageModel,
+    length: bool,
+    pairs_file: Path | None,
     **settings: Any,
 ) -> int:
     """Compare the systems of saved RUNS (folders that `dialeval score -o` wrote) with a baseline.
@@ -114,7 +122,8 @@ def compare(
     often a system is ahead. Systems are matched by dialogue ids, prompts, references or position: those with the same
     units are compared in pairs, logs of different users as independent samples, and the first line of the output
     states which. With several runs, systems of the same name are called RUN/NAME. --fail-under and --fail-over hold
-    every system but the baseline to a limit.
+    every system but the baseline to a limit. With --llm-model a language model is asked which of two responses is
+    better, in both orders, and the systems are ranked by its verdicts.
     """
     from dialeval.analysis.comparison import best_systems, load_comparison
     from dialeval.analysis.comparison import compare as compare_runs
@@ -124,21 +133,29 @@ def compare(
     from dialeval.core.result import files_of
     from dialeval.metrics.registry import split_names
     from dialeval.reports import comparisons
+    from dialeval.reports.labels import JUDGED
 
-    if bar is None and margins:
-        raise click.UsageError("--margin is that of --no-worse-than BASELINE")
-    if bar is not None and baseline is not None:
-        raise click.UsageError("--no-worse-than names the baseline; leave --baseline out")
+    _check_baseline(bar, baseline, margins)
     check_percent(format_, percent)
     check_transposed(format_, transpose, ["latex"])
     if percent and (sequential or trend):
         raise click.UsageError("--percent is not for --sequential and --trend; leave it out")
     if format_ in options.GATE_FORMATS and (by or sequential or trend):
         raise click.UsageError(f"{format_} has no slices, sequences and trends; choose another format")
-    check_places(None, files_of(*runs, *([] if bar is None else [bar])), files=(output,))
+    check_places(None, files_of(*runs, *([] if bar is None else [bar])), files=(output, pairs_file))
+    named = None if systems is None else [name.strip() for name in systems.split(",")]
+    if llm.models:
+        if any((runs[1:], bar, by, sequential, trend, limits.lowest, limits.highest, baseline, metrics)):
+            raise click.UsageError(
+                "--llm-model compares the systems of one run, by pairs alone; leave other options out"
+            )
+        print_as(format_, JUDGED, _compare_by_llm(runs[0], named, llm, length, pairs_file), output, _FILE_WIDTH)
+        return 0
+    if length or pairs_file is not None:
+        raise click.UsageError("--length and --pairs go with --llm-model")
     chosen: dict[str, Any] = {
         "baseline": baseline,
-        "systems": None if systems is None else [name.strip() for name in systems.split(",")],
+        "systems": named,
         "metrics": None if metrics is None else split_names(metrics),
         "confidence": confidence,
         **settings,
@@ -168,6 +185,37 @@ def compare(
     else:
         print_as(format_, comparisons, found, output)
     return exit_status(gates)
+
+
+def _check_baseline(bar: str | None, baseline: str | None, margins: Mapping[str, float]) -> None:
+    if bar is None and margins:
+        raise click.UsageError("--margin is that of --no-worse-than BASELINE")
+    if bar is not None and baseline is not None:
+        raise click.UsageError("--no-worse-than names the baseline; leave --baseline out")
+
+
+def _compare_by_llm(
+    folder: str, systems: list[str] | None, asked: options.LanguageModel, length: bool, pairs_file: Path | None
+) -> Any:
+    """Ask a language model about every two systems of a run, and return its verdicts with the ranking by them."""
+    from msgspec.structs import replace
+
+    from dialeval.core.errors import SettingError
+    from dialeval.core.result import load
+    from dialeval.human.rank import rank
+    from dialeval.judges.commands import opened_llm
+    from dialeval.judges.llm.pairs import judge_pairs, pairs_of_run
+
+    pairs = pairs_of_run(load(folder), systems)
+    with opened_llm(asked) as judge:
+        found = judge_pairs(judge, pairs, asked["rubric"] or "pair")
+    if pairs_file is not None:
+        write(pairs_file, found.lines())
+    try:
+        return replace(found, ranking=rank(list(found.pairs), length=length))
+    except SettingError as error:
+        say(f"no ranking: {error}")
+        return found
 
 
 def _print_over_time(

@@ -143,8 +143,11 @@ def mwzeval(
 @click.option("--eval_set", required=True, type=options.Choice(["train", "dev", "test"]), help="What was predicted.")
 @click.option("--output_metric_file", "output", required=True, type=options.FILE, help="Where to write the scores.")
 @click.option("--use_fuzzy_match/--nouse_fuzzy_match", "fuzzy", default=True, help="Compare free values by likeness.")
+@click.option(
+    "--joint_acc_across_turn/--nojoint_acc_across_turn", "across", default=False, help="Joint accuracy of whole turns."
+)
 @printing_all_problems
-def sgd(prediction_dir: str, dstc8_data_dir: str, eval_set: str, output: Path, fuzzy: bool) -> None:
+def sgd(prediction_dir: str, dstc8_data_dir: str, eval_set: str, output: Path, fuzzy: bool, across: bool) -> None:
     """Run evaluate.py of schema_guided_dst: figures by group of services.
 
     They are written as JSON. Predictions are left as they are: dialogues_and_metrics.json is not written.
@@ -155,7 +158,7 @@ def sgd(prediction_dir: str, dstc8_data_dir: str, eval_set: str, output: Path, f
     check_places(None, (prediction_dir, str(references), str(train)), files=(output,))
     match: Any = "blocks" if fuzzy else "exact"
     run = evaluate_sgd(prediction_dir, references, None, train, metrics="all", match=match)
-    write(output, json_bytes(original_output(next(iter(run.values())))))
+    write(output, json_bytes(original_output(next(iter(run.values())), across)))
     print_warnings(run.warnings)
 
 

@@ -10,6 +10,7 @@ import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields
 from functools import wraps
+from itertools import cycle
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -164,6 +165,44 @@ class Limits:
         return limit_gates(results, self.lowest, self.highest)
 
 
+_LLM = "dialeval.judges.llm.judge"
+"""The module of language models as judges, which are above the options."""
+
+
+class LanguageModel(dict[str, Any]):
+    """What the options of a language model as the judge say: the arguments of `judges.llm.judge.LLM`, by name."""
+
+    @property
+    def models(self) -> tuple[str, ...]:
+        """The names of the models."""
+        return tuple(self["model"])
+
+    def open(self, meter: Any = None) -> Any:
+        """Return the judge, or the panel of several; None where no model is named."""
+        from pkgutil import resolve_name
+
+        if not self.models:
+            if any(self[name] for name in ("endpoint", "replay", "rubric", "mode")):
+                raise click.UsageError("name the model of the judge: --llm-model NAME")
+            return None
+        settings = {name: value for name, value in self.items() if name not in ("endpoint", "model")}
+        judges = []
+        for model, place in zip(self.models, cycle(self["endpoint"] or [None]), strict=False):
+            judges.append(resolve_name(f"{_LLM}:LLM")(place, model, **settings))
+            judges[-1].changed = None if meter is None else meter.count_requests
+        return judges[0] if len(judges) == 1 else resolve_name(f"{_LLM}:Panel")(*judges)
+
+
+def read_json_values(context: click.Context, parameter: click.Parameter, values: Sequence[str]) -> dict[str, Any]:
+    """Read options of the form KEY=JSON."""
+    import orjson
+
+    try:
+        return {key: orjson.loads(value) for key, value in read_pairs(context, parameter, values).items()}
+    except orjson.JSONDecodeError as error:
+        raise click.UsageError(f"{parameter.opts[0]} wants KEY=JSON, such as top_p=0.9: {error}") from None
+
+
 def choice(flag: str, values: Sequence[str], help_text: str) -> Decorator:
     """Return an option with some values; the first is the default."""
     return click.option(flag, type=Choice(values), default=values[0], help=help_text)
@@ -199,7 +238,7 @@ def complete_metrics(_context: click.Context, _parameter: click.Parameter | None
     return [f"{before}{comma}{name}" for name in names if name.startswith(last)]
 
 
-TOKENIZERS = ("words.1", "lower-words.1", "13a", "intl", "zh", "char", "ja", "unicode", "rouge", "auto")
+TOKENIZERS = ("words.1", "lower-words.1", "13a", "lower-13a", "intl", "zh", "char", "ja", "unicode", "rouge", "auto")
 """As in `text.tokenize`, which is not imported to print help."""
 
 tokenizer = click.option(
@@ -255,9 +294,10 @@ judge = together(
 base_encoder = click.option("--encoder", default="minilm", help="Folder, minilm, or a name in the hub cache.")
 contexts = click.option("-c", "--contexts", type=click.Path(), help="Dialogue context of each response.")
 row_fields = fields_in("rows")
-judged_rows = together(
-    click.option("-r", "--references", type=click.Path(), help="One reference per response."), contexts, judge
+judged_inputs = together(
+    click.option("-r", "--references", type=click.Path(), help="One reference per response."), contexts
 )
+judged_rows = together(judged_inputs, judge)
 validate = click.option(
     "--validate/--no-validate", default=True, show_default=False, help="Leave sets out to see what the judge is worth."
 )
@@ -313,6 +353,50 @@ limits = grouped(
     numbers("--fail-under", "lowest", "Exit 1 if the mean of a system is lower."),
     numbers("--fail-over", "highest", "Exit 1 if it is higher, for metrics where lower is better."),
 )
+_LLM_OPTIONS = together(
+    click.option("--llm-endpoint", multiple=True, metavar="URL", help="OpenAI-compatible API of a language model."),
+    click.option("--llm-model", multiple=True, metavar="NAME", help="The model that judges; repeat for a panel."),
+    click.option("--rubric", "llm_rubric", help="What it is asked: a name, or a TOML file.  [default: by the metric]"),
+    click.option(
+        "--llm-mode",
+        type=click.Choice(["expected", "grade", "vote"]),
+        help="Grades by probabilities of tokens, by the answer, by several answers.  [default: expected]",
+    ),
+    click.option("--llm-samples", type=click.IntRange(1, 100), help="Answers per row of the mode vote.  [default: 5]"),
+    click.option(
+        "--llm-option",
+        "llm_options",
+        multiple=True,
+        callback=read_json_values,
+        metavar="KEY=JSON",
+        help="Further field of requests; null leaves one out.",
+    ),
+    click.option("--llm-concurrency", type=click.IntRange(1, 1024), default=16, help="Requests at a time."),
+    click.option(
+        "--llm-timeout", type=click.FloatRange(0, min_open=True), default=120.0, help="Seconds for an answer."
+    ),
+    click.option("--llm-retries", type=click.IntRange(min=0), default=8, help="Times that a request is sent again."),
+    click.option("--max-requests", "llm_max_requests", type=click.IntRange(min=0), help="Budget of requests."),
+    click.option("--max-tokens", "llm_max_total_tokens", type=click.IntRange(min=0), help="Budget of tokens."),
+    click.option("--llm-price", "llm_prices", nargs=2, type=float, help="Of a million tokens, sent and answered."),
+    click.option("--llm-cache", type=FILE, help="File of recorded answers.  [default: in the cache folder]"),
+    click.option("--llm-replay", is_flag=True, help="Use recorded answers only; open no connection."),
+    click.option("--llm-key-env", "llm_key_variable", default="DIALEVAL_LLM_KEY", help="Variable with the key."),
+    pairs("--system-model", "llm_systems", "SYSTEM=MODEL", "The model behind a system, to name a judge of its family."),
+)
+
+
+def llm(command: Any) -> Any:
+    """Add the options of a language model to a command, which gets them as one argument, `llm`."""
+
+    @wraps(command)
+    def called(**arguments: Any) -> Any:
+        own = {name[4:]: arguments.pop(name) for name in list(arguments) if name.startswith("llm_")}
+        return command(**arguments, llm=LanguageModel(own))
+
+    return _LLM_OPTIONS(called)
+
+
 bootstrap_resamples = click.option("--resamples", type=click.IntRange(min=1), default=1000, help="Of the bootstrap.")
 threads = click.option("-j", "--threads", type=click.IntRange(min=1), help="Threads to use.  [default: one per core]")
 

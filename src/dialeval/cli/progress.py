@@ -5,7 +5,8 @@
     {"rows": 65536, "total": 200000, "share": 0.33, "rate": 120000.0, "eta": 1.1}
 
 `rows` is the number of rows scored so far, `total` that of all rows (null while it is not known), `share` the fraction
-of all work that is done, `rate` rows per second so far, `eta` the seconds left.
+of all work that is done, `rate` rows per second so far, `eta` the seconds left. With a language model as the judge also
+`requests` and `tokens` so far and, with prices, `cost`.
 """
 
 from __future__ import annotations
@@ -34,6 +35,14 @@ class Meter:
         self.share = 0.0
         self.rows = 0
         self.total: int | None = None
+        self.asked: dict[str, Any] = {}
+        """What a language model was asked so far: requests, tokens, cost."""
+
+    def count_requests(self, llm: Any) -> None:
+        """Take in what a language model was asked so far."""
+        cost = llm.counts.cost(llm.prices)
+        self.asked[llm.model] = (llm.counts.requests, llm.counts.tokens, cost)
+        self.show()
 
     def run(self, done: Done) -> None:
         """Take in how far a run is."""
@@ -56,7 +65,16 @@ class Meter:
             "share": round(self.share, 4),
             "rate": round(self.rows / spent, 1),
             "eta": None if left is None else round(left, 1),
+            **self.sum_requests(),
         }
+
+    def sum_requests(self) -> dict[str, Any]:
+        """Return requests, tokens and cost of all language models; empty without one."""
+        if not self.asked:
+            return {}
+        requests, tokens, costs = zip(*list(self.asked.values()), strict=True)
+        known = [cost for cost in costs if cost is not None]
+        return {"requests": sum(requests), "tokens": sum(tokens), **({"cost": round(sum(known), 4)} if known else {})}
 
     def show(self) -> None:
         """Show how far the run is."""
@@ -85,6 +103,7 @@ class _BarMeter(Meter):
     def show(self) -> None:
         figures = self.figures()
         rows = f"{figures['rows']:,} rows, {figures['rate']:,.0f} a second"
+        rows += "".join(f", {value:,} {name}" for name, value in self.sum_requests().items())
         if self._task is None:  # no empty bar while inputs are read
             self._task = self._bar.add_task("", total=1.0, rows=rows)
         self._bar.update(self._task, completed=self.share, rows=rows)

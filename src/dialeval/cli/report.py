@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -12,16 +13,17 @@ from dialeval.cli import output as printed
 from dialeval.cli.output import check_places, command_line, say
 
 if TYPE_CHECKING:
-    from dialeval.reports.drawings import PlotFormat
+    from dialeval.reports.charts import FigureFormat
 
-PLOT_FORMATS = ("svg", "png", "pdf")
-"""As in `reports.plots`, which is not imported to print help."""
+FIGURE_FORMATS = ("svg", "png", "pdf")
+"""As in `reports.charts`, which is not imported to print help."""
 
 
 @options.examples(
     "dialeval score damd.txt ubar.txt -r references.txt -o results",
     "dialeval report results --save report.html",
-    "dialeval report results --by turn --plots pdf",
+    "dialeval report results --by turn",
+    "dialeval report results --figures pdf --figures-dir figures --width 3.3",
     "dialeval report results --human ratings.jsonl --sample to-rate --judge rouge-l",
 )
 @options.command()
@@ -29,9 +31,18 @@ PLOT_FORMATS = ("svg", "png", "pdf")
 @click.option("--save", "output", type=options.FILE, default=Path("report.html"), help="The file to write.")
 @click.option("--title", help="Heading of the page.  [default: the systems]")
 @click.option(
-    "--plots", type=options.Choice(PLOT_FORMATS), help="Also write a plot per metric, for papers (extra `report`)."
+    "--figures", type=options.Choice(FIGURE_FORMATS), help="Also write every figure, for papers (extra `report`)."
 )
-@click.option("--plots-dir", type=options.FOLDER, help="Folder for --plots.  [default: next to the report]")
+@click.option("--figures-dir", type=options.FOLDER, help="Folder for --figures.  [default: next to the report]")
+@click.option(
+    "--width", type=click.FloatRange(2.5, 30), metavar="INCHES", help="Width of --figures.  [default: as in the report]"
+)
+@click.option(
+    "--table", type=options.FILE, help="Also write one table of all runs for a paper, .tex or .md: bold is the best."
+)
+@click.option("--table-metrics", metavar="NAMES", help="Metrics of --table, comma-separated.  [default: the panel]")
+@click.option("--table-percent", is_flag=True, help="Values between 0 and 1 of --table as percentages.")
+@click.option("--table-digits", type=click.IntRange(0, 6), default=2, help="Decimals of --table.")
 @options.compared
 @options.by
 @click.option(
@@ -47,8 +58,13 @@ PLOT_FORMATS = ("svg", "png", "pdf")
 def report(
     runs: tuple[str, ...],
     output: Path,
-    plots: PlotFormat | None,
-    plots_dir: Path | None,
+    figures: FigureFormat | None,
+    figures_dir: Path | None,
+    width: float | None,
+    table: Path | None,
+    table_metrics: str | None,
+    table_percent: bool,
+    table_digits: int,
     opened: bool,
     by: list[str],
     human: tuple[str, ...],
@@ -66,38 +82,61 @@ def report(
 
     from dialeval.analysis.agreement import agreement
     from dialeval.analysis.comparison import load_comparison
+    from dialeval.core.errors import DialevalError
     from dialeval.core.result import files_of, load
-    from dialeval.human.estimate import estimate
+    from dialeval.human.estimate import estimate, rated_systems
+    from dialeval.human.merge import merge_ratings
     from dialeval.human.rank import rank
+    from dialeval.human.report import human_figures
+    from dialeval.io.ratings import read_pairs
+    from dialeval.metrics.registry import split_names
     from dialeval.reports.comparisons import MOST_TESTS
-    from dialeval.reports.drawings import write_plots
+    from dialeval.reports.drawings import write_figures
     from dialeval.reports.html import report as write_report
     from dialeval.reports.html import together
+    from dialeval.reports.papers import PaperFormat, paper_table
 
-    if plots_dir is not None and plots is None:
-        raise click.UsageError("--plots-dir is for --plots: say png, svg or pdf")
-    check_places(None, files_of(*runs), human, pairs, sample, files=(output,))
+    if (figures_dir is not None or width is not None) and figures is None:
+        raise click.UsageError("--figures-dir and --width are for --figures: say png, svg or pdf")
+    if table is not None and table.suffix not in (".tex", ".md"):
+        raise click.UsageError("--table is a file that ends in .tex or .md")
+    check_places(None, files_of(*runs), human, pairs, sample, files=(output, *([table] if table else [])))
     _refuse_foreign(output)
     loaded = [load(run) for run in runs]
     if pairs:
-        page["ranking"] = rank(list(pairs))
+        page["ranking"], page["pairs"] = rank(list(pairs)), read_pairs(list(pairs))
     if human and len(runs) > 1:
         raise click.UsageError("--human is about one run; give one")
     if human:
         page["people"] = estimate(loaded[0], list(human), judge=judge, sample=sample, quality=quality)
         page["agreement"] = agreement(loaded[0], list(human), quality=quality, sample=sample)
+        page["rated"] = rated_systems(loaded[0], list(human), judge=judge, sample=sample, quality=quality)
+        with suppress(DialevalError):  # ratings without raters, such as those of other programs
+            page["merged"] = merge_ratings(human)
     elif sample is not None or judge:
         raise click.UsageError("--sample and --judge are those of --human; name the ratings")
-    if plots is not None:
-        folder = plots_dir or output.with_name(f"{output.stem}-plots")
-        written = write_plots(together(loaded), folder, plots)
-        say(f"{len(written)} {'plot' if len(written) == 1 else 'plots'} in {folder}")
+    if figures is not None:
+        folder = figures_dir or output.with_name(f"{output.stem}-figures")
+        opinions = human_figures(*(page.get(name) for name in ("people", "ranking", "rated", "pairs")))
+        written = write_figures(together(loaded), folder, figures, width, opinions)
+        say(f"{len(written)} {'figure' if len(written) == 1 else 'figures'} in {folder}")
     if page["compared"] and len(runs) == 1:
         page["compared"] = load_comparison(runs[0], loaded[0], most_tests=MOST_TESTS) or True
-    path = write_report(loaded, output, command_line(), date=strftime("%Y-%m-%d"), by=by or None, **page).resolve()
+    named = dict(zip(_name_folders(runs), loaded, strict=True))
+    if table is not None:
+        chosen = None if table_metrics is None else split_names(table_metrics)
+        form: PaperFormat = "md" if table.suffix == ".md" else "latex"
+        printed.show(paper_table(named, chosen, form=form, percent=table_percent, digits=table_digits), table)
+    path = write_report(named, output, command_line(), date=strftime("%Y-%m-%d"), by=by or None, **page).resolve()
     printed.show(f"{path}\n")
     if opened:
         click.launch(path.as_uri())
+
+
+def _name_folders(runs: tuple[str, ...]) -> list[str]:
+    """Return the names of folders, those that are the same with the number of the run."""
+    names = [Path(run).resolve().name for run in runs]
+    return [name if names.count(name) == 1 else f"{name} ({at})" for at, name in enumerate(names, 1)]
 
 
 def _refuse_foreign(output: Path) -> None:

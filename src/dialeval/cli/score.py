@@ -19,6 +19,7 @@ from dialeval.cli.output import (
     exit_status,
     print_gates,
     print_run,
+    say,
     say_next,
     say_saved,
 )
@@ -29,7 +30,7 @@ if TYPE_CHECKING:
     from dialeval.engine.worker import Engine
 
 
-_FILES = ("responses", "contexts", "train", "vocabulary", "vectors")
+_FILES = ("responses", "contexts", "train", "vocabulary", "vectors", "assertions")
 """The arguments that name files to read."""
 
 
@@ -40,6 +41,7 @@ _FILES = ("responses", "contexts", "train", "vocabulary", "vectors")
     "dialeval score outputs/ -r references.txt -m dialog-eval --train train.txt --vectors glove-6b",
     "dialeval score rows.jsonl --field response=answer --by topic,turn",
     "dialeval score 'logs/2026-*.jsonl' --jobs 8 --resume work/ -o results/",
+    "dialeval score rows.jsonl -m llm --llm-endpoint http://localhost:8000/v1 --llm-model NAME --rubric reply",
 )
 @options.command()
 @options.responses()
@@ -50,7 +52,9 @@ _FILES = ("responses", "contexts", "train", "vocabulary", "vectors")
 @options.resources
 @options.in_vocabulary
 @click.option("--judge-dir", type=click.Path(file_okay=False), help="Folder of a judge.  [default: the shipped ones]")
+@click.option("--assertions", type=click.Path(dir_okay=False), help="Rules about tool calls, a TOML file.")
 @options.metrics("default, a short panel; all: every one that the inputs allow; dialog-eval: the original's 17")
+@options.llm
 @options.tokenizer
 @click.option("--bleu-smoothing", type=click.IntRange(0, 7), help="nltk's smoothing method for BLEU.  [default: 4]")
 @options.baselines("gold, shuffled gold, a constant and random training lines")
@@ -98,6 +102,7 @@ def score(
     progress: str,
     by: list[str],
     compared: bool,
+    llm: options.LanguageModel,
     **given: Any,
 ) -> int:
     """Score response files, one system each.
@@ -121,10 +126,18 @@ def score(
     given["metrics"] = limits.with_metrics(given["metrics"])
     settings: dict[str, dict[str, object]] = {} if bleu_smoothing is None else {"bleu": {"smooth": bleu_smoothing}}
     with metered(progress) as meter:
+        asked = llm.open(meter)
+        if asked is not None and "llm" not in (given["metrics"] or ""):
+            raise click.UsageError("a language model is asked where its metric is named: -m llm")
+        given |= {"llm": asked} if asked is not None else {}
         given |= {"references": _references(references), "settings": settings, "output": output, "force": force}
         run, is_saved = _evaluate(meter=meter, format_=format_, by=by, **given)
     shown = format_ if compared or format_ == "github" else None
     found = compare_and_save(run, shown, None if is_saved else output, force)
+    if asked is not None:
+        if output is not None and not is_saved:
+            asked.copy_answers(output)
+        say(f"llm: {asked.describe()}")
     if format_ in options.GATE_FORMATS:
         gates = list(limits.gates(run))
         print_gates(format_, gates, run, run, sentences=() if found is None else found.sentences)

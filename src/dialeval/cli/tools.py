@@ -137,7 +137,8 @@ def formats(name: str | None) -> None:
     """List the shapes of rows that are recognized: where each holds our fields, and an example; or explain one NAME.
 
     Any of them may be in .jsonl, .json, .parquet, .arrow or, as far as cells hold it, .csv and .tsv; also in .gz and
-    .zst. For others, `--field response=NAME` maps names, and `--field response=output.text` leads into objects.
+    .zst; logs of inspect_ai also in .eval. For others, `--field response=NAME` maps names, and `--field
+    response=output.text` leads into objects.
     """
     from dialeval.io.row_shapes import OWN, SHAPES
 
@@ -146,7 +147,7 @@ def formats(name: str | None) -> None:
         raise click.UsageError(f"there is no shape {name!r}; {suggest(name, shapes)}")
     for shape in shapes.values() if name is None else [shapes[name]]:
         example = json.dumps(shape.example, ensure_ascii=False, indent=None if name is None else 2)
-        tell(f"{shape.name}: {shape.title}\n  {shape.explained}\n  {example}")
+        tell(f"{shape.name}: {shape.title} ({shape.origin})\n  {shape.explained}\n  {example}")
 
 
 @options.examples("dialeval schema", "dialeval schema run > run.schema.json")

@@ -45,8 +45,14 @@ class Need(str, Enum):
     """What people said about a turn: how many of them called it O, T and X."""
     TASK_TURNS = "task-turns", "predictions", "-i"
     """The turns of task dialogues: response and, where a system gives them, state and active domains."""
-    TRIALS = "trials", "trials", "fields trial and reward in RESPONSES, read at once and not in chunks"
-    """How often a task was tried and passed, in the first row of its dialogue."""
+    TRIALS = "trials", "trials", "fields trial and reward in RESPONSES"
+    """The trials of tasks, each in its first row, as JSON texts."""
+    CALLS = "calls", "calls", "messages with tool calls, or a field tool_calls, in RESPONSES"
+    """The tool calls of a row, or in the last row of a chat those of the chat: at most one text, a JSON list."""
+    EXPECTED_CALLS = "expected-calls", "expected_calls", "a field expected_calls in RESPONSES"
+    """The calls that should be made, in the rows that have calls."""
+    ASSERTIONS = "assertions", "assertions", "--assertions"
+    """Rules about tool calls, from a TOML file."""
     STATES = "states", "states", "a `state` in every turn of -i"
     """The states that a system predicts, one in every turn."""
     FRAMES = "frames", "predictions", "PREDICTIONS"
@@ -71,6 +77,8 @@ class Need(str, Enum):
     """The same for a judge that reads context and response together."""
     ENCODER = "encoder", "encoder", "an installed sentence encoder"
     """The sentence encoder of the shipped judges; available without an option wherever it is installed."""
+    LLM = "llm", "llm", "--llm-endpoint and --llm-model"
+    """A language model that is asked for grades over a network, or whose recorded answers are read."""
 
     def __new__(cls, name: str, argument: str = "", flag: str = "") -> Need:
         need = str.__new__(cls, name)
@@ -107,6 +115,8 @@ class Batch:
     """What was found out about all rows before this batch is looked at; see `fold.Fact`."""
     ids: TextColumn | None = None
     """The ids of the dialogues that have one."""
+    whole: bool = True
+    """Whether no other batch has rows of its dialogues, as one may where files are read in chunks."""
     allowed: frozenset[Need] = frozenset(Need)
     kept: dict[Hashable, Any] = field(default_factory=dict)
 

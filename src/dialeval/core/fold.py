@@ -364,6 +364,8 @@ class Metric(Fold[State]):
     """Whether it describes the responses alone (diversity), so that a difference is no evidence of better replies."""
     costly: ClassVar[bool] = False
     """Whether it takes longer than all others together; `all` leaves it out, and it is computed when it is named."""
+    costly_rows: ClassVar[int] = 128
+    """Rows of a batch at most if it is costly, so that all threads get to work and the progress is seen."""
     one_of: ClassVar[frozenset[Need]] = frozenset()
     """Of these wants at least one must be there; nothing can be scored without."""
 

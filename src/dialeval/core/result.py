@@ -215,19 +215,22 @@ class Run(Mapping[str, Result], Tabular, Shown):
         return ItemTable(self)
 
     @checked
-    def plot(self, key: str) -> Any:
-        """Plot one metric: means, confidence intervals and the distribution of the per-row scores.
+    def plot(self, kind: str = "distribution", metric: str | None = None, **options: Any) -> Any:
+        """Draw a figure.
 
         Args:
-            key: The metric.
+            kind: `means`, `distribution`, `turns`, `trend`, `wins`, `scatter`, `forest`, `slices`, `causes`, `pass-k`,
+                `tasks` or `agreement`.
+            metric: The metric; None: the first of the panel.
+            **options: `against`, `by`, `system`, `width` in inches.
 
         Returns:
-            A plot that a notebook shows; `save(path)` writes its SVG.
+            A figure that a notebook shows; `save(path)` writes it.
 
         Raises:
-            SettingError: The run does not have the metric.
+            SettingError: The run does not have the metric, or there is no such figure.
         """
-        return maker().plot(self, key)
+        return maker().plot(self, kind, metric, **options)
 
     def with_report_details(self) -> Run:
         """Return the run with the details that a report shows; the run classes of suites add theirs.

@@ -19,7 +19,7 @@ from dialeval.core.errors import SettingError
 SACREBLEU = "sacrebleu"
 """The field that holds sacreBLEU's own signature, where it prints the same number (times 100)."""
 
-INFORMATIVE = frozenset({"dialeval", SACREBLEU})
+INFORMATIVE = frozenset({"dialeval", "replies", SACREBLEU})
 """Fields that say where a number comes from but forbid no comparison: `definition` grows when numbers change."""
 
 

@@ -187,8 +187,7 @@ def _is_floor(name: str, metric: Metric[Any]) -> bool:
     if name not in (CONSTANT, SHUFFLED, TRAIN) or metric.better is None:
         return False
     # A metric that must know all rows first compares distributions, and those do not care whose text it is.
-    own = metric.needs & _OWN_ROW or (metric.needs & _PAIRED and not metric.facts)
-    return name == CONSTANT or bool(own)
+    return name == CONSTANT or bool(metric.needs & _OWN_ROW or (metric.needs & _PAIRED and not metric.facts))
 
 
 def _upwards(run: Run, system: str, key: str, metric: Metric[Any]) -> float:

@@ -46,6 +46,8 @@ class Inputs:
     keep: Sequence[str] = ()
     system_prompts: bool = False
     separator: str | None = None
+    every_call: bool = False
+    """Whether rows without a tool call count as making none, for assertions."""
     shards: bool = False
     """Whether the files of a folder are the parts of one system."""
 
@@ -77,7 +79,8 @@ class Inputs:
 
     @property
     def _reading(self) -> dict[str, Any]:
-        return {"system_prompts": self.system_prompts, "separator": self.separator}
+        asked = ("system_prompts", "separator", "every_call")
+        return {name: getattr(self, name) for name in asked}
 
     @property
     def names(self) -> FieldNames:
@@ -103,7 +106,7 @@ class Inputs:
             systems, groups = resolve_name(_READ_HYPOTHESES)(self.responses, self.reference_groups, self.eos)
         for need, source in {Need.REFERENCE: self.references, Need.CONTEXT: self.contexts}.items():
             if source is not None:
-                column = read_texts(source, need, self.fields, **self._reading)
+                column = read_texts(source, need, self.fields, self.system_prompts, self.separator)
                 where = str(source) if isinstance(source, str | os.PathLike) else need.argument
                 if isinstance(source, Mapping):
                     where = ", ".join(map(str, source))
@@ -130,6 +133,8 @@ def evaluate(
     vectors: Any = None,
     in_vocabulary: WordChoice | None = None,
     judge_dir: Any = None,
+    assertions: Any = None,
+    llm: Any = None,
     metrics: Asked = None,
     settings: Settings | None = None,
     tokenizer: Tokenizer | None = None,
@@ -180,9 +185,11 @@ def evaluate(
             vocabulary (`"listed"`). None: `"listed"` for a vector file with a header line.
         judge_dir: The folder of a judge that `dialeval judge train` or `dialeval adem train` wrote; None: the shipped
             one.
-        metrics: Names, families, groups such as `"dialog-eval"`, `"all"`, metric objects or functions made by
-            `metric_of_rows`, in a comma-separated text or a list. None: the group `"default"`, a short panel.
-            `Run.skipped` names what could not be computed.
+        assertions: Rules about tool calls for the metric `call-assertions`: a TOML file, or a list of dictionaries.
+        llm: A language model for the metrics `llm` and `llm-conversation`: `dialeval.judges.LLM(...)` or a `Panel`.
+        metrics: Names, families, groups such as `"dialog-eval"`, metric objects or functions made by `metric_of_rows`,
+            in a comma-separated text or a list; `"all"`: every metric that the inputs allow. None: the default
+            panel. `Run.skipped` names what could not be computed.
         settings: Settings of metric families that differ from their defaults, as `{"bleu": {"smooth": 7}}`.
         tokenizer: The tokenizer of every metric that counts tokens and names none itself, such as `"13a"`, `"zh"` or
             `"ja"`; `"auto"` chooses one by the scripts of all texts.
@@ -231,13 +238,14 @@ def evaluate(
         [0.535, 0.814]
     """
     if output is not None:
-        read = (responses, references, contexts, reference_groups, train, vocabulary, vectors)
+        read = (responses, references, contexts, reference_groups, train, vocabulary, vectors, assertions)
         check_folder(output, *read, sources=() if force else file_names(responses))
     kept = split_fields(keep)
-    inputs = Inputs(
-        responses, references, contexts, reference_groups, fields, eos, kept, system_prompts, separator, shards
-    )
-    resources = Resources(train, vocabulary, vectors, judge_dir, in_vocabulary)
+    texts = (responses, references, contexts, reference_groups)
+    inputs = Inputs(*texts, fields, eos, kept, system_prompts, separator, assertions is not None, shards)
+    resources = Resources(train, vocabulary, vectors, judge_dir, in_vocabulary, assertions, llm)
+    if llm is not None:
+        metrics, settings = llm.plan(metrics, settings)
     options = Options(
         t=t,
         confidence=confidence,
@@ -256,18 +264,21 @@ def evaluate(
         if baselines:
             raise SettingError("baselines and reference_groups need all rows in memory; rows in chunks are let go")
         plans = planner(metrics, settings, tokenizer)
-        return run_sources(inputs.find_sources(), plans, resources, options, names=inputs.names, details=details).run
-    with collect_warnings() as notes:
-        systems, groups = inputs.read()
-    plans = planner(metrics, settings, tokenizer, sum(map(len, systems)))
-    if groups is not None:
-        asked = {"table": alignments, "baselines": baselines}
-        run: Run = resolve_name(_EVALUATE_GROUPS)(systems, groups, plans, resources, options, **asked)
-    elif baselines:
-        run = evaluate_with_baselines(systems, plans, resources, options)
+        run = run_sources(inputs.find_sources(), plans, resources, options, names=inputs.names, details=details).run
     else:
-        run = run_sources(memory_sources(systems), plans, resources, options).run
-    run = replace(run, details={**run.details, **(details or {})}, warnings=(*notes, *run.warnings))
-    if output is not None:
-        run.save(output, force=force)
+        with collect_warnings() as notes:
+            systems, groups = inputs.read()
+        plans = planner(metrics, settings, tokenizer, sum(map(len, systems)))
+        if groups is not None:
+            asked = {"table": alignments, "baselines": baselines}
+            run = resolve_name(_EVALUATE_GROUPS)(systems, groups, plans, resources, options, **asked)
+        elif baselines:
+            run = evaluate_with_baselines(systems, plans, resources, options)
+        else:
+            run = run_sources(memory_sources(systems), plans, resources, options).run
+        run = replace(run, details={**run.details, **(details or {})}, warnings=(*notes, *run.warnings))
+        if output is not None:
+            run.save(output, force=force)
+    if output is not None and llm is not None:
+        llm.copy_answers(output)
     return run

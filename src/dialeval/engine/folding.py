@@ -27,7 +27,7 @@ from dialeval.core.result import TRAINED_ON, Result, Run
 from dialeval.core.rowtable import ItemPart, RowTable
 from dialeval.core.version import __version__
 from dialeval.engine.checks import split_dialogue_warnings, unsplit_warnings, with_checks
-from dialeval.engine.plan import SCRIPT_COUNTS, Plan, Planner, asks_for_choice, with_tokenizer
+from dialeval.engine.plan import SCRIPT_COUNTS, TRIALS, Plan, Planner, asks_for_choice, with_tokenizer
 from dialeval.engine.resources import Resources, resource_warnings
 from dialeval.engine.stores import ItemStore, Journal, MemoryItems, PartItems
 from dialeval.engine.worker import (
@@ -55,9 +55,6 @@ from dialeval.text.vocabulary import Vocabulary
 
 BATCH_ROWS = 1 << 15
 """Rows of a batch: enough that a batch costs little, few enough that its arrays stay in the processor's cache."""
-
-COSTLY_ROWS = 128
-"""Rows of a batch at most where a costly metric runs, so that all threads get to work and the progress is seen."""
 
 _DISK_THREADS = 4
 _PEEKED_CHUNKS = 3
@@ -209,6 +206,8 @@ def run_sources(
             _refuse_missing_columns(planner, sources, chunks, names, ready)
     with ExitStack() as stack:
         stack.enter_context(engine)
+        if Need.LLM in ready:
+            stack.enter_context(context.resources[Need.LLM])
         if asks_for_choice(job.plans):
             count = replace(job, plans=(SCRIPT_COUNTS,) * len(sources))
             counts = _Passes(count, engine, sources, chunks, versions, ItemStore()).run()
@@ -226,8 +225,9 @@ def run_sources(
         systems = _finish_systems(planner, job, sources, totals, store, ready)
         results = {name: system.result(intervals) for name, system in systems.items()}
         notes |= {line: None for total in totals.values() for line in total.notes}
-        found = (*resource_warnings(context.resources), *notes, *_find_warnings(systems, chunks))
-        run = Run(results, __version__, (*warnings, *found), {**(details or {}), **_trained_on(job, context.resources)})
+        found = (*resource_warnings(context.resources), *notes, *dict.fromkeys(_find_warnings(systems, chunks)))
+        known = {**(details or {}), **_trained_on(job, context.resources), **_trial_tables(systems)}
+        run = Run(results, __version__, (*warnings, *found), known)
         if options.output is not None and not in_memory:
             parts = _item_parts(systems, chunks, store) if options.items else None
             try:
@@ -255,7 +255,7 @@ def make_job(
     ready = context.resources
     plans = [planner(number, own | frozenset(ready)) for number, own in enumerate(columns)]
     metrics = [metric for plan in plans for metric in plan.folded]
-    rows = min(batch_rows, COSTLY_ROWS) if any(metric.costly for metric in metrics) else batch_rows
+    rows = min([batch_rows, *(metric.costly_rows for metric in metrics if metric.costly)])
     used = dict.fromkeys(need for metric in metrics for need in signed(metric) if need in ready)
     resources = replace(resources, digests={need: ready[need].digest for need in used})
     plans = [with_checks(plan) for plan in plans]
@@ -267,6 +267,12 @@ def _trained_on(job: Job, opened: Mapping[Need, Any]) -> dict[str, dict[str, lis
     judges = {digest: getattr(opened[need], "trained_on", ()) for need, digest in job.resources.digests.items()}
     known = {digest: list(rows) for digest, rows in judges.items() if rows}
     return {TRAINED_ON: known} if known else {}
+
+
+def _trial_tables(systems: Mapping[str, FinishedSystem]) -> dict[str, Any]:
+    """Return the trials of the systems that have some, as a detail of the run."""
+    tables = {name: end.details()[TRIALS] for name, end in systems.items() if TRIALS in end.plan.details}
+    return {TRIALS: tables} if tables else {}
 
 
 def _refuse_missing_columns(

@@ -36,6 +36,8 @@ Settings: TypeAlias = Mapping[str, Mapping[str, object]]
 
 MOST_JUDGED = 200
 """Responses of all systems together that are judged unasked: about two seconds of work for two processors."""
+TRIALS = "trials"
+"""The detail of a run that lists its trials, by system."""
 _TOKENIZER = "tokenizer"
 """The setting of that name."""
 _OF_PANEL = frozenset({Need.RESPONSE, Need.CONTEXT})
@@ -132,7 +134,12 @@ def make_plan(
         raise NeedError(f"nothing can be computed: {reasons}")
     skipped = {name: reason for name, reason in skipped.items() if name not in metrics}
     by_script = metrics.keys() & GROUPS[PANEL] if PANEL in names and tokenizer is None and rows is not None else ()
-    return Plan(metrics, skipped, by_script=frozenset(by_script))
+    details: dict[str, Fact[Any, Any]] = {}
+    if any(metric.subject is Need.TRIALS for metric in metrics.values()):
+        from dialeval.metrics.trials import TrialTable
+
+        details = {TRIALS: TrialTable()}
+    return Plan(metrics, skipped, details, by_script=frozenset(by_script))
 
 
 def _judge_if_fast(available: frozenset[Need], rows: int | None, skipped: dict[str, str]) -> list[Metric[Any]]:
@@ -196,7 +203,7 @@ def with_tokenizer(planner: Planner, tokenizer: Tokenizer) -> Planner:
 
     def choose(metric: Metric[Any], by_script: bool = False) -> Metric[Any]:
         if isinstance(inner := getattr(metric, "inner", None), Metric):
-            return replace(metric, inner=choose(inner))  # type: ignore[call-arg]
+            return replace(metric, inner=choose(inner, by_script))  # type: ignore[call-arg]
         unsplit = BY_BLANKS if by_script and tokenizer != DEFAULT else ()
         return replace(metric, **{_TOKENIZER: tokenizer}) if tokenizer_of(metric) in (AUTO, *unsplit) else metric
 

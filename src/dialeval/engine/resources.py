@@ -32,6 +32,7 @@ SHIPPED: Mapping[Need, str] = {
     Need.ENCODER: "dialeval.metrics.encoder:ShippedEncoder",
 }
 """Resources that ship with the package, by need: each is imported and made when a metric of the plan asks for it."""
+_ASSERTION_LOADER = "dialeval.metrics.assertions:load_assertions"
 _JUDGE_LOADER = "dialeval.judges.judge:open_judge"
 """The function that makes a judge from a folder or an object, and returns the needs that it meets."""
 
@@ -67,6 +68,10 @@ class Resources:
     judge_dir: Any = None
     """A folder, or a judge that travels as the place where it lies."""
     in_vocabulary: WordChoice | None = None
+    assertions: Any = None
+    """Rules about tool calls: a TOML file, or a list of dictionaries."""
+    llm: Any = None
+    """A language model as a judge, or a panel of them (`judges.llm.judge`)."""
     ready: Mapping[Need, Any] | None = None
     """Resources that are open, by need, for evaluations that use none of the others."""
     digests: Mapping[Need, str] = field(default_factory=dict)
@@ -94,6 +99,10 @@ class Resources:
         if self.judge_dir is not None:
             words |= resolve_name(_JUDGE_LOADER)(self.judge_dir)
             shipped = {need: place for need, place in shipped.items() if need is Need.ENCODER}
+        if self.assertions is not None:
+            words[Need.ASSERTIONS] = resolve_name(_ASSERTION_LOADER)(self.assertions)
+        if self.llm is not None:
+            words[Need.LLM] = self.llm
         opened = LoadedResources(words, shipped)
         for need, digest in self.digests.items():
             if opened[need].digest != digest:
@@ -132,6 +141,10 @@ class Resources:
 
     def require_paths(self) -> None:
         """Raise a SettingError for a resource that other processes could not open."""
+        if self.llm is not None:
+            raise SettingError(
+                "a language model is asked by threads of one process; leave other processes out (--jobs)"
+            )
         for name in ("train", "vocabulary", "vectors"):
             given = getattr(self, name)
             if given is not None and not isinstance(given, str | os.PathLike):
@@ -143,8 +156,8 @@ class Resources:
 
 def resource_warnings(opened: Mapping[Need, Any]) -> tuple[str, ...]:
     """Return what a user should know about the files of the resources."""
-    vectors = opened.get(Need.EMBEDDINGS)
-    return () if vectors is None else tuple(vectors.warnings)
+    needs = (Need.EMBEDDINGS, Need.LLM)
+    return tuple(line for need in needs if need in opened for line in opened[need].warnings)
 
 
 def _read_vocabulary(source: Any) -> Vocabulary:

@@ -353,7 +353,8 @@ class _ChunkFold:
         for need in self._columns - columns.keys():
             columns[need] = no_texts(len(rows))
         context, dialogues = self._context, rows.dialogue_offsets()
-        return Batch(len(rows), columns, context.vocabulary, dialogues, context.resources, ids=rows.ids(dialogues))
+        ids, whole = rows.ids(dialogues), self._in_memory
+        return Batch(len(rows), columns, context.vocabulary, dialogues, context.resources, ids=ids, whole=whole)
 
     def add(self, block: RowBlock, rows: Rows, batch: Batch, notes: tuple[str, ...]) -> None:
         """Fold one more batch, the rows of a system in a block, with the notes of the reader so far."""

@@ -300,6 +300,7 @@ def serve(
             with suppress(KeyboardInterrupt):  # from the first link on, which is when somebody may press it
                 for name, link in server.links().items():
                     tell(f"{name:<16} {link}")
+                say(f"progress, agreement and export: {server.lead_link()}")
                 say("each rater has a link; Ctrl-C ends")
                 server.serve_forever()
         for name, (rated, dealt) in store.counts().items():
@@ -441,6 +442,9 @@ def rank(pairs: tuple[str, ...], output: Path | None, format_: str, **settings: 
 @click.option("--seed", type=options.SEED, default=12345, help="Of resamples and tests.")
 @click.option("--confidence", type=float, default=0.95, metavar="LEVEL", help="Level of the intervals.")
 @_sample
+@click.option("--labels", is_flag=True, help="Ratings are labels: kappa, AC1, alpha and confusion matrices instead.")
+@click.option("--disputed", type=options.FILE, help="Write a page on which to rate the strongest disagreements again.")
+@click.option("--most", type=click.IntRange(min=1), default=20, help="Rows of --disputed.")
 @options.fields_in("rated rows")
 @options.output_file
 @options.format_((*options.FORMATS, "html"))
@@ -452,6 +456,9 @@ def agreement(
     levels: tuple[str, ...],
     output: Path | None,
     format_: str,
+    labels: bool,
+    disputed: Path | None,
+    most: int,
     **settings: Any,
 ) -> None:
     """Correlate metrics with human scores, at the level of turns, dialogues and systems.
@@ -459,7 +466,8 @@ def agreement(
     Takes a saved run with a file of rated rows, or the rated rows alone, which are then scored. A rated row is an
     object with a response, scores and, where known, references, context, system and dialog_id (.jsonl, .json, .csv,
     .tsv, .parquet). Intervals are over dialogues. The length of the response is always there as the
-    control, and the agreement of the annotators as the ceiling.
+    control, and the agreement of the annotators as the ceiling. With --labels, or for --disputed, metrics are compared
+    with the label that most annotators gave; of several judges also the effective number of independent ones.
     """
     from dialeval.analysis.agreement import agreement as correlate
     from dialeval.core.result import files_of
@@ -473,7 +481,12 @@ def agreement(
     if not saved and quality is not None:
         raise click.UsageError(f"--quality goes with a run; {subject} holds rated rows: --human {quality} names it")
     resources = [settings[name] for name in ("train", "vocabulary", "vectors")]
-    check_places(None, files_of(subject) if saved else subject, human, resources, files=(output,))
+    check_places(None, files_of(subject) if saved else subject, human, resources, files=(output, disputed))
+    if labels or disputed is not None:
+        chosen = {name: settings[name] for name in ("metrics", "fields", "sample")}
+        chosen |= {"quality": (quality or "overall") if saved else human, "level": settings["confidence"], "most": most}
+        _compare_labels((subject, human if saved else None), chosen, disputed, format_, output)
+        return
     found = correlate(
         subject,
         human if saved else None,
@@ -488,3 +501,26 @@ def agreement(
             if correlation.reason is not None:
                 say(f"no correlation of {key} at {level} level: {correlation.reason}")
     print_warnings(found.warnings)
+
+
+def _compare_labels(
+    rated: tuple[str, str | None], chosen: dict[str, Any], disputed: Path | None, format_: str, output: Path | None
+) -> None:
+    """Print the agreement of metrics with people about labels, and write the page of disputed rows if asked for."""
+    from dialeval.analysis.labels import label_agreement
+    from dialeval.human.page import rating_page, read_form
+    from dialeval.human.sample import read_sample
+    from dialeval.reports.labels import LABELS
+
+    if format_ == "html":
+        raise click.UsageError("labels have no page of their own; choose another format")
+    if disputed is not None and chosen["sample"] is None:
+        raise click.UsageError(
+            "--disputed shows rows of a sample; name the folder that they were drawn into (--sample)"
+        )
+    found = label_agreement(*rated, **chosen)
+    print_as(format_, LABELS, found, output, _FILE_WIDTH)
+    if disputed is not None:
+        ids = list(dict.fromkeys(each.id for each in found.disputes if each.id is not None))
+        write(disputed, rating_page(read_sample(chosen["sample"]), read_form(None), ids).encode())
+        say(f"{len(ids)} rows to rate again; give the file that comes back to `dialeval rate merge --adjudicated`")

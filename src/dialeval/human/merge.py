@@ -229,7 +229,8 @@ def rated_rows(merged: MergedRatings, sample: Sample | None, quality: str) -> li
     made = []
     for line in merged.lines:
         if sample is None or line.id in known:
-            made.append({**known.get(line.id, {"id": line.id}), "rater": line.rater, "scores": line.scores})
+            row = {**known.get(line.id, {"id": line.id}), "rater": line.rater, "scores": line.scores}
+            made.append({**row, "marked": list(line.marked)} if line.marked else row)
             continue
         if quality not in line.scores:
             raise SettingError(f"{line.rater} did not compare {line.id} by {quality!r}; there is {list(line.scores)}")

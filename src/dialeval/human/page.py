@@ -16,6 +16,8 @@ The form: what raters are asked about every response, from a small TOML file.
     comment = true               # whether there is room for one
     reference = false            # whether the reference is shown
     compare = false              # true: two replies to one context side by side, which is better?
+    unit = "reply"               # "conversation": the questions are about all turns up to and with the reply
+    mark = ""                    # such as "Mark the turns that are wrong": turns can be marked, by their numbers
 
     [[quality]]
     name = "overall"             # the key of its scores
@@ -29,8 +31,8 @@ The form: what raters are asked about every response, from a small TOML file.
     question = "Is it polite?"
     kind = "yes-no"              # scores 1 and 0
 
-Every entry may be left out; without a file there is one quality, `overall`, from 1 to 5. With `compare` a quality is
-answered by a side or by no difference, and scored 1 (the first response of the pair), 0 or -1.
+Every entry may be left out; without a file there is one quality, `overall`, from 1 (bad) to 5 (excellent). With
+`compare` a quality is answered by a side or by no difference, and scored 1 (the first response of the pair), 0 or -1.
 """
 
 from __future__ import annotations
@@ -56,7 +58,9 @@ if TYPE_CHECKING:
 SCRIPTS = ("text.js", "rate-order.js", "rate-store.js", "rate-files.js", "rate.js")
 _FROM_SERVER = "; connect-src 'self'"
 Text = Annotated[str, Meta(max_length=2_000)]
-_REMEDY = "docs/people.md explains every entry of a form"
+_REMEDY = "docs/rating.md explains every entry of a form"
+_FIVE = ("bad", "poor", "fair", "good", "excellent")
+"""Labels of a scale from 1 to 5 that has none of its own: those of mean opinion scores (ITU-T P.800)."""
 _MOST = 10
 """Numbers of a scale: as many as there are digits to press."""
 
@@ -97,6 +101,8 @@ class Quality(Struct, forbid_unknown_fields=True):
             return [Choice(1, yes, ["y", "1"]), Choice(0, no, ["n", "0"])]
         numbers = range(self.low, self.high + 1)
         labels = self.labels if len(self.labels) == len(numbers) else [""] * len(numbers)
+        if not self.labels and (self.low, self.high) == (1, len(_FIVE)):
+            labels = list(_FIVE)
         if len(self.labels) == 2:
             labels = [self.labels[0], *[""] * (len(numbers) - 2), self.labels[1]]
         return [Choice(number, label, [str(number % 10)]) for number, label in zip(numbers, labels, strict=True)]
@@ -111,6 +117,8 @@ class Form(Struct, forbid_unknown_fields=True):
     comment: bool = True
     reference: bool = False
     compare: bool = False
+    unit: Literal["reply", "conversation"] = "reply"
+    mark: Text = ""
     quality: Annotated[list[Quality], Meta(min_length=1, max_length=20)] = field(default_factory=lambda: [Quality()])
 
     def __post_init__(self) -> None:
@@ -119,10 +127,14 @@ class Form(Struct, forbid_unknown_fields=True):
 
     def to_page(self) -> dict[str, Any]:
         """Return plain data for the script of the page."""
-        asked = "Which reply is better?" if self.compare else "How good is the reply?"
-        told = "Read the conversation, then " + ("compare the two replies." if self.compare else "rate the reply.")
+        whole = self.unit == "conversation"
+        asked = f"Which {self.unit} is better?" if self.compare else f"How good is the {self.unit}?"
+        then = f"compare the two {'endings' if whole else 'replies'}" if self.compare else "rate the reply"
+        told = "Read the conversation, then " + ("rate it as a whole." if whole and not self.compare else f"{then}.")
         return {
             "instructions": self.instructions or told,
+            "unit": self.unit,
+            "mark": self.mark,
             "repeat": self.repeat,
             "comment": self.comment,
             "compare": self.compare,
@@ -175,13 +187,24 @@ def read_form(path: str | os.PathLike[str] | None) -> Form:
 def things_to_rate(sample: Sample, form: Form) -> list[dict[str, Any]]:
     """Return what raters see, as plain data: single responses, or pairs of them."""
     if not form.compare:
-        return [_build_thing(row.id, form, row) for row in sample.rows]
+        rows = _last_turns(sample.rows) if form.unit == "conversation" else sample.rows
+        return [_build_thing(row.id, form, row) for row in rows]
     pairs = sample.pairs()
     if not pairs:
         raise SettingError(
             "no context was answered by two of the drawn rows; draw without --independent to compare systems"
         )
     return [_build_thing(identity, form, *pair) for identity, pair in pairs.items()]
+
+
+def _last_turns(rows: Sequence[SampledRow]) -> list[SampledRow]:
+    """Return the last row of each conversation of a system, which holds all turns before it; others are left out."""
+    last: dict[tuple[str, str], SampledRow] = {}
+    for row in rows:
+        key = (row.system, row.id if row.dialog_id is None else row.dialog_id)
+        if key not in last or len(row.context) > len(last[key].context):
+            last[key] = row
+    return list(last.values())
 
 
 def _build_thing(identity: str, form: Form, *rows: SampledRow) -> dict[str, Any]:

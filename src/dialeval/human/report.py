@@ -16,22 +16,32 @@ JSON and CSV hold every digit. `people_section` is the section of the report on 
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
 from dataclasses import replace
 from functools import singledispatch
+from html import escape
 from typing import TYPE_CHECKING, Any
+
+import numpy as np
 
 from dialeval.human.estimate import ALPHA, HumanEstimate, HumanEstimates, RatingPlan
 from dialeval.human.merge import MergedRatings
 from dialeval.human.rank import Ranking
 from dialeval.reports import agreement as agreements
-from dialeval.reports import markup
+from dialeval.reports import charts, markup
+from dialeval.reports.charts import Figure, Mark
 from dialeval.reports.documents import Document, LaidOut, Table, laid_out, text_formats
+from dialeval.reports.drawings import figures
 from dialeval.reports.figures import MISSING, plain, shorten, show_fixed, show_interval, show_p, show_rounded
+from dialeval.reports.html import page, script
 from dialeval.reports.markup import Section
+from dialeval.stats.correlation import FEWEST_POINTS
 
 if TYPE_CHECKING:
     from dialeval.analysis.agreement import Agreement
+    from dialeval.io.ratings import Pairs
     from dialeval.stats.correlation import Ceiling
+    from dialeval.stats.prediction_powered import RatedSystem
 
 
 _MERGED_NOTES = (
@@ -39,6 +49,11 @@ _MERGED_NOTES = (
     "the others. repeated: rows that came twice; intra-rater: agreement with oneself, the fraction of these with the "
     "same answer; difference: mean absolute difference of the two answers. higher: than the others, on average."
 )
+
+HASTY = 1.0
+"""Median seconds for a row below which a rater is flagged."""
+FEWEST_ANSWERS = 5
+"""Equal answers from which on a rater who gave no others is flagged."""
 
 
 @singledispatch
@@ -220,18 +235,112 @@ def _(merged: MergedRatings) -> Document:
         Table(["rater", *(["quality"] if several else []), *columns], raters),
         Table(["to adjudicate", "quality", "answers"], disputed),
     ]
-    return Document([said], [each for each in tables if each.rows], [_MERGED_NOTES])
+    return Document([said, *flag_raters(merged)], [each for each in tables if each.rows], [_MERGED_NOTES])
+
+
+def flag_raters(merged: MergedRatings) -> list[str]:
+    """Return a sentence for each rater whose answers look careless: in no time, or always the same."""
+    found = []
+    answers: dict[str, dict[str, list[float]]] = {}
+    for line in merged.lines:
+        for quality, value in line.scores.items():
+            answers.setdefault(line.rater, {}).setdefault(quality, []).append(value)
+    for rater, qualities in answers.items():
+        if merged.seconds.get(rater, math.nan) < HASTY:
+            found.append(f"{_name(rater)} took less than {HASTY:g} second for half of the rows.")
+        for quality, values in qualities.items():
+            if len(values) >= FEWEST_ANSWERS and len(set(values)) == 1:
+                same = f"{_name(quality)} {values[0]:g}"
+                found.append(f"{_name(rater)} gave the same answer {len(values)} times ({same}).")
+    return found
 
 
 def _name(name: str) -> str:
     return shorten(plain(name))
 
 
+def lead_page(title: str, counts: Mapping[str, tuple[int, int]], merged: MergedRatings | None) -> str:
+    """Return the page for the lead of a team: progress of each rater, agreement so far, and the ratings as a file."""
+    rated, dealt = (sum(each[at] for each in counts.values()) for at in (0, 1))
+    lines = [
+        markup.row(
+            markup.name(name),
+            markup.cells(
+                f"{own:,} of {of:,}",
+                f'<progress max="{max(of, 1)}" value="{own}" aria-label="{escape(shorten(name))}"></progress>',
+                show_fixed(math.nan if merged is None else merged.seconds.get(name, math.nan), 0),
+            ),
+        )
+        for name, (own, of) in counts.items()
+    ]
+    heads = markup.heads("Rater", "Rated", "Progress", "Median seconds")
+    progress = markup.table("raters", f"{rated:,} of {dealt:,} assigned ratings are there.", heads, lines)
+    file = '<p><a href="ratings" download="ratings.jsonl">Download all ratings</a> (JSON lines).</p>'
+    sections = [Section("progress", "Progress", progress + file)]
+    if merged is not None:
+        flags = "".join(f"<li>{markup.text(line)}</li>" for line in flag_raters(merged))
+        notice = f'<div class="notice"><ul>{flags}</ul></div>' if flags else ""
+        shown = markup.document(
+            replace(document(merged), said=[]), "people", ["Inter-annotator agreement.", "Raters.", "To adjudicate."]
+        )
+        sections.append(Section("agreement", "Agreement so far", notice + shown))
+    lead = '<p class="lead">Reload this page for the latest ratings. Its link is for whoever leads the evaluation.</p>'
+    return page(title, lead, sections, "", [script("page.js")])
+
+
+def human_figures(
+    found: HumanEstimates | None,
+    ranking: Ranking | None,
+    rated: Mapping[str, RatedSystem] | None,
+    pairs: Pairs | None = None,
+) -> list[Figure]:
+    """Draw ratings per system, estimates with and without the judge, its calibration, and wins of responses."""
+    drawn: list[Figure | None] = []
+    if rated is not None and found is not None:
+        ratings = {name: each.people for name, each in rated.items()}
+        title = f"Human ratings of single rows: {_name(found.quality)}"
+        drawn.append(charts.distribution(ratings, title, "mean rating of a row", unit="rated rows"))
+    if found is not None and found.judge:
+        ways = (("with the judge", "value", "interval", "own-0"), ("ratings alone", "alone", "alone_interval", "own-1"))
+        marks = [
+            Mark(f"{_name(each.system)}, {words}", getattr(each, value), getattr(each, interval), kind)
+            for each in found.systems
+            for words, value, interval, kind in ways
+        ]
+        known = [mark for mark in marks if math.isfinite(mark.value)]
+        title = f"Mean human rating ({_name(found.quality)}), with and without the judge"
+        note = f"Intervals: {100 * found.confidence:g}%. Judge: {' and '.join(map(_name, found.judge))}."
+        drawn.append(charts.forest(known, title, "mean rating", notes=[note]))
+    if rated is not None and found is not None and len(found.judge) == 1:
+        judged, people, dialogues = (
+            np.concatenate([getattr(each, name).reshape(len(each.people)) for each in rated.values()])
+            for name in ("judges", "people", "dialogue")
+        )
+        if (np.isfinite(judged) & np.isfinite(people)).sum() >= FEWEST_POINTS:
+            judge = _name(found.judge[0])
+            words = (f"Calibration of {judge}", judge, "mean human rating")
+            drawn.append(charts.calibration(judged, people, *words, clusters=dialogues))
+            points = {name: (each.judges[:, 0], each.people) for name, each in rated.items()}
+            drawn.append(charts.scatter(points, f"{judge} and human ratings", judge, "human rating"))
+    if ranking is not None:
+        drawn.append(charts.win_matrix({name: dict(own) for name, own in ranking.between.items()}))
+    if pairs is not None and (texts := np.isfinite(pairs.length_ratio)).sum() >= FEWEST_POINTS:
+        drawn.append(charts.length_preference(np.exp(pairs.length_ratio[texts]), (1 + pairs.outcome[texts]) / 2))
+    return [each for each in drawn if each is not None]
+
+
 def people_section(
-    found: HumanEstimates | None, agreement: Agreement | None, ranking: Ranking | None
+    found: HumanEstimates | None,
+    agreement: Agreement | None,
+    ranking: Ranking | None,
+    rated: Mapping[str, RatedSystem] | None = None,
+    merged: MergedRatings | None = None,
+    pairs: Pairs | None = None,
 ) -> Section | None:
     """Return the section on human evaluation; None where there are no ratings."""
-    parts: list[str] = []
+    flags = "".join(f"<li>{markup.text(line)}</li>" for line in (flag_raters(merged) if merged is not None else ()))
+    parts = [f'<div class="notice"><ul>{flags}</ul></div>'] if flags else []
+    parts.append(figures(human_figures(found, ranking, rated, pairs)))
 
     def add(title: str, shown: Document, *captions: str) -> None:
         parts.append(f"<h3>{title}</h3>{markup.document(shown, 'people', captions)}")
@@ -249,7 +358,9 @@ def people_section(
     if ranking is not None:
         strengths = "Strengths, with their intervals."
         add("Ranking by preferences", document(ranking), strengths, "Wins between all pairs.")
-    return Section("people", "Human evaluation", "".join(parts)) if parts else None
+    if merged is not None:
+        add("Raters", replace(document(merged), said=[]), "Inter-annotator agreement.", "Raters.", "To adjudicate.")
+    return Section("people", "Human evaluation", "".join(parts)) if any(parts) else None
 
 
 def _describe_ceiling(ceiling: Ceiling) -> str:

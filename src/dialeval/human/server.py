@@ -2,6 +2,8 @@
 
     GET  /r/SECRET/           the page with the rows and the ratings of this rater
     POST /r/SECRET/ratings    a rating; 204 when it is on the disk, 400 where it will never be taken, 503 to try again
+    GET  /l/SECRET/           the page of the lead: progress of each rater, agreement so far
+    GET  /l/SECRET/ratings    all ratings, as JSON lines
 
 Everything else is not found (404), and an unknown secret looks the same. There are no cookies, no files and no listing.
 A request names the host that the links name, or it is refused: a page of somebody else cannot reach the server by a
@@ -40,7 +42,9 @@ from typing import Any
 import msgspec
 
 from dialeval.core.errors import DataError, SettingError
+from dialeval.human.merge import merge_ratings
 from dialeval.human.page import Form, served_page
+from dialeval.human.report import lead_page
 from dialeval.human.store import Rating, RatingStore
 
 LARGEST = 1 << 16
@@ -55,7 +59,7 @@ REQUEST_SECONDS = 30.0
 ANSWER_SECONDS = 300.0
 """To take the page over a slow line."""
 _LONGEST_LINE = 128
-_REQUEST = re.compile(rb"(GET|POST) /r/([A-Za-z0-9_-]{16,64})/(ratings)? HTTP/1\.[01]\r?\n")
+_REQUEST = re.compile(rb"(GET|POST) /([rl])/([A-Za-z0-9_-]{16,64})/(ratings)? HTTP/1\.[01]\r?\n")
 _DEFAULT_PORT = 80
 """Of HTTP; browsers leave it out in the Host header."""
 _HEADERS = {
@@ -91,7 +95,7 @@ class RatingServer(ThreadingHTTPServer):
         port: int = 0,
     ) -> None:
         self.store, self.form, self.digest, self.things = store, form, digest, things
-        self._secrets = store.raters()
+        self._secrets, self._lead = store.raters(), store.lead_secret()
         self._connections: dict[socket.socket, _Connection] = {}
         """The open ones, the oldest first."""
         self._lock = threading.Lock()
@@ -111,6 +115,14 @@ class RatingServer(ThreadingHTTPServer):
     def links(self) -> dict[str, str]:
         """Return the link of each rater."""
         return {name: f"http://{self.address}/r/{secret}/" for name, secret in self._secrets.items()}
+
+    def lead_link(self) -> str:
+        """Return the link of the lead's page."""
+        return f"http://{self.address}/l/{self._lead}/"
+
+    def is_lead(self, secret: bytes) -> bool:
+        """Return whether this is the lead's secret."""
+        return hmac.compare_digest(self._lead.encode(), secret)
 
     def rater_of(self, secret: bytes) -> str | None:
         """Return the rater who has this secret."""
@@ -201,6 +213,7 @@ class _Handler(BaseHTTPRequestHandler):
     server: RatingServer
     server_version = "dialeval"
     sys_version = ""
+    content_type = "text/html"
     timeout = REQUEST_SECONDS
 
     def handle(self) -> None:
@@ -217,18 +230,22 @@ class _Handler(BaseHTTPRequestHandler):
 
     def _respond(self) -> tuple[HTTPStatus, bytes]:
         found = _REQUEST.fullmatch(self.rfile.readline(_LONGEST_LINE))
-        rater = None if found is None else self.server.rater_of(found[2])
-        if found is None or rater is None:
+        lead = found is not None and found[2] == b"l" and self.server.is_lead(found[3])
+        rater = self.server.rater_of(found[3]) if found is not None and found[2] == b"r" else None
+        if found is None or (rater is None and not lead):
             raise _RefusedError(HTTPStatus.NOT_FOUND)
         self.server.admit(self.connection, REQUEST_SECONDS)
         headers = self._read_headers()
         hosts = headers.get_all("Host", [])
         if len(hosts) != 1 or hosts[0].lower() not in self.server.hosts:
             raise _RefusedError(HTTPStatus.NOT_FOUND)
-        if (found[1], found[3]) == (b"GET", None):
+        if rater is None:
+            self.server.admit(self.connection, ANSWER_SECONDS)
+            return self._respond_to_lead(found[1], found[4])
+        if (found[1], found[4]) == (b"GET", None):
             self.server.admit(self.connection, ANSWER_SECONDS)
             return HTTPStatus.OK, self._page(rater)
-        if (found[1], found[3]) == (b"POST", b"ratings"):
+        if (found[1], found[4]) == (b"POST", b"ratings"):
             self._save(rater, self._read_rating(headers))
             return HTTPStatus.NO_CONTENT, b""
         raise _RefusedError(HTTPStatus.NOT_FOUND)
@@ -251,6 +268,17 @@ class _Handler(BaseHTTPRequestHandler):
         dealt = server.store.dealt(rater)
         things = [thing for thing in server.things if thing["id"] in dealt]
         return served_page(server.form, server.digest, things, rater, server.store.lines(rater)).encode()
+
+    def _respond_to_lead(self, method: bytes, what: bytes | None) -> tuple[HTTPStatus, bytes]:
+        if method != b"GET":
+            raise _RefusedError(HTTPStatus.NOT_FOUND)
+        store = self.server.store
+        lines = [line for rater in store.raters() for line in store.lines(rater)]
+        if what is not None:
+            self.content_type = "application/jsonl"
+            return HTTPStatus.OK, b"".join(msgspec.json.encode(line) + b"\n" for line in lines)
+        merged = merge_ratings([store.path]) if lines else None
+        return HTTPStatus.OK, lead_page(self.server.form.title, store.counts(), merged).encode()
 
     def _read_rating(self, headers: Message) -> Rating:
         if headers.get_content_type() != "application/json":
@@ -279,7 +307,7 @@ class _Handler(BaseHTTPRequestHandler):
         for name, value in _HEADERS.items():
             self.send_header(name, value)
         if status is not HTTPStatus.NO_CONTENT:
-            kind = "text/html" if status is HTTPStatus.OK else "text/plain"
+            kind = self.content_type if status is HTTPStatus.OK else "text/plain"
             self.send_header("Content-Type", f"{kind}; charset=utf-8")
             self.send_header("Content-Length", str(len(content)))
         self.end_headers()

@@ -74,6 +74,8 @@ class Rating(Struct, forbid_unknown_fields=True, omit_defaults=True, kw_only=Tru
     scores: Annotated[dict[str, float], Meta(max_length=20)]
     seconds: Annotated[float, Meta(ge=0, lt=1e9)] | None = None
     comment: Annotated[str, Meta(max_length=2_000)] = ""
+    marked: Annotated[list[Annotated[int, Meta(ge=1, lt=10**6)]], Meta(max_length=1_000)] = []
+    """Turns that the rater marked, counted from 1; the reply is the one after the context."""
     again: bool = False
     """Whether the rater rated the row for the second time."""
 
@@ -83,6 +85,7 @@ class _About(Struct, forbid_unknown_fields=True):
     digest: str
     per_row: Number | None = None
     port: Number | None = None
+    lead: Secret | None = None
 
 
 class _Content(Struct):
@@ -196,6 +199,12 @@ class RatingStore:
     def port(self, port: int) -> None:
         with self._transaction() as connection:
             connection.execute("INSERT OR REPLACE INTO about VALUES ('port', ?)", (str(port),))
+
+    def lead_secret(self) -> str:
+        """Return the secret of the lead's page, the same one for every server of the database."""
+        with self._transaction() as connection:
+            connection.execute("INSERT OR IGNORE INTO about VALUES ('lead', ?)", (secrets.token_urlsafe(24),))
+        return str(self._select("SELECT value FROM about WHERE name = 'lead'")[0][0])
 
     def _read_number(self, name: str) -> int:
         return next((int(value) for (value,) in self._select("SELECT value FROM about WHERE name = ?", name)), 0)

@@ -18,20 +18,33 @@ A message of a chat is an object with a role (`role`, in ShareGPT `from`) and a 
 or `parts`): a text, or a list of parts. `ROLES` brings the names that programs have for roles to four: system, user,
 assistant, tool. `PARTS` says what each type of part is: a text, a mark such as `[image]` for what is not text, a call
 of a tool, or a thought, which is not said. Calls are written as `[call search({"q":"ferry"})]`: they are shown to who
-reads the context, and are no response.
+reads the context, and are no response; `calls` makes data of them.
 """
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import replace
 from itertools import takewhile
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 import orjson
 
 from dialeval.core.errors import Problem
-from dialeval.io.row_shapes import unknown
+from dialeval.io.calls import (
+    NONE,
+    Call,
+    CallLog,
+    ToolResult,
+    expected_calls,
+    made_calls,
+    read_call,
+    read_result,
+    unwrap,
+)
+from dialeval.io.row_shapes import nearest, unknown, value_at
 from dialeval.io.rows import LISTS, FieldNames, RowObject, kind_of, listed
 
 __all__ = ["FieldNames", "FieldReader", "kind_of", "missing_field"]
@@ -62,12 +75,15 @@ _CONTENT_KEYS = ("content", "value", "text", "parts")
 PARTS: Mapping[str, str] = {
     **dict.fromkeys(("text", "input_text", "output_text"), "text"),
     "refusal": "refusal",
-    "tool_result": "content",
+    **dict.fromkeys(("tool_result", "mcp_tool_result"), "content"),
+    **dict.fromkeys(("functionResponse", "function_response"), "response"),
     **dict.fromkeys(("image", "image_url", "input_image", "image_file"), "[image]"),
     **dict.fromkeys(("audio", "input_audio", "audio_url"), "[audio]"),
     **dict.fromkeys(("video", "video_url"), "[video]"),
     **dict.fromkeys(("file", "input_file", "document", "inlineData", "inline_data", "fileData", "file_data"), "[file]"),
-    **dict.fromkeys(("tool_use", "tool_call", "functionCall", "function_call", "server_tool_use"), "call"),
+    **dict.fromkeys(
+        ("tool_use", "tool_call", "functionCall", "function_call", "server_tool_use", "mcp_tool_use"), "call"
+    ),
     **dict.fromkeys(("thinking", "redacted_thinking", "reasoning", "thought"), ""),
 }
 """For each type of part: the field with its text, a mark, `call`, or nothing. Gemini's parts have such a key."""
@@ -78,12 +94,13 @@ class Message(NamedTuple):
 
     role: str
     text: str
-    calls: tuple[str, ...] = ()
+    calls: tuple[Call, ...] = ()
+    results: tuple[ToolResult, ...] = ()
 
     @property
     def shown(self) -> str:
         """Return what a reader of the context sees."""
-        return " ".join(filter(None, (self.text, *self.calls))) if self.calls else self.text
+        return " ".join(filter(None, (self.text, *(call.shown for call in self.calls)))) if self.calls else self.text
 
     @property
     def only_calls(self) -> bool:
@@ -100,21 +117,37 @@ def missing_field(name: str, wanted: str, there: Iterable[object], kind: str = "
     given = "NAME" if mapped == "NAME" else repr(mapped)
     both = f"--field {wanted}={mapped} (fields={{{wanted!r}: {given}}} in Python)"
     remedy = f"name it {wanted}, or map the name it has: {both}"
+    if wanted == "response" and (shape := nearest(names)) is not None:
+        remedy += f"; of the known shapes {shape} is nearest: dialeval formats {shape}"
     return f"has no {kind} {name!r}, only {listed(names)}", remedy
 
 
 class FieldReader:
     """Takes the fields out of rows; `line` is the line of the row at hand, `problems` collects what is wrong."""
 
-    __slots__ = ("line", "names", "problems", "where")
+    __slots__ = ("_unknown", "line", "names", "problems", "where")
 
     def __init__(self, where: str, names: FieldNames, problems: list[Problem]) -> None:
         self.where, self.names, self.problems = where, names, problems
         self.line = 0
+        self._unknown: Counter[str] = Counter()
 
     def problem(self, what: str, remedy: str) -> None:
         """Add a problem of the row at hand."""
         self.problems.append(Problem(self.where, self.line, what, remedy))
+
+    def unknown_shape(self, row: RowObject) -> None:
+        """Add the problem of a row without a response, once for all rows of which the same is to be said."""
+        what, remedy = unknown(row, self.names) or missing_field(self.names.response, "response", row)
+        if what not in self._unknown:
+            self.problem(what, remedy)
+        self._unknown[what] += 1
+
+    def count_unknown(self) -> None:
+        """Say in the problems of rows of an unknown shape how many further rows they stand for."""
+        for at, problem in enumerate(self.problems):
+            if (more := self._unknown[problem.what] - 1) > 0:
+                self.problems[at] = replace(problem, what=f"{problem.what} (and {more:,} more rows)")
 
     def text(self, value: object, what: str, index: int | None = None) -> str:
         """Return a string of Unicode text; `what` and `index` name it if it is none."""
@@ -134,11 +167,8 @@ class FieldReader:
         if type(value) is str:
             return self.text(value, name)
         if value is None or (isinstance(value, float) and value != value):
-            looks_like = unknown(row, self.names)
-            if looks_like is not None:
-                self.problem(*looks_like)
-            elif name not in row:
-                self.problem(*missing_field(name, "response", row))
+            if name not in row or unknown(row, self.names) is not None:
+                self.unknown_shape(row)
             else:
                 self.problem(
                     f"{name} is null", "give the row a response (an empty string if nothing was said) or leave it out"
@@ -150,15 +180,60 @@ class FieldReader:
         return self._answer(value, name)
 
     def _answer(self, value: object, name: str) -> str:
-        """Return what a message says, or the last message of the assistant among several."""
+        """Return what a message says, or the last message of the assistant among several; nothing if it only calls."""
+        if not isinstance(value, dict | list | tuple):
+            return self.text(value, name)
         given = list(value) if isinstance(value, LISTS) else [value]
         said = [each for each in given if not isinstance(each, dict) or _spoken(each)]
-        if not isinstance(value, dict | list | tuple) or not said or not isinstance(said[-1], dict):
+        if not said and self._log(value, name).calls:
+            return ""
+        if not said or not isinstance(said[-1], dict):
             return self.text(value, name)
-        message = read_message(self, said[-1], name, ASSISTANT)
-        if message.only_calls:
-            self.problem(f"{name} only calls a tool", "give the row what was said in the end, or leave it out")
-        return message.text
+        return read_message(self, unwrap(said[-1]) or said[-1], name, ASSISTANT).text
+
+    def calls(self, row: RowObject, log: CallLog | None = None) -> tuple[str | None, str | None]:
+        """Return the calls of a row and the expected ones as texts (see `calls`); None where there is nothing to see.
+
+        Args:
+            row: The row.
+            log: The calls of its messages, where it is a chat.
+        """
+        expected, made = (self._call_list(row, name) for name in (self.names.expected_calls, self.names.tool_calls))
+        said = row.get(self.names.response)
+        if log is None and isinstance(said, dict | list | tuple):
+            log = self._log(said, self.names.response)
+        text: str | None = None
+        if made is not None and any(isinstance(each, dict) and "role" in each for each in made):
+            log, made = self._log(made, self.names.tool_calls), None
+        if made is not None:
+            text = made_calls(made)
+        elif log is not None and log.calls:
+            text = log.text()
+        if text is None and (expected is not None or self.names.every_call):
+            text = NONE
+        return text, None if expected is None else expected_calls(expected)
+
+    def _call_list(self, row: RowObject, name: str) -> list[object] | None:
+        """Return the calls that a field lists; in a cell of a table they may be JSON."""
+        value = parse_cell(row.get(name))
+        if value is None or (isinstance(value, float) and value != value):
+            return None
+        if isinstance(value, np.ndarray | list | tuple):
+            return list(value)
+        if not isinstance(value, dict):
+            self.problem(f"{name} is {kind_of(value)}", "make it a list of objects with name and arguments")
+        return [value]
+
+    def _log(self, value: object, name: str) -> CallLog:
+        """Return the calls in a message or in several, whatever else is wrong with these."""
+        reader, log = FieldReader(self.where, self.names, []), CallLog()
+        for each in value if isinstance(value, LISTS) else [value]:
+            given = unwrap(each) if isinstance(each, dict) else None
+            if given is not None:
+                role = ROLES.get(str(given.get("role", given.get("from", ASSISTANT))), "")
+                message = read_message(reader, given, name, role)
+                log.add(message.calls if role == ASSISTANT else (), message.results)
+        return log
 
     def references(self, row: RowObject) -> list[str]:
         """Return the references of a row."""
@@ -168,7 +243,7 @@ class FieldReader:
 
     def context(self, row: RowObject) -> tuple[list[str], list[str]]:
         """Return the turns of a row's context, and who said each; nobody where no turn says it."""
-        value = row.get(self.names.context)
+        value = _parse_chat(row.get(self.names.context))
         if type(value) is str or (type(value) is list and _ONLY_TEXTS.issuperset(map(type, value))):
             return self.texts(value, self.names.context), []
         turns = self.turns(value, self.names.context)
@@ -209,8 +284,9 @@ class FieldReader:
         """Return one turn of a context: a string, or an object with `text` or `content`."""
         if not isinstance(value, dict):
             return Message("", self.text(value, what, index))
+        value = unwrap(value) or value
         role = next((value[key] for key in ("role", "from") if isinstance(value.get(key), str)), "")
-        return read_message(self, value, f"{what}[{index}]", ROLES.get(role, ""))
+        return read_message(self, value, f"{what}[{index}]", ROLES.get(str(role), ""))
 
     def system(self, row: RowObject) -> str | None:
         """Return the system's name, if the row gives one."""
@@ -274,9 +350,29 @@ class FieldReader:
         return False
 
 
+def parse_cell(value: object) -> object:
+    """Return a list, also one that a cell of a table or a field holds as JSON; anything else as it is."""
+    if not isinstance(value, str) or not value.lstrip().startswith("["):
+        return value
+    try:
+        return orjson.loads(value)
+    except orjson.JSONDecodeError:
+        return value
+
+
+def _parse_chat(value: object) -> object:
+    """Return a context, also a chat that is written as JSON, by itself or as the only item of a list."""
+    text = value[0] if isinstance(value, LISTS) and len(value) == 1 else value
+    if not isinstance(text, str) or not text.startswith("[{"):
+        return value
+    chat = parse_cell(text)
+    known = isinstance(chat, list) and all(isinstance(each, dict) and "role" in each for each in chat)
+    return chat if known else value
+
+
 def _spoken(message: Mapping[str, object]) -> bool:
     """Return whether a message is the assistant's or nobody's; thoughts and calls of an API have no role."""
-    role = message.get("role", message.get("from"))
+    role = message.get("role", message.get("from", message.get("message.role")))
     if role is None:
         return message.get("type") is None
     return isinstance(role, str) and ROLES.get(role) == ASSISTANT
@@ -313,7 +409,7 @@ def plain_message(message: object) -> tuple[str, str] | None:
 
 def read_message(reader: FieldReader, message: RowObject, what: str, role: str) -> Message:
     """Return the message of an object whose role is known."""
-    calls = [_call(each) for each in _calls(message)]
+    calls = [_checked_call(reader, each, what) for each in _calls(message)]
     key = next((key for key in _CONTENT_KEYS if message.get(key) is not None), None)
     if key is None:
         if message.get("refusal") is not None:
@@ -322,11 +418,34 @@ def read_message(reader: FieldReader, message: RowObject, what: str, role: str) 
             empty = any(key in message for key in _CONTENT_KEYS)
             lacking = "is null" if empty else f"has neither text nor content, only {listed(message)}"
             reader.problem(f"{what} {lacking}", "give each turn its text")
-        return Message(role, "", tuple(reader.text(call, what) for call in calls))
-    text, own = content(reader, message[key], what)
+        return Message(role, "", tuple(calls))
+    text, parts = content(reader, message[key], what, results=role != ASSISTANT)
     if any(isinstance(message.get(key), str) and message[key] == CALLER for key in _ROLE_KEYS):
-        text, own = "", [f"[call {text}]"]
-    return Message(role, text, tuple(reader.text(call, what) for call in (*calls, *own)))
+        return Message(role, "", (*calls, _named_call(text)))
+    own = [part for part in parts if isinstance(part, Call)]
+    results = [part for part in parts if isinstance(part, ToolResult)]
+    results += [
+        read_result(each) for each in _calls(message) if isinstance(each, dict) and "output" in each
+    ]  # an mcp_call
+    if role == TOOL and not results:
+        results = [read_result(message, text)]
+    elif role == USER and results and len(results) == len(message[key]):  # type: ignore[arg-type]
+        role = TOOL  # Anthropic and Gemini send results back as the user
+    return Message(role, text, (*calls, *own), tuple(results))
+
+
+def _named_call(text: str) -> Call:
+    """Return the call that is the whole text of a message."""
+    try:
+        given = orjson.loads(text)
+    except orjson.JSONDecodeError:
+        given = None
+    return read_call(given)._replace(shown=f"[call {text}]") if isinstance(given, dict) else Call(f"[call {text}]")
+
+
+def _checked_call(reader: FieldReader, value: object, what: str) -> Call:
+    call = read_call(value)
+    return call._replace(shown=reader.text(call.shown, what))
 
 
 def role_of(reader: FieldReader, message: RowObject, what: str) -> str | None:
@@ -339,28 +458,33 @@ def role_of(reader: FieldReader, message: RowObject, what: str) -> str | None:
     return None
 
 
-def content(reader: FieldReader, value: object, what: str, inner: bool = False) -> tuple[str, list[str]]:
-    """Return what a content says, and the calls in it.
+def content(
+    reader: FieldReader, value: object, what: str, inner: bool = False, results: bool = True
+) -> tuple[str, list[Call | ToolResult]]:
+    """Return what a content says, and the calls and results in it.
 
-    It is a text, or parts such as `{"type": "text", "text": ...}`, which are joined with spaces.
+    It is a text, or parts such as `{"type": "text", "text": ...}`, which are joined with spaces; that of arena-hard is
+    an object with `answer`. `results`: what tools gave back is part of it, as in the message that brings it.
     """
+    if isinstance(value, dict) and isinstance(value.get("answer"), str):
+        value = value["answer"]
     if not isinstance(value, LISTS):
         return reader.text(value, what), []
     text = ""
-    calls: list[str] = []
+    others: list[Call | ToolResult] = []
     for part in value:
-        kind, said = _part(reader, part, what, inner)
-        if kind == "call":
-            calls.append(said)
-        elif said:
+        said, more = _part(reader, part, what, inner)
+        if more is not None:
+            others.append(more)
+        if said and (results or not isinstance(more, ToolResult)):
             text += " " * (bool(text) and not text[-1].isspace() and not said[0].isspace()) + said
-    return text, calls
+    return text, others
 
 
-def _part(reader: FieldReader, part: object, what: str, inner: bool) -> tuple[str, str]:
-    """Return the kind of a part (text, mark, call) and what stands for it; `inner`: it is part of a tool's result."""
+def _part(reader: FieldReader, part: object, what: str, inner: bool) -> tuple[str, Call | ToolResult | None]:
+    """Return what stands for a part, and the call or result that it is; `inner`: it is part of a tool's result."""
     if not isinstance(part, dict):
-        return "text", reader.text(part, what)
+        return reader.text(part, what), None
     kind = part.get("type")
     if kind is None:
         kind = next((key for key, given in part.items() if key in PARTS and given is not None), None)
@@ -369,15 +493,20 @@ def _part(reader: FieldReader, part: object, what: str, inner: bool) -> tuple[st
         field = "text"
     if field is None or (field == "content" and inner):
         reader.problem(f"{what} has a part of type {kind!r:.40} without text", "leave out what is not text")
-        return "text", ""
+        return "", None
     if field == "call":
-        return "call", _call(part)
+        return "", _checked_call(reader, part, what)
     if not field or field.startswith("["):
-        return "mark", field
+        return field, None
+    if field == "response":
+        given = value_at(part, f"{kind}.response")
+        text = given if isinstance(given, str) else orjson.dumps(given, default=kind_of).decode()
+        return reader.text(text, what), read_result(part, text)
     if field == "content":
         given = part.get(field)
-        return "mark", "" if given is None else content(reader, given, what, inner=True)[0]
-    return "text", reader.text(part.get(field), what)
+        text = "" if given is None else content(reader, given, what, inner=True)[0]
+        return text, read_result(part, text)
+    return reader.text(part.get(field), what), None
 
 
 def _calls(message: RowObject) -> Iterator[object]:
@@ -385,22 +514,3 @@ def _calls(message: RowObject) -> Iterator[object]:
         given = message.get(key)
         if given is not None:
             yield from given if isinstance(given, LISTS) else [given]
-
-
-def _call(value: object) -> str:
-    """Return a call as it is shown: the tool's name and its arguments, wherever a program puts them."""
-    if not isinstance(value, dict):
-        return f"[call {value if isinstance(value, str) else kind_of(value)}]"
-    inner = _first(value, ("function", "functionCall", "function_call"), value)
-    name, given = (inner.get("name"), inner) if isinstance(inner, dict) else (inner, value)
-    arguments = _first(given, ("arguments", "input", "args"), "")
-    if not isinstance(arguments, str):
-        try:
-            arguments = orjson.dumps(arguments).decode()
-        except TypeError:  # not plain data, or nested too deeply
-            arguments = kind_of(arguments)
-    return f"[call {name if isinstance(name, str) else kind_of(name)}({arguments})]"
-
-
-def _first(given: Mapping[str, Any], keys: Iterable[str], default: Any) -> Any:
-    return next((given[key] for key in keys if given.get(key) is not None), default)

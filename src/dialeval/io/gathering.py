@@ -15,17 +15,20 @@ calls a tool is no response: the call is in the context of those after it. The r
 to its only response; with several responses it is unclear whose it is, and that is a problem. In a cell of a table,
 messages may be JSON.
 
-A row or chat with `trial` and `reward` is one trial of the task that its `dialog_id` names. Programs write trial after
-trial, so that the rows of a task are apart: they are brought together here, tasks in the order in which they appear.
-The counts of a task (trials, and passes among them) are in its first row. A trial without a reward was not judged: it
-is not counted, and its rows stay those of its task. A trial in which the agent says nothing, such as one that crashed,
-is an empty response: else its task might be in no row, and be missing among the failed ones.
+Tool calls of a chat are data of its last row (`calls`); a chat that calls tools and says nothing is an empty response.
+
+A row or chat with `trial` and `reward` is one trial of the task that its `dialog_id` names. Its first row holds it, as
+a JSON text with task, trial, reward and, where known, the parts of the reward, the reason for which it ended, and its
+cost. Programs write trial after trial, so that the rows of a task are apart: they are brought together here, tasks in
+the order in which they appear, unless rows are read in chunks. A trial without a reward was not judged: its rows stay
+those of its task. A trial in which the agent says nothing, such as one that crashed, is an empty response: else its
+task might be in no row, and be missing among the failed ones.
 """
 
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from itertools import chain, islice
+from itertools import chain, islice, takewhile
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
 import numpy as np
@@ -33,30 +36,32 @@ import orjson
 
 from dialeval.core.arrays import Ints, offsets_of
 from dialeval.core.batch import Need
-from dialeval.core.columns import Column, NumberColumn, RaggedColumn, SharedColumn, TextColumn
+from dialeval.core.columns import Column, RaggedColumn, SharedColumn, TextColumn
 from dialeval.core.errors import DataError, Problem, add_warning
 from dialeval.core.validation import InvalidError
 from dialeval.io import parquet
+from dialeval.io.calls import SETTINGS, CallLog, read_result, unwrap
 from dialeval.io.fields import (
     ASSISTANT,
     LARGEST_TURN,
     SYSTEM,
+    TOOL,
     FieldReader,
     Message,
     missing_field,
+    parse_cell,
     plain_message,
     read_message,
     role_of,
 )
-from dialeval.io.row_shapes import Filters, may_hold_rows, ours, unknown, unlike_fields, value_at
+from dialeval.io.row_shapes import Filters, may_hold_rows, ours, several_turns, unknown, unlike_fields, value_at
 from dialeval.io.rows import LISTS, NO_TURN, FieldNames, Records, RowObject, Rows, by_system, kind_of
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
-PASSED = 1.0
-WITHIN = 1e-6
-"""How far from 1 a reward may be and still count as passed, as in tau-bench."""
+_GRADES = {"C": 1.0, "P": 0.5, "I": 0.0, "N": 0.0, "true": 1.0, "yes": 1.0, "false": 0.0, "no": 0.0}
+"""What the words of inspect_ai for scores stand for: correct, partly correct, incorrect, no answer."""
 
 _ROWS_AT_ONCE = 256
 """Rows that are parsed before they are gathered: few, as they may hold much that nobody asks for."""
@@ -81,6 +86,9 @@ class _Row(NamedTuple):
     turn: int | None = None
     labels: Sequence[Sequence[str]] = ()
     """Values of the further fields that rows keep."""
+    calls: str | None = None
+    expected: str | None = None
+    trial: str | None = None
 
 
 class Texts(NamedTuple):
@@ -132,8 +140,6 @@ def gather_rows(records: Records, names: FieldNames, system: str, part: bool = F
     if gathered.filters.again:
         repeated = gathered.filters.again
         add_warning(f"{records.where}: rows that repeat an answer under another filter, which are not read: {repeated}")
-    if not part:
-        gathered.trials.warn(records.where)
     return gathered.by_system(system, records.where, part) if gathered.rows.responses else []
 
 
@@ -176,6 +182,7 @@ def _read_blocks(records: Records, gathered: _Gathered) -> None:
         # Lines that do not parse are found before the fields of the lines above them.
         records.problems[problems:] = sorted(records.problems[problems:], key=lambda problem: problem.line or 0)
         problems = len(records.problems)
+    reader.count_unknown()
 
 
 class _Gathered:
@@ -187,6 +194,7 @@ class _Gathered:
         self._roles: dict[int, Sequence[str]] = {}
         self._continued: list[int] = []
         self._labels: list[Sequence[Sequence[str]]] = []
+        self._texts: dict[Need, dict[int, str]] = {need: {} for need in _OF_SOME_ROWS}
         self.trials = _Trials()
         self.filters = Filters()
 
@@ -204,6 +212,9 @@ class _Gathered:
         rows.dialogues.append(row.dialogue)
         rows.turns.append(NO_TURN if row.turn is None else row.turn)
         self._labels.append(row.labels)
+        for need, text in zip(_OF_SOME_ROWS, (row.calls, row.expected, row.trial), strict=True):
+            if text is not None:
+                self._texts[need][number] = text
 
     def extend(self, rows: PlainRows) -> None:
         """Take in plain rows."""
@@ -222,9 +233,14 @@ class _Gathered:
             roles = [self._roles.get(row) or [""] * turns for row, turns in enumerate(contexts.counts)]
             columns[Need.ROLES] = self._shared(Texts(list(chain.from_iterable(roles)), contexts.counts))
         turns = np.array(numbers, np.int64)
-        tried = bool(self.trials.counts) and not part  # of a part nobody knows how many trials a task has
-        if tried:
-            columns[Need.TRIALS] = self.trials.column(systems, dialogues)
+        if not self.trials.judged and not part:  # numbers of trials, and no reward
+            self._texts[Need.TRIALS] = {}
+        for need, texts in self._texts.items():
+            if texts:
+                counts = np.zeros(len(responses), np.int64)
+                counts[list(texts)] = 1
+                columns[need] = RaggedColumn(TextColumn.from_strings(list(texts.values())), offsets_of(counts))
+        tried = self.trials.judged and not part  # of a part nobody knows how many trials a task has
         fields = {
             name: RaggedColumn.from_lists(lists)
             for number, name in enumerate(self.names.kept)
@@ -233,7 +249,7 @@ class _Gathered:
         names = _name_dialogues(dialogues)
         rows = Rows(system, columns, names, turns if (turns != NO_TURN).any() else None, where, fields=fields)
         if tried:
-            order = self.trials.order(systems, dialogues)
+            order = _order_by_task(systems, dialogues)
             return _split_systems(rows.take(order), [systems[row] for row in order.tolist()], system)
         return _split_systems(rows, systems, system)
 
@@ -245,6 +261,18 @@ class _Gathered:
         continues = np.zeros(len(column), np.bool_)
         continues[self._continued] = True
         return SharedColumn.from_steps(column, continues)
+
+
+_OF_SOME_ROWS = (Need.CALLS, Need.EXPECTED_CALLS, Need.TRIALS)
+"""Columns with a text in some rows only."""
+
+
+def _order_by_task(systems: Sequence[str | None], tasks: Sequence[str | None]) -> Ints:
+    """Return the order of rows in which those of a task are together; a row without a task is alone."""
+    first: dict[_Task, int] = {}
+    keys = enumerate(zip(systems, tasks, strict=True))
+    firsts = [row if key[1] is None else first.setdefault(key, row) for row, key in keys]
+    return np.argsort(np.array(firsts, np.int64), kind="stable")
 
 
 def _split_systems(rows: Rows, systems: Sequence[str | None], system: str) -> list[Rows]:
@@ -348,39 +376,52 @@ def _read_rows(
         if not isinstance(given, dict):
             reader.problem(f"the row is {kind_of(given)}", "make it an object with a response, or a string")
             continue
-        if not names.mapped and filters.repeat(given):
+        if not names.mapped and filters.pass_over(given):
             continue
         row = ours(given, names)
         if row is None:
-            reader.problem(*(unknown(given, names) or missing_field(names.response, "response", given)))
+            reader.unknown_shape(given)
             continue
         labels = [reader.labels(value_at(given, name), name) for name in names.kept]
-        system, dialogue = reader.system(row), reader.dialogue(row)
-        if row.get(names.messages) is not None:
-            dialogue = dialogue or reader.identifier(row, "id") or f"line {reader.line}"
-            responses = _chat_rows(reader, row, system, dialogue, labels)
-            if trials.add(reader, row, system, dialogue) and not responses:
-                yield _Row("", system=system, dialogue=dialogue, labels=labels)
-            yield from responses
-        else:
-            trials.add(reader, row, system, dialogue)
-            response, references, (context, roles) = reader.response(row), reader.references(row), reader.context(row)
-            yield _Row(response, references, context, roles, False, system, dialogue, reader.turn(row), labels)
+        for each in [row] if row is given or names.mapped else several_turns(row, given, names):
+            yield from _read_row(reader, each, labels, trials)
+
+
+def _read_row(reader: FieldReader, row: RowObject, labels: Sequence[Sequence[str]], trials: _Trials) -> Iterator[_Row]:
+    """Read one row, with the names of our fields."""
+    names = reader.names
+    system, dialogue = reader.system(row), reader.dialogue(row)
+    if row.get(names.messages) is not None:
+        dialogue = dialogue or reader.identifier(row, "id") or f"line {reader.line}"
+        responses, log, asked = _chat_rows(reader, row, system, dialogue, labels)
+        trial, (calls, expected) = trials.read(reader, row, system, dialogue), reader.calls(row, log)
+        if not responses and (trial is not None or calls is not None):
+            turns, roles = [turn for turn, _ in asked], [role for _, role in asked]
+            responses = [_Row("", (), turns, roles, system=system, dialogue=dialogue, labels=labels)]
+        if responses:
+            responses[0] = responses[0]._replace(trial=trial)
+            responses[-1] = responses[-1]._replace(calls=calls, expected=expected)
+        yield from responses
+    else:
+        trial, (calls, expected) = trials.read(reader, row, system, dialogue), reader.calls(row)
+        response, references, (context, roles) = reader.response(row), reader.references(row), reader.context(row)
+        own = (False, system, dialogue, reader.turn(row), labels, calls, expected, trial)
+        yield _Row(response, references, context, roles, *own)
 
 
 def _chat_rows(
     reader: FieldReader, row: RowObject, system: str | None, dialogue: str, labels: Sequence[Sequence[str]]
-) -> list[_Row]:
-    """Return the responses in a chat; none where the assistant says nothing."""
+) -> tuple[list[_Row], CallLog, list[tuple[str, str]]]:
+    """Return the responses in a chat, none where the assistant says nothing; its calls; and the turns before these."""
     name, prompts = reader.names.messages, reader.names.system_prompts
-    messages = _parse_messages(row[name])
+    messages, log = parse_cell(row[name]), CallLog()
     if row.get(reader.names.response) is not None:
         reader.problem(
             f"has both {reader.names.response} and {name}", "keep one; or map the other: --field messages=NAME"
         )
     if not isinstance(messages, LISTS):
         reader.problem(f"{name} is {kind_of(messages)}", "make it a list of role/content objects")
-        return []
+        return [], log, []
     references = reader.references(row)
     said: list[str] = []
     roles: list[str] = []
@@ -389,8 +430,11 @@ def _chat_rows(
         if (plain := plain_message(given)) is not None:
             role, text = plain[0], reader.text(plain[1], name, turn)
             shown, speaks = text, role == ASSISTANT
+            if role == TOOL:
+                log.add((), [read_result(given, text)])
         elif (message := _read_message(reader, given, f"{name}[{turn}]")) is not None:
             role, text, shown = message.role, message.text, message.shown
+            log.add(message.calls if role == ASSISTANT else (), message.results)
             speaks = role == ASSISTANT and not message.only_calls
         else:
             continue
@@ -404,83 +448,66 @@ def _chat_rows(
     if references and len(responses) > 1:
         what = f"has {reader.names.reference} for one response but {len(responses)} assistant messages"
         reader.problem(what, "give one row per response")
-    return responses
+    before = takewhile(lambda turn: turn[1] != ASSISTANT, zip(said, roles, strict=True)) if not responses else ()
+    return responses, log, list(before)
 
 
 def _read_message(reader: FieldReader, given: object, what: str) -> Message | None:
     if not isinstance(given, dict):
         reader.problem(f"{what} is {kind_of(given)}", "make each message an object with role and content")
         return None
-    role = role_of(reader, given, what)
-    return None if role is None else read_message(reader, given, what, role)
-
-
-def _parse_messages(messages: object) -> object:
-    """Return messages, also those that a cell of a table holds as JSON; anything else as it is."""
-    if not isinstance(messages, str) or not messages.lstrip().startswith("["):
-        return messages
-    try:
-        return orjson.loads(messages)
-    except orjson.JSONDecodeError:
-        return messages
+    message = unwrap(given)
+    role = None if message is None else role_of(reader, message, what)
+    return None if message is None or role is None else read_message(reader, message, what, role)
 
 
 class _Trials:
-    """The trials of all tasks, counted while rows are read."""
+    """Reads trials, and finds those that are there twice."""
 
     def __init__(self) -> None:
-        self.counts: dict[_Task, list[int]] = {}
-        self.without_reward = 0
+        self.judged = False
+        """Whether a trial has a reward."""
         self._met: set[tuple[_Task, str]] = set()
 
-    def add(self, reader: FieldReader, row: RowObject, system: str | None, task: str | None) -> bool:
-        """Count a row if it is a trial; a problem where it is there already, or its reward is no number."""
+    def read(self, reader: FieldReader, row: RowObject, system: str | None, task: str | None) -> str | None:
+        """Return the text of a row that is a trial; a problem where its reward is no number, or it is there twice."""
         names = reader.names
         if row.get(names.trial) is None:
-            return False
-        if row.get(names.reward) is None:
-            self.without_reward += 1
-            return False
-        trial, reward = reader.identifier(row, names.trial), _finite(row[names.reward])
-        if reward is None:
-            reader.problem(f"{names.reward} is {kind_of(row[names.reward])}", "make it a number; 1 is a pass")
-        if reward is None or trial is None:
-            return False
+            return None
+        trial, given = reader.identifier(row, names.trial), row.get(names.reward)
+        parts = {} if not isinstance(given, dict) else {key: _grade(each) for key, each in given.items()}
+        reward = next(iter(parts.values()), None) if isinstance(given, dict) else _grade(given)
+        if reward is None and given is not None and given != {}:
+            reader.problem(f"{names.reward} is {kind_of(given)}", "make it a number; 1 is a pass")
+            return None
+        if trial is None:
+            return None
         if task is None:
             reader.problem(
                 f"is {names.trial} {trial} of no task", "name the task: dialog_id, or --field dialog_id=NAME"
             )
-            return False
+            return None
         if ((system, task), trial) in self._met:
             reader.problem(f"{names.trial} {trial} of {task} is there twice", "number the trials of a task")
         self._met.add(((system, task), trial))
-        counts = self.counts.setdefault((system, task), [0, 0])
-        counts[0] += 1
-        counts[1] += abs(reward - PASSED) <= WITHIN
-        return True
+        self.judged = self.judged or reward is not None
+        if isinstance(own := row.get(names.reward_parts), dict):
+            parts = {str(key): _grade(each) for key, each in own.items()}
+        elif len(parts) == 1:  # a single score is the reward itself
+            parts = {}
+        end, cost = row.get(names.termination), _finite(row.get(names.cost))
+        known = {key: value for key, value in parts.items() if value is not None}
+        found = {"task": task, "trial": trial, "reward": reward, "parts": known, "cost": cost}
+        return orjson.dumps(found | {"end": end if isinstance(end, str) else None}, option=SETTINGS).decode()
 
-    def warn(self, where: str) -> None:
-        """Warn of trials without a reward where others have one."""
-        if self.counts and self.without_reward:
-            every = self.without_reward + sum(trials for trials, _ in self.counts.values())
-            add_warning(f"{where}: trials without a reward, which are not counted: {self.without_reward} of {every}")
 
-    def column(self, systems: Sequence[str | None], tasks: Sequence[str | None]) -> NumberColumn:
-        """Return the counts of each task in its first row; NaN in the others."""
-        counts = np.full((len(tasks), 2), np.nan)
-        for row in set(self._firsts(systems, tasks)):
-            counts[row] = self.counts.get((systems[row], tasks[row]), np.nan)
-        return NumberColumn(counts)
-
-    def order(self, systems: Sequence[str | None], tasks: Sequence[str | None]) -> Ints:
-        """Return the order of rows in which those of a task are together; a row without a task is alone."""
-        return np.argsort(np.array(self._firsts(systems, tasks), np.int64), kind="stable")
-
-    def _firsts(self, systems: Sequence[str | None], tasks: Sequence[str | None]) -> list[int]:
-        """Return for each row the first row of its task."""
-        first: dict[_Task, int] = {}
-        keys = zip(systems, tasks, strict=True)
-        return [row if key[1] is None else first.setdefault(key, row) for row, key in enumerate(keys)]
+def _grade(value: object) -> float | None:
+    """Return a reward as a number: a number, or the score of an inspect_ai sample."""
+    if isinstance(value, dict):
+        value = value.get("value")
+    if isinstance(value, bool):
+        return float(value)
+    return _GRADES[value] if isinstance(value, str) and value in _GRADES else _finite(value)
 
 
 def _finite(value: object) -> float | None:

@@ -7,22 +7,26 @@ numbers, so the lines of the items are looked up afterwards, and only if there i
 
 from __future__ import annotations
 
+import io
 import json
 import os
 import re
+import zipfile
+import zlib
 from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass
 from functools import partial
 from itertools import chain
 from typing import Any
 
+import numpy as np
 import orjson
 
 from dialeval.core.arrays import Bytes
 from dialeval.core.columns import TextColumn
 from dialeval.core.errors import DataError, Problem, ProblemList
 from dialeval.io.delimited import encoding_problems, not_utf8, split
-from dialeval.io.opening import PathSource, read_bytes, without_mark
+from dialeval.io.opening import PathSource, read_bytes, unpacked_limit, without_mark
 from dialeval.io.row_shapes import document_rows, is_row
 from dialeval.io.rows import LISTS, Records, kind_of
 
@@ -58,9 +62,11 @@ def read_json(path: PathSource) -> dict[str | None, Records]:
     if not isinstance(document, dict) or not document:
         what = "is an empty object" if isinstance(document, dict) else f"is {kind_of(document)}"
         raise DataError(Problem(where, 1, what, _FORMS))
-    inner = document_rows(document)
-    if inner is not None and isinstance(document[inner], list):
-        return {None: Records(where, enumerate(document[inner], 1), lines=partial(_item_lines, data, inner))}
+    log = document_rows(document)
+    if log is not None:
+        path, rows = log
+        lines = None if "." in path else partial(_item_lines, data, path)
+        return {None: Records(where, enumerate(rows, 1), lines=lines)}
     if is_row(document):
         return {None: Records(where, [(1, document)])}
     kinds = {name: "an empty list" if items == [] else kind_of(items) for name, items in document.items()}
@@ -75,6 +81,29 @@ def read_json(path: PathSource) -> dict[str | None, Records]:
         name: Records(where, enumerate(items, 1), lines=partial(_item_lines, data, name))
         for name, items in document.items()
     }
+
+
+def read_archive(path: PathSource) -> dict[str | None, Records]:
+    """Return the samples of a log of inspect_ai, a zip archive with a JSON file for each, in the order of its names."""
+    where, data = os.fspath(path), read_bytes(path)
+    convert = "run: inspect log convert FILE --to json --output-dir FOLDER"
+    try:
+        with zipfile.ZipFile(io.BytesIO(data.data)) as archive:
+            members = archive.infolist()
+            if sum(each.file_size for each in members) > unpacked_limit(len(data)):
+                raise DataError(Problem(where, None, "unpacks to far more than its size", convert))
+            names = {each.filename for each in members}
+            header = next((name for name in ("header.json", "_journal/start.json") if name in names), None)
+            document = {} if header is None else parsed(np.frombuffer(archive.read(header), np.uint8), where)
+            chosen = sorted(name for name in names if re.fullmatch(r"samples/.+\.json", name))
+            samples = [parsed(np.frombuffer(archive.read(name), np.uint8), f"{where}: {name}") for name in chosen]
+    except (zipfile.BadZipFile, NotImplementedError, zlib.error, RuntimeError, EOFError, OSError) as error:
+        what = f"is no log of inspect_ai that can be unpacked ({error})"
+        raise DataError(Problem(where, None, what, convert)) from None
+    if not samples or not isinstance(document, dict):
+        raise DataError(Problem(where, None, "holds no samples of inspect_ai", convert))
+    log = document_rows({"eval": document.get("eval") or {}, "samples": samples})
+    return {None: Records(where, enumerate(samples if log is None else log[1], 1))}
 
 
 def _item_lines(data: Bytes, name: str | None) -> list[int]:

@@ -55,6 +55,7 @@ FORMATS = (
     FileFormat("tsv", (".tsv",)),
     FileFormat("parquet", (".parquet",), "groups"),
     FileFormat("arrow", (".arrow", ".feather")),
+    FileFormat("eval", (".eval",)),
 )
 _BY_SUFFIX = {suffix: each for each in FORMATS for suffix in each.suffixes}
 
@@ -73,10 +74,6 @@ BYTE_ORDER_MARK = b"\xef\xbb\xbf"
 _ZIP = b"PK\x03\x04"
 _ZIPPED = {
     ".xlsx": ("is a workbook of Excel", 'save it as "CSV UTF-8" there'),
-    ".eval": (
-        "is a log of inspect_ai in its own format",
-        "run: inspect log convert FILE --to json --output-dir FOLDER",
-    ),
     "": ("is a zip archive", "unpack it first"),
 }
 """What a file that begins as a zip archive is, by its suffix, and what to do with it."""
@@ -120,7 +117,7 @@ def read_bytes(path: PathSource) -> Bytes:
         raise DataError(unreadable(where, error)) from None
     except ValueError:
         raise DataError(Problem(repr(where), None, "is no path (it holds a NUL)", "check the path")) from None
-    if raw[: len(_ZIP)].tobytes() == _ZIP:
+    if raw[: len(_ZIP)].tobytes() == _ZIP and format_of(path) != "eval":
         raise DataError(Problem(where, None, *_ZIPPED.get(Path(where).suffix.lower(), _ZIPPED[""])))
     if not packing_of(path):
         return raw

@@ -33,6 +33,7 @@ import orjson
 from dialeval.core.arguments import checked
 from dialeval.core.arrays import Floats, Ints
 from dialeval.core.errors import Problem, SettingError, add_warning
+from dialeval.io import row_shapes
 from dialeval.io.fields import FieldReader, missing_field
 from dialeval.io.opening import PathSource
 from dialeval.io.reading import read_objects
@@ -331,6 +332,8 @@ class RatingLine(NamedTuple):
     again: bool = False
     comment: str = ""
     seconds: float | None = None
+    marked: tuple[int, ...] = ()
+    """Turns that the rater marked, counted from 1."""
 
 
 def read_rating_lines(
@@ -373,7 +376,7 @@ def _read_lines(
         if check is not None and len(reader.problems) == before:
             for what in check(identity, given):
                 reader.problem(what, "name the form that was asked (--form), or accept any numbers (--any-scores)")
-        comment, seconds = (row.get(name) for name in ("comment", "seconds"))
+        comment, seconds, marked = (row.get(name) for name in ("comment", "seconds", "marked"))
         lines.append(
             RatingLine(
                 identity,
@@ -382,6 +385,7 @@ def _read_lines(
                 is_again(row),
                 comment if isinstance(comment, str) else "",
                 float(seconds) if isinstance(seconds, int | float) and 0 <= seconds < 1e9 else None,
+                tuple(turn for turn in marked if type(turn) is int) if isinstance(marked, list) else (),
             )
         )
     source.raise_problems()
@@ -397,6 +401,13 @@ def _read_lines(
 # - `dialog_id`: pairs of equal name belong together; a row without one stands alone. Texts of responses are needed
 # only
 #   to hold length equal. `fields` maps names as everywhere.
+#
+# Pairs of Chatbot Arena, MT-bench, arena-hard and AlpacaEval are found by the table of shapes (`row_shapes`):
+#
+# - the two games of MT-bench, in which the sides are exchanged, are one pair: a tie unless both say the same;
+# - those of arena-hard are two pairs, the baseline being A in the first and B in the second;
+# - a preference of AlpacaEval is below 1.5 where the first answer is better, and above where the second one is;
+# - a pair that a judge could not decide (an error) is left out, and a warning says so.
 #
 # Every problem of every file is found before one is raised.
 
@@ -471,22 +482,62 @@ def _pair_rows(records: Records, _name: str, names: Mapping[str, str]) -> list[_
         if not isinstance(row, dict):
             reader.problem(f"the row is {kind_of(row)}", "make it an object with a, b and better")
             continue
-        systems = [reader.identifier(row, names[name]) for name in ("a", "b")]
-        lacking = next((name for name, system in zip("ab", systems, strict=True) if system is None), None)
-        left, right = systems
-        if lacking is not None or left is None or right is None:
-            reader.problem(*missing_field(names[lacking or "a"], lacking or "a", row))
-            continue
-        if left == right:
-            reader.problem(f"{left!r:.40} is compared with itself", "name two different systems")
-            continue
-        outcome = _outcome(reader, row, names["better"], left, right)
-        texts = [row.get(names[name]) for name in ("response_a", "response_b")]
-        known = all(isinstance(text, str) for text in texts)
-        ratio = length_ratio(*texts) if known else float("nan")  # type: ignore[arg-type]
-        rows.append((left, right, outcome, reader.dialogue(row), ratio))
+        found = [_pair(reader, each, names) for each in _known_pairs(row, names)]
+        rows += [pair for pair in found if pair is not None]
     records.raise_problems()
     return rows
+
+
+_DECIDED = {
+    **dict.fromkeys(("model_a", "model_1", "A>B", "A>>B"), "a"),
+    **dict.fromkeys(("model_b", "model_2", "B>A", "B>>A"), "b"),
+    **dict.fromkeys((TIE, "A=B", "B=A", "tie (bothbad)", "bothbad", "both_bad"), TIE),
+}
+"""What the words of other programs for the better answer mean."""
+
+
+def _known_pairs(row: RowObject, names: Mapping[str, str]) -> list[RowObject]:
+    """Return the pairs of a row of another program; a row of ours as it is."""
+    shape = row_shapes.shape_of(row)
+    if shape is None or not shape.pairs or any(name != actual for name, actual in names.items()):
+        return [row]
+    found: RowObject = {name: row_shapes.find(row, paths) for name, paths in shape.pairs.items()}
+    for name in ("response_a", "response_b"):
+        if isinstance(chat := found.get(name), LISTS) and chat and isinstance(chat[-1], dict):
+            found[name] = chat[-1].get("content")
+    said = found["better"]
+    several = [
+        game.get("score") if isinstance(game, dict) else game for game in (said if isinstance(said, LISTS) else [said])
+    ]
+    better = [_DECIDED.get(str(game)) for game in several]
+    if shape.name == "arena-hard-judgment":
+        found["a"] = found["a"] or "baseline"
+        better = [{"a": "b", "b": "a"}.get(str(game), game) if at % 2 else game for at, game in enumerate(better)]
+    elif isinstance(said, int | float):
+        better = [TIE if said == 1.5 else "a" if said < 1.5 else "b"]
+    elif len(better) > 1:
+        better = [None if None in better else better[0] if len(set(better)) == 1 else TIE]
+    if None in better:
+        add_warning("pairs that were not decided, such as those with an error of the judge, are left out")
+    return [{**found, "better": each} for each in better if each is not None]
+
+
+def _pair(reader: FieldReader, row: RowObject, names: Mapping[str, str]) -> _Row | None:
+    """Return one pair; None, and a problem, where it is none."""
+    systems = [reader.identifier(row, names[name]) for name in ("a", "b")]
+    lacking = next((name for name, system in zip("ab", systems, strict=True) if system is None), None)
+    left, right = systems
+    if lacking is not None or left is None or right is None:
+        reader.problem(*missing_field(names[lacking or "a"], lacking or "a", row))
+        return None
+    if left == right:
+        reader.problem(f"{left!r:.40} is compared with itself", "name two different systems")
+        return None
+    outcome = _outcome(reader, row, names["better"], left, right)
+    texts = [row.get(names[name]) for name in ("response_a", "response_b")]
+    known = all(isinstance(text, str) for text in texts)
+    ratio = length_ratio(*texts) if known else float("nan")  # type: ignore[arg-type]
+    return left, right, outcome, reader.dialogue(row), ratio
 
 
 def possible_outcomes(better: object, left: str, right: str) -> set[int]:

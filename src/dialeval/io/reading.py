@@ -58,13 +58,16 @@ def read_responses(
     keep: Sequence[str] = (),
     system_prompts: bool = False,
     separator: str | None = None,
+    every_call: bool = False,
 ) -> list[Rows]:
     """Read the rows of every system in a source, in order of appearance; `keep` names further fields that they keep.
 
     With `name`, a single system is called that, and several are called `name/system`. `system_prompts`: these are part
-    of contexts. `separator`: what is between the cells of CSV files, where it should not be found.
+    of contexts. `separator`: what is between the cells of CSV files, where it should not be found. `every_call`: a row
+    without a tool call makes none, for assertions.
     """
-    systems = _with_different_names(_responses(source, FieldNames.of(fields, keep, system_prompts, separator), name))
+    names = FieldNames.of(fields, keep, system_prompts, separator, every_call)
+    systems = _with_different_names(_responses(source, names, name))
     problems = [_without_field(rows, each) for rows in systems for each in keep if each not in rows.fields]
     if problems:
         raise DataError(problems)
@@ -275,6 +278,7 @@ def _read_table(path: PathSource, names: FieldNames, need: Need | None) -> dict[
 
 _READERS: dict[str, Callable[[PathSource, FieldNames, Need | None], dict[str | None, Records]]] = {
     "json": lambda path, *_: json.read_json(path),
+    "eval": lambda path, *_: json.read_archive(path),
     "jsonl": lambda path, *_: {None: json.read_jsonl(path)},
     "csv": lambda path, names, _: {None: delimited.read(path, names, ",")},
     "tsv": lambda path, names, _: {None: delimited.read(path, names, "\t")},

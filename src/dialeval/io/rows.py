@@ -223,7 +223,7 @@ LISTS = (list, tuple)
 """A list, from a file or from Python; as a tuple, since building a union type on every check costs time."""
 
 _SHOWN_NAMES = 12
-_SETTINGS = frozenset({"kept", "system_prompts", "separator"})
+_SETTINGS = frozenset({"kept", "system_prompts", "separator", "every_call"})
 """What `FieldNames` holds next to names of our fields."""
 
 
@@ -248,12 +248,19 @@ class FieldNames:
     messages: str = "messages"
     trial: str = "trial"
     reward: str = "reward"
+    reward_parts: str = "reward_parts"
+    termination: str = "termination"
+    cost: str = "cost"
+    tool_calls: str = "tool_calls"
+    expected_calls: str = "expected_calls"
     kept: tuple[str, ...] = ()
     """Further fields that rows keep, by the names that they have in the input."""
     system_prompts: bool = False
     """Whether system prompts are part of contexts."""
     separator: str | None = None
     """What is between the cells of a CSV file; None: it is found."""
+    every_call: bool = False
+    """Whether a row without any call counts as one that makes none, for assertions about calls."""
 
     @classmethod
     def of(
@@ -262,6 +269,7 @@ class FieldNames:
         kept: Iterable[str] = (),
         system_prompts: bool = False,
         separator: str | None = None,
+        every_call: bool = False,
     ) -> FieldNames:
         """Return the usual names, except for those mapped as in `{"response": "answer"}`; and how rows are read."""
         known = [each.name for each in fields(cls) if each.name not in _SETTINGS]
@@ -272,7 +280,8 @@ class FieldNames:
                 raise SettingError(f"there is no field {name!r} to map; a row has {', '.join(known)}")
             if not isinstance(actual, str) or not actual:
                 raise SettingError(f"field {name!r} is mapped to {actual!r}; map it to the name it has in the input")
-        return cls(**(names or {}), kept=tuple(kept), system_prompts=system_prompts, separator=separator)
+        settings = {"system_prompts": system_prompts, "separator": separator, "every_call": every_call}
+        return cls(**(names or {}), kept=tuple(kept), **settings)  # type: ignore[arg-type]
 
     @property
     def mapped(self) -> bool:
@@ -282,7 +291,7 @@ class FieldNames:
     @property
     def careful(self) -> tuple[str, ...]:
         """Return the fields that only the reader of single rows knows: rows that have one are not read by column."""
-        return (self.messages, self.response_is_reference, self.trial)
+        return (self.messages, self.response_is_reference, self.trial, self.tool_calls, self.expected_calls)
 
     @property
     def paths(self) -> list[str]:
@@ -293,7 +302,7 @@ class FieldNames:
     def beside(self) -> list[str]:
         """Return the fields that a row of another shape may have by our names, too; its `system` may be a prompt."""
         named = [self.dialog_id, self.turn, self.context, self.reference, self.response_is_reference, self.trial]
-        named.append(self.reward)
+        named += [self.reward, self.reward_parts, self.termination, self.cost, self.tool_calls, self.expected_calls]
         return [*named, *([self.system] if self.system != "system" else [])]
 
     @property

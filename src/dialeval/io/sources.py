@@ -38,7 +38,7 @@ from dialeval.io.opening import (
 from dialeval.io.reading import files_in, is_folder
 from dialeval.io.rows import Rows
 
-ROW_COLUMNS = frozenset({Need.RESPONSE, Need.REFERENCE, Need.CONTEXT})
+ROW_COLUMNS = frozenset({Need.RESPONSE, Need.REFERENCE, Need.CONTEXT, Need.CALLS, Need.EXPECTED_CALLS, Need.TRIALS})
 """The columns that rows in a file may have."""
 
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
@@ -14,10 +16,12 @@ from dialeval.cli.output import (
     command_line,
     deliver_run,
     json_bytes,
+    print_as,
     print_tables,
     print_warnings,
     say,
     show,
+    write,
 )
 from dialeval.cli.progress import metered
 
@@ -215,20 +219,117 @@ def attack_adem(judge_dir: str | None, encoder: str | None, device: str, **rest:
             say(line)
 
 
-@options.examples("dialeval judge attack", "dialeval judge attack rows.jsonl --judge-dir judge/ -f json")
+@options.examples(
+    "dialeval judge attack",
+    "dialeval judge attack rows.jsonl --judge-dir judge/ -f json",
+    "dialeval judge attack rows.jsonl --llm-endpoint http://localhost:8000/v1 --llm-model NAME",
+)
 @judge.command("attack")
 @click.argument("responses", nargs=-1, type=click.Path())
 @options.judged_rows
+@options.llm
 @options.row_fields
 @options.format_(("table", "json"))
-def attack_judge(judge_dir: str | None, encoder: str | None, **rest: Any) -> None:
+def attack_judge(judge_dir: str | None, encoder: str | None, llm: options.LanguageModel, **rest: Any) -> None:
     """Try to fool a judge: words in reverse, a dull answer, a random one, an echo; and the reference itself.
 
+    With --llm-model, a language model: planted verdicts, flattery, padding, an echo, and the order of two replies.
     Without RESPONSES the shipped sample is used.
     """
+    if llm.models:
+        _attack_llm(llm, **rest)
+        return
     from dialeval.judges.judge import DialogueJudge
 
     _attack(DialogueJudge(judge_dir, encoder), **rest)
+
+
+def _attack_llm(asked: options.LanguageModel, responses: tuple[str, ...], format_: str, **inputs: Any) -> None:
+    """Attack a language model on rows, and print the results."""
+    import msgspec
+
+    from dialeval.judges.llm.attack import attack_llm
+    from dialeval.judges.validation import read_attacked
+    from dialeval.reports.labels import attack_rows
+
+    with opened_llm(asked) as llm:
+        systems = read_attacked(responses or None, **inputs)
+        attacks = attack_llm(llm, systems, asked["rubric"] or "reply", asked["mode"] or "expected")
+    if format_ == "json":
+        show(json_bytes({"attacks": msgspec.to_builtins(attacks)}).decode())
+    else:
+        print_tables([("Attacks", attack_rows(attacks))])
+
+
+@contextmanager
+def opened_llm(asked: options.LanguageModel) -> Iterator[Any]:
+    """Open the one language model that options name, with a progress bar, and print what it was asked."""
+    if len(asked.models) != 1:
+        raise click.UsageError("name one language model: --llm-model NAME")
+    with metered() as meter, asked.open(meter) as llm:
+        yield llm
+        say(f"llm: {llm.describe()}")
+
+
+@options.examples(
+    "dialeval judge llm rows.jsonl --show-prompt --llm-model NAME",
+    "dialeval judge llm rows.jsonl --show-prompt --row 3 --rubric safety --llm-model NAME",
+)
+@judge.command("llm")
+@click.argument("responses", nargs=-1, required=True, type=click.Path())
+@options.judged_inputs
+@options.llm
+@options.row_fields
+@click.option("--show-prompt", is_flag=True, required=True, expose_value=False, help="Print the request about a row.")
+@click.option("--row", type=click.IntRange(min=1), default=1, help="Which row.")
+def show_llm(llm: options.LanguageModel, responses: tuple[str, ...], row: int, **inputs: Any) -> None:
+    """Print the exact request that a language model is sent about a row of RESPONSES.
+
+    The marker around the texts is drawn anew for each request.
+    """
+    from dialeval.judges.llm.metric import label_row
+    from dialeval.judges.llm.rubrics import read_rubric, show_request
+    from dialeval.judges.validation import read_attacked
+
+    judge = options.LanguageModel({**llm, "replay": True}).open()
+    if judge is None:
+        raise click.UsageError("name the model of the judge: --llm-model NAME")
+    rubric = read_rubric(llm["rubric"] or "reply")
+    rows = [(system.columns, at) for system in read_attacked(responses, **inputs) for at in range(len(system))]
+    if row > len(rows):
+        raise click.UsageError(f"there are {len(rows)} rows, and --row is {row}")
+    parts = label_row(rubric, *rows[row - 1])
+    (request,) = judge.judge(llm.models[0]).requests(rubric, parts, llm["mode"] or "expected")
+    show(show_request(request))
+
+
+@options.examples(
+    "dialeval judge pairs pairs.jsonl --llm-endpoint URL --llm-model NAME --save judged.jsonl",
+    "dialeval rank judged.jsonl --length",
+)
+@judge.command("pairs")
+@click.argument("pairs", nargs=-1, required=True, type=click.Path())
+@options.llm
+@options.output_file
+@options.format_(("table", "json", "md"))
+def judge_pair_files(pairs: tuple[str, ...], llm: options.LanguageModel, output: Path | None, format_: str) -> None:
+    """Ask a language model which of two responses is better, in both orders; where they differ, it is a tie.
+
+    A pair is a row with a, b (the systems), response_a, response_b and, where known, context, dialog_id and better:
+    what people prefer, or a list of their votes. Prints how often the order decides and, where people's preference is
+    known, how often the judge shares it, next to the rule that the longer response is better. --save writes the
+    verdicts for `dialeval rank`.
+    """
+    from dialeval.judges.llm.pairs import judge_pairs, read_pair_texts
+    from dialeval.reports.labels import JUDGED
+
+    check_places(None, pairs, files=(output,))
+    texts = read_pair_texts(list(pairs))
+    with opened_llm(llm) as judge:
+        found = judge_pairs(judge, texts, llm["rubric"] or "pair")
+    print_as(format_, JUDGED, found)
+    if output is not None:
+        write(output, found.lines())
 
 
 def _attack(judge: Any, responses: tuple[str, ...], format_: str, **inputs: Any) -> Any:

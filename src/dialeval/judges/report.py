@@ -138,4 +138,8 @@ def weak_turns_section(run: Run) -> Section | None:
         for turn in turns
     ]
     heads = markup.heads("Turn", "Continuity", "Before it", "Said", "Why")
-    return Section("weak-turns", "Where dialogues break", note + markup.table("", "Turns, worst first.", heads, lines))
+    content = note + markup.table("weak", "Turns, worst first.", heads, lines[:PRINTED])
+    if more := lines[PRINTED:]:
+        folded = markup.table("weak", "Turns, worst first, continued.", heads, more)
+        content += markup.details(markup.count(len(more), "more turn"), folded)
+    return Section("weak-turns", "Where dialogues break", content)

@@ -171,6 +171,18 @@ def attack_files(
     fields: Mapping[str, str] | None = None,
 ) -> list[Attack]:
     """Attack a judge on every row of files of responses, or of the shipped sample."""
+    systems = read_attacked(responses, references, contexts, fields)
+    texts = [text for rows in systems for text in rows.responses]
+    return attack(judge, _lists(systems, Need.CONTEXT), texts, _lists(systems, Need.REFERENCE))
+
+
+def read_attacked(
+    responses: Sequence[PathSource] | None = None,
+    references: PathSource | None = None,
+    contexts: PathSource | None = None,
+    fields: Mapping[str, str] | None = None,
+) -> list[Rows]:
+    """Read the rows that a judge is attacked on, by system: those of files, or of the shipped sample."""
     if responses is None:
         folder = sample_data.folder()
         responses = sorted((folder / "responses").iterdir())
@@ -180,8 +192,7 @@ def attack_files(
         if source is not None:
             column = read_texts(source, need, fields)
             systems = [attach(rows, need, column, os.fspath(source)) for rows in systems]
-    texts = [text for rows in systems for text in rows.responses]
-    return attack(judge, _lists(systems, Need.CONTEXT), texts, _lists(systems, Need.REFERENCE))
+    return systems
 
 
 def _lists(systems: Sequence[Rows], need: Need) -> Texts:

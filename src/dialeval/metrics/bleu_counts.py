@@ -468,6 +468,7 @@ MECAB = "0.996"
 _TOKENIZERS: Mapping[Tokenizer, tuple[str, str]] = {
     "words.1": ("mixed", "none"),
     "lower-words.1": ("lc", "none"),
+    "lower-13a": ("lc", "13a"),
     **{name: ("mixed", name) for name in ("13a", "intl", "zh", "char")},
     "ja": ("mixed", f"ja-mecab-{MECAB}-IPA"),
 }

@@ -251,6 +251,7 @@ _BUILT_IN: Mapping[Need, Sequence[str]] = {
         "metrics.chrf:Chrf",
         "judges.adem:Adem",
         "judges.judge:Judgment",
+        "judges.llm.metric:LLMGrades,LLMConversations",
     ),
     Need.CONTEXT: (
         "metrics.conversation:DialogueTurns,TalkRatio,SelfRepetition",
@@ -264,7 +265,11 @@ _BUILT_IN: Mapping[Need, Sequence[str]] = {
         "suites.multiwoz.inform:Combined",
         "suites.multiwoz.richness:Richness",
     ),
-    Need.TRIALS: ("metrics.trials:PassHat,Flips",),
+    Need.TRIALS: ("metrics.trials:PassHat,PassAt,Flips,TaskVariance,TrialVariance,Reward,TrialCost",),
+    Need.CALLS: (
+        "metrics.calls:CallMatch,CallOrder,CallSequence,ArgumentMatch,MissingCalls,ExtraCalls,CallErrors,RepeatedCalls",
+        "metrics.calls:CallAssertions",
+    ),
     Need.STATES: ("suites.multiwoz.tracking:Tracking",),
     Need.FRAMES: ("suites.sgd.metrics:GoalAccuracy,IntentAccuracy,RequestedSlots",),
     Need.SPANS: ("suites.sgd.metrics:SlotTagging",),
@@ -453,12 +458,12 @@ class Registry:
 
     def parse(self, text: str) -> Metric[Any]:
         """Return the metric that a name with or without settings stands for."""
-        text = self.canonical(text)
         if isinstance(text, str) and _AT in text:
             from dialeval.metrics.conversation import parse_aggregate
 
             if (aggregate := parse_aggregate(text, self.parse)) is not None:
                 return aggregate
+        text = self.canonical(text)
         match = isinstance(text, str) and re.fullmatch(r"\s*([^\s(),=]+)\s*(?:\(([^()]*)\))?\s*", text)
         if not match:
             raise SettingError(f"{text!r} is not a metric; write a name, or a name with settings: distinct(n=3)")
@@ -544,12 +549,13 @@ def explain(metric: MetricClass) -> str:
 _TOPICS: Mapping[str, Sequence[str]] = {
     "Overlap with references": ("metrics.bleu.", "metrics.chrf.", "metrics.rouge."),
     "Similarity of meaning": ("metrics.embedding.",),
+    "Conversations": ("metrics.conversation.", "judges.conversation."),
     "Learned judges": ("judges.",),
     "Diversity": ("metrics.distinct.",),
     "Words and entropy": ("metrics.words.",),
-    "Conversations": ("metrics.conversation.",),
     "Sampled responses": ("suites.lsdscc.",),
-    "Task dialogues": ("suites.multiwoz.", "suites.sgd.", "metrics.trials."),
+    "Task dialogues": ("suites.multiwoz.", "suites.sgd."),
+    "Agents": ("metrics.trials.", "metrics.calls."),
     "Breakdown detection": ("metrics.breakdown.",),
 }
 """Topics by which metrics are listed, with the modules or folders of their metrics."""

@@ -1,81 +1,112 @@
-"""Repeated trials of task agents: pass^k, and how often a verdict flips.
+"""Repeated trials of task agents: pass^k, pass@k, how often a verdict flips, and where its variance comes from.
 
 Of a task that was tried n times and passed c times:
 
     pass^k = C(c, k) / C(n, k)               the chance that k of its trials, drawn without putting back, all pass
+    pass@k = 1 - C(n - c, k) / C(n, k)       the chance that at least one of k such trials passes
     flips  = c * (n - c) / C(n, 2)           the chance that two of its trials, drawn likewise, do not agree
 
-The value of a system is the mean over tasks: an unbiased estimate of the mean of p^k over the population that the
-tasks were drawn from, p being the probability that a trial of the task passes. `pass-hat-1` is the usual success rate,
-and how far `pass-hat-4` lies below it says how little a success can be relied on. A trial passes if its reward is 1,
-within a millionth.
+The value of a system is the mean over tasks: an unbiased estimate of the mean of p^k, or of 1 - (1 - p)^k, over the
+population that the tasks were drawn from, p being the probability that a trial of the task passes. `pass-hat-1` is the
+usual success rate, and how far `pass-hat-4` lies below it says how little a success can be relied on. A trial passes if
+its reward is 1, within a millionth.
 
 The interval is for other tasks of the same population, each with its own trials (Gaffke's, `stats/intervals.py`).
 Values of tasks are between 0 and 1, and with hard tasks nearly all are 0: an interval from their standard error covers
 the truth too seldom, and has no width where all tasks have the same value. More trials do not make up for few tasks.
 
-Paper: Yao et al. 2024, tau-bench: A Benchmark for Tool-Agent-User Interaction in Real-World Domains (pass^k).
+The variance of a single verdict (passed or not) has two parts. With v = c * (n - c) / (n * (n - 1)) of each task and T
+tasks of at least two trials:
+
+    trial-variance = mean of v                                       chance within a task
+    task-variance  = variance of c / n over tasks - mean of v / n    differences between tasks (n - 1 in the variance)
+
+Both are unbiased, so that `task-variance` may be a little below 0. The squared standard error of the success rate is
+about (task-variance + trial-variance / n) / T: only more tasks reduce the first part.
+
+`reward` is the mean reward of trials and `trial-cost` the mean cost of those that give one; each trial counts once.
+
+Papers: Yao et al. 2024, tau-bench: A Benchmark for Tool-Agent-User Interaction in Real-World Domains (pass^k); Chen et
+al. 2021, Evaluating Large Language Models Trained on Code (pass@k). The split of the variance is that of a one-way
+random effects model, by unweighted means.
 
 The same as tau-bench where all tasks were tried equally often. There n is that of the task that was tried most often,
 so that a missing trial counts as failed; here n is the task's own, and a task that was tried less than k times is not
-scored (`scored` says how many were), nor is `flips` of a single trial. A task is a dialogue; its trials are rows or
-chats with `trial` and `reward`, in any order, all at hand: rows that are read in chunks have no trials.
+scored (`scored` says how many were), nor are `flips` and variances of a single trial. A trial without a reward is not
+counted, and a warning says how many there are; its task is no new one. A task is a dialogue; its trials are rows or
+chats with `trial` and `reward`, in any order. Where rows are read in chunks, the trials of a task may be in several of
+them: estimates and intervals are the same, and there are no values of single tasks.
 """
 
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from itertools import pairwise
 from math import comb, nan
+from typing import Any, ClassVar
 
 import numpy as np
+import orjson
 
 from dialeval.core.arrays import Floats, Ints
 from dialeval.core.batch import Batch, Need
+from dialeval.core.contributions import Resamples, RowSums
 from dialeval.core.errors import SettingError
 from dialeval.core.exact import Moments
-from dialeval.core.fold import Estimate, Level, Metric, Partial
+from dialeval.core.fold import Estimate, Fact, Level, Metric, Partial, RowMetric
 from dialeval.core.validation import InvalidError
+
+PASSED = 1.0
+WITHIN = 1e-6
+"""How far from 1 a reward may be and still count as passed, as in tau-bench."""
+MOST_LISTED = 20_000
+"""Trials of a system that a run lists one by one."""
+
+Trial = Mapping[str, Any]
+"""Task, trial, reward and, where known, parts of the reward, end and cost."""
+
+
+def trials_of(batch: Batch) -> list[list[Trial]]:
+    """Return the trials that begin in each row of a batch, parsed once."""
+    column = batch.lists(Need.TRIALS)
+    return batch.derived("trials", lambda: [[orjson.loads(text) for text in texts] for texts in column])
+
+
+def count_trials(trials: Sequence[Trial]) -> tuple[int, int]:
+    """Return how many trials have a reward, and how many of these passed."""
+    rewards = [trial["reward"] for trial in trials if trial["reward"] is not None]
+    return len(rewards), sum(abs(reward - PASSED) <= WITHIN for reward in rewards)
 
 
 @dataclass(frozen=True, slots=True)
-class TaskValues:
-    """How many tasks there are, and how many have each value; tasks without a value are in `tasks` only."""
+class TaskCounts:
+    """Trials and passes by task; of dialogues that are no task only how many there are."""
 
-    tasks: int = 0
-    counts: Mapping[float, int] = field(default_factory=dict)
-
-    @classmethod
-    def of(cls, items: Floats) -> TaskValues:
-        """Count the values of tasks, where NaN marks a task without one."""
-        values, counts = np.unique(items[~np.isnan(items)], return_counts=True)
-        return cls(len(items), dict(zip(values.tolist(), counts.tolist(), strict=True)))
+    counts: Mapping[str, tuple[int, int]] = field(default_factory=dict)
+    others: int = 0
+    unjudged: int = 0
+    """Trials without a reward."""
 
     @classmethod
-    def from_plain(cls, tasks: int, counts: Mapping[float, int]) -> TaskValues:
-        """Check values that were read from a file; InvalidError where no tasks have them."""
-        whole = all(type(value) is float and type(count) is int and count > 0 for value, count in counts.items())
-        if not whole or not all(0 <= value <= 1 for value in counts) or sum(counts.values()) > tasks:
-            raise InvalidError("no tasks have these values")
-        return cls(tasks, counts)
+    def from_plain(cls, counts: Mapping[str, tuple[int, int]], others: int, unjudged: int) -> TaskCounts:
+        """Check counts that were read from a file; InvalidError where no tasks have them."""
+        whole = [*(each for pair in counts.values() for each in pair), others, unjudged]
+        if any(type(each) is not int or each < 0 for each in whole) or any(c > n for n, c in counts.values()):
+            raise InvalidError("no tasks have these trials")
+        return cls(counts, others, unjudged)
 
-    def __add__(self, other: TaskValues) -> TaskValues:
-        both = Counter(self.counts)
-        both.update(other.counts)
-        return TaskValues(self.tasks + other.tasks, dict(both))
-
-    def estimate(self) -> Estimate:
-        """Return the mean over tasks, with what its interval is made of."""
-        values = tuple(sorted(self.counts.items()))
-        moments = Moments.of(np.repeat([value for value, _ in values], [count for _, count in values]).astype(float))
-        made = Estimate.of_moments(replace(moments, rows=self.tasks))
-        return made if made.error is None else replace(made, error=replace(made.error, values=values))
+    def __add__(self, other: TaskCounts) -> TaskCounts:
+        both = dict(self.counts)
+        for task, (trials, passes) in other.counts.items():
+            before = both.get(task, (0, 0))
+            both[task] = before[0] + trials, before[1] + passes
+        return TaskCounts(both, self.others + other.others, self.unjudged + other.unjudged)
 
 
 @dataclass(frozen=True)
-class TrialMetric(Metric[TaskValues]):
+class TrialMetric(Metric[TaskCounts]):
     """A mean over tasks of one value that the number of their trials and passes gives."""
 
     subject = Need.TRIALS
@@ -87,22 +118,48 @@ class TrialMetric(Metric[TaskValues]):
     def value(self, trials: int, passes: int) -> float:
         """Return the value of a task; NaN where it was tried too seldom."""
 
-    def empty(self) -> TaskValues:
-        return TaskValues()
+    def empty(self) -> TaskCounts:
+        return TaskCounts()
 
-    def partial(self, batch: Batch) -> Partial[TaskValues]:
-        counts = batch.numbers(Need.TRIALS)[batch.dialogues[:-1]].tolist()  # the first row of a task has its counts
-        items = np.array([self.value(int(n), int(c)) if n == n else nan for n, c in counts], np.float64)
-        return Partial(TaskValues.of(items), {self.name: items})
+    def partial(self, batch: Batch) -> Partial[TaskCounts]:
+        rows, ends = trials_of(batch), batch.dialogues.tolist()
+        items = []
+        counts: dict[str, tuple[int, int]] = {}
+        others = unjudged = 0
+        for start, stop in pairwise(ends):
+            trials = [trial for row in rows[start:stop] for trial in row]
+            n, c = count_trials(trials)
+            others += not trials
+            unjudged += len(trials) - n
+            for task in dict.fromkeys(trial["task"] for trial in trials):
+                before = counts.get(task, (0, 0))
+                counts[task] = before[0] + n, before[1] + c
+            items.append(self.value(n, c) if n and batch.whole else nan)
+        return Partial(TaskCounts(counts, others, unjudged), {self.name: np.array(items, np.float64)})
 
-    def merge(self, left: TaskValues, right: TaskValues) -> TaskValues:
+    def merge(self, left: TaskCounts, right: TaskCounts) -> TaskCounts:
         return left + right
 
-    def finish(self, state: TaskValues) -> Mapping[str, Estimate]:
-        return {self.name: state.estimate()}
+    def finish(self, state: TaskCounts) -> Mapping[str, Estimate]:
+        values = [self.value(n, c) if n else nan for n, c in state.counts.values()]
+        return {self.name: _mean_over_tasks(np.array([*values, *[nan] * state.others], np.float64))}
 
     def estimate_of_items(self, key: str, items: Floats, dialogues: Ints | None) -> Estimate:
-        return TaskValues.of(items).estimate()
+        return _mean_over_tasks(items)
+
+    def warnings(self, states: Sequence[TaskCounts]) -> Iterator[str]:
+        without = sum(state.unjudged for state in states)
+        if without:
+            every = without + sum(n for state in states for n, _ in state.counts.values())
+            yield f"trials without a reward, which are not counted: {without:,} of {every:,}"
+
+
+def _mean_over_tasks(items: Floats) -> Estimate:
+    """Return the mean of the values of tasks, NaN marking a task without one, with what its interval is made of."""
+    values, counts = np.unique(items[~np.isnan(items)], return_counts=True)
+    made = Estimate.of_moments(replace(Moments.of(np.repeat(values, counts)), rows=len(items)))
+    pairs = tuple(zip(values.tolist(), counts.tolist(), strict=True))
+    return made if made.error is None else replace(made, error=replace(made.error, values=pairs))
 
 
 @dataclass(frozen=True)
@@ -125,6 +182,17 @@ class PassHat(TrialMetric):
 
 
 @dataclass(frozen=True)
+class PassAt(PassHat):
+    """The chance that at least one of k trials of a task passes (pass@k)."""
+
+    family = "pass-at"
+    presets = {f"pass-at-{k}": {"k": k} for k in (1, 2, 3, 4)}
+
+    def value(self, trials: int, passes: int) -> float:
+        return 1 - comb(trials - passes, self.k) / comb(trials, self.k) if trials >= self.k else nan
+
+
+@dataclass(frozen=True)
 class Flips(TrialMetric):
     """The chance that two trials of a task do not agree on whether it is passed."""
 
@@ -133,3 +201,110 @@ class Flips(TrialMetric):
 
     def value(self, trials: int, passes: int) -> float:
         return passes * (trials - passes) / comb(trials, 2) if trials > 1 else nan
+
+
+@dataclass(frozen=True)
+class TrialVariance(TrialMetric):
+    """The variance of verdicts within a task: chance, which more trials average out."""
+
+    family = "trial-variance"
+    presets = {"trial-variance": {}}
+    descriptive = True
+
+    def value(self, trials: int, passes: int) -> float:
+        return passes * (trials - passes) / (trials * (trials - 1)) if trials > 1 else nan
+
+
+@dataclass(frozen=True)
+class TaskVariance(TrialVariance):
+    """The variance of pass rates between tasks, without what chance within tasks adds; more trials do not reduce it."""
+
+    family = "task-variance"
+    presets = {"task-variance": {}}
+    bounds = (-0.5, 1.0)
+    whole_dialogues = True
+
+    def partial(self, batch: Batch) -> Partial[TaskCounts]:
+        made = super().partial(batch)
+        sums = np.zeros((len(batch), 4))
+        rows, ends = trials_of(batch), batch.dialogues.tolist()
+        for start, stop in pairwise(ends):
+            n, c = count_trials([trial for row in rows[start:stop] for trial in row])
+            if n > 1:
+                sums[start] = 1, c / n, (c / n) ** 2, self.value(n, c) / n
+        return Partial(made.state, {}, {self.name: RowSums(sums)})
+
+    def finish(self, state: TaskCounts) -> Mapping[str, Estimate]:
+        pairs = [pair for _, pair in sorted(state.counts.items()) if pair[0] > 1]
+        rates, chance = (np.array(each) for each in ([c / n for n, c in pairs], [self.value(*p) / p[0] for p in pairs]))
+        sums = np.array([[len(pairs), sum(sorted(rates)), sum(sorted(rates**2)), sum(sorted(chance))]], np.float64)
+        enough = len(pairs) > 1
+        mean = float(_between(sums)[0]) if enough else nan
+        tasks = len(state.counts) + state.others
+        return {self.name: Estimate(mean, 0.0 if enough else nan, tasks, len(pairs) if enough else 0, corpus=True)}
+
+    def resampled(self, sample: Resamples) -> Floats:
+        return _between(sample.totals(self.name))
+
+
+def _between(sums: Floats) -> Floats:
+    """Return the variance between tasks from sums over tasks: how many, rates, squared rates, chance of a rate."""
+    number, rates, squares, chance = sums.T
+    with np.errstate(invalid="ignore", divide="ignore"):
+        found: Floats = (squares - rates**2 / number) / (number - 1) - chance / number
+    return np.where(number > 1, found, nan)
+
+
+@dataclass(frozen=True)
+class TrialMean(RowMetric):
+    """A mean over trials of a number that they give, in the row in which a trial begins."""
+
+    subject = Need.TRIALS
+    needs = frozenset({Need.TRIALS})
+    number: ClassVar[str]
+
+    def score(self, batch: Batch) -> Floats:
+        given = [[trial[self.number] for trial in row if trial[self.number] is not None] for row in trials_of(batch)]
+        return np.array([sum(numbers) / len(numbers) if numbers else nan for numbers in given], np.float64)
+
+
+@dataclass(frozen=True)
+class Reward(TrialMean):
+    """The mean reward of trials."""
+
+    family = "reward"
+    presets = {"reward": {}}
+    better = "higher"
+    number = "reward"
+
+
+@dataclass(frozen=True)
+class TrialCost(TrialMean):
+    """The mean cost of trials, in the unit of the file."""
+
+    family = "trial-cost"
+    presets = {"trial-cost": {}}
+    number = "cost"
+
+
+@dataclass(frozen=True)
+class TrialTable(Fact[tuple[Trial, ...], list[Trial]]):
+    """Lists the trials of a system, the first `MOST_LISTED` by task and trial: a detail of a run."""
+
+    def empty(self) -> tuple[Trial, ...]:
+        return ()
+
+    def gather(self, batch: Batch) -> tuple[Trial, ...]:
+        return self.merge((), tuple(trial for row in trials_of(batch) for trial in row))
+
+    def merge(self, left: tuple[Trial, ...], right: tuple[Trial, ...]) -> tuple[Trial, ...]:
+        both = sorted((*left, *right), key=lambda trial: (_natural(trial["task"]), _natural(trial["trial"])))
+        return tuple(both[:MOST_LISTED])
+
+    def finish(self, state: tuple[Trial, ...]) -> list[Trial]:
+        return list(state)
+
+
+def _natural(name: str) -> tuple[int, str]:
+    """Return a key that sorts numbers by their value, before other names."""
+    return (int(name), "") if name.isdecimal() and len(name) < 18 else (1 << 62, name)

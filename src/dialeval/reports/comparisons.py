@@ -40,8 +40,8 @@ from dialeval.analysis.values import metric_of
 from dialeval.core.errors import SettingError
 from dialeval.core.result import Run
 from dialeval.reports import documents, tables
+from dialeval.reports.charts import HEIGHT, MARGIN, Scale, grid, svg
 from dialeval.reports.documents import Document, LaidOut, Table, laid_out, markdown, text_formats, to_markdown
-from dialeval.reports.drawings import HEIGHT, MARGIN, Scale, grid, svg
 from dialeval.reports.figures import (
     BETTER,
     DIFFERENT,
@@ -429,6 +429,7 @@ def _intervals_of(comparison: Comparison) -> str:
         "studentized": f"{kind} bootstrap, {comparison.resamples:,} resamples",
         "jackknife": "jackknife where distinct things are counted, or few dialogues differ",
         "welch": "clustered standard errors with Welch's degrees of freedom",
+        "gaffke": "Gaffke for values of tasks",
         "newcombe": "Newcombe for proportions",
         "post-stratified": "post-stratified means, clustered standard errors",
     }

@@ -286,8 +286,9 @@ def _row_cell(value: object) -> str:
 class Printer(Generic[T]):
     """The formats of a result: `table` for the terminal, and `FORMATS` that are texts, by name."""
 
-    def __init__(self, document: Callable[[T], Document]) -> None:
-        self.document, self.FORMATS = document, text_formats(document)
+    def __init__(self, document: Callable[[T], Document], csv: Callable[[T], str] | None = None) -> None:
+        self.document = document
+        self.FORMATS = text_formats(document) | ({} if csv is None else {"csv": csv})
 
     def table(self, value: T) -> LaidOut:
         """Lay out a result for a rich console."""

@@ -1,8 +1,9 @@
-"""The section with a small drawing per metric: means with intervals, and how the items are spread, a line per system.
+"""The charts of a run: the numbers that each shows, the section of the report that has them, and files for papers.
 
-A drawing is a table with inline SVG: it prints, it is read aloud, it needs no script, and the mouse shows its figures.
-All systems of a metric share one `Scale` and one set of bins (`Spread`), so that the eye may compare them. Colors and
-strokes are the page's (classes, no style attributes), so that dark mode and print follow.
+    figure(run, "distribution", "bleu-4")         a chart by its name (`KINDS`), as `Run.plot` gives it
+    write_figures(run, "figures", "pdf", 3.3)     every chart that the run has numbers for, 3.3 inches wide
+
+`charts` draws; this module only selects columns.
 """
 
 from __future__ import annotations
@@ -10,79 +11,37 @@ from __future__ import annotations
 import math
 import os
 import re
-from collections.abc import Collection
-from dataclasses import dataclass, field
-from functools import cached_property
-from html import escape
-from importlib.util import find_spec
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from itertools import count
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal, get_args
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from dialeval.analysis.pairing import keys_meant
+from dialeval.analysis.comparison import compare
+from dialeval.analysis.pairing import keys_meant, main_keys
+from dialeval.analysis.slices import Slices, kept_fields, slices
 from dialeval.analysis.values import better_of
-from dialeval.core.errors import NeedError, SettingError
-from dialeval.core.files import write_bytes
+from dialeval.core.arrays import Floats
+from dialeval.core.errors import SettingError
 from dialeval.core.fold import Level
-from dialeval.reports import markup
-from dialeval.reports.figures import plain, shorten, show_rounded
-from dialeval.reports.markup import Section
+from dialeval.core.rowtable import NO_TURN, TRIALS
+from dialeval.reports import charts, markup
+from dialeval.reports.charts import PIXELS_PER_INCH, WIDTH, Figure, FigureFormat, Mark, Series, mean_by_bin
+from dialeval.reports.comparisons import kind_of, stretched
+from dialeval.reports.figures import plain, shorten, show
 from dialeval.reports.tables import ARROWS
+from dialeval.stats.correlation import FEWEST_POINTS, spearman_matrix
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
-
-    from dialeval.core.arrays import Floats
+    from dialeval.analysis.comparison import Comparison
     from dialeval.core.fold import Estimate
-    from dialeval.core.result import Run
+    from dialeval.core.result import Result, Run
 
-
-INTERVAL_WIDTH, ITEMS_WIDTH = 210, 150
-HEIGHT = 24
-MARGIN = 14
-"""Space on both sides of a strip, for half of a tick's figure."""
-BINS = 24
-SMALLEST_WIDTH = 1e-300
-"""Below this floats run out of digits to cut into bins."""
-MIN_BAR = 1.0
-"""A bin that holds anything is drawn at least this high: rare values are often the interesting ones."""
-
-
-@dataclass(frozen=True, slots=True)
-class Scale:
-    """Where a value stands on a strip of some width."""
-
-    low: float
-    high: float
-    width: int
-    margin: int = MARGIN
-
-    @classmethod
-    def over(cls, values: Iterable[float], width: int) -> Scale | None:
-        """Return the scale that shows all finite values; None where there is nothing to show."""
-        finite = [value for value in values if math.isfinite(value)]
-        if not finite:
-            return None
-        low, high = min(finite), max(finite)
-        if high - low <= max(1e-9 * max(abs(low), abs(high)), SMALLEST_WIDTH):  # all the same: a point in the middle
-            half = abs(high) / 2 if abs(high) > SMALLEST_WIDTH else 1.0
-            low, high = low - half, high + half
-        return cls(low, high, width) if math.isfinite(high - low) else None
-
-    def __call__(self, value: float) -> float:
-        inside = self.width - 2 * self.margin
-        return round(self.margin + inside * (value - self.low) / (self.high - self.low), 1)
-
-    @property
-    def ticks(self) -> list[float]:
-        """Two to six round values inside the scale."""
-        rough = (self.high - self.low) / 5
-        unit = 10.0 ** math.floor(math.log10(rough))
-        step = next(unit * factor for factor in (1, 2, 5, 10) if unit * factor >= rough)
-        first = math.ceil(self.low / step - 1e-9)
-        return [n * step for n in range(first, first + 6) if n * step <= self.high + 1e-9 * step]
+MOST_TURNS = 30
+"""Turns of the chart of scores over turns; later ones are left out."""
+MOST_SLICES = 24
+_NARROWEST = 240
 
 
 def estimates_of(run: Run, key: str) -> dict[str, Estimate]:
@@ -90,228 +49,377 @@ def estimates_of(run: Run, key: str) -> dict[str, Estimate]:
     return {name: result[key] for name, result in run.items() if key in result}
 
 
-def scale_of_means(estimates: Iterable[Estimate], width: int) -> Scale | None:
-    """Return the scale that shows the means and intervals of all systems."""
-    return Scale.over([value for est in estimates for value in (est.mean, *(est.interval or ()))], width)
+def color_numbers(run: Run) -> dict[str, int]:
+    """Return the number of each system's color; that of floors and ceilings is -1."""
+    systems = [name for name, result in run.items() if result.role == "system"]
+    return {name: systems.index(name) if name in systems else -1 for name in run}
 
 
-@dataclass(frozen=True)
-class Spread:
-    """The finite items of each system that has some, and which fraction of them falls into each bin of one scale."""
-
-    scale: Scale
-    items: Mapping[str, Floats]
-    shares: Mapping[str, list[float]]
-
-    @classmethod
-    def of(cls, estimates: Mapping[str, Estimate], width: int) -> Spread | None:
-        """Return the spread of the items of some estimates by system; None where there is nothing to show."""
-        known = {name: est.items[np.isfinite(est.items)] for name, est in estimates.items() if est.items is not None}
-        items = {name: values for name, values in known.items() if len(values)}
-        scale = Scale.over([float(end(values)) for values in items.values() for end in (np.min, np.max)], width)
-        if scale is None:
-            return None
-        counts = {
-            name: np.histogram(values, bins=BINS, range=(scale.low, scale.high))[0] for name, values in items.items()
-        }
-        return cls(scale, items, {name: (found / len(items[name])).tolist() for name, found in counts.items()})
-
-    @cached_property
-    def tallest(self) -> float:
-        """The largest share of any bin."""
-        return max(share for shares in self.shares.values() for share in shares)
+def _title(run: Run, key: str) -> str:
+    return f"{shorten(key)}{ARROWS[better_of(run, key)]}"
 
 
-def drawings(run: Run) -> Section | None:
-    """Return the section."""
-    colors = markup.colors(run)
-    drawn = "".join(_metric(run, at, key, colors) for at, key in enumerate(run.keys_in_order))
-    note = markup.note("All systems of a metric share one scale; the scale need not begin at zero.")
-    content = f'{note}<div class="metrics">{drawn}</div>'
-    return Section("metrics", "Metric by metric", content) if drawn else None
+def _direction(run: Run, key: str) -> str:
+    better = better_of(run, key)
+    return shorten(key) if better is None else f"{shorten(key)} ({better} is better)"
 
 
-def _metric(run: Run, at: int, key: str, colors: Mapping[str, str]) -> str:
-    estimates = estimates_of(run, key)
-    spread = Spread.of(estimates, ITEMS_WIDTH)
-    level = next((est.level for est in estimates.values()), Level.TURN)
-    titles = ["Mean and interval" if any(est.interval for est in estimates.values()) else "Value of the corpus"]
-    if spread is not None:
-        titles.append(f"Spread over {level}s")
-    drawing = _table(key, estimates, spread, titles, colors)
-    head = f"<h3>{markup.name(key)}{markup.arrow(better_of(run, key))}</h3>"
-    return f'<section class="metric" id="metric-{at}">{head}{drawing}</section>'
+def _level(run: Run, key: str) -> Level:
+    return next((est.level for est in estimates_of(run, key).values()), Level.TURN)
 
 
-def _table(
-    key: str,
-    estimates: Mapping[str, Estimate],
-    spread: Spread | None,
-    titles: Sequence[str],
-    colors: Mapping[str, str],
-) -> str:
-    """Return the drawings of a metric, a line per system, with the axes below."""
-    means = scale_of_means(estimates.values(), INTERVAL_WIDTH)
-    axes = [axis(means) if means else ""]
-    lines = []
-    for name, est in estimates.items():
-        shown = shorten(name)
-        drawn = [interval(est, means, f"{shown}: {show_rounded(est.mean, est.interval)}") if means else ""]
-        if spread is not None:
-            about = f"{shown}: spread over {markup.count(est.scored, str(est.level))}"
-            drawn.append(histogram(spread, name, about) if name in spread.items else "")
-        cells = markup.cells(*drawn, kind="chart")
-        lines.append(f'<tr class="{colors[name]}"><th scope="row">{markup.name(name)}</th>{cells}</tr>')
-    if spread is not None:
-        axes.append(axis(spread.scale))
-    below = f"<tr><td></td>{markup.cells(*axes, kind='chart')}</tr>"
-    head = markup.heads(markup.span("hidden", "System"), *titles)
-    return markup.table("drawing", markup.span("hidden", f"{markup.text(key)} by system"), head, lines, below)
-
-
-def interval(estimate: Estimate, scale: Scale, label: str) -> str:
-    """Return a dot at the mean with a line over the interval."""
-    middle = HEIGHT / 2
-    drawn = grid(scale)
-    if estimate.interval is not None and all(map(math.isfinite, estimate.interval)):
-        low, high = map(scale, estimate.interval)
-        drawn += f'<line class="range" x1="{low}" x2="{high}" y1="{middle}" y2="{middle}"/>'
-        drawn += "".join(
-            f'<line class="range" x1="{x}" x2="{x}" y1="{middle - 4}" y2="{middle + 4}"/>' for x in (low, high)
-        )
-    if math.isfinite(estimate.mean):
-        drawn += f'<circle class="mean" cx="{scale(estimate.mean)}" cy="{middle}" r="4"/>'
-    return svg(drawn, scale.width, label)
-
-
-def histogram(spread: Spread, system: str, label: str) -> str:
-    """Return the items of a system as bars; the tallest bar of any system has the full height."""
-    scale, tallest = spread.scale, spread.tallest
-    width = (scale.width - 2 * MARGIN) / BINS
-    bars = [
-        f'<rect class="bar" x="{MARGIN + at * width + 0.5:.1f}" y="{HEIGHT - height:.1f}"'
-        f' width="{width - 1:.1f}" height="{height:.1f}"/>'
-        for at, share in enumerate(spread.shares[system])
-        if share and (height := max(MIN_BAR, (HEIGHT - 2) * share / tallest))
+def draw_means(run: Run, key: str, width: int = WIDTH) -> Figure | None:
+    """Draw the value of each system under a key with its confidence interval."""
+    numbers = color_numbers(run)
+    marks = [
+        Mark(name, est.mean, est.interval, markup.color_of(numbers[name]))
+        for name, est in estimates_of(run, key).items()
+        if math.isfinite(est.mean)
     ]
-    base = f'<line class="base" x1="{MARGIN}" x2="{scale.width - MARGIN}" y1="{HEIGHT}" y2="{HEIGHT}"/>'
-    return svg("".join(bars) + base, scale.width, label)
+    return charts.forest(marks, f"{_title(run, key)}, by system", _direction(run, key), width=width) if marks else None
 
 
-def axis(scale: Scale) -> str:
-    """Return the figures below a column of strips; they are for the eye, the table has all of them as text."""
-    figures = "".join(f'<text class="tick" x="{scale(tick)}" y="11">{tick:.6g}</text>' for tick in scale.ticks)
-    return f'<svg aria-hidden="true" width="{scale.width}" height="14" viewBox="0 0 {scale.width} 14">{figures}</svg>'
+def draw_distribution(run: Run, key: str, width: int = WIDTH) -> Figure | None:
+    """Draw how the per-row scores of each system are distributed."""
+    items = {name: est.items for name, est in estimates_of(run, key).items() if est.items is not None}
+    numbers = color_numbers(run)
+    unit = f"{_level(run, key)}s"
+    title = f"{_title(run, key)} of single {unit}"
+    return charts.distribution(items, title, _direction(run, key), unit=unit, numbers=numbers, width=width)
 
 
-def grid(scale: Scale) -> str:
-    """Return lines through a strip at the ticks of its scale."""
-    return "".join(f'<line class="grid" x1="{x}" x2="{x}" y1="0" y2="{HEIGHT}"/>' for x in map(scale, scale.ticks))
+def draw_differences(comparison: Comparison, system: str, width: int = WIDTH) -> Figure | None:
+    """Draw the differences of a system to the baseline, metric by metric, in standard deviations."""
+    marks = [
+        Mark(row.key, ends[1], (ends[0], ends[2]), kind_of(row))
+        for row in comparison.of(system)
+        if row.better is not None and (ends := stretched(row)) is not None
+    ]
+    title = f"{shorten(system)} against {shorten(comparison.baseline)}"
+    axis = "difference in standard deviations, better to the right"
+    note = f"Intervals: {100 * comparison.confidence:g}%. Green: better, red: worse, gray: no significant difference."
+    return charts.forest(marks, title, axis, zero=True, notes=[note], width=width) if marks else None
 
 
-def svg(drawn: str, width: int, label: str) -> str:
-    """Return a strip of a drawing; its label is read aloud, and shown to the mouse."""
-    size = f'width="{width}" height="{HEIGHT}" viewBox="0 0 {width} {HEIGHT}"'
-    shown = escape(label)
-    return f'<svg role="img" aria-label="{shown}" {size}><title>{shown}</title>{drawn}</svg>'
+def draw_turns(run: Run, key: str, width: int = WIDTH) -> Figure | None:
+    """Draw the mean of a metric over the turns of dialogues."""
+    series: dict[str, Series] = {}
+    for name, est in estimates_of(run, key).items():
+        rows, items = run[name].rows, est.items
+        if rows is None or items is None or len(items) != len(rows) or run[name].role != "system":
+            continue
+        turns = np.arange(len(rows)) - rows.offsets[rows.clusters] + 1 if rows.turns is None else rows.turns
+        known = (turns != NO_TURN) & (turns < turns.min(initial=0) + MOST_TURNS)
+        found = mean_by_bin(turns[known], items[known], rows.clusters[known])
+        if len(found) > 1:
+            series[name] = _series(found)
+    if not series:
+        return None
+    numbers = color_numbers(run)
+    title, notes = f"{_title(run, key)} over the turns of a dialogue", ["95% confidence intervals over dialogues."]
+    return charts.curves(series, title, "turn", shorten(key), name="turns", numbers=numbers, notes=notes, width=width)
 
 
-# Figures of a run as SVG, and as files for papers: SVG, PNG or PDF.
-#
-# A figure shows one metric: the mean of each system with its confidence interval, and a histogram of its values per
-# row, all systems on one scale. PNG and PDF need the extra `report`.
-
-PlotFormat = Literal["svg", "png", "pdf"]
-PNG_SCALE = 3.0
-_ROW = HEIGHT + 6
-_NAME_WIDTH = 8
-"""Of a character, in pixels: about what the fonts of notebooks take."""
-_STYLE = (
-    ".dialeval-plot text{font:12px sans-serif;fill:currentColor}.dialeval-plot .tick{font-size:11px;text-anchor:middle}"
-    ".dialeval-plot .grid,.dialeval-plot .base{stroke:#8888;stroke-width:1}"
-    ".dialeval-plot .range{stroke:#2a8a94;stroke-width:2}.dialeval-plot .mean{fill:#2a8a94}"
-    ".dialeval-plot .bar{fill:#2a8a9488}"
-)
-"""Colors that are read on light and on dark paper alike; the names hold within the drawing only."""
+def _series(found: Sequence[charts.BinMean]) -> Series:
+    return Series(*(list(column) for column in zip(*(each[:4] for each in found), strict=True)))
 
 
-@dataclass(frozen=True)
-class Plot:
-    """The figure of a metric: a notebook shows it, `save` writes it as an SVG, PNG or PDF file."""
-
-    key: str
-    svg: str = field(repr=False)
-
-    def _repr_html_(self) -> str:
-        return self.svg
-
-    def save(self, path: str | os.PathLike[str]) -> Path:
-        """Write the figure to a file of the format that its suffix names, and return its path."""
-        form = Path(path).suffix.removeprefix(".")
-        if form not in get_args(PlotFormat):
-            raise SettingError(f"plots are written as {', '.join(get_args(PlotFormat))}, not as {form!r}")
-        write_bytes(Path(path), _convert(self.svg, form))
-        return Path(path)
+def draw_trend(run: Run, key: str, width: int = WIDTH) -> Figure | None:
+    """Draw a metric over the systems in their order, for versions of one system."""
+    known = {
+        name: est for name, est in estimates_of(run, key).items() if name not in run.baselines and est.mean == est.mean
+    }
+    if len(known) < 2:
+        return None
+    ends = [est.interval or (math.nan, math.nan) for est in known.values()]
+    means, places = [est.mean for est in known.values()], list(range(len(known)))
+    series = Series(places, means, [low for low, _ in ends], [high for _, high in ends])
+    labels, title = list(known), f"{_title(run, key)} from version to version"
+    notes = ["Versions in the order in which they were given, with confidence intervals."]
+    return charts.curves(
+        {"value": series}, title, "version", shorten(key), name="trend", labels=labels, notes=notes, width=width
+    )
 
 
-def plot(run: Run, key: str) -> Plot:
-    """Draw means with intervals and histograms of values per row, a line per system on one scale."""
+def draw_scatter(run: Run, key: str, against: str, width: int = WIDTH) -> Figure | None:
+    """Draw the per-row scores of one metric against those of another."""
+    points = {}
+    for name, result in run.items():
+        one, two = result.get(against), result.get(key)
+        items = [est.items for est in (one, two) if est is not None and est.items is not None]
+        if len(items) == 2 and len(items[0]) == len(items[1]) and result.role == "system":
+            points[name] = (items[0], items[1])
+    numbers = color_numbers(run)
+    title = f"{shorten(key)} against {shorten(against)}"
+    return (
+        charts.scatter(points, title, shorten(against), shorten(key), numbers=numbers, width=width) if points else None
+    )
+
+
+def draw_metric_agreement(
+    run: Run, system: str | None = None, width: int | None = None, level: Level = Level.TURN
+) -> Figure | None:
+    """Draw the rank correlations of metrics over the rows of a system; of the first one unless named."""
+    for name, result in run.items():
+        if name == (system or name) and (found := correlation_matrix(result, level)) is not None:
+            keys, matrix = found
+            width = width or max(WIDTH, 200 + 42 * len(keys))
+            texts = [["" if at == to else show(v, 2) for to, v in enumerate(x)] for at, x in enumerate(matrix)]
+            title = f"Agreement between metrics over the rows of {shorten(name)}"
+            axis = "Spearman's rank correlation"
+            return charts.matrix(matrix, keys, keys, title, axis, name="agreement", texts=texts, width=width)
+    return None
+
+
+def correlation_matrix(result: Result, level: Level) -> tuple[list[str], Floats] | None:
+    """Return the keys with a value per row and their rank correlations; None for fewer than two."""
+    columns: Mapping[str, Floats] = {
+        key: est.items
+        for key, est in result.items()
+        if est.items is not None and est.level is level and len(est.items) >= FEWEST_POINTS
+    }
+    if len(columns) < 2 or len({len(values) for values in columns.values()}) > 1:
+        return None
+    return list(columns), spearman_matrix(columns)
+
+
+def draw_slices(found: Slices, field: str, key: str, width: int = WIDTH) -> Figure | None:
+    """Draw the values of a metric by slice and system; cells that differ from the baseline have a frame."""
+    parts, systems = found.worst_first(field, key)[:MOST_SLICES], list(found.whole)
+    values = np.array([[_mean(each.estimate(name, key)) for name in systems] for each in parts])
+    if not np.isfinite(values).any():
+        return None
+    rows = [(each, [each.difference(name, key) for name in systems]) for each in parts]
+    marked = np.array([[row is not None and row.significant for row in differences] for _, differences in rows])
+    labels = [f"{shorten(each.label)} ({each.dialogues:,})" for each in parts]
+    sign = -1.0 if better_of(found.whole, key) == "lower" else 1.0
+    center = float(np.nanmean(values)) if better_of(found.whole, key) else float(np.nanmin(values))
+    texts = [[show(value, 2) for value in line] for line in values.tolist()]
+    notes = [
+        f"In parentheses: {parts[0].unit}. Darker: further from the mean of all cells, teal better and orange worse."
+    ]
+    if found.comparisons:
+        notes.append(f"Framed: differs significantly from {shorten(found.comparisons[0].baseline)}.")
+    title = f"{_title(found.whole, key)} by {shorten(field)}"
+    return charts.matrix(
+        sign * values,
+        labels,
+        systems,
+        title,
+        "system",
+        name="slices",
+        center=sign * center,
+        texts=texts,
+        marked=marked,
+        notes=notes,
+        width=width,
+    )
+
+
+def _mean(estimate: Estimate | None) -> float:
+    return math.nan if estimate is None else estimate.mean
+
+
+def draw_causes(run: Run, width: int = WIDTH) -> Figure | None:
+    """Draw how many dialogues each system lost by each cause."""
+    failures: Mapping[str, Mapping[str, Sequence[str]]] = run.details.get("failures", {})
+    causes = dict.fromkeys(cause for mine in failures.values() for cause in mine)
+    totals = {cause: sum(len(mine.get(cause, ())) for mine in failures.values()) for cause in causes}
+    counts = {
+        plain(cause): {system: len(mine.get(cause, ())) for system, mine in failures.items()}
+        for cause in sorted(totals, key=lambda cause: -totals[cause])
+    }
+    numbers = color_numbers(run)
+    title = "Why dialogues were lost"
+    return charts.bars(counts, title, "dialogues", numbers=numbers, width=width) if counts else None
+
+
+def draw_pass_k(run: Run, width: int = WIDTH) -> Figure | None:
+    """Draw pass^k of each system over k."""
+    found: dict[str, list[charts.BinMean]] = {}
+    for name, result in run.items():
+        for key, est in result.items():
+            number = re.fullmatch(r"pass-hat-(\d+)", key)
+            if number and math.isfinite(est.mean):
+                ends = est.interval or (math.nan, math.nan)
+                point = charts.BinMean(float(number[1]), est.mean, *ends, est.scored)
+                found.setdefault(name, []).append(point)
+    numbers = color_numbers(run)
+    several = any(len(each) > 1 for each in found.values())
+    return charts.pass_k_curve(found, numbers=numbers, width=width) if several else None
+
+
+def draw_tasks(run: Run, system: str | None = None, width: int = WIDTH) -> Figure | None:
+    """Draw how many trials of each task a system passed; of the first one unless named."""
+    for name, result in run.items():
+        rows, passed = result.rows, result.get("pass-hat-1")
+        if name != (system or name) or rows is None or passed is None or passed.items is None:
+            continue
+        if TRIALS not in rows.digests or len(passed.items) != len(rows.offsets) - 1:
+            continue
+        trials = rows.digests[TRIALS][rows.offsets[:-1]].astype(np.int64)
+        passes = np.round(np.nan_to_num(passed.items) * trials)
+        places = np.arange(int(trials.max(initial=1)))
+        outcomes = np.where(places < passes[:, None], 1.0, 0.0)
+        outcomes[places >= trials[:, None]] = np.nan
+        names = [shorten(each or f"task {at}") for at, each in enumerate(rows.dialogues or [""] * len(trials), 1)]
+        title = f"Trials of each task by {shorten(name)}, passed ones first"
+        return charts.task_trial_grid(names, outcomes, title, width=width)
+    return None
+
+
+def draw_wins(run: Run, key: str, width: int = WIDTH) -> Figure | None:
+    """Draw how often each system has the better value in a row than each other system, of systems with equal rows."""
+    better = better_of(run, key)
+    items = {n: e.items for n, e in estimates_of(run, key).items() if e.items is not None and n not in run.baselines}
+    if better is None or len(items) < 2 or len({len(each) for each in items.values()}) > 1:
+        return None
+    sign = -1.0 if better == "lower" else 1.0
+
+    def outcomes(one: Floats, other: Floats) -> tuple[int, int, int]:
+        apart = sign * (one - other)
+        return int((apart > 0).sum()), int((apart == 0).sum()), int((apart < 0).sum())
+
+    between = {
+        name: {other: outcomes(own, theirs) for other, theirs in items.items() if other != name}
+        for name, own in items.items()
+    }
+    title = f"Wins by {_title(run, key)} over {_level(run, key)}s, a tie counting half"
+    return charts.win_matrix(between, title, width=width)
+
+
+_BY_KEY = {
+    "means": draw_means,
+    "distribution": draw_distribution,
+    "turns": draw_turns,
+    "trend": draw_trend,
+    "wins": draw_wins,
+}
+_OF_RUN = {"causes": draw_causes, "pass-k": draw_pass_k}
+_OF_SYSTEM = {"tasks": draw_tasks, "agreement": draw_metric_agreement}
+KINDS = (*_BY_KEY, "scatter", "forest", "slices", *_OF_RUN, *_OF_SYSTEM)
+"""Names of the charts of a run."""
+
+
+def figure(
+    run: Run,
+    kind: str = "distribution",
+    metric: str | None = None,
+    *,
+    against: str | None = None,
+    by: str | None = None,
+    system: str | None = None,
+    width: float | None = None,
+) -> Figure:
+    """Return a chart of a run by its name (`KINDS`).
+
+    Args:
+        run: The run.
+        kind: The name of the chart.
+        metric: The metric; the first of the panel unless given.
+        against: The second metric of `scatter`; `length` unless given.
+        by: The field of `slices`; the first that the run kept unless given.
+        system: The system of `forest`, `tasks` and `agreement`; the first that has one unless given.
+        width: Inches; as wide as in the report unless given.
+
+    Returns:
+        The chart.
+
+    Raises:
+        SettingError: The run has no numbers for such a chart.
+    """
+    if kind not in KINDS:
+        raise SettingError(f"there is no figure {kind!r}; there are {', '.join(KINDS)}")
+    key = metric or next(iter(main_keys(run)), "")
     (key,) = keys_meant([key], run.keys_in_order, "the run has no", "it has")
-    estimates = estimates_of(run, key)
-    means, spread = scale_of_means(estimates.values(), INTERVAL_WIDTH), Spread.of(estimates, ITEMS_WIDTH)
-    names = {name: shorten(name) for name in estimates}
-    left = _NAME_WIDTH * max(map(len, names.values())) + 10
-    parts = [f'<text x="0" y="14">{escape(shorten(key) + ARROWS[better_of(run, key)])}</text>']
-    for at, (name, estimate) in enumerate(estimates.items(), 1):
-        parts.append(f'<text x="0" y="{at * _ROW + 16}">{escape(names[name])}</text>')
-        if means is not None:
-            label = f"{names[name]}: {show_rounded(estimate.mean, estimate.interval)}"
-            parts.append(_moved(interval(estimate, means, label), left, at * _ROW))
-        if spread is not None and name in spread.items:
-            drawn = histogram(spread, name, f"{names[name]}: spread over {estimate.scored:,} {estimate.level}s")
-            parts.append(_moved(drawn, left + INTERVAL_WIDTH, at * _ROW))
-    bottom = (len(estimates) + 1) * _ROW
-    scales = ((means, left), (None if spread is None else spread.scale, left + INTERVAL_WIDTH))
-    parts += [_moved(axis(scale), x, bottom) for scale, x in scales if scale is not None]
-    width, height = left + INTERVAL_WIDTH + (0 if spread is None else ITEMS_WIDTH), bottom + 16
-    size = f'width="{width}" height="{height}" viewBox="0 0 {width} {height}"'
-    opening = f'<svg xmlns="http://www.w3.org/2000/svg" class="dialeval-plot" {size}><style>{_STYLE}</style>'
-    return Plot(key, f"{opening}{''.join(parts)}</svg>")
-
-
-def _moved(drawn: str, x: float, y: float) -> str:
-    return f'<g transform="translate({x},{y})">{drawn}</g>'
-
-
-def can_convert() -> bool:
-    """Return whether the extra `report` is installed."""
-    return find_spec("vl_convert") is not None
-
-
-def _convert(svg: str, form: str) -> bytes:
-    if form == "svg":
-        return svg.encode()
-    if not can_convert():
-        raise NeedError("PNG and PDF files need vl-convert-python; install it: pip install 'dialeval[report]'")
-    import vl_convert
-
-    drawn: bytes = vl_convert.svg_to_pdf(svg) if form == "pdf" else vl_convert.svg_to_png(svg, scale=PNG_SCALE)
+    pixels = WIDTH if width is None else max(_NARROWEST, round(width * PIXELS_PER_INCH))
+    drawn: Figure | None
+    if kind in _BY_KEY:
+        drawn = _BY_KEY[kind](run, key, pixels)
+    elif kind in _OF_RUN:
+        drawn = _OF_RUN[kind](run, pixels)
+    elif kind in _OF_SYSTEM:
+        drawn = _OF_SYSTEM[kind](run, system, pixels)
+    elif kind == "scatter":
+        drawn = draw_scatter(run, key, against or "length", pixels)
+    elif kind == "forest":
+        comparison = compare(run)
+        drawn = draw_differences(comparison, system or comparison.systems[0], pixels)
+    else:
+        field = by or next(iter(kept_fields(run)), "turn")
+        drawn = draw_slices(slices(run, field, metrics=[key], compared=len(run) > 1), field, key, pixels)
+    if drawn is None:
+        raise SettingError(f"the run has no numbers for the figure {kind!r} of {key}")
     return drawn
 
 
-def write_plots(run: Run, folder: str | os.PathLike[str], form: PlotFormat = "svg") -> list[Path]:
-    """Write a figure per metric into a folder, and return their paths."""
+def write_figures(
+    run: Run,
+    folder: str | os.PathLike[str],
+    form: FigureFormat = "svg",
+    width: float | None = None,
+    more: Sequence[Figure] = (),
+) -> list[Path]:
+    """Write the figures of a run into a folder, and return their paths.
+
+    A figure of means and one of distributions per metric; over turns and wins for the metrics of the panel; all others
+    that the run has numbers for. `more` are figures that were drawn before, such as those of human evaluation.
+    """
     paths: dict[str, Path] = {}
-    for key in run.keys_in_order:
-        estimates = estimates_of(run, key)
-        if scale_of_means(estimates.values(), INTERVAL_WIDTH) or Spread.of(estimates, ITEMS_WIDTH):
-            path = Path(folder) / f"{_file_name(key, paths)}.{form}"
-            paths[path.stem] = plot(run, key).save(path)
+    pixels = WIDTH if width is None else max(_NARROWEST, round(width * PIXELS_PER_INCH))
+    for name, drawn in (*_all_figures(run, pixels), *((each.name, each) for each in more)):
+        path = Path(folder) / f"{_file_name(name, paths)}.{form}"
+        paths[path.stem] = drawn.save(path)
     return list(paths.values())
 
 
+def _all_figures(run: Run, pixels: int) -> Iterator[tuple[str, Figure]]:
+    panel = main_keys(run)
+    several = len(run) - len(run.baselines) > 1
+    for kind, draw in _BY_KEY.items():
+        for key in run.keys_in_order if kind in ("means", "distribution") else panel:
+            if (several or kind != "trend") and (drawn := draw(run, key, pixels)) is not None:
+                yield f"{kind}-{key}", drawn
+    others: dict[str, Figure | None] = {kind: draw(run, pixels) for kind, draw in _OF_RUN.items()}
+    for name in run:
+        others |= {f"{kind}-{name}": draw(run, name, pixels) for kind, draw in _OF_SYSTEM.items()}
+    yield from ((name, drawn) for name, drawn in others.items() if drawn is not None)
+
+
 def _file_name(key: str, taken: Collection[str]) -> str:
-    """Return a file name for a metric, whatever the metric is called."""
-    name = re.sub(r"[^\w.()=,-]+", "-", plain(key)).strip("-.")[:80] or "metric"
+    """Return a file name for a figure, whatever its metric is called."""
+    name = re.sub(r"[^\w.()=,-]+", "-", plain(key)).strip("-.")[:80]
+    name = re.sub("-{2,}", "-", name) or "figure"
     names = (name if number == 1 else f"{name}-{number}" for number in count(1))
     return next(each for each in names if each not in taken)
+
+
+def drawings(run: Run, prefix: str = "") -> str:
+    """Return the charts of each metric: the panel first, the others folded; `prefix`: of the places of metrics."""
+    places = {key: f"{prefix}{at}" for at, key in enumerate(run.keys_in_order)}
+    panel = [key for key in main_keys(run) if key in places]
+    others = [key for key in places if key not in panel]
+    content = "".join(_metric(run, places[key], key, panel=True) for key in panel)
+    content = f'<div class="metrics">{content}</div>' if panel else ""
+    if others:
+        inside = "".join(_metric(run, places[key], key) for key in others)
+        content += markup.details(markup.count(len(others), "more metric"), f'<div class="metrics">{inside}</div>')
+    return content
+
+
+def _metric(run: Run, place: str, key: str, *, panel: bool = False) -> str:
+    made = [draw_means(run, key), draw_distribution(run, key), draw_turns(run, key) if panel else None]
+    drawn = "".join(f"<figure>{each.inline}</figure>" for each in made if each is not None)
+    head = f'<h3 class="hidden">{markup.name(key)}{markup.arrow(better_of(run, key))}</h3>'
+    return f'<section class="metric" id="metric-{place}">{head}{drawn or markup.note("No value.")}</section>'
+
+
+def figures(drawn: Sequence[Figure | None]) -> str:
+    """Return charts next to each other, as many as there is room for."""
+    shown = "".join(f"<figure>{each.inline}</figure>" for each in drawn if each is not None)
+    return f'<div class="figures">{shown}</div>' if shown else ""
+
+
+def plot(run: Run, kind: str = "distribution", metric: str | None = None, **options: Any) -> Figure:
+    """Return a chart for a notebook (`figure`)."""
+    return figure(run, kind, metric, **options)

@@ -3,8 +3,8 @@
 Systems whose rows are the same (dialogues, turns, prompts, references) are shown next to each other as one group, with
 the contexts of the first of them, which may contain its own replies. Each distinct
 text is stored once and rows refer to it by number, since contexts repeat from turn to turn and replies from row to row.
-Of very many rows a part is shown: half of it the rows in which systems differ most, half of it drawn at random with a
-fixed seed.
+Of very many rows a part is shown, in whole dialogues: half of it those in which systems differ most, half of it drawn
+at random with a fixed seed.
 """
 
 from __future__ import annotations
@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from dialeval.analysis.pairing import main_keys
 from dialeval.analysis.values import better_of
 from dialeval.core.arrays import Floats, Ints
 from dialeval.core.columns import TextColumn
@@ -33,8 +34,10 @@ if TYPE_CHECKING:
 
 MOST_ROWS = 10_000
 """Rows of a group that are shown."""
-MOST_CHARACTERS = 20_000_000
-"""Of all texts of a group; of longer ones fewer rows are shown."""
+MOST_CHARACTERS = 11_000_000
+"""Of texts and scores of all groups; of longer ones fewer rows are shown, so that the page opens at once."""
+SCORE_CHARACTERS = 7
+"""Of a score in the page."""
 MOST_OF_A_TEXT = 200_000
 MOST_TURNS = 100
 """Of a row's context, from its end: the contexts of a long chat together have the square of its turns."""
@@ -46,7 +49,8 @@ def explorer(run: Run, slices: Sequence[Slices] = ()) -> tuple[Section, dict[str
     """Return the section and its data, with the slices that rows are in; None for a run that does not know its rows."""
     texts: dict[str, int] = {}
     found = [systems for systems in row_groups(run) if any(each.role == "system" for each in systems.values())]
-    groups = [_group(systems, texts, slices) for systems in found]
+    colors = markup.colors(run)
+    groups = [_group(systems, texts, slices, colors, MOST_CHARACTERS / len(found)) for systems in found]
     if not groups:
         return None
     for describe in extensions(run, "rows"):
@@ -88,10 +92,18 @@ def _number(text: str, texts: dict[str, int]) -> int:
     return texts.setdefault(text, len(texts))
 
 
-def _group(systems: Mapping[str, Result], texts: dict[str, int], slices: Sequence[Slices]) -> dict[str, Any]:
+def _group(
+    systems: Mapping[str, Result],
+    texts: dict[str, int],
+    slices: Sequence[Slices],
+    colors: Mapping[str, str],
+    most_characters: float,
+) -> dict[str, Any]:
     rows = next(result.rows for result in systems.values() if result.rows is not None)
     columns = _columns(systems, rows)
-    shown = _shown_rows(len(rows), columns, _text_bytes(systems) / len(rows))
+    scores = SCORE_CHARACTERS * sum(len(own) for (_, level), own in columns.items() if level is Level.TURN)
+    most = int(most_characters / max(_text_bytes(systems) / len(rows) + scores, 1))
+    shown = _shown_rows(rows.clusters, columns, max(1, min(MOST_ROWS, most)))
     dialogues, dialogue = np.unique(rows.clusters[shown], return_inverse=True)
     turns = None if rows.turns is None else rows.turns[shown].tolist()
     ids = None if rows.dialogues is None else [_valid(rows.dialogues[number] or "") for number in dialogues.tolist()]
@@ -99,6 +111,8 @@ def _group(systems: Mapping[str, Result], texts: dict[str, int], slices: Sequenc
     places = {Level.TURN: shown, Level.DIALOGUE: rows.offsets[dialogues]}
     return {
         "systems": [plain(name) for name in systems],
+        "colors": [colors[name] for name in systems],
+        "numbers": (dialogues + 1).tolist(),
         "rows": (shown + 1).tolist(),
         "dialogues": ids,
         "dialogue": dialogue.tolist(),
@@ -108,6 +122,7 @@ def _group(systems: Mapping[str, Result], texts: dict[str, int], slices: Sequenc
         "reference": _texts_of(rows, "reference", shown, texts),
         "responses": [_responses(result.rows, shown, texts) for result in systems.values()],
         "reasons": [None for _ in systems],
+        "key": next((at for at, (key, _) in enumerate(columns) if key in main_keys(systems)), 0),
         "keys": [
             {"name": plain(key), "level": level.value, "better": better_of(systems, key)} for key, level in columns
         ],
@@ -144,16 +159,24 @@ def _columns(systems: Mapping[str, Result], rows: RowTable) -> dict[tuple[str, L
     return columns
 
 
-def _shown_rows(total: int, columns: Mapping[Any, Mapping[str, Floats]], row_bytes: float) -> Ints:
-    """Return which rows are shown, in order."""
-    most = max(1, min(MOST_ROWS, int(MOST_CHARACTERS / max(row_bytes, 1))))
+def _shown_rows(clusters: Ints, columns: Mapping[Any, Mapping[str, Floats]], most: int) -> Ints:
+    """Return which rows are shown, in order: whole dialogues, as many as make up the most rows, at least one."""
+    total = len(clusters)
     if total <= most:
         return np.arange(total)
-    apart = np.argsort(-_distances(total, columns), kind="stable")[: most // 2]
-    rest = np.setdiff1d(np.arange(total), apart)
-    drawn = np.random.default_rng(SEED).choice(rest, most - len(apart), replace=False)
-    shown: Ints = np.sort(np.concatenate((apart, drawn)))
+    dialogues = int(clusters[-1]) + 1
+    sizes, distances = np.bincount(clusters, minlength=dialogues), np.zeros(dialogues)
+    np.maximum.at(distances, clusters, _distances(total, columns))
+    apart = _take_until(np.argsort(-distances, kind="stable"), sizes, most // 2)
+    rest = np.setdiff1d(np.arange(dialogues), apart)
+    drawn = _take_until(np.random.default_rng(SEED).permutation(rest), sizes, most - int(sizes[apart].sum()))
+    shown: Ints = np.flatnonzero(np.isin(clusters, np.concatenate((apart, drawn))))
     return shown
+
+
+def _take_until(order: Ints, sizes: Ints, rows: int) -> Ints:
+    """Return the first dialogues of an order that together have no more rows than that; the first one in any case."""
+    return order[: max(1, int((np.cumsum(sizes[order]) <= rows).sum()))]
 
 
 def _distances(total: int, columns: Mapping[Any, Mapping[str, Floats]]) -> Floats:
@@ -224,6 +247,6 @@ def _valid(name: str) -> str:
 def _note(group: Mapping[str, Any]) -> str:
     who = ", ".join(map(markup.name, group["systems"]))
     return (
-        f"Of the {group['total']:,} rows of {who}, {group['shown']:,} are here: half of them those in which "
-        "the systems differ most, half of them drawn by chance. The saved run holds all."
+        f"Of the {group['total']:,} rows of {who}, {group['shown']:,} are here, in whole dialogues: half of them those "
+        "in which the systems differ most, half of them drawn by chance. The saved run holds all."
     )

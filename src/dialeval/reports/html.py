@@ -16,11 +16,14 @@ from __future__ import annotations
 import base64
 import hashlib
 import re
+from collections.abc import Mapping
 from html import escape
 from pathlib import Path
 from pkgutil import resolve_name
 from typing import TYPE_CHECKING, Any
 from weakref import ref
+
+import numpy as np
 
 from dialeval.analysis.comparison import Comparison
 from dialeval.analysis.slices import Slices, kept_fields, slices
@@ -29,16 +32,17 @@ from dialeval.core.display import Shown
 from dialeval.core.errors import SettingError
 from dialeval.core.files import write_bytes
 from dialeval.core.result import Result, Run
+from dialeval.core.rowtable import PROMPT, REFERENCE
 from dialeval.core.version import __version__
 from dialeval.reports import markup, sections
 from dialeval.reports.comparisons import Verdict, judge_run
 from dialeval.reports.documents import to_html
-from dialeval.reports.drawings import drawings, plot
+from dialeval.reports.drawings import draw_causes, draw_pass_k, draw_slices, plot
 from dialeval.reports.explorer import explorer
 from dialeval.reports.figures import plain, shorten
 from dialeval.reports.sections import correlations
-from dialeval.reports.slices import MOST_TESTS, losses, section
-from dialeval.reports.summary import blocks, standing, summary
+from dialeval.reports.slices import MOST_TESTS, losses, section, shown_keys
+from dialeval.reports.summary import DATA_SETS, blocks, metric_section, standing, summary
 from dialeval.reports.tables import describe
 
 if TYPE_CHECKING:
@@ -46,6 +50,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
     from dialeval.analysis.agreement import Agreement
+    from dialeval.reports.charts import Figure
     from dialeval.reports.markup import Section
 
 
@@ -92,7 +97,7 @@ def page(title: str, lead: str, sections: Sequence[Section], data: str, scripts:
         f"{heading(title, lead)}"
         f'<nav aria-label="Contents"><ul>{contents}</ul></nav>\n'
         f'<main id="main" tabindex="-1">\n{body}</main>\n{data}',
-        asset("report.css"),
+        asset("chart.css", "report.css"),
         scripts,
     )
 
@@ -126,13 +131,15 @@ def _hash(content: str) -> str:
 
 _MOST_NAMED = 3
 """Systems that the title names before the rest is counted."""
-_BY_SYSTEM = ("standing", "alignments", "transcripts", "failures", "curves")
+SHARED = 0.1
+"""Fraction of prompts and references that two runs of the same data have in common, at least."""
+_BY_SYSTEM = ("standing", "alignments", "transcripts", "failures", "curves", "trials")
 """Details of a run by system that sections are made of."""
 
 
 @checked
 def report(
-    runs: Run | Sequence[Run],
+    runs: Run | Sequence[Run] | Mapping[str, Run],
     path: str | os.PathLike[str],
     command: str | None = None,
     *,
@@ -143,11 +150,15 @@ def report(
     people: Shown | None = None,
     agreement: Agreement | None = None,
     ranking: Shown | None = None,
+    rated: Mapping[str, Any] | None = None,
+    merged: Shown | None = None,
+    pairs: Any = None,
 ) -> Path:
     """Write the HTML report of one or several runs: one file that needs no network.
 
     Args:
-        runs: A run, or several, whose systems are shown together.
+        runs: A run, or several, whose systems are shown together; or a mapping of names to runs of different data,
+            which are kept apart.
         path: The file to write.
         command: The command that made the runs, to be shown.
         title: The title; None: the names of the systems.
@@ -158,6 +169,9 @@ def report(
         people: What `dialeval.estimate` returned, to be shown.
         agreement: What `dialeval.agreement` returned, to be shown.
         ranking: What `dialeval.rank` returned, to be shown.
+        rated: The rated rows by system, for figures.
+        merged: The merged ratings, for a section about raters.
+        pairs: The compared responses, for figures.
 
     Returns:
         The path.
@@ -174,7 +188,7 @@ def report(
     """
     path = Path(path)
     run = together([runs] if isinstance(runs, Run) else runs)
-    opinions = (people, agreement, ranking)
+    opinions = (people, agreement, ranking, rated, merged, pairs)
     human = resolve_name(sections.HUMAN_SECTION)(*opinions) if any(each is not None for each in opinions) else None
     shown = render(run, command, title=title, date=date, compared=compared, by=by, people=human)
     write_bytes(path, shown.encode())
@@ -195,11 +209,12 @@ def render(
     cut = _slices(run, by, bool(compared))
     rows = explorer(run, cut)
     found = [
-        summary(run, compared, [sentence for each in cut for sentence in losses(each)]),
+        summary(run, compared, [sentence for each in cut for sentence in losses(each)], _where_it_fails(run, cut)),
         sections.warnings(run),
         people,
         section(cut) if cut else None,
-        drawings(run),
+        sections.agents(run),
+        metric_section(run),
         correlations(run),
         rows and rows[0],
         standing(run),
@@ -213,15 +228,28 @@ def render(
     return page(title or _title(run), _lead(run, date), [each for each in found if each is not None], data, scripts)
 
 
+def _where_it_fails(run: Run, cut: Sequence[Slices]) -> dict[str, Figure]:
+    """Return by system a chart for the first screen: causes of failure, slices of the first field, or pass^k."""
+    trials = draw_pass_k(run)
+    found: dict[str, Figure] = {} if trials is None else dict.fromkeys(run, trials)
+    for each in cut:
+        drawn = draw_slices(each, each.by[0], shown_keys(each)[0]) if shown_keys(each) else None
+        found |= {} if drawn is None else dict.fromkeys(each.whole, drawn)
+    causes = draw_causes(run)
+    return found if causes is None else found | dict.fromkeys(run.details["failures"], causes)
+
+
 def _slices(run: Run, by: str | Sequence[str] | None, compared: bool) -> list[Slices]:
     """Return the slices of systems that share a metric by some fields, or by the fields that they kept."""
     fields = [(block, kept_fields(block) if by is None else by) for block in blocks(run)]
     return [slices(block, each, compared=compared, most_tests=MOST_TESTS) for block, each in fields if each]
 
 
-def together(runs: Iterable[Run]) -> Run:
+def together(runs: Iterable[Run] | Mapping[str, Run]) -> Run:
     """Return several runs as one; a name that another run has already gets the number of its run."""
-    runs = [run.with_report_details() for run in runs]
+    labels = list(runs) if isinstance(runs, Mapping) else []
+    runs = [run.with_report_details() for run in (runs.values() if isinstance(runs, Mapping) else runs)]
+    data = _name_data(runs, labels)
     if not runs:
         raise SettingError("there is nothing to report: pass at least one run")
     systems: dict[str, Any] = {}
@@ -237,11 +265,35 @@ def together(runs: Iterable[Run]) -> Run:
             holder = run.details.get("baselines", {}) if kind == "standing" else run.details
             by_system = holder.get(kind, {}).items()
             details.setdefault(kind, {}).update({names[name]: entry for name, entry in by_system if name in names})
+        if len(set(data)) > 1:
+            details.setdefault(DATA_SETS, {}).update(dict.fromkeys(names.values(), data[number - 1]))
         if "command" in run.details:
             details.setdefault(sections.COMMANDS, []).append(str(run.details["command"]))
     versions = dict.fromkeys(run.version for run in runs)
     warnings = tuple(dict.fromkeys(text for run in runs for text in run.warnings))
     return Run(systems, ", ".join(versions), warnings, {name: value for name, value in details.items() if value})
+
+
+def _name_data(runs: Sequence[Run], labels: Sequence[str]) -> list[str]:
+    """Return the name of the data of each run; runs that share a tenth of their prompts or references have the same."""
+    seen = [_units(run) for run in runs]
+    names: list[str] = []
+    for at, units in enumerate(seen):
+        own = labels[at] if labels else f"data {len(set(names)) + 1}"
+        near = (names[to] for to in range(at) if _share_units(units, seen[to]))
+        names.append(next(near, own))
+    return names
+
+
+def _units(run: Run) -> set[int]:
+    """Return digests of what the rows of a run are about; none where they are not known."""
+    tables = [result.rows for result in run.values() if result.rows is not None]
+    columns = [table.digests[name] for table in tables for name in (PROMPT, REFERENCE) if name in table.digests]
+    return {int(digest) for column in columns for digest in np.unique(column) if digest}
+
+
+def _share_units(one: set[int], other: set[int]) -> bool:
+    return not one or not other or len(one & other) >= SHARED * min(len(one), len(other))
 
 
 def _title(run: Run) -> str:

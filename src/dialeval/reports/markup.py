@@ -9,6 +9,7 @@ from __future__ import annotations
 from html import escape
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from dialeval.reports.charts import COLORS
 from dialeval.reports.figures import plain, shorten
 
 if TYPE_CHECKING:
@@ -19,8 +20,6 @@ if TYPE_CHECKING:
     from dialeval.reports.documents import Document
 
 
-COLORS = 8
-"""Colors that systems have in the page's style; the ninth system has the first one's again."""
 _ARROWS = {"higher": "↑", "lower": "↓"}
 
 
@@ -114,8 +113,12 @@ def arrow(better: Better | None) -> str:
 def colors(run: Run) -> dict[str, str]:
     """Return the class of each system's color; floors and ceilings have a common one."""
     systems = [name for name, result in run.items() if result.role == "system"]
-    own = {name: f"own-{at % COLORS}" for at, name in enumerate(systems)}
-    return {name: own.get(name, "anchor") for name in run}
+    return {name: color_of(systems.index(name) if name in systems else -1) for name in run}
+
+
+def color_of(number: int) -> str:
+    """Return the class of a system's color by its number; below 0 that of floors and ceilings."""
+    return "anchor" if number < 0 else f"own-{number % COLORS}"
 
 
 def by_dialogue(by_system: Mapping[str, Iterable[Mapping[str, Any]]]) -> dict[str, dict[str, Mapping[str, Any]]]:

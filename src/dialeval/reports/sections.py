@@ -6,16 +6,16 @@ is imported only for a run that it made.
 
 from __future__ import annotations
 
-import math
 from pkgutil import resolve_name
 from typing import TYPE_CHECKING, Any
 
-from dialeval.core.arrays import Floats
+import numpy as np
+
 from dialeval.core.fold import Level
 from dialeval.reports import markup
+from dialeval.reports.drawings import correlation_matrix, draw_metric_agreement, draw_pass_k, draw_tasks, figures
 from dialeval.reports.figures import MISSING
 from dialeval.reports.markup import Section
-from dialeval.stats.correlation import FEWEST_POINTS, spearman_matrix
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -37,6 +37,10 @@ EXTENSIONS: Mapping[str, Mapping[str, str]] = {
     },
     "failures": {"table": "dialeval.suites.multiwoz.report:ceiling_table"},
     "transcripts": {"section": "dialeval.suites.multiwoz.report:transcripts"},
+    "trials": {
+        "section": "dialeval.reports.trials:trials_section",
+        "table": "dialeval.reports.trials:trials_table",
+    },
     "curves": {"section": "dialeval.suites.breakdown.report:curves"},
 }
 """By a detail of a run, or the beginning of its keys: the function that makes a `section` of the report, a `table` for
@@ -50,6 +54,32 @@ def extensions(run: Run, kind: str) -> Iterator[Callable[..., Any]]:
     for held, functions in EXTENSIONS.items():
         if kind in functions and (held in run.details or any(key.startswith(held) for key in run.keys_in_order)):
             yield resolve_name(functions[kind])
+
+
+MOST_AGENTS = 4
+"""Systems whose tasks are drawn trial by trial, the first ones."""
+
+
+def agents(run: Run) -> Section | None:
+    """Return the section on repeated trials of tasks: pass^k, and which tasks flip; None for a run without trials."""
+    systems = [name for name, result in run.items() if result.role == "system" and "pass-hat-1" in result]
+    drawn = [draw_pass_k(run), *(draw_tasks(run, name) for name in systems[:MOST_AGENTS])]
+    if not any(drawn):
+        return None
+    lines = [markup.row(markup.name(name), markup.cells(*_trial_counts(run[name]), kind="figure")) for name in systems]
+    heads = markup.heads("System", "Tasks", "Always passed", "Flip", "Never passed")
+    caption = "Tasks by their trials. A task flips if some of its trials pass and others fail."
+    table = markup.table("agents", caption, heads, lines)
+    return Section("agents", "Agents", table + figures(drawn))
+
+
+def _trial_counts(result: Result) -> list[str]:
+    passed = result["pass-hat-1"].items
+    if passed is None:
+        return [MISSING] * 4
+    known = passed[np.isfinite(passed)]
+    parts = (known >= 0, known == 1, (known > 0) & (known < 1), known == 0)
+    return [f"{int(part.sum()):,}" for part in parts]
 
 
 def provenance(run: Run, command: str | None) -> Section:
@@ -113,22 +143,20 @@ def _again(run: Run, command: str | None) -> str:
     return _part("again", "How to reproduce", f"<p>{note}</p>{blocks}{status}")
 
 
-# The section that shows which metrics move together over the rows of a system: a table of rank correlations.
+# The section that shows which metrics move together over the rows of a system: a heat map of rank correlations.
 
 MOST_SYSTEMS = 12
 """Systems that are shown, the first ones."""
-STEPS = 5
-"""Shades on each side of zero."""
 
 
 def correlations(run: Run) -> Section | None:
     """Return the section; None where no system has two metrics with a value per row."""
     tables = [
-        (system, level, matrix)
+        (system, level)
         for system, result in run.items()
         if result.role == "system"
         for level in Level
-        if (matrix := _matrix(result, level)) is not None
+        if correlation_matrix(result, level) is not None
     ]
     if not tables:
         return None
@@ -136,37 +164,12 @@ def correlations(run: Run) -> Section | None:
         "Spearman’s rank correlation of metrics over the rows of one system. Metrics that always agree say one thing "
         "twice; one that follows length may measure nothing else."
     )
-    drawn = [_table(*each, opened=at == 0) for at, each in enumerate(tables[:MOST_SYSTEMS])]
+    drawn = [_fold(run, *each, opened=at == 0) for at, each in enumerate(tables[:MOST_SYSTEMS])]
     left = len(tables) - MOST_SYSTEMS
-    more = markup.note(f"{markup.count(left, 'further table')} left out.") if left > 0 else ""
+    more = markup.note(f"{markup.count(left, 'further chart')} left out.") if left > 0 else ""
     return Section("correlations", "Correlations", note + "".join(drawn) + more)
 
 
-def _matrix(result: Result, level: Level) -> tuple[list[str], Floats] | None:
-    columns: Mapping[str, Floats] = {
-        key: est.items
-        for key, est in result.items()
-        if est.items is not None and est.level is level and len(est.items) >= FEWEST_POINTS
-    }
-    if len(columns) < 2 or len({len(values) for values in columns.values()}) > 1:
-        return None
-    return list(columns), spearman_matrix(columns)
-
-
-def _table(system: str, level: Level, keys_and_matrix: tuple[list[str], Floats], *, opened: bool) -> str:
-    keys, matrix = keys_and_matrix
-    heads = "".join(f'<th scope="col"><span>{markup.name(key)}</span></th>' for key in keys[:-1])
-    lines = [
-        markup.row(markup.name(key), "".join(map(_cell, matrix[at, :at].tolist()))) for at, key in enumerate(keys) if at
-    ]
-    caption = markup.span("hidden", f"Rank correlations of the metrics of {markup.name(system)}, over {level}s")
-    table = markup.table("heat", caption, f"<tr><td></td>{heads}</tr>", lines)
-    return markup.details(f"{markup.name(system)} {markup.span('aside', f'over {level}s')}", table, opened=opened)
-
-
-def _cell(value: float) -> str:
-    if math.isnan(value):
-        return markup.cells(MISSING, kind="figure")
-    step = min(STEPS, math.floor(abs(value) * STEPS + 0.5))
-    kind = f"{'less' if value < 0 else 'more'}-{step}" if step else "none"
-    return markup.cells(f"{round(value, 2) + 0.0:.2f}", kind=f"figure {kind}")
+def _fold(run: Run, system: str, level: Level, *, opened: bool) -> str:
+    drawn = figures([draw_metric_agreement(run, system, level=level)])
+    return markup.details(f"{markup.name(system)} {markup.span('aside', f'over {level}s')}", drawn, opened=opened)

@@ -22,9 +22,10 @@ from dialeval.reports import markup
 from dialeval.reports.comparisons import WIDTH, mark_of, percent_keys, run_in_percent, scale_of
 from dialeval.reports.comparisons import in_percent as scale
 from dialeval.reports.documents import Document, LaidOut, Table, laid_out, text_formats
+from dialeval.reports.drawings import draw_slices, figures
 from dialeval.reports.figures import BETTER, DIFFERENT, MISSING, WORSE, plain, shorten, show, show_rounded, show_spread
 from dialeval.reports.markup import Section
-from dialeval.reports.summary import NARROW, axes_row, cell, has_room, heads
+from dialeval.reports.summary import axes_row, cell, heads
 from dialeval.reports.tables import ARROWS, row_decimals
 
 ALL = "all rows"
@@ -70,8 +71,9 @@ FORMATS = text_formats(document)
 def losses(slices: Slices) -> list[str]:
     """Say of each system in which slice it loses most; nothing of one without a significant loss."""
     said = []
+    outcomes = [key for key in slices.keys if is_outcome(slices, key)]
     for system in slices.whole:
-        loss = slices.worst(system)
+        loss = slices.worst(system, outcomes) or slices.worst(system)
         if loss is not None:
             names = [shorten(name) for name in (system, loss.by.baseline, loss.where.field, loss.where.label)]
             figure = f"{shorten(loss.by.key)} {show_rounded(loss.by.difference, loss.by.interval, signed=True)}"
@@ -131,11 +133,17 @@ def _cuts_dialogues(slices: Slices, key: str) -> bool:
 
 
 def shown_keys(slices: Slices) -> list[str]:
-    """Return the metrics that are shown at once, in their order: those with the least p-values in some slice."""
+    """Return the metrics that are shown at once: outcomes of whole dialogues, then the least p-values in some slice."""
     tested = [row for row in slices.differences if not math.isnan(row.adjusted_p)]
     least = {key: min((row.adjusted_p for row in tested if row.key == key), default=1.0) for key in slices.keys}
-    first = sorted(slices.keys, key=least.__getitem__)[:_MOST_KEYS]
-    return [key for key in slices.keys if key in first]
+    first = sorted(slices.keys, key=lambda key: (not is_outcome(slices, key), least[key]))[:_MOST_KEYS]
+    return sorted(first, key=lambda key: (not is_outcome(slices, key), slices.keys.index(key)))
+
+
+def is_outcome(slices: Slices, key: str) -> bool:
+    """Tell whether a key is about whole dialogues, such as success: what matters most where a system fails."""
+    estimates = [result[key] for result in slices.whole.values() if key in result]
+    return better_of(slices.whole, key) is not None and any(est.level is Level.DIALOGUE for est in estimates)
 
 
 def _table(slices: Slices, field: str, key: str) -> Table:
@@ -173,7 +181,8 @@ def _content(slices: Slices) -> str:
     content = ""
     for field in slices.by:
         content += f"<h3>By {markup.name(field)}</h3>"
-        content += "".join(_metric(slices, field, key) for key in first)
+        content += figures([draw_slices(slices, field, key) for key in first])
+        content += markup.details("Values and differences", "".join(_metric(slices, field, key) for key in first))
         if others:
             inside = "".join(_metric(slices, field, key) for key in others)
             content += markup.details(markup.count(len(others), "more metric"), inside)
@@ -184,8 +193,7 @@ def _metric(slices: Slices, field: str, key: str) -> str:
     """Return the table of a field and a metric: values of each slice, with differences to the baseline as strips."""
     whole, decimals = slices.whole, row_decimals(slices.whole, key)
     rows = [row for row in slices.differences if row.key == key and not math.isnan(row.p)]
-    few = has_room(whole)
-    scale = scale_of(rows, WIDTH if few else NARROW) if rows else None
+    scale = scale_of(rows, WIDTH) if rows else None
     cells = (cell(markup.name(name), result.get(key), decimals, None, None) for name, result in whole.items())
     lines = [markup.row(ALL, "".join(cells))]
     for each in slices.worst_first(field, key):
@@ -196,8 +204,7 @@ def _metric(slices: Slices, field: str, key: str) -> str:
         count = markup.span("aside", f"{each.dialogues:,} {each.unit}")
         lines.append(markup.row(f"{markup.name(each.label)} {count}", "".join(cells)))
     tested = {row.system for row in rows}
-    below = axes_row(scale, [name in tested for name in whole]) if few else ""
+    below = axes_row(scale, [name in tested for name in whole])
     caption = f"{markup.name(key)}{markup.arrow(better_of(whole, key))} by {markup.name(field)}, with intervals"
     caption += f"; strips: differences to {markup.name(next(iter(whole)))} in standard deviations." if rows else "."
-    kind = "summary" if few else "summary dense"
-    return markup.table(kind, caption, heads(markup.name(field), map(markup.name, whole)), lines, below)
+    return markup.table("summary", caption, heads(markup.name(field), map(markup.name, whole)), lines, below)

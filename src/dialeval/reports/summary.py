@@ -4,7 +4,8 @@ The first system of a table is the baseline. Next to the value of each other sys
 baseline (`forest`), green and red where it is significant after correction for all tests of the table. The best value
 of a metric is bold where a direction is known; floors and ceilings stand last and take no part in that. From `MANY`
 systems on each is a row, and metrics are columns. Where the window is narrow, rows become cards. Metrics that have no
-direction are in a table of their own, to be opened, and so are the figures of all differences.
+direction and those outside of the panel are in tables of their own, to be opened, and so are all differences. The
+page's script gives a table that does not fit its window a narrower form.
 """
 
 from __future__ import annotations
@@ -14,15 +15,18 @@ from collections.abc import Iterable, Mapping, Sequence
 from html import escape
 from typing import NamedTuple
 
-from dialeval.analysis.comparison import Comparison, best_of, compare
+from dialeval.analysis.comparison import Best, Comparison, best_of, best_systems, compare
 from dialeval.analysis.difference import Difference
+from dialeval.analysis.pairing import main_keys
 from dialeval.analysis.values import better_of
 from dialeval.core.errors import SettingError
 from dialeval.core.fold import Estimate
 from dialeval.core.result import Result, Run
 from dialeval.reports import markup
+from dialeval.reports.charts import Figure, Scale, axis
 from dialeval.reports.comparisons import (
     MOST_TESTS,
+    MOST_UNASKED,
     WIDTH,
     describe_designs,
     kind_of,
@@ -34,7 +38,7 @@ from dialeval.reports.comparisons import (
     verdict,
 )
 from dialeval.reports.documents import Document
-from dialeval.reports.drawings import Scale, axis
+from dialeval.reports.drawings import draw_distribution, draw_means, drawings, figures
 from dialeval.reports.figures import (
     BETTER,
     DIFFERENT,
@@ -47,50 +51,72 @@ from dialeval.reports.figures import (
     show_spread,
 )
 from dialeval.reports.markup import Section
-from dialeval.reports.tables import row_decimals, show_share, standing_shares, unscored
+from dialeval.reports.tables import best_words, row_decimals, show_share, standing_shares, unscored
 
-ROOM, BASELINE, COMPARED, ANCHOR = 1220, 290, 320, 150
-"""Pixels of the page, and what columns need: metric and baseline, each other system with its strip, each anchor.
-Where that is more than there is, strips are below the values, and intervals are left to the drawings of metrics."""
 MANY = 9
 """From so many systems on each is a row."""
+MOST_COLUMNS = 8
+"""Metrics that are next to each other; further ones are in a table below."""
 NARROW = 84
 """The width of a strip below a value."""
 MOST_SENTENCES = 3
 """Sentences of the verdict; of more the design and one about all systems are shown, and the rest is folded."""
+MOST_NAMED = 4
+"""Systems that are named as the best of a metric before the rest is counted."""
+
+_NOTHING: Mapping[str, Figure] = {}
 
 
-def summary(run: Run, compared: bool | Comparison = True, more: Sequence[str] = ()) -> Section:
+def summary(
+    run: Run, compared: bool | Comparison = True, more: Sequence[str] = (), charts: Mapping[str, Figure] = _NOTHING
+) -> Section:
     """Return the section; systems that share no metric are in tables of their own, each with its own baseline.
 
     `compared`: whether systems are compared, or the comparison of all of them. `more`: sentences of the verdict.
+    `charts`: by system, a chart that is shown next to its table where there is room.
     """
     if not run.keys_in_order:
         return Section("summary", "Summary", "<p>No metric was computed.</p>")
-    places = {key: at for at, key in enumerate(run.keys_in_order)}
     tables = ""
     groups = blocks(run)
+    if len(groups) > 1:
+        tables += markup.note(
+            "Systems with other data or other metrics are kept apart: each part has its own baseline and its own best."
+        )
     known = compared if isinstance(compared, Comparison) and len(groups) == 1 else None
     for at, block in enumerate(groups):
         comparison, reason = known, ""
+        tables += block_title(run, block) if len(groups) > 1 else ""
         if compared and comparison is None and len(block) - len(block.baselines) > 1:
             try:
                 comparison = compare(block, most_tests=MOST_TESTS)
             except SettingError as error:
                 reason = markup.note(f"Not compared: {markup.text(str(error))}")
-        tables += markup.note("Further systems, measured by other metrics.") if at else ""
-        tables += "" if comparison is None else _verdict(comparison, more)
+        best = _find_best(block, bool(compared)) if not reason and has_best(comparison) else Best({}, 0)
+        tables += "" if comparison is None else _verdict(comparison, best, more)
+        places = {key: f"{at or ''}{'-' if at else ''}{place}" for place, key in enumerate(block.keys_in_order)}
+        values = _tables(block, places, comparison, best)
+        values += reason if comparison is None else _differences(comparison)
+        drawn = [*(charts[name] for name in block if name in charts)][:1] + _first_chart(block)
+        tables += f'<div class="overview"><div class="values">{values}</div>{figures(drawn)}</div>'
         more = ()
-        tables += _tables(block, places, comparison, bold=not reason and has_best(comparison))
-        tables += reason if comparison is None else _differences(comparison)
     return Section("summary", "Summary", tables + _long_names(run))
 
 
+DATA_SETS = "data_sets"
+"""Where a run of several runs holds the name of the data of each system, if not all have the same."""
+
+
 def blocks(run: Run) -> list[Run]:
-    """Group the systems that share a metric, directly or through others: one table would be mostly dashes."""
+    """Group the systems with the same data that share a metric, directly or through others; others are kept apart."""
     groups: list[dict[str, Result]] = []
+    data: Mapping[str, str] = run.details.get(DATA_SETS, {})
+
+    def is_near(system: str, other: str) -> bool:
+        return bool(run[system].keys() & run[other].keys()) and data.get(system) == data.get(other)
+
     for system, result in run.items():
-        near = [at for at, group in enumerate(groups) if any(result.keys() & other.keys() for other in group.values())]
+        near = [at for at, group in enumerate(groups) if any(is_near(system, other) for other in group)]
         first = near[0] if near else len(groups)
         merged = {name: other for at in near for name, other in groups[at].items()} | {system: result}
         groups = [group for at, group in enumerate(groups) if at not in near]
@@ -98,7 +124,17 @@ def blocks(run: Run) -> list[Run]:
     return [Run(group, run.version) for group in groups]
 
 
-def _caption(run: Run, comparison: Comparison | None) -> str:
+def block_title(run: Run, block: Run) -> str:
+    """Return a heading for a block where there are several: its data, or its systems."""
+    data: Mapping[str, str] = run.details.get(DATA_SETS, {})
+    systems = [name for name in block if name not in block.baselines] or list(block)
+    known = data.get(systems[0])
+    words = markup.name(known) if known else ", ".join(map(markup.name, systems))
+    rows = max((est.rows for result in block.values() for est in result.values()), default=0)
+    return f"<h3>{words} {markup.span('aside', f'{rows:,} rows')}</h3>"
+
+
+def _caption(run: Run, comparison: Comparison | None, best: Best) -> str:
     words = interval_words(estimate for result in run.values() for estimate in result.values())
     parts = [f"Means with intervals, {markup.text(words)}." if words else "Means."]
     if comparison is not None:
@@ -107,16 +143,39 @@ def _caption(run: Run, comparison: Comparison | None) -> str:
             f"{BETTER}&nbsp;better, {WORSE}&nbsp;worse, {DIFFERENT}&nbsp;different: significant after correction for "
             "all tests."
         )
-    return " ".join(parts)
+    return " ".join([*parts, *map(markup.text, best_words(best))])
 
 
-def _verdict(comparison: Comparison, more: Sequence[str]) -> str:
-    items = [f"<li>{markup.text(sentence)}</li>" for sentence in (*verdict(comparison), *more)]
-    shown = len(items)
-    if shown > MOST_SENTENCES:
-        shown = len(describe_designs(comparison)) + 1  # the designs, and one sentence about all systems
-    answer = f'<ul class="answer">{"".join(items[:shown])}</ul>'
-    return answer + (markup.details("System by system", f"<ul>{''.join(items[shown:])}</ul>") if items[shown:] else "")
+def metric_section(run: Run) -> Section | None:
+    """Return the section with the charts of each metric, those of systems with other data apart."""
+    groups = blocks(run) if run.keys_in_order else []
+    parts = [
+        (block_title(run, block) if len(groups) > 1 else "") + drawings(block, f"{at}-" if at else "")
+        for at, block in enumerate(groups)
+    ]
+    return Section("metrics", "Metric by metric", "".join(parts)) if parts else None
+
+
+def _verdict(comparison: Comparison, best: Best, more: Sequence[str]) -> str:
+    """Return the sentences about each system; of many systems one paragraph, and the rest folded."""
+    sentences = verdict(comparison)
+    if len(sentences) + len(more) <= MOST_SENTENCES:
+        return f'<ul class="answer">{_items([*sentences, *more])}</ul>'
+    shown = len(describe_designs(comparison)) + (len(comparison.systems) >= MOST_SENTENCES)
+    leaders = [f"{shorten(key)} {_name_some(best.systems[key])}" for key in comparison.panel if key in best.systems]
+    beyond = " and those not significantly worse" if best.tests else ""
+    first = [*sentences[:shown], *more[:1], *([f"Best{beyond}: {'; '.join(leaders)}."] if leaders else [])]
+    rest = _items([*sentences[shown:], *more[1:]])
+    return f'<ul class="answer">{_items(first)}</ul>' + markup.details("System by system", f"<ul>{rest}</ul>")
+
+
+def _items(sentences: Sequence[str]) -> str:
+    return "".join(f"<li>{markup.text(sentence)}</li>" for sentence in sentences)
+
+
+def _name_some(names: Sequence[str]) -> str:
+    more = len(names) - MOST_NAMED
+    return ", ".join(map(shorten, names[:MOST_NAMED])) + (f" and {more} more" if more > 0 else "")
 
 
 def has_best(comparison: Comparison | None) -> bool:
@@ -124,41 +183,71 @@ def has_best(comparison: Comparison | None) -> bool:
     return comparison is None or all(design.name == "paired" for design in comparison.designs.values())
 
 
-def _tables(run: Run, places: Mapping[str, int], comparison: Comparison | None, bold: bool) -> str:
-    """Return the table of metrics where higher or lower is better, then that of the others; one if all are alike."""
+def _find_best(run: Run, tested: bool) -> Best:
+    """Return the best systems of each metric: with those not significantly worse where that is tested."""
+    if tested and (len(run) - len(run.baselines) - 1) * len(run.keys_in_order) <= MOST_UNASKED:
+        return best_systems(run, run.keys_in_order)
+    means = {
+        key: {name: result[key].mean for name, result in run.items() if key in result and result.role == "system"}
+        for key in run.keys_in_order
+    }
+    found = {key: best_of(own, better_of(run, key)) for key, own in means.items() if len(own) > 1}
+    return Best({key: names for key, names in found.items() if names}, 0)
+
+
+def _first_chart(run: Run) -> list[Figure]:
+    """Return the chart of the first metric of the panel: values of many systems, distributions of a few."""
+    key = next(iter(main_keys(run)), "")
+    ranked = sorted(run, key=lambda name: -run[name][key].mean if key in run[name] else math.inf)
+    many = len(run) >= MANY
+    drawn = draw_means(Run({name: run[name] for name in ranked}, run.version), key) if many else None
+    found = drawn or draw_distribution(run, key) or draw_means(run, key)
+    return [] if found is None else [found]
+
+
+def _tables(run: Run, places: Mapping[str, str], comparison: Comparison | None, best: Best) -> str:
+    """Return the table of the panel, then, folded, those of other metrics, first where higher or lower is better."""
     directions = {key: better_of(run, key) for key in run.keys_in_order}
-    directed = [key for key, better in directions.items() if better is not None]
-    other = [key for key in directions if key not in directed]
+    panel = [key for key in main_keys(run) if key in directions]
+    more = [key for key, better in directions.items() if better is not None and key not in panel]
+    other = [key for key, better in directions.items() if better is None and key not in panel]
     notes = "".join(map(markup.note, map(markup.text, unscored(run))))
-    page = _Page(run, places, comparison, bold)
-    first = _table(page, directed or other, _caption(run, comparison))
-    if not directed or not other:
-        return first + notes
-    folded = _table(page, other, "Neither high nor low values are better.")
-    return first + markup.details(f"{markup.count(len(other), 'metric')} without a direction", folded) + notes
+    page = _Page(run, places, comparison, best)
+    panel, more = (panel, more) if panel else (more, [])
+    panel, other = (panel, other) if panel else (other, [])
+    content = _table(page, panel, _caption(run, comparison, best))
+    if more:
+        content += markup.details(markup.count(len(more), "more metric"), _table(page, more, "Other metrics."))
+    if other:
+        folded = _table(page, other, "Neither high nor low values are better.")
+        content += markup.details(f"{markup.count(len(other), 'metric')} without a direction", folded)
+    return content + notes
 
 
 class _Page(NamedTuple):
     """What the tables of a block share."""
 
     run: Run
-    places: Mapping[str, int]
-    """By key the number of its drawing."""
+    places: Mapping[str, str]
+    """By key the number of its figures."""
     comparison: Comparison | None
-    bold: bool
+    best: Best
 
 
 def _table(page: _Page, keys: Sequence[str], caption: str) -> str:
     run, comparison = page.run, page.comparison
     systems = sorted(run, key=lambda name: run[name].role != "system")
-    as_rows, few = len(run) >= MANY, has_room(run)
+    as_rows = len(run) >= MANY
+    if as_rows and len(keys) > MOST_COLUMNS:
+        parts = [keys[at : at + MOST_COLUMNS] for at in range(0, len(keys), MOST_COLUMNS)]
+        return "".join(_table(page, part, caption if at == 0 else "Continued.") for at, part in enumerate(parts))
     tested = [] if comparison is None else comparison.rows
-    scale = None if comparison is None else scale_of(tested, WIDTH if few else NARROW)
+    scale = None if comparison is None else scale_of(tested, NARROW if as_rows else WIDTH)
     rows = {(row.key, row.system): row for row in tested if not math.isnan(row.p)}
     arrows = {key: markup.arrow(better_of(run, key)) for key in keys}
     cells: dict[tuple[str, str], str] = {}
     for key in keys:
-        best, decimals = _best(run, key) if page.bold else [], row_decimals(run, key)
+        best, decimals = page.best.systems.get(key, ()), row_decimals(run, key)
         for name in systems:
             kinds = ["best" if name in best else "", "anchor" if name in run.baselines else ""]
             who = markup.name(key) + arrows[key] if as_rows else markup.name(name)
@@ -167,10 +256,10 @@ def _table(page: _Page, keys: Sequence[str], caption: str) -> str:
     named = [_system_name(page, name) for name in systems]
     if as_rows:
         lines = [_row(title, (cells[key, name] for key in keys)) for title, name in zip(named, systems, strict=True)]
-        return markup.table("summary dense", caption, heads("System", linked), lines)
+        return markup.table("summary", caption, heads("System", linked), lines)
     lines = [_row(title, (cells[key, name] for name in systems)) for title, key in zip(linked, keys, strict=True)]
-    below = axes_row(scale, [(keys[0], name) in rows for name in systems]) if few else ""
-    return markup.table("summary" if few else "summary dense", caption, heads("Metric", named), lines, below)
+    below = axes_row(scale, [(keys[0], name) in rows for name in systems])
+    return markup.table("summary", caption, heads("Metric", named), lines, below)
 
 
 def _row(title: str, cells: Iterable[str]) -> str:
@@ -192,11 +281,6 @@ def axes_row(scale: Scale | None, drawn: Iterable[bool]) -> str:
         return ""
     axes = (f"<div>{axis(scale)}</div>" if each else "" for each in drawn)
     return f"<tr><td></td>{markup.cells(*axes, kind='figure')}</tr>"
-
-
-def has_room(run: Run) -> bool:
-    """Tell whether values of all systems fit next to each other, with intervals and strips."""
-    return BASELINE + COMPARED * (len(run) - len(run.baselines) - 1) + ANCHOR * len(run.baselines) <= ROOM
 
 
 def cell(
@@ -232,13 +316,6 @@ def _rows(run: Run, system: str) -> str:
     ):
         return ""
     return markup.span("aside", ", ".join(markup.count(rows, level) for level, rows in sizes[system].items()))
-
-
-def _best(run: Run, key: str) -> list[str]:
-    """Return the real systems with the best value, if there are others."""
-    means = {name: result[key].mean for name, result in run.items() if key in result and result.role == "system"}
-    known = [mean for mean in means.values() if not math.isnan(mean)]
-    return best_of(means, better_of(run, key)) if len(known) > 1 else []
 
 
 def _differences(comparison: Comparison) -> str:

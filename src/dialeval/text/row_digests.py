@@ -19,7 +19,7 @@ import numpy as np
 
 from dialeval.core.arrays import Ints, Mask
 from dialeval.core.batch import Need
-from dialeval.core.columns import Column, NumberColumn, RaggedColumn, SharedColumn, TextColumn
+from dialeval.core.columns import Column, RaggedColumn, SharedColumn, TextColumn
 from dialeval.core.rowtable import PROMPT, REFERENCE, TRIALS, Digests
 from dialeval.text.ngrams import word_hashes
 
@@ -34,8 +34,8 @@ def digest_rows(columns: Mapping[Need, Column]) -> dict[str, Digests]:
         found[PROMPT] = digest_prompts(columns[Need.CONTEXT], columns.get(Need.ROLES))
     if Need.REFERENCE in columns:
         found[REFERENCE] = digest_lists(columns[Need.REFERENCE])
-    if isinstance(trials := columns.get(Need.TRIALS), NumberColumn):
-        found[TRIALS] = np.nan_to_num(trials.matrix[:, 0]).astype(np.uint64)
+    if isinstance(trials := columns.get(Need.TRIALS), RaggedColumn):
+        found[TRIALS] = np.diff(trials.offsets).astype(np.uint64)
     return {name: digests for name, digests in found.items() if digests is not None}
 
 

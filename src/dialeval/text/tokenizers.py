@@ -5,7 +5,8 @@ the same text would be split differently than before; the others are those of th
 
 - `words.1`: split at whitespace as `str.split()` does (the convention of tokenized response files);
 - `lower-words.1`: the same after `str.lower()`;
-- `13a`, `intl`, `zh`: as sacreBLEU; `char`: every character that is no whitespace, as sacreBLEU;
+- `13a`, `intl`, `zh`: as sacreBLEU; `lower-13a`: 13a after `str.lower()`, as sacreBLEU with `-lc`; `char`: every
+  character that is no whitespace, as sacreBLEU;
 - `ja`: as sacreBLEU's `ja-mecab`, with the extra `ja`;
 - `unicode`: the words of UAX #29, with the extra `unicode`;
 - `rouge`: as rouge-score, without its stemmer;
@@ -102,7 +103,9 @@ def lowered(texts: TextColumn) -> TextColumn:
     return TextColumn.from_strings([text.lower() for text in texts])
 
 
-Tokenizer = Literal["words.1", "lower-words.1", "13a", "intl", "zh", "char", "ja", "unicode", "rouge", "auto"]
+Tokenizer = Literal[
+    "words.1", "lower-words.1", "13a", "lower-13a", "intl", "zh", "char", "ja", "unicode", "rouge", "auto"
+]
 """The name of a tokenizer, as metrics annotate the setting."""
 
 DEFAULT: Tokenizer = "words.1"
@@ -118,6 +121,7 @@ _SPLITTERS: Mapping[Tokenizer, Callable[[TextColumn, Vocabulary], TokenColumn]] 
     "words.1": lambda texts, vocabulary: vocabulary.split(texts),
     "lower-words.1": lambda texts, vocabulary: vocabulary.split(lowered(texts)),
     "13a": split_13a,
+    "lower-13a": lambda texts, vocabulary: split_13a(lowered(texts), vocabulary),
     "intl": split_intl,
     "zh": split_zh,
     "char": _split_characters,
@@ -317,7 +321,7 @@ LEAST_SHARE = 0.1
 MOST_SHARE = 0.5
 LONG_RUN = 5
 
-BY_BLANKS: tuple[Tokenizer, ...] = ("words.1", "lower-words.1", "13a", "intl")
+BY_BLANKS: tuple[Tokenizer, ...] = ("words.1", "lower-words.1", "13a", "lower-13a", "intl")
 """Tokenizers that leave a sentence without spaces whole."""
 
 _NO_LETTER_KIND, _LETTER_KIND, _CHINESE_LETTERS, _KANA, _UNSPACED = range(5)

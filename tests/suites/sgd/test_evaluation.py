@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 from pathlib import Path
 from typing import Any
 
@@ -10,6 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import dialeval
+from conftest import Dialeval
 from dialeval import sample_data
 from dialeval.core.errors import DataError, SettingError
 from dialeval.core.result import Run
@@ -222,3 +224,61 @@ def test_baselines_are_gold_frames_those_of_other_dialogues_and_empty_ones() -> 
     }
     with pytest.raises(SettingError, match="name of a baseline"):
         evaluate_sgd({"ceiling/gold": frames / "steady"}, frames / "references", baselines=True)
+
+
+def two_services(color: str, size: str) -> list[dict[str, Any]]:
+    """A dialogue whose second turn is about two services."""
+
+    def frame(service: str, **values: str) -> dict[str, Any]:
+        slots = {slot: [value] for slot, value in values.items()}
+        return {
+            "service": service,
+            "state": {"active_intent": "NONE", "requested_slots": [], "slot_values": slots},
+        }
+
+    turns = [
+        {"speaker": "USER", "utterance": "a", "frames": [frame("Hats_1", color="red")]},
+        {"speaker": "SYSTEM", "utterance": "b", "frames": []},
+        {"speaker": "USER", "utterance": "c", "frames": [frame("Hats_1", color=color), frame("Boots_1", size=size)]},
+    ]
+    return [{"dialogue_id": "1", "turns": turns}]
+
+
+def test_joint_accuracy_across_turns_is_a_product_over_the_frames_of_a_turn() -> None:
+    schema = [
+        {"service_name": "Hats_1", "slots": [{"name": "color", "is_categorical": True}]},
+        {"service_name": "Boots_1", "slots": [{"name": "size", "is_categorical": True}]},
+    ]
+    true = two_services("red", "9")
+    run = evaluate_sgd({"half": two_services("red", "8"), "none": two_services("blue", "8")}, true, schema, schema[:1])
+    half, none = (original_output(run[name], across_turns=True) for name in ("half", "none"))
+    # Frames: right, right, wrong. Turns: right, and one with a wrong frame.
+    assert original_output(run["half"])["#ALL_SERVICES"]["joint_goal_accuracy"] == pytest.approx(2 / 3)
+    assert half["#ALL_SERVICES"]["joint_goal_accuracy"] == 1 / 2
+    assert half["Hats_1"]["joint_goal_accuracy"] == half["#SEEN_SERVICES"]["joint_goal_accuracy"] == 1
+    assert half["#UNSEEN_SERVICES"]["joint_goal_accuracy"] == 0
+    assert none["Hats_1"]["joint_goal_accuracy"] == 1 / 2
+    # Others are means over frames all the same.
+    assert half["#ALL_SERVICES"]["active_intent_accuracy"] == 1
+
+
+def test_groups_of_services(request: pytest.FixtureRequest, tmp_path: Path) -> None:
+    dialeval_command: Dialeval = request.getfixturevalue("dialeval")  # the name is the package's here
+    arguments = ("sgd", str(FRAMES / "steady"), "-r", str(REFERENCES), "--train-schema", str(TRAIN), "--groups")
+    done = dialeval_command(*arguments, "-f", "json")
+    groups = json.loads(done.stdout)["systems"]["steady"]
+    run = evaluate_sgd(FRAMES / "steady", REFERENCES, train_schema=TRAIN)
+    assert groups == original_output(run["steady"])
+    assert {"#ALL_SERVICES", "#SEEN_SERVICES", "#UNSEEN_SERVICES", "Ferries", "Ferries_1"} <= set(groups)
+    assert "steady,Ferries_1,joint_goal_accuracy," in dialeval_command(*arguments, "-f", "csv").stdout
+    assert "#UNSEEN" in dialeval_command(*arguments, "--joint-across-turns").stdout
+    refused = dialeval_command(*arguments[:-1], "--joint-across-turns")
+    assert (refused.returncode, "--joint-across-turns is for --groups" in refused.stderr) == (2, True)
+    (data := tmp_path / "dstc8" / "train").mkdir(parents=True)
+    shutil.copy(TRAIN, data / "schema.json")
+    shutil.copytree(REFERENCES, data.parent / "test")
+    flags = ("--prediction_dir", str(FRAMES / "steady"), "--dstc8_data_dir", "dstc8", "--eval_set", "test")
+    done = dialeval_command("compat", "sgd", *flags, "--output_metric_file", "s.json", "--joint_acc_across_turn")
+    assert done.returncode == 0, done.stderr
+    every = evaluate_sgd(FRAMES / "steady", REFERENCES, train_schema=TRAIN, metrics="all")["steady"]
+    assert json.loads((tmp_path / "s.json").read_text()) == original_output(every, across_turns=True)

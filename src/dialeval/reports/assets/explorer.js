@@ -7,10 +7,10 @@ const { groups, texts } = JSON.parse(document.getElementById("explorer-data").te
 
 // What is shown first: where the second system differs most from the first, by a metric that says what is better.
 const fresh = (group) => {
-  const { systems, keys } = groups[group];
+  const { systems, key } = groups[group];
   const several = systems.length > 1;
   return {
-    group, search: "", key: Math.max(0, keys.findIndex((key) => key.better)), system: several ? 1 : 0,
+    group, search: "", key, system: several ? 1 : 0,
     minus: several ? 0 : null, sort: several ? "far" : "file", low: null, high: null, dialogue: "",
     slice: null, disagree: false, row: null,
   };
@@ -28,8 +28,17 @@ const toAddress = (state, first) => {
 const whole = (text, below) => (/^\d{1,9}$/.test(text ?? "") && Number(text) < below ? Number(text) : null);
 const number = (text) => (text === null || text.trim() === "" || Number.isNaN(Number(text)) ? null : Number(text));
 
+// `#d17` is the 17th dialogue of the first rows, `#d17-2` of the second.
+const fromDialogue = (hash) => {
+  const [, number, place] = /^#d(\d{1,9})(?:-(\d{1,4}))?$/.exec(hash) ?? [];
+  const group = number === undefined ? null : whole(String(Number(place ?? 1) - 1), groups.length);
+  if (group === null) return null;
+  const row = groups[group].dialogue.indexOf(groups[group].numbers.indexOf(Number(number)));
+  return row < 0 ? null : { ...fresh(group), sort: "file", row };
+};
+
 const fromAddress = (hash) => {
-  if (!hash.startsWith("#explorer?")) return null;
+  if (!hash.startsWith("#explorer?")) return fromDialogue(hash);
   const parameters = new URLSearchParams(hash.slice("#explorer?".length));
   const group = whole(parameters.get("group"), groups.length) ?? 0;
   const { systems, keys, rows, slices } = groups[group];
@@ -60,9 +69,14 @@ class Explorer {
       if (!state) return;
       this.state = state;
       this.open(state.group);
-      document.getElementById("explorer").scrollIntoView();
+      this.scroll();
     });
-    if (fromAddress(location.hash)) document.getElementById("explorer").scrollIntoView();
+    if (fromAddress(location.hash)) this.scroll();
+  }
+
+  // To the section, or to the dialogue that a link names.
+  scroll() {
+    (fromDialogue(location.hash) ? this.panes : document.getElementById("explorer")).scrollIntoView();
   }
 
   build(place) {
@@ -98,7 +112,23 @@ class Explorer {
       field("from", controls.low, "short"), field("to", controls.high, "short"), this.fields.disagree, this.clear);
     const box = make("div", { class: "list", role: "listbox", tabindex: "0", "aria-label": "Rows", id: "row-list" });
     this.pane = make("div", { class: "pane", tabindex: "0", role: "region", "aria-label": "The chosen row" });
-    place.replaceChildren(form, this.count, make("div", { class: "panes" }, box, this.pane));
+    this.title = make("h3", {});
+    this.link = make("a", { class: "permalink" });
+    const step = (by, text, key) => {
+      const button = make("button", { type: "button", title: `Key ${key} in the list or the row` }, text);
+      button.addEventListener("click", () => this.toFailure(by));
+      return button;
+    };
+    this.steps = [step(-1, "‹ Previous failure", "p"), step(1, "Next failure ›", "n")];
+    const bar = make("div", { class: "pane-bar" }, this.title, this.link, ...this.steps);
+    const right = make("div", { class: "pane-side" }, bar, this.pane);
+    this.panes = make("div", { class: "panes" }, box, right);
+    this.panes.addEventListener("keydown", (event) => {
+      if (!["n", "p"].includes(event.key) || event.ctrlKey || event.altKey || event.metaKey) return;
+      event.preventDefault();
+      this.toFailure(event.key === "n" ? 1 : -1);
+    });
+    place.replaceChildren(form, this.count, this.panes);
     this.list = new List(box, {
       draw: (row) => this.line(row),
       chosen: (row) => { this.state.row = row; this.showRow(); this.keep(); },
@@ -202,10 +232,30 @@ class Explorer {
   }
 
   showRow(nothing = false) {
-    const { rows, state } = this;
-    if (nothing) this.pane.replaceChildren(make("p", { class: "note" }, "No row is like that."));
-    else this.pane.replaceChildren(...detail(rows, state.row, state, this.words));
-    this.pane.scrollTop = 0;
+    const { rows, state, pane } = this;
+    for (const each of [this.title, this.link, ...this.steps]) each.hidden = nothing;
+    if (nothing) {
+      pane.replaceChildren(make("p", { class: "note" }, "No row is like that."));
+      return;
+    }
+    const number = rows.group.numbers[rows.group.dialogue[state.row]];
+    const place = state.group ? `#d${number}-${state.group + 1}` : `#d${number}`;
+    this.title.replaceChildren(isolated(rows.name(state.row)));
+    this.link.replaceChildren(place);
+    this.link.setAttribute("href", place);
+    pane.replaceChildren(...detail(rows, state.row, state, this.words));
+    pane.dispatchEvent(new Event("tables", { bubbles: true }));
+    const current = pane.querySelector(".exchange.current");
+    pane.scrollTop = current ? Math.max(0, current.offsetTop - pane.offsetTop - 12) : 0;
+  }
+
+  // The next row of the list, or the one before, in which the chosen system fails by the chosen score.
+  toFailure(by) {
+    const { list, rows, state } = this;
+    const failed = rows.failures(state.key, state.system);
+    let at = list.at + by;
+    while (at >= 0 && at < list.items.length && !failed[list.items[at]]) at += by;
+    if (at >= 0 && at < list.items.length) list.move(at);
   }
 
   keep() {

@@ -1,5 +1,5 @@
-// The page itself: choice of colors, commands to copy, what is open on paper, causes of failure. Controls that need a script are hidden
-// until it runs.
+// The page itself: choice of colors, commands to copy, tables that fit their window, what is open on paper, causes of
+// failure. Controls that need a script are hidden until it runs.
 
 const CHOICES = ["auto", "light", "dark"];
 const STORED = "dialeval-colors";
@@ -74,6 +74,63 @@ const setCopy = (button) => {
   });
 };
 
+// A table that is wider than its place gets a narrower form: strips below values, then a card for each row.
+const fitTable = (holder) => {
+  const table = holder.querySelector("table");
+  if (!table || !holder.clientWidth) return;
+  const dense = table.dataset.dense === "1";
+  table.classList.toggle("dense", dense);
+  table.classList.remove("cards");
+  const fits = () => holder.scrollWidth <= holder.clientWidth + 1;
+  if (fits()) return;
+  if (table.classList.contains("summary")) table.classList.add("dense");
+  if (fits()) return;
+  table.classList.toggle("dense", dense);
+  table.classList.add("cards");
+};
+
+// Keep the title of each column with its cells, for cards.
+const keepHeads = (table) => {
+  table.dataset.dense = table.classList.contains("dense") ? "1" : "0";
+  const heads = [...table.querySelectorAll("thead tr:last-child > *")].map((each) => each.textContent.trim());
+  for (const row of table.tBodies[0]?.rows ?? []) {
+    [...row.cells].forEach((cell, at) => {
+      if (cell.tagName === "TD" && heads[at]) cell.dataset.head = heads[at];
+    });
+  }
+};
+
+const fitTables = (within) => {
+  for (const holder of within.querySelectorAll(".wide")) {
+    const table = holder.querySelector("table");
+    if (table && !("dense" in table.dataset)) keepHeads(table);
+    fitTable(holder);
+  }
+};
+
+// Tables are fitted when the page opens, when its width changes, when they are unfolded, and when a script made them.
+const setTables = () => {
+  fitTables(document);
+  let width = innerWidth;
+  addEventListener("resize", () => {
+    if (innerWidth !== width) fitTables(document);
+    width = innerWidth;
+  });
+  document.addEventListener("toggle", (event) => fitTables(event.target), true);
+  document.addEventListener("tables", (event) => fitTables(event.target));
+};
+
+// What a link leads to is unfolded.
+const reveal = () => {
+  const target = /^#[\w-]+$/.test(location.hash) ? document.getElementById(location.hash.slice(1)) : null;
+  if (!target) return;
+  let opened = false;
+  for (let each = target; each; each = each.parentElement) {
+    if (each.tagName === "DETAILS" && !each.open) opened = each.open = true;
+  }
+  if (opened) target.scrollIntoView();
+};
+
 // What is folded on the screen is open on paper, except for what can be very long.
 const setPaper = () => {
   const closed = [];
@@ -112,4 +169,7 @@ document.addEventListener("DOMContentLoaded", () => {
   document.querySelectorAll(".copy").forEach(setCopy);
   setPaper();
   setCauses();
+  setTables();
+  reveal();
+  addEventListener("hashchange", reveal);
 });

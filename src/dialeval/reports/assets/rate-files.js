@@ -37,6 +37,8 @@ const faultOf = (line, data, rater, known) => {
     const value = Object.hasOwn(line.scores, name) ? line.scores[name] : null;
     if (!choices.some((choice) => choice.value === value)) return `has no answer to ${name}`;
   }
+  const { marked = [] } = line;
+  if (!Array.isArray(marked) || !marked.every(Number.isInteger)) return "has marks that are no turns";
   return null;
 };
 

@@ -32,6 +32,20 @@ const tell = (text) => {
   notice.hidden = !text;
 };
 
+const WORDS_A_MINUTE = 200;
+const SECONDS_A_QUESTION = 6;
+
+// How many rows there are and about how long they take, by their words and questions.
+const workload = () => {
+  const rows = Math.round(data.things.length * (1 + data.form.repeat));
+  const words = data.things.reduce((sum, { context, responses }) =>
+    sum + [...context, ...responses].join(" ").split(/\s+/).length, 0) * (rows / Math.max(1, data.things.length));
+  const minutes = Math.max(1, Math.round(words / WORDS_A_MINUTE + (rows * data.form.qualities.length * SECONDS_A_QUESTION) / 60));
+  const unit = data.form.compare ? "pair" : data.form.unit === "conversation" ? "conversation" : "repl";
+  const plural = unit === "repl" ? (rows === 1 ? "reply" : "replies") : `${unit}${rows === 1 ? "" : "s"}`;
+  return `${rows} ${plural} to rate, about ${minutes} minute${minutes === 1 ? "" : "s"}. You can stop at any time and go on later.`;
+};
+
 const askForName = () => {
   const input = make("input", { id: "rater", maxlength: 64, autocomplete: "off" });
   const start = make("button", { type: "button" }, "Start");
@@ -53,26 +67,46 @@ const askForName = () => {
     begin();
   });
   const label = make("label", { for: "rater" }, "Your name or initials");
-  main.replaceChildren(told(), notice, make("p", { class: "controls" }, label, input, start));
+  main.replaceChildren(told(), make("p", { id: "workload" }, workload()), notice, make("p", { class: "controls" }, label, input, start));
   input.focus();
 };
 
 const told = () => make("p", { class: "lead" }, isolated(data.form.instructions));
 
-const textsOf = (thing, swapped) => {
+// A button that marks a turn by its number.
+const markButton = (number, marked) => {
+  if (!data.form.mark) return null;
+  const button = make("button", { type: "button", class: "mark", "aria-pressed": String(marked.has(number)) },
+    make("span", { "aria-hidden": "true" }, "⚑"), make("span", { class: "hidden" }, `Mark turn ${number}`));
+  button.addEventListener("click", () => {
+    if (!marked.delete(number)) marked.add(number);
+    button.setAttribute("aria-pressed", String(marked.has(number)));
+  });
+  return button;
+};
+
+const byUser = (role, at, last) => (role ? /^(user|human|customer)$/i.test(role) : (last - at) % 2 === 0);
+
+const textsOf = (thing, swapped, marked) => {
   const [first, second] = swapped ? [...thing.responses].reverse() : thing.responses;
-  const said = (title, text) =>
-    make("section", { class: "reply", "aria-label": title }, make("h2", {}, title), make("p", {}, isolated(text, "text")));
-  const turns = thing.context.map((turn, at) =>
-    make("li", {}, thing.roles?.[at] ? make("span", { class: "aside" }, `${thing.roles[at]}: `) : null, isolated(turn, "text")));
+  const said = (title, text, mark = null) =>
+    make("section", { class: "reply", "aria-label": title }, make("h2", {}, title, mark), make("p", {}, isolated(text, "text")));
+  const turns = thing.context.map((turn, at) => {
+    const role = thing.roles?.[at];
+    return make("li", { class: `bubble ${byUser(role, at, thing.context.length - 1) ? "by-right" : "by-left"}` },
+      role ? make("span", { class: "aside" }, `${role}: `) : null, isolated(turn, "text"), markButton(at + 1, marked));
+  });
   const references = (thing.references ?? []).map((text) => said("Reference", text));
+  const last = data.form.unit === "conversation" ? "Last turn" : "Reply";
   return [
-    make("h2", { id: "row", tabindex: -1 }, "Conversation"),
-    turns.length ? make("ol", { class: "context" }, ...turns) : make("p", { class: "note" }, "Nothing was said before."),
+    make("h2", { id: "row", tabindex: -1 }, data.form.mark ? `Conversation. ${data.form.mark}.`.replace(/\.\.$/, ".") : "Conversation"),
+    turns.length
+      ? make("ol", { class: "context", tabindex: 0, "aria-label": "Conversation" }, ...turns)
+      : make("p", { class: "note" }, "Nothing was said before."),
     ...references,
     second === undefined
-      ? said("Reply", first)
-      : make("div", { class: "sides" }, said("Reply A", first), said("Reply B", second)),
+      ? said(last, first, markButton(thing.context.length + 1, marked))
+      : make("div", { class: "sides" }, said(`${last} A`, first), said(`${last} B`, second)),
   ];
 };
 
@@ -112,6 +146,8 @@ const rate = (rater) => {
   keys.addEventListener("click", toggleHelp);
   const who = make("p", { class: "who note" }, make("span", {}, "Rating as ", isolated(rater), "."), keys);
   const view = make("div", { id: "view" });
+  const instructions = make("details", { id: "instructions" }, make("summary", {}, "Instructions"), told(),
+    make("p", { class: "note" }, workload()));
   const saved = make("p", { id: "saved", class: "note" });
   const problem = make("p", { role: "alert" });
   const unsaved = make(
@@ -130,6 +166,7 @@ const rate = (rater) => {
   let active = 0;
   let fieldsets = [];
   let comment = null;
+  let marked = new Set();
 
   const focusQuestion = (number) => {
     active = Math.max(0, Math.min(number, fieldsets.length - 1));
@@ -201,12 +238,17 @@ const rate = (rater) => {
     const undo = make("button", { type: "button", id: "undo", disabled: at === 0 }, "Back");
     next.addEventListener("click", goOn);
     undo.addEventListener("click", goBack);
+    marked = new Set(line?.marked ?? []);
     view.replaceChildren(
-      ...textsOf(thing, swapped),
-      ...fieldsets,
-      ...(comment ? [make("p", {}, make("label", { for: "comment" }, "Comment (not needed)"), comment)] : []),
-      make("p", { class: "controls" }, undo, next),
+      make("div", { class: "shown" }, ...textsOf(thing, swapped, marked)),
+      make("div", { class: "ask" },
+        ...fieldsets,
+        ...(comment ? [make("p", { class: "comment" }, make("label", { for: "comment" }, "Comment (not needed)"), comment)] : []),
+        make("p", { class: "controls" }, undo, next)),
     );
+    const context = view.querySelector(".context");
+    if (context) context.scrollTop = context.scrollHeight; // the last turns are what the reply answers
+    instructions.open = !sequence.some(lineOf);
     scrollTo(0, 0);
     began = performance.now();
     focusQuestion(0);
@@ -234,6 +276,7 @@ const rate = (rater) => {
     const scores = Object.fromEntries(data.form.qualities.map(({ name }, place) => [name, Number(given[place].value)]));
     const line = { id: thing.id, rater, scores, seconds };
     if (comment?.value.trim()) line.comment = comment.value.trim();
+    if (marked.size) line.marked = [...marked].sort((one, other) => one - other);
     if (again) line.again = true;
     store.save(line);
     at = at + 1 < sequence.length ? at + 1 : open();
@@ -298,7 +341,7 @@ const rate = (rater) => {
   };
   document.addEventListener("keydown", pressed);
   const files = filesPart(data, rater, sequence, store, { changed, leave: data.server ? null : leave });
-  main.replaceChildren(told(), who, bar, status, ...(data.server ? [saved, unsaved] : []), notice, view, files);
+  main.replaceChildren(who, bar, status, instructions, ...(data.server ? [saved, unsaved] : []), notice, view, files);
   show();
   if (data.server) {
     showSaving();

@@ -17,6 +17,36 @@ class Rows {
         : systems.map((values) => values && group.dialogue.map((number) => values[number])));
     this.hits = new Map();
     this.spreads = new Map();
+    this.failed = new Map();
+  }
+
+  // The rows of the dialogue that a row belongs to, in order.
+  ofDialogue(row) {
+    if (!this.members) {
+      this.members = [];
+      this.group.dialogue.forEach((number, each) => (this.members[number] ??= []).push(each));
+    }
+    return this.members[this.group.dialogue[row]];
+  }
+
+  // Which rows a system fails by a score: those with the worst value of a score of two values, else the worst tenth.
+  failures(key, system) {
+    const name = `${key} ${system}`;
+    if (!this.failed.has(name)) {
+      const column = this.scores[key]?.[system];
+      const sign = this.group.keys[key]?.better === "lower" ? -1 : 1;
+      const known = (column ?? []).filter((value) => value !== null).map((value) => sign * value).sort((a, b) => a - b);
+      const two = new Set(known).size === 2;
+      const limit = two ? known[0] : known[Math.floor(known.length / 10)];
+      const failed = known.length > 1 && known[0] < known.at(-1);
+      this.failed.set(name, Uint8Array.from({ length: this.count }, (_, row) =>
+        failed && column[row] !== null && sign * column[row] <= limit ? 1 : 0));
+    }
+    return this.failed.get(name);
+  }
+
+  turn(row) {
+    return this.group.turns?.[row] ?? null;
   }
 
   // The value of each row: a score of a system, or its difference from another's. NaN where there is none.
@@ -104,7 +134,7 @@ class Rows {
 
   // What a row is called: its dialogue and turn, or its place in the file.
   name(row) {
-    const turn = this.group.turns?.[row] ?? null;
+    const turn = this.turn(row);
     const parts = [this.dialogueName(row) || `row ${this.group.rows[row]}`];
     if (turn !== null) parts.push(`turn ${turn}`);
     return parts.join(" · ");

@@ -13,6 +13,7 @@ from dialeval.cli.output import (
     check_transposed,
     compare_and_save,
     exit_status,
+    print_as,
     print_run,
     print_warnings,
     printing_all_problems,
@@ -36,14 +37,18 @@ def read_thresholds(_context: click.Context, parameter: click.Parameter, value: 
 
 
 def _data(*, required: bool) -> options.Decorator:
-    where = "Annotated dialogues: folder of *.log.json, .jsonl, .tar.gz."
-    return click.option("-p", "--data", required=required, type=click.Path(), help=where)
+    where = "Annotated dialogues: folder of *.log.json, .jsonl, .tar.gz"
+    if not required:
+        return click.option("-p", "--data", type=click.Path(), help=f"{where}.")
+    several: dict[str, Any] = {"multiple": True, "required": True, "callback": options.read_systems}
+    return click.option("-p", "--data", type=click.Path(), help=f"{where}; repeat for data sets, NAME=PATH.", **several)
 
 
 @options.examples(
     "dialeval breakdown labels/ -p data/ -t 0.5",
     "dialeval breakdown mine.jsonl theirs.jsonl -p test.jsonl -t 0,0.3,0.5 --development dev/ -o results/",
     "dialeval breakdown labels/ -p data/ --match position --lenient",
+    "dialeval breakdown labels/ -p CIC=cic/ -p IRIS=iris/ -p YI=yi/ -t 0.5 --macro",
     "dialeval breakdown detect chats.jsonl -o labels/",
 )
 @options.command()
@@ -67,6 +72,8 @@ def _data(*, required: bool) -> options.Decorator:
     show_default=False,
     help="Also score floors and ceilings.  [default: as soon as there is a table]",
 )
+@click.option("--macro", is_flag=True, help="Print averages over the data sets, each counting equally, instead.")
+@click.option("--error-categories", metavar="FIELD", help="Score the error categories in this field instead.")
 @click.option("--turns", "turns_file", type=options.FILE, help="Write a CSV row per turn.")
 @options.output_folder
 @click.option(
@@ -86,6 +93,8 @@ def breakdown(
     labels: str | dict[str, str],
     threshold: list[float],
     baselines: bool,
+    macro: bool,
+    error_categories: str | None,
     turns_file: Path | None,
     output: Path | None,
     force: bool,
@@ -104,11 +113,17 @@ def breakdown(
     from dialeval.suites.breakdown.evaluation import evaluate_breakdown
 
     single = (isinstance(labels, str) or len(labels) == 1) and len(threshold) == 1
-    format_ = format_ or ("original" if single else "table")
-    if format_ == "original" and not single:
-        raise click.UsageError("-f original prints one detector at one threshold")
+    format_ = format_ or ("original" if single and not macro else "table")
+    if format_ == "original" and (macro or not single):
+        raise click.UsageError("-f original prints one detector at one threshold, without --macro")
     check_transposed(format_, transpose)
     check_places(output, labels, inputs["data"], inputs["development"], files=(turns_file,))
+    if error_categories is not None:
+        from dialeval.suites.breakdown import averages
+
+        format_ = "table" if format_ == "original" else format_
+        print_as(format_, averages.CATEGORIES, averages.error_categories(inputs["data"], labels, error_categories))
+        return 0
     baselines = baselines and (format_ != "original" or output is not None)
     inputs["intervals"] = intervals.kind
     run = evaluate_breakdown(labels=labels, threshold=threshold, baselines=baselines, **inputs)
@@ -120,6 +135,12 @@ def breakdown(
         from dialeval.suites.breakdown.report import turns_csv
 
         write(turns_file, turns_csv(run).encode(), "turns in")
+    if macro:
+        from dialeval.suites.breakdown.averages import MACRO, macro_averages
+
+        print_as(format_, MACRO, macro_averages(run))
+        print_warnings(run.warnings)
+        return exit_status(limits.gates(run))
     print_breakdown(run, format_, transpose, found)
     say_next(run, format_, output)
     return exit_status(limits.gates(run))

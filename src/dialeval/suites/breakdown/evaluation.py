@@ -124,7 +124,8 @@ def evaluate_breakdown(
     """Evaluate breakdown detectors as the dialogue breakdown detection challenge (DBDC) does.
 
     Args:
-        data: Annotated dialogues: a folder of `*.log.json`, a JSONL file, a .tar.gz, or parsed documents.
+        data: Annotated dialogues: a folder of `*.log.json`, a JSONL file, a .tar.gz, or parsed documents;
+            several data sets as a mapping of names to these (`macro_averages`).
         labels: The output of a detector, in the same forms; several as a list, or a mapping of names to them.
         threshold: The fraction of annotators from which T or X is the reference label. Several are evaluated in one
             pass, and their metrics are named `accuracy(threshold=0.5)` and so on.

@@ -22,7 +22,7 @@ is missing.
 from __future__ import annotations
 
 import os
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from itertools import chain
 from operator import attrgetter, itemgetter
@@ -33,7 +33,7 @@ from msgspec import UNSET
 
 from dialeval.core.arrays import Floats, Ints, offsets_of
 from dialeval.core.batch import Need
-from dialeval.core.columns import NumberColumn, TextColumn
+from dialeval.core.columns import NumberColumn, RaggedColumn, TextColumn
 from dialeval.core.errors import DataError, Problem, SettingError
 from dialeval.core.rowtable import NO_TURN
 from dialeval.io.rows import Rows
@@ -56,6 +56,7 @@ from dialeval.suites.breakdown.documents import (
     decode_labels,
     name_turns,
     open_stores,
+    parse,
 )
 
 Match = Literal["turn-index", "position"]
@@ -63,6 +64,8 @@ Match = Literal["turn-index", "position"]
 SUM_TOLERANCE = 0.02
 """How far a sum of probabilities may be from 1: three that are rounded to two decimals can be off by 0.015."""
 
+DATASET = "dataset"
+"""The field of a row with its data set, where there are several."""
 _LARGEST_INDEX = 1 << 62
 _CODES = {"O": 0.0, "T": 1.0, "X": 2.0}
 _OTHER = 3.0
@@ -103,6 +106,8 @@ class Annotated:
     """O, T and X of each."""
     all_turns: list[list[Turn]]
     """Every turn of each dialogue, without annotations."""
+    datasets: list[str] = field(default_factory=list)
+    """The data set that each dialogue is of: its folder, file or name."""
 
     def utterances(self, dialogues: Collection[str]) -> dict[str, list[Utterance]]:
         """Return what was said in some dialogues, by name."""
@@ -128,16 +133,18 @@ def read_logs(source: Any, findings: Findings) -> Annotated:
     places: list[Place] = []
     sizes: list[int] = []
     indices: list[int] = []
+    datasets: list[str] = []
     judgments: list[str] = []
     """A letter per annotator for each turn: so they are counted ten times as fast as one by one."""
     try:
-        for store in open_stores(source, LOGS).values():
+        for dataset, store in data_stores(source).items():
             for document in store.documents():
                 dialogue = decode_dialogue(document, findings)
                 judged = None if dialogue is None else _judged_turns(document, dialogue.turns, findings)
                 if dialogue is None or judged is None:
                     continue
                 dialogues.append(dialogue)
+                datasets.append(dataset)
                 places.append(document.place)
                 sizes.append(len(judged))
                 judgments += ["".join(map(_letter, turn.annotations)) for turn in judged]  # type: ignore[arg-type]
@@ -159,9 +166,21 @@ def read_logs(source: Any, findings: Findings) -> Annotated:
         turns=np.array(indices, np.int64),
         counts=counts,
         all_turns=[dialogue.turns for dialogue in dialogues],
+        datasets=datasets,
     )
     _check_annotated(annotated, findings)
     return annotated
+
+
+def data_stores(source: Any) -> dict[str, Store]:
+    """Return where annotated dialogues are, by data set; `source` may be a mapping of names to sources."""
+    if not isinstance(source, Mapping) or "turns" in source:  # a single dialogue is refused there
+        return open_stores(source, LOGS)
+    found: dict[str, Store] = {}
+    for name, each in source.items():
+        stores = open_stores(each, LOGS)
+        found |= {name if len(stores) == 1 else f"{name}/{inner}": store for inner, store in stores.items()}
+    return found
 
 
 def _judged_turns(document: Document, turns: list[Turn], findings: Findings) -> list[Turn] | None:
@@ -445,8 +464,8 @@ class BreakdownData:
 def read(data: Any, labels: Any, match: Match = "turn-index", lenient: bool = False) -> BreakdownData:
     """Read annotated dialogues and the labels of one or several detectors.
 
-    `data`: a folder, a JSONL file or an archive (see `documents`), or parsed dialogues. `labels`: the same for
-    one detector, a list of paths, or a mapping of names to any of these.
+    `data`: a folder, a JSONL file or an archive (see `documents`), parsed dialogues, or a mapping of data sets to
+    these. `labels`: the same for one detector, a list of paths, or a mapping of names to any of these.
     """
     if match not in get_args(Match):
         raise SettingError(f"labels are matched by {' or by '.join(get_args(Match))}, not by {match!r}")
@@ -459,17 +478,21 @@ def read(data: Any, labels: Any, match: Match = "turn-index", lenient: bool = Fa
     # Runs of equal names are one dialogue; a dialogue that is there twice in a row stays whole, which does no harm.
     dialogues = names.take(np.repeat(np.arange(len(names)), np.diff(annotated.offsets)))
     counts = NumberColumn(annotated.counts)
+    fields = {}
+    if len(set(annotated.datasets)) > 1:
+        sets = RaggedColumn.from_lists([[name] for name in annotated.datasets])
+        fields[DATASET] = sets.take(np.repeat(np.arange(len(names)), np.diff(annotated.offsets)))
     systems = []
-    for name, source in _detectors(labels, findings).items():
+    for name, source in detectors(labels, findings).items():
         values = LabelsReader(annotated, findings, match, name).read(source)
         columns = {Need.LABELS: NumberColumn(values), Need.ANNOTATIONS: counts}
-        systems.append(Rows(name, columns, dialogues, annotated.turns, source.where))
+        systems.append(Rows(name, columns, dialogues, annotated.turns, source.where, fields=fields))
     return BreakdownData(annotated, systems, findings.warnings())
 
 
-def _detectors(labels: Any, findings: Findings) -> dict[str, Store]:
+def detectors(labels: Any, findings: Findings) -> dict[str, Store]:
     """Return where the labels are, by the name of their detector."""
-    detectors: dict[str, Store] = {}
+    found: dict[str, Store] = {}
     sources = _sources(labels)
     if not sources:
         findings.refuse(Problem("labels", None, "name no detector", "give the labels of at least one"))
@@ -482,11 +505,24 @@ def _detectors(labels: Any, findings: Findings) -> dict[str, Store]:
             continue
         for inner, store in stores.items():
             called = inner if name is None else name if len(stores) == 1 else f"{name}/{inner}"
-            if called in detectors:
-                what = f"the detector {called!r} is also in {detectors[called].where}"
+            if called in found:
+                what = f"the detector {called!r} is also in {found[called].where}"
                 findings.refuse(Problem(store.where, None, what, "name them: NAME=PATH, or {name: path}"))
-            detectors.setdefault(called, store)
-    return detectors
+            found.setdefault(called, store)
+    return found
+
+
+def categories(store: Store, held: str, name: str, findings: Findings) -> Iterator[tuple[tuple[str, Any], list[Any]]]:
+    """Yield each turn (dialogue-id, turn-index) with the categories in a field of its annotations or labels."""
+    for document in store.documents():
+        content = parse(document, findings)
+        try:
+            for turn in content["turns"]:
+                values = [each.get(name) or [] for each in turn.get(held) or ()]
+                lists = [[value] if isinstance(value, str) else list(map(str, value)) for value in values]
+                yield (content["dialogue-id"], turn["turn-index"]), lists
+        except (KeyError, TypeError, AttributeError) as error:
+            raise DataError(Problem(document.where, None, f"has no turns with {held} ({error})", "check it")) from None
 
 
 def _sources(labels: Any) -> list[tuple[str | None, Any]]:

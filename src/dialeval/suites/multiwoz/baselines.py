@@ -30,9 +30,6 @@ from dialeval.suites.multiwoz.predictions import Predictions, predictions_of
 
 EVERY_WORD = "floor/every-word"
 
-_NO_STATES = "the data has no gold_states.json"
-_NO_REFERENCES = "the data has no references"
-
 
 def make_baselines(systems: Sequence[Predictions], task: TaskData) -> tuple[list[Predictions], Baselines]:
     """Return the floors and ceilings that the data of a task allows."""
@@ -48,9 +45,9 @@ def _documents(task: TaskData) -> tuple[dict[str, Mapping[str, Any]], dict[str, 
     documents: dict[str, Mapping[str, Any]] = {}
     left_out: dict[str, str] = {}
     if states is None:
-        left_out |= dict.fromkeys((GOLD, SHUFFLED, EVERY_WORD), _NO_STATES)
+        left_out |= dict.fromkeys((GOLD, SHUFFLED, EVERY_WORD), "the data has no gold_states.json")
     elif task.files.references is None:
-        left_out |= dict.fromkeys((GOLD, SHUFFLED), _NO_REFERENCES)
+        left_out |= dict.fromkeys((GOLD, SHUFFLED), "the data has no references")
     else:
         gold = gold_replies(task)
         documents[GOLD] = _by_dialogue(turns, gold)

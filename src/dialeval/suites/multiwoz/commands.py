@@ -47,9 +47,8 @@ _DATA = options.together(
         ["file", "turn"],
         "Replace what single turns lack (states, active domains) in the whole file, as the original does, or there.",
     ),
+    click.option("--lexicalized", is_flag=True, help="Replies hold values: map them to placeholders first."),
 )
-TABLE_WIDTH = 200
-"""Columns of a table that is written to a file."""
 SHOWN_PLACES = 3
 """Turns that are named where there may be many."""
 
@@ -179,9 +178,8 @@ def explain(dialogue: str, predictions: Any, **settings: Any) -> int:
 @_DATA
 @_RATIO
 @options.format_()
-@options.output_file
 @printing_all_problems
-def leaderboard(predictions: Any, format_: str, output: Path | None, **settings: Any) -> None:
+def leaderboard(predictions: Any, format_: str, **settings: Any) -> None:
     """Print the published leaderboard next to what is computed from prediction files, with intervals.
 
     Files are known by their names: damd.json is DAMD. Systems of other names are placed among the published ones.
@@ -190,11 +188,36 @@ def leaderboard(predictions: Any, format_: str, output: Path | None, **settings:
     from dialeval.suites.multiwoz.leaderboard import PRINTER, make_leaderboard
 
     evaluator = _evaluator(predictions, {**settings, "richness": False})
-    check_places(None, predictions, files=(output,))
     read = evaluator.read(predictions)
     with metered() as meter:
         run = evaluator.run(read, progress=meter.run)
-    print_as(format_, PRINTER, make_leaderboard(run, read, evaluator.task.files), output, TABLE_WIDTH)
+    print_as(format_, PRINTER, make_leaderboard(run, read, evaluator.task.files))
+
+
+@options.examples("dialeval multiwoz delexicalize -i replies.json --save predictions.json")
+@multiwoz.command("delexicalize")
+@_INPUT
+@click.option("--data", help="Folder with the data, a pack such as multiwoz-2.4, or `town`.  [default: multiwoz]")
+@click.option("--split", help="Split of the data.  [default: test]")
+@click.option("--save", "output", type=options.FILE, help="Write the predictions of a system with placeholders here.")
+@options.format_()
+@printing_all_problems
+def delexicalize_command(predictions: Any, output: Path | None, format_: str, **data: Any) -> None:
+    """Map values in replies (venues, phone numbers, references, times) to placeholders, and list what was matched.
+
+    Values are found by the venues, by the states of the predictions and by the patterns of the ontology. Look through
+    the list before scores are believed: `dialeval multiwoz --lexicalized` maps in the same way.
+    """
+    from dialeval.suites.multiwoz.lexicalized import PRINTER, MatchReport, delexicalize
+
+    evaluator = _evaluator(predictions, data)
+    check_places(None, predictions, files=(output,))
+    systems = [delexicalize(system, evaluator.task) for system in evaluator.read(predictions)]
+    if output is not None:
+        if len(systems) != 1:
+            raise click.UsageError("--save writes the predictions of one system; name one with -i")
+        write(output, json_bytes(systems[0][0].document()))
+    print_as(format_, PRINTER, MatchReport([report for _, report in systems]))
 
 
 @options.examples("dialeval multiwoz domains -i predictions.json --save with-domains.json")

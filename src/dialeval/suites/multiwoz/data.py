@@ -43,7 +43,7 @@ MAIN_REFERENCES = "mwz22"
 DEFAULT_SPLIT = "test"
 VERSION_FILE = "version.json"
 
-_FORM = "docs/task-dialogues.md shows the form"
+_FORM = "docs/own-task.md shows the form"
 _TEXT = Shape((str,), "a text", _FORM)
 _TEXTS = Shape((list,), "a list of texts", _FORM, _TEXT)
 _SLOTS = Shape((dict,), "an object of slot -> value", _FORM, _TEXT)

@@ -29,6 +29,7 @@ from dialeval.suites.multiwoz.bleu import TaskBleu
 from dialeval.suites.multiwoz.data import TaskData, TaskFiles
 from dialeval.suites.multiwoz.explain import SHOWN_VENUES, Explanation, by_cause
 from dialeval.suites.multiwoz.inform import Combined, Inform, Success
+from dialeval.suites.multiwoz.lexicalized import delexicalize, has_placeholders
 from dialeval.suites.multiwoz.predictions import Predictions, read_predictions
 from dialeval.suites.multiwoz.richness import Richness
 from dialeval.suites.multiwoz.states import unknown_placeholders
@@ -52,6 +53,8 @@ class Choices:
     ratio: Ratio = "historical"
     baselines: bool = False
     """Also floors and ceilings, as systems called `floor/...` and `ceiling/...`."""
+    lexicalized: bool = False
+    """Replies hold values, which become placeholders first; a system that has placeholders is left as it is."""
 
     @property
     def missing(self) -> Missing:
@@ -125,7 +128,7 @@ def evaluate_task(
     if not metrics and not tracking:
         raise SettingError("nothing was asked for; choose bleu, success, richness or dst")
     with without_garbage_collection():
-        systems = read_predictions(predictions, task.files)
+        systems = read_systems(predictions, task, choices)
         _refuse_tracking(systems, metrics, tracking, task)
         made, baselines = make_baselines(systems, task) if choices.baselines else ([], None)
         every = [*systems, *made]
@@ -137,28 +140,40 @@ def evaluate_task(
         ]
         run = _evaluated(every, task, plans, options, baselines).run
         warnings = [line for system in systems for line in _warnings(system, run[system.rows.system], task, choices)]
-        run = _with_version(replace(run, warnings=tuple(warnings)), task.files.version)
+        mapped = [system.rows.system for system in systems if system.report is not None]
+        run = _signed(replace(run, warnings=tuple(warnings)), task.files.version, mapped)
         if baselines is None:
             return run
         run = with_standing(run, baselines, {**metrics, **tracking})
         gold = [each for each in made if each.rows.system == GOLD] if choices.success else []
-        lost = {name: by_cause(found, gold=True) for name, found in _explained(gold, task, choices).items()}
-        return replace(run, details={**run.details, FAILURES: lost}) if lost else run
+        lost = {GOLD: by_cause(_explained(gold, task, choices)[GOLD], gold=True)} if gold else {}
+        return replace(run, details={**run.details, **({FAILURES: lost} if lost else {})})
 
 
-def _with_version(run: Run, version: str | None) -> Run:
-    """Return the run with the version of the data in the signature of what depends on goals or true states."""
-    if version is None:
-        return run
+def read_systems(predictions: Any, task: TaskData, choices: Choices) -> list[Predictions]:
+    """Return the predictions of every system; with lexicalized replies, values have become placeholders."""
+    systems = read_predictions(predictions, task.files)
+    if not choices.lexicalized or systems is predictions:
+        return systems
+    return [system if has_placeholders(system, task) else delexicalize(system, task)[0] for system in systems]
 
-    def sign(estimate: Estimate) -> Estimate:
+
+def _signed(run: Run, version: str | None, lexicalized: Sequence[str]) -> Run:
+    """Return the run with more in its signatures: the version of the data where it counts, and lexicalized replies."""
+    depending = {Need.GOALS.value, Need.TRUE_STATES.value}
+
+    def sign(estimate: Estimate, system: str) -> Estimate:
         signature = estimate.signature
-        if signature is None or not {Need.GOALS.value, Need.TRUE_STATES.value} & set(signature):
+        if signature is None:
             return estimate
-        return replace(estimate, signature=signature.with_fields(data=version))
+        if version is not None and depending & set(signature):
+            signature = signature.with_fields(data=version)
+        if system in lexicalized:
+            signature = signature.with_fields(replies="lexicalized")
+        return replace(estimate, signature=signature)
 
     signed = {
-        system: replace(result, estimates={key: sign(estimate) for key, estimate in result.items()})
+        system: replace(result, estimates={key: sign(estimate, system) for key, estimate in result.items()})
         for system, result in run.items()
     }
     return replace(run, systems=signed)
@@ -200,6 +215,10 @@ def _refuse_tracking(
 
 def _warnings(system: Predictions, result: Result, task: TaskData, choices: Choices) -> Iterator[str]:
     name = system.rows.system
+    if system.report is not None:
+        yield system.report
+    elif choices.lexicalized:
+        yield f"{name} has placeholders already, so that its replies are taken as they are"
     yield from _missing(system, result, task.files, choices)
     if choices.success:
         yield from _substitutes(system, choices)
@@ -294,7 +313,7 @@ def explanations(
         plain = dialogue.lower().removesuffix(".json")
         hint = f"did you mean {plain!r}?" if plain in task.files.turns else "check the id"
         raise SettingError(f"the data has no dialogue {dialogue!r}; {hint}")
-    systems = read_predictions(predictions, task.files)
+    systems = read_systems(predictions, task, choices)
     if choices.baselines:
         systems = [*systems, *(each for each in make_baselines(systems, task)[0] if each.rows.system == GOLD)]
     return _explained(systems, task, choices, dialogue)
@@ -303,8 +322,6 @@ def explanations(
 def _explained(
     systems: Sequence[Predictions], task: TaskData, choices: Choices, dialogue: str | None = None
 ) -> dict[str, list[Explanation]]:
-    if not systems:
-        return {}
     details = {_EXPLANATIONS: Explanations(choices, dialogue)}
     plans = [Plan({"inform": choices.inform}, details=details)] * len(systems)
     evaluated = _evaluated(systems, task, plans).systems

@@ -31,7 +31,6 @@ MEASURES = ("inform", "success", "bleu")
 class Published(msgspec.Struct, frozen=True):
     """A row of the published table; values as printed."""
 
-    title: str
     states: Literal["predicted", "true"]
     inform: str
     success: str
@@ -52,7 +51,6 @@ class Row(msgspec.Struct, frozen=True):
     """A system of the leaderboard."""
 
     system: str
-    title: str
     states: Literal["predicted", "true"]
     values: Mapping[str, Entry]
     notes: Sequence[str]
@@ -98,7 +96,7 @@ def _row(name: str, published: Published | None, given: Predictions | None, run:
         states = "predicted"
     differs = any(entry.agrees is False for entry in values.values())
     notes = ["no prediction file"] if given is None else list(_notes(given, files, differs))
-    return Row(name, name if published is None else published.title, states, values, notes)
+    return Row(name, states, values, notes)
 
 
 def _entry(measure: str, published: Published | None, result: Result | None) -> Entry:
@@ -121,9 +119,7 @@ def _notes(given: Predictions, files: TaskFiles, differs: bool) -> Iterator[str]
 
 
 def _combined(row: Row) -> float:
-    inform, success, bleu = (
-        float(entry.published) if entry.published else entry.computed or 0.0 for entry in row.values.values()
-    )
+    inform, success, bleu = (float(entry.published or entry.computed or 0) for entry in row.values.values())
     return (inform + success) / 2 + bleu
 
 
@@ -140,11 +136,8 @@ def _document(board: Leaderboard) -> Document:
     every = [entry for row in board.rows for entry in row.values.values() if entry.agrees is not None]
     agree = sum(entry.agrees is True for entry in every)
     said = [f"{agree} of {len(every)} computed values are the published ones to the printed digit."] if every else []
-    about: dict[str, list[str]] = {}
-    for row in board.rows:
-        for note in row.notes:
-            about.setdefault(note, []).append(row.system)
-    notes = [f"{', '.join(names)}: {note}." for note, names in about.items()]
+    every_note = dict.fromkeys(note for row in board.rows for note in row.notes)
+    notes = [f"{', '.join(r.system for r in board.rows if note in r.notes)}: {note}." for note in every_note]
     marks = "≠: not the published value. Intervals: 95%, over dialogues."
     return Document(said, tables, [marks, *notes], titles=["Predicted states", "True states"])
 
@@ -153,8 +146,8 @@ def _cells(entry: Entry) -> tuple[str, str]:
     decimals = len((entry.published or "0.0").partition(".")[2])
     if entry.computed is None:
         return entry.published or MISSING, MISSING
-    interval = "" if entry.interval is None else f" {show_interval(entry.interval, decimals)}"
     other = " ≠" if entry.agrees is False else ""
+    interval = f" {show_interval(entry.interval, decimals)}" if entry.interval else ""
     return entry.published or MISSING, f"{entry.computed:.{decimals}f}{other}{interval}"
 
 

@@ -2,7 +2,7 @@
 
 An ontology names the words that placeholders stand for, the words that a goal may ask for, how slots and values are
 spelled, and for each domain the table of its venues with the columns that are searched fuzzily or by order. MultiWOZ is
-one (`multiwoz.toml` next to this file), the sample's town another; `docs/task-dialogues.md` explains every entry.
+one (`multiwoz.toml` next to this file), the sample's town another; `docs/own-task.md` explains every entry.
 
 Every problem of a file is reported at once, with the entry it is in.
 """
@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import hashlib
 import os
+import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -25,7 +26,7 @@ from dialeval.suites.multiwoz.states import RULES, Spelling, StateNormalizer
 
 MULTIWOZ = Path(__file__).with_name("multiwoz.toml")
 
-_EXPLAINED = "docs/task-dialogues.md explains every entry"
+_EXPLAINED = "docs/own-task.md explains every entry"
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,6 +73,10 @@ class Ontology:
     fuzzy_ratio: int = 90
     booking_prefix: str = ""
     normalized_references: bool = False
+    patterns: Mapping[str, re.Pattern[str]] = field(default_factory=dict)
+    """Slot of a placeholder -> what values look like that no table lists, for lexicalized replies."""
+    ordinary: tuple[str, ...] = ()
+    """Values of tables that are ordinary words in a reply."""
 
     @cached_property
     def states(self) -> StateNormalizer:
@@ -103,6 +108,8 @@ def load_ontology(path: str | os.PathLike[str]) -> Ontology:
         fuzzy_ratio=top.percentage("fuzzy_ratio", 90),
         booking_prefix=top.text("booking_prefix", ""),
         normalized_references=references == "normalized",
+        patterns=_patterns(top, words),
+        ordinary=top.texts("ordinary"),
     )
     top.refuse_others("an ontology")
     known = {*ontology.words.values(), *ontology.requested}
@@ -186,6 +193,20 @@ def _domain(name: str, read: _Reader) -> Domain:
     )
     read.refuse_others("a domain")
     return domain
+
+
+def _patterns(top: _Reader, words: _Reader) -> dict[str, re.Pattern[str]]:
+    """Return the regular expressions of the table `patterns`, by slot."""
+    read, known = top.table("patterns"), {slot for word in words.entries for slot in words.texts(word)}
+    patterns: dict[str, re.Pattern[str]] = {}
+    for slot in read.entries:
+        try:
+            patterns[slot] = re.compile(read.text(slot, ""))
+        except re.error as error:
+            read.problem(slot, f"is no regular expression ({error})")
+        if slot not in known:
+            read.problem(slot, "is no slot of [words]")
+    return patterns
 
 
 def _spellings(top: _Reader) -> dict[str, Spelling]:

@@ -56,7 +56,6 @@ STANDARD = "2.2"
 FILES = ("goals.json", "booked_domains.json", "gold_states.json", "user_turns.json")
 _MOST_BYTES = 1 << 30
 _REMEDY = "get the whole repository"
-_NOT_SAID = ("not mentioned", "none")
 _WORDS = {"phone": "PHONE", "address": "ADDRESS", "postcode": "POST", "trainid": "TRAINID", "reference": "REFERENCE"}
 
 
@@ -204,7 +203,7 @@ def annotated_state(metadata: Mapping[str, Any], ontology: Ontology) -> dict[str
     for domain, part in metadata.items():
         booking = {f"book{slot}": value for slot, value in part.get("book", {}).items() if slot != "booked"}
         for slot, value in {**part.get("semi", {}), **booking}.items():
-            if value and value not in _NOT_SAID and value not in ontology.dont_care:
+            if value and value not in {"none", "not mentioned", *ontology.dont_care}:
                 state.setdefault(domain, {})[slot] = str(value)
     return state
 

@@ -75,12 +75,27 @@ class Predictions:
     with_domains: int
     short: int
     """Turns that are missing in dialogues that are there."""
+    report: str | None = None
+    """A sentence on the values that became placeholders, where replies were lexicalized."""
+
+    @property
+    def turn_rows(self) -> list[dict[str, Any]]:
+        """The rows of all turns of the data."""
+        rows: Iterable[dict[str, Any]] = self.rows.columns[Need.TASK_TURNS]  # type: ignore[assignment]
+        return list(rows)
 
     @property
     def given(self) -> list[dict[str, Any]]:
         """The rows of the turns that are there."""
-        rows: Iterable[dict[str, Any]] = self.rows.columns[Need.TASK_TURNS]  # type: ignore[assignment]
-        return [row for row in rows if row["response"] is not None]
+        return [row for row in self.turn_rows if row["response"] is not None]
+
+    def document(self) -> dict[str, list[dict[str, Any]]]:
+        """Return the predictions in the form in which they are read."""
+        turns: dict[str, list[dict[str, Any]]] = {row["dialogue"]: [] for row in self.turn_rows if row["listed"]}
+        for row in self.given:
+            given = {name: row[name] for name in ("response", "state", "active_domains") if row[name] is not None}
+            turns[row["dialogue"]].append(given)
+        return turns
 
 
 def read_predictions(source: Any, task: TaskFiles) -> list[Predictions]:

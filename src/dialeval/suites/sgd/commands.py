@@ -13,13 +13,17 @@ from dialeval.cli.output import (
     check_transposed,
     deliver_run,
     exit_status,
+    print_as,
+    print_warnings,
     printing_all_problems,
+    save_run,
 )
 from dialeval.cli.progress import metered
 
 
 @options.examples(
     "dialeval sgd predictions/ -r dstc8/test/ --train-schema dstc8/train/schema.json --by seen",
+    "dialeval sgd predictions/ -r dstc8/test/ --train-schema dstc8/train/schema.json --groups --joint-across-turns",
     "dialeval sgd mine/ theirs/ -r test/ -o results/",
     "dialeval sgd mine.json -r test.json --schema schema.json --match exact --fail-under joint-goal-accuracy=0.5",
 )
@@ -35,6 +39,12 @@ from dialeval.cli.progress import metered
     "Values of non-categorical slots: as fuzzywuzzy alone, with python-Levenshtein, or only if they are equal.",
 )
 @click.option("--strict", is_flag=True, help="Frames that a system does not give count as wrong.")
+@click.option(
+    "--groups", is_flag=True, help="Print scores by service, by domain and for seen and unseen services instead."
+)
+@click.option(
+    "--joint-across-turns", is_flag=True, help="With --groups: joint accuracies over the frames of whole turns."
+)
 @options.baselines("gold frames, those of other dialogues and empty ones")
 @options.of_task_runs
 @printing_all_problems
@@ -48,6 +58,8 @@ def sgd(
     intervals: options.Intervals,
     by: list[str],
     compared: bool,
+    groups: bool,
+    joint_across_turns: bool,
     **inputs: Any,
 ) -> int:
     """Evaluate schema-guided state tracking: goal accuracy, active intent, requested slots.
@@ -56,12 +68,21 @@ def sgd(
     system each; NAME=PATH names one. Figures are means over frames, a frame being a service in a user turn. --by
     service, domain or seen shows them by parts. `dialeval compat sgd` writes exactly the file that the original writes.
     """
-    from dialeval.suites.sgd.evaluation import evaluate_sgd
+    from dialeval.suites.sgd.evaluation import GROUPS, ServiceGroups, evaluate_sgd, original_output
 
+    if joint_across_turns and not groups:
+        raise click.UsageError("--joint-across-turns is for --groups")
     check_transposed(format_, transpose)
     check_places(output, (predictions, inputs["references"], inputs["schema"], inputs["train_schema"]))
     with metered() as meter:
         run = evaluate_sgd(predictions, intervals=intervals.kind, progress=meter.run, **inputs)
     run = intervals.added_to(run, inputs["confidence"])
+    if groups:
+        if output is not None:
+            save_run(run, output, force)
+        found = {name: original_output(result, joint_across_turns) for name, result in run.items()}
+        print_as(format_, GROUPS, ServiceGroups(found))
+        print_warnings(run.warnings)
+        return exit_status(limits.gates(run))
     deliver_run(run, format_, output, force, transpose=transpose, by=by, compared=compared)
     return exit_status(limits.gates(run))

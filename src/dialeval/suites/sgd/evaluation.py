@@ -10,16 +10,19 @@ import os
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
-from math import fsum
+from math import fsum, nan
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from dialeval.core.arguments import checked
-from dialeval.core.arrays import without_garbage_collection
+from dialeval.core.arrays import row_numbers, without_garbage_collection
 from dialeval.core.batch import Need
 from dialeval.core.errors import DataError, Problem, SettingError
 from dialeval.core.fold import IntervalKind
 from dialeval.core.result import Result, Run
+from dialeval.core.run_schema import Record
 from dialeval.engine.baselines import Baselines, check_names, with_standing
 from dialeval.engine.folding import Options, Progress, run_sources
 from dialeval.engine.plan import Asked, planner
@@ -27,6 +30,8 @@ from dialeval.engine.resources import Resources
 from dialeval.io.reading import is_folder
 from dialeval.io.rows import all_of
 from dialeval.io.sources import memory_sources, system_name
+from dialeval.reports.documents import Document, Printer, Table, csv_text
+from dialeval.reports.figures import show
 from dialeval.suites.sgd.data import (
     DOMAIN,
     SEEN,
@@ -169,11 +174,13 @@ def _warnings(system: Predictions, true: TrueFrames, strict: bool) -> Iterator[s
         yield f"{name}: slots that the schema does not have were ignored, with their frames: {listed}"
 
 
-def original_output(result: Result) -> dict[str, dict[str, float]]:
+def original_output(result: Result, across_turns: bool = False) -> dict[str, dict[str, float]]:
     """Return the scores of one system in the form of `evaluate.py`, by group of services and by metric.
 
     Args:
         result: A system of the run.
+        across_turns: Joint accuracies are products over the frames of a turn that are in the group, and means over
+            turns, as with the original's flag `--joint_acc_across_turn`.
 
     Returns:
         The scores.
@@ -194,12 +201,48 @@ def original_output(result: Result) -> dict[str, dict[str, float]]:
         column: Sequence[Sequence[str]] = list(result.rows.fields.get(field, ()))
         for row, (value,) in enumerate(column):
             groups.setdefault(named[value] if field == SEEN else value, []).append(row)
+    numbers = np.arange(len(result.rows)) if result.rows.turns is None else result.rows.turns
+    places = list(zip(row_numbers(result.rows.offsets).tolist(), numbers.tolist(), strict=True))
     output: dict[str, dict[str, float]] = {}
     for group, rows in groups.items():
         output[group] = {}
         for key, estimate in result.items():
             items = () if estimate.items is None else estimate.items[rows].tolist()
-            values = [value for value in items if value == value]
+            scored = [(row, value) for row, value in zip(rows, items, strict=False) if value == value]
+            values = [value for _, value in scored]
+            if across_turns and key.startswith("joint"):
+                turns: dict[Any, float] = {}
+                for row, value in scored:
+                    turns[places[row]] = turns.get(places[row], 1.0) * value
+                values = list(turns.values())
             if values:
                 output[group][key.replace("-", "_")] = fsum(values) / len(values)
     return dict(sorted(output.items()))
+
+
+class ServiceGroups(Record, frozen=True):
+    """Scores by system, group of services and metric, as evaluate.py writes them."""
+
+    systems: dict[str, dict[str, dict[str, float]]]
+
+
+def _document(groups: ServiceGroups) -> Document:
+    tables = []
+    for by_group in groups.systems.values():
+        metrics = list(dict.fromkeys(metric for scores in by_group.values() for metric in scores))
+        rows = [[group, *(show(scores.get(metric, nan)) for metric in metrics)] for group, scores in by_group.items()]
+        tables.append(Table(["services", *metrics], rows))
+    return Document([], tables, [], titles=list(groups.systems))
+
+
+def _csv(groups: ServiceGroups) -> str:
+    lines = (
+        (system, group, metric, score)
+        for system, by_group in groups.systems.items()
+        for group, scores in by_group.items()
+        for metric, score in scores.items()
+    )
+    return csv_text(("system", "services", "metric", "score"), lines)
+
+
+GROUPS: Printer[ServiceGroups] = Printer(_document, _csv)

@@ -1,0 +1,250 @@
+"""Agreement of judges with people about labels and about pairs, and the rows on which they disagree most.
+
+`label_agreement` compares a metric with the label that most annotators gave: the metric's value is rounded to the
+nearest label. Rows on which annotators are split are left out and counted, and so are metrics whose values are not on
+the scale of the labels. `stats.labels` has the statistics; their intervals are over dialogues.
+
+`pair_agreement` compares the preferences of a judge with those of the human majority: the fraction of pairs in which it
+prefers the same response, where a tie of the judge counts a half. Next to it is the same for the rule that the longer
+response is better, which needs no judge.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from os import PathLike
+from typing import Any
+
+import numpy as np
+from msgspec import Struct
+
+from dialeval.analysis.agreement import match_metrics, read_rated
+from dialeval.analysis.matching import score_ratings
+from dialeval.core.arguments import checked
+from dialeval.core.arrays import Floats, Ints, offsets_of
+from dialeval.core.display import Shown
+from dialeval.core.errors import SettingError
+from dialeval.core.exact import Moments
+from dialeval.core.fold import Estimate, clustered
+from dialeval.core.run_schema import Record
+from dialeval.core.version import __version__
+from dialeval.engine.resources import Resources
+from dialeval.io.ratings import OVERALL
+from dialeval.metrics.registry import split_names
+from dialeval.stats.intervals import DEFAULT_LEVEL
+from dialeval.stats.labels import confusion, effective_judges
+from dialeval.stats.labels import label_agreement as compare_labels
+
+JUDGES = ("llm", "judge", "adem")
+"""Families of metrics that are judges, which make a panel."""
+_MOST_LABELS = 12
+
+
+class Rate(Struct, frozen=True):
+    """A value with its interval over dialogues, of n rows."""
+
+    value: float
+    interval: tuple[float, float]
+    n: int
+
+
+class LabelFit(Struct, frozen=True):
+    """How far a metric gives the labels that people give."""
+
+    n: int
+    confusion: Sequence[Sequence[int]]
+    """Rows with each label by people (a line) and by the metric (a column)."""
+    statistics: Mapping[str, Rate]
+
+
+class Dispute(Struct, frozen=True):
+    """A row on which a metric and people differ."""
+
+    metric: str
+    id: str | None
+    """Of the row, where ratings name it."""
+    system: str
+    response: str
+    human: float
+    value: float
+    gap: float
+    """The difference of both in standard deviations."""
+
+
+class LabelAgreement(Shown, Record, frozen=True, kw_only=True, rename={"version": "dialeval"}):
+    """The result of `label_agreement`, and its JSON."""
+
+    document_maker = "dialeval.reports.labels:document"
+
+    version: str
+    quality: str
+    labels: Sequence[float]
+    metrics: Mapping[str, LabelFit]
+    split: int
+    """Rows without a label that most annotators gave."""
+    excluded: Sequence[str]
+    """Metrics that are not on the scale of the labels."""
+    panel: Rate | None
+    """The effective number of independent judges, where there are several."""
+    judges: Sequence[str]
+    disputes: Sequence[Dispute]
+    level: float
+
+
+@checked
+def label_agreement(
+    subject: Any,
+    ratings: Any = None,
+    *,
+    quality: str = OVERALL,
+    metrics: str | Iterable[str] | None = None,
+    level: float = DEFAULT_LEVEL,
+    fields: Mapping[str, str] | None = None,
+    sample: str | PathLike[str] | None = None,
+    most: int = 20,
+) -> LabelAgreement:
+    """Compare the labels of metrics with those of people.
+
+    Args:
+        subject: A run, the folder of a saved one, or rated rows.
+        ratings: The rated rows of a run's responses.
+        quality: Which of the scores counts.
+        metrics: Only these.
+        level: The level of the intervals.
+        fields: The names of fields in the rated rows.
+        sample: The folder that the rated rows were drawn into, where ratings name them by their ids.
+        most: How many rows on which they differ most are listed.
+
+    Returns:
+        The agreement of each metric.
+
+    Raises:
+        SettingError: The ratings are no labels, or no metric is on their scale.
+    """
+    run, rated, _ = read_rated(subject, ratings, quality, fields, sample)
+    names = split_names(metrics) if isinstance(metrics, str) else metrics
+    if run is None:
+        rows = score_ratings(rated, quality, Resources(), names)
+    else:
+        rows = match_metrics(run, rated, quality, None if names is None else list(names))
+    known = np.flatnonzero(~np.isnan(rows.human))
+    majority = np.full(len(rows), np.nan)
+    for row in known.tolist():
+        values, counts = np.unique(rated.annotations[quality][row], return_counts=True)
+        if (counts == counts.max()).sum() == 1:
+            majority[row] = values[counts.argmax()]
+    labels = np.unique(np.concatenate([rated.annotations[quality][row] for row in known.tolist()] or [np.empty(0)]))
+    if not 2 <= len(labels) <= _MOST_LABELS:
+        raise SettingError(f"{quality} has {len(labels)} different values; labels are 2 to {_MOST_LABELS} of them")
+    fits, excluded = {}, []
+    for key, values in rows.metrics.items():
+        there = ~np.isnan(values) & ~np.isnan(majority)
+        half = float(np.diff(labels).min()) / 2
+        off_scale = (values[there] < labels[0] - half) | (values[there] > labels[-1] + half)
+        if not there.any() or off_scale.any():
+            excluded.append(key)
+            continue
+        given = np.abs(values[there][:, None] - labels).argmin(axis=1)
+        fits[key] = _fit_labels(
+            np.searchsorted(labels, majority[there]), given, len(labels), rows.dialogue[there], level
+        )
+    if not fits:
+        raise SettingError(f"no metric has values on the scale of {quality}, {labels[0]:g} to {labels[-1]:g}")
+    judges = [
+        key for key in fits if key.partition("(")[0].split("-")[0] in JUDGES and "/" not in key.rpartition(")")[2]
+    ]
+    columns = np.array([rows.metrics[key] for key in judges]).reshape(len(judges), len(rows)).T
+    return LabelAgreement(
+        version=__version__,
+        quality=quality,
+        labels=labels.tolist(),
+        metrics=fits,
+        split=int(len(known) - (~np.isnan(majority)).sum()),
+        excluded=excluded,
+        panel=_weigh_panel(columns, rows.human, rows.dialogue, level),
+        judges=judges,
+        disputes=_find_disputes(rows.metrics, judges or list(fits), rows.human, rated, most),
+        level=level,
+    )
+
+
+def _fit_labels(human: Ints, given: Ints, labels: int, dialogue: Ints, level: float) -> LabelFit:
+    table = confusion(human, given, labels, np.zeros(len(human), np.int64))[0].astype(int)
+    found = compare_labels(human, given, labels, dialogue, level)
+    return LabelFit(len(human), table.tolist(), {name: Rate(*each, len(human)) for name, each in found.items()})
+
+
+def _weigh_panel(values: Floats, human: Floats, dialogue: Ints, level: float) -> Rate | None:
+    """Return the effective number of judges, a column each."""
+    there = ~np.isnan(values).any(axis=1) & ~np.isnan(human)
+    if values.shape[1] < 2 or there.sum() < 3:
+        return None
+    return Rate(*effective_judges(values[there], human[there], dialogue[there], level), int(there.sum()))
+
+
+def _find_disputes(
+    metrics: Mapping[str, Floats], keys: Sequence[str], human: Floats, rated: Any, most: int
+) -> list[Dispute]:
+    """Return the rows on which metrics and people differ most, in standard deviations of each, the strongest first."""
+    found = []
+    for key in keys:
+        there = np.flatnonzero(~np.isnan(metrics[key]) & ~np.isnan(human))
+        values, ratings = metrics[key][there], human[there]
+        if len(there) < 2 or not values.std() or not ratings.std():
+            continue
+        gaps = (values - values.mean()) / values.std() - (ratings - ratings.mean()) / ratings.std()
+        for place in np.argsort(-np.abs(gaps), kind="stable")[:most].tolist():
+            row, value, human_value = int(there[place]), float(values[place]), float(ratings[place])
+            about = (rated.ids[row], rated.systems[row] or "", rated.responses[row])
+            found.append(Dispute(key, *about, human_value, value, float(gaps[place])))
+    return sorted(found, key=lambda each: -abs(each.gap))[:most]
+
+
+class PairAgreement(Struct, frozen=True, kw_only=True):
+    """How far a judge prefers what people prefer."""
+
+    pairs: int
+    """Pairs of which most annotators prefer one response, and the judge has a verdict."""
+    judge: Rate
+    """Fraction of pairs in which the judge prefers the same response; its ties count a half."""
+    longer: Rate
+    """The same for the rule that the longer response is better."""
+    difference: Rate
+    """Judge less longer."""
+
+
+def rate(values: Floats, dialogue: Ints, level: float = DEFAULT_LEVEL, bounds: tuple[float, float] = (0, 1)) -> Rate:
+    """Return the mean of values with its interval over dialogues; NaN are left out."""
+    order = np.argsort(dialogue, kind="stable")
+    sizes = np.bincount(np.unique(dialogue, return_inverse=True)[1].ravel())
+    estimate = Estimate.of_moments(Moments.of(values[order], offsets_of(sizes)), bounds)
+    found = clustered(estimate, bounds, level)
+    return Rate(estimate.mean, (np.nan, np.nan) if found is None else found[0], estimate.scored)
+
+
+def pair_agreement(
+    human: Ints, judge: Floats, length_ratio: Floats, dialogue: Ints, level: float = DEFAULT_LEVEL
+) -> PairAgreement:
+    """Compare the preferences of a judge with those of people.
+
+    Args:
+        human: 1 where most people prefer the first response, -1 the second, 0 neither.
+        judge: The same of the judge; NaN where it has no verdict.
+        length_ratio: The logarithm of the ratio of the lengths, first to second.
+        dialogue: The number of each pair's dialogue.
+        level: The level of the intervals.
+
+    Returns:
+        The agreement over pairs with a preference of people and a verdict.
+    """
+    there = (human != 0) & ~np.isnan(judge)
+    human, judge, ratio, dialogue = human[there], judge[there], np.sign(length_ratio[there]), dialogue[there]
+    if not len(human):
+        raise SettingError("there is no pair of which people prefer one response and the judge has a verdict")
+    right, longer = (1 + human * judge) / 2, (1 + human * ratio) / 2
+    return PairAgreement(
+        pairs=len(human),
+        judge=rate(right, dialogue, level),
+        longer=rate(longer, dialogue, level),
+        difference=rate(right - longer, dialogue, level, (-1, 1)),
+    )

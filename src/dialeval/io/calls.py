@@ -1,0 +1,208 @@
+"""Tool calls and their results, as programs write them in messages, and as the data that metrics read.
+
+| program | a call | its result |
+|---|---|---|
+| OpenAI chat | `tool_calls` with `function.name`, `function.arguments` (JSON); `function_call` | role `tool` |
+| OpenAI Responses | an item of type `function_call` or `mcp_call` | `function_call_output`; `output`, `error` |
+| Anthropic | a part `tool_use` or `mcp_tool_use` with `name` and `input` | a part `tool_result` with `is_error` |
+| Gemini | a part with `functionCall` (`name`, `args`) | a part with `functionResponse` |
+| LangChain | `tool_calls` with `name`, `args`, in messages or in their `data` or `kwargs` | type `tool`, `status` |
+| MCP | a JSON-RPC request `tools/call` with `params` | `result` with `isError`, or `error` |
+| tau-bench, tau2-bench, inspect_ai | `name` or `function`, `arguments` or `kwargs` | role `tool` with `error` |
+
+A column of calls holds at most one text per row: the calls of a row or, in the last row of a chat, those of the whole
+chat, as a JSON list of objects with `name`, `arguments` and, where the result is known, `error`. A row without a text
+has no calls to look at, which is not the same as an empty list. Expected calls are such a list too. `arguments` is null
+where an expected call names none (any will do), and `compare` lists the arguments that count, where it says so.
+
+A result is an error if it is marked as one (`error`, `is_error`, `isError`, `status`), or if its text starts with
+"Error", as in tau-bench. It belongs to the call with its id; without ids to the first call of its name that has none.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Any, NamedTuple
+
+import orjson
+
+from dialeval.io.rows import LISTS, RowObject, kind_of
+
+NONE = "[]"
+"""The text of a row without calls."""
+SETTINGS = orjson.OPT_SORT_KEYS | orjson.OPT_NON_STR_KEYS | orjson.OPT_SERIALIZE_NUMPY
+
+_INNER = ("function", "functionCall", "function_call", "params", "action")
+_ARGUMENTS = ("arguments", "input", "args", "kwargs", "input_parameters", "inputParameters", "parameters")
+_IDS = ("tool_call_id", "tool_use_id", "call_id", "id")
+_FLAGS = ("is_error", "isError", "error")
+_CLASSES = {"HumanMessage": "user", "AIMessage": "assistant", "AIMessageChunk": "assistant", "ToolMessage": "tool"}
+_TYPES = {"human": "user", "ai": "assistant", "AIMessageChunk": "assistant", "tool": "tool", "system": "system"}
+_EVENTS = {"user": "user", "bot": "assistant"}
+CALL_ITEMS = frozenset({"function_call", "mcp_call", "custom_tool_call"})
+_RESULT_ITEMS = frozenset({"function_call_output", "custom_tool_call_output"})
+
+
+class Call(NamedTuple):
+    """A call of a tool: as it is shown in contexts, and as data."""
+
+    shown: str
+    name: str | None = None
+    arguments: Any = None
+    """Parsed; a text where it is no JSON, None where the call gives none."""
+    id: str | None = None
+
+
+class ToolResult(NamedTuple):
+    """What a tool gave back: which call it answers, and whether it is an error."""
+
+    id: str | None
+    name: str | None
+    error: bool
+
+
+def read_call(value: object) -> Call:
+    """Return a call, wherever a program puts its name and arguments."""
+    if not isinstance(value, dict):
+        return Call(f"[call {value if isinstance(value, str) else kind_of(value)}]", _text(value))
+    inner = _first(value, _INNER, value)
+    name, given = (inner.get("name"), inner) if isinstance(inner, dict) else (inner, value)
+    raw = _first(given, _ARGUMENTS, None)
+    shown = "" if raw is None else raw
+    if not isinstance(shown, str):
+        try:
+            shown = orjson.dumps(shown).decode()
+        except TypeError:  # not plain data, or nested too deeply
+            shown = kind_of(shown)
+    text = f"[call {name if isinstance(name, str) else kind_of(name)}({shown})]"
+    return Call(text, _text(name), _parse(raw), _text(_first(value, ("call_id", "id"), None)))
+
+
+def read_result(value: Mapping[str, Any], content: str = "") -> ToolResult:
+    """Return the result that a message of a tool or a part of one holds; `content` is its text."""
+    inner = _first(value, ("functionResponse", "function_response"), value)
+    body = inner.get("response") if isinstance(inner, dict) else None
+    marked = [_first(each, _FLAGS, None) for each in (value, body) if isinstance(each, dict)]
+    failed = any(mark not in (None, False, "") for mark in marked) or value.get("status") == "error"
+    name = inner.get("name", value.get("function")) if isinstance(inner, dict) else None
+    return ToolResult(_text(_first(value, _IDS, None)), _text(name), failed or content.lstrip()[:5].lower() == "error")
+
+
+def unwrap(message: RowObject) -> RowObject | None:
+    """Return a message with a role, whatever wraps it; None for an item that nobody says, such as a thought."""
+    if "role" in message or "from" in message:
+        return message
+    if "message.role" in message:  # OpenInference, as a table has it
+        return _nested(message, "message.")
+    kind, data, kwargs = message.get("type"), message.get("data"), message.get("kwargs")
+    if isinstance(data, dict) and kind in _TYPES:
+        return {**data, "role": _TYPES[str(kind)]}
+    if isinstance(kwargs, dict) and isinstance(message.get("id"), LISTS):
+        return {**kwargs, "role": _CLASSES.get(str([*message["id"]][-1]), "system")}  # type: ignore[misc]
+    if kind in CALL_ITEMS:
+        return {"role": "assistant", "content": "", "tool_calls": [message]}
+    if kind in _RESULT_ITEMS:
+        output = message.get("output")
+        text = output if isinstance(output, str | list) else orjson.dumps(output).decode()
+        return {"role": "tool", "tool_call_id": message.get("call_id"), "content": text}
+    if message.get("method") == "tools/call":
+        return {"role": "assistant", "content": "", "tool_calls": [message]}
+    if "jsonrpc" in message:
+        result = message.get("result")
+        if not isinstance(result, dict) and message.get("error") is None:
+            return None
+        body = result if isinstance(result, dict) else {"isError": True}
+        return {"role": "tool", "content": [], "tool_call_id": message.get("id"), **body}
+    if isinstance(message.get("event"), str):  # Rasa
+        role = _EVENTS.get(str(message["event"]))
+        return None if role is None else {"role": role, "content": message.get("text") or ""}
+    if kind in _TYPES:
+        return {**message, "role": _TYPES[str(kind)]}
+    return None if isinstance(kind, str) and (kind == "reasoning" or kind.endswith("_call")) else message
+
+
+def _nested(message: RowObject, prefix: str) -> RowObject:
+    """Return an object without the prefix of its keys, and so its calls of tools."""
+    inner = {key.removeprefix(prefix): value for key, value in message.items()}
+    calls = inner.get("tool_calls")
+    if isinstance(calls, LISTS):
+        inner["tool_calls"] = [
+            {key.removeprefix("tool_call.").removeprefix("function."): value for key, value in call.items()}
+            for call in calls
+            if isinstance(call, dict)
+        ]
+    return inner
+
+
+class CallLog:
+    """The calls of a conversation in order, with the results that are known."""
+
+    def __init__(self) -> None:
+        self.calls: list[Call] = []
+        self._errors: dict[int, bool] = {}
+
+    def add(self, calls: Iterable[Call], results: Iterable[ToolResult] = ()) -> None:
+        """Take in the calls and the results of one more message."""
+        self.calls += calls
+        for result in results:
+            waiting = [at for at in range(len(self.calls)) if at not in self._errors]
+            by_id = [at for at in waiting if result.id is not None and self.calls[at].id == result.id]
+            by_name = [at for at in waiting if result.name in (None, self.calls[at].name) and not by_id]
+            known = result.id is not None and any(call.id is not None for call in self.calls)
+            if at_all := by_id or ([] if known else by_name):
+                self._errors[at_all[0]] = result.error
+
+    def text(self) -> str:
+        """Return the calls as the text of a row."""
+        found = [
+            {"name": call.name, "arguments": {} if call.arguments is None else call.arguments}
+            | ({"error": self._errors[at]} if at in self._errors else {})
+            for at, call in enumerate(self.calls)
+        ]
+        return orjson.dumps(found, default=kind_of, option=SETTINGS).decode()
+
+
+def made_calls(values: Iterable[object]) -> str:
+    """Return the calls of a row that lists them by themselves, each with its result if it has one."""
+    log = CallLog()
+    for value in values:
+        call = read_call(value)
+        given = value if isinstance(value, dict) else {}
+        marks = [given.get(name) for name in ("output", "result", "is_error", "isError", "error", "status")]
+        output = next((mark for mark in marks[:2] if isinstance(mark, str)), "")
+        answered = any(mark is not None for mark in marks)
+        log.add([call], [read_result({**given, "id": call.id, "name": call.name}, output)] if answered else [])
+    return log.text()
+
+
+def expected_calls(values: Iterable[object]) -> str:
+    """Return expected calls as the text of a row; those that somebody else than the assistant makes are left out."""
+    found = []
+    for value in values:
+        given: Mapping[str, Any] = value if isinstance(value, dict) else {}
+        inner = _first(given, _INNER, given)
+        own = inner if isinstance(inner, dict) else given
+        if own.get("requestor") in (None, "assistant"):
+            call = read_call(value)
+            compare = own.get("compare_args", own.get("compare"))
+            more = {"compare": [str(each) for each in compare]} if isinstance(compare, LISTS) else {}
+            found.append({"name": call.name, "arguments": call.arguments, **more})
+    return orjson.dumps(found, default=kind_of, option=SETTINGS).decode()
+
+
+def _parse(arguments: object) -> Any:
+    """Return arguments as data: a text of JSON as what it says, an empty one as no arguments."""
+    if not isinstance(arguments, str):
+        return arguments
+    try:
+        return orjson.loads(arguments) if arguments.strip() else {}
+    except orjson.JSONDecodeError:
+        return arguments
+
+
+def _text(value: object) -> str | None:
+    return value if isinstance(value, str) else str(value) if type(value) is int else None
+
+
+def _first(given: Mapping[str, Any], keys: Iterable[str], default: Any) -> Any:
+    return next((given[key] for key in keys if given.get(key) is not None), default)

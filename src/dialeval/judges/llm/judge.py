@@ -1,0 +1,353 @@
+"""A language model as a judge: asks it about rows by a rubric, and keeps every answer.
+
+    from dialeval.judges import LLM
+
+    llm = LLM(endpoint="http://localhost:8000/v1", model="Qwen/Qwen2.5-7B-Instruct", rubric="reply", mode="grade")
+    run = dialeval.evaluate("rows.jsonl", metrics="llm", llm=llm)
+
+Requests are sent by threads, at most `concurrency` at a time; the batches of an evaluation share them. An answer that
+was recorded is not asked for again (`answers.AnswerStore`), and with `replay=True` nothing is asked at all.
+"""
+
+from __future__ import annotations
+
+import math
+import os
+import re
+import signal
+import threading
+from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import CancelledError, Future, ThreadPoolExecutor
+from contextlib import closing
+from pathlib import Path
+from typing import Any, Literal, get_args
+
+import orjson
+from msgspec import MsgspecError
+
+from dialeval.core.arguments import checked
+from dialeval.core.errors import SettingError
+from dialeval.judges.llm import rubrics
+from dialeval.judges.llm.answers import AnswerStore, Record
+from dialeval.judges.llm.client import KEY_VARIABLE, Client, Counts, FailedRequestError, StoppedError, read_completion
+from dialeval.judges.llm.rubrics import Grades, Parts, Request, Rubric
+from dialeval.metrics.registry import split_names
+
+Mode = Literal["expected", "grade", "vote"]
+ANSWERS_FILE = "llm-answers.sqlite"
+"""The file of a saved run with the answers that it was made of."""
+LEAST_MASS = 0.5
+NOT_RECORDED = "the request is not recorded"
+_METRICS = ("llm", "llm-conversation")
+_ALIASES = dict.fromkeys(("chatgpt", "o"), "gpt") | dict.fromkeys(("mixtral", "ministral"), "mistral")
+_ALIASES |= {"gemma": "gemini", "qwq": "qwen"}
+"""Names of models that belong to the family of another name."""
+
+
+def family_of(model: str) -> str:
+    """Return the family of a model by its name: the first word of it, without the publisher.
+
+    Example:
+        >>> family_of("Qwen/Qwen2.5-7B-Instruct"), family_of("o3-mini"), family_of("meta-llama/Llama-3.1-8B")
+        ('qwen', 'gpt', 'llama')
+    """
+    word = re.match(r"[a-z]*", model.rpartition("/")[2].lower().removeprefix("meta-"))
+    name = word[0] if word else ""
+    return _ALIASES.get(name, name)
+
+
+class Panel:
+    """Several language models as judges of one evaluation, each with a column of its own: `llm(model=NAME)`.
+
+    Args:
+        judges: The judges, of different models; they record in one file.
+    """
+
+    def __init__(self, *judges: LLM) -> None:
+        self.judges = {judge.model: judge for judge in judges}
+        if len(self.judges) < len(judges) or not judges:
+            raise SettingError("a panel has judges of different models")
+
+    @property
+    def digest(self) -> str:
+        """The models, and the settings that grades depend on, apart from rubric and mode."""
+        return " + ".join(judge.settings for judge in self.judges.values())
+
+    @property
+    def warnings(self) -> list[str]:
+        """A warning for each system whose model is of the family of a judge."""
+        return [
+            f"the judge {judge.model} is of the same family as {model}, the model of {system}: judges tend to prefer "
+            "answers of their own family"
+            for judge in self.judges.values()
+            for system, model in judge.systems.items()
+            if family_of(model) == family_of(judge.model) != ""
+        ]
+
+    def judge(self, model: str) -> LLM:
+        """Return the judge of a name; empty: the only one."""
+        if not model and len(self.judges) == 1:
+            return next(iter(self.judges.values()))
+        if model not in self.judges:
+            raise SettingError(f"name one of the judges: llm(model=NAME), with {', '.join(self.judges)}")
+        return self.judges[model]
+
+    def plan(self, metrics: Any, settings: Any) -> tuple[Any, dict[str, Any]]:
+        """Return metrics and settings of an evaluation: rubric and mode, and for several judges a metric for each."""
+        own = {name: value for name, value in next(iter(self.judges.values())).defaults.items() if value is not None}
+        given = dict(settings or {})
+        chosen = {name: {**own, **given.get(name, {})} for name in _METRICS}
+        if len(self.judges) == 1:
+            return metrics, given | chosen
+        asked: list[Any] = []
+        for name in split_names(metrics) if isinstance(metrics, str) else metrics or ():
+            each = [{**chosen[name], "model": model} for model in self.judges] if name in chosen else []
+            asked += [f"{name}({','.join(f'{key}={value}' for key, value in one.items())})" for one in each] or [name]
+        return asked, given
+
+    def describe(self) -> str:
+        """Return what was sent and received, in a line."""
+        return "; ".join(f"{model}: {judge.count()}" for model, judge in self.judges.items())
+
+    def copy_answers(self, folder: str | os.PathLike[str]) -> None:
+        """Write the answers that were used into a folder, as one file that can be replayed, unless it is there."""
+        first, target = next(iter(self.judges.values())), Path(folder) / ANSWERS_FILE
+        with closing(first.open_store(read_only=True)) as store:
+            if not target.exists() or not target.samefile(store.path):
+                store.copy(set().union(*(judge.used for judge in self.judges.values())), target)
+
+    def __enter__(self) -> Panel:
+        for judge in self.judges.values():
+            judge.__enter__()
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        for judge in reversed(self.judges.values()):
+            judge.__exit__(*error)
+
+
+class LLM(Panel):
+    """A language model behind an OpenAI-compatible endpoint, as a judge.
+
+    Args:
+        endpoint: The address of the API, such as `http://localhost:8000/v1`; not needed for a replay.
+        model: The name of the model, as the endpoint knows it.
+        rubric: The name of a shipped rubric, or the path of a TOML file; None: that of the metric.
+        mode: How grades are read: `expected`, `grade` or `vote`; None: `expected`.
+        samples: Answers per row of the mode `vote`.
+        temperature: Of the sampling; None: 0, and 1 for `vote`.
+        seed: Of the sampling, where the endpoint takes one.
+        max_tokens: Of an answer; None: enough for the grades.
+        options: Further fields of requests; None as a value removes a field.
+        least_mass: The least probability of all grades together that an expected grade is made of.
+        concurrency: Requests at a time.
+        timeout: Seconds to wait for an answer.
+        retries: How often a request that fails for a passing reason is sent again.
+        backoff: Seconds of the first pause before that.
+        max_requests: Budget of requests; the run ends when it is spent.
+        max_total_tokens: Budget of tokens, of requests and answers together.
+        prices: Prices of a million tokens, of requests and of answers, to show the cost.
+        cache: The file of recorded answers; None: one in the cache folder.
+        replay: Use recorded answers only; no connection is opened.
+        key_variable: The environment variable with the key of the endpoint, if it needs one.
+        systems: The model behind each system, where it is known, to name a judge of the same family.
+    """
+
+    @checked
+    def __init__(
+        self,
+        endpoint: str | None = None,
+        model: str = "",
+        *,
+        rubric: str | os.PathLike[str] | None = None,
+        mode: Mode | None = None,
+        samples: int | None = None,
+        temperature: float | None = None,
+        seed: int = 0,
+        max_tokens: int | None = None,
+        options: Mapping[str, Any] | None = None,
+        least_mass: float = LEAST_MASS,
+        concurrency: int = 16,
+        timeout: float = 120.0,
+        retries: int = 8,
+        backoff: float = 0.5,
+        max_requests: int | None = None,
+        max_total_tokens: int | None = None,
+        prices: tuple[float, float] | None = None,
+        cache: str | os.PathLike[str] | None = None,
+        replay: bool = False,
+        key_variable: str = KEY_VARIABLE,
+        systems: Mapping[str, str] | None = None,
+    ) -> None:
+        if not model.strip() or any(letter in "(),=" or letter.isspace() for letter in model):
+            raise SettingError("name the model of the judge; a name has no spaces, commas, brackets or =")
+        if endpoint is None and not replay:
+            raise SettingError("name the endpoint (--llm-endpoint), or use recorded answers only (--llm-replay)")
+        if mode not in (None, *get_args(Mode)):
+            raise SettingError(f"the mode is one of {', '.join(get_args(Mode))}, not {mode!r}")
+        if not 1 <= concurrency <= 1024 or timeout <= 0 or retries < 0 or not 0 <= least_mass <= 1:
+            raise SettingError("concurrency is 1 to 1024, timeout above 0, retries from 0 on, least_mass from 0 to 1")
+        self.model, self.prices, self.replay, self.systems = model, prices, replay, dict(systems or {})
+        super().__init__(self)
+        self.changed: Callable[[LLM], None] | None = None
+        self.defaults = {"rubric": None if rubric is None else os.fspath(rubric), "mode": mode, "samples": samples}
+        self._sampling = rubrics.Sampling(model, temperature, seed, max_tokens, dict(options or {}))
+        self._least_mass, self._concurrency, self._cache = least_mass, concurrency, cache
+        limits = (timeout, retries, backoff, max_requests, max_total_tokens)
+        self._client = Client(endpoint or "http://replay.invalid", model, key_variable, *limits)
+        self._client.changed = lambda: self.changed and self.changed(self)
+        self._lock = threading.Lock()
+        self._open_store: AnswerStore | None = None
+        self._pool: ThreadPoolExecutor | None = None
+        self._running: dict[str, Future[Record]] = {}
+        self.used: set[str] = set()
+        self._error: BaseException | None = None
+        self._handlers: dict[int, Any] = {}
+
+    @property
+    def settings(self) -> str:
+        """The model and the settings that grades depend on."""
+        known = {**self._sampling._asdict(), "prompt": rubrics.PROMPT, "least_mass": self._least_mass}
+        known["options"] = orjson.dumps(known["options"], option=orjson.OPT_SORT_KEYS).decode()
+        return ",".join(f"{name}={value}" for name, value in known.items() if value not in (None, "{}"))
+
+    @property
+    def counts(self) -> Counts:
+        """What was sent and received so far."""
+        return self._client.counts
+
+    def grade(self, rubric: Rubric, rows: Sequence[Parts], mode: Mode = "grade", samples: int = 1) -> list[Grades]:
+        """Return the grades of rows, each the texts of a request.
+
+        Args:
+            rubric: What is asked.
+            rows: The texts of each request.
+            mode: How grades are read.
+            samples: Answers per row of the mode `vote`.
+
+        Returns:
+            The grades of each row, or the reason why it has none.
+        """
+        samples = samples if mode == "vote" else 1
+        requests = [request for parts in rows for request in self.requests(rubric, parts, mode, samples)]
+        records = self.answers(requests)
+        grades = [self._read(rubric, record, mode) for record in records]
+        if mode != "vote":
+            return grades
+        return [_vote(grades[start : start + samples]) for start in range(0, len(grades), samples)]
+
+    def requests(self, rubric: Rubric, parts: Parts, mode: Mode, samples: int = 1) -> list[Request]:
+        """Return the requests about some texts."""
+        return [rubrics.make_request(rubric, parts, self._sampling, mode, number) for number in range(samples)]
+
+    def _read(self, rubric: Rubric, record: Record, mode: Mode) -> Grades:
+        if record.answer is None:
+            return Grades({}, (record.reason or "").partition(":")[0])
+        try:
+            answer = read_completion(record.answer)
+        except (MsgspecError, TypeError):
+            return Grades({}, "the recorded answer is damaged")
+        if mode == "expected":
+            return rubrics.expected_grades(rubric, answer, self._least_mass)
+        return rubrics.parse_grades(rubric, answer)
+
+    def answers(self, requests: Sequence[Request]) -> list[Record]:
+        """Return the recorded answers to requests; send those that have none, and wait for them."""
+        store, keys = self._store(), [request.key for request in requests]
+        found = store.find(list(dict.fromkeys(keys)), failures=self.replay)
+        self.counts.recorded += len(found)
+        self.used.update(keys)
+        missing = {request.key: request for request in requests if request.key not in found}
+        if self.replay:
+            found |= {key: Record(key, b"", None, NOT_RECORDED) for key in missing}
+            return [found[key] for key in keys]
+        futures = {key: self._submit(request) for key, request in missing.items()}
+        try:
+            found |= {key: future.result() for key, future in futures.items()}
+        except BaseException as error:
+            self.stop(error)
+            for future in futures.values():
+                future.cancel()
+            if isinstance(error, StoppedError | CancelledError):
+                raise self._error or KeyboardInterrupt from None
+            raise
+        return [found[key] for key in keys]
+
+    def _submit(self, request: Request) -> Future[Record]:
+        """Send a request in a thread, unless it is on its way."""
+        with self._lock:
+            if request.key in self._running:
+                return self._running[request.key]
+            if self._pool is None:
+                self._pool = ThreadPoolExecutor(self._concurrency, "llm")
+            future = self._running[request.key] = self._pool.submit(self._send, request)
+        future.add_done_callback(lambda _: self._running.pop(request.key, None))
+        return future
+
+    def _send(self, request: Request) -> Record:
+        try:
+            record = Record(request.key, request.body, self._client.send(request.body))
+        except FailedRequestError as error:
+            record = Record(request.key, request.body, None, str(error))
+        except BaseException as error:
+            self.stop(error)
+            raise
+        self._store().store(record)
+        return record
+
+    def _store(self) -> AnswerStore:
+        with self._lock:
+            if self._open_store is None:
+                self._open_store = self.open_store(self.replay)
+            return self._open_store
+
+    def open_store(self, read_only: bool) -> AnswerStore:
+        """Open the file of recorded answers."""
+        return AnswerStore(self._cache, read_only)
+
+    def stop(self, error: BaseException | None = None) -> None:
+        """Send nothing more; answers that are on their way are still recorded."""
+        if self._error is None and not isinstance(error, StoppedError | CancelledError):
+            self._error = error
+        self._client.stop()
+
+    def count(self) -> str:
+        """Return what was sent and received, in one line."""
+        counts, cost = self.counts, self.counts.cost(self.prices)
+        more = {"sent again": counts.repeated, "failed": counts.failed, "recorded before": counts.recorded}
+        parts = [f"{counts.requests:,} requests", *(f"{number:,} {what}" for what, number in more.items() if number)]
+        parts.append(f"{counts.prompt_tokens:,} + {counts.completion_tokens:,} tokens")
+        return ", ".join([*parts, *([] if cost is None else [f"cost {cost:,.4f}"])])
+
+    def __enter__(self) -> LLM:
+        """Stop sending on Ctrl-C and SIGTERM, so that the threads of an evaluation end."""
+        if threading.current_thread() is threading.main_thread() and not self._handlers:
+            for number in (signal.SIGINT, signal.SIGTERM):
+                before = signal.getsignal(number)
+                if callable(before):
+                    self._handlers[number] = signal.signal(number, self._interrupt)
+        return self
+
+    def _interrupt(self, number: int, frame: Any) -> None:
+        self.stop(KeyboardInterrupt())
+        self._handlers[number](number, frame)
+
+    def __exit__(self, *_error: object) -> None:
+        """Wait for answers that are on their way, and release threads, connections, signals and the file."""
+        for number, before in self._handlers.items():
+            signal.signal(number, before)
+        self._handlers = {}
+        if self._pool is not None:
+            self._pool.shutdown(cancel_futures=True)
+        self._client.close()
+        if self._open_store is not None:
+            self._open_store.close()
+        self._pool = self._open_store = None
+
+
+def _vote(several: Sequence[Grades]) -> Grades:
+    """Return the mean grades of several answers; none unless more than half of them could be read."""
+    read = [each for each in several if each.reason is None]
+    if 2 * len(read) <= len(several):
+        return Grades({}, next(each.reason for each in several if each.reason is not None))
+    return Grades({name: math.fsum(each.values[name] for each in read) / len(read) for name in read[0].values})

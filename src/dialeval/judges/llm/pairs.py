@@ -1,0 +1,245 @@
+"""Pairs: which of two responses a language model prefers, asked in both orders.
+
+    {"a": "damd", "b": "ubar", "response_a": "...", "response_b": "...", "context": [...], "dialog_id": "d1"}
+
+Every pair is asked twice, with the responses exchanged. Verdicts that differ between the orders are a tie, and their
+fraction is the rate of order flips: a judge that only prefers the first place flips always. A pair without a readable
+verdict in one of the orders has none. The rubric is `pair`, or another one of that level with one question of which the
+grades 0, 1 and 2 mean a tie, the first response and the second.
+
+Contexts may contain the replies of each system. Where they differ, each response is shown with its own.
+"""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from itertools import combinations
+from typing import Any
+
+import numpy as np
+import orjson
+from msgspec import Struct
+
+from dialeval.analysis.alignment import align
+from dialeval.analysis.labels import PairAgreement, Rate, pair_agreement, rate
+from dialeval.core.arrays import Floats
+from dialeval.core.display import Shown
+from dialeval.core.errors import SettingError
+from dialeval.core.result import Run
+from dialeval.core.rowtable import RowTable
+from dialeval.core.run_schema import Record
+from dialeval.io.fields import FieldReader
+from dialeval.io.opening import PathSource
+from dialeval.io.ratings import TIE, length_ratio, possible_outcomes
+from dialeval.io.reading import read_objects
+from dialeval.io.rows import FieldNames, Records
+from dialeval.judges.llm.judge import LLM
+from dialeval.judges.llm.metric import label_texts
+from dialeval.judges.llm.rubrics import Grades, Parts, read_rubric
+
+_OUTCOMES = {0.0: 0, 1.0: 1, 2.0: -1}
+"""By grade: 1 for the first response, -1 for the second."""
+_REMEDY = "make it an object with a, b, response_a, response_b and, where known, context, dialog_id and better"
+
+
+class PairTexts(Struct, frozen=True, kw_only=True):
+    """Two responses to compare."""
+
+    a: str
+    b: str
+    response_a: str
+    response_b: str
+    context: Sequence[str] = ()
+    context_b: Sequence[str] | None = None
+    """That of the second response, where it is another one."""
+    roles: Sequence[str] = ()
+    dialogue: str
+    human: int | None = None
+    """1: most people prefer the first, 0: neither, -1: the second; None: not known."""
+
+
+class JudgedPairs(Shown, Record, frozen=True, kw_only=True):
+    """The preferences of a language model."""
+
+    document_maker = "dialeval.reports.labels:judged_document"
+
+    judge: str
+    rubric: str
+    pairs: Sequence[Mapping[str, Any]]
+    """The verdicts as rows that `dialeval rank` reads, and whether the orders gave different ones (`flipped`)."""
+    asked: int
+    missing: Mapping[str, int]
+    """How many pairs have no verdict, by the reason."""
+    flips: Rate | None
+    """Fraction of pairs in which the verdict depends on the order."""
+    agreement: PairAgreement | None
+    """With the human majority, where it is known."""
+    warnings: Sequence[str] = ()
+    ranking: Any = None
+    """The ranking of the systems by the verdicts (`human.rank`), where there is one."""
+
+    def lines(self) -> bytes:
+        """Return the verdicts as JSON lines that `dialeval rank` reads."""
+        return b"".join(orjson.dumps(pair) + b"\n" for pair in self.pairs)
+
+
+def judge_pairs(llm: LLM, pairs: Sequence[PairTexts], rubric: str = "pair", level: float = 0.95) -> JudgedPairs:
+    """Ask a language model which of two responses is better, in both orders.
+
+    Args:
+        llm: The judge.
+        pairs: The responses.
+        rubric: The name of a rubric, or the path of a file.
+        level: The level of the intervals.
+
+    Returns:
+        The verdicts, how often they depend on the order, and their agreement with people where that is known.
+    """
+    asked = read_rubric(rubric)
+    if asked.level != "pair" or [each.values for each in asked.question] != [[0, 1, 2]]:
+        raise SettingError(f"the rubric {rubric} is not about pairs: one question with the grades 0, 1 and 2")
+    if not pairs:
+        raise SettingError("there are no pairs to compare")
+    requests = [parts for pair in pairs for parts in (_show(pair, False), _show(pair, True))]
+    with llm:
+        grades = llm.grade(asked, requests, "grade")
+    name = asked.question[0].name
+    both = np.array([[_outcome(grades[2 * at], name), -_outcome(grades[2 * at + 1], name)] for at in range(len(pairs))])
+    verdicts, flipped = combine_orders(both)
+    places: dict[str, int] = {}
+    dialogue = np.array([places.setdefault(pair.dialogue, len(places)) for pair in pairs], np.int64)
+    reasons = Counter(
+        next(each.reason for each in grades[2 * at : 2 * at + 2] if each.reason is not None)
+        for at in np.flatnonzero(np.isnan(verdicts)).tolist()
+    )
+    there = ~np.isnan(verdicts)
+    human = np.array([pair.human or 0 for pair in pairs], np.int64)
+    ratios = np.array([length_ratio(pair.response_a, pair.response_b) for pair in pairs])
+    return JudgedPairs(
+        judge=llm.model,
+        rubric=f"{asked.name}@{asked.digest}",
+        pairs=[_judged(pairs[at], float(verdicts[at]), bool(flipped[at])) for at in np.flatnonzero(there).tolist()],
+        asked=len(pairs),
+        missing=dict(reasons.most_common()),
+        flips=rate(flipped[there].astype(np.float64), dialogue[there], level) if there.any() else None,
+        agreement=pair_agreement(human, verdicts, ratios, dialogue, level) if (human[there] != 0).any() else None,
+        warnings=llm.warnings,
+    )
+
+
+def combine_orders(both: Floats) -> tuple[Floats, Any]:
+    """Return the verdicts of two orders, a column each, as one: a tie where they differ; and whether they differ."""
+    differ = both[:, 0] != both[:, 1]
+    missing = np.isnan(both).any(axis=1)
+    return np.where(missing, np.nan, np.where(differ, 0.0, both[:, 0])), differ & ~missing
+
+
+def _outcome(grades: Grades, name: str) -> float:
+    return math.nan if grades.reason is not None else _OUTCOMES[grades.values[name]]
+
+
+def _judged(pair: PairTexts, verdict: float, flipped: bool) -> dict[str, Any]:
+    better = pair.a if verdict > 0 else pair.b if verdict < 0 else TIE
+    texts = {"response_a": pair.response_a, "response_b": pair.response_b, "dialog_id": pair.dialogue}
+    return {"a": pair.a, "b": pair.b, "better": better, "flipped": flipped, **texts}
+
+
+def _show(pair: PairTexts, swapped: bool) -> Parts:
+    """Return the texts of a request about a pair."""
+    sides = [
+        (pair.context, pair.response_a),
+        (pair.context if pair.context_b is None else pair.context_b, pair.response_b),
+    ]
+    if swapped:
+        sides.reverse()
+    labels = ("first reply", "second reply")
+    if pair.context_b is None:
+        before = label_texts("pair", pair.context, "", pair.roles)[:-1]
+        return [*before, *((label, text) for label, (_, text) in zip(labels, sides, strict=True))]
+    parts: list[tuple[str, str]] = []
+    for label, (context, text) in zip(labels, sides, strict=True):
+        before = label_texts("pair", context, "", pair.roles)[:-1]
+        parts += [*((f"conversation before the {label}, {each}", turn) for each, turn in before), (label, text)]
+    return parts
+
+
+def pairs_of_run(run: Run, systems: Sequence[str] | None = None) -> list[PairTexts]:
+    """Return every two systems' responses to the same rows, matched as in a comparison."""
+    names = [name for name in run if run[name].role == "system"] if systems is None else list(dict.fromkeys(systems))
+    unknown = [name for name in names if name not in run]
+    if unknown or len(names) < 2:
+        raise SettingError(f"pairs need two systems of the run; it has {', '.join(run)}")
+    found = []
+    for left, right in combinations(names, 2):
+        alignment = align(run[left], run[right])
+        tables = [alignment.left.rows, alignment.right.rows]
+        if not alignment.by_row or any(table is None or "response" not in table.texts for table in tables):
+            design = alignment.design.describe(left, right)
+            raise SettingError(f"pairs need the texts of both systems, matched row by row. {design}")
+        found += list(_match_rows(left, right, *tables))  # type: ignore[arg-type]
+    return found
+
+
+def _match_rows(left: str, right: str, one: RowTable, two: RowTable) -> Iterator[PairTexts]:
+    clusters = one.clusters.tolist()
+    starts = one.offsets.tolist()
+    for row, cluster in enumerate(clusters):
+        before, other = _texts(one, "context", row), _texts(two, "context", row)
+        named = one.dialogues[cluster] if one.dialogues is not None else None
+        opening = _texts(one, "context", starts[cluster])[:1]
+        yield PairTexts(
+            a=left,
+            b=right,
+            response_a=str(one.texts["response"][row]),
+            response_b=str(two.texts["response"][row]),
+            context=before,
+            context_b=None if other == before else other,
+            roles=_texts(one, "roles", row),
+            dialogue=named or f"{starts[cluster]} {''.join(opening)[:200]}".strip(),
+        )
+
+
+def _texts(table: RowTable, name: str, row: int) -> list[str]:
+    column = table.texts.get(name)
+    return [] if column is None else list(column[row])
+
+
+def read_pair_texts(paths: PathSource | Sequence[Any]) -> list[PairTexts]:
+    """Read pairs of responses with their contexts, from files or a list of objects.
+
+    `better` is what people prefer: `a`, `b`, `tie`, the name of a system, or a list of such votes, of which the
+    majority counts.
+    """
+    return read_objects(paths, "pairs", FieldNames(), _read_pairs)
+
+
+def _read_pairs(records: Records, _name: str) -> list[PairTexts]:
+    reader = FieldReader(records.where, FieldNames(), records.problems)
+    found: list[PairTexts] = []
+    for reader.line, row in records.rows:
+        needed = ("a", "b", "response_a", "response_b")
+        if not isinstance(row, dict) or not all(isinstance(row.get(name), str) for name in needed):
+            reader.problem("is not a pair with its texts", _REMEDY)
+            continue
+        context, roles = reader.context(row)
+        texts = {name: row[name] for name in needed}
+        named = reader.dialogue(row) or f"pair {len(found)}"
+        found.append(PairTexts(**texts, context=context, roles=roles, dialogue=named, human=_majority(reader, row)))
+    records.raise_problems()
+    return found
+
+
+def _majority(reader: FieldReader, row: dict[str, Any]) -> int | None:
+    given = row.get("better")
+    if given is None:
+        return None
+    total = 0
+    for vote in given if isinstance(given, list) else [given]:
+        outcomes = possible_outcomes(vote, row["a"], row["b"])
+        if len(outcomes) != 1:
+            reader.problem(f"better is {vote!r:.40}", "make it a, b or tie, or the name of the better system")
+            return None
+        total += outcomes.pop()
+    return (total > 0) - (total < 0)

@@ -1,0 +1,129 @@
+"""Agreement of judges about labels and pairs as tables, in every format."""
+
+from __future__ import annotations
+
+from pkgutil import resolve_name
+from typing import TYPE_CHECKING, Any
+
+from dialeval.reports.documents import Document, Printer, Table, csv_text
+from dialeval.reports.figures import plain, shorten, show_fixed, show_interval
+from dialeval.stats.labels import STATISTICS
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from dialeval.analysis.labels import LabelAgreement, Rate
+
+_HEADS = {
+    "agreement": "agreement",
+    "kappa": "Cohen's kappa",
+    "ac1": "Gwet's AC1",
+    "alpha": "alpha",
+    "ordinal_alpha": "ordinal alpha",
+}
+_LISTED = 10
+_LONGEST = 60
+
+
+def document(found: LabelAgreement) -> Document:
+    """Return a table of statistics, a confusion matrix per metric, and the strongest disagreements."""
+    rows = [
+        [shorten(key), f"{fit.n:,}", *(_show(fit.statistics[name]) for name in STATISTICS)]
+        for key, fit in found.metrics.items()
+    ]
+    tables, titles = [Table(["metric", "rows", *_HEADS.values()], rows)], [f"Labels of {plain(found.quality)}"]
+    names = [f"{label:g}" for label in found.labels]
+    for key, fit in found.metrics.items():
+        lines = [[name, *map(str, line)] for name, line in zip(names, fit.confusion, strict=True)]
+        tables.append(Table(["human label", *names], lines))
+        titles.append(f"Confusion matrix of {shorten(key)}: rows by people, columns by the metric")
+    if found.disputes:
+        lines = [
+            [
+                shorten(each.metric),
+                *(f"{value:.2f}" for value in (each.human, each.value)),
+                f"{each.gap:+.1f}",
+                plain(each.system),
+                plain(each.response)[:_LONGEST],
+            ]
+            for each in found.disputes[:_LISTED]
+        ]
+        tables.append(Table(["metric", "human", "metric value", "gap (sd)", "system", "response"], lines))
+        titles.append("Strongest disagreements")
+    notes = [f"{100 * found.level:g}% intervals over dialogues (jackknife, Student); alpha is Krippendorff's."]
+    if found.split:
+        notes.append(f"{found.split:,} rows without a majority of annotators are left out.")
+    if found.excluded:
+        notes.append(f"Not on the scale of the labels: {', '.join(map(shorten, found.excluded))}.")
+    if found.panel is not None:
+        notes.append(
+            f"The {len(found.judges)} judges are worth {_show(found.panel)} judges with independent errors "
+            f"({', '.join(map(shorten, found.judges))})."
+        )
+    return Document([], tables, notes, titles=titles)
+
+
+def to_csv(found: LabelAgreement) -> str:
+    """Return one line per metric and statistic."""
+    lines = [
+        (key, name, each.n, each.value, *each.interval)
+        for key, fit in found.metrics.items()
+        for name, each in fit.statistics.items()
+    ]
+    return csv_text(["metric", "statistic", "rows", "value", "low", "high"], lines)
+
+
+LABELS = Printer(document, to_csv)
+
+
+def judged_document(found: Any) -> Document:
+    """Return what a language model prefers, how far that depends on the order, and the ranking, if there is one."""
+    missing = sum(found.missing.values())
+    lines = {"verdict depends on the order (counted as a tie)": found.flips}
+    notes = [f"{found.asked:,} pairs, each asked in both orders, by {plain(found.judge)}."]
+    notes += [f"no verdict: {plain(reason)} ({count:,})" for reason, count in found.missing.items()]
+    if found.agreement is not None:
+        lines |= {
+            "prefers what people prefer": found.agreement.judge,
+            "longer response: the same": found.agreement.longer,
+            "judge less longer": found.agreement.difference,
+        }
+        notes.append(f"{found.agreement.pairs:,} pairs of which people prefer one; a tie of the judge counts a half.")
+    rows = [[name, _percent(each)] for name, each in lines.items() if each is not None]
+    rows.append(["pairs without a verdict", f"{missing:,} of {found.asked:,} ({100 * missing / found.asked:.1f}%)"])
+    tables = [Table(["judge", plain(found.judge)], rows)]
+    if found.ranking is not None:
+        ranked = resolve_name(found.ranking.document_maker)(found.ranking)
+        tables, notes = [*tables, *ranked.tables], [*notes, *ranked.notes]
+    return Document([plain(line) for line in found.warnings], tables, notes)
+
+
+def _judged_csv(found: Any) -> str:
+    return csv_text(found.pairs[0] if found.pairs else (), (pair.values() for pair in found.pairs))
+
+
+JUDGED = Printer(judged_document, _judged_csv)
+
+
+def attack_rows(attacks: Sequence[Any]) -> list[list[str]]:
+    """Return a head and a row per attack on a language model."""
+    lines = [
+        [
+            each.name,
+            f"{each.rows:,}",
+            _percent(each.changed),
+            "-" if each.raised is None else _percent(each.raised),
+            "-" if each.change is None else f"{each.change.value:+.2f} {show_interval(each.change.interval, 2)}",
+        ]
+        for each in attacks
+    ]
+    return [["attack", "rows", "grade changed", "raised", "mean change"], *lines]
+
+
+def _show(each: Rate) -> str:
+    return f"{show_fixed(each.value, 2)} {show_interval(each.interval, 2)}"
+
+
+def _percent(each: Rate) -> str:
+    low, high = (100 * end for end in each.interval)
+    return f"{100 * each.value:.1f}% [{low:.1f}, {high:.1f}]"

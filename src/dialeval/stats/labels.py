@@ -1,0 +1,137 @@
+"""Agreement of two raters about labels, and the number of independent judges that a panel is worth.
+
+All statistics are functions of the table T of how often the first gave label i and the second label j, with N its sum,
+p_i and q_j the fractions of the labels of each, and m_i = (p_i + q_i) / 2:
+
+    agreement       a = sum_i T_ii / N
+    kappa           (a - e) / (1 - e) with e = sum_i p_i q_i                              Cohen
+    ac1             (a - e) / (1 - e) with e = sum_i m_i (1 - m_i) / (labels - 1)         Gwet
+    alpha           1 - (2N - 1) sum_ij o_ij d_ij / sum_ij n_i n_j d_ij                   Krippendorff
+                    with o = T + T', n_i its sums, and d_ij = 1 for different labels
+    ordinal alpha   the same, with the distance of ordered labels
+
+Kappa is low where nearly all labels are the same, even if raters agree; AC1 is not. Intervals are Student's over
+dialogues, by the jackknife on Fisher's z scale (log odds for the plain agreement): tables of dialogues add up.
+
+A panel of k judges whose errors correlate by R (a matrix) says as much as `k^2 / sum(R)` judges with independent errors
+(Kish). The error of a judge is what is left of its values when human ratings are taken out by least squares.
+
+Papers: Cohen 1960, "A Coefficient of Agreement for Nominal Scales"; Gwet 2008, "Computing Inter-Rater Reliability and
+its Variance in the Presence of High Agreement"; Krippendorff 2011, "Computing Krippendorff's Alpha-Reliability"; Kish
+1965, "Survey Sampling".
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from dialeval.core.arrays import Floats, Ints
+from dialeval.stats.resampling import FISHER, LOG_ODDS, jackknife, leaving_out
+
+STATISTICS = ("agreement", "kappa", "ac1", "alpha", "ordinal_alpha")
+Interval = tuple[float, float]
+
+
+def confusion(first: Ints, second: Ints, labels: int, clusters: Ints) -> Floats:
+    """Count how often the first gave label i and the second label j, for each cluster: clusters by labels by labels."""
+    tables = np.zeros((int(clusters.max(initial=-1)) + 1, labels, labels))
+    np.add.at(tables, (clusters, first, second), 1.0)
+    return tables
+
+
+def label_statistics(tables: Floats) -> dict[str, Floats]:
+    """Return every statistic of each table, the last two axes; NaN where chance leaves no choice."""
+    total = tables.sum(axis=(-2, -1))
+    with np.errstate(divide="ignore", invalid="ignore"):
+        agreed = np.trace(tables, axis1=-2, axis2=-1) / total
+        rows, columns = tables.sum(axis=-1) / total[..., None], tables.sum(axis=-2) / total[..., None]
+        mean = (rows + columns) / 2
+        by_chance = (rows * columns).sum(axis=-1)
+        gwet = (mean * (1 - mean)).sum(axis=-1) / (tables.shape[-1] - 1)
+        return {
+            "agreement": agreed,
+            "kappa": (agreed - by_chance) / (1 - by_chance),
+            "ac1": (agreed - gwet) / (1 - gwet),
+            "alpha": _alpha(tables, ordinal=False),
+            "ordinal_alpha": _alpha(tables, ordinal=True),
+        }
+
+
+def _alpha(tables: Floats, ordinal: bool) -> Floats:
+    together = tables + np.swapaxes(tables, -2, -1)
+    counts = together.sum(axis=-1)
+    distances = 1.0 - np.eye(tables.shape[-1])
+    if ordinal:
+        middles = np.cumsum(counts, axis=-1) - counts / 2
+        distances = (middles[..., :, None] - middles[..., None, :]) ** 2
+    chance = (counts[..., :, None] * counts[..., None, :] * distances).sum(axis=(-2, -1))
+    observed = (together * distances).sum(axis=(-2, -1))
+    found: Floats = 1 - (counts.sum(axis=-1) - 1) * observed / np.where(chance, chance, np.nan)
+    return found
+
+
+def label_agreement(
+    first: Ints, second: Ints, labels: int, clusters: Ints, level: float
+) -> dict[str, tuple[float, Interval]]:
+    """Return every statistic of two columns of labels, with its interval over clusters.
+
+    Args:
+        first: The labels of one rater, from 0 on.
+        second: Those of the other.
+        labels: The number of different labels.
+        clusters: The cluster (dialogue) of each row.
+        level: The level of the intervals.
+
+    Returns:
+        Value and interval by statistic; NaN where there is none.
+    """
+    clusters = np.unique(clusters, return_inverse=True)[1].ravel()
+    tables = confusion(first, second, labels, clusters)
+    whole = label_statistics(tables.sum(axis=0))
+    flat = tables.reshape(len(tables), -1)
+    left = np.concatenate([counts @ flat for counts in leaving_out(len(tables))]).reshape(-1, labels, labels)
+    without, sizes = label_statistics(left), tables.sum(axis=(1, 2))
+    scales = {"agreement": LOG_ODDS}
+    return {
+        name: (
+            float(whole[name]),
+            jackknife(float(whole[name]), without[name], sizes, scales.get(name, FISHER)).interval(level),
+        )
+        for name in STATISTICS
+    }
+
+
+def effective_judges(values: Floats, human: Floats, clusters: Ints, level: float) -> tuple[float, Interval]:
+    """Return the effective number of independent judges of a panel, with its interval over clusters.
+
+    Args:
+        values: What the judges say, a column each, without missing values.
+        human: Human ratings of the same rows.
+        clusters: The cluster (dialogue) of each row.
+        level: The level of the interval.
+
+    Returns:
+        The number, 1 for judges that all err alike and that of the judges for independent errors; and its interval.
+    """
+    clusters = np.unique(clusters, return_inverse=True)[1].ravel()
+    sizes = np.bincount(clusters).astype(np.float64)
+    whole = _effective_number(values, human, np.ones(len(human)))
+    without = [
+        _effective_number(values, human, row[clusters].astype(np.float64))
+        for counts in leaving_out(len(sizes))
+        for row in counts
+    ]
+    return whole, jackknife(whole, np.array(without), sizes).interval(level)
+
+
+def _effective_number(values: Floats, human: Floats, weights: Floats) -> float:
+    weights = weights / weights.sum()
+    centered, rating = values - weights @ values, human - weights @ human
+    spread = float(weights @ rating**2)
+    errors = centered - np.outer(rating, (weights * rating) @ centered / spread) if spread else centered
+    covariance = (errors * weights[:, None]).T @ errors
+    scale = np.sqrt(np.diag(covariance))
+    if (scale <= 1e-12).any():
+        return float("nan")
+    total = float((covariance / np.outer(scale, scale)).sum())
+    return float(values.shape[1] ** 2 / total) if total > 0 else float("inf")

@@ -1,0 +1,271 @@
+"""Lexicalized replies: values in texts become placeholders, so that replies of real systems can be scored.
+
+    "Acorn Guest House is at 154 Chesterton Road."  ->  "[hotel_name] is at [hotel_address]."
+
+A value is found in three ways, and the longest at a place wins:
+
+- `database`: a value of a column whose slot has a word (`[words]` of the ontology), whatever its case, spaces and
+  punctuation; a venue also by its name without `the` before it, or without its type behind it ("Acorn");
+- `state`: a value of the system's own state in that turn, or of the true one where the system gives none;
+- `pattern`: what no table lists, such as references and times of day (`[patterns]` of the ontology).
+
+Values that are also ordinary words are left alone: yes, no, numbers of fewer than five digits outside of a pattern,
+columns in which all venues have one value, and what the ontology lists (`ordinary`). Of several slots that fit, one of
+a domain that the text names is taken, else one of the tables.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
+from typing import Literal, NamedTuple
+
+from msgspec import Struct
+
+from dialeval.core.batch import Need
+from dialeval.core.columns import ObjectColumn
+from dialeval.core.run_schema import Record
+from dialeval.reports.documents import Document, Printer, Table, csv_text
+from dialeval.suites.multiwoz.data import TaskData
+from dialeval.suites.multiwoz.predictions import Predictions
+from dialeval.suites.multiwoz.states import PLACEHOLDER, State
+
+By = Literal["database", "state", "pattern"]
+
+LONGEST = 12
+"""Words of the longest value that is looked for."""
+SHORTEST = 4
+"""Letters of the shortest value of a state, and of the shortest name that is left of a longer one."""
+EXAMPLES, LEFT = 3, 10
+"""Texts that a report shows of each word, and words with a digit that it shows."""
+_WORD = re.compile(r"[^\W_]+|&")
+_ORDINARY = frozenset({"yes", "no", "free", "none"})
+
+
+class Match(NamedTuple):
+    """A value that was found in a reply."""
+
+    start: int
+    stop: int
+    slot: str
+    by: By
+
+
+class Delexicalizer:
+    """Maps the values of replies to placeholders, by the data of a task."""
+
+    def __init__(self, task: TaskData) -> None:
+        self._ontology = task.ontology
+        self._values: dict[str, dict[str, str]] = {}
+        """What is left of a value -> domain -> slot of a placeholder."""
+        self._ordinary = _ORDINARY | {squash(value) for value in task.ontology.ordinary}
+        for name, table in task.venues.tables.items():
+            domain, slots = table.domain, {column: self._slot(name, column) for column in table.columns}
+            for column in table.columns:
+                is_key = column == domain.key != domain.label
+                is_constant = len({venue.get(column) for venue in table.venues}) == 1
+                if is_key or is_constant or column in (*domain.at_most, *domain.at_least):
+                    slots[column] = None
+            for venue in table.venues:
+                for column, value in venue.items():
+                    if (slot := slots[column]) is not None:
+                        for spelling in self._spellings(value, venue, name, column == domain.label):
+                            self._values.setdefault(spelling, {}).setdefault(name, slot)
+
+    def _slot(self, domain: str, slot: str) -> str | None:
+        return next((name for name in (f"{domain}_{slot}", slot) if name in self._ontology.words), None)
+
+    def _spellings(self, value: str, venue: Mapping[str, str], domain: str, is_name: bool) -> Iterator[str]:
+        """Yield how a value of a table may be written."""
+        key = squash(value)
+        kind = squash(venue.get("type", ""))
+        if not self._is_telling(key) or value == self._ontology.any_value:
+            return
+        yield key
+        if is_name:
+            bare = key.removeprefix("the")
+            for short in (bare, *(bare.removesuffix(end) for end in (kind, domain) if end)):
+                if len(short) > SHORTEST and self._is_telling(short):
+                    yield short
+        else:
+            yield f"{key}s"
+            yield f"{key}ly"
+
+    def _is_telling(self, key: str) -> bool:
+        """Return whether letters and digits stand for a value wherever they are."""
+        return bool(key) and key not in self._ordinary and not (key.isdigit() and len(key) < 5)
+
+    def __call__(self, text: str, state: State) -> tuple[str, list[Match]]:
+        """Return a reply with placeholders, and what they stand for."""
+        matches = list(self._matches(text, state))
+        parts, end = [], 0
+        for match in matches:
+            parts += [text[end : match.start], f"[{match.slot}]"]
+            end = match.stop
+        return "".join([*parts, text[end:]]), matches
+
+    def _matches(self, text: str, state: State) -> Iterator[Match]:
+        text = PLACEHOLDER.sub(lambda match: " " * len(match[0]), text)
+        words = list(_WORD.finditer(text))
+        keys = [squash(word[0]) for word in words]
+        own = self._own_values(state)
+        patterns = [
+            Match(found.start(), found.end(), slot, "pattern")
+            for slot, pattern in self._ontology.patterns.items()
+            for found in pattern.finditer(text)
+        ]
+        end = 0
+        for at, word in enumerate(words):
+            if word.start() < end:
+                continue
+            found = [match for match in patterns if match.start == word.start()]
+            found += self._value_at(at, words, keys, own, text)
+            if found:
+                best = max(found, key=lambda match: match.stop)  # the first of equally long ones
+                end = best.stop
+                yield best
+
+    def _own_values(self, state: State) -> dict[str, dict[str, str]]:
+        own: dict[str, dict[str, str]] = {}
+        for domain, slots in state.items():
+            for name, value in slots.items():
+                slot, key = self._slot(domain, name), squash(value)
+                if slot is not None and len(key) >= SHORTEST and self._is_telling(key) and key != domain:
+                    own.setdefault(key, {}).setdefault(domain, slot)
+        return own
+
+    def _value_at(
+        self, at: int, words: list[re.Match[str]], keys: list[str], own: Mapping[str, Mapping[str, str]], text: str
+    ) -> Iterator[Match]:
+        """Yield the longest value of the tables and of the state that begins with a word."""
+        key, longest = "", None
+        for to in range(at, min(at + LONGEST, len(words))):
+            key += keys[to]
+            by_domain, mine = self._values.get(key, {}), own.get(key, {})
+            if by_domain or mine:
+                longest = to, by_domain, mine
+        if longest is not None:
+            to, by_domain, mine = longest
+            fitting: list[tuple[str, str, By]] = [
+                *((domain, slot, "database") for domain, slot in by_domain.items()),
+                *((domain, slot, "state") for domain, slot in mine.items()),
+            ]
+            named = [each for each in reversed(fitting) if each[0] in text.lower()]
+            _, slot, by = (named or fitting)[0]
+            yield Match(words[at].start(), words[to].end(), slot, by)
+
+
+def squash(value: str) -> str:
+    """Return the letters and digits of a value, in lower case and in US spelling."""
+    letters = re.sub(r"[\W_]+", "", value.lower().replace("&", "and"))
+    return re.sub("cent(?:re|er)", "center", letters)
+
+
+class FoundValues(Struct, frozen=True):
+    """What became placeholders of one word, in all replies of a system."""
+
+    word: str
+    database: int
+    state: int
+    pattern: int
+    examples: Sequence[str]
+    """The most frequent texts."""
+
+
+class SystemMatches(Struct, frozen=True):
+    """What was matched in the replies of a system, and what looks like a value and was not."""
+
+    system: str
+    replies: int
+    replies_with_values: int
+    values: Sequence[FoundValues]
+    left: Mapping[str, int]
+    """Words with a digit that are no part of a value, the most frequent ones with their numbers."""
+
+    @property
+    def summary(self) -> str:
+        """One sentence for warnings."""
+        counts = (f"{each.word} {each.database + each.state + each.pattern:,}" for each in self.values)
+        return (
+            f"{self.system}: values in {self.replies_with_values:,} of {self.replies:,} replies became placeholders "
+            f"({', '.join(counts)}); `dialeval multiwoz delexicalize` lists them"
+        )
+
+
+class MatchReport(Record, frozen=True):
+    """What was matched in the replies of each system."""
+
+    systems: Sequence[SystemMatches]
+
+
+def delexicalize(system: Predictions, task: TaskData) -> tuple[Predictions, SystemMatches]:
+    """Return predictions with placeholders for the values of their replies, and what was matched."""
+    write, true = Delexicalizer(task), task.files.states
+    counts: Counter[tuple[str, str]] = Counter()
+    texts: dict[str, Counter[str]] = {}
+    left: Counter[str] = Counter()
+    touched = 0
+    rows = list(system.turn_rows)
+    for at, row in enumerate(rows):
+        if (said := row["response"]) is None:
+            continue
+        state: State | None = row["state"]
+        if state is None:
+            state = {} if true is None else true.states[row["dialogue"]][row["turn"]]
+        response, matches = write(said, state)
+        rows[at] = {**row, "response": response}
+        touched += bool(matches)
+        for match in matches:
+            word = task.ontology.words[match.slot]
+            counts[word, match.by] += 1
+            texts.setdefault(word, Counter())[said[match.start : match.stop]] += 1
+        left.update(re.findall(r"[^\s\[\]]*\d[^\s\[\]]*", response))
+    values = [
+        FoundValues(
+            word,
+            counts[word, "database"],
+            counts[word, "state"],
+            counts[word, "pattern"],
+            [text for text, _ in found.most_common(EXAMPLES)],
+        )
+        for word, found in sorted(texts.items(), key=lambda each: -each[1].total())
+    ]
+    report = SystemMatches(system.rows.system, system.turns, touched, values, dict(left.most_common(LEFT)))
+    column = ObjectColumn(rows)
+    changed = {need: column for need in (Need.TASK_TURNS, Need.STATES) if need in system.rows.columns}
+    new = replace(system.rows, columns={**system.rows.columns, **changed})
+    return replace(system, rows=new, report=report.summary), report
+
+
+def has_placeholders(system: Predictions, task: TaskData) -> bool:
+    """Return whether some reply of a system has a placeholder that the ontology knows."""
+    words = task.ontology.words
+    return any(found in words for row in system.given for found in PLACEHOLDER.findall(row["response"].lower()))
+
+
+_HEAD = ("word", "database", "state", "pattern", "examples")
+
+
+def _document(report: MatchReport) -> Document:
+    tables, notes = [], []
+    for each in report.systems:
+        rows = [[v.word, *map(str, (v.database, v.state, v.pattern)), " | ".join(v.examples)] for v in each.values]
+        tables.append(Table(_HEAD, rows))
+        left = ", ".join(f"{word} ({count:,})" for word, count in each.left.items()) or "none"
+        found = f"values in {each.replies_with_values:,} of {each.replies:,} replies"
+        notes.append(f"{each.system}: {found}; words with a digit that were left: {left}.")
+    return Document([], tables, notes, titles=[each.system for each in report.systems])
+
+
+def _csv(report: MatchReport) -> str:
+    lines = (
+        (each.system, v.word, v.database, v.state, v.pattern, " | ".join(v.examples))
+        for each in report.systems
+        for v in each.values
+    )
+    return csv_text(("system", *_HEAD), lines)
+
+
+PRINTER: Printer[MatchReport] = Printer(_document, _csv)

@@ -1,0 +1,253 @@
+"""Tool calls and results in the shapes of other programs, written after the structure of their messages."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import dialeval
+from dialeval.core.batch import Need
+from dialeval.io.reading import read_responses
+from dialeval.io.rows import Rows
+
+ASK = {"role": "user", "content": "Is there a ferry?"}
+SAY = {"role": "assistant", "content": "At nine."}
+MADE = {"name": "timetable", "arguments": {"day": 2, "stops": ["Aa", "Bo"]}}
+ARGUMENTS, RESULT = MADE["arguments"], "09:00 Anna"
+
+
+def calls_of(rows: Rows, row: int = 0) -> Any:
+    """The calls of a row."""
+    (text,) = [*rows.columns[Need.CALLS]][row]
+    return json.loads(text)
+
+
+def openai(failed: bool) -> list[Any]:
+    function = {"name": "timetable", "arguments": json.dumps(ARGUMENTS)}
+    return [
+        ASK,
+        {"role": "assistant", "content": None, "tool_calls": [{"id": "c1", "type": "function", "function": function}]},
+        {"role": "tool", "tool_call_id": "c1", "content": "Error: no such day" if failed else RESULT},
+        SAY,
+    ]
+
+
+def openai_function(failed: bool) -> list[Any]:
+    function = {"name": "timetable", "arguments": json.dumps(ARGUMENTS)}
+    result = {"role": "function", "name": "timetable", "content": "error: closed" if failed else RESULT}
+    return [ASK, {"role": "assistant", "content": None, "function_call": function}, result, SAY]
+
+
+def responses(failed: bool) -> list[Any]:
+    return [
+        ASK,
+        {"type": "reasoning", "id": "r", "summary": []},
+        {"type": "function_call", "call_id": "c1", "id": "f", "name": "timetable", "arguments": json.dumps(ARGUMENTS)},
+        {"type": "function_call_output", "call_id": "c1", "output": "Error" if failed else RESULT},
+        {"type": "message", "role": "assistant", "content": [{"type": "output_text", "text": "At nine."}]},
+    ]
+
+
+def responses_mcp(failed: bool) -> list[Any]:
+    call = {
+        "type": "mcp_call",
+        "id": "m1",
+        "server_label": "port",
+        "name": "timetable",
+        "arguments": json.dumps(ARGUMENTS),
+    }
+    return [
+        ASK,
+        call | {"output": None if failed else RESULT, "error": "closed" if failed else None},
+        {"type": "message", "role": "assistant", "content": [{"type": "output_text", "text": "At nine."}]},
+    ]
+
+
+def bare(failed: bool) -> list[Any]:
+    """A result without an id or a name."""
+    result = {"role": "tool", "content": "Error: closed" if failed else RESULT}
+    return [ASK, {"role": "assistant", "content": None, "tool_calls": [MADE]}, result, SAY]
+
+
+def anthropic(failed: bool) -> list[Any]:
+    call = {"type": "tool_use", "id": "t1", "name": "timetable", "input": ARGUMENTS}
+    result: dict[str, Any] = {"type": "tool_result", "tool_use_id": "t1", "content": [{"type": "text", "text": RESULT}]}
+    return [
+        ASK,
+        {"role": "assistant", "content": [call]},
+        {"role": "user", "content": [result | ({"is_error": True} if failed else {})]},
+        {"role": "assistant", "content": [{"type": "text", "text": "At nine."}]},
+    ]
+
+
+def anthropic_mcp(failed: bool) -> list[Any]:
+    call = {"type": "mcp_tool_use", "id": "t1", "name": "timetable", "server_name": "port", "input": ARGUMENTS}
+    result = {
+        "type": "mcp_tool_result",
+        "tool_use_id": "t1",
+        "is_error": failed,
+        "content": [{"type": "text", "text": "x"}],
+    }
+    return [ASK, {"role": "assistant", "content": [call, result, {"type": "text", "text": "At nine."}]}]
+
+
+def gemini(failed: bool) -> list[Any]:
+    response = {"error": "closed"} if failed else {"result": RESULT}
+    return [
+        {"role": "user", "parts": [{"text": "Is there a ferry?"}]},
+        {"role": "model", "parts": [{"functionCall": {"name": "timetable", "args": ARGUMENTS}}]},
+        {"role": "user", "parts": [{"functionResponse": {"name": "timetable", "response": response}}]},
+        {"role": "model", "parts": [{"text": "At nine."}]},
+    ]
+
+
+def langchain(failed: bool) -> list[Any]:
+    return [
+        {"type": "human", "content": "Is there a ferry?"},
+        {"type": "ai", "content": "", "tool_calls": [{"name": "timetable", "args": ARGUMENTS, "id": "c1"}]},
+        {"type": "tool", "content": "x", "tool_call_id": "c1", "status": "error" if failed else "success"},
+        {"type": "ai", "content": "At nine."},
+    ]
+
+
+def langchain_data(failed: bool) -> list[Any]:
+    return [
+        {"type": each["type"], "data": {key: each[key] for key in each if key != "type"}} for each in langchain(failed)
+    ]
+
+
+def langchain_dump(failed: bool) -> list[Any]:
+    names = {"human": "HumanMessage", "ai": "AIMessage", "tool": "ToolMessage"}
+    return [
+        {
+            "lc": 1,
+            "type": "constructor",
+            "id": ["langchain", "schema", "messages", names[each["type"]]],
+            "kwargs": {key: each[key] for key in each if key != "type"},
+        }
+        for each in langchain(failed)
+    ]
+
+
+def mcp(failed: bool) -> list[Any]:
+    result = {"content": [{"type": "text", "text": RESULT}], "isError": failed}
+    return [
+        ASK,
+        {"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": {"name": "timetable", "arguments": ARGUMENTS}},
+        {"jsonrpc": "2.0", "id": 1, "result": result},
+        SAY,
+    ]
+
+
+def tau2(failed: bool) -> list[Any]:
+    call = {"id": "c1", "name": "timetable", "arguments": ARGUMENTS, "requestor": "assistant"}
+    return [
+        ASK | {"tool_calls": None},
+        {"role": "assistant", "content": None, "tool_calls": [call]},
+        {"id": "c1", "role": "tool", "content": RESULT, "requestor": "assistant", "error": failed},
+        SAY | {"tool_calls": None},
+    ]
+
+
+def inspect(failed: bool) -> list[Any]:
+    error = {"type": "timeout", "message": "too slow"} if failed else None
+    return [
+        ASK,
+        {
+            "role": "assistant",
+            "content": "",
+            "tool_calls": [{"id": "c1", "function": "timetable", "arguments": ARGUMENTS}],
+        },
+        {"role": "tool", "tool_call_id": "c1", "function": "timetable", "content": RESULT, "error": error},
+        SAY,
+    ]
+
+
+def sharegpt(failed: bool) -> list[Any]:
+    return [
+        {"from": "human", "value": "Is there a ferry?"},
+        {"from": "function_call", "value": json.dumps(MADE)},
+        {"from": "observation", "value": "Error" if failed else RESULT},
+        {"from": "gpt", "value": "At nine."},
+    ]
+
+
+SHAPES = [
+    *(openai, openai_function, responses, anthropic, anthropic_mcp, gemini, langchain, langchain_data, langchain_dump),
+    *(mcp, tau2, inspect, sharegpt, responses_mcp, bare),
+]
+
+
+@pytest.mark.parametrize("shape", SHAPES)
+@pytest.mark.parametrize("failed", [False, True])
+def test_calls_and_results(shape: Any, failed: bool) -> None:
+    [rows] = read_responses([{"messages": shape(failed)}])
+    assert list(rows.responses) == ["At nine."]
+    assert calls_of(rows) == [MADE | {"error": failed}]
+    contexts = next(iter(rows.columns[Need.CONTEXT]))
+    assert contexts[0] == "Is there a ferry?"
+    assert any(turn.startswith("[call ") for turn in contexts) or shape is anthropic_mcp
+    assert next(iter(rows.columns[Need.ROLES])).count("user") == 1, "results are not said by the user"
+
+
+def test_results_belong_to_calls_by_id_whatever_their_order() -> None:
+    calls = [{"id": name, "function": {"name": "f", "arguments": json.dumps({"x": name})}} for name in "ab"]
+    results = [{"role": "tool", "tool_call_id": name, "content": "x", "error": name == "b"} for name in "ba"]
+    chat = [ASK, {"role": "assistant", "content": None, "tool_calls": calls}, *results, SAY]
+    [rows] = read_responses([{"messages": chat}])
+    assert [(call["arguments"]["x"], call["error"]) for call in calls_of(rows)] == [("a", False), ("b", True)]
+
+
+def test_a_result_of_an_unknown_call_is_nobodys() -> None:
+    chat = [*openai(True)[:2], {"role": "tool", "tool_call_id": "other", "content": "Error"}, SAY]
+    [rows] = read_responses([{"messages": chat}])
+    assert calls_of(rows) == [MADE]
+
+
+def test_calls_of_a_chat_are_in_its_last_row_and_those_of_the_user_in_none() -> None:
+    by_user = {"role": "user", "content": "wait", "tool_calls": [{"name": "reboot", "arguments": {}}]}
+    [rows] = read_responses([{"messages": [*openai(False), by_user, SAY]}, {"messages": [ASK, SAY]}])
+    texts = list(rows.columns[Need.CALLS])
+    assert [len(each) for each in texts] == [0, 1, 0], "a chat without a call has nothing to look at"
+    assert [call["name"] for call in json.loads(texts[1][0])] == ["timetable"]
+
+
+def test_a_chat_that_only_calls_is_an_empty_response_with_its_context() -> None:
+    [rows] = read_responses([{"messages": openai(False)[:2]}])
+    assert list(rows.responses) == [""]
+    assert list(rows.columns[Need.CONTEXT]) == [["Is there a ferry?"]]
+
+
+def test_an_answer_that_only_calls_is_an_empty_response() -> None:
+    body = {"choices": [{"message": openai(False)[1]}]}
+    output = {"output": [responses(False)[2]]}
+    rows = [{"custom_id": str(n), "response": {"body": each}, "error": None} for n, each in enumerate((body, output))]
+    [found] = read_responses(rows)
+    assert list(found.responses) == ["", ""]
+    assert [calls_of(found, row) for row in range(2)] == [[MADE], [MADE]]
+
+
+def test_calls_in_cells_of_a_table(tmp_path: Path) -> None:
+    cell = json.dumps([MADE]).replace('"', '""')
+    (tmp_path / "a.csv").write_text(f'response,tool_calls,expected_calls\nok,"{cell}","{cell}"\nno,,"{cell}"\n')
+    run = dialeval.evaluate(tmp_path / "a.csv", metrics="call-recall")
+    assert run["a"]["call-recall"].mean == 0.5
+
+
+def test_calls_of_deepeval() -> None:
+    case = {
+        "input": "a",
+        "actual_output": "b",
+        "tools_called": [{"name": "timetable", "input_parameters": ARGUMENTS, "output": "x"}],
+        "expected_tools": [{"name": "timetable", "description": "when ferries leave"}],
+    }
+    run = dialeval.evaluate([case], metrics="call-f1,call-errors")["system"]
+    assert (run["call-f1"].mean, run["call-errors"].mean) == (1, 0)
+
+
+def test_what_is_no_list_of_calls() -> None:
+    with pytest.raises(dialeval.DataError, match="tool_calls is a number"):
+        read_responses([{"response": "a", "tool_calls": 3}])

@@ -1,0 +1,140 @@
+"""Logs of other programs as they are, where they can be had; `test_real_files` has the same structures, invented."""
+
+from __future__ import annotations
+
+import gzip
+import json
+import zipfile
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from dialeval.core.batch import Need
+from dialeval.core.errors import DataError
+from dialeval.io.reading import read_responses
+from dialeval.io.row_shapes import SHAPES, shape_of
+from dialeval.io.rows import Rows
+
+LOGS = Path(__file__).parents[3] / "shared" / "data" / "logs"
+pytestmark = pytest.mark.skipif(not LOGS.is_dir(), reason=f"no logs of other programs in {LOGS}")
+
+
+def load(name: str) -> Any:
+    data = (LOGS / name).read_bytes()
+    text = (gzip.decompress(data) if name.endswith(".gz") else data).decode()
+    return (
+        json.loads(text)
+        if name.split(".", 1)[1].startswith("json") and "jsonl" not in name
+        else [json.loads(line) for line in text.splitlines()]
+    )
+
+
+def read(name: str) -> Rows:
+    (rows,) = read_responses(LOGS / name)
+    return rows
+
+
+def test_mt_bench_answers() -> None:
+    given, rows = load("fastchat/mt-bench-answers-gpt-4.jsonl"), read("fastchat/mt-bench-answers-gpt-4.jsonl")
+    assert list(rows.responses) == [turn for each in given for turn in each["choices"][0]["turns"]]
+    assert rows.system == "gpt-4"
+    assert rows.turns is not None
+    assert rows.turns.tolist() == [0, 1] * len(given)
+    assert rows.dialogues is not None
+    assert list(rows.dialogues)[::2] == [str(each["question_id"]) for each in given]
+
+
+@pytest.mark.parametrize("model", ["gpt-4-0314", "gpt-3.5-turbo-0125"])
+def test_arena_hard_answers(model: str) -> None:
+    given, rows = load(f"arena-hard/{model}.jsonl"), read(f"arena-hard/{model}.jsonl")
+    assert list(rows.responses) == [each["messages"][1]["content"]["answer"] for each in given]
+    assert rows.system == model
+
+
+@pytest.mark.parametrize("model", ["claude-2", "vicuna-7b"])
+def test_alpaca_eval_outputs(model: str) -> None:
+    given, rows = load(f"alpaca-eval/{model}.json.gz"), read(f"alpaca-eval/{model}.json.gz")
+    assert (rows.system, list(rows.responses)) == (given[0]["generator"], [each["output"] for each in given])
+
+
+def test_promptfoo() -> None:
+    name = "promptfoo/promptfoo_llama4-scout_output.json"
+    given, rows = load(name)["results"]["results"], read(name)
+    assert list(rows.responses) == [each["response"]["output"] for each in given]
+    assert list(rows.columns[Need.CONTEXT]) == [[each["prompt"]["raw"]] for each in given]
+
+
+def test_promptfoo_tables_are_refused_in_one_message() -> None:
+    with pytest.raises(DataError) as caught:
+        read("promptfoo/promptfoo_llama4-scout_output.csv")
+    assert len(caught.value.problems) == 1
+
+
+@pytest.mark.parametrize(
+    ("name", "rows"),
+    [
+        ("deepeval/deepeval_goldens.json", 15),
+        ("deepeval/deepeval_convo_goldens.json", 15),
+        ("deepeval/deepeval_convo_goldens.csv", 15),
+        ("deepeval/deepeval_test_run_sample.json", 1),
+        ("openai-cookbook/chat-fine-tuning.jsonl", 8),
+        ("fastchat/sharegpt-conversations.json", 80),
+    ],
+)
+def test_rows_are_there(name: str, rows: int) -> None:
+    assert len(read(name)) == rows
+
+
+def test_chats_that_only_call_tools() -> None:
+    name = "openai-cookbook/tool-calls-fine-tuning.jsonl"
+    given, rows = load(name), read(name)
+    expected = [[call["function"]["name"] for call in each["messages"][-1]["tool_calls"]] for each in given]
+    assert [[call["name"] for call in json.loads(texts[0])] for texts in rows.columns[Need.CALLS]] == expected
+    assert set(rows.responses) == {""}
+
+
+@pytest.mark.parametrize("name", ["formats", "popularity", "streaming"])
+def test_inspect_archives(name: str) -> None:
+    with zipfile.ZipFile(LOGS / "inspect" / f"{name}.eval") as archive:
+        header = json.loads(archive.read("header.json"))
+        names = [each for each in archive.namelist() if each.startswith("samples/")]
+        samples = [json.loads(archive.read(each)) for each in names]
+    rows = read(f"inspect/{name}.eval")
+    said = {(str(each["id"]), each["output"]["choices"][0]["message"]["content"]) for each in samples}
+    assert rows.dialogues is not None
+    assert set(zip(rows.dialogues, rows.responses, strict=True)) == said
+    assert (rows.system, len(rows)) == (header["eval"]["model"], len(samples))
+    judged = [each for each in samples if each["scores"]]
+    scored = {(str(s["id"]), str(s["epoch"]), float(s["scores"]["match"]["value"] == "C")) for s in judged}
+    trials = [json.loads(text) for texts in rows.columns.get(Need.TRIALS, ()) for text in texts]
+    assert {(trial["task"], trial["trial"], trial["reward"]) for trial in trials} == scored
+
+
+def test_inspect_json_with_images_and_scores() -> None:
+    rows = read("inspect/images-and-tool-calls.json")
+    assert list(rows.responses) == ["[hedgehog]"]
+    assert list(rows.columns[Need.REFERENCE]) == [["bike", "bicycle"]]
+    assert rows.system == "openai/gpt-4o"
+
+
+def test_shapes_that_claim_to_be_seen_are_in_these_files() -> None:
+    documents = {"inspect": "samples", "deepeval-run": "testCases", "tau2-bench": "simulations"}
+    names = [
+        *("inspect/security-guide.json", "fastchat/mt-bench-answers-gpt-4.jsonl"),
+        "fastchat/sharegpt-conversations.json",
+        *("arena-hard/gpt-4-0314.jsonl", "alpaca-eval/claude-2.json.gz", "deepeval/deepeval_goldens.json"),
+        *("deepeval/deepeval_convo_goldens.json", "deepeval/deepeval_test_run_sample.json"),
+        *("openai-cookbook/chat-fine-tuning.jsonl", "tau-bench/gpt-4o-airline-20-tasks.json.gz"),
+        *("tau2-bench/airline-10-tasks-2-trials-retry_agent.json.gz", "promptfoo/promptfoo_llama4-scout_output.json"),
+    ]
+    found = set()
+    for name in names:
+        given = load(name)
+        if isinstance(given, dict):
+            inner = given["results"]["results"] if "results" in given and "samples" not in given else None
+            given = inner or next(given[key] for key in documents.values() if key in given)
+        shape = shape_of(given[0])
+        assert shape is not None, name
+        found.add(shape.name)
+    assert found == {shape.name for shape in SHAPES if shape.seen}

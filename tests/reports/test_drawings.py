@@ -1,0 +1,172 @@
+"""Figures of a run: what each is drawn from, the section of the report, and files for papers."""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING, get_args
+
+import numpy as np
+import pytest
+
+import dialeval
+from dialeval import sample_data
+from dialeval.cli.report import FIGURE_FORMATS
+from dialeval.core.errors import SettingError
+from dialeval.core.fold import Estimate, Level
+from dialeval.core.result import Result, Run
+from dialeval.reports.charts import FigureFormat
+from dialeval.reports.drawings import KINDS, write_figures
+from dialeval.reports.sections import agents
+from dialeval.reports.summary import metric_section as drawings
+from reports.test_html import HOSTILE, Page, estimate, result
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+HERE = sample_data.folder()
+CORPUS = Estimate(0.25, 0.0, 3, 3, corpus=True)
+
+
+@pytest.fixture(scope="module")
+def chats() -> Run:
+    """Three systems on sixty contexts."""
+    return dialeval.evaluate(
+        HERE / "responses", HERE / "references.txt", HERE / "contexts.txt", metrics="bleu-4,rouge-l,length,distinct-2"
+    )
+
+
+@pytest.fixture(scope="module")
+def trials() -> Run:
+    """Two agents with four trials of each of three tasks."""
+    rewards = {
+        "steady": [[1, 1, 1, 1], [1, 1, 1, 0], [0, 0, 0, 0]],
+        "lucky": [[1, 0, 1, 0], [0, 1, 0, 0], [1, 1, 0, 0]],
+    }
+    systems = {
+        name: [
+            {"dialog_id": f"task-{task}", "trial": trial, "reward": reward, "context": ["book it"], "response": "done"}
+            for task, own in enumerate(tasks)
+            for trial, reward in enumerate(own)
+        ]
+        for name, tasks in rewards.items()
+    }
+    return dialeval.evaluate(systems, metrics="pass-hat-1,pass-hat-2,pass-hat-4,flips")
+
+
+def test_every_kind_of_figure_is_drawn_by_its_name(chats: Run, trials: Run) -> None:
+    for kind in KINDS:
+        if kind in ("pass-k", "tasks"):
+            assert trials.plot(kind).name
+        elif kind == "turns":  # single rows have no turns
+            with pytest.raises(SettingError, match="no numbers for the figure 'turns'"):
+                chats.plot(kind)
+        elif kind == "causes":
+            with pytest.raises(SettingError, match="no numbers"):
+                chats.plot(kind)
+        else:
+            by = "length" if kind == "slices" else None
+            assert chats.plot(kind, "rouge-l", by=by).name
+
+
+def test_a_figure_has_the_width_that_is_asked_for(chats: Run) -> None:
+    assert chats.plot("distribution", "rouge-l", width=3.0).width == 288
+    with pytest.raises(SettingError, match="there is no figure 'pie'; there are means, distribution"):
+        chats.plot("pie")
+    with pytest.raises(SettingError, match="the run has no 'blue'"):
+        chats.plot("distribution", "blue")
+
+
+def test_figures_say_their_values(chats: Run) -> None:
+    value = chats["careful"]["rouge-l"]
+    assert value.interval is not None
+    words = chats.plot("means", "rouge-l").description
+    assert f"careful: {value.mean:.3f} [{value.interval[0]:.3f}, {value.interval[1]:.3f}]." in words
+    items, other = (chats[name]["rouge-l"].items for name in ("careful", "chatty"))
+    assert items is not None
+    assert other is not None
+    wins = 100 * float(((items > other) + 0.5 * (items == other)).mean())
+    assert f"careful, chatty: {wins:.0f}% [" in chats.plot("wins", "rouge-l").description
+
+
+def test_pass_k_falls_with_k_and_tasks_that_flip_are_counted(trials: Run) -> None:
+    assert trials.plot("pass-k").description == "steady: from 0.583 to 0.333. lucky: from 0.417 to 0.000."
+    assert "1 of 3 tasks pass in some trials" in trials.plot("tasks").description
+    assert "3 of 3 tasks" in trials.plot("tasks", system="lucky").description
+
+
+def test_scores_over_turns(tmp_path: Path) -> None:
+    logs = HERE / "logs"
+    run = dialeval.evaluate({"march": logs / "march.jsonl", "april": logs / "april.jsonl"}, metrics="length")
+    drawn = run.plot("turns", "length")
+    assert drawn.description.count(": from ") == 2
+    assert "95% confidence intervals over dialogues." in drawn.inline
+
+
+def test_the_section_has_a_place_for_each_metric_and_folds_what_is_not_in_the_panel(chats: Run) -> None:
+    section = drawings(chats)
+    assert section is not None
+    page = Page(section.content)
+    assert {attrs["id"] for attrs in page.of("section")} == {f"metric-{at}" for at in range(4)}
+    shown, _, folded = section.content.partition("<details>")
+    assert "rouge-l" in shown
+    assert 'id="metric-2"' in folded, "length"
+
+
+def test_values_of_the_corpus_and_of_dialogues() -> None:
+    section = drawings(Run({"a": Result({"k": CORPUS, "m": estimate("m", 1.0, 0.0, level=Level.DIALOGUE)})}, "0"))
+    assert section is not None
+    text = Page(section.content).text
+    assert "k of single" not in text
+    assert "m of single dialogues" in text
+    assert drawings(Run({"a": Result({})}, "0")) is None
+
+
+def test_floors_have_a_color_of_their_own() -> None:
+    results = {name: Result({"k": CORPUS}) for name in ("a", "b")}
+    floors = {f"floor/{n}": Result({"k": CORPUS}, role="floor") for n in range(2)}
+    drawn = Run({**results, **floors}, "0").plot("means", "k").inline
+    assert [drawn.count(f'class="{kind}"') for kind in ("own-0", "own-1", "anchor")] == [1, 1, 2]
+
+
+@pytest.mark.parametrize("form", get_args(FigureFormat))
+def test_files_for_papers(tmp_path: Path, form: FigureFormat) -> None:
+    if form != "svg":
+        pytest.importorskip("vl_convert", reason="needs the extra report")
+    paths = write_figures(Run({"a": result(), "b": result()}, "0"), tmp_path / "figures", form, 3.3)
+    names = {path.name for path in paths}
+    assert {f"means-bleu-4.{form}", f"distribution-bleu-4.{form}", f"means-distinct-2.{form}"} <= names
+    assert f"distribution-distinct-2.{form}" not in names, "a value of the corpus has no distribution"
+    assert get_args(FigureFormat) == FIGURE_FORMATS
+
+
+def test_names_of_metrics_become_names_of_files(tmp_path: Path) -> None:
+    keys = ["bleu(n=2,smooth=7)", "inform/hotel", "inform-hotel", "../../up", "<b>", "x" * 300]
+    run = Run({HOSTILE.replace("\udc80", "")[:30]: Result({key: estimate(key, 0.1, 0.2) for key in keys})}, "0")
+    paths = write_figures(run, tmp_path)
+    assert {path.parent for path in paths} == {tmp_path}
+    means = [path.stem for path in paths if path.stem.startswith("means-")]
+    assert means[:5] == [
+        "means-bleu(n=2,smooth=7)",
+        "means-inform-hotel",
+        "means-inform-hotel-2",
+        "means-..-..-up",
+        "means-b",
+    ]
+    assert all("<script" not in path.read_text(encoding="utf-8") for path in paths)
+
+
+def test_metrics_without_a_value_have_no_figure(tmp_path: Path) -> None:
+    nothing = Estimate(math.nan, math.nan, 3, 0, items=np.array([math.nan]))
+    assert write_figures(Run({"a": Result({"k": nothing})}, "0"), tmp_path) == []
+
+
+def test_agents_have_a_section_with_the_tasks_that_flip(trials: Run, chats: Run) -> None:
+    section = agents(trials)
+    assert section is not None
+    page = Page(section.content)
+    assert "Reliability over repeated trials (pass^k)" in page.text
+    cells = [attrs for attrs in page.of("td") if attrs.get("class") == "figure"]
+    assert len(cells) == 8
+    assert "steady3111" in page.text, "three tasks: one always passed, one flips, one never passed"
+    assert "lucky3030" in page.text
+    assert agents(chats) is None

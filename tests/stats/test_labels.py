@@ -1,0 +1,113 @@
+"""Agreement about labels, against other implementations and by hand; panels of judges."""
+
+from __future__ import annotations
+
+import krippendorff
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from dialeval.core.arrays import Floats, Ints
+from dialeval.stats.labels import STATISTICS, confusion, effective_judges, label_agreement, label_statistics
+
+labels = st.lists(st.tuples(st.integers(0, 3), st.integers(0, 3)), min_size=3, max_size=40)
+
+
+def columns(pairs: list[tuple[int, int]]) -> tuple[Ints, Ints]:
+    first, second = np.array(pairs, np.int64).T
+    return first, second
+
+
+def statistics(first: Ints, second: Ints, number: int = 4) -> dict[str, float]:
+    tables = confusion(first, second, number, np.zeros(len(first), np.int64))
+    return {name: float(value[0]) for name, value in label_statistics(tables).items()}
+
+
+@given(labels)
+def test_alpha_is_that_of_krippendorff(pairs: list[tuple[int, int]]) -> None:
+    first, second = columns(pairs)
+    found = statistics(first, second)
+    if len(np.unique(pairs)) < 2:
+        assert np.isnan(found["alpha"])
+        return
+    data = np.array([first, second], np.float64)
+    nominal = krippendorff.alpha(reliability_data=data, level_of_measurement="nominal", value_domain=[0, 1, 2, 3])
+    ordinal = krippendorff.alpha(reliability_data=data, level_of_measurement="ordinal", value_domain=[0, 1, 2, 3])
+    assert found["alpha"] == pytest.approx(nominal)
+    assert found["ordinal_alpha"] == pytest.approx(ordinal)
+
+
+@given(labels)
+def test_kappa_and_ac1_are_those_of_their_definitions(pairs: list[tuple[int, int]]) -> None:
+    first, second = columns(pairs)
+    agreed = np.mean(first == second)
+    fractions = [(np.mean(first == label), np.mean(second == label)) for label in range(4)]
+    kappa_chance = sum(one * two for one, two in fractions)
+    means = [(one + two) / 2 for one, two in fractions]
+    ac1_chance = sum(mean * (1 - mean) for mean in means) / 3
+    found = statistics(first, second)
+    assert found["agreement"] == pytest.approx(agreed)
+    if kappa_chance < 1:
+        assert found["kappa"] == pytest.approx((agreed - kappa_chance) / (1 - kappa_chance))
+    assert found["ac1"] == pytest.approx((agreed - ac1_chance) / (1 - ac1_chance))
+
+
+def test_published_examples() -> None:
+    """Cohen's kappa of 0.4 for 20, 5, 10 and 15; AC1 stays high where nearly all labels are equal."""
+    table = np.array([[20.0, 5.0], [10.0, 15.0]])
+    assert float(label_statistics(table)["kappa"]) == pytest.approx(0.4)
+    skewed = np.array([[118.0, 5.0], [2.0, 0.0]])
+    found = label_statistics(skewed)
+    assert float(found["kappa"]) == pytest.approx(-0.0234, abs=1e-3)
+    assert float(found["ac1"]) == pytest.approx(0.9408, abs=1e-3)
+
+
+def rated(rng: np.random.Generator, dialogues: int, error: float) -> tuple[Ints, Ints, Ints]:
+    """Three-valued labels in dialogues of five rows; whole dialogues are hard, in which a judge guesses."""
+    cluster = np.repeat(np.arange(dialogues), 5)
+    hard = rng.random(dialogues)[cluster] < error
+    human = rng.integers(0, 3, len(cluster))
+    return human, np.where(hard, rng.integers(0, 3, len(cluster)), human), cluster
+
+
+def test_intervals_over_dialogues_cover() -> None:
+    """The true kappa is 1 - error: guessing agrees as by chance. 95% intervals contain it in 90% to 99% of samples."""
+    rng = np.random.default_rng(5)
+    covered = dict.fromkeys(("kappa", "ac1", "alpha"), 0)
+    for _ in range(300):
+        found = label_agreement(*_arguments(rated(rng, 60, 0.3)), 0.95)
+        for name in covered:
+            low, high = found[name][1]
+            covered[name] += low <= 0.7 <= high
+    assert all(270 <= number <= 297 for number in covered.values()), covered
+
+
+def _arguments(sample: tuple[Ints, Ints, Ints]) -> tuple[Ints, Ints, int, Ints]:
+    human, judge, cluster = sample
+    return human, judge, 3, cluster
+
+
+def test_dialogues_widen_intervals() -> None:
+    human, judge, cluster = rated(np.random.default_rng(1), 60, 0.3)
+    over_rows = label_agreement(human, judge, 3, np.arange(len(cluster)), 0.95)
+    over_dialogues = label_agreement(human, judge, 3, cluster, 0.95)
+    for name in STATISTICS:
+        assert over_rows[name][0] == over_dialogues[name][0]
+        assert np.diff(over_dialogues[name][1]) > 1.3 * np.diff(over_rows[name][1])
+
+
+def panel(rng: np.random.Generator, shared: float, judges: int = 4, rows: int = 2000) -> tuple[Floats, Floats]:
+    human = rng.normal(size=rows)
+    common = rng.normal(size=(rows, 1))
+    own = rng.normal(size=(rows, judges))
+    return human[:, None] * 2 + np.sqrt(shared) * common + np.sqrt(1 - shared) * own, human
+
+
+@pytest.mark.parametrize(("shared", "number"), [(0.0, 4.0), (0.5, 4 / (1 + 3 * 0.5)), (0.999, 1.0)])
+def test_the_effective_number_of_judges(shared: float, number: float) -> None:
+    values, human = panel(np.random.default_rng(2), shared)
+    found, (low, high) = effective_judges(values, human, np.arange(len(human)) // 4, 0.95)
+    assert found == pytest.approx(number, rel=0.08)
+    assert low < number * 1.02
+    assert high > number * 0.98

@@ -1,0 +1,142 @@
+"""Macro averages over data sets: each counts equally, whatever its number of turns."""
+
+from __future__ import annotations
+
+import json
+import shutil
+import tarfile
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from conftest import Dialeval
+from dialeval.breakdown import evaluate_breakdown
+from dialeval.core.errors import DataError, SettingError
+from dialeval.suites.breakdown.averages import error_categories, macro_averages
+
+JAPANESE = ["こんにちは。", "今日は何をしましたか。", "わたしは犬です。", "犬が話せるのですか。"]
+
+
+def dialogue(name: str, judgments: list[str], texts: list[str] | None = None) -> dict[str, object]:
+    turns: list[dict[str, object]] = []
+    for at, judged in enumerate(judgments):
+        annotations = [{"breakdown": letter, "annotator-id": str(number)} for number, letter in enumerate(judged)]
+        said = texts or ["hello", "and you ?"]
+        turns.append({"turn-index": 2 * at, "speaker": "S", "utterance": said[0], "annotations": annotations})
+        turns.append({"turn-index": 2 * at + 1, "speaker": "U", "utterance": said[1], "annotations": []})
+    return {"dialogue-id": name, "turns": turns}
+
+
+def labels(name: str, letters: str) -> dict[str, object]:
+    sure = {letter: {f"prob-{other}": float(other == letter) for other in "OTX"} for letter in "OTX"}
+    entries = [{"turn-index": 2 * at, "labels": [{"breakdown": each, **sure[each]}]} for at, each in enumerate(letters)]
+    return {"dialogue-id": name, "turns": entries}
+
+
+DATA = {
+    "english": [dialogue("a", ["OOO"] * 4), dialogue("b", ["XXX"] * 4)],
+    "japanese": [dialogue("c", ["XXO"], JAPANESE), dialogue("d", ["OOT"], JAPANESE[2:])],
+}
+LABELS = {"detector": [labels("a", "OOOO"), labels("b", "XXXO"), labels("c", "O"), labels("d", "O")]}
+
+
+def test_every_data_set_counts_equally() -> None:
+    run = evaluate_breakdown(DATA, LABELS, 0.5)
+    found = macro_averages(run).systems["detector"]["accuracy"]
+    assert found.by_dataset == {"english": 7 / 8, "japanese": 1 / 2}
+    assert found.mean == pytest.approx((7 / 8 + 1 / 2) / 2)
+    assert run["detector"]["accuracy"].mean == pytest.approx(8 / 10)
+    assert "floor/always-X" in macro_averages(run).systems
+    alone = evaluate_breakdown(DATA["english"], [labels("a", "OOOO"), labels("b", "XXXO")], 0.5)
+    assert alone["labels"]["accuracy"].mean == 7 / 8
+    with pytest.raises(SettingError, match="there is one data set"):
+        macro_averages(alone)
+
+
+def test_the_command(dialeval: Dialeval, tmp_path: Path) -> None:
+    for name, documents in DATA.items():
+        (tmp_path / f"{name}.jsonl").write_text(
+            "".join(json.dumps(each, ensure_ascii=False) + "\n" for each in documents)
+        )
+    (tmp_path / "mine.jsonl").write_text("".join(json.dumps(each) + "\n" for each in LABELS["detector"]))
+    data = ("-p", "en=english.jsonl", "-p", "ja=japanese.jsonl")
+    done = dialeval("breakdown", "mine.jsonl", *data, "-t", "0.5", "--macro", "-f", "json", "--no-baselines")
+    assert done.returncode == 0, done.stderr
+    (system,) = json.loads(done.stdout)["systems"].values()
+    assert system["accuracy"]["by_dataset"] == {"en": 0.875, "ja": 0.5}
+    assert "macro average" in dialeval("breakdown", "mine.jsonl", *data, "--macro").stdout
+    assert "mine,accuracy,macro average," in dialeval("breakdown", "mine.jsonl", *data, "--macro", "-f", "csv").stdout
+    refused = dialeval("breakdown", "mine.jsonl", *data, "--macro", "-f", "original")
+    assert refused.returncode == 2
+    # Without --macro the data sets are one.
+    assert "Accuracy : \t\t0.800000 (8/10)" in dialeval("breakdown", "mine.jsonl", *data, "-t", "0.5").stdout
+
+
+@pytest.mark.golden
+def test_values_of_each_data_set_are_those_of_the_challenge(shared_data: Path, tmp_path: Path) -> None:
+    golden = json.loads((shared_data / "dbdc" / "golden.json").read_text())
+    sets = ("en-CIC_50", "en-IRIS_50", "ja-DCM")
+    (tmp_path / "labels").mkdir()
+    for name in sets:
+        with tarfile.open(shared_data / "dbdc" / f"{name}.tar.gz") as archive:
+            archive.extractall(tmp_path, filter="data")
+        for file in (tmp_path / name / "noisy-oracle").iterdir():
+            shutil.copy(file, tmp_path / "labels")
+    run = evaluate_breakdown(
+        {name: tmp_path / name / "data" for name in sets}, tmp_path / "labels", 0.5, baselines=False
+    )
+    found = macro_averages(run).systems["labels"]["accuracy"]
+    cases = {
+        case["set"]: case["figures"]["accuracy"]
+        for case in golden["cases"]
+        if case["detector"] == "noisy-oracle" and case["threshold"] == "0.5"
+    }
+    assert found.by_dataset == pytest.approx({name: cases[name] for name in sets})
+    assert found.mean == pytest.approx(np.mean([cases[name] for name in sets]))
+    assert found.interval is not None
+    assert found.interval[0] < found.mean < found.interval[1]
+
+
+CATEGORIZED = [
+    {
+        "dialogue-id": name,
+        "turns": [
+            {"turn-index": 0, "speaker": "S", "utterance": "わたしは犬です。", "annotations": first},
+            {"turn-index": 1, "speaker": "U", "utterance": "え？", "annotations": []},
+            {"turn-index": 2, "speaker": "S", "utterance": "そうです。", "annotations": [{"breakdown": "O"}]},
+        ],
+    }
+    for name, first in (
+        ("p", [{"breakdown": "X", "error": ["矛盾", "無視"]}, {"breakdown": "X", "error": "矛盾"}, {"breakdown": "T"}]),
+        ("q", [{"breakdown": "X", "error": ["無視"]}, {"breakdown": "X", "error": ["無視", "矛盾"]}]),
+    )
+]
+
+
+def test_error_categories_are_sets_of_labels(dialeval: Dialeval, tmp_path: Path) -> None:
+    given = [
+        {"dialogue-id": "p", "turns": [{"turn-index": 0, "labels": [{"breakdown": "X", "error": ["矛盾"]}]}]},
+        {"dialogue-id": "q", "turns": [{"turn-index": 0, "labels": [{"breakdown": "X", "error": ["無視", "矛盾"]}]}]},
+    ]
+    found = error_categories(CATEGORIZED, {"mine": given, "silent": []}, "error")
+    # True: 矛盾 (two of three), and 無視 (both); 矛盾 of the second is one of two, which is not more than half.
+    assert (found.systems["mine"].turns, found.systems["mine"].exact_match) == (2, 1 / 2)
+    assert found.systems["mine"].f1 == pytest.approx(2 * 2 / (3 + 2))
+    assert (found.systems["silent"].exact_match, found.systems["silent"].f1) == (0, 0)
+    low, high = found.systems["mine"].exact_match_interval
+    assert low <= 1 / 2 <= high
+    with pytest.raises(SettingError, match="no annotated turn has a category in 'other'"):
+        error_categories(CATEGORIZED, {"mine": given}, "other")
+    with pytest.raises(DataError, match="has no turns with labels"):
+        error_categories(CATEGORIZED, {"mine": [{"dialogue-id": "p"}]}, "error")
+    for name, documents in (("data", CATEGORIZED), ("mine", given)):
+        lines = "".join(json.dumps(each, ensure_ascii=False) + "\n" for each in documents)
+        (tmp_path / f"{name}.jsonl").write_text(lines, "utf-8")
+    done = dialeval("breakdown", "mine.jsonl", "-p", "data.jsonl", "--error-categories", "error")
+    assert done.returncode == 0, done.stderr
+    assert "exact match" in done.stdout
+    assert (
+        "mine,2,0.5,"
+        in dialeval("breakdown", "mine.jsonl", "-p", "data.jsonl", "--error-categories", "error", "-f", "csv").stdout
+    )
