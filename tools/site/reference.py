@@ -31,8 +31,8 @@ can check what it reads without this page:
 dialeval schema run > run.schema.json
 ```
 
-Later versions may add fields ([versions](versions.md#saved-files)). In printed JSON (`-f json`), a number that could not
-be computed is null.
+Later versions may add fields ([versions](versions.md#saved-files)). In printed JSON (`-f json`), a number that could
+not be computed is null.
 
 TABLE
 
