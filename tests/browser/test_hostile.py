@@ -136,9 +136,6 @@ def test_hostile_text_is_shown_as_it_is(page: Page, tmp_path: Path, kind: str) -
     assert pane.locator("thead bdi").evaluate_all(content) == [wanted, f"other {wanted}"]
     scores = page.get_by_label("Score", exact=True).locator("option")
     assert scores.evaluate_all(content) == [wanted, f"second {wanted}"]
-        wanted,
-        f"second {wanted}",
-    ]
     for section in ("transcripts", "curves"):
         assert wanted[:20] in page.locator(f"#{section}").evaluate("each => each.textContent")
     page.get_by_label("Rows of", exact=True).select_option(index=1)

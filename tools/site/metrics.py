@@ -32,7 +32,7 @@ GIVEN = {
     Need.EMBEDDINGS: "--vectors sample/vectors.txt",
 }
 COMMANDS = {
-    Need.CONTEXT: "dialeval score sample/logs/v1.jsonl sample/logs/v2.jsonl -m dialogue-turns,talk-ratio,self-repetition",
+    Need.CONTEXT: "dialeval score sample/logs/v1.jsonl sample/logs/v2.jsonl -m dialogue-turns,talk-ratio",
     Need.HYPOTHESES: "dialeval lsdscc sample/lsdscc/varied.txt sample/lsdscc/safe.txt -r sample/lsdscc/groups.json",
     Need.TASK_TURNS: "dialeval multiwoz -i sample/town/predictions --data town",
     Need.STATES: "dialeval multiwoz -i sample/town/predictions --data town -d",
