@@ -39,7 +39,6 @@ COMMANDS = {
     Need.FRAMES: "dialeval sgd sample/frames/steady sample/frames/forgetful.json -r sample/frames/references -m all",
     Need.SPANS: "dialeval sgd sample/frames/steady -r sample/frames/references -m slot-tagging",
     Need.LABELS: "dialeval breakdown sample/breakdown/keywords -p sample/breakdown/data -t 0.5",
-    Need.CONTEXT: "dialeval score sample/logs/v1.jsonl sample/logs/v2.jsonl -m dialogue-turns,talk-ratio",
     Need.TRIALS: "dialeval score sample/agents/careful.jsonl sample/agents/quick.jsonl -m pass-hat,pass-at",
     Need.CALLS: """\
 dialeval score sample/agents/careful.jsonl sample/agents/quick.jsonl \\
