@@ -57,7 +57,7 @@ def test_the_grid_the_reasons_and_the_report(dialeval: Dialeval, log: Path, tmp_
     for cells in (["0", "✓✗ NL, max_steps"], ["1", "✓✗ NL"], ["2", "✓?"]):
         lines = ([cell.strip() for cell in line.strip("│ ").split("│")] for line in done.stdout.splitlines())
         assert cells in lines, done.stdout
-    assert dialeval("report", "run", "-o", "report.html").returncode == 0
+    assert dialeval("report", "run", "--save", "report.html").returncode == 0
     page = (tmp_path / "report.html").read_text(encoding="utf-8")
     assert "✓✗ NL" in page
     assert "llm_agent/m&lt;i&gt;" in page

@@ -47,16 +47,15 @@ def macro_averages(run: Run) -> MacroAverages:
         raise SettingError("there is one data set; give several (-p NAME=PATH, repeated), or leave --macro out")
     found = slices(run, DATASET, systems=list(run) if len(run) > 1 else None, compared=False)
     parts = {each.label: each.run for each in found.slices}
-    return MacroAverages(
-        {
-            system: {
-                key: _macro({name: part[system][key] for name, part in parts.items() if key in part[system]})
-                for key in run[system]
-                if any(key in part[system] for part in parts.values())
-            }
-            for system in run
+    systems = {
+        system: {
+            key: _macro({name: part[system][key] for name, part in parts.items() if key in part[system]})
+            for key in run[system]
+            if any(key in part[system] for part in parts.values())
         }
-    )
+        for system in run
+    }
+    return MacroAverages(systems)
 
 
 def _macro(estimates: Mapping[str, Estimate]) -> Macro:
