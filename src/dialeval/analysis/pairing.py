@@ -232,7 +232,7 @@ def full_name(systems: Mapping[str, Result], name: str) -> str:
 
 def key_meant(name: str, keys: Collection[str]) -> str:
     """Return the key that a name stands for, which may be an alias or in another case; the name itself if none."""
-    if name in keys:
+    if name in keys or registry().is_group(name):
         return name
     try:
         found = registry().parse(name).name
