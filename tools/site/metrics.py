@@ -32,14 +32,13 @@ GIVEN = {
     Need.EMBEDDINGS: "--vectors sample/vectors.txt",
 }
 COMMANDS = {
-    Need.CONTEXT: "dialeval score sample/logs/v1.jsonl sample/logs/v2.jsonl -m dialogue-turns,talk-ratio,self-repetition",
+    Need.CONTEXT: "dialeval score sample/logs/v1.jsonl sample/logs/v2.jsonl -m dialogue-turns,self-repetition",
     Need.HYPOTHESES: "dialeval lsdscc sample/lsdscc/varied.txt sample/lsdscc/safe.txt -r sample/lsdscc/groups.json",
     Need.TASK_TURNS: "dialeval multiwoz -i sample/town/predictions --data town",
     Need.STATES: "dialeval multiwoz -i sample/town/predictions --data town -d",
     Need.FRAMES: "dialeval sgd sample/frames/steady sample/frames/forgetful.json -r sample/frames/references -m all",
     Need.SPANS: "dialeval sgd sample/frames/steady -r sample/frames/references -m slot-tagging",
     Need.LABELS: "dialeval breakdown sample/breakdown/keywords -p sample/breakdown/data -t 0.5",
-    Need.CONTEXT: "dialeval score sample/logs/v1.jsonl sample/logs/v2.jsonl -m dialogue-turns,talk-ratio",
     Need.TRIALS: "dialeval score sample/agents/careful.jsonl sample/agents/quick.jsonl -m pass-hat,pass-at",
     Need.CALLS: """\
 dialeval score sample/agents/careful.jsonl sample/agents/quick.jsonl \\
