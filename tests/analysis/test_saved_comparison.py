@@ -124,7 +124,7 @@ def test_score_compares_once_and_compare_and_report_use_it(
     monkeypatch.setattr(comparing, "_find_differences", count)
     for name, texts in TEXTS.items():
         (tmp_path / f"{name}.txt").write_text("".join(f"{text}\n" for text in texts))
-    files, run = [str(tmp_path / f"{name}.txt") for name in TEXTS], str(tmp_path / "run")
+    files, run = [str(tmp_path / f"{name}.txt") for name in ("a", "b")], str(tmp_path / "run")
     command("score", *files, "-m", "length,distinct-1", "-o", run)
     assert len(made) == 1
     shown = capsys.readouterr().out

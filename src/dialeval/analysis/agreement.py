@@ -51,7 +51,8 @@ from dialeval.core.arguments import checked
 from dialeval.core.arrays import Floats
 from dialeval.core.display import Shown, Tabular, listed
 from dialeval.core.errors import SettingError, plain
-from dialeval.core.result import RUN_FILE, Run, load
+from dialeval.core.result import Run, load
+from dialeval.core.rowtable import RUN_FILE
 from dialeval.core.run_schema import Record
 from dialeval.core.version import __version__
 from dialeval.engine.resources import Resources

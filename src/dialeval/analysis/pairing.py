@@ -19,8 +19,8 @@ from dialeval.analysis.alignment import Alignment, Design, DesignName, align, co
 from dialeval.analysis.values import metric_of, weigh_dialogues
 from dialeval.core.errors import SettingError, suggest
 from dialeval.core.fold import Estimate
-from dialeval.core.result import RUN_FILE, Result, Run, full_names, load
-from dialeval.core.rowtable import REFERENCE
+from dialeval.core.result import Result, Run, full_names, load
+from dialeval.core.rowtable import REFERENCE, RUN_FILE
 from dialeval.metrics.registry import registry, split_names
 from dialeval.stats.significance import holm
 

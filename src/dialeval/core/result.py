@@ -47,6 +47,7 @@ from dialeval.core.errors import DataError, Problem, UnknownNameError
 from dialeval.core.files import check_files, place_of, reading_together, replacing_together
 from dialeval.core.fold import Estimate, Level
 from dialeval.core.rowtable import (
+    RUN_FILE,
     ItemPart,
     RowTable,
     items_of,
@@ -64,7 +65,6 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 
-RUN_FILE = "run.json"
 _TABLES = ("items", "rows", "contributions")
 _COMPARISON = "comparison"
 _FILES = (RUN_FILE, *(f"{what}.parquet" for what in _TABLES), f"{_COMPARISON}.json")

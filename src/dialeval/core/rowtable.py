@@ -47,6 +47,8 @@ from dialeval.core.validation import InvalidError
 if TYPE_CHECKING:
     import pyarrow as pa
 
+RUN_FILE = "run.json"
+"""The document of a saved run."""
 NO_TURN = -1
 """The number in `RowTable.turns` of a row that does not say which turn it is."""
 

@@ -43,7 +43,7 @@ def _systems(default: str) -> options.Decorator:
 
 
 def _is_run(path: str) -> bool:
-    from dialeval.core.result import RUN_FILE
+    from dialeval.core.rowtable import RUN_FILE
 
     return Path(path).is_dir() or Path(path).name == RUN_FILE
 

@@ -23,7 +23,7 @@ from dialeval.core.arrays import offsets_of
 from dialeval.core.batch import Need
 from dialeval.core.columns import RaggedColumn, TextColumn, join_texts
 from dialeval.core.errors import DataError, Problem, SettingError, collect_warnings, whole_characters
-from dialeval.core.result import RUN_FILE, files_of
+from dialeval.core.rowtable import RUN_FILE
 from dialeval.io import delimited, json, parquet
 from dialeval.io.delimited import read_lines
 from dialeval.io.fields import FieldReader
@@ -129,7 +129,11 @@ def files_in(folder: PathSource) -> list[Path]:
     """Return the files of a folder that hold responses, in the order of their names."""
     entries = _list_files(folder)
     facts = _DATASET if {entry.name for entry in entries} >= _DATASET else frozenset()
-    own = {path.name for path in files_of(folder)} if any(entry.name == RUN_FILE for entry in entries) else set()
+    own: set[str] = set()
+    if any(entry.name == RUN_FILE for entry in entries):
+        from dialeval.core.result import files_of  # loads msgspec
+
+        own = {path.name for path in files_of(folder)}
     files = [entry for entry in entries if _holds_responses(entry) and entry.name not in facts | own]
     if own and not files:
         remedy = "pass the files that were scored, or give the run to `dialeval compare` or `dialeval report`"

@@ -92,7 +92,7 @@ def summary(
                 comparison = compare(block, most_tests=MOST_TESTS)
             except SettingError as error:
                 reason = markup.note(f"Not compared: {markup.text(str(error))}")
-        best = _find_best(block, bool(compared)) if not reason and has_best(comparison) else Best({}, 0)
+        best = _find_best(block, bool(compared), comparison) if not reason and has_best(comparison) else Best({}, 0)
         tables += "" if comparison is None else _verdict(comparison, best, more)
         places = {key: f"{at or ''}{'-' if at else ''}{place}" for place, key in enumerate(block.keys_in_order)}
         values = _tables(block, places, comparison, best)
@@ -183,15 +183,20 @@ def has_best(comparison: Comparison | None) -> bool:
     return comparison is None or all(design.name == "paired" for design in comparison.designs.values())
 
 
-def _find_best(run: Run, tested: bool) -> Best:
+def _find_best(run: Run, tested: bool, comparison: Comparison | None) -> Best:
     """Return the best systems of each metric: with those not significantly worse where that is tested."""
-    if tested and (len(run) - len(run.baselines) - 1) * len(run.keys_in_order) <= MOST_UNASKED:
+    two = comparison is not None and len(comparison.systems) == 1  # it has tested the only pair that there is
+    if tested and not two and (len(run) - len(run.baselines) - 1) * len(run.keys_in_order) <= MOST_UNASKED:
         return best_systems(run, run.keys_in_order)
     means = {
         key: {name: result[key].mean for name, result in run.items() if key in result and result.role == "system"}
         for key in run.keys_in_order
     }
     found = {key: best_of(own, better_of(run, key)) for key, own in means.items() if len(own) > 1}
+    if comparison is not None and two:
+        equal = {row.key for row in comparison.rows if not row.significant and not math.isnan(row.p)}
+        found = {key: list(means[key]) if names and key in equal else names for key, names in found.items()}
+        return Best({key: names for key, names in found.items() if names}, len(comparison.rows))
     return Best({key: names for key, names in found.items() if names}, 0)
 
 
