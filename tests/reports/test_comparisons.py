@@ -129,3 +129,16 @@ def test_differences_are_drawn_where_there_is_room() -> None:
     assert row.index("●") < row.index("│"), "worse is to the left"
     drawn = [row[3] for row in comparisons.system_table(comparison, "poor", bars=True).rows]
     assert {len(bar) for bar in drawn if bar} == {13}
+
+
+def test_signatures_are_in_every_format() -> None:
+    """So that a table can be cited: what has to be the same where values are compared."""
+    run = dialeval.evaluate({"a": ["x y"] * 9, "b": ["x"] * 9}, ["x z"] * 9, metrics="sacrebleu,length")
+    comparison = compare(run, resamples=9)
+    line = "length|tokenizer:words.1|definition:1|dialeval:"
+    assert comparison.signatures["length"].startswith(line)
+    latex = comparisons.to_latex(comparison)
+    assert f"\n% {line}" in latex
+    assert "\n% sacreBLEU: BLEU|nrefs:1|case:mixed|eff:no|tok:13a|smooth:exp|" in latex
+    assert "Signatures:" in comparisons.FORMATS["md"](comparison)
+    assert comparison.to_dict()["signatures"]["length"].startswith(line)

@@ -53,7 +53,7 @@ def test_every_schema_is_one_for_all_validators(name: str) -> None:
 
 
 def test_an_unknown_name_is_refused() -> None:
-    with pytest.raises(SettingError, match="no schema 'runs'; there are run, "):
+    with pytest.raises(SettingError, match="no schema 'runs'; did you mean 'run'"):
         schema("runs")
 
 

@@ -196,6 +196,7 @@ def test_what_is_not_asked_for_makes_a_bounded_number_of_tests() -> None:
             patch.setattr(verdict_module, "MOST_TESTS", 20)
             patch.setattr(summary_module, "MOST_TESTS", 20)
             patch.setattr(verdict_module, "MOST_UNASKED", 10_000)
+            patch.setattr(summary_module, "MOST_UNASKED", 0)  # the best by value, without tests
             text = summary(run).content
             found = judge_run(run)
         assert found.sentences[-1] in html.unescape(text)

@@ -36,7 +36,8 @@ _SECTIONS: Mapping[str, str] = {
     "breakdown validate",
     "Server": "host port per-row",
     "Output": "output save force format percent transpose items open title figures figures-dir report:width disputed "
-    "failures multiwoz:dialogues breakdown:turns adjudicate most progress replace-domains version help",
+    "table table-metrics table-percent table-digits failures multiwoz:dialogues breakdown:turns adjudicate most "
+    "progress replace-domains version help",
     "Checks": "fail-under fail-over no-worse-than margin",
     "Scale": "threads jobs engine address gpus-per-task resume device",
 }

@@ -47,8 +47,8 @@ def test_names_in_tables_lead_to_pages() -> None:
 @pytest.mark.parametrize(
     ("place", "text", "expected"),
     [
-        ("index.md", "[a](docs/start.md#the-sample)", "[a](start.md#the-sample)"),
-        ("index.md", "![p](docs/images/report.png)", "![p](images/report.png)"),
+        ("contributing.md", "[a](docs/start.md#the-sample)", "[a](start.md#the-sample)"),
+        ("contributing.md", "![p](docs/images/report.png)", "![p](images/report.png)"),
         ("comparing.md", "[a](../CONTRIBUTING.md)", "[a](contributing.md)"),
         ("benchmarks/scale.md", "[a](../docs/scale.md)", "[a](../scale.md)"),
         ("comparing.md", "[a](notebooks/x.ipynb)", "[a](notebooks/x.md)"),

@@ -23,6 +23,7 @@ from pathlib import Path
 from typing import Any, Literal, get_args
 
 import orjson
+from msgspec import MsgspecError
 
 from dialeval.core.arguments import checked
 from dialeval.core.errors import SettingError
@@ -242,7 +243,10 @@ class LLM(Panel):
     def _read(self, rubric: Rubric, record: Record, mode: Mode) -> Grades:
         if record.answer is None:
             return Grades({}, (record.reason or "").partition(":")[0])
-        answer = read_completion(record.answer)
+        try:
+            answer = read_completion(record.answer)
+        except (MsgspecError, TypeError):
+            return Grades({}, "the recorded answer is damaged")
         if mode == "expected":
             return rubrics.expected_grades(rubric, answer, self._least_mass)
         return rubrics.parse_grades(rubric, answer)
