@@ -86,7 +86,8 @@ def shapes() -> list[Files]:
     for shape in SHAPES:
         if shape.refused:
             continue
-        rows = [shape.example | ({"trial": number} if "trial" in shape.example else {}) for number in range(3)]
+        trial = shape.paths.get("trial", "")
+        rows = [shape.example | ({trial: number} if trial in shape.example else {}) for number in range(3)]
         seeds.append({f"{shape.name}.jsonl": "".join(json.dumps(row) + "\n" for row in rows).encode()})
         if shape.document:
             log = {shape.document[0]: {}, shape.document[-1]: rows}

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -251,3 +252,21 @@ def test_calls_of_deepeval() -> None:
 def test_what_is_no_list_of_calls() -> None:
     with pytest.raises(dialeval.DataError, match="tool_calls is a number"):
         read_responses([{"response": "a", "tool_calls": 3}])
+
+
+@pytest.mark.parametrize(
+    "message",
+    [
+        {"type": [1], "data": {}, "kwargs": {}},
+        {"lc": 1, "id": [], "kwargs": {"content": "x"}},
+        {"role": "assistant", "content": "x", "tool_calls": [{"name": "f", "arguments": {"n": 10**30}}]},
+        {"role": "assistant", "content": "x", "tool_calls": [{"name": "f", "arguments": {1: {(): 2}}}]},
+        {"type": "function_call_output", "call_id": 3, "output": {1: 10**30}},
+        {"role": "model", "parts": [{"functionResponse": {"name": "f", "response": {1: 2}}}]},
+        {"jsonrpc": "2.0", "result": []},
+        {"message.role": "user", "message.content": "x", "message.tool_calls": [1]},
+    ],
+)
+def test_odd_messages_are_read_or_are_a_problem(message: Any) -> None:
+    with suppress(dialeval.DataError):
+        read_responses([{"messages": [ASK, message, SAY], "expected_calls": [{"name": "f", "arguments": 10**30}]}])

@@ -21,6 +21,7 @@ A result is an error if it is marked as one (`error`, `is_error`, `isError`, `st
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterable, Mapping
 from typing import Any, NamedTuple
 
@@ -41,6 +42,14 @@ _TYPES = {"human": "user", "ai": "assistant", "AIMessageChunk": "assistant", "to
 _EVENTS = {"user": "user", "bot": "assistant"}
 CALL_ITEMS = frozenset({"function_call", "mcp_call", "custom_tool_call"})
 _RESULT_ITEMS = frozenset({"function_call_output", "custom_tool_call_output"})
+
+
+def dump(value: object) -> str:
+    """Return JSON, also of what orjson does not write: whole numbers of more than 64 bits, keys that are no texts."""
+    try:
+        return orjson.dumps(value, default=kind_of, option=SETTINGS).decode()
+    except TypeError:
+        return json.dumps(value, default=kind_of, skipkeys=True)
 
 
 class Call(NamedTuple):
@@ -94,16 +103,16 @@ def unwrap(message: RowObject) -> RowObject | None:
         return message
     if "message.role" in message:  # OpenInference, as a table has it
         return _nested(message, "message.")
-    kind, data, kwargs = message.get("type"), message.get("data"), message.get("kwargs")
+    kind, data, kwargs = _text(message.get("type")), message.get("data"), message.get("kwargs")
     if isinstance(data, dict) and kind in _TYPES:
         return {**data, "role": _TYPES[str(kind)]}
-    if isinstance(kwargs, dict) and isinstance(message.get("id"), LISTS):
+    if isinstance(kwargs, dict) and isinstance(message.get("id"), LISTS) and message["id"]:
         return {**kwargs, "role": _CLASSES.get(str([*message["id"]][-1]), "system")}  # type: ignore[misc]
     if kind in CALL_ITEMS:
         return {"role": "assistant", "content": "", "tool_calls": [message]}
     if kind in _RESULT_ITEMS:
         output = message.get("output")
-        text = output if isinstance(output, str | list) else orjson.dumps(output).decode()
+        text = output if isinstance(output, str | list) else dump(output)
         return {"role": "tool", "tool_call_id": message.get("call_id"), "content": text}
     if message.get("method") == "tools/call":
         return {"role": "assistant", "content": "", "tool_calls": [message]}
@@ -159,7 +168,7 @@ class CallLog:
             | ({"error": self._errors[at]} if at in self._errors else {})
             for at, call in enumerate(self.calls)
         ]
-        return orjson.dumps(found, default=kind_of, option=SETTINGS).decode()
+        return dump(found)
 
 
 def made_calls(values: Iterable[object]) -> str:
@@ -187,7 +196,7 @@ def expected_calls(values: Iterable[object]) -> str:
             compare = own.get("compare_args", own.get("compare"))
             more = {"compare": [str(each) for each in compare]} if isinstance(compare, LISTS) else {}
             found.append({"name": call.name, "arguments": call.arguments, **more})
-    return orjson.dumps(found, default=kind_of, option=SETTINGS).decode()
+    return dump(found)
 
 
 def _parse(arguments: object) -> Any:

@@ -38,6 +38,7 @@ from dialeval.io.calls import (
     Call,
     CallLog,
     ToolResult,
+    dump,
     expected_calls,
     made_calls,
     read_call,
@@ -500,7 +501,7 @@ def _part(reader: FieldReader, part: object, what: str, inner: bool) -> tuple[st
         return field, None
     if field == "response":
         given = value_at(part, f"{kind}.response")
-        text = given if isinstance(given, str) else orjson.dumps(given, default=kind_of).decode()
+        text = given if isinstance(given, str) else dump(given)
         return reader.text(text, what), read_result(part, text)
     if field == "content":
         given = part.get(field)
