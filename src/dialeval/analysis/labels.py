@@ -58,13 +58,10 @@ class LabelFit(Struct, frozen=True):
 
 
 class Dispute(Struct, frozen=True):
-    """A row on which a metric and people differ."""
+    """A row on which a metric and people differ, by its id, where ratings have one."""
 
     metric: str
     id: str | None
-    """Of the row, where ratings name it."""
-    system: str
-    response: str
     human: float
     value: float
     gap: float
@@ -188,15 +185,15 @@ def _find_disputes(
     """Return the rows on which metrics and people differ most, in standard deviations of each, the strongest first."""
     found = []
     for key in keys:
-        there = np.flatnonzero(~np.isnan(metrics[key]) & ~np.isnan(human))
+        there = np.flatnonzero(~np.isnan(metrics[key]) & ~np.isnan(human)).tolist()
         values, ratings = metrics[key][there], human[there]
         if len(there) < 2 or not values.std() or not ratings.std():
             continue
         gaps = (values - values.mean()) / values.std() - (ratings - ratings.mean()) / ratings.std()
-        for place in np.argsort(-np.abs(gaps), kind="stable")[:most].tolist():
-            row, value, human_value = int(there[place]), float(values[place]), float(ratings[place])
-            about = (rated.ids[row], rated.systems[row] or "", rated.responses[row])
-            found.append(Dispute(key, *about, human_value, value, float(gaps[place])))
+        found += [
+            Dispute(key, rated.ids[row], *each)
+            for row, *each in zip(there, ratings.tolist(), values.tolist(), gaps.tolist(), strict=True)
+        ]
     return sorted(found, key=lambda each: -abs(each.gap))[:most]
 
 

@@ -189,7 +189,9 @@ class LanguageModel(dict[str, Any]):
         judges = []
         for model, place in zip(self.models, cycle(self["endpoint"] or [None]), strict=False):
             judges.append(resolve_name(f"{_LLM}:LLM")(place, model, **settings))
-            judges[-1].changed = None if meter is None else meter.count_requests
+            judges[-1].changed = None if meter is None else meter.show
+        if meter is not None:
+            meter.llms = judges
         return judges[0] if len(judges) == 1 else resolve_name(f"{_LLM}:Panel")(*judges)
 
 

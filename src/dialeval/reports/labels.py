@@ -21,12 +21,10 @@ _HEADS = {
     "alpha": "alpha",
     "ordinal_alpha": "ordinal alpha",
 }
-_LISTED = 10
-_LONGEST = 60
 
 
 def document(found: LabelAgreement) -> Document:
-    """Return a table of statistics, a confusion matrix per metric, and the strongest disagreements."""
+    """Return a table of statistics, and a confusion matrix per metric."""
     rows = [
         [shorten(key), f"{fit.n:,}", *(_show(fit.statistics[name]) for name in STATISTICS)]
         for key, fit in found.metrics.items()
@@ -37,19 +35,6 @@ def document(found: LabelAgreement) -> Document:
         lines = [[name, *map(str, line)] for name, line in zip(names, fit.confusion, strict=True)]
         tables.append(Table(["human label", *names], lines))
         titles.append(f"Confusion matrix of {shorten(key)}: rows by people, columns by the metric")
-    if found.disputes:
-        lines = [
-            [
-                shorten(each.metric),
-                *(f"{value:.2f}" for value in (each.human, each.value)),
-                f"{each.gap:+.1f}",
-                plain(each.system),
-                plain(each.response)[:_LONGEST],
-            ]
-            for each in found.disputes[:_LISTED]
-        ]
-        tables.append(Table(["metric", "human", "metric value", "gap (sd)", "system", "response"], lines))
-        titles.append("Strongest disagreements")
     notes = [f"{100 * found.level:g}% intervals over dialogues (jackknife, Student); alpha is Krippendorff's."]
     if found.split:
         notes.append(f"{found.split:,} rows without a majority of annotators are left out.")

@@ -39,20 +39,15 @@ class Record(NamedTuple):
     reason: str | None = None
 
 
-def default_path() -> Path:
-    """Return the file in the cache folder of the user."""
-    return cache_root() / "llm" / "answers.sqlite"
-
-
 class AnswerStore:
     """An open file of answers; its methods may be called from any thread."""
 
     def __init__(self, path: str | os.PathLike[str] | None = None, read_only: bool = False) -> None:
-        self.path = default_path() if path is None else Path(path)
+        self.path = cache_root() / "llm" / "answers.sqlite" if path is None else Path(path)
         self._lock, self._committing = threading.Lock(), threading.Lock()
         self._waiting: list[Record] = []
         self._broken: Exception | None = None
-        if read_only or (self.path.exists() and self.path.stat().st_size):
+        if read_only or self.path.exists():
             validation.size_of(self.path, _REMEDY)
         with _explained(self.path):
             if not read_only:
@@ -105,13 +100,14 @@ class AnswerStore:
                 records, self._waiting = self._waiting, []
             try:
                 if records and self._broken is None:  # else another thread has committed it
-                    self._commit(records)
+                    self.write(records)
             except Exception as error:
                 self._broken = error
             if self._broken is not None:
                 raise self._broken
 
-    def _commit(self, records: Iterable[Record]) -> None:
+    def write(self, records: Iterable[Record], journal: str = "WAL") -> None:
+        """Commit records, and put all into one file where the journal is to be deleted."""
         with _explained(self.path):
             self._connection.execute("BEGIN IMMEDIATE")
             self._connection.executemany(
@@ -120,20 +116,16 @@ class AnswerStore:
                 records,
             )
             self._connection.execute("COMMIT")
+            if journal == "DELETE":
+                self._connection.execute("PRAGMA journal_mode=DELETE")
 
-    def copy(self, keys: Iterable[str], target: str | os.PathLike[str]) -> int:
-        """Write the records of some requests to a file of their own, and return their number."""
+    def copy(self, keys: Iterable[str], target: str | os.PathLike[str]) -> None:
+        """Write the records of some requests to a file of their own, which can be read anywhere."""
         records = self.find(sorted(set(keys)), failures=True)
         with replacing(target) as beside, _explained(target):
             beside.unlink(missing_ok=True)
             with closing(AnswerStore(beside)) as copied:
-                copied.add(records.values())
-        return len(records)
-
-    def add(self, records: Iterable[Record]) -> None:
-        """Write records and put all in one file, which can be read anywhere."""
-        self._commit(records)
-        self._connection.execute("PRAGMA journal_mode=DELETE")
+                copied.write(records.values(), "DELETE")
 
     def close(self) -> None:
         """Close the file."""

@@ -116,28 +116,21 @@ def _rewrite(
 
 
 def _summarize(name: str, difference: Floats, dialogue: Ints, rubric: Rubric) -> GradeAttack:
-    values = rubric.question[0].values
-    width = float(values[-1] - values[0])
-    return GradeAttack(
-        name,
-        len(difference),
-        rate((np.abs(difference) >= _CHANGE).astype(np.float64), dialogue),
-        rate((difference >= _CHANGE).astype(np.float64), dialogue),
-        rate(difference, dialogue, bounds=(-width, width)),
-    )
+    width = float(rubric.question[0].values[-1] - rubric.question[0].values[0])
+    moved = [(values >= _CHANGE).astype(np.float64) for values in (np.abs(difference), difference)]
+    change = rate(difference, dialogue, bounds=(-width, width))
+    return GradeAttack(name, len(difference), rate(moved[0], dialogue), rate(moved[1], dialogue), change)
 
 
 def _pair_systems(systems: Sequence[Rows]) -> list[PairTexts]:
     """Return the replies of the first two systems to the same contexts."""
     if len(systems) < 2:
         return []
-    one, two = systems[0], systems[1]
+    (one, two), found = systems[:2], []
     others = {tuple(context): text for context, text in zip(_contexts(two), two.responses, strict=True)}
-    return [
-        PairTexts(
-            a="first", b="second", response_a=text, response_b=others[tuple(context)], context=list(context),
-            dialogue=f"{number}",
-        )
-        for number, (context, text) in enumerate(zip(_contexts(one), one.responses, strict=True))
-        if context and others.get(tuple(context), text) != text
-    ]  # fmt: skip
+    for context, text in zip(_contexts(one), one.responses, strict=True):
+        other = others.get(tuple(context), text)
+        if context and other != text:
+            texts = {"response_a": text, "response_b": other, "context": list(context), "dialogue": context[0]}
+            found.append(PairTexts(a="first", b="second", **texts))  # type: ignore[arg-type]
+    return found

@@ -135,10 +135,8 @@ class LLM(Panel):
         rubric: The name of a shipped rubric, or the path of a TOML file; None: that of the metric.
         mode: How grades are read: `expected`, `grade` or `vote`; None: `expected`.
         samples: Answers per row of the mode `vote`.
-        temperature: Of the sampling; None: 0, and 1 for `vote`.
-        seed: Of the sampling, where the endpoint takes one.
-        max_tokens: Of an answer; None: enough for the grades.
-        options: Further fields of requests; None as a value removes a field.
+        options: Further fields of requests, or other values than theirs: `temperature` (0, and 1 for `vote`), `seed`,
+            `max_tokens` (enough for the grades), `top_p`; None as a value removes a field.
         least_mass: The least probability of all grades together that an expected grade is made of.
         concurrency: Requests at a time.
         timeout: Seconds to wait for an answer.
@@ -162,9 +160,6 @@ class LLM(Panel):
         rubric: str | os.PathLike[str] | None = None,
         mode: Mode | None = None,
         samples: int | None = None,
-        temperature: float | None = None,
-        seed: int = 0,
-        max_tokens: int | None = None,
         options: Mapping[str, Any] | None = None,
         least_mass: float = LEAST_MASS,
         concurrency: int = 16,
@@ -189,13 +184,13 @@ class LLM(Panel):
             raise SettingError("concurrency is 1 to 1024, timeout above 0, retries from 0 on, least_mass from 0 to 1")
         self.model, self.prices, self.replay, self.systems = model, prices, replay, dict(systems or {})
         super().__init__(self)
-        self.changed: Callable[[LLM], None] | None = None
+        self.changed: Callable[[], None] | None = None
         self.defaults = {"rubric": None if rubric is None else os.fspath(rubric), "mode": mode, "samples": samples}
-        self._sampling = rubrics.Sampling(model, temperature, seed, max_tokens, dict(options or {}))
-        self._least_mass, self._concurrency, self._cache = least_mass, concurrency, cache
+        self._options, self._cache = dict(options or {}), cache
+        self._least_mass, self._concurrency = least_mass, concurrency
         limits = (timeout, retries, backoff, max_requests, max_total_tokens)
         self._client = Client(endpoint or "http://replay.invalid", model, key_variable, *limits)
-        self._client.changed = lambda: self.changed and self.changed(self)
+        self._client.changed = lambda: self.changed and self.changed()
         self._lock = threading.Lock()
         self._open_store: AnswerStore | None = None
         self._pool: ThreadPoolExecutor | None = None
@@ -207,9 +202,8 @@ class LLM(Panel):
     @property
     def settings(self) -> str:
         """The model and the settings that grades depend on."""
-        known = {**self._sampling._asdict(), "prompt": rubrics.PROMPT, "least_mass": self._least_mass}
-        known["options"] = orjson.dumps(known["options"], option=orjson.OPT_SORT_KEYS).decode()
-        return ",".join(f"{name}={value}" for name, value in known.items() if value not in (None, "{}"))
+        options = orjson.dumps(self._options, option=orjson.OPT_SORT_KEYS).decode()
+        return f"{self.model},prompt={rubrics.PROMPT},least_mass={self._least_mass:g},options={options}"
 
     @property
     def counts(self) -> Counts:
@@ -238,7 +232,9 @@ class LLM(Panel):
 
     def requests(self, rubric: Rubric, parts: Parts, mode: Mode, samples: int = 1) -> list[Request]:
         """Return the requests about some texts."""
-        return [rubrics.make_request(rubric, parts, self._sampling, mode, number) for number in range(samples)]
+        return [
+            rubrics.make_request(rubric, parts, self.model, mode, self._options, number) for number in range(samples)
+        ]
 
     def _read(self, rubric: Rubric, record: Record, mode: Mode) -> Grades:
         if record.answer is None:
