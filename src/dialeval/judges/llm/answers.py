@@ -46,7 +46,6 @@ class AnswerStore:
         self.path = cache_root() / "llm" / "answers.sqlite" if path is None else Path(path)
         self._lock, self._committing = threading.Lock(), threading.Lock()
         self._waiting: list[Record] = []
-        self._broken: Exception | None = None
         if read_only or self.path.exists():
             validation.size_of(self.path, _REMEDY)
         with _explained(self.path):
@@ -98,13 +97,8 @@ class AnswerStore:
         with self._committing:
             with self._lock:
                 records, self._waiting = self._waiting, []
-            try:
-                if records and self._broken is None:  # else another thread has committed it
-                    self.write(records)
-            except Exception as error:
-                self._broken = error
-            if self._broken is not None:
-                raise self._broken
+            if records:  # else another thread has committed it, or its failure ends the run
+                self.write(records)
 
     def write(self, records: Iterable[Record], journal: str = "WAL") -> None:
         """Commit records, and put all into one file where the journal is to be deleted."""

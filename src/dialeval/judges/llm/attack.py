@@ -83,11 +83,8 @@ def attack_llm(llm: LLM, systems: Sequence[Rows], rubric: str = "reply", mode: M
             if there.any():
                 found.append(_summarize(name, difference[there], dialogue[tried][there], asked))
     pairs = _pair_systems(systems)
-    if pairs:
-        swapped = judge_pairs(llm, pairs)
-        if swapped.flips is not None:
-            found.append(GradeAttack("swapped", swapped.flips.n, swapped.flips))
-    return found
+    flips = judge_pairs(llm, pairs).flips if pairs else None
+    return found if flips is None else [*found, GradeAttack("swapped", flips.n, flips)]
 
 
 def _contexts(rows: Rows) -> Sequence[Sequence[str]]:

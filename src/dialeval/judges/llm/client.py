@@ -261,8 +261,7 @@ class Client:
 
     def _start_request(self, repeated: bool) -> None:
         """Count a request before it is sent; raise where a budget is spent or the run ends."""
-        while (left := self._not_before - time.monotonic()) > 0 and not self._stop.wait(left):
-            pass
+        self._stop.wait(max(self._not_before - time.monotonic(), 0))
         with self._lock:
             if self._stop.is_set():
                 raise StoppedError

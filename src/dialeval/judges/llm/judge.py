@@ -112,7 +112,7 @@ class Panel:
     def copy_answers(self, folder: str | os.PathLike[str]) -> None:
         """Write the answers that were used into a folder, as one file that can be replayed, unless it is there."""
         first, target = next(iter(self.judges.values())), Path(folder) / ANSWERS_FILE
-        with closing(first.open_store(read_only=True)) as store:
+        with closing(AnswerStore(first.cache, read_only=True)) as store:
             if not target.exists() or not target.samefile(store.path):
                 store.copy(set().union(*(judge.used for judge in self.judges.values())), target)
 
@@ -186,7 +186,7 @@ class LLM(Panel):
         super().__init__(self)
         self.changed: Callable[[], None] | None = None
         self.defaults = {"rubric": None if rubric is None else os.fspath(rubric), "mode": mode, "samples": samples}
-        self._options, self._cache = dict(options or {}), cache
+        self._options, self.cache = dict(options or {}), cache
         self._least_mass, self._concurrency = least_mass, concurrency
         limits = (timeout, retries, backoff, max_requests, max_total_tokens)
         self._client = Client(endpoint or "http://replay.invalid", model, key_variable, *limits)
@@ -224,17 +224,15 @@ class LLM(Panel):
         """
         samples = samples if mode == "vote" else 1
         requests = [request for parts in rows for request in self.requests(rubric, parts, mode, samples)]
-        records = self.answers(requests)
-        grades = [self._read(rubric, record, mode) for record in records]
+        grades = [self._read(rubric, record, mode) for record in self.answers(requests)]
         if mode != "vote":
             return grades
         return [_vote(grades[start : start + samples]) for start in range(0, len(grades), samples)]
 
     def requests(self, rubric: Rubric, parts: Parts, mode: Mode, samples: int = 1) -> list[Request]:
         """Return the requests about some texts."""
-        return [
-            rubrics.make_request(rubric, parts, self.model, mode, self._options, number) for number in range(samples)
-        ]
+        about = (rubric, parts, self.model, mode, self._options)
+        return [rubrics.make_request(*about, number) for number in range(samples)]
 
     def _read(self, rubric: Rubric, record: Record, mode: Mode) -> Grades:
         if record.answer is None:
@@ -294,12 +292,8 @@ class LLM(Panel):
     def _store(self) -> AnswerStore:
         with self._lock:
             if self._open_store is None:
-                self._open_store = self.open_store(self.replay)
+                self._open_store = AnswerStore(self.cache, self.replay)
             return self._open_store
-
-    def open_store(self, read_only: bool) -> AnswerStore:
-        """Open the file of recorded answers."""
-        return AnswerStore(self._cache, read_only)
 
     def stop(self, error: BaseException | None = None) -> None:
         """Send nothing more; answers that are on their way are still recorded."""
@@ -317,11 +311,10 @@ class LLM(Panel):
 
     def __enter__(self) -> LLM:
         """Stop sending on Ctrl-C and SIGTERM, so that the threads of an evaluation end."""
-        if threading.current_thread() is threading.main_thread() and not self._handlers:
-            for number in (signal.SIGINT, signal.SIGTERM):
-                before = signal.getsignal(number)
-                if callable(before):
-                    self._handlers[number] = signal.signal(number, self._interrupt)
+        first = threading.current_thread() is threading.main_thread() and not self._handlers
+        for number in (signal.SIGINT, signal.SIGTERM) if first else ():
+            if callable(signal.getsignal(number)):
+                self._handlers[number] = signal.signal(number, self._interrupt)
         return self
 
     def _interrupt(self, number: int, frame: Any) -> None:

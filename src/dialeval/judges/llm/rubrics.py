@@ -100,7 +100,7 @@ class Rubric(Struct, forbid_unknown_fields=True):
 def read_rubric(source: str) -> Rubric:
     """Read a rubric: the name of a shipped one, or the path of a TOML file."""
     path = FOLDER / f"{source}.toml"
-    if not re.fullmatch(r"[a-z][a-z0-9-]*", source) or not path.is_file():
+    if source not in shipped():
         path = Path(source)
         if not path.suffix and not path.exists():
             raise SettingError(f"no rubric is called {source!r}; there are {', '.join(shipped())}, or name a TOML file")
