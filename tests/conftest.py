@@ -86,7 +86,7 @@ LONG = (
     "metrics/test_texts_of_all_kinds.py::test_long_lines",
     "packaging/",
     "reports/test_html.py::test_page_has_all_sections_in_order",
-    "reports/test_plots.py",
+    "reports/test_drawings.py",
     "simulations/",
     "stats/test_sequences.py::test_a_thousand_looks",
     "stats/test_sequences.py::test_independent_systems",

@@ -35,7 +35,7 @@ RESAMPLES = 1000
 
 def anchored(**inputs: Any) -> dialeval.Run:
     """The baselines of some inputs."""
-    return dialeval.evaluate(**inputs, baselines=True)
+    return dialeval.evaluate(**inputs, baselines=True, metrics="all")
 
 
 def runs(data: Path) -> dict[str, dialeval.Run]:
@@ -66,7 +66,8 @@ def floors_and_ceilings(found: Mapping[str, dialeval.Run]) -> list[str]:
         "| metric | " + " | ".join(f"{name}: {ANCHORS[anchor]}" for name, anchor in columns) + " |",
         "| --- |" + " ---: |" * len(columns),
     ]
-    for key in found["sample"].keys_in_order:
+    first = next(iter(found["sample"].values()))
+    for key in (key for key in found["sample"].keys_in_order if first[key].level == "turn"):
         cells = [found[name][anchor].get(key) for name, anchor in columns]
         shown = ["–" if cell is None or cell.mean != cell.mean else f"{cell.mean:.3f}" for cell in cells]
         lines.append(f"| `{key}` | {' | '.join(shown)} |")

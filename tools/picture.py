@@ -20,7 +20,7 @@ from dialeval import sample_data
 IMAGES = Path(__file__).parent.parent / "docs" / "images"
 PICTURES = {"light": IMAGES / "report.png", "dark": IMAGES / "report-dark.png"}
 METRICS = "bleu-4,rouge-l,chrf,embedding-greedy,distinct-2,length"
-WIDTH, HEIGHT = 1000, 600
+WIDTH, HEIGHT = 1400, 680
 
 
 def main() -> None:

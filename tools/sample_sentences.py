@@ -19,7 +19,7 @@ from typing import NamedTuple
 ROOT = Path(__file__).parents[1]
 PAGES = ("README.md", "CONTRIBUTING.md", "SECURITY.md", "CHANGELOG.md", "docs/**/*.md")
 _SKIPPED = re.compile(r"^ *```.*?^ *```$|^\|.*?$|^#.*?$|^<.*?>$|^---\n.*?^---$|^    .*?$", re.DOTALL | re.MULTILINE)
-_END = re.compile(r"(?<=[.!?:])(?=\s+[A-Z`*\[\"(])|\n\s*\n|\n(?=\s*(?:[-*]|\d+\.) )")
+_END = re.compile(r"(?<=[.!?])(?=\s+[A-Z`*\[\"(])|\n\s*\n|\n(?=\s*(?:[-*]|\d+\.) )")
 
 
 class Sentence(NamedTuple):

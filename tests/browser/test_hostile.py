@@ -129,15 +129,16 @@ def test_hostile_text_is_shown_as_it_is(page: Page, tmp_path: Path, kind: str) -
     assert wanted in page.locator("#skipped td").first.evaluate("each => each.textContent")
     assert wanted in page.locator("#again code").first.evaluate("each => each.textContent")
     pane = page.locator(".pane")
-    assert pane.locator("h3").evaluate_all(content) == [f"0{wanted} · turn 0"]
-    assert pane.locator("ol .text").evaluate_all(content) == [wanted, wanted]
-    assert pane.locator("ul .text").evaluate_all(content) == [wanted]
+    assert page.locator(".pane-bar h3").evaluate_all(content) == [f"0{wanted} · turn 0"]
+    assert pane.locator(".bubble:not(.reference) .text").evaluate_all(content) == [wanted, wanted]
+    assert pane.locator(".reference .text").evaluate_all(content) == [wanted]
     assert pane.locator(".said .text").evaluate_all(content) == [wanted, wanted]
     assert pane.locator("thead bdi").evaluate_all(content) == [wanted, f"other {wanted}"]
-    assert page.get_by_label("Score").locator("option").evaluate_all(content) == [wanted, f"second {wanted}"]
+    scores = page.get_by_label("Score", exact=True).locator("option")
+    assert scores.evaluate_all(content) == [wanted, f"second {wanted}"]
     for section in ("transcripts", "curves"):
         assert wanted[:20] in page.locator(f"#{section}").evaluate("each => each.textContent")
-    page.get_by_label("Rows of").select_option(index=1)
+    page.get_by_label("Rows of", exact=True).select_option(index=1)
     landed = pane.locator("section").filter(has=page.locator(".side"))
     assert landed.locator("h4").evaluate_all(content) == [f"Group {wanted}"]
     assert landed.locator(".text").evaluate_all(content) == [wanted, wanted]
@@ -146,7 +147,7 @@ def test_hostile_text_is_shown_as_it_is(page: Page, tmp_path: Path, kind: str) -
 
 def test_searching_for_hostile_text_finds_it(page: Page, tmp_path: Path) -> None:
     opened = Opened(page, report(hostile_run(HOSTILE["image"]), tmp_path / "report.html"))
-    page.get_by_label("Search").fill("onerror='window.hacked")
+    page.get_by_label("Search", exact=True).fill("onerror='window.hacked")
     page.wait_for_timeout(200)
     assert page.locator(".count").inner_text() == "3 of 3 rows"
     assert set(page.locator(".pane mark").all_inner_texts()) == {"onerror='window.hacked"}
@@ -169,7 +170,7 @@ def test_text_of_the_other_direction_stays_in_its_place(page: Page, tmp_path: Pa
     assert said.get_attribute("dir") == "auto"
     assert said.evaluate("each => getComputedStyle(each).direction") == "rtl"
     assert said.evaluate("each => getComputedStyle(each).unicodeBidi") == "isolate"
-    assert page.locator(".pane h3").evaluate("each => getComputedStyle(each).direction") == "ltr"
+    assert page.locator(".pane-bar h3").evaluate("each => getComputedStyle(each).direction") == "ltr"
 
 
 def test_a_long_line_is_cut_until_one_asks_for_it(page: Page, tmp_path: Path) -> None:

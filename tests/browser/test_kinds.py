@@ -217,6 +217,18 @@ def test_paper_is_wide_enough(page: Page, path_of: Callable[[str], Path], kind: 
     assert page.evaluate("document.documentElement.scrollWidth") <= 718
 
 
+@pytest.mark.parametrize("kind", ["three", "breakdown", "twelve"])
+def test_a_wide_window_is_fitted_to_paper(page: Page, path_of: Callable[[str], Path], kind: str) -> None:
+    page.set_viewport_size({"width": 1600, "height": 1000})
+    Opened(page, path_of(kind))
+    before = page.locator("table.cards").count()
+    page.evaluate("dispatchEvent(new Event('beforeprint'))")
+    assert page.evaluate("document.body.scrollWidth") <= 718
+    assert page.evaluate(CLIPPED.replace(", .sides, .talk", "")) == []
+    page.evaluate("dispatchEvent(new Event('afterprint'))")
+    assert page.locator("table.cards").count() == before
+
+
 @pytest.mark.parametrize("width", [1400, 420])
 @pytest.mark.parametrize("kind", KINDS)
 def test_links_land_where_they_say(page: Page, path_of: Callable[[str], Path], kind: str, width: int) -> None:

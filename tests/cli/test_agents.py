@@ -57,7 +57,7 @@ def test_the_grid_the_reasons_and_the_report(dialeval: Dialeval, log: Path, tmp_
     for cells in (["0", "✓✗ NL, max_steps"], ["1", "✓✗ NL"], ["2", "✓?"]):
         lines = ([cell.strip() for cell in line.strip("│ ").split("│")] for line in done.stdout.splitlines())
         assert cells in lines, done.stdout
-    assert dialeval("report", "run", "-o", "report.html").returncode == 0
+    assert dialeval("report", "run", "--save", "report.html").returncode == 0
     page = (tmp_path / "report.html").read_text(encoding="utf-8")
     assert "✓✗ NL" in page
     assert "llm_agent/m&lt;i&gt;" in page
@@ -156,3 +156,4 @@ def test_an_unreadable_file_ends_in_one_message_with_the_nearest_shape(dialeval:
     assert failed.returncode == 2
     assert "arena-hard" in failed.stderr
     assert failed.stderr.count("log.jsonl:") == 1
+    assert "and 499 more rows" in failed.stderr

@@ -45,7 +45,7 @@ def test_the_table_goes_to_stdout_or_to_a_file(dialeval: Dialeval, tmp_path: Pat
     assert table.startswith("length agrees best with people: Spearman rho 0.")
     assert "\nturn level, n = 60\nmetric" in table
     assert "dialogue level" not in table
-    written = dialeval(*same, "-o", "table.csv", "-f", "csv")
+    written = dialeval(*same, "--save", "table.csv", "-f", "csv")
     assert written.stdout == ""
     assert (tmp_path / "table.csv").read_text().startswith("metric,level,n,pearson")
 
@@ -70,7 +70,7 @@ def test_tables_of_ratings(dialeval: Dialeval, tmp_path: Path) -> None:
         (["ratings.jsonl"], "--human"),
         (["ratings.jsonl", "--human", "overall", "--confidence", "95"], "between 0 and 1"),
         ([".", "--human", "missing.jsonl"], "there is no file"),
-        ([".", "--human", "ratings.jsonl"], "run.json"),
+        ([".", "--human", "ratings.jsonl"], "holds no saved run"),
         (["broken.jsonl", "--human", "overall"], "broken.jsonl:2"),
     ],
 )

@@ -120,10 +120,10 @@ def test_gates(dialeval: Dialeval) -> None:
     ("arguments", "message"),
     [
         (["main"], "needs two systems"),
-        (["main", "nowhere"], "cannot be read"),
+        (["main", "nowhere"], "there is no such folder"),
         (["main", "poor", "--baseline", "main/bat"], "did you mean"),
         (["main", "poor", "--margin", "bleu-1=1"], "--no-worse-than"),
-        (["main", "poor", "--no-worse-than", "main", "--margin", "bleu-1=x"], "--margin wants"),
+        (["main", "poor", "--no-worse-than", "main", "--margin", "bleu-1=x"], "--margin takes"),
         (["main", "poor", "--no-worse-than", "main", "--baseline", "poor"], "leave --baseline out"),
         (["main", "poor", "--alpha", "2"], "alpha lies between"),
     ],
@@ -229,7 +229,7 @@ def test_what_cannot_be_cut_is_refused(dialeval: Dialeval, arguments: list[str],
 @pytest.mark.usefixtures("runs")
 def test_gates_as_test_results_and_for_a_pull_request(dialeval: Dialeval, tmp_path: Path) -> None:
     gated = ["compare", "poor", "--no-worse-than", "main", "-m", "distinct", *QUICK]
-    done = dialeval(*gated, "-f", "junit", "-o", "gates.xml")
+    done = dialeval(*gated, "-f", "junit", "--save", "gates.xml")
     assert done.returncode == 1
     assert 'classname="poor/bot" name="distinct-1 no worse than main/bot"' in (tmp_path / "gates.xml").read_text()
     done = dialeval(*gated, "-f", "github")

@@ -92,7 +92,7 @@ COMMANDS = [
     "rate page to-rate --save page.html",
     "rate merge ratings.jsonl --sample to-rate --save merged.jsonl",
     "estimate run --human ratings.jsonl --sample to-rate --judge chrf",
-    "meta rated.jsonl --human overall -m length,chrf",
+    "agreement rated.jsonl --human overall -m length,chrf",
     "rank pairs.jsonl",
     "rank run --metric length",
     "lsdscc hypotheses.txt -r groups.json -f json",
@@ -100,12 +100,12 @@ COMMANDS = [
     "multiwoz -i town.json --data town -b -s -r -d -o out",
     "multiwoz -i town.json --data town --failures",
     "multiwoz explain town01 -i town.json --data town",
-    "multiwoz domains -i town.json -o domains.json",
+    "multiwoz domains -i town.json --save domains.json",
     f"sgd guided.json -r {HERE}/frames/references -m all -o out",
     f"breakdown {HERE}/breakdown/keywords -p data -f table -o out",
-    "from dialog-eval -ttt a.txt -tts a.txt -r responses",
-    "from lsdscc hypotheses.txt -r groups.json",
-    f"from dbdc -p data -o {HERE}/breakdown/keywords",
+    "compat dialog-eval -ttt a.txt -tts a.txt -r responses",
+    "compat lsdscc hypotheses.txt -r groups.json",
+    f"compat dbdc -p data -o {HERE}/breakdown/keywords",
 ]
 
 

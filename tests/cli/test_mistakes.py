@@ -48,7 +48,7 @@ MISTAKES: dict[str, tuple[str, ...]] = {
     "score other.jsonl": (
         "other.jsonl:1: has no field 'response'",
         "--field response=answer",
-        "(also in line 2, 3, 4, 5, 6 and 3 more)",
+        "(and 8 more rows)",
     ),
     "score two.csv": ("has no column 'response', only answer, reference", "--field response=answer"),
     "score other.jsonl --field answer": ("'answer' is not of the form OURS=THEIRS",),

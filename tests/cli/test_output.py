@@ -133,12 +133,12 @@ def test_failed_gates_are_lines_and_a_status(capsys: pytest.CaptureFixture[str])
     assert capsys.readouterr() == ("", "gate failed: one\ngate failed: two\n")
 
 
-@pytest.mark.parametrize(("number", "lines", "last"), [(7, 7, "f:6: bad; mend it"), (1205, 201, "and 1,005 more")])
+@pytest.mark.parametrize(("number", "lines", "last"), [(7, 7, "f:6: bad 6; mend it"), (1205, 201, "and 1,005 more")])
 def test_all_problems_are_printed_up_to_a_limit(number: int, lines: int, last: str) -> None:
     @click.command()
     @output.printing_all_problems
     def command() -> None:
-        raise DataError(Problem("f", line, "bad", "mend it") for line in range(number))
+        raise DataError(Problem("f", line, f"bad {line}", "mend it") for line in range(number))
 
     done = CliRunner().invoke(command)
     assert done.exit_code == 2
@@ -159,12 +159,12 @@ def test_all_problems_are_printed_up_to_a_limit(number: int, lines: int, last: s
         "breakdown labels.jsonl -p run.json -o .",
         "lsdscc run.json -r groups.json -o .",
         "lsdscc answers.txt -r run.json -o .",
-        "meta {} --human overall -o {}",
-        "from mwzeval --bleu -i {} -o {}",
+        "agreement {} --human overall --save {}",
+        "compat mwzeval --bleu -i {} -o {}",
         "adem train --ratings judge.json -o .",
         "adem score run.json -o .",
-        "from dialog-eval -r metrics.txt",
-        "from dialog-eval -r . -ttt metrics.txt",
+        "compat dialog-eval -r metrics.txt",
+        "compat dialog-eval -r . -ttt metrics.txt",
     ],
 )
 def test_no_command_overwrites_what_it_reads(dialeval: Dialeval, tmp_path: Path, command: str) -> None:

@@ -91,3 +91,12 @@ def test_a_file_of_somebody_else_is_not_overwritten(dialeval: Dialeval, tmp_path
     (tmp_path / "report.html").unlink()
     for _ in range(2):
         assert dialeval("report", "run").returncode == 0, "one of ours is replaced"
+
+
+def test_a_table_for_a_paper(dialeval: Dialeval, tmp_path: Path) -> None:
+    (tmp_path / "a.txt").write_text("one two\nthree\n")
+    assert dialeval("score", "a.txt", "-m", "length", "-o", "run").returncode == 0
+    done = dialeval("report", "run", "--table", "t.tex", "--table-digits", "1")
+    assert done.returncode == 0, done.stderr
+    assert "a & 1.5" in (tmp_path / "t.tex").read_text(encoding="utf-8")
+    assert dialeval("report", "run", "--table", "t.docx").returncode == 2

@@ -51,14 +51,16 @@ def test_formats_lists_every_shape_with_its_fields_and_an_example() -> None:
     assert len(lines) == 3 * (1 + len(SHAPES))
     for number, shape in enumerate((OWN, *SHAPES)):
         title, where, example = lines[3 * number : 3 * number + 3]
-        assert title == f"{shape.name}: {shape.title}"
+        assert title == f"{shape.name}: {shape.title} ({shape.origin})"
         assert where.strip() == shape.explained
         assert json.loads(example) == shape.example
 
 
 def test_formats_explains_one_shape() -> None:
     result = CliRunner().invoke(formats, ["sharegpt"])
-    assert result.output.startswith("sharegpt: a chat of ShareGPT\n  messages = conversations; dialog_id = id\n")
+    assert result.output.startswith(
+        "sharegpt: a chat of ShareGPT (seen in a real file)\n  messages = conversations; dialog_id = id\n"
+    )
     assert CliRunner().invoke(formats, ["nothing"]).exit_code == 2
 
 

@@ -93,7 +93,7 @@ def test_a_broken_run_is_a_clear_error(tmp_path: Path, content: bytes, message: 
 
 
 def test_a_missing_run_is_a_clear_error(tmp_path: Path) -> None:
-    with pytest.raises(DataError, match="cannot be read"):
+    with pytest.raises(DataError, match="nowhere: there is no such folder"):
         load(tmp_path / "nowhere")
 
 

@@ -14,7 +14,7 @@ ROWS = [line.split(" | ") for line in PAGE.splitlines() if line.startswith("| ")
 
 
 def test_every_promise_names_its_tests() -> None:
-    table = PAGE.partition("| promise | held by |")[2].partition("\n\n")[0].strip().splitlines()[1:]
+    table = PAGE.partition("| promise | test |")[2].partition("\n\n")[0].strip().splitlines()[1:]
     assert len(table) == len(ROWS) > 10
 
 

@@ -113,5 +113,23 @@ def test_the_search_knows_the_pages(site: Path) -> None:
     assert {"index.html", "start.html", "metrics/distinct.html", "api/compare.html"} <= found
 
 
-def test_the_picture_is_small() -> None:
-    assert (ROOT / "docs" / "images" / "report.png").stat().st_size < 150_000
+def test_tables_of_numbers_are_not_searched(site: Path) -> None:
+    index = json.loads((site / "search" / "search_index.json").read_text(encoding="utf-8"))
+    found = {entry["location"] for entry in index["docs"]}
+    assert not {place for place in found if place.startswith("simulation-tables.html")}
+    assert "floors.html#baselines" in found
+    assert "floors.html#measured-values" not in found
+
+
+def test_programs_find_every_page(site: Path) -> None:
+    """llms.txt lists the pages by section, each with a summary; links lead to files."""
+    text = (site / "llms.txt").read_text(encoding="utf-8")
+    assert text.startswith("# dialeval\n\n> ")
+    listed = re.findall(r"^- \[[^\]]+\]\(([^)]+)\): \S", text, re.MULTILINE)
+    assert {"start.html", "faq.html", "metrics/bleu.html", "python-reference.html"} <= set(listed)
+    assert [page for page in listed if not (site / page).is_file()] == []
+
+
+def test_the_pictures_are_small() -> None:
+    for name in ("report.png", "report-dark.png"):
+        assert (ROOT / "docs" / "images" / name).stat().st_size < 150_000

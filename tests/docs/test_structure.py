@@ -49,11 +49,8 @@ def test_the_readme_says_little() -> None:
     assert [output.count("\n") <= 8 for output in outputs] == [True]
     assert README.index("make demo") < README.index("make test") < README.index("## Quick answers")
     table = README.partition("## Other tools")[2].partition("## ")[0]
-    assert [
-        name
-        for name in ("sacreBLEU", "evaluate", "deepeval", "inspect_ai", "MultiWOZ_Evaluation")
-        if f"| {name}" in table.replace("Hugging Face ", "")
-    ]
+    tools = ("sacreBLEU", "Hugging Face evaluate", "deepeval", "inspect_ai", "MultiWOZ_Evaluation")
+    assert all(f"| {name}" in table for name in tools)
     assert len(re.findall(r"^\| ", table, re.MULTILINE)) == 6
 
 

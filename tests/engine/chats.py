@@ -118,7 +118,7 @@ def figures(run: Run) -> list[str]:
 
 def in_chunks(responses: Any, *given: Any, **options: Any) -> Run:
     """Evaluate files in chunks, also where they are small enough to be read as a whole."""
-    return evaluate(responses, *given, **{"engine": Threads(), **options})
+    return evaluate(responses, *given, **{"engine": Threads(), "metrics": "all", **options})
 
 
 def changed_in_between(

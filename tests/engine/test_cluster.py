@@ -102,7 +102,7 @@ def test_a_cluster_that_is_not_there() -> None:
 def test_the_same_to_the_last_digit(nodes: Any, tmp_path: Path) -> None:
     write_shards(tmp_path / "shards", 80, 3)
     whole = tmp_path / "whole.jsonl"
-    expected = dialeval.evaluate({"bot": whole}, train=whole)
+    expected = dialeval.evaluate({"bot": whole}, train=whole, metrics="all")
     given: dict[str, Any] = {"train": whole, "chunk_bytes": 1_000, "batch_rows": 9}
     run = in_chunks({"bot": f"{tmp_path}/shards/*"}, **given, engine=Cluster(), output=tmp_path / "out")
     assert estimates(run) == estimates(expected)

@@ -38,6 +38,7 @@ def given() -> dict[str, Any]:
         "train": here / "train.txt",
         "vocabulary": here / "train.txt",
         "vectors": here / "vectors.txt",
+        "metrics": "all",
     }
 
 
@@ -73,7 +74,7 @@ def test_shards_of_rows_are_one_system(tmp_path: Path, kind: str) -> None:
             table = pa.Table.from_pylist([json.loads(line) for line in path.read_text().splitlines()])
             pq.write_table(table, path.with_suffix(".parquet"), row_group_size=13)
             path.unlink()
-    expected = dialeval.evaluate({"bot": tmp_path / "whole.jsonl"}, train=tmp_path / "whole.jsonl")
+    expected = dialeval.evaluate({"bot": tmp_path / "whole.jsonl"}, train=tmp_path / "whole.jsonl", metrics="all")
     found = in_chunks(
         {"bot": f"{tmp_path}/shards/*"},
         train=tmp_path / "whole.jsonl",
@@ -165,7 +166,7 @@ def test_names_that_only_say_a_place_are_not_kept(tmp_path: Path) -> None:
 def test_rows_of_several_systems(tmp_path: Path) -> None:
     mixed = [{**row, "system": "ab"[number % 2]} for number, row in enumerate(rows(80))]
     (tmp_path / "rows.jsonl").write_text("".join(json.dumps(row) + "\n" for row in mixed))
-    expected = dialeval.evaluate({"all": tmp_path / "rows.jsonl"})
+    expected = dialeval.evaluate({"all": tmp_path / "rows.jsonl"}, metrics="all")
     found = in_chunks({"all": tmp_path / "rows.jsonl"}, output=tmp_path / "out", chunk_bytes=500, batch_rows=4)
     assert list(found) == ["all/a", "all/b"]
     assert bare(dialeval.load(tmp_path / "out")) == bare(expected)
@@ -175,7 +176,7 @@ def test_references_that_come_late(tmp_path: Path) -> None:
     """Rows without a reference at all are as in one file: not scored; and a column nobody has is skipped."""
     some = [{"response": text} for text in texts(30)] + [{"response": "a b", "reference": "a b c"}] * 3
     (tmp_path / "rows.jsonl").write_text("".join(json.dumps(row) + "\n" for row in some))
-    expected = dialeval.evaluate(tmp_path / "rows.jsonl")
+    expected = dialeval.evaluate(tmp_path / "rows.jsonl", metrics="all")
     found = in_chunks(tmp_path / "rows.jsonl", output=tmp_path / "out", chunk_bytes=100, batch_rows=2)
     assert bare(dialeval.load(tmp_path / "out")) == bare(expected)
     assert found["rows"]["bleu-4"].scored == 3
@@ -267,7 +268,7 @@ def test_progress_ends_with_everything(tmp_path: Path) -> None:
 
 def test_a_worker_that_met_too_many_words_starts_anew(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     write_shards(tmp_path / "shards", 60, 2)
-    expected = dialeval.evaluate({"s": tmp_path / "whole.jsonl"}, train=tmp_path / "whole.jsonl")
+    expected = dialeval.evaluate({"s": tmp_path / "whole.jsonl"}, train=tmp_path / "whole.jsonl", metrics="all")
     opened = 0
     plain = worker.open_context
 

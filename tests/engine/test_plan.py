@@ -71,7 +71,7 @@ def test_the_judge_is_part_of_the_panel_where_rows_are_few() -> None:
 
 def test_other_subjects_have_all_their_metrics_by_default() -> None:
     plan = make_plan(None, frozenset({Need.RESPONSE, Need.TRIALS}))
-    assert [name for name in plan.metrics if name not in PANEL] == [*(f"pass-hat-{k}" for k in range(1, 5)), "flips"]
+    assert {"pass-hat-1", "pass-hat-4", "flips"} <= plan.metrics.keys() - set(PANEL)
 
 
 @pytest.mark.parametrize(

@@ -75,7 +75,10 @@ def test_adding_a_resource_changes_no_metric_that_does_not_need_it(tmp_path: Pat
     texts = (["one two three", "three five"], ["one three", "two four"], ["four one", "three"])
     given: dict[str, Any] = {"train": ["one two <unk>", "one six"], "vocabulary": ["one"], "vectors": vectors}
     names = [(), *combinations(given, 1), *combinations(given, 2), *combinations(given, 3)]
-    runs = {frozenset(some): dialeval.evaluate(*texts, **{name: given[name] for name in some}) for some in names}
+    runs = {
+        frozenset(some): dialeval.evaluate(*texts, **{name: given[name] for name in some}, metrics="all")
+        for some in names
+    }
     compared = set()
     for fewer, more in ((a, b) for a in runs for b in runs if a < b):
         without, result = runs[fewer]["system"], runs[more]["system"]
@@ -98,9 +101,9 @@ def test_the_warnings_of_a_vector_file_reach_the_run(tmp_path: Path) -> None:
     path = tmp_path / "v.txt"
     path.write_text("one 1 2\n\ntwo 3 4\n")
     for _ in range(2):
-        run = dialeval.evaluate(["one two"], ["one"], ["two"], train=["one"], vectors=path)
+        run = dialeval.evaluate(["one two"], ["one"], ["two"], train=["one"], vectors=path, metrics="all")
         assert run.warnings == ("v.txt: 1 odd line, the first is 2; left out: 1 blank",)
-    assert dialeval.evaluate(["one"], ["one"]).warnings == ()
+    assert dialeval.evaluate(["one"], ["one"], metrics="all").warnings == ()
 
 
 def test_resources_that_are_open_are_taken_as_they_are() -> None:

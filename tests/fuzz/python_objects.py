@@ -39,9 +39,9 @@ def _documents(lines: list[Files]) -> list[Files]:
 def python_rows(folder: Path) -> None:
     """Rows and chats; and rows that are not chats as references and contexts, too."""
     rows = _parsed(folder)
-    dialeval.evaluate(rows, threads=1)
+    dialeval.evaluate(rows, threads=1, metrics="all")
     if not any("messages" in row for row in rows):
-        dialeval.evaluate(["a b"] * len(rows), rows, rows, threads=1)
+        dialeval.evaluate(["a b"] * len(rows), rows, rows, threads=1, metrics="all")
 
 
 @target("python-ratings", seeds=lambda: _documents(checked_in("ratings")))

@@ -67,7 +67,9 @@ def texts() -> list[Files]:
 def training_text(folder: Path) -> None:
     """Entropy and divergence from a training text."""
     train, vocabulary = folder / "train.txt", folder / "vocab.txt"
-    dialeval.evaluate(["the library is closed"], ["it is"], train=train, vocabulary=vocabulary, threads=1)
+    dialeval.evaluate(
+        ["the library is closed"], ["it is"], train=train, vocabulary=vocabulary, threads=1, metrics="all"
+    )
 
 
 WANTED = ("glove.txt", "words.json")

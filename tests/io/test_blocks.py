@@ -126,7 +126,7 @@ def test_lines_and_what_stands_beside_them(
 def test_files_of_unequal_length_are_refused(tmp_path: Path, chunk_bytes: int) -> None:
     (tmp_path / "a.txt").write_text("line\n" * 9)
     (tmp_path / "b.txt").write_text("line\n" * 7)
-    with pytest.raises(DataError, match=r"a.txt:8: nothing belongs to this row: .*b.txt has 7 rows, .*a.txt has 9"):
+    with pytest.raises(DataError, match=r"a.txt: has 9 rows, but .*b.txt has 7; .*a.txt:8 is the first without"):
         read(cut(find_sources(tmp_path / "a.txt", tmp_path / "b.txt"), chunk_bytes), 2)
 
 

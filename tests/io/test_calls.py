@@ -51,6 +51,27 @@ def responses(failed: bool) -> list[Any]:
     ]
 
 
+def responses_mcp(failed: bool) -> list[Any]:
+    call = {
+        "type": "mcp_call",
+        "id": "m1",
+        "server_label": "port",
+        "name": "timetable",
+        "arguments": json.dumps(ARGUMENTS),
+    }
+    return [
+        ASK,
+        call | {"output": None if failed else RESULT, "error": "closed" if failed else None},
+        {"type": "message", "role": "assistant", "content": [{"type": "output_text", "text": "At nine."}]},
+    ]
+
+
+def bare(failed: bool) -> list[Any]:
+    """A result without an id or a name."""
+    result = {"role": "tool", "content": "Error: closed" if failed else RESULT}
+    return [ASK, {"role": "assistant", "content": None, "tool_calls": [MADE]}, result, SAY]
+
+
 def anthropic(failed: bool) -> list[Any]:
     call = {"type": "tool_use", "id": "t1", "name": "timetable", "input": ARGUMENTS}
     result: dict[str, Any] = {"type": "tool_result", "tool_use_id": "t1", "content": [{"type": "text", "text": RESULT}]}
@@ -156,7 +177,7 @@ def sharegpt(failed: bool) -> list[Any]:
 
 SHAPES = [
     *(openai, openai_function, responses, anthropic, anthropic_mcp, gemini, langchain, langchain_data, langchain_dump),
-    *(mcp, tau2, inspect, sharegpt),
+    *(mcp, tau2, inspect, sharegpt, responses_mcp, bare),
 ]
 
 

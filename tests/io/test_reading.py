@@ -137,10 +137,10 @@ def test_unequal_lengths_are_a_problem(
     [rows] = read_responses(write("test_target.txt", "x\n" * 40))
     column = RaggedColumn.from_lists([["r"]] * references)
     [problem] = problems_of(lambda: attach(rows, Need.REFERENCE, column, "fewer.txt"))
-    assert problem.where.endswith(place)
-    assert problem.line == line
-    assert f"fewer.txt has {references} rows, {rows.where} has 40" in problem.what
-    assert problem.remedy == "both must have one line per response"
+    assert problem.where == rows.where
+    assert problem.what == f"has 40 rows, but fewer.txt has {references}"
+    assert problem.remedy.startswith("both must have one line per response; ")
+    assert problem.remedy.endswith(f"{place}:{line} is the first without")
 
 
 def test_attach_adds_a_column_and_changes_nothing() -> None:

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import gzip
+import io
 import json
+import zipfile
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -38,6 +40,17 @@ def parquet(rows: list[dict[str, Any]]) -> bytes:
     sink = pa.BufferOutputStream()
     write_table(pa.Table.from_pylist(rows), sink)
     return bytes(sink.getvalue())
+
+
+def archive(log: dict[str, Any]) -> bytes:
+    """A log as inspect_ai writes it: a zip archive with a file for each sample."""
+    sink = io.BytesIO()
+    with zipfile.ZipFile(sink, "w", zipfile.ZIP_DEFLATED) as packed:
+        packed.writestr("header.json", json.dumps({name: log[name] for name in log if name != "samples"}))
+        packed.writestr("summaries.json", "[]")
+        for sample in log["samples"]:
+            packed.writestr(f"samples/{sample['id']}_epoch_{sample['epoch']}.json", json.dumps(sample))
+    return sink.getvalue()
 
 
 def inspect_log(*samples: dict[str, Any]) -> dict[str, Any]:
@@ -176,6 +189,120 @@ READ: dict[str, tuple[str, bytes]] = {
             }
         ),
     ),
+    "inspect_ai archive": ("a.eval", archive(inspect_log(SAMPLE))),
+    "lm-evaluation-harness, a chat": (
+        "a.jsonl",
+        lines(LM_EVAL | {"arguments": {"gen_args_0": {"arg_0": [json.dumps([PROMPT, USER])], "arg_1": {}}}}),
+    ),
+    "OpenAI, a logged completion": (
+        "a.jsonl",
+        lines(
+            {
+                "id": "chatcmpl-1",
+                "object": "chat.completion",
+                "model": "m",
+                "request": {"messages": [PROMPT, USER]},
+                "choices": [{"index": 0, "message": BOT | {"refusal": None}, "finish_reason": "stop"}],
+            }
+        ),
+    ),
+    "OpenAI, a logged response": (
+        "a.jsonl",
+        lines({"id": "resp_1", "object": "response", "model": "m", "input": ASKED, "output": ITEMS}),
+    ),
+    "Langfuse": (
+        "a.json",
+        document(
+            [
+                {"id": "o1", "traceId": "t", "type": "SPAN", "input": None, "output": {"rows": 3}},
+                {"id": "o2", "traceId": "t", "type": "GENERATION", "model": "m", "input": [USER], "output": BOT},
+            ]
+        ),
+    ),
+    "Langfuse, to storage": (
+        "a.jsonl",
+        lines(
+            {"id": "o0", "trace_id": "t", "type": "TOOL", "input": "{}", "output": "x"},
+            {"id": "o1", "trace_id": "t", "type": "GENERATION", "input": json.dumps([USER]), "output": SAID},
+        ),
+    ),
+    "Phoenix": (
+        "a.parquet",
+        parquet(
+            [
+                {
+                    "context.trace_id": "t",
+                    "span_kind": kind,
+                    "attributes.llm.input_messages": [{"message.role": "user", "message.content": ASKED}],
+                    "attributes.llm.output_messages": [{"message.role": "assistant", "message.content": SAID}],
+                    "attributes.output.value": SAID,
+                }
+                for kind in ("CHAIN", "LLM")
+            ]
+        ),
+    ),
+    "Vertex": (
+        "a.jsonl",
+        lines(
+            {
+                "status": "",
+                "request": {"contents": [{"role": "user", "parts": [{"text": ASKED}]}]},
+                "response": {"candidates": [{"content": {"role": "model", "parts": [{"text": SAID}]}}]},
+            }
+        ),
+    ),
+    "Rasa": (
+        "a.json",
+        document(
+            {
+                "sender_id": "s",
+                "slots": {"day": None},
+                "events": [
+                    {"event": "action", "name": "action_session_start"},
+                    {"event": "user", "text": ASKED, "parse_data": {"intent": {"name": "ask"}}},
+                    {"event": "slot", "name": "day", "value": "today"},
+                    {"event": "bot", "text": SAID, "data": {}},
+                    {"event": "action", "name": "action_listen"},
+                ],
+            }
+        ),
+    ),
+    "WildChat": (
+        "a.parquet",
+        parquet(
+            [
+                {
+                    "conversation_hash": "h",
+                    "model": "m",
+                    "conversation": [{**USER, "toxic": False}, {**BOT, "toxic": False}],
+                    "turn": 1,
+                }
+            ]
+        ),
+    ),
+    "arena-hard": (
+        "a.jsonl",
+        lines({"uid": "u", "ans_id": "a", "model": "m", "messages": [USER, BOT | {"content": {"answer": SAID}}]}),
+    ),
+    "promptfoo": (
+        "a.json",
+        document(
+            {
+                "evalId": "e",
+                "results": {
+                    "version": 3,
+                    "results": [
+                        {"provider": {"id": "m"}, "prompt": {"raw": json.dumps([USER])}, "response": {"output": SAID}}
+                    ],
+                },
+                "config": {},
+            }
+        ),
+    ),
+    "MT-bench, output": (
+        "a.jsonl",
+        lines({"question_id": 81, "model_id": "m", "choices": [{"index": 0, "turns": [SAID]}], "tstamp": 1.5}),
+    ),
     "Alpaca": ("a.json", document([{"instruction": ASKED, "input": "", "output": SAID}])),
     "TRL, messages": ("a.jsonl", lines({"prompt": [PROMPT, USER], "completion": [BOT]})),
     "one chat as a document": ("a.json", document({"messages": [USER, BOT]})),
@@ -216,6 +343,13 @@ REFUSED: dict[str, tuple[str, bytes, str, str]] = {
     "an inspect_ai archive": (
         "a.eval",
         b"PK\x03\x04\x14\x00\x00\x00",
+        "is no log of inspect_ai that can be unpacked",
+        "inspect log",
+    ),
+    "an archive without samples": ("a.eval", archive(inspect_log()), "holds no samples of inspect_ai", "inspect log"),
+    "an archive of a broken sample": (
+        "a.eval",
+        archive(inspect_log(SAMPLE)).replace(b"q1_epoch", b"q2_epoch", 1),
         "is no log of inspect_ai that can be unpacked",
         "inspect log",
     ),

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from dialeval.core.batch import Need
 from dialeval.core.columns import Column, RaggedColumn
-from dialeval.metrics.calls import load_assertions
+from dialeval.metrics.assertions import load_assertions
 from laws.worlds import World
 
 

@@ -16,7 +16,8 @@ from hypothesis import strategies as st
 
 import dialeval
 from dialeval.core.errors import DataError, NeedError, SettingError
-from dialeval.metrics.calls import Rule, best_pairs, compare_calls, load_assertions
+from dialeval.metrics.assertions import load_assertions
+from dialeval.metrics.calls import Rule, best_pairs, compare_calls
 from laws import calls as world
 
 LOGS = Path(__file__).parents[3] / "shared" / "data" / "logs"

@@ -101,6 +101,7 @@ def test_mistakes_get_a_hint(text: str, message: str) -> None:
         ("chrF++", "chrf(words=2)"),
         ("ROUGE-1", "rouge-score-1"),
         ("Dist-2", "distinct-2"),
+        ("LLM-judge", "llm"),
         ("Distinct(n=3)", "distinct(n=3)"),
     ],
 )
@@ -115,7 +116,7 @@ def test_groups_and_families_in_any_case() -> None:
     assert registry().is_group("ALL")
 
 
-@pytest.mark.parametrize("name", ["meteor", "METEOR", "bleurt", "comet", "perplexity", "llm_judge"])
+@pytest.mark.parametrize("name", ["meteor", "METEOR", "bleurt", "comet", "perplexity"])
 def test_what_is_not_implemented_has_an_alternative(name: str) -> None:
     with pytest.raises(SettingError, match=r"is not implemented; .*(bertscore|judge)"):
         registry().parse(name)

@@ -105,7 +105,7 @@ def test_it_travels_with_a_meter_and_by_itself() -> None:
 
 
 def test_it_is_not_among_all_unless_it_is_registered() -> None:
-    assert "polite-words" not in dialeval.evaluate(TEXTS)["system"]
+    assert "polite-words" not in dialeval.evaluate(TEXTS, metrics="all")["system"]
     own = Registry()
     own.register(polite)
     assert "polite-words" in own.presets

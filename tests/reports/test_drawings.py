@@ -169,4 +169,6 @@ def test_agents_have_a_section_with_the_tasks_that_flip(trials: Run, chats: Run)
     assert len(cells) == 8
     assert "steady3111" in page.text, "three tasks: one always passed, one flips, one never passed"
     assert "lucky3030" in page.text
+    assert "How trials ended, by system." in page.text
+    assert "steady7 of 120" in page.text, "of twelve trials seven passed, none is without a reward"
     assert agents(chats) is None

@@ -20,7 +20,7 @@ from mkdocs.structure.files import File, Files
 from mkdocs.structure.pages import Page
 
 from dialeval import sample_data
-from tools.site import blocks, metrics, notebooks, reference
+from tools.site import blocks, figures, metrics, notebooks, reference
 
 if sys.version_info >= (3, 11):
     import tomllib
@@ -85,13 +85,13 @@ def _index(config: MkDocsConfig) -> str:
 
 
 def gallery(folder: Path) -> list[Path]:
-    """The reports of the gallery, made in a folder by the commands on its page."""
+    """The reports and figures of the gallery, made in a folder by the commands on its page."""
     runner = blocks.Runner(folder)
     shutil.copytree(sample_data.folder(), folder / "sample")
     for block in blocks.blocks((ROOT / "docs" / GALLERY).read_text(encoding="utf-8")):
         for command in blocks.commands(block.code):
             runner.command(command)
-    return sorted(folder.glob("*.html"))
+    return sorted([*folder.glob("*.html"), *figures.write(folder)])
 
 
 def on_page_markdown(markdown: str, page: Page, **_: Any) -> str:
@@ -144,6 +144,8 @@ def _linked(text: str, source: str, place: str) -> str:
         there = BROUGHT.get(name) or (name.removeprefix("docs/") if name.startswith("docs/") else None)
         if there is None:
             return said
+        if there.endswith(".ipynb") and there.removesuffix(".ipynb") != place.removesuffix(".md"):
+            there = there.replace(".ipynb", ".md")  # its page, unless it is the download on that page
         return f"{match['image']}[{said}]({relpath(there, PurePosixPath(place).parent)}{anchor})"
 
     return re.sub(r"(?P<image>!?)\[(?P<said>[^\]]*)\]\((?P<target>[^)#\s]*)(?P<anchor>#[^)\s]*)?\)", link, text)

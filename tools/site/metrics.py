@@ -32,6 +32,7 @@ GIVEN = {
     Need.EMBEDDINGS: "--vectors sample/vectors.txt",
 }
 COMMANDS = {
+    Need.CONTEXT: "dialeval score sample/logs/v1.jsonl sample/logs/v2.jsonl -m dialogue-turns,self-repetition",
     Need.HYPOTHESES: "dialeval lsdscc sample/lsdscc/varied.txt sample/lsdscc/safe.txt -r sample/lsdscc/groups.json",
     Need.TASK_TURNS: "dialeval multiwoz -i sample/town/predictions --data town",
     Need.STATES: "dialeval multiwoz -i sample/town/predictions --data town -d",
@@ -140,7 +141,8 @@ def _judged(metric: MetricClass, said: Sequence[Table]) -> Iterator[str]:
     for each, row in _of_family(metric, said, "weak where"):
         told = dict(zip(each.head, row, strict=True))
         yield f'!!! tip "{told["metric"].replace(chr(96), "")}"'
-        yield f"    **Use it for** {told['use it for']}.\n\n    **Weak where** {told['weak where']}."
+        text = f"    **Use it for** {told['use it for']}.\n\n    **Weak where** {told['weak where']}."
+        yield text.replace("](", "](../")
 
 
 def _summary(metric: MetricClass) -> Iterator[str]:

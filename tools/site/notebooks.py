@@ -18,7 +18,7 @@ def pages() -> Iterator[tuple[str, str]]:
 
 
 def page(notebook: Mapping[str, Any], name: str) -> str:
-    """Return a notebook as Markdown; links to other notebooks lead to their pages."""
+    """Return a notebook as Markdown, with a link to the file."""
     title, *rest = (part for cell in notebook["cells"] for part in _parts(cell))
     head, _, lead = title.partition("\n")
     return "\n\n".join([head, f"[Download this notebook]({name}).", lead.strip(), *rest]) + "\n"
@@ -27,7 +27,7 @@ def page(notebook: Mapping[str, Any], name: str) -> str:
 def _parts(cell: Mapping[str, Any]) -> Iterator[str]:
     source = "".join(cell["source"])
     if cell["cell_type"] == "markdown":
-        yield source.replace(".ipynb)", ".md)")
+        yield source
         return
     yield f"```python\n{source}\n```"
     for output in cell["outputs"]:

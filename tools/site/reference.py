@@ -21,8 +21,8 @@ can check what it reads without this page:
 dialeval schema run > run.schema.json
 ```
 
-A file may hold more fields than its schema names: later versions add some ([versions](versions.md#files)). In what is
-printed (`-f json`), a number that could not be computed is null.
+Later versions may add fields ([versions](versions.md#saved-files)). In printed JSON (`-f json`), a number that could
+not be computed is null.
 
 TABLE
 

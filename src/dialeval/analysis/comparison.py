@@ -209,7 +209,7 @@ def compare(
     *,
     baseline: str | None = None,
     systems: Iterable[str] | None = None,
-    metrics: Iterable[str] | None = None,
+    metrics: str | Iterable[str] | None = None,
     test: Test = "randomization",
     alpha: float = DEFAULT_ALPHA,
     confidence: float = DEFAULT_LEVEL,

@@ -21,7 +21,7 @@ from dialeval.core.errors import SettingError, suggest
 from dialeval.core.fold import Estimate
 from dialeval.core.result import RUN_FILE, Result, Run, full_names, load
 from dialeval.core.rowtable import REFERENCE
-from dialeval.metrics.registry import registry
+from dialeval.metrics.registry import registry, split_names
 from dialeval.stats.significance import holm
 
 Runs = Run | Sequence[Run] | Mapping[str, Run]
@@ -109,7 +109,7 @@ def select(
     runs: Runs,
     baseline: str | None = None,
     systems: Iterable[str] | None = None,
-    metrics: Iterable[str] | None = None,
+    metrics: str | Iterable[str] | None = None,
     design: DesignName | None = None,
     weight: Weight = "rows",
     most_tests: int | None = None,
@@ -117,7 +117,7 @@ def select(
     """Select what is compared, as `dialeval.compare` describes its arguments, and align the rows."""
     known = weigh(systems_of(runs), weight)
     first, others = chosen(known, baseline, systems)
-    asked = None if metrics is None else list(metrics)
+    asked = split_names(metrics) if isinstance(metrics, str) else None if metrics is None else list(metrics)
     common = {name: _find_common(known[first], known[name], asked) for name in others}
     if most_tests is not None:
         fitting = sum(tests <= most_tests for tests in accumulate(map(len, common.values())))

@@ -22,17 +22,22 @@ _MOST_USED = 3
 _SECTIONS: Mapping[str, str] = {
     "Input": "references contexts input data split schema train-schema train vocabulary vectors field separator shards "
     "system-prompts human sample pairs pilot ratings form db systems adjudicated any-scores eos no-eos development "
-    "fallback from data-add:address rate-serve:raters judge-train:dialogues judge-train:test adem-train:test",
+    "fallback assertions from data-add:address rate-serve:raters judge-train:dialogues judge-train:test "
+    "adem-train:test",
     "Metrics": "metrics tokenizer bleu-smoothing in-vocabulary judge-dir encoder baselines bleu success richness dst "
-    "strict dst-unify-booking ratio match lenient threshold aligner lsdscc:n auto-groups judge quality metric tie all",
+    "strict dst-unify-booking ratio match lenient threshold aligner lsdscc:n auto-groups judge quality metric tie all "
+    "lexicalized groups joint-across-turns macro error-categories labels",
+    "Language model": "llm-endpoint llm-model rubric llm-mode llm-samples llm-option llm-concurrency llm-timeout "
+    "llm-retries max-requests max-tokens llm-price llm-cache llm-replay llm-key-env system-model show-prompt row",
     "Statistics": "intervals confidence factor resamples seed alpha trials test design weight adjust detect sequential "
     "trend compare baseline by level population raters assume-random correlation std width length",
     "Sampling": "n stratify uncertainty dialogues independent plan",
     "Training": "steps batch-size learning-rate rating-steps rank license kind strength response-strength turns tokens "
     "breakdown validate",
     "Server": "host port per-row",
-    "Output": "output save force format percent transpose items open title plots plots-dir failures multiwoz:dialogues "
-    "breakdown:turns adjudicate most progress replace-domains version help",
+    "Output": "output save force format percent transpose items open title figures figures-dir report:width disputed "
+    "table table-metrics table-percent table-digits failures multiwoz:dialogues breakdown:turns adjudicate most "
+    "progress replace-domains version help",
     "Checks": "fail-under fail-over no-worse-than margin",
     "Scale": "threads jobs engine address gpus-per-task resume device",
 }

@@ -357,7 +357,7 @@ _LLM_OPTIONS = together(
     click.option("--rubric", "llm_rubric", help="What it is asked: a name, or a TOML file.  [default: by the metric]"),
     click.option(
         "--llm-mode",
-        type=click.Choice(["expected", "grade", "vote"]),
+        type=Choice(["expected", "grade", "vote"]),
         help="Grades by probabilities of tokens, by the answer, by several answers.  [default: expected]",
     ),
     click.option("--llm-samples", type=click.IntRange(1, 100), help="Answers per row of the mode vote.  [default: 5]"),

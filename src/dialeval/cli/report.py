@@ -37,6 +37,12 @@ FIGURE_FORMATS = ("svg", "png", "pdf")
 @click.option(
     "--width", type=click.FloatRange(2.5, 30), metavar="INCHES", help="Width of --figures.  [default: as in the report]"
 )
+@click.option(
+    "--table", type=options.FILE, help="Also write one table of all runs for a paper, .tex or .md: bold is the best."
+)
+@click.option("--table-metrics", metavar="NAMES", help="Metrics of --table, comma-separated.  [default: the panel]")
+@click.option("--table-percent", is_flag=True, help="Values between 0 and 1 of --table as percentages.")
+@click.option("--table-digits", type=click.IntRange(0, 6), default=2, help="Decimals of --table.")
 @options.compared
 @options.by
 @click.option(
@@ -55,6 +61,10 @@ def report(
     figures: FigureFormat | None,
     figures_dir: Path | None,
     width: float | None,
+    table: Path | None,
+    table_metrics: str | None,
+    table_percent: bool,
+    table_digits: int,
     opened: bool,
     by: list[str],
     human: tuple[str, ...],
@@ -78,18 +88,23 @@ def report(
     from dialeval.human.merge import merge_ratings
     from dialeval.human.rank import rank
     from dialeval.human.report import human_figures
+    from dialeval.io.ratings import read_pairs
+    from dialeval.metrics.registry import split_names
     from dialeval.reports.comparisons import MOST_TESTS
     from dialeval.reports.drawings import write_figures
     from dialeval.reports.html import report as write_report
     from dialeval.reports.html import together
+    from dialeval.reports.papers import PaperFormat, paper_table
 
     if (figures_dir is not None or width is not None) and figures is None:
         raise click.UsageError("--figures-dir and --width are for --figures: say png, svg or pdf")
-    check_places(None, files_of(*runs), human, pairs, sample, files=(output,))
+    if table is not None and table.suffix not in (".tex", ".md"):
+        raise click.UsageError("--table is a file that ends in .tex or .md")
+    check_places(None, files_of(*runs), human, pairs, sample, files=(output, *([table] if table else [])))
     _refuse_foreign(output)
     loaded = [load(run) for run in runs]
     if pairs:
-        page["ranking"] = rank(list(pairs))
+        page["ranking"], page["pairs"] = rank(list(pairs)), read_pairs(list(pairs))
     if human and len(runs) > 1:
         raise click.UsageError("--human is about one run; give one")
     if human:
@@ -102,12 +117,16 @@ def report(
         raise click.UsageError("--sample and --judge are those of --human; name the ratings")
     if figures is not None:
         folder = figures_dir or output.with_name(f"{output.stem}-figures")
-        opinions = human_figures(page.get("people"), page.get("ranking"), page.get("rated"))
+        opinions = human_figures(*(page.get(name) for name in ("people", "ranking", "rated", "pairs")))
         written = write_figures(together(loaded), folder, figures, width, opinions)
         say(f"{len(written)} {'figure' if len(written) == 1 else 'figures'} in {folder}")
     if page["compared"] and len(runs) == 1:
         page["compared"] = load_comparison(runs[0], loaded[0], most_tests=MOST_TESTS) or True
     named = dict(zip(_name_folders(runs), loaded, strict=True))
+    if table is not None:
+        chosen = None if table_metrics is None else split_names(table_metrics)
+        form: PaperFormat = "md" if table.suffix == ".md" else "latex"
+        printed.show(paper_table(named, chosen, form=form, percent=table_percent, digits=table_digits), table)
     path = write_report(named, output, command_line(), date=strftime("%Y-%m-%d"), by=by or None, **page).resolve()
     printed.show(f"{path}\n")
     if opened:

@@ -86,6 +86,7 @@ def _shown_needs(metric: Metric[Any]) -> list[Need]:
 
 _FILES = {"-r": "references.txt", "-c": "contexts.txt", "--train": "train.txt", "--vectors": "glove-6b"}
 _COMMANDS = {
+    "context": "score chats.jsonl",
     "hypotheses": "lsdscc samples.txt -r groups.json",
     "task-turns": "multiwoz -i predictions.json",
     "states": "multiwoz -i predictions.json -d",

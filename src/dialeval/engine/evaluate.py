@@ -79,11 +79,8 @@ class Inputs:
 
     @property
     def _reading(self) -> dict[str, Any]:
-        return {
-            "system_prompts": self.system_prompts,
-            "separator": self.separator,
-            "every_call": self.every_call,
-        }
+        asked = ("system_prompts", "separator", "every_call")
+        return {name: getattr(self, name) for name in asked}
 
     @property
     def names(self) -> FieldNames:
@@ -244,19 +241,8 @@ def evaluate(
         read = (responses, references, contexts, reference_groups, train, vocabulary, vectors, assertions)
         check_folder(output, *read, sources=() if force else file_names(responses))
     kept = split_fields(keep)
-    inputs = Inputs(
-        responses,
-        references,
-        contexts,
-        reference_groups,
-        fields,
-        eos,
-        kept,
-        system_prompts,
-        separator,
-        every_call=assertions is not None,
-        shards=shards,
-    )
+    texts = (responses, references, contexts, reference_groups)
+    inputs = Inputs(*texts, fields, eos, kept, system_prompts, separator, assertions is not None, shards)
     resources = Resources(train, vocabulary, vectors, judge_dir, in_vocabulary, assertions, llm)
     if llm is not None:
         metrics, settings = llm.plan(metrics, settings)

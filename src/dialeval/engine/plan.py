@@ -40,6 +40,8 @@ TRIALS = "trials"
 """The detail of a run that lists its trials, by system."""
 _TOKENIZER = "tokenizer"
 """The setting of that name."""
+_OF_PANEL = frozenset({Need.RESPONSE, Need.CONTEXT})
+"""Subjects that are scored by the panel; others by all their metrics."""
 _TEXTS = (Need.RESPONSE, Need.HYPOTHESES, Need.REFERENCE, Need.REFERENCE_GROUPS)
 """Columns by whose scripts a tokenizer is chosen."""
 
@@ -113,7 +115,7 @@ def make_plan(
         of_group = GROUP_SETTINGS.get(name, {}) if isinstance(name, str) else {}
         if name == PANEL:
             chosen = registry().select(GROUPS[PANEL]) if Need.RESPONSE in available else []
-            chosen += [*registry().measuring(available - {Need.RESPONSE}), *_judge_if_fast(available, rows, skipped)]
+            chosen += [*registry().measuring(available - _OF_PANEL), *_judge_if_fast(available, rows, skipped)]
         else:
             chosen = registry().measuring(available) if name == ALL else registry().select([name])
         for plain in chosen:

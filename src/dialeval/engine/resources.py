@@ -32,7 +32,7 @@ SHIPPED: Mapping[Need, str] = {
     Need.ENCODER: "dialeval.metrics.encoder:ShippedEncoder",
 }
 """Resources that ship with the package, by need: each is imported and made when a metric of the plan asks for it."""
-_ASSERTION_LOADER = "dialeval.metrics.calls:load_assertions"
+_ASSERTION_LOADER = "dialeval.metrics.assertions:load_assertions"
 _JUDGE_LOADER = "dialeval.judges.judge:open_judge"
 """The function that makes a judge from a folder or an object, and returns the needs that it meets."""
 

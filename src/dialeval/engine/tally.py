@@ -65,22 +65,22 @@ class Tally:
         self._resources, self._options, self._system = resources, options, system
         self.reset()
 
-    @cached_property
+    @property
     def _planner(self) -> Planner:
-        return planner(self._asked, self._settings, self._tokenizer)
+        return planner(self._asked, self._settings, self._tokenizer, len(self))
 
     @cached_property
     def _context(self) -> Context:
         return open_context(self._resources)
 
     def __getstate__(self) -> dict[str, Any]:
-        return {name: value for name, value in vars(self).items() if name not in ("_planner", "_context")}
+        return {name: value for name, value in vars(self).items() if name != "_context"}
 
     def __len__(self) -> int:
         return sum(map(len, self._parts))
 
     def __repr__(self) -> str:
-        asked = self._asked if isinstance(self._asked, str) else ",".join(map(str, self._asked or ["all"]))
+        asked = self._asked if isinstance(self._asked, str) else ",".join(map(str, self._asked or ["default"]))
         return f"<Tally: {asked}, {len(self):,} row{'' if len(self) == 1 else 's'}>"
 
     def reset(self) -> None:

@@ -187,13 +187,24 @@ def read_form(path: str | os.PathLike[str] | None) -> Form:
 def things_to_rate(sample: Sample, form: Form) -> list[dict[str, Any]]:
     """Return what raters see, as plain data: single responses, or pairs of them."""
     if not form.compare:
-        return [_build_thing(row.id, form, row) for row in sample.rows]
+        rows = _last_turns(sample.rows) if form.unit == "conversation" else sample.rows
+        return [_build_thing(row.id, form, row) for row in rows]
     pairs = sample.pairs()
     if not pairs:
         raise SettingError(
             "no context was answered by two of the drawn rows; draw without --independent to compare systems"
         )
     return [_build_thing(identity, form, *pair) for identity, pair in pairs.items()]
+
+
+def _last_turns(rows: Sequence[SampledRow]) -> list[SampledRow]:
+    """Return the last row of each conversation of a system, which holds all turns before it; others are left out."""
+    last: dict[tuple[str, str], SampledRow] = {}
+    for row in rows:
+        key = (row.system, row.id if row.dialog_id is None else row.dialog_id)
+        if key not in last or len(row.context) > len(last[key].context):
+            last[key] = row
+    return list(last.values())
 
 
 def _build_thing(identity: str, form: Form, *rows: SampledRow) -> dict[str, Any]:

@@ -39,6 +39,7 @@ from dialeval.stats.correlation import FEWEST_POINTS
 
 if TYPE_CHECKING:
     from dialeval.analysis.agreement import Agreement
+    from dialeval.io.ratings import Pairs
     from dialeval.stats.correlation import Ceiling
     from dialeval.stats.prediction_powered import RatedSystem
 
@@ -288,7 +289,10 @@ def lead_page(title: str, counts: Mapping[str, tuple[int, int]], merged: MergedR
 
 
 def human_figures(
-    found: HumanEstimates | None, ranking: Ranking | None, rated: Mapping[str, RatedSystem] | None
+    found: HumanEstimates | None,
+    ranking: Ranking | None,
+    rated: Mapping[str, RatedSystem] | None,
+    pairs: Pairs | None = None,
 ) -> list[Figure]:
     """Draw ratings per system, estimates with and without the judge, its calibration, and wins of responses."""
     drawn: list[Figure | None] = []
@@ -320,6 +324,8 @@ def human_figures(
             drawn.append(charts.scatter(points, f"{judge} and human ratings", judge, "human rating"))
     if ranking is not None:
         drawn.append(charts.win_matrix({name: dict(own) for name, own in ranking.between.items()}))
+    if pairs is not None and (texts := np.isfinite(pairs.length_ratio)).sum() >= FEWEST_POINTS:
+        drawn.append(charts.length_preference(np.exp(pairs.length_ratio[texts]), (1 + pairs.outcome[texts]) / 2))
     return [each for each in drawn if each is not None]
 
 
@@ -329,11 +335,12 @@ def people_section(
     ranking: Ranking | None,
     rated: Mapping[str, RatedSystem] | None = None,
     merged: MergedRatings | None = None,
+    pairs: Pairs | None = None,
 ) -> Section | None:
     """Return the section on human evaluation; None where there are no ratings."""
     flags = "".join(f"<li>{markup.text(line)}</li>" for line in (flag_raters(merged) if merged is not None else ()))
     parts = [f'<div class="notice"><ul>{flags}</ul></div>'] if flags else []
-    parts.append(figures(human_figures(found, ranking, rated)))
+    parts.append(figures(human_figures(found, ranking, rated, pairs)))
 
     def add(title: str, shown: Document, *captions: str) -> None:
         parts.append(f"<h3>{title}</h3>{markup.document(shown, 'people', captions)}")

@@ -23,7 +23,9 @@ reads the context, and are no response; `calls` makes data of them.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import replace
 from itertools import takewhile
 from typing import NamedTuple
 
@@ -128,7 +130,7 @@ class FieldReader:
     def __init__(self, where: str, names: FieldNames, problems: list[Problem]) -> None:
         self.where, self.names, self.problems = where, names, problems
         self.line = 0
-        self._unknown: set[str] = set()
+        self._unknown: Counter[str] = Counter()
 
     def problem(self, what: str, remedy: str) -> None:
         """Add a problem of the row at hand."""
@@ -139,7 +141,13 @@ class FieldReader:
         what, remedy = unknown(row, self.names) or missing_field(self.names.response, "response", row)
         if what not in self._unknown:
             self.problem(what, remedy)
-        self._unknown.add(what)
+        self._unknown[what] += 1
+
+    def count_unknown(self) -> None:
+        """Say in the problems of rows of an unknown shape how many further rows they stand for."""
+        for at, problem in enumerate(self.problems):
+            if (more := self._unknown[problem.what] - 1) > 0:
+                self.problems[at] = replace(problem, what=f"{problem.what} (and {more:,} more rows)")
 
     def text(self, value: object, what: str, index: int | None = None) -> str:
         """Return a string of Unicode text; `what` and `index` name it if it is none."""
@@ -416,6 +424,9 @@ def read_message(reader: FieldReader, message: RowObject, what: str, role: str) 
         return Message(role, "", (*calls, _named_call(text)))
     own = [part for part in parts if isinstance(part, Call)]
     results = [part for part in parts if isinstance(part, ToolResult)]
+    results += [
+        read_result(each) for each in _calls(message) if isinstance(each, dict) and "output" in each
+    ]  # an mcp_call
     if role == TOOL and not results:
         results = [read_result(message, text)]
     elif role == USER and results and len(results) == len(message[key]):  # type: ignore[arg-type]

@@ -40,11 +40,12 @@ from dialeval.core.columns import Column, RaggedColumn, SharedColumn, TextColumn
 from dialeval.core.errors import DataError, Problem, add_warning
 from dialeval.core.validation import InvalidError
 from dialeval.io import parquet
-from dialeval.io.calls import SETTINGS, CallLog, unwrap
+from dialeval.io.calls import SETTINGS, CallLog, read_result, unwrap
 from dialeval.io.fields import (
     ASSISTANT,
     LARGEST_TURN,
     SYSTEM,
+    TOOL,
     FieldReader,
     Message,
     missing_field,
@@ -181,6 +182,7 @@ def _read_blocks(records: Records, gathered: _Gathered) -> None:
         # Lines that do not parse are found before the fields of the lines above them.
         records.problems[problems:] = sorted(records.problems[problems:], key=lambda problem: problem.line or 0)
         problems = len(records.problems)
+    reader.count_unknown()
 
 
 class _Gathered:
@@ -428,6 +430,8 @@ def _chat_rows(
         if (plain := plain_message(given)) is not None:
             role, text = plain[0], reader.text(plain[1], name, turn)
             shown, speaks = text, role == ASSISTANT
+            if role == TOOL:
+                log.add((), [read_result(given, text)])
         elif (message := _read_message(reader, given, f"{name}[{turn}]")) is not None:
             role, text, shown = message.role, message.text, message.shown
             log.add(message.calls if role == ASSISTANT else (), message.results)
@@ -487,10 +491,12 @@ class _Trials:
             reader.problem(f"{names.trial} {trial} of {task} is there twice", "number the trials of a task")
         self._met.add(((system, task), trial))
         self.judged = self.judged or reward is not None
-        if isinstance(given_parts := row.get(names.reward_parts), dict):
-            parts = {str(key): _grade(each) for key, each in given_parts.items()}
+        if isinstance(own := row.get(names.reward_parts), dict):
+            parts = {str(key): _grade(each) for key, each in own.items()}
+        elif len(parts) == 1:  # a single score is the reward itself
+            parts = {}
         end, cost = row.get(names.termination), _finite(row.get(names.cost))
-        known = {key: value for key, value in parts.items() if value is not None} if len(parts) > 1 else {}
+        known = {key: value for key, value in parts.items() if value is not None}
         found = {"task": task, "trial": trial, "reward": reward, "parts": known, "cost": cost}
         return orjson.dumps(found | {"end": end if isinstance(end, str) else None}, option=SETTINGS).decode()
 

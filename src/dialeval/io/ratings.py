@@ -496,9 +496,6 @@ _DECIDED = {
 """What the words of other programs for the better answer mean."""
 
 
-_SIDES = {"a": "b", "b": "a"}
-
-
 def _known_pairs(row: RowObject, names: Mapping[str, str]) -> list[RowObject]:
     """Return the pairs of a row of another program; a row of ours as it is."""
     shape = row_shapes.shape_of(row)
@@ -515,7 +512,7 @@ def _known_pairs(row: RowObject, names: Mapping[str, str]) -> list[RowObject]:
     better = [_DECIDED.get(str(game)) for game in several]
     if shape.name == "arena-hard-judgment":
         found["a"] = found["a"] or "baseline"
-        better = [_SIDES.get(str(game), game) if at % 2 else game for at, game in enumerate(better)]
+        better = [{"a": "b", "b": "a"}.get(str(game), game) if at % 2 else game for at, game in enumerate(better)]
     elif isinstance(said, int | float):
         better = [TIE if said == 1.5 else "a" if said < 1.5 else "b"]
     elif len(better) > 1:

@@ -263,12 +263,7 @@ SHAPES = (
         "arena-hard-judgment",
         "a judgment of arena-hard",
         ("games", "model"),
-        example={
-            "uid": "q1",
-            "model": "m",
-            "baseline": "b",
-            "games": [{"score": "B>A"}, {"score": "A>>B"}],
-        },
+        example={"uid": "q1", "model": "m", "baseline": "b", "games": [{"score": "B>A"}, {"score": "A>>B"}]},
         refused=_RANK,
         pairs={"a": "baseline", "b": "model", "better": "games", "dialog_id": "uid | question_id"},
     ),
@@ -346,27 +341,14 @@ SHAPES = (
     RowShape(
         "langfuse",
         "an observation of Langfuse",
-        ("traceId", "output", "type"),
+        ("traceId | trace_id", "output", "type"),
         {
             "response": "output.choices.0.message | output",
             "context": "input.messages | input",
-            "dialog_id": "sessionId | traceId",
-            "system": "model",
-        },
-        {"id": "o1", "traceId": "t1", "type": "GENERATION", "model": "m", "input": [_USER], "output": _BOT},
-        only=("type", "GENERATION"),
-    ),
-    RowShape(
-        "langfuse-export",
-        "an observation of a Langfuse export to storage",
-        ("trace_id", "output", "type"),
-        {
-            "response": "output.choices.0.message | output",
-            "context": "input.messages | input",
-            "dialog_id": "session_id | trace_id",
+            "dialog_id": "sessionId | session_id | traceId | trace_id",
             "system": "model | provided_model_name",
         },
-        {"id": "o1", "trace_id": "t1", "type": "GENERATION", "model": "m", "input": [_USER], "output": _BOT},
+        {"id": "o1", "traceId": "t1", "type": "GENERATION", "model": "m", "input": [_USER], "output": _BOT},
         only=("type", "GENERATION"),
     ),
     RowShape(
@@ -408,11 +390,7 @@ SHAPES = (
         "arena",
         "a chat of LMSYS-Chat or WildChat",
         ("conversation",),
-        {
-            "messages": "conversation",
-            "dialog_id": "conversation_id | conversation_hash",
-            "system": "model",
-        },
+        {"messages": "conversation", "dialog_id": "conversation_id | conversation_hash", "system": "model"},
         {"conversation_id": "c1", "model": "m", "conversation": [_USER, _BOT], "turn": 1},
     ),
     RowShape(
@@ -611,7 +589,7 @@ def find(row: RowObject, paths: str) -> Any:
 def shape_of(row: RowObject) -> RowShape | None:
     """Return the shape that a row has all signs of."""
     for shape in _possible(tuple(row)):
-        if all(value_at(row, sign) is not None for sign in shape.signs):
+        if all(find(row, sign) is not None for sign in shape.signs):
             return shape
     return None
 
@@ -624,7 +602,7 @@ def _possible(keys: tuple[str, ...]) -> list[RowShape]:
 
 def _has_heads(keys: Collection[str], shape: RowShape) -> bool:
     """Tell whether all signs of a shape begin with one of the keys, or are one."""
-    return all(sign in keys or _steps(sign)[0] in keys for sign in shape.signs)
+    return all(any(path in keys or _steps(path)[0] in keys for path in sign.split(" | ")) for sign in shape.signs)
 
 
 def ours(row: RowObject, names: FieldNames) -> RowObject | None:
@@ -707,7 +685,7 @@ def unknown(row: RowObject, names: FieldNames) -> tuple[str, str] | None:
             return f"is {shape.title}", shape.refused
         return f"looks like {shape.title}, but lacks {shape.main}", "give it what it lacks, or leave it out"
     for shape in SHAPES:
-        lacking = [sign for sign in shape.signs if value_at(row, sign) is None]
+        lacking = [sign for sign in shape.signs if find(row, sign) is None]
         if shape.signs[0] not in lacking and len(lacking) * 2 <= len(shape.signs) and not shape.refused:
             remedy = "give it, or map the names it has: --field response=NAME; `dialeval formats` lists what is read"
             return f"looks like {shape.title}, but lacks {', '.join(lacking)}", remedy

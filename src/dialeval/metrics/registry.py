@@ -301,6 +301,7 @@ ALIASES: Mapping[str, str] = {
     "rouge-2": "rouge-score-2",
     "dist-1": "distinct-1",
     "dist-2": "distinct-2",
+    "llm-judge": "llm",
 }
 """Names of the field for metrics that are called otherwise here; results have the name of the metric."""
 
@@ -309,8 +310,6 @@ _INSTEAD: Mapping[str, str] = {
     "bleurt": "bertscore compares with the reference, judge reads the context",
     "comet": "bertscore compares with the reference, judge reads the context",
     "perplexity": "judge/fluency of judge is a learned measure of fluency",
-    "llm-judge": "judge is a learned judge that runs locally; ratings of a language model are read by "
-    "`dialeval agreement` and `dialeval estimate`",
 }
 """Metrics that are not implemented, each with what is."""
 

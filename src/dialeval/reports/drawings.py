@@ -250,22 +250,42 @@ def draw_pass_k(run: Run, width: int = WIDTH) -> Figure | None:
 
 
 def draw_tasks(run: Run, system: str | None = None, width: int = WIDTH) -> Figure | None:
-    """Draw how many trials of each task a system passed; of the first one unless named."""
+    """Draw which trials of each task a system passed; of the first one unless named.
+
+    Where the run does not list trials, it knows how many of each task passed: these are drawn first.
+    """
     for name, result in run.items():
-        rows, passed = result.rows, result.get("pass-hat-1")
-        if name != (system or name) or rows is None or passed is None or passed.items is None:
-            continue
-        if TRIALS not in rows.digests or len(passed.items) != len(rows.offsets) - 1:
-            continue
-        trials = rows.digests[TRIALS][rows.offsets[:-1]].astype(np.int64)
-        passes = np.round(np.nan_to_num(passed.items) * trials)
-        places = np.arange(int(trials.max(initial=1)))
-        outcomes = np.where(places < passes[:, None], 1.0, 0.0)
-        outcomes[places >= trials[:, None]] = np.nan
-        names = [shorten(each or f"task {at}") for at, each in enumerate(rows.dialogues or [""] * len(trials), 1)]
-        title = f"Trials of each task by {shorten(name)}, passed ones first"
-        return charts.task_trial_grid(names, outcomes, title, width=width)
+        listed: Sequence[Mapping[str, Any]] = run.details.get("trials", {}).get(name, ())
+        if name == (system or name) and listed:
+            tasks = list(dict.fromkeys(trial["task"] for trial in listed))
+            rewards = [[_reward(trial) for trial in listed if trial["task"] == task] for task in tasks]
+            most = max(map(len, rewards))
+            outcomes = np.array([own + [math.nan] * (most - len(own)) for own in rewards])
+            return charts.task_trial_grid(tasks, outcomes, f"Trials of each task by {shorten(name)}", width=width)
+        if name == (system or name) and (found := _count_passes(result)) is not None:
+            title = f"Trials of each task by {shorten(name)}, passed ones first"
+            return charts.task_trial_grid(*found, title, width=width)
     return None
+
+
+def _reward(trial: Mapping[str, Any]) -> float:
+    return math.nan if trial["reward"] is None else float(trial["reward"])
+
+
+def _count_passes(result: Result) -> tuple[list[str], Floats] | None:
+    """Return the names of tasks and their outcomes, passed trials first; None for a system without trials."""
+    rows, passed = result.rows, result.get("pass-hat-1")
+    if rows is None or passed is None or passed.items is None:
+        return None
+    if TRIALS not in rows.digests or len(passed.items) != len(rows.offsets) - 1:
+        return None
+    trials = rows.digests[TRIALS][rows.offsets[:-1]].astype(np.int64)
+    passes = np.round(np.nan_to_num(passed.items) * trials)
+    places = np.arange(int(trials.max(initial=1)))
+    outcomes = np.where(places < passes[:, None], 1.0, 0.0)
+    outcomes[places >= trials[:, None]] = np.nan
+    names = rows.dialogues or [""] * len(trials)
+    return [name or f"task {at}" for at, name in enumerate(names, 1)], outcomes
 
 
 def draw_wins(run: Run, key: str, width: int = WIDTH) -> Figure | None:

@@ -37,7 +37,7 @@ from dialeval.core.version import __version__
 from dialeval.reports import markup, sections
 from dialeval.reports.comparisons import Verdict, judge_run
 from dialeval.reports.documents import to_html
-from dialeval.reports.drawings import draw_causes, draw_slices, plot
+from dialeval.reports.drawings import draw_causes, draw_pass_k, draw_slices, plot
 from dialeval.reports.explorer import explorer
 from dialeval.reports.figures import plain, shorten
 from dialeval.reports.sections import correlations
@@ -152,6 +152,7 @@ def report(
     ranking: Shown | None = None,
     rated: Mapping[str, Any] | None = None,
     merged: Shown | None = None,
+    pairs: Any = None,
 ) -> Path:
     """Write the HTML report of one or several runs: one file that needs no network.
 
@@ -170,6 +171,7 @@ def report(
         ranking: What `dialeval.rank` returned, to be shown.
         rated: The rated rows by system, for figures.
         merged: The merged ratings, for a section about raters.
+        pairs: The compared responses, for figures.
 
     Returns:
         The path.
@@ -186,7 +188,7 @@ def report(
     """
     path = Path(path)
     run = together([runs] if isinstance(runs, Run) else runs)
-    opinions = (people, agreement, ranking, rated, merged)
+    opinions = (people, agreement, ranking, rated, merged, pairs)
     human = resolve_name(sections.HUMAN_SECTION)(*opinions) if any(each is not None for each in opinions) else None
     shown = render(run, command, title=title, date=date, compared=compared, by=by, people=human)
     write_bytes(path, shown.encode())
@@ -227,8 +229,9 @@ def render(
 
 
 def _where_it_fails(run: Run, cut: Sequence[Slices]) -> dict[str, Figure]:
-    """Return by system a chart for the first screen: the causes of failure, or the slices of the first field."""
-    found: dict[str, Figure] = {}
+    """Return by system a chart for the first screen: causes of failure, slices of the first field, or pass^k."""
+    trials = draw_pass_k(run)
+    found: dict[str, Figure] = {} if trials is None else dict.fromkeys(run, trials)
     for each in cut:
         drawn = draw_slices(each, each.by[0], shown_keys(each)[0]) if shown_keys(each) else None
         found |= {} if drawn is None else dict.fromkeys(each.whole, drawn)

@@ -43,7 +43,7 @@ WRITTEN: Mapping[str, Written] = {
     "run": Written("run.json", "every command that saves a run (-o)", _RUN),
     "printed-run": Written("-f json", "score, lsdscc, multiwoz, sgd, breakdown", _RUN, True),
     "comparison": Written("-f json", "compare", "dialeval.analysis.comparison:Comparison", True),
-    "agreement": Written("-f json", "meta", "dialeval.analysis.agreement:Agreement", True),
+    "agreement": Written("-f json", "agreement", "dialeval.analysis.agreement:Agreement", True),
     "estimate": Written("-f json", "estimate", "dialeval.human.estimate:HumanEstimates", True),
     "ranking": Written("-f json", "rank", "dialeval.human.rank:Ranking", True),
     "sample": Written("sample.json", "sample -o", f"{_SAMPLE}:SavedSample"),

@@ -16,6 +16,7 @@ from dialeval.reports import markup
 from dialeval.reports.drawings import correlation_matrix, draw_metric_agreement, draw_pass_k, draw_tasks, figures
 from dialeval.reports.figures import MISSING
 from dialeval.reports.markup import Section
+from dialeval.reports.trials import describe_trials
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -38,7 +39,6 @@ EXTENSIONS: Mapping[str, Mapping[str, str]] = {
     "failures": {"table": "dialeval.suites.multiwoz.report:ceiling_table"},
     "transcripts": {"section": "dialeval.suites.multiwoz.report:transcripts"},
     "trials": {
-        "section": "dialeval.reports.trials:trials_section",
         "table": "dialeval.reports.trials:trials_table",
     },
     "curves": {"section": "dialeval.suites.breakdown.report:curves"},
@@ -64,13 +64,16 @@ def agents(run: Run) -> Section | None:
     """Return the section on repeated trials of tasks: pass^k, and which tasks flip; None for a run without trials."""
     systems = [name for name, result in run.items() if result.role == "system" and "pass-hat-1" in result]
     drawn = [draw_pass_k(run), *(draw_tasks(run, name) for name in systems[:MOST_AGENTS])]
-    if not any(drawn):
-        return None
-    lines = [markup.row(markup.name(name), markup.cells(*_trial_counts(run[name]), kind="figure")) for name in systems]
-    heads = markup.heads("System", "Tasks", "Always passed", "Flip", "Never passed")
-    caption = "Tasks by their trials. A task flips if some of its trials pass and others fail."
-    table = markup.table("agents", caption, heads, lines)
-    return Section("agents", "Agents", table + figures(drawn))
+    content = ""
+    if systems:
+        lines = [
+            markup.row(markup.name(name), markup.cells(*_trial_counts(run[name]), kind="figure")) for name in systems
+        ]
+        heads = markup.heads("System", "Tasks", "Always passed", "Flip", "Never passed")
+        caption = "Tasks by their trials. A task flips if some of its trials pass and others fail."
+        content = markup.table("agents", caption, heads, lines) + figures(drawn)
+    content += describe_trials(run) if run.details.get("trials") else ""
+    return Section("agents", "Agents", content) if content else None
 
 
 def _trial_counts(result: Result) -> list[str]:

@@ -68,12 +68,12 @@ _NOTHING: Mapping[str, Figure] = {}
 
 
 def summary(
-    run: Run, compared: bool | Comparison = True, more: Sequence[str] = (), beside: Mapping[str, Figure] = _NOTHING
+    run: Run, compared: bool | Comparison = True, more: Sequence[str] = (), charts: Mapping[str, Figure] = _NOTHING
 ) -> Section:
     """Return the section; systems that share no metric are in tables of their own, each with its own baseline.
 
     `compared`: whether systems are compared, or the comparison of all of them. `more`: sentences of the verdict.
-    `beside`: by system, a chart that is shown next to its table where there is room.
+    `charts`: by system, a chart that is shown next to its table where there is room.
     """
     if not run.keys_in_order:
         return Section("summary", "Summary", "<p>No metric was computed.</p>")
@@ -97,7 +97,7 @@ def summary(
         places = {key: f"{at or ''}{'-' if at else ''}{place}" for place, key in enumerate(block.keys_in_order)}
         values = _tables(block, places, comparison, best)
         values += reason if comparison is None else _differences(comparison)
-        drawn = [*(beside[name] for name in block if name in beside)][:1] + _first_chart(block)
+        drawn = [*(charts[name] for name in block if name in charts)][:1] + _first_chart(block)
         tables += f'<div class="overview"><div class="values">{values}</div>{figures(drawn)}</div>'
         more = ()
     return Section("summary", "Summary", tables + _long_names(run))
@@ -206,7 +206,7 @@ def _first_chart(run: Run) -> list[Figure]:
 
 
 def _tables(run: Run, places: Mapping[str, str], comparison: Comparison | None, best: Best) -> str:
-    """Return the table of the panel, then, folded, those of other metrics with a direction and without one."""
+    """Return the table of the panel, then, folded, those of other metrics, first where higher or lower is better."""
     directions = {key: better_of(run, key) for key in run.keys_in_order}
     panel = [key for key in main_keys(run) if key in directions]
     more = [key for key, better in directions.items() if better is not None and key not in panel]

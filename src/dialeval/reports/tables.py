@@ -37,7 +37,6 @@ from dialeval.reports.figures import (
     WORSE,
     draw_interval,
     interval_words,
-    plain,
     shorten,
     show,
     show_scored,
@@ -124,7 +123,7 @@ def tokenizer_line(run: Run) -> list[str]:
     """Say which tokenizer was chosen by the script of the texts, if one was."""
     chosen = run.details.get("tokenizer")
     why = "since the texts are in a script without spaces between words; --tokenizer names another"
-    return [] if chosen is None else [f"Tokenizer: {plain(str(chosen))}, {why}."]
+    return [] if chosen is None else [f"Tokenizer: {shorten(str(chosen))}, {why}."]
 
 
 def _align(column: Sequence[tuple[str, ...]]) -> list[str]:

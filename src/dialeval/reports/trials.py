@@ -14,7 +14,6 @@ from typing import TYPE_CHECKING, Any
 from dialeval.metrics.trials import MOST_LISTED, PASSED, WITHIN, count_trials
 from dialeval.reports import markup
 from dialeval.reports.figures import MISSING, plain
-from dialeval.reports.markup import Section
 
 if TYPE_CHECKING:
     from dialeval.core.result import Run
@@ -97,24 +96,21 @@ def trials_table(run: Run) -> Iterator[tuple[str, list[list[str]]]]:
         yield "How trials ended", [header, *lines]
 
 
-def trials_section(run: Run) -> Section | None:
-    """Return the section of the report."""
-    parts = [
-        (_ends(run), "How trials ended, by system."),
-        (_grid(run), f"Trials by task: {_LEGEND}. Reasons are those of failed trials."),
-    ]
-    tables = [
-        markup.table(
-            "",
-            caption,
-            markup.heads(*(markup.text(plain(title)) for title in header)),
-            [markup.row(markup.text(plain(line[0])), markup.cells(*map(_escape, line[1:]))) for line in lines],
-        )
-        for (header, lines), caption in parts
-    ]
+def describe_trials(run: Run) -> str:
+    """Return for the report how trials ended, and, folded, the trials of each task with the reasons of failed ones."""
+    ends, grid = (
+        _lay_out(_ends(run), "How trials ended, by system."),
+        _lay_out(_grid(run), f"Trials by task: {_LEGEND}."),
+    )
     full = max(map(len, run.details["trials"].values()), default=0) >= MOST_LISTED
     note = markup.note(f"The first {MOST_LISTED:,} trials of a system are listed.") if full else ""
-    return Section("trials", "Trials", note + "".join(tables)) if parts[0][0][1] else None
+    return ends + markup.details("Trials of each task, and why they failed", note + grid)
+
+
+def _lay_out(table: tuple[list[str], list[list[str]]], caption: str) -> str:
+    header, lines = table
+    rows = [markup.row(_escape(line[0]), markup.cells(*map(_escape, line[1:]))) for line in lines]
+    return markup.table("trials", caption, markup.heads(*map(_escape, header)), rows)
 
 
 def _escape(text: str) -> str:

@@ -30,7 +30,7 @@ def test_prints_a_table(dialeval: Dialeval) -> None:
     assert done.returncode == 0
     heads = [line.split()[0] for line in done.stdout.splitlines() if " " in line]
     assert heads[:2] == ["Paired", "Cannot"]
-    assert heads[heads.index("metric") :] == ["metric", "mds", "pds", "max-bleu", "Intervals:"]
+    assert heads[heads.index("metric") :] == ["metric", "mds", "pds", "max-bleu", "Confidence"]
     assert done.stderr == ""
 
 
@@ -131,7 +131,7 @@ def test_unscored_queries_do_not_end_the_run(dialeval: Dialeval, tmp_path: Path)
         (["a.txt", "-r", "groups.json", "--aligner", "rouge"], "rouge"),
         (["a.txt", "-r", "groups.json", "-n", "101"], "101 is not in the range"),
         (["a.txt", "-r", "groups.json", "--eos", ";", "--no-eos"], "--eos or --no-eos, not both"),
-        (["a.txt", "-r", "groups.json", "-f", "metrics-txt"], "'metrics-txt' is not one of"),
+        (["a.txt", "-r", "groups.json", "-f", "metrics-txt"], "'metrics-txt' is not known"),
         (["a.txt", "-r", "groups.json", "--bleu-smoothing", "3"], "--bleu-smoothing is for --aligner nltk-bleu"),
         (["a.txt", "-r", "groups.json", "--vectors", "vectors.txt"], "--vectors is for --aligner embedding"),
         (["a.txt", "-r", "groups.json", "--aligner", "embedding"], "needs vectors"),

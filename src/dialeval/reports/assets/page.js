@@ -137,9 +137,13 @@ const setPaper = () => {
   addEventListener("beforeprint", () => {
     closed.push(...document.querySelectorAll(":is(#summary, #slices) details:not([open])"));
     closed.forEach((each) => each.setAttribute("open", ""));
+    document.documentElement.classList.add("paper");
+    fitTables(document);
   });
   addEventListener("afterprint", () => {
     closed.splice(0).forEach((each) => each.removeAttribute("open"));
+    document.documentElement.classList.remove("paper");
+    fitTables(document);
   });
 };
 

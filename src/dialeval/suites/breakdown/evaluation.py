@@ -10,16 +10,13 @@ annotators differ most come first, and of many dialogues the rest is left out.
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from itertools import groupby
 from typing import Any, cast
 
 import numpy as np
-from msgspec import Struct
 
-from dialeval.analysis.slices import slices
 from dialeval.core.arguments import checked
 from dialeval.core.arrays import Floats, Ints, without_garbage_collection
 from dialeval.core.batch import Need
@@ -27,7 +24,7 @@ from dialeval.core.columns import NumberColumn
 from dialeval.core.errors import SettingError
 from dialeval.core.fold import Estimate, IntervalKind, Metric
 from dialeval.core.result import Result, Run
-from dialeval.core.run_schema import Record, Role
+from dialeval.core.run_schema import Role
 from dialeval.core.signature import Signature
 from dialeval.core.version import __version__
 from dialeval.engine.folding import Options, Progress, run_sources
@@ -37,18 +34,8 @@ from dialeval.io.sources import memory_sources
 from dialeval.metrics import breakdown as detection
 from dialeval.metrics.breakdown import LABELS, BreakdownDistance, Codes, Tables, shares
 from dialeval.stats.correlation import Distance, krippendorff_alpha
-from dialeval.stats.resampling import draws, percentiles
 from dialeval.suites.breakdown.documents import Findings
-from dialeval.suites.breakdown.reading import (
-    DATASET,
-    BreakdownData,
-    Match,
-    categories,
-    data_stores,
-    detectors,
-    read,
-    read_logs,
-)
+from dialeval.suites.breakdown.reading import BreakdownData, Match, read, read_logs
 
 CURVES = "curves"
 MOST = 60
@@ -191,101 +178,6 @@ def evaluate_breakdown(
     }
     details = {name: [asdict(table) for table in by.values()] for name, by in tables.items()}
     return BreakdownRun(results, __version__, (*warnings, *run.warnings), {"breakdown": details}, tables, read_data)
-
-
-class Macro(Struct, frozen=True):
-    """The mean of a value over data sets, each counting equally."""
-
-    mean: float
-    interval: tuple[float, float] | None
-    """From those of the data sets, whose dialogues are independent; None where one has none."""
-    by_dataset: dict[str, float]
-
-
-class MacroAverages(Record, frozen=True):
-    """Macro averages over data sets, by system and metric."""
-
-    systems: dict[str, dict[str, Macro]]
-
-
-def macro_averages(run: Run) -> MacroAverages:
-    """Average every value over the data sets of a run; SettingError where it has one."""
-    if not all(result.rows is not None and DATASET in result.rows.fields for result in run.values()):
-        raise SettingError("there is one data set; give several (-p NAME=PATH, repeated), or leave --macro out")
-    every = list(run) if len(run) > 1 else None
-    parts = {each.label: each.run for each in slices(run, DATASET, systems=every, compared=False).slices}
-    systems = {
-        system: {
-            key: _macro({name: part[system][key] for name, part in parts.items() if key in part[system]})
-            for key in run[system]
-            if any(key in part[system] for part in parts.values())
-        }
-        for system in run
-    }
-    return MacroAverages(systems)
-
-
-def _macro(estimates: Mapping[str, Estimate]) -> Macro:
-    values = {name: float(estimate.mean) for name, estimate in estimates.items()}
-    mean = float(np.mean(list(values.values())))
-    ends = [estimate.interval for estimate in estimates.values() if estimate.interval is not None]
-    if len(ends) < len(values):
-        return Macro(mean, None, values)
-    # Zou and Donner (2008): distances to the ends of independent intervals add up as standard errors do.
-    below, above = np.abs(np.array(ends) - np.array([[value] for value in values.values()])).T
-    low, high = (float(np.linalg.norm(distances)) / len(ends) for distances in (below, above))
-    return Macro(mean, (mean - low, mean + high), values)
-
-
-class CategoryScores(Struct, frozen=True):
-    """How well a detector finds the error categories of turns, with 95% intervals over dialogues."""
-
-    turns: int
-    exact_match: float
-    exact_match_interval: tuple[float, float]
-    f1: float
-    """2 tp / (2 tp + fp + fn) over all turns."""
-    f1_interval: tuple[float, float]
-
-
-class ErrorCategories(Record, frozen=True):
-    """Scores of error categories by detector."""
-
-    field: str
-    systems: dict[str, CategoryScores]
-
-
-def error_categories(data: Any, labels: Any, category_field: str = "error_category") -> ErrorCategories:
-    """Score the error categories that detectors give to turns: exact match of the set, and F1.
-
-    Annotations and labels hold them in a field, a text or a list. The true set of a turn are the categories that more
-    than half of its annotators gave; turns without any are not scored. Turns are matched by turn-index.
-    """
-    findings, systems = Findings(), {}
-    stores = detectors(labels, findings)
-    findings.warnings()  # raises all problems
-    true: dict[tuple[str, Any], set[str]] = {}
-    for store in data_stores(data).values():
-        for place, given in categories(store, "annotations", category_field, findings):
-            votes = Counter(name for each in given for name in each)
-            if chosen := {name for name, count in votes.items() if 2 * count > len(given)}:
-                true[place] = chosen
-    if not true:
-        raise SettingError(f"no annotated turn has a category in {category_field!r} that more than half gave")
-    numbers = {name: number for number, name in enumerate(dict.fromkeys(dialogue for dialogue, _ in true))}
-    for system, store in stores.items():
-        labeled = categories(store, "labels", category_field, findings)
-        predicted = {place: set(each[0]) for place, each in labeled if each}
-        counts = np.zeros((len(numbers), 4))  # turns, exact matches, true positives, all categories of both sides
-        for place, wanted in true.items():
-            found = predicted.get(place, set())
-            counts[numbers[place[0]]] += [1, found == wanted, len(found & wanted), len(found) + len(wanted)]
-        drawn = np.concatenate([chunk @ counts for chunk in draws(len(counts))])
-        turns, exact, right, every = np.concatenate([counts.sum(axis=0, keepdims=True), drawn]).T
-        (em, *em_drawn), (f1, *f1_drawn) = (exact / turns).tolist(), (2 * right / every).tolist()
-        ends = [percentiles(np.array(values)) for values in (em_drawn, f1_drawn)]
-        systems[system] = CategoryScores(len(true), em, ends[0], f1, ends[1])
-    return ErrorCategories(category_field, systems)
 
 
 def _roles(baselines: Sequence[Rows]) -> dict[str, Role]:

@@ -11,18 +11,17 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from html import escape
-from math import nan
 from typing import TYPE_CHECKING, Any
 
 from dialeval.core.result import Run
 from dialeval.metrics.breakdown import LABELS, BreakdownDistance, Tables
 from dialeval.reports import markup
-from dialeval.reports.documents import Document, Printer, Table, csv_text
-from dialeval.reports.figures import MISSING, plain, shorten, show, show_rounded
+from dialeval.reports.documents import csv_text
+from dialeval.reports.figures import MISSING, plain, shorten
 from dialeval.reports.markup import Section
 
 if TYPE_CHECKING:
-    from dialeval.suites.breakdown.evaluation import BreakdownRun, ErrorCategories, MacroAverages
+    from dialeval.suites.breakdown.evaluation import BreakdownRun
 
 
 WIDTH, HEIGHT, LEFT, RIGHT, TOP, BOTTOM = 560, 150, 34, 10, 10, 20
@@ -89,45 +88,6 @@ def original(run: BreakdownRun, system: str | None = None, threshold: float | No
         lines += [""] if key.endswith("o-t-x") else []
         lines.append(f"{_DISTANCES[key]} : \t{run[system][key].mean:f}")
     return "\n".join([*lines, "###########################", ""])
-
-
-def _macro_document(found: MacroAverages) -> Document:
-    tables = []
-    for by_key in found.systems.values():
-        names = list(dict.fromkeys(name for macro in by_key.values() for name in macro.by_dataset))
-        rows = [
-            [key, show_rounded(macro.mean, macro.interval), *(show(macro.by_dataset.get(name, nan)) for name in names)]
-            for key, macro in by_key.items()
-        ]
-        tables.append(Table(["metric", "macro average", *names], rows))
-    return Document([], tables, ["Each data set counts equally. 95% intervals."], titles=list(found.systems))
-
-
-def _macro_csv(found: MacroAverages) -> str:
-    lines = (
-        (system, key, name, value)
-        for system, by_key in found.systems.items()
-        for key, macro in by_key.items()
-        for name, value in (("macro average", macro.mean), *macro.by_dataset.items())
-    )
-    return csv_text(("system", "metric", "dataset", "value"), lines)
-
-
-def _categories_document(found: ErrorCategories) -> Document:
-    rows = [
-        [name, str(s.turns), show_rounded(s.exact_match, s.exact_match_interval), show_rounded(s.f1, s.f1_interval)]
-        for name, s in found.systems.items()
-    ]
-    return Document([], [Table(["detector", "turns", "exact match", "F1"], rows)], ["95% intervals over dialogues."])
-
-
-def _categories_csv(found: ErrorCategories) -> str:
-    lines = ((name, s.turns, s.exact_match, s.f1) for name, s in found.systems.items())
-    return csv_text(("detector", "turns", "exact_match", "f1"), lines)
-
-
-CATEGORIES: Printer[ErrorCategories] = Printer(_categories_document, _categories_csv)
-MACRO: Printer[MacroAverages] = Printer(_macro_document, _macro_csv)
 
 
 def tables_text(run: BreakdownRun) -> str:

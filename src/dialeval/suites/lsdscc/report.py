@@ -16,17 +16,7 @@ from dialeval.core.batch import Batch, Need
 from dialeval.core.columns import RaggedColumn, TextColumn
 from dialeval.core.fold import Fact
 from dialeval.core.result import Run
-from dialeval.engine.baselines import (
-    CONSTANT,
-    CONSTANT_RESPONSE,
-    GOLD,
-    SEED,
-    SHUFFLED,
-    Baselines,
-    check_names,
-    derangement,
-    with_standing,
-)
+from dialeval.engine import baselines as common
 from dialeval.engine.folding import Options, run_sources
 from dialeval.engine.plan import Plan, Planner
 from dialeval.engine.resources import Resources
@@ -123,13 +113,13 @@ class QueryAlignments(Fact[Aligned, Aligned]):
         return state
 
 
-def make_baselines(systems: Sequence[Rows], groups: Groups) -> Baselines:
+def make_baselines(systems: Sequence[Rows], groups: Groups) -> common.Baselines:
     """Return floors and ceilings over the queries of reference groups.
 
     `ceiling/gold` answers with the first reference of each group, compared with the others of the group, or with itself
     where it is the only one; `floor/shuffled-gold` with those of another query; `floor/constant` with one sentence.
     """
-    check_names(rows.system for rows in systems)
+    common.check_names(rows.system for rows in systems)
     every = [groups.column.grouped(row) for row in range(len(groups.column))]
     gold = RaggedColumn.from_lists([[group[0] for group in row if group] for row in every])
     left = [group[len(group) > 1 :] for row in every for group in row]
@@ -138,19 +128,19 @@ def make_baselines(systems: Sequence[Rows], groups: Groups) -> Baselines:
         [len(group) for group in left],
         [len(row) for row in every],
     )
-    order = derangement(np.arange(len(every) + 1), SEED)
+    order = common.derangement(np.arange(len(every) + 1), common.SEED)
     columns = {
-        GOLD: (gold, others),
-        SHUFFLED: None if order is None else (gold.take(order), groups.column),
-        CONSTANT: (RaggedColumn.from_lists([[CONSTANT_RESPONSE]] * len(every)), groups.column),
+        common.GOLD: (gold, others),
+        common.SHUFFLED: None if order is None else (gold.take(order), groups.column),
+        common.CONSTANT: (RaggedColumn.from_lists([[common.CONSTANT_RESPONSE]] * len(every)), groups.column),
     }
     made = [
         Rows(name, {Need.HYPOTHESES: pair[0], Need.REFERENCE_GROUPS: pair[1]}, where=name)
         for name, pair in columns.items()
         if pair is not None
     ]
-    left_out = {SHUFFLED: "there is one query"} if order is None else {}
-    return Baselines(made, left_out, systems[0].system)
+    left_out = {common.SHUFFLED: "there is one query"} if order is None else {}
+    return common.Baselines(made, left_out, systems[0].system)
 
 
 def evaluate_groups(
@@ -189,7 +179,7 @@ def evaluate_groups(
             tables[rows.system] = _table(evaluation.systems[rows.system].details()[ALIGNMENTS], groups, metric)
     run = evaluation.run
     if made is not None:
-        run = with_standing(run, made, evaluation.systems[systems[0].system].plan.metrics)
+        run = common.with_standing(run, made, evaluation.systems[systems[0].system].plan.metrics)
     details = {**run.details, ALIGNMENTS: tables} if tables else run.details
     return replace(run, details=details, warnings=tuple(dict.fromkeys([*run.warnings, *warnings])))
 

@@ -25,13 +25,14 @@ from dialeval.suites.multiwoz.pack import STANDARD
 from dialeval.suites.multiwoz.predictions import Predictions
 
 PUBLISHED = Path(__file__).with_name("leaderboard.toml")
+States = Literal["predicted", "true"]
 MEASURES = ("inform", "success", "bleu")
 
 
 class Published(msgspec.Struct, frozen=True):
     """A row of the published table; values as printed."""
 
-    states: Literal["predicted", "true"]
+    states: States
     inform: str
     success: str
     bleu: str
@@ -51,7 +52,7 @@ class Row(msgspec.Struct, frozen=True):
     """A system of the leaderboard."""
 
     system: str
-    states: Literal["predicted", "true"]
+    states: States
     values: Mapping[str, Entry]
     notes: Sequence[str]
 
@@ -89,11 +90,8 @@ def make_leaderboard(run: Run, systems: Sequence[Predictions], files: TaskFiles)
 
 def _row(name: str, published: Published | None, given: Predictions | None, run: Run, files: TaskFiles) -> Row:
     values = {measure: _entry(measure, published, run.get(name)) for measure in MEASURES}
-    states: Literal["predicted", "true"] = "true"
-    if published is not None:
-        states = published.states
-    elif given is not None and given.turns and given.with_state == given.turns:
-        states = "predicted"
+    own: States = "predicted" if given is not None and 0 < given.turns == given.with_state else "true"
+    states = own if published is None else published.states
     differs = any(entry.agrees is False for entry in values.values())
     notes = ["no prediction file"] if given is None else list(_notes(given, files, differs))
     return Row(name, states, values, notes)

@@ -158,9 +158,9 @@ class Delexicalizer:
 
 
 def squash(value: str) -> str:
-    """Return the letters and digits of a value, in lower case and in British spelling."""
+    """Return the letters and digits of a value, in lower case and in US spelling."""
     letters = re.sub(r"[\W_]+", "", value.lower().replace("&", "and"))
-    return letters.replace("center", "centre")
+    return re.sub("cent(?:re|er)", "center", letters)
 
 
 class FoundValues(Struct, frozen=True):

@@ -28,11 +28,9 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from dialeval.core.arrays import offsets_of
 from dialeval.core.batch import Need
 from dialeval.core.columns import ObjectColumn, RaggedColumn, TextColumn
 from dialeval.core.errors import DataError, Problem, whole_characters
-from dialeval.engine.baselines import CONSTANT, GOLD, SEED, SHUFFLED, derangement
 from dialeval.io import json
 from dialeval.io.json import OBJECT, Shape, shape_problems
 from dialeval.io.opening import PathSource, format_of, stem_of
@@ -401,38 +399,3 @@ def _shown(state: State) -> str:
     values = ", ".join(f"{slot}={' | '.join(values)}" for slot, values in state["slot_values"].items())
     asked = ", ".join(state["requested_slots"])
     return "; ".join([state["active_intent"], *filter(None, [values, asked and f"asks for {asked}"])])
-
-
-def baseline_documents(true: TrueFrames) -> dict[str, dict[str, Any]]:
-    """Return floors and ceilings as documents of predictions.
-
-    `ceiling/gold` has the true frames; `floor/shuffled-gold` those of the same service in other dialogues, where there
-    are some; `floor/constant` empty states.
-    """
-    empty: State = {"active_intent": "NONE", "requested_slots": [], "slot_values": {}}
-    shuffled = [empty] * len(true.frames)
-    by_service: dict[str, list[int]] = {}
-    for row, frame in enumerate(true.frames):
-        by_service.setdefault(frame.service, []).append(row)
-    for rows in by_service.values():
-        sizes = Counter(true.frames[row].dialogue for row in rows)  # in the order of the rows
-        order = derangement(offsets_of(sizes.values()), SEED)
-        for row, other in zip(rows, () if order is None else order.tolist(), strict=False):
-            shuffled[row] = true.frames[rows[other]].state
-    gold = {name: {"turns": dialogue.turns} for name, dialogue in true.dialogues.items()}
-    return {GOLD: gold, SHUFFLED: _filled(true, shuffled), CONSTANT: _filled(true, [empty] * len(true.frames))}
-
-
-def _filled(true: TrueFrames, states: Sequence[State]) -> dict[str, Any]:
-    """Return the dialogues of the references with other states in their frames, in order."""
-    following = iter(states)
-    filled = {}
-    for name, dialogue in true.dialogues.items():
-        turns = []
-        for turn in dialogue.turns:
-            if turn["speaker"] == USER:
-                frames = turn.get("frames", ())
-                turn = {**turn, "frames": [{**frame, "state": next(following), "slots": []} for frame in frames]}
-            turns.append(turn)
-        filled[name] = {"turns": turns}
-    return filled

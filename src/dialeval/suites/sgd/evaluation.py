@@ -7,6 +7,7 @@ services, and in each group by metric.
 from __future__ import annotations
 
 import os
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
@@ -17,13 +18,13 @@ from typing import Any
 import numpy as np
 
 from dialeval.core.arguments import checked
-from dialeval.core.arrays import row_numbers, without_garbage_collection
+from dialeval.core.arrays import offsets_of, row_numbers, without_garbage_collection
 from dialeval.core.batch import Need
 from dialeval.core.errors import DataError, Problem, SettingError
 from dialeval.core.fold import IntervalKind
 from dialeval.core.result import Result, Run
 from dialeval.core.run_schema import Record
-from dialeval.engine.baselines import Baselines, check_names, with_standing
+from dialeval.engine import baselines as common
 from dialeval.engine.folding import Options, Progress, run_sources
 from dialeval.engine.plan import Asked, planner
 from dialeval.engine.resources import Resources
@@ -36,10 +37,11 @@ from dialeval.suites.sgd.data import (
     DOMAIN,
     SEEN,
     SERVICE,
+    USER,
     Predictions,
     Schema,
+    State,
     TrueFrames,
-    baseline_documents,
     read_predictions,
     read_references,
     read_schema,
@@ -123,18 +125,57 @@ def evaluate_sgd(
         evaluation = run_sources(sources, plans, Resources(ready={Need.SCHEMA: services}), options)
         run = evaluation.run
         if made is not None:
-            run = with_standing(run, made, evaluation.systems[made.rows_of].plan.metrics)
+            run = common.with_standing(run, made, evaluation.systems[made.rows_of].plan.metrics)
         warnings = [line for system in systems for line in _warnings(system, true, strict)]
         return replace(run, warnings=(*run.warnings, *warnings))
 
 
+def baseline_documents(true: TrueFrames) -> dict[str, dict[str, Any]]:
+    """Return floors and ceilings as documents of predictions.
+
+    `ceiling/gold` has the true frames; `floor/shuffled-gold` those of the same service in other dialogues, where there
+    are some; `floor/constant` empty states.
+    """
+    empty: State = {"active_intent": "NONE", "requested_slots": [], "slot_values": {}}
+    shuffled = [empty] * len(true.frames)
+    by_service: dict[str, list[int]] = {}
+    for row, frame in enumerate(true.frames):
+        by_service.setdefault(frame.service, []).append(row)
+    for rows in by_service.values():
+        sizes = Counter(true.frames[row].dialogue for row in rows)  # in the order of the rows
+        order = common.derangement(offsets_of(sizes.values()), common.SEED)
+        for row, other in zip(rows, () if order is None else order.tolist(), strict=False):
+            shuffled[row] = true.frames[rows[other]].state
+    gold = {name: {"turns": dialogue.turns} for name, dialogue in true.dialogues.items()}
+    return {
+        common.GOLD: gold,
+        common.SHUFFLED: _filled(true, shuffled),
+        common.CONSTANT: _filled(true, [empty] * len(true.frames)),
+    }
+
+
+def _filled(true: TrueFrames, states: Sequence[State]) -> dict[str, Any]:
+    """Return the dialogues of the references with other states in their frames, in order."""
+    following = iter(states)
+    filled = {}
+    for name, dialogue in true.dialogues.items():
+        turns = []
+        for turn in dialogue.turns:
+            if turn["speaker"] == USER:
+                frames = turn.get("frames", ())
+                turn = {**turn, "frames": [{**frame, "state": next(following), "slots": []} for frame in frames]}
+            turns.append(turn)
+        filled[name] = {"turns": turns}
+    return filled
+
+
 def _baselines(
     systems: Sequence[Predictions], true: TrueFrames, schema: Schema, seen: frozenset[str] | None
-) -> Baselines:
-    check_names(system.rows.system for system in systems)
+) -> common.Baselines:
+    common.check_names(system.rows.system for system in systems)
     documents = baseline_documents(true)
     made = [read_predictions(document, true, schema, seen, name) for name, document in documents.items()]
-    return Baselines([each.rows for each in made], {}, systems[0].rows.system)
+    return common.Baselines([each.rows for each in made], {}, systems[0].rows.system)
 
 
 def _schema(references: Any) -> Path:

@@ -1,0 +1,76 @@
+"""The figures of the gallery: every chart, drawn from the shipped sample or from numbers with a fixed seed."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+import dialeval
+from dialeval import sample_data
+from dialeval.multiwoz import Evaluator
+from dialeval.reports import charts
+from dialeval.reports.charts import Figure
+
+SEED = 7
+
+
+def gallery_figures() -> Iterator[tuple[str, Figure]]:
+    """Yield the name of each file and its figure."""
+    here = sample_data.folder()
+    chats = dialeval.evaluate(
+        here / "responses", here / "references.txt", here / "contexts.txt", metrics="bleu-4,rouge-l,chrf,length"
+    )
+    yield "means", chats.plot("means", "rouge-l")
+    yield "distribution", chats.plot("distribution", "rouge-l")
+    yield "forest", chats.plot("forest")
+    yield "scatter", chats.plot("scatter", "rouge-l", against="length")
+    yield "agreement", chats.plot("agreement")
+    yield "slices", chats.plot("slices", "rouge-l", by="length")
+    yield "wins", chats.plot("wins", "rouge-l")
+    logs = dialeval.evaluate(
+        {month: here / "logs" / f"{month}.jsonl" for month in ("march", "april")}, metrics="length"
+    )
+    yield "turns", logs.plot("turns", "length")
+    yield "trend", logs.plot("trend", "length")
+    evaluator, predictions = Evaluator(data="town"), here / "town" / "predictions"
+    yield "causes", evaluator.with_transcripts(evaluator.run(predictions), predictions).plot("causes")
+    trials = dialeval.evaluate(_tried(), metrics="pass-hat")
+    yield "pass-k", trials.plot("pass-k")
+    yield "tasks", trials.plot("tasks")
+    yield from _of_ratings()
+
+
+def _tried() -> dict[str, Any]:
+    """Two invented agents, four trials of each of twelve tasks."""
+    random = np.random.default_rng(SEED)
+    return {
+        name: [
+            {"dialog_id": f"task {task}", "trial": trial, "reward": float(random.random() < chance ** (1 + task % 3))}
+            | {"response": "done"}
+            for task in range(12)
+            for trial in range(4)
+        ]
+        for name, chance in (("steady", 0.9), ("hasty", 0.6))
+    }
+
+
+def _of_ratings() -> Iterator[tuple[str, Figure]]:
+    """Yield figures of human ratings: invented numbers."""
+    random = np.random.default_rng(SEED)
+    judged = random.uniform(1, 5, 300)
+    rated = np.clip(np.round(judged + random.normal(0, 0.9, 300)), 1, 5)
+    calibration = charts.calibration(
+        judged, rated, "Calibration of a judge", "score of the judge", "mean human rating", diagonal=True
+    )
+    yield "calibration", calibration
+    ratio = np.exp(random.normal(0, 0.5, 400))
+    preferred = (random.random(400) < 1 / (1 + ratio**-0.8)).astype(np.float64)
+    yield "length-preference", charts.length_preference(ratio, preferred)
+
+
+def write(folder: Path) -> list[Path]:
+    """Write every figure as an SVG file, and return the paths."""
+    return [figure.save(folder / f"figure-{name}.svg") for name, figure in gallery_figures()]
