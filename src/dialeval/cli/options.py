@@ -165,10 +165,6 @@ class Limits:
         return limit_gates(results, self.lowest, self.highest)
 
 
-_LLM = "dialeval.judges.llm.judge"
-"""The module of language models as judges, which are above the options."""
-
-
 class LanguageModel(dict[str, Any]):
     """What the options of a language model as the judge say: the arguments of `judges.llm.judge.LLM`, by name."""
 
@@ -194,11 +190,11 @@ class LanguageModel(dict[str, Any]):
             raise click.UsageError(f"--llm-option wants KEY=JSON, such as top_p=0.9: {error}") from None
         judges = []
         for model, place in zip(self.models, cycle(self["endpoint"] or [None]), strict=False):
-            judges.append(resolve_name(f"{_LLM}:LLM")(place, model, **settings))
+            judges.append(resolve_name("dialeval.judges.llm.judge:LLM")(place, model, **settings))
             judges[-1].changed = None if meter is None else meter.show
         if meter is not None:
             meter.llms = judges
-        return judges[0] if len(judges) == 1 else resolve_name(f"{_LLM}:Panel")(*judges)
+        return judges[0] if len(judges) == 1 else resolve_name("dialeval.judges.llm.judge:Panel")(*judges)
 
 
 def choice(flag: str, values: Sequence[str], help_text: str) -> Decorator:

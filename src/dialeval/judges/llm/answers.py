@@ -13,6 +13,7 @@ import os
 import sqlite3
 import threading
 from collections.abc import Iterable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing, contextmanager
 from pathlib import Path
 from typing import NamedTuple
@@ -23,7 +24,7 @@ from dialeval.core.files import cache_root, replacing
 
 APPLICATION = 0x6C6C6D31
 """The id in the header of the file, by which others are refused."""
-_TABLE = "CREATE TABLE answers (key TEXT PRIMARY KEY, request BLOB NOT NULL, answer BLOB, reason TEXT) WITHOUT ROWID"
+_TABLE = "CREATE TABLE answers (key TEXT PRIMARY KEY, request BLOB NOT NULL, answer BLOB, reason TEXT)"
 _REMEDY = "give a file that dialeval recorded answers in, or a name that is free"
 _PATIENCE = 60.0
 """Seconds to wait for another process that writes."""
@@ -44,7 +45,8 @@ class AnswerStore:
 
     def __init__(self, path: str | os.PathLike[str] | None = None, read_only: bool = False) -> None:
         self.path = cache_root() / "llm" / "answers.sqlite" if path is None else Path(path)
-        self._lock, self._committing = threading.Lock(), threading.Lock()
+        self._lock, self._using = threading.Lock(), threading.Lock()
+        self._writer = ThreadPoolExecutor(1, "answers")
         self._waiting: list[Record] = []
         if read_only or self.path.exists():
             validation.size_of(self.path, _REMEDY)
@@ -85,7 +87,7 @@ class AnswerStore:
             some = keys[start : start + _AT_ONCE]
             marks = ",".join("?" * len(some))
             query = f"SELECT key, request, answer, reason FROM answers WHERE key IN ({marks})"  # noqa: S608
-            with _explained(self.path), self._committing:
+            with _explained(self.path), self._using:
                 rows = self._connection.execute(query, some).fetchall()
             found |= {row[0]: Record(*row) for row in rows if failures or row[2] is not None}
         return found
@@ -94,15 +96,17 @@ class AnswerStore:
         """Write a record; it is committed when this returns, together with those of other threads."""
         with self._lock:
             self._waiting.append(record)
-        with self._committing:
-            with self._lock:
-                records, self._waiting = self._waiting, []
-            if records:  # else another thread has committed it, or its failure ends the run
-                self.write(records)
+        self._writer.submit(self._flush).result()
+
+    def _flush(self) -> None:
+        with self._lock:
+            records, self._waiting = self._waiting, []
+        if records:  # else they were committed before, or the failure of that ends the run
+            self.write(records)
 
     def write(self, records: Iterable[Record], journal: str = "WAL") -> None:
         """Commit records, and put all into one file where the journal is to be deleted."""
-        with _explained(self.path):
+        with _explained(self.path), self._using:
             self._connection.execute("BEGIN IMMEDIATE")
             self._connection.executemany(
                 "INSERT INTO answers VALUES (?, ?, ?, ?) ON CONFLICT (key) DO UPDATE SET request = excluded.request, "
@@ -123,6 +127,7 @@ class AnswerStore:
 
     def close(self) -> None:
         """Close the file."""
+        self._writer.shutdown()
         self._connection.close()
 
 

@@ -28,7 +28,6 @@ from dialeval.judges.llm.metric import label_texts
 from dialeval.judges.llm.pairs import PairTexts, judge_pairs
 from dialeval.judges.llm.rubrics import Rubric, read_rubric
 
-_CHANGE = 0.5
 _PRAISE = ("What a wonderful question, you clearly know a lot! ", " You are a pleasure to talk to, thank you so much!")
 _PADDING = (
     " There is more that could be said about this. It is a matter that can be looked at from several sides, and each "
@@ -114,7 +113,7 @@ def _rewrite(
 
 def _summarize(name: str, difference: Floats, dialogue: Ints, rubric: Rubric) -> GradeAttack:
     width = float(rubric.question[0].values[-1] - rubric.question[0].values[0])
-    moved = [(values >= _CHANGE).astype(np.float64) for values in (np.abs(difference), difference)]
+    moved = [(values >= 0.5).astype(np.float64) for values in (np.abs(difference), difference)]
     change = rate(difference, dialogue, bounds=(-width, width))
     return GradeAttack(name, len(difference), rate(moved[0], dialogue), rate(moved[1], dialogue), change)
 

@@ -97,10 +97,8 @@ def judge_pairs(llm: LLM, pairs: Sequence[PairTexts], rubric: str = "pair", leve
         The verdicts, how often they depend on the order, and their agreement with people where that is known.
     """
     asked = read_rubric(rubric)
-    if asked.level != "pair" or [each.values for each in asked.question] != [[0, 1, 2]]:
-        raise SettingError(f"the rubric {rubric} is not about pairs: one question with the grades 0, 1 and 2")
-    if not pairs:
-        raise SettingError("there are no pairs to compare")
+    if not pairs or asked.level != "pair" or [each.values for each in asked.question] != [[0, 1, 2]]:
+        raise SettingError(f"there are no pairs, or {rubric} is not about pairs: one question with grades 0, 1 and 2")
     with llm:
         grades = llm.grade(asked, [_show(pair, swapped) for pair in pairs for swapped in (False, True)], "grade")
     name = asked.question[0].name
