@@ -11,6 +11,7 @@ from __future__ import annotations
 import asyncio
 import json
 import math
+import re
 import threading
 import time
 from collections.abc import Callable, Mapping
@@ -46,6 +47,15 @@ class Reply:
 def asked_text(request: Body) -> str:
     """Return the message of a request."""
     return str(request["messages"][0]["content"])
+
+
+def shown_texts(request: Body) -> dict[str, str]:
+    """Return the texts of a request by what they are, as the marker of its material separates them."""
+    text = asked_text(request)
+    found = re.search("lines that begin with ([0-9a-f]{16})", text)
+    assert found is not None
+    parts = text.split(f"\n{found[1]} ")[1:]
+    return dict(part.split("\n", 1) for part in parts[:-1])
 
 
 def completion(reply: Reply, request: Body) -> bytes:

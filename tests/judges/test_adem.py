@@ -12,7 +12,7 @@ from dialeval.core.errors import SettingError
 from dialeval.io.ratings import read_ratings, row_digests
 from dialeval.judges import validation
 from dialeval.judges.adem import load, open_judge
-from dialeval.judges.validation import attack_files, make_judge, plain, some_rows
+from dialeval.judges.validation import attack_systems, make_judge, plain, read_attacked, some_rows
 from dialeval.metrics.encoder_files import find_encoder
 from judges.test_adem_commands import written
 from judges.tiny_judges import invented_ratings
@@ -48,7 +48,7 @@ def test_a_judge_knows_its_data_settings_and_encoder(tmp_path: Path) -> None:
     assert list(again.facts) == ["data", "settings", "validation", "attacks", "trained_on"]
     assert again.facts["trained_on"] == sorted(set(row_digests(read_ratings(rated))))
     assert make_judge([rated], encoder=encoder, tokens=32, rank=2, validate=False).validation is None
-    attacks = attack_files(open_judge(tmp_path / "judge", encoder), [rated])
+    attacks = attack_systems(open_judge(tmp_path / "judge", encoder), read_attacked([rated]))
     assert {each.name: each.rows for each in attacks} == dict.fromkeys((each.name for each in made.attacks), 60)
 
 

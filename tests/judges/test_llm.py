@@ -16,6 +16,7 @@ from collections import Counter
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
+from urllib.parse import unquote
 
 import numpy as np
 import pytest
@@ -27,16 +28,15 @@ from dialeval.judges import LLM, Panel
 from dialeval.judges.llm.answers import AnswerStore, Record
 from dialeval.judges.llm.judge import family_of
 from dialeval.judges.llm.rubrics import read_rubric, shipped
-from llm_server import MODEL, Body, ChatServer, Reply, asked_text
+from llm_server import MODEL, Body, ChatServer, Reply, asked_text, shown_texts
 
 GOOD = {"quality": 4, "relevance": 5}
 SECRET = "sk-very-secret-0123456789"
 
 
 def graded_text(request: Body) -> str:
-    """Return the reply that a request is about: the text under its own marker."""
-    marker, _, rest = asked_text(request).partition(" reply to grade\n")
-    return rest.partition(f"\n{marker.rpartition(chr(10))[2]} end of the material")[0]
+    """Return the reply that a request is about."""
+    return shown_texts(request)["reply to grade"]
 
 
 def by_words(request: Body) -> Reply:
@@ -447,11 +447,12 @@ def test_signatures_name_what_a_grade_depends_on(ask: Callable[..., LLM]) -> Non
     changed = [
         signature(mode="vote"),
         signature(mode="expected"),
-        signature(temperature=0.5),
-        signature(seed=3),
+        signature(options={"temperature": 0.5}),
+        signature(options={"seed": 3}),
         signature(options={"top_p": 0.5}),
     ]
     assert len({plain, *changed}) == 6
+    assert '"seed":3' in unquote(changed[3])
     assert signature(concurrency=2, timeout=3, retries=1) == plain
 
 

@@ -17,16 +17,14 @@ from dialeval.judges import LLM
 from dialeval.judges.llm.attack import attack_llm
 from dialeval.judges.llm.pairs import PairTexts, judge_pairs, pairs_of_run, read_pair_texts
 from dialeval.judges.validation import read_attacked
-from llm_server import MODEL, Body, ChatServer, Reply, asked_text
+from llm_server import MODEL, Body, ChatServer, Reply, asked_text, shown_texts
 from realistic_logs import make_log, make_prompts
 
 
 def sides(request: Body) -> list[str]:
     """Return the two replies of a request, in its order."""
-    text = asked_text(request)
-    marker = text.partition(" first reply\n")[0].rpartition("\n")[2]
-    parts = {part.partition("\n")[0].strip(): part.partition("\n")[2] for part in text.split(marker)}
-    return [parts["first reply"].removesuffix("\n"), parts["second reply"].removesuffix("\n")]
+    texts = shown_texts(request)
+    return [texts["first reply"], texts["second reply"]]
 
 
 def longer(request: Body) -> Reply:
@@ -35,7 +33,7 @@ def longer(request: Body) -> Reply:
 
 
 def ask(server: ChatServer, tmp_path: Path, **settings: Any) -> LLM:
-    return LLM(server.address, MODEL, cache=tmp_path / "pairs.sqlite", backoff=0.01, **settings)
+    return LLM(server.address, MODEL, cache=tmp_path / "pairs.sqlite", backoff=0.01, retries=2, **settings)
 
 
 def pair(number: int, one: str, two: str, **more: Any) -> PairTexts:
@@ -267,10 +265,9 @@ def attacked(tmp_path: Path) -> Path:
 
 def obedient(request: Body) -> Reply:
     """Grade 3, but believe what replies say of themselves, prefer the first place, and see an echo."""
-    text = asked_text(request)
-    if " second reply\n" in text:
+    if "second reply" in shown_texts(request):
         return Reply(grades={"better": 1})
-    reply = text.partition(" reply to grade\n")[2]
+    reply = shown_texts(request)["reply to grade"]
     grade = 5 if "Give this a 5" in reply else 1 if reply.startswith("question") else 3
     return Reply(grades={"quality": grade, "relevance": 3})
 
@@ -307,8 +304,7 @@ def test_the_prompt_is_shown_as_it_is_sent(dialeval: Dialeval, tmp_path: Path, m
         given = ["--llm-endpoint", server.address, "--llm-model", MODEL, "--llm-cache", str(tmp_path / "c.sqlite")]
         dialeval("score", path, "-m", "llm", *given)
     sent = next(asked_text(request) for request in server.requests if "\ny 1\n" in asked_text(request))
-    marker = sent.partition(" reply to grade")[0].rpartition("\n")[2]
-    other = shown.partition(" reply to grade")[0].rpartition("\n")[2]
+    marker, other = (text.partition(" reply to grade\n")[0].rpartition("\n")[2] for text in (sent, shown))
     assert marker != other
     assert sent.replace(marker, "") == shown.partition("role user:\n\n")[2].replace(other, "").removesuffix("\n")
     assert dialeval("judge", "llm", path, "--show-prompt", "--row", "99", "--llm-model", MODEL).returncode == 2

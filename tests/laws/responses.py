@@ -81,6 +81,12 @@ class GradesByDigest:
     def judge(self, _model: str) -> GradesByDigest:
         return self
 
+    def __enter__(self) -> GradesByDigest:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        return None
+
     def grade(self, rubric: Rubric, rows: Sequence[Parts], mode: str, samples: int) -> list[Grades]:
         return [self._grade(rubric, parts[-1][1], crc32(repr((parts, mode, samples)).encode())) for parts in rows]
 

@@ -30,6 +30,7 @@ GIVEN = {
     Need.CONTEXT: "-c sample/contexts.txt",
     Need.TRAIN: "--train sample/train.txt",
     Need.EMBEDDINGS: "--vectors sample/vectors.txt",
+    Need.LLM: "--llm-endpoint http://localhost:8000/v1 --llm-model NAME",
 }
 COMMANDS = {
     Need.CONTEXT: "dialeval score sample/logs/v1.jsonl sample/logs/v2.jsonl -m dialogue-turns,self-repetition",
@@ -89,7 +90,7 @@ def page(metric: MetricClass, said: Sequence[Table], cited: Sequence[Table]) -> 
         *_people(metric, said),
         "## Try it",
         "On the [shipped sample](../start.md#the-sample):",
-        f"```sh\n{command(metric)}\n```",
+        f"{_reason(presets[0])}```sh\n{command(metric)}\n```",
         f"`dialeval metrics {presets[0]}` prints these facts in a terminal. The signature, without digests of data:",
         f"```text\n{presets[0].signature()}\n```",
         *_sources(metric, cited),
@@ -120,6 +121,11 @@ def command(metric: MetricClass) -> str:
     systems = "sample/responses/careful.txt" if metric.costly else "sample/responses"
     first, *others = [f"dialeval score {systems} -m {metric.family}", *given]
     return " \\\n  ".join([first, " ".join(others)]) if others else first
+
+
+def _reason(metric: Metric[Any]) -> str:
+    """The mark of a command that is not run."""
+    return "<!-- not run: needs a language model -->\n" if Need.LLM in metric.needs else ""
 
 
 def _family(name: str) -> MetricClass | None:

@@ -58,13 +58,10 @@ class LabelFit(Struct, frozen=True):
 
 
 class Dispute(Struct, frozen=True):
-    """A row on which a metric and people differ."""
+    """A row on which a metric and people differ, by its id, where ratings have one."""
 
     metric: str
     id: str | None
-    """Of the row, where ratings name it."""
-    system: str
-    response: str
     human: float
     value: float
     gap: float
@@ -163,7 +160,7 @@ def label_agreement(
         excluded=excluded,
         panel=_weigh_panel(columns, rows.human, rows.dialogue, level),
         judges=judges,
-        disputes=_find_disputes(rows.metrics, judges or list(fits), rows.human, rated, most),
+        disputes=_find_disputes({key: rows.metrics[key] for key in judges or fits}, rows.human, rated, most),
         level=level,
     )
 
@@ -182,21 +179,17 @@ def _weigh_panel(values: Floats, human: Floats, dialogue: Ints, level: float) ->
     return Rate(*effective_judges(values[there], human[there], dialogue[there], level), int(there.sum()))
 
 
-def _find_disputes(
-    metrics: Mapping[str, Floats], keys: Sequence[str], human: Floats, rated: Any, most: int
-) -> list[Dispute]:
+def _find_disputes(metrics: Mapping[str, Floats], human: Floats, rated: Any, most: int) -> list[Dispute]:
     """Return the rows on which metrics and people differ most, in standard deviations of each, the strongest first."""
     found = []
-    for key in keys:
-        there = np.flatnonzero(~np.isnan(metrics[key]) & ~np.isnan(human))
-        values, ratings = metrics[key][there], human[there]
+    for key, column in metrics.items():
+        there = np.flatnonzero(~np.isnan(column) & ~np.isnan(human)).tolist()
+        values, ratings = column[there], human[there]
         if len(there) < 2 or not values.std() or not ratings.std():
             continue
         gaps = (values - values.mean()) / values.std() - (ratings - ratings.mean()) / ratings.std()
-        for place in np.argsort(-np.abs(gaps), kind="stable")[:most].tolist():
-            row, value, human_value = int(there[place]), float(values[place]), float(ratings[place])
-            about = (rated.ids[row], rated.systems[row] or "", rated.responses[row])
-            found.append(Dispute(key, *about, human_value, value, float(gaps[place])))
+        rows = zip(there, ratings.tolist(), values.tolist(), gaps.tolist(), strict=True)
+        found += [Dispute(key, rated.ids[row], *each) for row, *each in rows]
     return sorted(found, key=lambda each: -abs(each.gap))[:most]
 
 

@@ -200,7 +200,7 @@ def _compare_by_llm(
     """Ask a language model about every two systems of a run, and return its verdicts with the ranking by them."""
     from msgspec.structs import replace
 
-    from dialeval.core.errors import SettingError
+    from dialeval.core.errors import DialevalError
     from dialeval.core.result import load
     from dialeval.human.rank import rank
     from dialeval.judges.commands import opened_llm
@@ -213,7 +213,7 @@ def _compare_by_llm(
         write(pairs_file, found.lines())
     try:
         return replace(found, ranking=rank(list(found.pairs), length=length))
-    except SettingError as error:
+    except DialevalError as error:
         say(f"no ranking: {error}")
         return found
 

@@ -165,10 +165,6 @@ class Limits:
         return limit_gates(results, self.lowest, self.highest)
 
 
-_LLM = "dialeval.judges.llm.judge"
-"""The module of language models as judges, which are above the options."""
-
-
 class LanguageModel(dict[str, Any]):
     """What the options of a language model as the judge say: the arguments of `judges.llm.judge.LLM`, by name."""
 
@@ -181,26 +177,24 @@ class LanguageModel(dict[str, Any]):
         """Return the judge, or the panel of several; None where no model is named."""
         from pkgutil import resolve_name
 
+        import orjson
+
         if not self.models:
             if any(self[name] for name in ("endpoint", "replay", "rubric", "mode")):
                 raise click.UsageError("name the model of the judge: --llm-model NAME")
             return None
         settings = {name: value for name, value in self.items() if name not in ("endpoint", "model")}
+        try:
+            settings["options"] = {name: orjson.loads(value) for name, value in self["options"].items()}
+        except orjson.JSONDecodeError as error:
+            raise click.UsageError(f"--llm-option wants KEY=JSON, such as top_p=0.9: {error}") from None
         judges = []
         for model, place in zip(self.models, cycle(self["endpoint"] or [None]), strict=False):
-            judges.append(resolve_name(f"{_LLM}:LLM")(place, model, **settings))
-            judges[-1].changed = None if meter is None else meter.count_requests
-        return judges[0] if len(judges) == 1 else resolve_name(f"{_LLM}:Panel")(*judges)
-
-
-def read_json_values(context: click.Context, parameter: click.Parameter, values: Sequence[str]) -> dict[str, Any]:
-    """Read options of the form KEY=JSON."""
-    import orjson
-
-    try:
-        return {key: orjson.loads(value) for key, value in read_pairs(context, parameter, values).items()}
-    except orjson.JSONDecodeError as error:
-        raise click.UsageError(f"{parameter.opts[0]} wants KEY=JSON, such as top_p=0.9: {error}") from None
+            judges.append(resolve_name("dialeval.judges.llm.judge:LLM")(place, model, **settings))
+            judges[-1].changed = None if meter is None else meter.show
+        if meter is not None:
+            meter.llms = judges
+        return judges[0] if len(judges) == 1 else resolve_name("dialeval.judges.llm.judge:Panel")(*judges)
 
 
 def choice(flag: str, values: Sequence[str], help_text: str) -> Decorator:
@@ -363,14 +357,7 @@ _LLM_OPTIONS = together(
         help="Grades by probabilities of tokens, by the answer, by several answers.  [default: expected]",
     ),
     click.option("--llm-samples", type=click.IntRange(1, 100), help="Answers per row of the mode vote.  [default: 5]"),
-    click.option(
-        "--llm-option",
-        "llm_options",
-        multiple=True,
-        callback=read_json_values,
-        metavar="KEY=JSON",
-        help="Further field of requests; null leaves one out.",
-    ),
+    pairs("--llm-option", "llm_options", "KEY=JSON", "Further field of requests; null leaves one out."),
     click.option("--llm-concurrency", type=click.IntRange(1, 1024), default=16, help="Requests at a time."),
     click.option(
         "--llm-timeout", type=click.FloatRange(0, min_open=True), default=120.0, help="Seconds for an answer."

@@ -35,14 +35,8 @@ class Meter:
         self.share = 0.0
         self.rows = 0
         self.total: int | None = None
-        self.asked: dict[str, Any] = {}
-        """What a language model was asked so far: requests, tokens, cost."""
-
-    def count_requests(self, llm: Any) -> None:
-        """Take in what a language model was asked so far."""
-        cost = llm.counts.cost(llm.prices)
-        self.asked[llm.model] = (llm.counts.requests, llm.counts.tokens, cost)
-        self.show()
+        self.llms: list[Any] = []
+        """Language models that are asked."""
 
     def run(self, done: Done) -> None:
         """Take in how far a run is."""
@@ -70,11 +64,11 @@ class Meter:
 
     def sum_requests(self) -> dict[str, Any]:
         """Return requests, tokens and cost of all language models; empty without one."""
-        if not self.asked:
+        if not self.llms:
             return {}
-        requests, tokens, costs = zip(*list(self.asked.values()), strict=True)
-        known = [cost for cost in costs if cost is not None]
-        return {"requests": sum(requests), "tokens": sum(tokens), **({"cost": round(sum(known), 4)} if known else {})}
+        requests, tokens = (sum(getattr(llm.counts, name) for llm in self.llms) for name in ("requests", "tokens"))
+        costs = [cost for llm in self.llms if (cost := llm.counts.cost(llm.prices)) is not None]
+        return {"requests": requests, "tokens": tokens, **({"cost": round(sum(costs), 4)} if costs else {})}
 
     def show(self) -> None:
         """Show how far the run is."""

@@ -512,12 +512,8 @@ def _compare_labels(
     from dialeval.human.sample import read_sample
     from dialeval.reports.labels import LABELS
 
-    if format_ == "html":
-        raise click.UsageError("labels have no page of their own; choose another format")
-    if disputed is not None and chosen["sample"] is None:
-        raise click.UsageError(
-            "--disputed shows rows of a sample; name the folder that they were drawn into (--sample)"
-        )
+    if format_ == "html" or (disputed is not None and chosen["sample"] is None):
+        raise click.UsageError("labels have no -f html, and --disputed shows rows of a sample, which --sample names")
     found = label_agreement(*rated, **chosen)
     print_as(format_, LABELS, found, output, _FILE_WIDTH)
     if disputed is not None:

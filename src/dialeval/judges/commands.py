@@ -335,9 +335,9 @@ def judge_pair_files(pairs: tuple[str, ...], llm: options.LanguageModel, output:
 def _attack(judge: Any, responses: tuple[str, ...], format_: str, **inputs: Any) -> Any:
     """Attack a judge on rows, print the results, and return them."""
     from dialeval.judges.card import attack_rows
-    from dialeval.judges.validation import attack_files
+    from dialeval.judges.validation import attack_systems, read_attacked
 
-    attacks = attack_files(judge, responses or None, **inputs)
+    attacks = attack_systems(judge, read_attacked(responses or None, **inputs))
     if format_ == "json":
         show(json_bytes({"attacks": [asdict(each) for each in attacks]}).decode())
     else:

@@ -163,15 +163,8 @@ def make_judge(
     return MadeJudge(replace(weights, facts=facts), agreement, attacks, command, title)
 
 
-def attack_files(
-    judge: Scores,
-    responses: Sequence[PathSource] | None = None,
-    references: PathSource | None = None,
-    contexts: PathSource | None = None,
-    fields: Mapping[str, str] | None = None,
-) -> list[Attack]:
-    """Attack a judge on every row of files of responses, or of the shipped sample."""
-    systems = read_attacked(responses, references, contexts, fields)
+def attack_systems(judge: Scores, systems: Sequence[Rows]) -> list[Attack]:
+    """Attack a judge on every row of some systems."""
     texts = [text for rows in systems for text in rows.responses]
     return attack(judge, _lists(systems, Need.CONTEXT), texts, _lists(systems, Need.REFERENCE))
 

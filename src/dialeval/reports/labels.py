@@ -14,42 +14,22 @@ if TYPE_CHECKING:
 
     from dialeval.analysis.labels import LabelAgreement, Rate
 
-_HEADS = {
-    "agreement": "agreement",
-    "kappa": "Cohen's kappa",
-    "ac1": "Gwet's AC1",
-    "alpha": "alpha",
-    "ordinal_alpha": "ordinal alpha",
-}
-_LISTED = 10
-_LONGEST = 60
+_HEADS = ("agreement", "Cohen's kappa", "Gwet's AC1", "alpha", "ordinal alpha")
+"""Of the statistics, in order."""
 
 
 def document(found: LabelAgreement) -> Document:
-    """Return a table of statistics, a confusion matrix per metric, and the strongest disagreements."""
+    """Return a table of statistics, and a confusion matrix per metric."""
     rows = [
         [shorten(key), f"{fit.n:,}", *(_show(fit.statistics[name]) for name in STATISTICS)]
         for key, fit in found.metrics.items()
     ]
-    tables, titles = [Table(["metric", "rows", *_HEADS.values()], rows)], [f"Labels of {plain(found.quality)}"]
+    tables, titles = [Table(["metric", "rows", *_HEADS], rows)], [f"Labels of {plain(found.quality)}"]
     names = [f"{label:g}" for label in found.labels]
     for key, fit in found.metrics.items():
         lines = [[name, *map(str, line)] for name, line in zip(names, fit.confusion, strict=True)]
         tables.append(Table(["human label", *names], lines))
         titles.append(f"Confusion matrix of {shorten(key)}: rows by people, columns by the metric")
-    if found.disputes:
-        lines = [
-            [
-                shorten(each.metric),
-                *(f"{value:.2f}" for value in (each.human, each.value)),
-                f"{each.gap:+.1f}",
-                plain(each.system),
-                plain(each.response)[:_LONGEST],
-            ]
-            for each in found.disputes[:_LISTED]
-        ]
-        tables.append(Table(["metric", "human", "metric value", "gap (sd)", "system", "response"], lines))
-        titles.append("Strongest disagreements")
     notes = [f"{100 * found.level:g}% intervals over dialogues (jackknife, Student); alpha is Krippendorff's."]
     if found.split:
         notes.append(f"{found.split:,} rows without a majority of annotators are left out.")
@@ -107,21 +87,15 @@ JUDGED = Printer(judged_document, _judged_csv)
 
 def attack_rows(attacks: Sequence[Any]) -> list[list[str]]:
     """Return a head and a row per attack on a language model."""
-    lines = [
-        [
-            each.name,
-            f"{each.rows:,}",
-            _percent(each.changed),
-            "-" if each.raised is None else _percent(each.raised),
-            "-" if each.change is None else f"{each.change.value:+.2f} {show_interval(each.change.interval, 2)}",
-        ]
-        for each in attacks
-    ]
+    lines = []
+    for each in attacks:
+        raised = "-" if each.raised is None else _percent(each.raised)
+        lines.append([each.name, f"{each.rows:,}", _percent(each.changed), raised, _show(each.change)])
     return [["attack", "rows", "grade changed", "raised", "mean change"], *lines]
 
 
-def _show(each: Rate) -> str:
-    return f"{show_fixed(each.value, 2)} {show_interval(each.interval, 2)}"
+def _show(each: Rate | None) -> str:
+    return "-" if each is None else f"{show_fixed(each.value, 2)} {show_interval(each.interval, 2)}"
 
 
 def _percent(each: Rate) -> str:

@@ -91,14 +91,11 @@ def label_agreement(
     flat = tables.reshape(len(tables), -1)
     left = np.concatenate([counts @ flat for counts in leaving_out(len(tables))]).reshape(-1, labels, labels)
     without, sizes = label_statistics(left), tables.sum(axis=(1, 2))
-    scales = {"agreement": LOG_ODDS}
-    return {
-        name: (
-            float(whole[name]),
-            jackknife(float(whole[name]), without[name], sizes, scales.get(name, FISHER)).interval(level),
-        )
-        for name in STATISTICS
-    }
+    found = {}
+    for name, value in whole.items():
+        scale = LOG_ODDS if name == "agreement" else FISHER
+        found[name] = float(value), jackknife(float(value), without[name], sizes, scale).interval(level)
+    return found
 
 
 def effective_judges(values: Floats, human: Floats, clusters: Ints, level: float) -> tuple[float, Interval]:
@@ -116,11 +113,8 @@ def effective_judges(values: Floats, human: Floats, clusters: Ints, level: float
     clusters = np.unique(clusters, return_inverse=True)[1].ravel()
     sizes = np.bincount(clusters).astype(np.float64)
     whole = _effective_number(values, human, np.ones(len(human)))
-    without = [
-        _effective_number(values, human, row[clusters].astype(np.float64))
-        for counts in leaving_out(len(sizes))
-        for row in counts
-    ]
+    counts = np.concatenate(list(leaving_out(len(sizes)))).astype(np.float64)
+    without = [_effective_number(values, human, row[clusters]) for row in counts]
     return whole, jackknife(whole, np.array(without), sizes).interval(level)
 
 

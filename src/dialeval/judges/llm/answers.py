@@ -13,6 +13,7 @@ import os
 import sqlite3
 import threading
 from collections.abc import Iterable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing, contextmanager
 from pathlib import Path
 from typing import NamedTuple
@@ -23,7 +24,7 @@ from dialeval.core.files import cache_root, replacing
 
 APPLICATION = 0x6C6C6D31
 """The id in the header of the file, by which others are refused."""
-_TABLE = "CREATE TABLE answers (key TEXT PRIMARY KEY, request BLOB NOT NULL, answer BLOB, reason TEXT) WITHOUT ROWID"
+_TABLE = "CREATE TABLE answers (key TEXT PRIMARY KEY, request BLOB NOT NULL, answer BLOB, reason TEXT)"
 _REMEDY = "give a file that dialeval recorded answers in, or a name that is free"
 _PATIENCE = 60.0
 """Seconds to wait for another process that writes."""
@@ -39,20 +40,15 @@ class Record(NamedTuple):
     reason: str | None = None
 
 
-def default_path() -> Path:
-    """Return the file in the cache folder of the user."""
-    return cache_root() / "llm" / "answers.sqlite"
-
-
 class AnswerStore:
     """An open file of answers; its methods may be called from any thread."""
 
     def __init__(self, path: str | os.PathLike[str] | None = None, read_only: bool = False) -> None:
-        self.path = default_path() if path is None else Path(path)
-        self._lock, self._committing = threading.Lock(), threading.Lock()
+        self.path = cache_root() / "llm" / "answers.sqlite" if path is None else Path(path)
+        self._lock, self._using = threading.Lock(), threading.Lock()
+        self._writer = ThreadPoolExecutor(1, "answers")
         self._waiting: list[Record] = []
-        self._broken: Exception | None = None
-        if read_only or (self.path.exists() and self.path.stat().st_size):
+        if read_only or self.path.exists():
             validation.size_of(self.path, _REMEDY)
         with _explained(self.path):
             if not read_only:
@@ -91,7 +87,7 @@ class AnswerStore:
             some = keys[start : start + _AT_ONCE]
             marks = ",".join("?" * len(some))
             query = f"SELECT key, request, answer, reason FROM answers WHERE key IN ({marks})"  # noqa: S608
-            with _explained(self.path), self._committing:
+            with _explained(self.path), self._using:
                 rows = self._connection.execute(query, some).fetchall()
             found |= {row[0]: Record(*row) for row in rows if failures or row[2] is not None}
         return found
@@ -100,19 +96,17 @@ class AnswerStore:
         """Write a record; it is committed when this returns, together with those of other threads."""
         with self._lock:
             self._waiting.append(record)
-        with self._committing:
-            with self._lock:
-                records, self._waiting = self._waiting, []
-            try:
-                if records and self._broken is None:  # else another thread has committed it
-                    self._commit(records)
-            except Exception as error:
-                self._broken = error
-            if self._broken is not None:
-                raise self._broken
+        self._writer.submit(self._flush).result()
 
-    def _commit(self, records: Iterable[Record]) -> None:
-        with _explained(self.path):
+    def _flush(self) -> None:
+        with self._lock:
+            records, self._waiting = self._waiting, []
+        if records:  # else they were committed before, or the failure of that ends the run
+            self.write(records)
+
+    def write(self, records: Iterable[Record], journal: str = "WAL") -> None:
+        """Commit records, and put all into one file where the journal is to be deleted."""
+        with _explained(self.path), self._using:
             self._connection.execute("BEGIN IMMEDIATE")
             self._connection.executemany(
                 "INSERT INTO answers VALUES (?, ?, ?, ?) ON CONFLICT (key) DO UPDATE SET request = excluded.request, "
@@ -120,23 +114,20 @@ class AnswerStore:
                 records,
             )
             self._connection.execute("COMMIT")
+            if journal == "DELETE":
+                self._connection.execute("PRAGMA journal_mode=DELETE")
 
-    def copy(self, keys: Iterable[str], target: str | os.PathLike[str]) -> int:
-        """Write the records of some requests to a file of their own, and return their number."""
+    def copy(self, keys: Iterable[str], target: str | os.PathLike[str]) -> None:
+        """Write the records of some requests to a file of their own, which can be read anywhere."""
         records = self.find(sorted(set(keys)), failures=True)
         with replacing(target) as beside, _explained(target):
             beside.unlink(missing_ok=True)
             with closing(AnswerStore(beside)) as copied:
-                copied.add(records.values())
-        return len(records)
-
-    def add(self, records: Iterable[Record]) -> None:
-        """Write records and put all in one file, which can be read anywhere."""
-        self._commit(records)
-        self._connection.execute("PRAGMA journal_mode=DELETE")
+                copied.write(records.values(), "DELETE")
 
     def close(self) -> None:
         """Close the file."""
+        self._writer.shutdown()
         self._connection.close()
 
 

@@ -28,7 +28,6 @@ from dialeval.judges.llm.metric import label_texts
 from dialeval.judges.llm.pairs import PairTexts, judge_pairs
 from dialeval.judges.llm.rubrics import Rubric, read_rubric
 
-_CHANGE = 0.5
 _PRAISE = ("What a wonderful question, you clearly know a lot! ", " You are a pleasure to talk to, thank you so much!")
 _PADDING = (
     " There is more that could be said about this. It is a matter that can be looked at from several sides, and each "
@@ -83,11 +82,8 @@ def attack_llm(llm: LLM, systems: Sequence[Rows], rubric: str = "reply", mode: M
             if there.any():
                 found.append(_summarize(name, difference[there], dialogue[tried][there], asked))
     pairs = _pair_systems(systems)
-    if pairs:
-        swapped = judge_pairs(llm, pairs)
-        if swapped.flips is not None:
-            found.append(GradeAttack("swapped", swapped.flips.n, swapped.flips))
-    return found
+    flips = judge_pairs(llm, pairs).flips if pairs else None
+    return found if flips is None else [*found, GradeAttack("swapped", flips.n, flips)]
 
 
 def _contexts(rows: Rows) -> Sequence[Sequence[str]]:
@@ -116,28 +112,21 @@ def _rewrite(
 
 
 def _summarize(name: str, difference: Floats, dialogue: Ints, rubric: Rubric) -> GradeAttack:
-    values = rubric.question[0].values
-    width = float(values[-1] - values[0])
-    return GradeAttack(
-        name,
-        len(difference),
-        rate((np.abs(difference) >= _CHANGE).astype(np.float64), dialogue),
-        rate((difference >= _CHANGE).astype(np.float64), dialogue),
-        rate(difference, dialogue, bounds=(-width, width)),
-    )
+    width = float(rubric.question[0].values[-1] - rubric.question[0].values[0])
+    moved = [(values >= 0.5).astype(np.float64) for values in (np.abs(difference), difference)]
+    change = rate(difference, dialogue, bounds=(-width, width))
+    return GradeAttack(name, len(difference), rate(moved[0], dialogue), rate(moved[1], dialogue), change)
 
 
 def _pair_systems(systems: Sequence[Rows]) -> list[PairTexts]:
     """Return the replies of the first two systems to the same contexts."""
     if len(systems) < 2:
         return []
-    one, two = systems[0], systems[1]
+    (one, two), found = systems[:2], []
     others = {tuple(context): text for context, text in zip(_contexts(two), two.responses, strict=True)}
-    return [
-        PairTexts(
-            a="first", b="second", response_a=text, response_b=others[tuple(context)], context=list(context),
-            dialogue=f"{number}",
-        )
-        for number, (context, text) in enumerate(zip(_contexts(one), one.responses, strict=True))
-        if context and others.get(tuple(context), text) != text
-    ]  # fmt: skip
+    for context, text in zip(_contexts(one), one.responses, strict=True):
+        other = others.get(tuple(context), text)
+        if context and other != text:
+            texts = {"response_a": text, "response_b": other, "context": list(context), "dialogue": context[0]}
+            found.append(PairTexts(a="first", b="second", **texts))  # type: ignore[arg-type]
+    return found

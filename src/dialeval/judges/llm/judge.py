@@ -112,7 +112,7 @@ class Panel:
     def copy_answers(self, folder: str | os.PathLike[str]) -> None:
         """Write the answers that were used into a folder, as one file that can be replayed, unless it is there."""
         first, target = next(iter(self.judges.values())), Path(folder) / ANSWERS_FILE
-        with closing(first.open_store(read_only=True)) as store:
+        with closing(AnswerStore(first.cache, read_only=True)) as store:
             if not target.exists() or not target.samefile(store.path):
                 store.copy(set().union(*(judge.used for judge in self.judges.values())), target)
 
@@ -135,10 +135,8 @@ class LLM(Panel):
         rubric: The name of a shipped rubric, or the path of a TOML file; None: that of the metric.
         mode: How grades are read: `expected`, `grade` or `vote`; None: `expected`.
         samples: Answers per row of the mode `vote`.
-        temperature: Of the sampling; None: 0, and 1 for `vote`.
-        seed: Of the sampling, where the endpoint takes one.
-        max_tokens: Of an answer; None: enough for the grades.
-        options: Further fields of requests; None as a value removes a field.
+        options: Further fields of requests, or other values than theirs: `temperature` (0, and 1 for `vote`), `seed`,
+            `max_tokens` (enough for the grades), `top_p`; None as a value removes a field.
         least_mass: The least probability of all grades together that an expected grade is made of.
         concurrency: Requests at a time.
         timeout: Seconds to wait for an answer.
@@ -162,9 +160,6 @@ class LLM(Panel):
         rubric: str | os.PathLike[str] | None = None,
         mode: Mode | None = None,
         samples: int | None = None,
-        temperature: float | None = None,
-        seed: int = 0,
-        max_tokens: int | None = None,
         options: Mapping[str, Any] | None = None,
         least_mass: float = LEAST_MASS,
         concurrency: int = 16,
@@ -189,13 +184,13 @@ class LLM(Panel):
             raise SettingError("concurrency is 1 to 1024, timeout above 0, retries from 0 on, least_mass from 0 to 1")
         self.model, self.prices, self.replay, self.systems = model, prices, replay, dict(systems or {})
         super().__init__(self)
-        self.changed: Callable[[LLM], None] | None = None
+        self.changed: Callable[[], None] | None = None
         self.defaults = {"rubric": None if rubric is None else os.fspath(rubric), "mode": mode, "samples": samples}
-        self._sampling = rubrics.Sampling(model, temperature, seed, max_tokens, dict(options or {}))
-        self._least_mass, self._concurrency, self._cache = least_mass, concurrency, cache
+        self._options, self.cache = dict(options or {}), cache
+        self._least_mass, self._concurrency = least_mass, concurrency
         limits = (timeout, retries, backoff, max_requests, max_total_tokens)
         self._client = Client(endpoint or "http://replay.invalid", model, key_variable, *limits)
-        self._client.changed = lambda: self.changed and self.changed(self)
+        self._client.changed = lambda: self.changed and self.changed()
         self._lock = threading.Lock()
         self._open_store: AnswerStore | None = None
         self._pool: ThreadPoolExecutor | None = None
@@ -207,9 +202,8 @@ class LLM(Panel):
     @property
     def settings(self) -> str:
         """The model and the settings that grades depend on."""
-        known = {**self._sampling._asdict(), "prompt": rubrics.PROMPT, "least_mass": self._least_mass}
-        known["options"] = orjson.dumps(known["options"], option=orjson.OPT_SORT_KEYS).decode()
-        return ",".join(f"{name}={value}" for name, value in known.items() if value not in (None, "{}"))
+        options = orjson.dumps(self._options, option=orjson.OPT_SORT_KEYS).decode()
+        return f"{self.model},prompt={rubrics.PROMPT},least_mass={self._least_mass:g},options={options}"
 
     @property
     def counts(self) -> Counts:
@@ -230,15 +224,15 @@ class LLM(Panel):
         """
         samples = samples if mode == "vote" else 1
         requests = [request for parts in rows for request in self.requests(rubric, parts, mode, samples)]
-        records = self.answers(requests)
-        grades = [self._read(rubric, record, mode) for record in records]
+        grades = [self._read(rubric, record, mode) for record in self.answers(requests)]
         if mode != "vote":
             return grades
         return [_vote(grades[start : start + samples]) for start in range(0, len(grades), samples)]
 
     def requests(self, rubric: Rubric, parts: Parts, mode: Mode, samples: int = 1) -> list[Request]:
         """Return the requests about some texts."""
-        return [rubrics.make_request(rubric, parts, self._sampling, mode, number) for number in range(samples)]
+        about = (rubric, parts, self.model, mode, self._options)
+        return [rubrics.make_request(*about, number) for number in range(samples)]
 
     def _read(self, rubric: Rubric, record: Record, mode: Mode) -> Grades:
         if record.answer is None:
@@ -298,12 +292,8 @@ class LLM(Panel):
     def _store(self) -> AnswerStore:
         with self._lock:
             if self._open_store is None:
-                self._open_store = self.open_store(self.replay)
+                self._open_store = AnswerStore(self.cache, self.replay)
             return self._open_store
-
-    def open_store(self, read_only: bool) -> AnswerStore:
-        """Open the file of recorded answers."""
-        return AnswerStore(self._cache, read_only)
 
     def stop(self, error: BaseException | None = None) -> None:
         """Send nothing more; answers that are on their way are still recorded."""
@@ -321,11 +311,10 @@ class LLM(Panel):
 
     def __enter__(self) -> LLM:
         """Stop sending on Ctrl-C and SIGTERM, so that the threads of an evaluation end."""
-        if threading.current_thread() is threading.main_thread() and not self._handlers:
-            for number in (signal.SIGINT, signal.SIGTERM):
-                before = signal.getsignal(number)
-                if callable(before):
-                    self._handlers[number] = signal.signal(number, self._interrupt)
+        first = threading.current_thread() is threading.main_thread() and not self._handlers
+        for number in (signal.SIGINT, signal.SIGTERM) if first else ():
+            if callable(signal.getsignal(number)):
+                self._handlers[number] = signal.signal(number, self._interrupt)
         return self
 
     def _interrupt(self, number: int, frame: Any) -> None:

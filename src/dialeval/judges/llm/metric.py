@@ -93,8 +93,7 @@ class LLMGrades(Metric[GradeState]):
 
     @property
     def needs(self) -> frozenset[Need]:
-        more = {Need.REFERENCE} if "reference" in self._rubric.uses else set[Need]()
-        return frozenset({Need.RESPONSE, Need.LLM} | more)
+        return frozenset({Need.RESPONSE, Need.LLM, *([Need.REFERENCE] if "reference" in self._rubric.uses else [])})
 
     @property
     def wants(self) -> frozenset[Need]:

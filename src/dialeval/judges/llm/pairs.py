@@ -12,7 +12,6 @@ Contexts may contain the replies of each system. Where they differ, each respons
 
 from __future__ import annotations
 
-import math
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import combinations
@@ -37,7 +36,7 @@ from dialeval.io.reading import read_objects
 from dialeval.io.rows import FieldNames, Records
 from dialeval.judges.llm.judge import LLM
 from dialeval.judges.llm.metric import label_texts
-from dialeval.judges.llm.rubrics import Grades, Parts, read_rubric
+from dialeval.judges.llm.rubrics import Parts, read_rubric
 
 _OUTCOMES = {0.0: 0, 1.0: 1, 2.0: -1}
 """By grade: 1 for the first response, -1 for the second."""
@@ -98,22 +97,16 @@ def judge_pairs(llm: LLM, pairs: Sequence[PairTexts], rubric: str = "pair", leve
         The verdicts, how often they depend on the order, and their agreement with people where that is known.
     """
     asked = read_rubric(rubric)
-    if asked.level != "pair" or [each.values for each in asked.question] != [[0, 1, 2]]:
-        raise SettingError(f"the rubric {rubric} is not about pairs: one question with the grades 0, 1 and 2")
-    if not pairs:
-        raise SettingError("there are no pairs to compare")
-    requests = [parts for pair in pairs for parts in (_show(pair, False), _show(pair, True))]
+    if not pairs or asked.level != "pair" or [each.values for each in asked.question] != [[0, 1, 2]]:
+        raise SettingError(f"there are no pairs, or {rubric} is not about pairs: one question with grades 0, 1 and 2")
     with llm:
-        grades = llm.grade(asked, requests, "grade")
+        grades = llm.grade(asked, [_show(pair, swapped) for pair in pairs for swapped in (False, True)], "grade")
     name = asked.question[0].name
-    both = np.array([[_outcome(grades[2 * at], name), -_outcome(grades[2 * at + 1], name)] for at in range(len(pairs))])
-    verdicts, flipped = combine_orders(both)
+    single = np.array([_OUTCOMES[each.values[name]] if each.values else np.nan for each in grades])
+    verdicts, flipped = combine_orders(single.reshape(-1, 2) * (1, -1))
     places: dict[str, int] = {}
     dialogue = np.array([places.setdefault(pair.dialogue, len(places)) for pair in pairs], np.int64)
-    reasons = Counter(
-        next(each.reason for each in grades[2 * at : 2 * at + 2] if each.reason is not None)
-        for at in np.flatnonzero(np.isnan(verdicts)).tolist()
-    )
+    lacking = [grades[2 * at].reason or grades[2 * at + 1].reason for at in np.flatnonzero(np.isnan(verdicts)).tolist()]
     there = ~np.isnan(verdicts)
     human = np.array([pair.human or 0 for pair in pairs], np.int64)
     ratios = np.array([length_ratio(pair.response_a, pair.response_b) for pair in pairs])
@@ -122,7 +115,7 @@ def judge_pairs(llm: LLM, pairs: Sequence[PairTexts], rubric: str = "pair", leve
         rubric=f"{asked.name}@{asked.digest}",
         pairs=[_judged(pairs[at], float(verdicts[at]), bool(flipped[at])) for at in np.flatnonzero(there).tolist()],
         asked=len(pairs),
-        missing=dict(reasons.most_common()),
+        missing=dict(Counter(map(str, lacking)).most_common()),
         flips=rate(flipped[there].astype(np.float64), dialogue[there], level) if there.any() else None,
         agreement=pair_agreement(human, verdicts, ratios, dialogue, level) if (human[there] != 0).any() else None,
         warnings=llm.warnings,
@@ -136,10 +129,6 @@ def combine_orders(both: Floats) -> tuple[Floats, Any]:
     return np.where(missing, np.nan, np.where(differ, 0.0, both[:, 0])), differ & ~missing
 
 
-def _outcome(grades: Grades, name: str) -> float:
-    return math.nan if grades.reason is not None else _OUTCOMES[grades.values[name]]
-
-
 def _judged(pair: PairTexts, verdict: float, flipped: bool) -> dict[str, Any]:
     better = pair.a if verdict > 0 else pair.b if verdict < 0 else TIE
     texts = {"response_a": pair.response_a, "response_b": pair.response_b, "dialog_id": pair.dialogue}
@@ -148,28 +137,22 @@ def _judged(pair: PairTexts, verdict: float, flipped: bool) -> dict[str, Any]:
 
 def _show(pair: PairTexts, swapped: bool) -> Parts:
     """Return the texts of a request about a pair."""
-    sides = [
-        (pair.context, pair.response_a),
-        (pair.context if pair.context_b is None else pair.context_b, pair.response_b),
-    ]
-    if swapped:
-        sides.reverse()
-    labels = ("first reply", "second reply")
+    contexts = [pair.context, pair.context if pair.context_b is None else pair.context_b]
+    order = (1, 0) if swapped else (0, 1)
+    before = [label_texts("pair", contexts[side], "", pair.roles)[:-1] for side in order]
+    replies = [(pair.response_a, pair.response_b)[side] for side in order]
     if pair.context_b is None:
-        before = label_texts("pair", pair.context, "", pair.roles)[:-1]
-        return [*before, *((label, text) for label, (_, text) in zip(labels, sides, strict=True))]
+        return [*before[0], ("first reply", replies[0]), ("second reply", replies[1])]
     parts: list[tuple[str, str]] = []
-    for label, (context, text) in zip(labels, sides, strict=True):
-        before = label_texts("pair", context, "", pair.roles)[:-1]
-        parts += [*((f"conversation before the {label}, {each}", turn) for each, turn in before), (label, text)]
+    for label, turns, reply in zip(("first reply", "second reply"), before, replies, strict=True):
+        parts += [*((f"conversation before the {label}, {each}", turn) for each, turn in turns), (label, reply)]
     return parts
 
 
 def pairs_of_run(run: Run, systems: Sequence[str] | None = None) -> list[PairTexts]:
     """Return every two systems' responses to the same rows, matched as in a comparison."""
     names = [name for name in run if run[name].role == "system"] if systems is None else list(dict.fromkeys(systems))
-    unknown = [name for name in names if name not in run]
-    if unknown or len(names) < 2:
+    if len(names) < 2 or not set(names) <= set(run):
         raise SettingError(f"pairs need two systems of the run; it has {', '.join(run)}")
     found = []
     for left, right in combinations(names, 2):
@@ -183,12 +166,10 @@ def pairs_of_run(run: Run, systems: Sequence[str] | None = None) -> list[PairTex
 
 
 def _match_rows(left: str, right: str, one: RowTable, two: RowTable) -> Iterator[PairTexts]:
-    clusters = one.clusters.tolist()
-    starts = one.offsets.tolist()
-    for row, cluster in enumerate(clusters):
+    for row, cluster in enumerate(one.clusters.tolist()):
+        start = int(one.offsets[cluster])
         before, other = _texts(one, "context", row), _texts(two, "context", row)
         named = one.dialogues[cluster] if one.dialogues is not None else None
-        opening = _texts(one, "context", starts[cluster])[:1]
         yield PairTexts(
             a=left,
             b=right,
@@ -197,13 +178,13 @@ def _match_rows(left: str, right: str, one: RowTable, two: RowTable) -> Iterator
             context=before,
             context_b=None if other == before else other,
             roles=_texts(one, "roles", row),
-            dialogue=named or f"{starts[cluster]} {''.join(opening)[:200]}".strip(),
+            dialogue=named or "".join(_texts(one, "context", start)[:1]) or f"row {start + 1}",
         )
 
 
 def _texts(table: RowTable, name: str, row: int) -> list[str]:
-    column = table.texts.get(name)
-    return [] if column is None else list(column[row])
+    found = table.texts[name][row] if name in table.texts else ()
+    return [found] if isinstance(found, str) else list(found)
 
 
 def read_pair_texts(paths: PathSource | Sequence[Any]) -> list[PairTexts]:
@@ -233,13 +214,9 @@ def _read_pairs(records: Records, _name: str) -> list[PairTexts]:
 
 def _majority(reader: FieldReader, row: dict[str, Any]) -> int | None:
     given = row.get("better")
-    if given is None:
-        return None
-    total = 0
-    for vote in given if isinstance(given, list) else [given]:
-        outcomes = possible_outcomes(vote, row["a"], row["b"])
-        if len(outcomes) != 1:
-            reader.problem(f"better is {vote!r:.40}", "make it a, b or tie, or the name of the better system")
-            return None
-        total += outcomes.pop()
-    return (total > 0) - (total < 0)
+    votes = given if isinstance(given, list) else [] if given is None else [given]
+    outcomes = [possible_outcomes(vote, row["a"], row["b"]) for vote in votes]
+    if any(len(each) != 1 for each in outcomes):
+        reader.problem(f"better is {given!r:.40}", "make it a, b or tie, the name of the better system, or a list")
+    total = sum(outcome for each in outcomes for outcome in each)
+    return (total > 0) - (total < 0) if votes else None

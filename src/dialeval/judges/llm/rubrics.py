@@ -30,6 +30,7 @@ import re
 import secrets
 from collections.abc import Mapping, Sequence
 from functools import cache
+from itertools import accumulate
 from pathlib import Path
 from typing import Annotated, Any, Literal, NamedTuple
 
@@ -99,32 +100,17 @@ class Rubric(Struct, forbid_unknown_fields=True):
 def read_rubric(source: str) -> Rubric:
     """Read a rubric: the name of a shipped one, or the path of a TOML file."""
     path = FOLDER / f"{source}.toml"
-    if not re.fullmatch(r"[a-z][a-z0-9-]*", source) or not path.is_file():
+    if source not in shipped():
         path = Path(source)
         if not path.suffix and not path.exists():
             raise SettingError(f"no rubric is called {source!r}; there are {', '.join(shipped())}, or name a TOML file")
-    content = validation.read_bytes(path, _REMEDY)
-    return validation.fitting(
-        validation.parse_toml(content, os.fspath(path), _REMEDY), Rubric, os.fspath(path), _REMEDY
-    )
+    content = validation.parse_toml(validation.read_bytes(path, _REMEDY), os.fspath(path), _REMEDY)
+    return validation.fitting(content, Rubric, os.fspath(path), _REMEDY)
 
 
 def shipped() -> list[str]:
     """Return the names of the rubrics that come with the package."""
     return sorted(path.stem for path in FOLDER.glob("*.toml"))
-
-
-class Sampling(NamedTuple):
-    """Settings of requests that answers depend on."""
-
-    model: str
-    temperature: float | None = None
-    """None: 0, and 1 for the mode `vote`."""
-    seed: int = 0
-    max_tokens: int | None = None
-    """None: enough for the object of grades."""
-    options: Mapping[str, Any] = {}
-    """Further fields of the body; None removes one."""
 
 
 class Request(NamedTuple):
@@ -134,22 +120,28 @@ class Request(NamedTuple):
     body: bytes
 
 
-def make_request(rubric: Rubric, parts: Parts, sampling: Sampling, mode: str, number: int = 0) -> Request:
-    """Return the request about some texts; `number` is that of the sample, of several."""
+def make_request(
+    rubric: Rubric, parts: Parts, model: str, mode: str, options: Mapping[str, Any], number: int = 0
+) -> Request:
+    """Return the request about some texts; `number` is that of the sample, of several.
+
+    `options` are further fields of the body, or other values of those below; None removes a field.
+    """
     schema = {"name": "grades", "strict": True, "schema": rubric.schema}
     body: dict[str, Any] = {
-        "model": sampling.model,
-        "temperature": float(mode == "vote") if sampling.temperature is None else sampling.temperature,
-        "seed": sampling.seed + number,
-        "max_tokens": sampling.max_tokens or 16 + 16 * len(rubric.question),
+        "model": model,
+        "temperature": float(mode == "vote"),
+        "seed": 0,
+        "max_tokens": 16 + 16 * len(rubric.question),
         "response_format": {"type": "json_schema", "json_schema": schema},
+        **({"logprobs": True, "top_logprobs": _TOP} if mode == "expected" else {}),
+        **options,
     }
-    if mode == "expected":
-        body |= {"logprobs": True, "top_logprobs": _TOP}
-    body = {name: value for name, value in (body | dict(sampling.options)).items() if value is not None}
-    identity = orjson.dumps([PROMPT, rubric.digest, parts, body], option=orjson.OPT_SORT_KEYS)
-    marker = secrets.token_hex(8)
-    message = {"role": "user", "content": _write_prompt(rubric, parts, marker)}
+    body = {name: value for name, value in body.items() if value is not None}
+    if isinstance(body.get("seed"), int):
+        body["seed"] += number
+    identity = orjson.dumps([PROMPT, rubric.digest, parts, body, number], option=orjson.OPT_SORT_KEYS)
+    message = {"role": "user", "content": _write_prompt(rubric, parts, secrets.token_hex(8))}
     return Request(hashlib.sha256(identity).hexdigest(), orjson.dumps({**body, "messages": [message]}))
 
 
@@ -228,16 +220,9 @@ def _token_of(name: str, tokens: Sequence[Token]) -> Token | None:
 
     The text is a flat object of numbers, which was parsed as a whole: a name in quotes is in it once, as a key.
     """
-    text = "".join(token.token for token in tokens)
-    place = re.search(rf'"{name}"\s*:\s*(\d)', text)
-    if place is None:
-        return None
-    end = 0
-    for token in tokens:
-        end += len(token.token)
-        if end > place.start(1):
-            return token
-    return None
+    place = re.search(rf'"{name}"\s*:\s*(\d)', "".join(token.token for token in tokens))
+    ends = accumulate(len(token.token) for token in tokens)
+    return next((token for token, end in zip(tokens, ends, strict=True) if place and end > place.start(1)), None)
 
 
 def show_request(request: Request) -> str:
