@@ -90,7 +90,7 @@ def test_folders_that_hold_no_such_judge_are_refused(tmp_path: Path) -> None:
             load_judge(tmp_path / "judge")
     facts.write_text(json.dumps(document))
     (tmp_path / "judge" / "judge.safetensors").unlink()
-    with pytest.raises(DataError, match="cannot be read"):
+    with pytest.raises(DataError, match="there is no such file"):
         load_judge(tmp_path / "judge")
 
 

@@ -12,6 +12,7 @@ from sacrebleu.metrics import BLEU, CHRF
 
 import dialeval
 from dialeval.core.result import Result
+from dialeval.metrics.registry import registry
 
 PAIRS = {
     "right to left": ("שלום, עולם! مرحبا؟", "שלום עולם. مرحبا"),
@@ -31,7 +32,7 @@ LONG = {
     "100,000 characters of Hebrew": "שלום, עולם! ",
 }
 TOKENIZERS = {"13a": "13a", "intl": "intl", "zh": "zh", "char": "char"}
-NAMES = [f"bleu(per=corpus,tokenizer={name})" for name in TOKENIZERS]
+NAMES = [str(registry().parse(f"bleu(per=corpus,tokenizer={name})")) for name in TOKENIZERS]
 OTHERS = ["bleu-4", "nlg-bleu-4", "rouge-l", "rouge-score", "length", "distinct"]
 
 

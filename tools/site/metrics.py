@@ -22,7 +22,7 @@ from dialeval.core.fold import Metric
 from dialeval.metrics.registry import TOPICS, explain, registry, topic_of
 
 DOCS = Path(__file__).parents[2] / "docs"
-PAGES = ("metrics.md", "floors.md", "metric-agreement.md")
+PAGES = ("metrics.md", "metrics-suites.md", "floors.md", "metric-agreement.md")
 """Pages with tables about metrics."""
 ARROWS = {"higher": "higher", "lower": "lower", None: "neither"}
 GIVEN = {
