@@ -216,6 +216,7 @@ FOLDERS: dict[str, Callable[[Path], None]] = {
     "docs/ranking.md": saved_run,
     "docs/rating.md": saved_run,
     "docs/report.md": files,
+    "docs/papers.md": files,
     "docs/responses.md": files,
     "docs/scale.md": shards,
     "docs/sequential.md": saved_run,

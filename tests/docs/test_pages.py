@@ -36,6 +36,8 @@ NOT_RUN = {
     "docs/command-line.md": 1,  # needs other shells
     "docs/judges.md": 1,  # installs packages
     "docs/llm-judges.md": 4,  # needs a server, and what it answered
+    "docs/multiwoz-leaderboard.md": 1,  # needs prediction files
+    "docs/multiwoz-versions.md": 1,  # needs the official files
     "docs/rating.md": 2,  # a server that runs until it is stopped, and its database
     "docs/scale.md": 2,  # needs a cluster; a shortened error
     "docs/simulations.md": 2,  # takes half an hour; ten minutes

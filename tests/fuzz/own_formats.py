@@ -561,7 +561,7 @@ def _samples() -> list[Files]:
     import dialeval
 
     seeds: list[Files] = []
-    for settings in ({}, {"by": ["turn"]}, {"dialogues": True}):
+    for settings in ({}, {"stratify": ["turn"]}, {"dialogues": True}):
         with tempfile.TemporaryDirectory() as place:
             sample = dialeval.sample(_run_to_rate(), 12, **settings)
             folder = sample.save(place)

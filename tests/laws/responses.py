@@ -56,11 +56,17 @@ class FewVectors:
         return np.array([VECTORS.get(word, (0.0, 0.0, 0.0)) for word in words]).reshape(-1, 3), known
 
 
+def roles(turns: int) -> list[str]:
+    """Of an even number of turns who said each; of others nobody knows."""
+    return ["user" if turn % 2 else "assistant" for turn in range(turns)] if turns % 2 == 0 else [""] * turns
+
+
 def columns(rows: Sequence[Row]) -> dict[Need, Column]:
     return {
         Need.RESPONSE: TextColumn.from_strings([row.response for row in rows]),
         Need.REFERENCE: RaggedColumn.from_lists([row.references for row in rows]),
         Need.CONTEXT: RaggedColumn.from_lists([row.context for row in rows]),
+        Need.ROLES: RaggedColumn.from_lists([roles(len(row.context)) for row in rows]),
     }
 
 

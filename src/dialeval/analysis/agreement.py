@@ -177,7 +177,6 @@ class Agreement(
         metrics: The correlations, by metric and level.
         ceiling: The agreement of the annotators with each other, which correlations are to be read against.
         control: The length of the response as a metric, and which metrics are not significantly better than it.
-        differences: The differences between metrics and the control.
         ranking: The metrics, best first, in groups without significant differences.
         excluded: Rated rows and metrics that were left out so that all metrics have the same rows, and why.
         bootstrap: Resamples, seed and confidence.

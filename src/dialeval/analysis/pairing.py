@@ -247,7 +247,8 @@ def keys_meant(names: Iterable[str], keys: Sequence[str], lacking: str, there: s
     The error for a name without a key says `{lacking} NAME; {there} KEYS`.
     """
     meant: dict[str, None] = {}
-    for name in (key_meant(name, keys) for name in names):
+    for asked in names:
+        name = key_meant(str(asked), keys)
         group = [metric.name for metric in registry().select([name])] if registry().is_group(name) else []
         of_name = [name] if name in keys else [key for key in keys if name.lower() == "all" or key in group]
         if not of_name:

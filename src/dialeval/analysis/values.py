@@ -275,7 +275,6 @@ def with_intervals(
 
     Args:
         run: The run.
-        method: `"studentized"` (bootstrap-t), `"percentile"`, `"bca"` or `"jackknife"`.
         confidence: The confidence level.
         resamples: The number of resamples.
         seed: Their seed.
@@ -284,13 +283,13 @@ def with_intervals(
         The run with other intervals.
 
     Raises:
-        SettingError: The method does not exist, or the confidence is not between 0 and 1.
+        SettingError: The confidence is not between 0 and 1.
 
     Examples:
         >>> import dialeval
         >>> run = dialeval.evaluate(["a b", "a", "b c d", "a d e f", "a c"], metrics="length")
-        >>> dialeval.with_intervals(run, "bca")["system"]["length"].interval_by.method
-        'bca'
+        >>> dialeval.with_intervals(run)["system"]["length"].interval_by.method
+        'studentized'
     """
     check_resampling(confidence, resamples)
     results, warnings = {}, dict.fromkeys(run.warnings)
