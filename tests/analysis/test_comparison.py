@@ -300,3 +300,14 @@ def test_a_star_against_an_interval_with_0_is_explained() -> None:
         assert ("disagree" in str(row.note)) == doubtful
         found += doubtful
     assert found, "no such case was drawn"
+
+
+def test_no_interval_goes_beyond_what_the_metric_allows() -> None:
+    """Three dialogues: the studentized interval alone would reach far beyond 1."""
+    references = ["a b c d", "e f g h", "i j k l"]
+    run = dialeval.evaluate({"a": ["a b c d", "x", "y"], "b": references}, references, metrics="rouge-l,length")
+    rows = {row.key: row for row in compare(run).rows}
+    low, high = rows["rouge-l"].interval or (0, 0)
+    assert -1 <= low <= rows["rouge-l"].difference <= high <= 1
+    low, high = rows["length"].interval or (0, 0)
+    assert high - low > 2, "a length has no upper end"

@@ -30,7 +30,7 @@ from dialeval.analysis.alignment import Design, DesignName
 from dialeval.analysis.difference import DEFAULT_ALPHA, LEAST_TRIALS, Baseline, Difference, Settings, Test, untested
 from dialeval.analysis.pairing import Runs, Selection, Weight, adjust_families, select
 from dialeval.analysis.unpaired import check_adjusted, compare_mixes, list_strata, unpaired_differences
-from dialeval.analysis.values import better_of
+from dialeval.analysis.values import better_of, metric_of
 from dialeval.core import validation
 from dialeval.core.arguments import checked
 from dialeval.core.display import Shown, Tabular, flatten_intervals, listed
@@ -280,7 +280,7 @@ def compare(
         panel=chosen.panel,
         adjusted_for=tuple(fields),
         warnings=tuple(dict.fromkeys(line for lines in warnings for line in lines)),
-        rows=_adjust(list(_find_differences(chosen, settings, fields)), alpha, chosen.panel),
+        rows=_adjust([_limit(row, chosen) for row in _find_differences(chosen, settings, fields)], alpha, chosen.panel),
         untested=chosen.untested,
         signatures={
             key: str(estimate.signature)
@@ -324,6 +324,16 @@ def adjusted_together(comparisons: Sequence[Comparison]) -> list[Comparison]:
     panel = tuple(dict.fromkeys(row.key for row in everything))
     rows = iter(_adjust(everything, comparisons[0].alpha, panel) if comparisons else [])
     return [replace(each, rows=list(islice(rows, len(each.rows)))) for each in comparisons]
+
+
+def _limit(row: Difference, chosen: Selection) -> Difference:
+    """Clip the interval of a difference to what the range of the metric allows."""
+    metric = metric_of(chosen.known[chosen.first][row.key])
+    if metric is None or row.interval is None:
+        return row
+    least, largest = metric.bounds_of(row.key)
+    low, high = row.interval
+    return replace(row, interval=(max(low, least - largest), min(high, largest - least)))
 
 
 def _adjust(rows: list[Difference], alpha: float, panel: Sequence[str]) -> list[Difference]:
