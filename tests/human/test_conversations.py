@@ -61,6 +61,11 @@ def test_the_sample_is_read_back_and_rated(dialeval: Dialeval, tmp_path: Path) -
     assert found.returncode == 0, found.stderr
     assert sum(each["ratings"] for each in json.loads(found.stdout)["systems"]) == 60
     assert dialeval("rate", "page", "to-rate", "--save", "page.html").returncode == 0
+    assert "How good is the conversation?" in (tmp_path / "page.html").read_text()
+    (tmp_path / "form.toml").write_text("compare = true\n")
+    refused = dialeval("rate", "page", "to-rate", "--form", "form.toml", "--save", "pairs.html")
+    assert refused.returncode == 2
+    assert "one by one" in refused.stderr
 
 
 def test_ratings_of_dialogues_by_another_program() -> None:

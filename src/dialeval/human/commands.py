@@ -177,7 +177,8 @@ def page(sample: str, output: Path, form: Path | None) -> None:
     from dialeval.human.sample import read_sample
 
     check_places(None, sample, form, files=(output,))
-    drawn, asked = read_sample(sample), read_form(form)
+    drawn = read_sample(sample)
+    asked = read_form(form, drawn)
     write(output, rating_page(drawn, asked).encode())
     say(f"{len(things_to_rate(drawn, asked))} to rate; merge what comes back by `dialeval rate merge`")
 
@@ -232,7 +233,7 @@ def merge(
         raise click.UsageError("--adjudicate shows rows; name the folder that they were drawn into (--sample)")
     check_places(None, files, adjudicated, sample, form, files=(output, adjudicate))
     drawn = None if sample is None else read_sample(sample)
-    asked = read_form(form)
+    asked = read_form(form, drawn)
     check = None if any_scores else score_check(None if form is None else asked, drawn)
     merged = merge_ratings(files, drawn, adjudicated, most, check)
     rows = rated_rows(merged, drawn, quality)
@@ -286,7 +287,8 @@ def serve(
         raise click.UsageError(f"--db is a file that ends in {', '.join(SUFFIXES)}, so that `rate merge` knows it")
     check_places(None, Path(sample) / SAMPLE_FILE, Path(sample) / ROWS_FILE, form, files=(database,))
     local = is_loopback(host)
-    drawn, asked = read_sample(sample), read_form(form)
+    drawn = read_sample(sample)
+    asked = read_form(form, drawn)
     digest, things = digest_of(drawn, asked), things_to_rate(drawn, asked)
     with closing(RatingStore(database, digest)) as store:
         store.add_raters(names)

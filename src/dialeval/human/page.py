@@ -174,14 +174,15 @@ def score_check(form: Form | None, sample: Sample | None) -> ScoreCheck:
     return check
 
 
-def read_form(path: str | os.PathLike[str] | None) -> Form:
-    """Read the form in a TOML file; without a file, return the built-in one."""
-    if path is None:
-        return Form()
-    where = os.fspath(path)
-    return validation.fitting(
-        validation.parse_toml(validation.read_bytes(where, _REMEDY), where, _REMEDY), Form, where, _REMEDY
-    )
+def read_form(path: str | os.PathLike[str] | None, sample: Sample | None = None) -> Form:
+    """Read the form in a TOML file; without a file, return the built-in one. A sample of dialogues sets the unit."""
+    form = Form()
+    if path is not None:
+        where = os.fspath(path)
+        document = validation.parse_toml(validation.read_bytes(where, _REMEDY), where, _REMEDY)
+        form = validation.fitting(document, Form, where, _REMEDY)
+    whole = sample is not None and sample.design.level == "dialogue"
+    return msgspec.structs.replace(form, unit="conversation") if whole else form
 
 
 def things_to_rate(sample: Sample, form: Form) -> list[dict[str, Any]]:
@@ -189,6 +190,8 @@ def things_to_rate(sample: Sample, form: Form) -> list[dict[str, Any]]:
     if not form.compare:
         rows = _last_turns(sample.rows) if form.unit == "conversation" else sample.rows
         return [_build_thing(row.id, form, row) for row in rows]
+    if sample.design.level == "dialogue":
+        raise SettingError("a page compares two replies to one context; conversations are rated one by one")
     pairs = sample.pairs()
     if not pairs:
         raise SettingError(
