@@ -85,7 +85,7 @@ def test_training_writes_a_judge_with_its_card_the_same_every_time(place: Path) 
 
 
 def test_a_judge_is_not_corrected_by_the_ratings_that_it_learned_from(place: Path, tmp_path: Path) -> None:
-    judge = ["--judge", place / "judge", "--encoder", place / "encoder"]
+    judge = ["--judge-dir", place / "judge", "--encoder", place / "encoder"]
     for name, refused in (("rated.jsonl", True), ("other.jsonl", False)):
         run("adem", "score", place / name, *judge, "-o", tmp_path / "run", "--force")
         given = ["estimate", tmp_path / "run", "--human", place / name, "--judge", "adem", "--assume-random"]
@@ -98,7 +98,7 @@ def test_a_judge_is_not_corrected_by_the_ratings_that_it_learned_from(place: Pat
 
 def test_scoring_with_a_judge(place: Path) -> None:
     rows = place / "other.jsonl"
-    judge = ["--judge", place / "judge", "--encoder", place / "encoder"]
+    judge = ["--judge-dir", place / "judge", "--encoder", place / "encoder"]
     done = run("adem", "score", rows, *judge, "-f", "json", "-o", place / "run")
     found = json.loads(done.stdout)["systems"]["other"]["metrics"]["adem"]
     assert (found["rows"], found["scored"]) == (60, 60)
@@ -110,7 +110,7 @@ def test_scoring_with_a_judge(place: Path) -> None:
 
 
 def test_attacking_a_judge(place: Path) -> None:
-    judge = ["--judge", place / "judge", "--encoder", place / "encoder"]
+    judge = ["--judge-dir", place / "judge", "--encoder", place / "encoder"]
     found = json.loads(run("adem", "attack", place / "other.jsonl", *judge, "-f", "json").stdout)["attacks"]
     assert {each["name"] for each in found} == {"reversed", "dull", "random", "context", "reference"}
     shown = run("adem", "attack", *judge)
@@ -121,7 +121,7 @@ def test_attacking_a_judge(place: Path) -> None:
 def test_what_goes_wrong_is_said(place: Path) -> None:
     with pytest.raises(DataError, match="there is no such file"):
         run("adem", "train", "--ratings", place / "none.jsonl", "--encoder", place / "encoder", "-o", place / "x")
-    with pytest.raises(DataError, match=r"judge\.json: cannot be read"):
+    with pytest.raises(DataError, match=r"judge\.json: there is no such file"):
         run("adem", "score", place / "other.jsonl", "--judge-dir", place)
     (place / "bare.txt").write_text("hello\n")
     with pytest.raises(NeedError, match="adem needs"):

@@ -28,7 +28,7 @@ def rows(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 def test_scores_are_those_of_the_judge(rows: Path, tmp_path: Path) -> None:
     judge = tiny_dialogue_judge(tmp_path)
-    given = ["--judge", tmp_path / "judge", "--encoder", tmp_path / "encoder"]
+    given = ["--judge-dir", tmp_path / "judge", "--encoder", tmp_path / "encoder"]
     shown = json.loads(run("judge", "score", rows, *given, "-f", "json").stdout)
     expected = judge.score(CONTEXTS, RESPONSES, REFERENCES)
     assert json.dumps(float(expected.mean()))[:8] in json.dumps(shown)
@@ -37,7 +37,7 @@ def test_scores_are_those_of_the_judge(rows: Path, tmp_path: Path) -> None:
 
 def test_attacks_are_shown_as_a_table_and_as_json(rows: Path, tmp_path: Path) -> None:
     tiny_dialogue_judge(tmp_path)
-    given = [rows, "--judge", tmp_path / "judge", "--encoder", tmp_path / "encoder"]
+    given = [rows, "--judge-dir", tmp_path / "judge", "--encoder", tmp_path / "encoder"]
     attacks = json.loads(run("judge", "attack", *given, "-f", "json").stdout)["attacks"]
     assert {each["name"] for each in attacks} == {"reversed", "dull", "random", "context", "reference"}
     assert "at least as high" in run("judge", "attack", *given).stdout

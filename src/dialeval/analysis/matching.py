@@ -150,7 +150,7 @@ def score_ratings(
     settings: Settings | None = None,
     tokenizer: Tokenizer | None = None,
 ) -> RatedRows:
-    """Score rated rows by metrics."""
+    """Score rated rows by metrics; None: all, those of conversations only where conversations were rated."""
     columns: dict[Need, Any] = {Need.RESPONSE: TextColumn.from_strings(ratings.responses)}
     for need, lists in ((Need.REFERENCE, ratings.references), (Need.CONTEXT, ratings.contexts)):
         if any(lists):
@@ -160,6 +160,12 @@ def score_ratings(
     rows = Rows(UNNAMED, columns, TextColumn.from_strings(ratings.dialogues), where="ratings")
     sources = memory_sources(by_system(rows, names, codes))
     run = run_sources(sources, planner("all" if metrics is None else metrics, settings, tokenizer), resources).run
+    if metrics is None and DIALOGUE not in ratings.levels:
+        turns = {
+            name: {key: each for key, each in result.items() if each.level is Level.TURN}
+            for name, result in run.items()
+        }
+        run = replace(run, systems={name: replace(run[name], estimates=own) for name, own in turns.items()})
     places = {name: np.flatnonzero(codes == code) for code, name in enumerate(names)}
     own = {name: np.arange(len(rows)) for name, rows in places.items()}
     return _build_rated_rows(ratings, quality, run, _scatter_scores(run, places, own, len(ratings)))
