@@ -163,7 +163,7 @@ def print_run(
 def print_slices(
     format_: str,
     above: RenderableType,
-    beside: Any,
+    subject: Any,
     found: Slices,
     output: Path | None = None,
     width: int | None = None,
@@ -178,7 +178,7 @@ def print_slices(
 
         show(Group(above, "", reports.table(found)), output, width)
     elif format_ == "json":
-        show(json_bytes({**beside.to_dict(), "slices": found.to_dict()}).decode(), output)
+        show(json_bytes({**subject.to_dict(), "slices": found.to_dict()}).decode(), output)
     else:
         print_as(format_, reports, found, output, width)
 

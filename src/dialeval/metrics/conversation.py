@@ -1,6 +1,6 @@
 """Metrics of whole conversations: one value per dialogue.
 
-Two kinds are here. `AGGREGATE@dialogue-HOW` condenses the values that a metric gives the replies of a dialogue
+Two kinds are here. `NAME@dialogue-HOW` condenses the values that a metric gives the replies of a dialogue
 (`judge@dialogue-min`). The others look at the conversation itself and need no model:
 
     dialogue-turns         replies of the system
