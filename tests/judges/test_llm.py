@@ -688,14 +688,19 @@ def _keys(cache: Path) -> list[str]:
         return [key for (key,) in database.execute("SELECT key FROM answers WHERE answer IS NOT NULL")]
 
 
-@pytest.mark.long
-def test_killed_at_20_moments_at_most_64_requests_are_repeated_each_time(tmp_path: Path) -> None:
-    number, dice = 3000, random.Random(7)
+@pytest.mark.parametrize(
+    ("number", "most"),
+    [pytest.param(3000, 200, marks=pytest.mark.long), pytest.param(10_000, 600, marks=pytest.mark.slow)],
+)
+def test_killed_at_20_moments_at_most_64_requests_are_repeated_each_time(
+    tmp_path: Path, number: int, most: int
+) -> None:
+    dice = random.Random(7)
     rows, cache = write_replies(tmp_path / "rows.jsonl", number), tmp_path / "a.sqlite"
     with ChatServer(Reply(grades=GOOD, delay=0.05)) as server:
         for _ in range(20):
             running = run_command(rows, server, cache)
-            target = len(server.bodies) + dice.randrange(1, 200)
+            target = len(server.bodies) + dice.randrange(1, most)
             while len(server.bodies) < target and running.poll() is None:
                 time.sleep(0.002)
             os.killpg(running.pid, signal.SIGKILL)
