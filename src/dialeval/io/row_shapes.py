@@ -2,12 +2,12 @@
 
 A row with `response` or `messages` is ours. Any other row is looked up in `SHAPES`: the first shape whose signs are all
 there (not null) says by paths where our fields are. `a.0.b` is key `a`, its first item, key `b`; `a | b` is the first
-of the two that is there; `a & b` is both, one after the other. A JSON document may hold its rows in a list of its own
-(`document`), and give them what it says of them all (`outer`, `joined`). A shape with `refused` is known and not read,
-and says why; pairs of answers are read by `dialeval rank` (`pairs`). A new shape is a new entry, and nothing else:
-every format and every way of reading goes through `ours`. Fields that such a row has by our names come first, unless
-the shape says that they mean something else there (`unlike`), and where it is said by hand which field holds the
-response no paths are looked for.
+of the two that is there; `a & b` is both, one after the other (of a latency: start and end).
+A JSON document may hold its rows in a list of its own (`document`), and give them what it says of them all (`outer`,
+`joined`). A shape with `refused` is known and not read, and says why; pairs of answers are read by `dialeval rank`
+(`pairs`). A new shape is a new entry, and nothing else: every format and every way of reading goes through `ours`.
+Fields that such a row has by our names come first, unless the shape says that they mean something else there
+(`unlike`), and where it is said by hand which field holds the response no paths are looked for.
 """
 
 from __future__ import annotations
@@ -109,6 +109,7 @@ SHAPES = (
             "trial": "epoch",
             "reward": "scores",
             "tool_calls": "messages",
+            "latency": "output.time | working_time | total_time",
         },
         {
             "id": 1,
@@ -328,7 +329,13 @@ SHAPES = (
         "openai-response",
         "a logged response of the Responses API of OpenAI",
         ("output.0.type", "object"),
-        {"response": "output", "context": "input | request.input", "dialog_id": "id", "system": "model"},
+        {
+            "response": "output",
+            "context": "input | request.input",
+            "dialog_id": "id",
+            "system": "model",
+            "latency": "created_at & completed_at",
+        },
         {
             "id": "r1",
             "object": "response",
@@ -347,6 +354,7 @@ SHAPES = (
             "context": "input.messages | input",
             "dialog_id": "sessionId | session_id | traceId | trace_id",
             "system": "model | provided_model_name",
+            "latency": "startTime & endTime | start_time & end_time",
         },
         {"id": "o1", "traceId": "t1", "type": "GENERATION", "model": "m", "input": [_USER], "output": _BOT},
         only=("type", "GENERATION"),
@@ -360,6 +368,7 @@ SHAPES = (
             "context": "attributes.llm.input_messages | attributes.input.value",
             "dialog_id": "attributes.session.id | context.trace_id",
             "system": "attributes.llm.model_name",
+            "latency": "start_time & end_time",
         },
         {
             "context.trace_id": "t1",
@@ -464,6 +473,7 @@ SHAPES = (
             "reference": "expected_output",
             "tool_calls": "tools_called",
             "expected_calls": "expected_tools",
+            "latency": "completion_time",
         },
         {
             "input": "When does it leave?",
@@ -485,6 +495,7 @@ SHAPES = (
             "reference": "expectedOutput",
             "tool_calls": "toolsCalled",
             "expected_calls": "expectedTools",
+            "latency": "completionTime",
         },
         {"name": "test_case_0", "input": "When does it leave?", "actualOutput": "At nine.", "expectedOutput": "At 9."},
         document=("conversationalTestCases", "testCases"),
@@ -579,11 +590,16 @@ def value_at(row: Mapping[str, Any], path: str) -> Any:
 
 
 def find(row: RowObject, paths: str) -> Any:
-    """Return what is at the first path that leads to something, or at all of them."""
-    if "&" in paths:
-        values = (value_at(row, path.strip()) for path in paths.split("&"))
-        return [value for value in values if value is not None and not (isinstance(value, str) and not value)]
-    return next((value for path in paths.split(" | ") if (value := value_at(row, path)) is not None), None)
+    """Return what is at the first path that leads to something, or at the first paths joined by `&` that do."""
+    for path in paths.split(" | "):
+        if "&" not in path:
+            if (value := value_at(row, path)) is not None:
+                return value
+            continue
+        values = (value_at(row, each.strip()) for each in path.split("&"))
+        if given := [value for value in values if value is not None and not (isinstance(value, str) and not value)]:
+            return given
+    return None
 
 
 def shape_of(row: RowObject) -> RowShape | None:
