@@ -50,7 +50,7 @@ TERMS = {
     "BLEU": "metrics/bleu",
     "sacreBLEU": "coming-from-libraries",
     "MultiWOZ": "task-dialogues",
-    "repeated trials": "repeated-trials",
+    "repeated trials": "agents",
     "OpenAI": "formats",
     "CSV": "formats",
     "Chinese": "tokenizers",
