@@ -12,7 +12,7 @@ all rows stay as they were.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar, cast
 
@@ -139,34 +139,12 @@ def taken(contributions: Contributions, rows: Ints) -> Contributions:
     return RowWords(ids, offsets_of(lengths), [contributions.words[word] for word in used.tolist()])
 
 
-class ContributionCollector:
-    """The contributions of one system, gathered batch by batch, in order."""
-
-    def __init__(self, rows: int) -> None:
-        self._parts: dict[str, list[BatchContributions]] | None = {} if rows <= KEPT_ROWS else None
-
-    def put(self, batch: Iterable[Mapping[str, BatchContributions]]) -> None:
-        """Take the contributions of one batch, by metric; those of one name are the same for every metric."""
-        if self._parts is not None:
-            for name, part in {name: part for each in batch for name, part in each.items()}.items():
-                self._parts.setdefault(name, []).append(part)
-
-    def result(self) -> dict[str, Contributions]:
-        """Return the contributions of all rows, by name; none where there are too many rows."""
-        return {name: gathered(parts) for name, parts in (self._parts or {}).items()}
-
-
-def apart(contribution: BatchContributions) -> Contributions:
-    """Return contributions that do not refer to the vocabulary of this process."""
-    return RowWords.of(contribution) if isinstance(contribution, TokenColumn) else contribution
-
-
-def gathered(parts: Sequence[BatchContributions]) -> Contributions:
-    """Return the contributions of the rows of all batches."""
+def join_batches(parts: Sequence[BatchContributions]) -> Contributions:
+    """Join the contributions of the rows of all batches; they no longer refer to the vocabulary of this process."""
     tokens = [part for part in parts if isinstance(part, TokenColumn)]
     # Of several processes, or no words at all.
     if len(tokens) < len(parts) or any(part.vocabulary is not tokens[0].vocabulary for part in tokens):
-        return joined([apart(part) for part in parts])
+        return joined([RowWords.of(part) if isinstance(part, TokenColumn) else part for part in parts])
     ids, sizes = (np.concatenate(each) for each in zip(*((part.ids, part.lengths) for part in tokens), strict=True))
     return RowWords.of(TokenColumn(ids, offsets_of(sizes), tokens[0].vocabulary))
 

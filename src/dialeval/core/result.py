@@ -407,6 +407,8 @@ def files_of(*runs: str | os.PathLike[str]) -> tuple[Path, ...]:
 
 def _saved_run(folder: Path) -> SavedRun | None:
     """Return the `run.json` in a folder; None if it is not that of a run."""
+    if not (folder / RUN_FILE).exists():
+        return None
     try:
         return validation.read_json(folder / RUN_FILE, SavedRun, _REMEDY)
     except (DataError, RecursionError):

@@ -188,19 +188,14 @@ def check_depth(document: Any) -> None:
 
 
 def content_digest(document: Mapping[str, Any]) -> str:
-    """Return the SHA-256 of all that a JSON object holds but its field `digest`, however it is indented.
-
-    Raises:
-        InvalidError: It is nested more deeply than it could be written again.
-    """
+    """Return the SHA-256 of all that a JSON object holds but its field `digest`, however it is indented."""
     content = {name: value for name, value in document.items() if name != "digest"}
-    check_depth(content)
     return hashlib.sha256(orjson.dumps(content)).hexdigest()
 
 
 def with_digest(document: Mapping[str, Any]) -> bytes:
     """Return a document as JSON, with the digest of what is written."""
-    written: dict[str, Any] = parse_json(dump({**document, "digest": None}), "", "")
+    written: dict[str, Any] = orjson.loads(dump({**document, "digest": None}))
     return dump({**written, "digest": content_digest(written)})
 
 

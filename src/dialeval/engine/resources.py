@@ -154,12 +154,6 @@ class Resources:
                 )
 
 
-def resource_warnings(opened: Mapping[Need, Any]) -> tuple[str, ...]:
-    """Return what a user should know about the files of the resources."""
-    needs = (Need.EMBEDDINGS, Need.LLM)
-    return tuple(line for need in needs if need in opened for line in opened[need].warnings)
-
-
 def _read_vocabulary(source: Any) -> Vocabulary:
     """Read the words of a list; of a vector file such as the `vocab.npy` of dialog-eval, those that have a vector."""
     from dialeval.io.vectors import load_embeddings
