@@ -51,7 +51,7 @@ import numpy as np
 from dialeval.core.arguments import checked
 from dialeval.core.arrays import Floats, Ints
 from dialeval.core.contributions import KEPT_ROWS, ClusteredRows, Resamples, by_cluster, joined, taken
-from dialeval.core.errors import DialevalError, NeedError, SettingError
+from dialeval.core.errors import DialevalError, SettingError
 from dialeval.core.exact import Moments
 from dialeval.core.fold import (
     ANY_NUMBER,
@@ -120,9 +120,14 @@ class Values:
             estimate, metric = result[key], metric_of(result[key])
             if metric is not None and metric.untestable is not None:
                 reasons[key] = metric.untestable
-            elif estimate.corpus:
+            elif estimate.corpus and metric is None:
+                reasons[key] = "it is not made of contributions of single rows, or its metric is not installed here"
+            elif estimate.corpus and not rows.contributions and estimate.rows > KEPT_ROWS:
+                reasons[key] = f"the contributions of single rows are kept for up to {KEPT_ROWS:,} rows"
+            elif estimate.corpus and metric is not None:
                 try:
-                    metrics[key] = _resamplable(estimate, nothing)
+                    metric.resampled(nothing)
+                    metrics[key] = metric
                 except DialevalError as error:
                     reasons[key] = str(error)
             elif estimate.items is None:
@@ -237,17 +242,6 @@ def better_of(results: Mapping[str, Result], key: str) -> Better | None:
     """Return which values of a key are better."""
     metrics = (metric_of(result[key]) for result in results.values() if key in result)
     return next((metric.better for metric in metrics if metric is not None), None)
-
-
-def _resamplable(estimate: Estimate, nothing: Resamples) -> Metric[Any]:
-    """Return the metric of a corpus value, tried on no resamples; a `DialevalError` says why it cannot be resampled."""
-    metric = metric_of(estimate)
-    if metric is None:
-        raise NeedError("it is not made of contributions of single rows, or its metric is not installed here")
-    if not nothing.rows.contributions and estimate.rows > KEPT_ROWS:
-        raise NeedError(f"the contributions of single rows are kept for up to {KEPT_ROWS:,} rows")
-    metric.resampled(nothing)
-    return metric
 
 
 def _offsets(result: Result) -> Ints:

@@ -12,8 +12,7 @@ import gc
 import os
 import signal
 import sys
-from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import suppress
 from importlib import import_module
 from io import StringIO, TextIOWrapper
 
@@ -138,8 +137,11 @@ def main() -> None:
         _open_closed_streams()
         if isinstance(sys.stdout, TextIOWrapper):
             sys.stdout.reconfigure(errors="backslashreplace")  # as stderr has it: an output may know no more than ASCII
-        with _telling_notes():
-            status = dialeval_command.main(prog_name="dialeval", standalone_mode=False)
+        with collect_warnings() as notes:
+            try:
+                status = dialeval_command.main(prog_name="dialeval", standalone_mode=False)
+            finally:
+                print_warnings(notes)  # what was guessed in reading, unless it is a warning of a run already
         sys.stdout.flush()
         status = _report_unsaved() or status
     except click.exceptions.Exit as end:
@@ -169,16 +171,6 @@ def main() -> None:
     except Exception as error:
         status = _internal_error(error)
     sys.exit(status)
-
-
-@contextmanager
-def _telling_notes() -> Iterator[None]:
-    """Print what was guessed in reading, unless it is a warning of a run already; also where a problem follows."""
-    with collect_warnings() as notes:
-        try:
-            yield
-        finally:
-            print_warnings(notes)
 
 
 def _reader_gone() -> int:

@@ -14,6 +14,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar, cast
 
 import numpy as np
@@ -197,16 +198,16 @@ class Resamples(_Cache):
     def __len__(self) -> int:
         return len(self.counts)
 
-    @property
+    @cached_property
     def taken(self) -> Ids:
         """The counts with a line per cluster, as kernels read them."""
-        return self.derived("taken", lambda: np.ascontiguousarray(self.counts.T, np.int32))
+        return np.ascontiguousarray(self.counts.T, np.int32)
 
     def added(self, by_cluster: Floats) -> Floats:
         """Add up numbers of clusters, one line each, per resample; integers stay exact."""
         clusters, width = by_cluster.shape
         kinds, offsets = np.tile(np.arange(width, dtype=np.int32), clusters), np.arange(clusters + 1) * width
-        totals = np.zeros((width, len(self)))
+        totals = np.zeros((width, len(self.counts)))
         add_up(self.taken, offsets, kinds, np.ascontiguousarray(by_cluster).ravel(), totals)
         return np.transpose(totals)
 

@@ -370,22 +370,15 @@ def _flatten(argument: Any, types: list[str], values: list[Any]) -> None:
             _flatten(each, types, values)
         types.append(")")
     else:
-        name = _number_type(argument)
+        is_int = isinstance(argument, int) and not isinstance(argument, bool)
+        if is_int and argument not in _INT64:
+            raise OverflowError(f"{argument} has more than 64 bits")
+        name = "float64" if isinstance(argument, float) else str(getattr(argument, "dtype", type(argument).__name__))
+        name = "int64" if is_int else name
+        if name not in _C_TYPES:
+            raise TypeError(f"a kernel takes no {name}")
         types.append(name)
         values.append(_C_TYPES[name](argument))
-
-
-def _number_type(number: Any) -> str:
-    if isinstance(number, bool | np.bool_):
-        return "bool"
-    if isinstance(number, int):
-        if number not in _INT64:
-            raise OverflowError(f"{number} has more than 64 bits")
-        return "int64"
-    name = "float64" if isinstance(number, float) else str(getattr(number, "dtype", type(number).__name__))
-    if name not in _C_TYPES:
-        raise TypeError(f"a kernel takes no {name}")
-    return name
 
 
 def _load(code: Code, types: Sequence[str]) -> Call | None:
