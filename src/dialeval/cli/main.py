@@ -143,7 +143,9 @@ def main() -> None:
             finally:
                 print_warnings(notes)  # what was guessed in reading, unless it is a warning of a run already
         sys.stdout.flush()
-        status = _report_unsaved() or status
+        status = 2 if UNSAVED else status
+        while UNSAVED:  # why runs could not be saved, after their values were printed
+            say(f"dialeval: {UNSAVED.pop(0)}")
     except click.exceptions.Exit as end:
         status = end.exit_code
     except click.ClickException as error:
@@ -196,14 +198,6 @@ def _system_error(error: OSError) -> int:
     say(f"dialeval: the output cannot be written ({error.strerror}); make room, or write it elsewhere")
     drop_output(sys.stdout)
     return 2
-
-
-def _report_unsaved() -> int:
-    """Say why runs could not be saved, after their values were printed; the status that this makes, else 0."""
-    status = 2 if UNSAVED else 0
-    while UNSAVED:
-        say(f"dialeval: {UNSAVED.pop(0)}")
-    return status
 
 
 def _open_closed_streams() -> None:

@@ -86,10 +86,10 @@ class Code:
     """The object file."""
 
 
-def read(module: str, name: str, digest: str) -> Code | None:
-    """Return the code that was written for a digest; None if there is none, or it is damaged."""
+def read(module: str, file: str) -> Code | None:
+    """Return the code in a file of a module's kernels; None if there is none, or it is damaged."""
     for folder in _folders(module):
-        path = folder / _file_name(module, name, digest)
+        path = folder / file
         if (content := _trusted_content(path)) is None:
             continue
         if hashlib.sha256(content[_DIGEST_BYTES:]).digest() == content[:_DIGEST_BYTES]:
@@ -99,13 +99,13 @@ def read(module: str, name: str, digest: str) -> Code | None:
     return None
 
 
-def write(module: str, name: str, digest: str, code: Code) -> None:
+def write(module: str, file: str, code: Code) -> None:
     """Keep code where that is possible."""
     facts = asdict(code)
     content = orjson.dumps({field: facts[field] for field in facts if field != "content"}) + b"\n" + code.content
     for folder in _folders(module):
         if _is_writable(folder):
-            path = folder / _file_name(module, name, digest)
+            path = folder / file
             try:
                 if path.is_symlink() or (path.exists() and not path.is_file()):
                     path.unlink()
@@ -130,10 +130,6 @@ def digest_of(source: str, name: str, types: Sequence[str]) -> str:
     settings = sorted(choice for choice in choices if choice.partition("=")[0] not in UNRELATED_SETTINGS)
     parts = [source, _compiler(), *settings, name, *types]
     return hashlib.sha256("\0".join(parts).encode()).hexdigest()[:16]
-
-
-def _file_name(module: str, name: str, digest: str) -> str:
-    return f"{module.rpartition('.')[2]}.{name}-{digest}.kernel"
 
 
 @cache
@@ -292,29 +288,27 @@ class Kernel:
 
     @cached_property
     def source_digest(self) -> str:
-        """Digest of the byte code of this kernel and of those it calls, and of the constants that it uses."""
-        code = self.function.__code__
-        options = {name: sorted(value) if isinstance(value, set) else value for name, value in self.options.items()}
-        parts = [repr(sorted(options.items())), *_describe_code(code)]
-        for name, value in self._globals().items():
-            if isinstance(value, Kernel):
-                parts.append(f"{name}:{value.source_digest}")
-            elif isinstance(value, int | float | np.generic | tuple):
-                parts.append(f"{name}={value!r}")
-            elif isinstance(value, np.ndarray):
-                parts.append(f"{name}={value.dtype.str}{value.tobytes().hex()}")
+        """Digest of the byte code of this kernel and of all that it calls, and of the constants that they use."""
+        parts, kernels = [], [self]
+        for each in kernels:  # those that it calls are added while it is walked
+            options = {name: sorted(value) if isinstance(value, set) else value for name, value in each.options.items()}
+            parts += [repr(sorted(options.items())), *_describe_code(each.function.__code__)]
+            for name, value in _used_globals(each.function).items():
+                if isinstance(value, Kernel):
+                    kernels += [value] if value not in kernels else []
+                    parts.append(f"{name}:{kernels.index(value)}")
+                elif isinstance(value, int | float | np.generic | tuple):
+                    parts.append(f"{name}={value!r}")
+                elif isinstance(value, np.ndarray):
+                    parts.append(f"{name}={value.dtype.str}{value.tobytes().hex()}")
         return hashlib.sha256("\0".join(parts).encode()).hexdigest()
-
-    def _globals(self) -> dict[str, Any]:
-        """Return the values of the module that the function uses, by name."""
-        values = self.function.__globals__
-        return {name: values[name] for name in sorted(set(self.function.__code__.co_names)) if name in values}
 
     @cached_property
     def dispatcher(self) -> Any:
         """The function as numba compiles it; importing numba takes a second."""
         numba = _import_numba()
-        values = {name: each.dispatcher if isinstance(each, Kernel) else each for name, each in self._globals().items()}
+        used = _used_globals(self.function)
+        values = {name: each.dispatcher if isinstance(each, Kernel) else each for name, each in used.items()}
         function = FunctionType(self.function.__code__, {**values, "__name__": self.function.__module__})
         function.__qualname__ = self.function.__qualname__
         # No memory of its own: code that allocates would need numba's memory manager, so that the compiler refuses it.
@@ -324,8 +318,8 @@ class Kernel:
         if os.environ.get("NUMBA_DISABLE_JIT", "0") != "0":
             return self._call_function(self.function)
         module, name = self.function.__module__, self.function.__name__
-        digest = digest_of(self.source_digest, name, types)
-        code = read(module, name, digest)
+        file = f"{module.rpartition('.')[2]}.{name}-{digest_of(self.source_digest, name, types)}.kernel"
+        code = read(module, file)
         if code is not None and (call := _load(code, types)) is not None:
             return call
         if not hasattr(self.dispatcher, "py_func"):  # a program has told numba to compile nothing
@@ -333,7 +327,7 @@ class Kernel:
         self.compiled += 1
         code, is_usual = compile_kernel(self, arguments)
         if is_usual:
-            write(module, name, digest, code)
+            write(module, file, code)
         if (call := _load(code, types)) is not None:
             return call
         warn("%s cannot be loaded as it was compiled; numba compiles it in each process", name)
@@ -349,6 +343,12 @@ def kernel(function: Any = None, **options: Any) -> Any:
     if function is None:
         return lambda decorated: Kernel(decorated, **options)
     return Kernel(function, **options)
+
+
+def _used_globals(function: Any) -> dict[str, Any]:
+    """Return the values of its module that a function uses, by name."""
+    values = function.__globals__
+    return {name: values[name] for name in sorted(set(function.__code__.co_names)) if name in values}
 
 
 def _describe_code(code: CodeType) -> list[str]:
@@ -421,7 +421,10 @@ def _engine(code: Code) -> tuple[ExecutionEngine, int]:
     """Return what holds the loaded code, and the address of the function."""
     import llvmlite.binding as llvm
 
-    machine = _target().create_target_machine(codemodel="jitdefault", jit=True)  # an engine owns its machine
+    llvm.initialize_native_target()
+    llvm.initialize_native_asmprinter()
+    target = llvm.Target.from_default_triple()
+    machine = target.create_target_machine(codemodel="jitdefault", jit=True)  # an engine owns its machine
     engine = llvm.create_mcjit_compiler(llvm.parse_assembly(""), machine)
     # Only now the functions of this process can be looked up. LLVM would end it where one is not there.
     lacking = [name for name in code.needs if llvm.address_of_symbol(name) is None]
@@ -433,15 +436,6 @@ def _engine(code: Code) -> tuple[ExecutionEngine, int]:
     if not address:
         raise RuntimeError(f"it has no {code.symbol}")
     return engine, address
-
-
-@cache
-def _target() -> Any:
-    import llvmlite.binding as llvm
-
-    llvm.initialize_native_target()
-    llvm.initialize_native_asmprinter()
-    return llvm.Target.from_default_triple()
 
 
 _SETTINGS_FILE = ".numba_config.yaml"
