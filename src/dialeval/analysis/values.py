@@ -187,7 +187,9 @@ class Values:
 
         `jackknife`: the values that the influence of clusters is found from (`Metric.left_out`).
         """
-        sums = self._sums()
+        # Per cluster the sums of the items of each key, then how many of each are scored.
+        known = [cluster_sums(values, self.rows.offsets) for values in self.items.values()]
+        sums = np.column_stack([np.zeros((self.clusters, 0)), *(each[:, at] for at in (0, 1) for each in known)])
 
         def work(counts: Ints) -> Floats:
             sample = Resamples(self.rows, counts)
@@ -204,13 +206,6 @@ class Values:
             for counts in draws:
                 parts += pool.map(work, np.array_split(counts, max(threads, -(-len(counts) // _PART))))
         return np.concatenate(parts)
-
-    def _sums(self) -> Floats:
-        """Return per cluster the sums of the items of each key, then how many of each are scored."""
-        sums = np.zeros((2, len(self.items), self.clusters))
-        for number, values in enumerate(self.items.values()):
-            sums[:, number] = cluster_sums(values, self.rows.offsets).T
-        return np.transpose(sums.reshape(-1, self.clusters))
 
 
 def cluster_sums(values: Floats, offsets: Ints) -> Floats:

@@ -86,24 +86,34 @@ class Code:
     """The object file."""
 
 
-def read(module: str, file: str) -> Code | None:
-    """Return the code in a file of a module's kernels; None if there is none, or it is damaged."""
-    for folder in _folders(module):
-        path = folder / file
-        if (content := _trusted_content(path)) is None:
+def read(beside: Path, file: str) -> Code | None:
+    """Return the code in a file of kernels of a folder; None if there is none, or it is damaged.
+
+    Only a plain file that nobody but the user or root can have written counts.
+    """
+    for folder in _folders(beside):
+        try:
+            # Without waiting for the other end of a pipe, and not through a link.
+            handle = os.open(folder / file, os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_NOFOLLOW", 0))
+        except OSError:
             continue
+        with open(handle, "rb") as stream:  # noqa: PTH123  (a descriptor)
+            status = os.fstat(handle)
+            if not stat.S_ISREG(status.st_mode) or (os.name == "posix" and not _is_ours(status)):
+                continue
+            content = stream.read()
         if hashlib.sha256(content[_DIGEST_BYTES:]).digest() == content[:_DIGEST_BYTES]:
             facts, _, code = content[_DIGEST_BYTES:].partition(b"\n")
             return Code(**orjson.loads(facts), content=code)
-        warn("%s is damaged; the kernel is compiled anew", path)
+        warn("%s is damaged; the kernel is compiled anew", folder / file)
     return None
 
 
-def write(module: str, file: str, code: Code) -> None:
+def write(beside: Path, file: str, code: Code) -> None:
     """Keep code where that is possible."""
     facts = asdict(code)
     content = orjson.dumps({field: facts[field] for field in facts if field != "content"}) + b"\n" + code.content
-    for folder in _folders(module):
+    for folder in _folders(beside):
         if _is_writable(folder):
             path = folder / file
             try:
@@ -138,22 +148,16 @@ def _compiler() -> str:
     import llvmlite
     import llvmlite.binding as llvm
 
-    version = _file_of("numba").with_name("_version.py").read_bytes()
+    numba = find_spec("numba")
+    if numba is None or numba.origin is None:
+        raise ModuleNotFoundError("there is no module numba")
+    version = Path(numba.origin).with_name("_version.py").read_bytes()
     processor = (llvm.get_process_triple(), llvm.get_host_cpu_name(), llvm.get_host_cpu_features().flatten())
     return repr((hashlib.sha256(version).hexdigest(), llvmlite.__version__, sys.version_info[:2], processor))
 
 
-@cache
-def _file_of(module: str) -> Path:
-    spec = find_spec(module)
-    if spec is None or spec.origin is None:
-        raise ModuleNotFoundError(f"there is no module {module}")
-    return Path(spec.origin)
-
-
-def _folders(module: str) -> Iterator[Path]:
-    """Yield the folders that may hold the code of a module's kernels, the first choice first."""
-    beside = _file_of(module).parent
+def _folders(beside: Path) -> Iterator[Path]:
+    """Yield the folders that may hold the code of kernels whose modules are in a folder, the first choice first."""
     inside = f"{beside.name}_{hashlib.sha256(os.fsencode(beside)).hexdigest()[:16]}"
     chosen = os.environ.get("NUMBA_CACHE_DIR")
     if chosen and (folder := _own_folder(chosen, "NUMBA_CACHE_DIR")) is not None:
@@ -225,20 +229,6 @@ def _is_private_group(group: int) -> bool:
     except KeyError:
         return False
     return known.gr_name in (user, "root") and set(known.gr_mem) <= {user, "root"}
-
-
-def _trusted_content(path: Path) -> bytes | None:
-    """Return the bytes of a plain file that only the user or root can have written; None where there is none."""
-    try:
-        # Without waiting for the other end of a pipe, and not through a link.
-        handle = os.open(path, os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_NOFOLLOW", 0))
-    except OSError:
-        return None
-    with open(handle, "rb") as file:  # noqa: PTH123  (a descriptor)
-        status = os.fstat(handle)
-        if not stat.S_ISREG(status.st_mode) or (os.name == "posix" and not _is_ours(status)):
-            return None
-        return file.read()
 
 
 @cache
@@ -317,9 +307,9 @@ class Kernel:
     def _find_call(self, types: tuple[str, ...], arguments: Sequence[Any]) -> Call:
         if os.environ.get("NUMBA_DISABLE_JIT", "0") != "0":
             return self._call_function(self.function)
-        module, name = self.function.__module__, self.function.__name__
-        file = f"{module.rpartition('.')[2]}.{name}-{digest_of(self.source_digest, name, types)}.kernel"
-        code = read(module, file)
+        source, name = Path(self.function.__code__.co_filename).absolute(), self.function.__name__
+        file = f"{source.stem}.{name}-{digest_of(self.source_digest, name, types)}.kernel"
+        code = read(source.parent, file)
         if code is not None and (call := _load(code, types)) is not None:
             return call
         if not hasattr(self.dispatcher, "py_func"):  # a program has told numba to compile nothing
@@ -327,7 +317,7 @@ class Kernel:
         self.compiled += 1
         code, is_usual = compile_kernel(self, arguments)
         if is_usual:
-            write(module, file, code)
+            write(source.parent, file, code)
         if (call := _load(code, types)) is not None:
             return call
         warn("%s cannot be loaded as it was compiled; numba compiles it in each process", name)

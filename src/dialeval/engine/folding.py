@@ -304,27 +304,27 @@ class _Passes:
     _rows: int = 0
 
     def run(self) -> dict[System, SystemState]:
-        """Return the states of all chunks together, by system."""
+        """Return the states of all chunks together, by system; corpus statistics are folded before the metrics."""
         facts: dict[System, dict[Hashable, Any]] = {}
-        if "facts" in self.job.stages:
-            for system, total in self._total("facts", {}).items():
-                pairs = zip(self.job.facts(system[0]), total.states, strict=True)
-                facts[system] = {fact: fact.finish(state) for fact, state in pairs}
-        return self._total("metrics", facts)
-
-    def _total(self, stage: Stage, facts: FactValues) -> dict[System, SystemState]:
-        # States of one process are over one vocabulary, but for a few where its worker starts again with another; those
-        # that were kept may be of other processes.
-        store = self.store
-        one = self.engine.in_process and not store.keeps_states and not store.finished(stage)
-        sums = StateSums(self.job, stage, None if one else Vocabulary())
-        for number, source in enumerate(self.sources):
-            if source.rows is not None:
-                sums.expect((number, source.rows.system))
-        for result in self._results(stage, facts):
-            sums.add(result.states)
-            self._report(stage, result)
-        return sums.result()
+        totals: dict[System, SystemState] = {}
+        for stage in self.job.stages:
+            # States of one process are over one vocabulary, but for a few where its worker starts again with another;
+            # those that were kept may be of other processes.
+            store = self.store
+            one = self.engine.in_process and not store.keeps_states and not store.finished(stage)
+            sums = StateSums(self.job, stage, None if one else Vocabulary())
+            for number, source in enumerate(self.sources):
+                if source.rows is not None:
+                    sums.expect((number, source.rows.system))
+            for result in self._results(stage, facts):
+                sums.add(result.states)
+                self._report(stage, result)
+            totals = sums.result()
+            if stage == "facts":
+                for system, total in totals.items():
+                    pairs = zip(self.job.facts(system[0]), total.states, strict=True)
+                    facts[system] = {fact: fact.finish(state) for fact, state in pairs}
+        return totals
 
     def _results(self, stage: Stage, facts: FactValues) -> Iterator[ChunkResult]:
         """Yield the result of every chunk in order, of this run or of one before.
