@@ -468,9 +468,7 @@ def read_comparison(path: str | os.PathLike[str]) -> Any:
     def read() -> Any:
         for entry in validation.read_json(file, SavedRun, _REMEDY).comparison:
             place = place_of(file.with_name(entry.file), entry.sha256)
-            validation.check_size(place, _REMEDY)
-            content = validation.read_bytes(place, _REMEDY, entry.sha256, file.name)
-            return validation.parse_json(content, str(place), _REMEDY)
+            return validation.read_document(place, _REMEDY, entry.sha256, file.name)
         return None
 
     return reading_together(file, read)

@@ -212,14 +212,11 @@ def merge_states(job: Job, stage: Stage, several: Iterable[SystemStates], *, clo
     merged = sums.result()
     if not close:
         return merged
-    return {
-        system: replace(state, states=tuple(map(_close, job.folds(stage, system[0]), state.states)))
-        for system, state in merged.items()
-    }
-
-
-def _close(fold: Fact[Any, Any] | Metric[Any], state: Any) -> Any:
-    return fold.closed(state) if fold.grows else state
+    for system, state in merged.items():
+        pairs = zip(job.folds(stage, system[0]), state.states, strict=True)
+        closed = tuple(fold.closed(each) if fold.grows else each for fold, each in pairs)
+        merged[system] = replace(state, states=closed)
+    return merged
 
 
 @dataclass(frozen=True, slots=True)
