@@ -382,7 +382,9 @@ class Metric(Fold[State]):
             if {**defaults, **settings} == own:
                 return preset
         changed = [(name, value) for name, value in own.items() if defaults[name] is MISSING or value != defaults[name]]
-        inside = ",".join(f"{name}={_show_setting(value)}" for name, value in changed)
+        inside = ",".join(
+            f"{name}={str(value).lower() if isinstance(value, bool) else value}" for name, value in changed
+        )
         return f"{self.family}({inside})"
 
     @property
@@ -538,10 +540,6 @@ def _choices(metric: type[Metric[Any]]) -> Mapping[str, tuple[object, ...]]:
         with suppress(NameError):  # a name that only type checkers, or the function that defines the class, can see
             hints |= get_type_hints(SimpleNamespace(__annotations__=own), vars(sys.modules[kind.__module__]))
     return {name: get_args(hint) for name, hint in hints.items() if get_origin(hint) is Literal}
-
-
-def _show_setting(value: object) -> str:
-    return str(value).lower() if isinstance(value, bool) else str(value)
 
 
 # Moving states: into the vocabulary of another process, and into bytes that are safe to read back.
