@@ -15,11 +15,12 @@ import numpy as np
 from msgspec import Struct
 
 from dialeval.analysis.slices import slices
+from dialeval.core.display import Tabular
 from dialeval.core.errors import SettingError
 from dialeval.core.fold import Estimate
 from dialeval.core.result import Run
 from dialeval.core.run_schema import Record
-from dialeval.reports.documents import Document, Printer, Table, csv_text
+from dialeval.reports.documents import Document, Printer, Table
 from dialeval.reports.figures import show, show_rounded
 from dialeval.stats.resampling import draws, percentiles
 from dialeval.suites.breakdown.documents import Findings
@@ -35,10 +36,18 @@ class Macro(Struct, frozen=True):
     by_dataset: dict[str, float]
 
 
-class MacroAverages(Record, frozen=True):
+class MacroAverages(Tabular, Record, frozen=True):
     """Macro averages over data sets, by system and metric."""
 
     systems: dict[str, dict[str, Macro]]
+
+    def lines(self) -> list[dict[str, Any]]:
+        return [
+            {"system": system, "metric": key, "dataset": name, "value": value}
+            for system, by_key in self.systems.items()
+            for key, macro in by_key.items()
+            for name, value in (("macro average", macro.mean), *macro.by_dataset.items())
+        ]
 
 
 def macro_averages(run: Run) -> MacroAverages:
@@ -81,11 +90,17 @@ class CategoryScores(Struct, frozen=True):
     f1_interval: tuple[float, float]
 
 
-class ErrorCategories(Record, frozen=True):
+class ErrorCategories(Tabular, Record, frozen=True):
     """Scores of error categories by detector."""
 
     field: str
     systems: dict[str, CategoryScores]
+
+    def lines(self) -> list[dict[str, Any]]:
+        return [
+            {"detector": name, "turns": s.turns, "exact_match": s.exact_match, "f1": s.f1}
+            for name, s in self.systems.items()
+        ]
 
 
 def error_categories(data: Any, labels: Any, category_field: str = "error_category") -> ErrorCategories:
@@ -133,16 +148,6 @@ def _macro_document(found: MacroAverages) -> Document:
     return Document([], tables, ["Each data set counts equally. 95% intervals."], titles=list(found.systems))
 
 
-def _macro_csv(found: MacroAverages) -> str:
-    lines = (
-        (system, key, name, value)
-        for system, by_key in found.systems.items()
-        for key, macro in by_key.items()
-        for name, value in (("macro average", macro.mean), *macro.by_dataset.items())
-    )
-    return csv_text(("system", "metric", "dataset", "value"), lines)
-
-
 def _categories_document(found: ErrorCategories) -> Document:
     rows = [
         [name, str(s.turns), show_rounded(s.exact_match, s.exact_match_interval), show_rounded(s.f1, s.f1_interval)]
@@ -151,10 +156,5 @@ def _categories_document(found: ErrorCategories) -> Document:
     return Document([], [Table(["detector", "turns", "exact match", "F1"], rows)], ["95% intervals over dialogues."])
 
 
-def _categories_csv(found: ErrorCategories) -> str:
-    lines = ((name, s.turns, s.exact_match, s.f1) for name, s in found.systems.items())
-    return csv_text(("detector", "turns", "exact_match", "f1"), lines)
-
-
-CATEGORIES: Printer[ErrorCategories] = Printer(_categories_document, _categories_csv)
-MACRO: Printer[MacroAverages] = Printer(_macro_document, _macro_csv)
+CATEGORIES: Printer[ErrorCategories] = Printer(_categories_document)
+MACRO: Printer[MacroAverages] = Printer(_macro_document)

@@ -20,14 +20,15 @@ import re
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
-from typing import Literal, NamedTuple
+from typing import Any, Literal, NamedTuple
 
-from msgspec import Struct
+from msgspec import Struct, structs
 
 from dialeval.core.batch import Need
 from dialeval.core.columns import ObjectColumn
+from dialeval.core.display import Tabular
 from dialeval.core.run_schema import Record
-from dialeval.reports.documents import Document, Printer, Table, csv_text
+from dialeval.reports.documents import Document, Printer, Table
 from dialeval.suites.multiwoz.data import TaskData
 from dialeval.suites.multiwoz.predictions import Predictions
 from dialeval.suites.multiwoz.states import PLACEHOLDER, State
@@ -194,10 +195,17 @@ class SystemMatches(Struct, frozen=True):
         )
 
 
-class MatchReport(Record, frozen=True):
+class MatchReport(Tabular, Record, frozen=True):
     """What was matched in the replies of each system."""
 
     systems: Sequence[SystemMatches]
+
+    def lines(self) -> list[dict[str, Any]]:
+        return [
+            {"system": each.system, **structs.asdict(found), "examples": " | ".join(found.examples)}
+            for each in self.systems
+            for found in each.values
+        ]
 
 
 def delexicalize(system: Predictions, task: TaskData) -> tuple[Predictions, SystemMatches]:
@@ -245,27 +253,15 @@ def has_placeholders(system: Predictions, task: TaskData) -> bool:
     return any(found in words for row in system.given for found in PLACEHOLDER.findall(row["response"].lower()))
 
 
-_HEAD = ("word", "database", "state", "pattern", "examples")
-
-
 def _document(report: MatchReport) -> Document:
     tables, notes = [], []
     for each in report.systems:
         rows = [[v.word, *map(str, (v.database, v.state, v.pattern)), " | ".join(v.examples)] for v in each.values]
-        tables.append(Table(_HEAD, rows))
+        tables.append(Table(FoundValues.__struct_fields__, rows))
         left = ", ".join(f"{word} ({count:,})" for word, count in each.left.items()) or "none"
         found = f"values in {each.replies_with_values:,} of {each.replies:,} replies"
         notes.append(f"{each.system}: {found}; words with a digit that were left: {left}.")
     return Document([], tables, notes, titles=[each.system for each in report.systems])
 
 
-def _csv(report: MatchReport) -> str:
-    lines = (
-        (each.system, v.word, v.database, v.state, v.pattern, " | ".join(v.examples))
-        for each in report.systems
-        for v in each.values
-    )
-    return csv_text(("system", *_HEAD), lines)
-
-
-PRINTER: Printer[MatchReport] = Printer(_document, _csv)
+PRINTER: Printer[MatchReport] = Printer(_document)
