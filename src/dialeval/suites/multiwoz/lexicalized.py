@@ -10,8 +10,9 @@ A value is found in three ways, and the longest at a place wins:
 - `pattern`: what no table lists, such as references and times of day (`[patterns]` of the ontology).
 
 Values that are also ordinary words are left alone: yes, no, numbers of fewer than five digits outside of a pattern,
-columns in which all venues have one value, and what the ontology lists (`ordinary`). Of several slots that fit, one of
-a domain that the text names is taken, else one of the tables.
+columns in which all venues have one value, and what is inside of phrases that the ontology lists (`ordinary`): "the
+hotel" has no type, but "the Hotel du Vin" has a name. Of several slots that fit, one of a domain that the text names is
+taken, else one of the tables.
 """
 
 from __future__ import annotations
@@ -61,7 +62,6 @@ class Delexicalizer:
         self._ontology = task.ontology
         self._values: dict[str, dict[str, str]] = {}
         """What is left of a value -> domain -> slot of a placeholder."""
-        self._ordinary = _ORDINARY | {squash(value) for value in task.ontology.ordinary}
         for name, table in task.venues.tables.items():
             domain, slots = table.domain, {column: self._slot(name, column) for column in table.columns}
             for column in table.columns:
@@ -96,7 +96,7 @@ class Delexicalizer:
 
     def _is_telling(self, key: str) -> bool:
         """Return whether letters and digits stand for a value wherever they are."""
-        return bool(key) and key not in self._ordinary and not (key.isdigit() and len(key) < 5)
+        return bool(key) and key not in _ORDINARY and not (key.isdigit() and len(key) < 5)
 
     def __call__(self, text: str, state: State) -> tuple[str, list[Match]]:
         """Return a reply with placeholders, and what they stand for."""
@@ -117,6 +117,7 @@ class Delexicalizer:
             for slot, pattern in self._ontology.patterns.items()
             for found in pattern.finditer(text)
         ]
+        ordinary = [found.span() for pattern in self._ontology.ordinary for found in pattern.finditer(text)]
         end = 0
         for at, word in enumerate(words):
             if word.start() < end:
@@ -126,7 +127,8 @@ class Delexicalizer:
             if found:
                 best = max(found, key=lambda match: match.stop)  # the first of equally long ones
                 end = best.stop
-                yield best
+                if not any(start <= best.start and end <= stop for start, stop in ordinary):
+                    yield best
 
     def _own_values(self, state: State) -> dict[str, dict[str, str]]:
         own: dict[str, dict[str, str]] = {}

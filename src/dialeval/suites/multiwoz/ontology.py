@@ -75,8 +75,8 @@ class Ontology:
     normalized_references: bool = False
     patterns: Mapping[str, re.Pattern[str]] = field(default_factory=dict)
     """Slot of a placeholder -> what values look like that no table lists, for lexicalized replies."""
-    ordinary: tuple[str, ...] = ()
-    """Values of tables that are ordinary words in a reply."""
+    ordinary: tuple[re.Pattern[str], ...] = ()
+    """What phrases of lexicalized replies look like in which no word is a value."""
 
     @cached_property
     def states(self) -> StateNormalizer:
@@ -109,7 +109,7 @@ def load_ontology(path: str | os.PathLike[str]) -> Ontology:
         booking_prefix=top.text("booking_prefix", ""),
         normalized_references=references == "normalized",
         patterns=_patterns(top, words),
-        ordinary=top.texts("ordinary"),
+        ordinary=tuple(filter(None, (top.pattern("ordinary", text) for text in top.texts("ordinary")))),
     )
     top.refuse_others("an ontology")
     known = {*ontology.words.values(), *ontology.requested}
@@ -171,6 +171,14 @@ class _Reader:
         readers = {name: self.table(name) for name in self.entries}
         return {name: read for name, read in readers.items() if isinstance(self.entries[name], dict)}
 
+    def pattern(self, name: str, text: str) -> re.Pattern[str] | None:
+        """Return a regular expression; None, and a problem of the entry, where it is none."""
+        try:
+            return re.compile(text)
+        except re.error as error:
+            self.problem(name, f"{text!r} is no regular expression ({error})")
+            return None
+
     def list_of_tables(self, name: str) -> list[Mapping[str, Any]]:
         tables: list[Mapping[str, Any]] = self._typed(
             name, list, [], f"a list of tables: write [[{name}]]", lambda x: all(isinstance(one, dict) for one in x)
@@ -200,10 +208,8 @@ def _patterns(top: _Reader, words: _Reader) -> dict[str, re.Pattern[str]]:
     read, known = top.table("patterns"), {slot for word in words.entries for slot in words.texts(word)}
     patterns: dict[str, re.Pattern[str]] = {}
     for slot in read.entries:
-        try:
-            patterns[slot] = re.compile(read.text(slot, ""))
-        except re.error as error:
-            read.problem(slot, f"is no regular expression ({error})")
+        if (pattern := read.pattern(slot, read.text(slot, ""))) is not None:
+            patterns[slot] = pattern
         if slot not in known:
             read.problem(slot, "is no slot of [words]")
     return patterns
