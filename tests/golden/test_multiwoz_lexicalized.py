@@ -17,8 +17,8 @@ from typing import Any
 import pytest
 
 from dialeval.multiwoz import Evaluator
-from dialeval.suites.multiwoz.baselines import gold_replies
 from dialeval.suites.multiwoz.data import TaskData, load_task
+from dialeval.suites.multiwoz.evaluation import gold_replies
 
 pytestmark = pytest.mark.golden
 

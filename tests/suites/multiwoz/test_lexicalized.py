@@ -15,8 +15,8 @@ from conftest import Dialeval
 from dialeval import sample_data
 from dialeval.core.errors import DataError
 from dialeval.multiwoz import Evaluator
-from dialeval.suites.multiwoz.baselines import gold_replies
 from dialeval.suites.multiwoz.data import TaskData, load_task
+from dialeval.suites.multiwoz.evaluation import gold_replies
 from dialeval.suites.multiwoz.lexicalized import Delexicalizer
 from dialeval.suites.multiwoz.ontology import load_ontology
 from dialeval.suites.multiwoz.turns import estimated_domains

@@ -57,9 +57,6 @@ class WhatIsGiven(Fact[Given, Given]):
     def merge(self, left: Given, right: Given) -> Given:
         return Given(left.turns + right.turns, left.states + right.states, left.domains + right.domains)
 
-    def finish(self, state: Given) -> Given:
-        return state
-
 
 class Turn(NamedTuple):
     """One turn, normalized."""
