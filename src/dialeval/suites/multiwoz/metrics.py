@@ -36,7 +36,7 @@ from abc import abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import Literal, TypeVar, cast
+from typing import TYPE_CHECKING, Literal, TypeVar, cast
 
 import numpy as np
 
@@ -49,13 +49,15 @@ from dialeval.core.exact import BySize, Moments, merged
 from dialeval.core.fold import Bounds, Estimate, Fact, Level, Metric, Partial
 from dialeval.metrics.bleu_counts import NIST, NO_REFERENCE, BleuCounts, corpus_bleu, log_precisions, sacre_bleu
 from dialeval.metrics.counting import CountMetric, Flags, Missing, SummedCounts, cluster_counts, corpus_error
-from dialeval.suites.multiwoz.data import MAIN_REFERENCES, Goals, ReferenceSets, TrueStates
-from dialeval.suites.multiwoz.ontology import Ontology
-from dialeval.suites.multiwoz.states import State
+from dialeval.suites.multiwoz.states import MAIN_REFERENCES, State
 from dialeval.suites.multiwoz.turns import Fallback, Given, Verdict, WhatIsGiven, normalized_responses, verdicts
 from dialeval.text.separation import split_13a
 from dialeval.text.similarity import Ratio, partial_ratio
 from dialeval.text.vocabulary import Vocabulary
+
+if TYPE_CHECKING:
+    from dialeval.suites.multiwoz.data import Goals, ReferenceSets, TrueStates
+    from dialeval.suites.multiwoz.ontology import Ontology
 
 ORDERS = 4
 
