@@ -325,9 +325,9 @@ class Fact(Fold[State], Generic[State, Known]):
     def gather(self, batch: Batch) -> State:
         """Return the state of one batch, from what the metric that named the fact declares."""
 
-    @abstractmethod
     def finish(self, state: State) -> Known:
-        """Return what is known in the end."""
+        """Return what is known in the end: the state itself, unless a class says otherwise."""
+        return cast("Known", state)
 
 
 @dataclass(frozen=True)
@@ -335,8 +335,9 @@ class Metric(Fold[State]):
     """A measurement, as a value: its settings are its fields, equal settings make equal metrics.
 
     `family` is its name with all settings open; `presets` gives short names to common settings (`distinct-2` is
-    `distinct(n=2)`). `str(metric)` is the shortest such name and reads back through the registry. `definition` grows
-    by one whenever the same settings would give another number than before.
+    `distinct(n=2)`), unless it is the family's name alone, for the defaults. `str(metric)` is the shortest such name
+    and reads back through the registry. `definition` grows by one whenever the same settings would give another number
+    than before.
 
     A setting annotated `Literal[...]` takes one of the values listed there; a subclass that checks more in a
     `__post_init__` of its own calls this one first.
@@ -368,6 +369,10 @@ class Metric(Fold[State]):
     """Rows of a batch at most if it is costly, so that all threads get to work and the progress is seen."""
     one_of: ClassVar[frozenset[Need]] = frozenset()
     """Of these wants at least one must be there; nothing can be scored without."""
+
+    def __init_subclass__(cls) -> None:
+        if "family" in vars(cls) and "presets" not in vars(cls):
+            cls.presets = {cls.family: {}}
 
     def __post_init__(self) -> None:
         for name, choices in _choices(type(self)).items():

@@ -103,7 +103,7 @@ class Resources:
     def _open_words(self, shared: Vocabulary) -> dict[Need, Any]:
         """Open the resources that determine which words are known, and what is known of them."""
         from dialeval.io.vectors import load_embeddings
-        from dialeval.metrics.word_resources import KnownWords, TrainText, VectorTable
+        from dialeval.metrics.words import KnownWords, TrainText, VectorTable
 
         opened: dict[Need, Any] = {}
         texts = train_texts(self.train)
@@ -146,7 +146,7 @@ class Resources:
 def _read_vocabulary(source: Any) -> Vocabulary:
     """Read the words of a list; of a vector file such as the `vocab.npy` of dialog-eval, those that have a vector."""
     from dialeval.io.vectors import load_embeddings
-    from dialeval.metrics.word_resources import listed_words
+    from dialeval.metrics.words import listed_words
 
     if isinstance(source, str | os.PathLike) and os.fspath(source).lower().endswith((".npy", ".npy.gz", ".npy.zst")):
         return Vocabulary(cast("Embeddings", load_embeddings(Path(source))).words())
