@@ -2,9 +2,10 @@
 
 The first system of a table is the baseline. Next to the value of each other system a strip shows its difference to the
 baseline (`forest`), green and red where it is significant after correction for all tests of the table. The best value
-of a metric is bold where a direction is known; floors and ceilings stand last and take no part in that. From `MANY`
-systems on each is a row, and metrics are columns. Where the window is narrow, rows become cards. Metrics that have no
-direction and those outside of the panel are in tables of their own, to be opened, and so are all differences. The
+of a metric is bold where higher or lower is better; floors and ceilings stand last and take no part in that.
+From `MANY` systems on each is a row, and metrics are columns. Where the window is narrow, rows become cards. Metrics
+where neither higher nor lower is better and those outside of the panel are in tables of their own, to be opened,
+and so are all differences. The
 page's script gives a table that does not fit its window a narrower form.
 """
 
@@ -28,13 +29,13 @@ from dialeval.reports.comparisons import (
     MOST_TESTS,
     MOST_UNASKED,
     WIDTH,
-    describe_designs,
     kind_of,
     legend,
     mark_of,
     scale_of,
     strip,
     system_table,
+    system_verdicts,
     verdict,
 )
 from dialeval.reports.documents import Document
@@ -59,8 +60,6 @@ MOST_COLUMNS = 8
 """Metrics that are next to each other; further ones are in a table below."""
 NARROW = 84
 """The width of a strip below a value."""
-MOST_SENTENCES = 3
-"""Sentences of the verdict; of more the design and one about all systems are shown, and the rest is folded."""
 MOST_NAMED = 4
 """Systems that are named as the best of a metric before the rest is counted."""
 
@@ -157,15 +156,14 @@ def metric_section(run: Run) -> Section | None:
 
 
 def _verdict(comparison: Comparison, best: Best, more: Sequence[str]) -> str:
-    """Return the sentences about each system; of many systems one paragraph, and the rest folded."""
+    """Return the verdict; of several systems also the best of each metric and, folded, what is said of each."""
     sentences = verdict(comparison)
-    if len(sentences) + len(more) <= MOST_SENTENCES:
+    if len(comparison.systems) == 1:
         return f'<ul class="answer">{_items([*sentences, *more])}</ul>'
-    shown = len(describe_designs(comparison)) + (len(comparison.systems) >= MOST_SENTENCES)
     leaders = [f"{shorten(key)} {_name_some(best.systems[key])}" for key in comparison.panel if key in best.systems]
     beyond = " and those not significantly worse" if best.tests else ""
-    first = [*sentences[:shown], *more[:1], *([f"Best{beyond}: {'; '.join(leaders)}."] if leaders else [])]
-    rest = _items([*sentences[shown:], *more[1:]])
+    first = [*sentences, *more[:1], *([f"Best{beyond}: {'; '.join(leaders)}."] if leaders else [])]
+    rest = _items([*system_verdicts(comparison), *more[1:]])
     return f'<ul class="answer">{_items(first)}</ul>' + markup.details("System by system", f"<ul>{rest}</ul>")
 
 
@@ -224,8 +222,9 @@ def _tables(run: Run, places: Mapping[str, str], comparison: Comparison | None, 
     if more:
         content += markup.details(markup.count(len(more), "more metric"), _table(page, more, "Other metrics."))
     if other:
-        folded = _table(page, other, "Neither high nor low values are better.")
-        content += markup.details(f"{markup.count(len(other), 'metric')} without a direction", folded)
+        folded = _table(page, other, "Neither higher nor lower values are better.")
+        title = f"{markup.count(len(other), 'metric')} where neither higher nor lower is better"
+        content += markup.details(title, folded)
     return content + notes
 
 
