@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
 from html import escape
 from typing import NamedTuple
 
@@ -39,7 +40,7 @@ from dialeval.reports.comparisons import (
     verdict,
 )
 from dialeval.reports.documents import Document
-from dialeval.reports.drawings import draw_distribution, draw_means, drawings, figures
+from dialeval.reports.drawings import draw_distribution, draw_means, drawings, figures, is_binary
 from dialeval.reports.figures import (
     BETTER,
     DIFFERENT,
@@ -92,6 +93,7 @@ def summary(
             except SettingError as error:
                 reason = markup.note(f"Not compared: {markup.text(str(error))}")
         best = _find_best(block, bool(compared), comparison) if not reason and has_best(comparison) else Best({}, 0)
+        best = _follow_ranking(best, comparison)
         tables += "" if comparison is None else _verdict(comparison, best, more)
         places = {key: f"{at or ''}{'-' if at else ''}{place}" for place, key in enumerate(block.keys_in_order)}
         values = _tables(block, places, comparison, best)
@@ -160,7 +162,9 @@ def _verdict(comparison: Comparison, best: Best, more: Sequence[str]) -> str:
     sentences = verdict(comparison)
     if len(comparison.systems) == 1:
         return f'<ul class="answer">{_items([*sentences, *more])}</ul>'
-    leaders = [f"{shorten(key)} {_name_some(best.systems[key])}" for key in comparison.panel if key in best.systems]
+    ranked = "" if comparison.ranking is None else comparison.ranking.key
+    others = [key for key in comparison.panel if key in best.systems and key != ranked]
+    leaders = [f"{shorten(key)} {_name_some(best.systems[key])}" for key in others]
     beyond = " and those not significantly worse" if best.tests else ""
     first = [*sentences, *more[:1], *([f"Best{beyond}: {'; '.join(leaders)}."] if leaders else [])]
     rest = _items([*system_verdicts(comparison), *more[1:]])
@@ -198,12 +202,22 @@ def _find_best(run: Run, tested: bool, comparison: Comparison | None) -> Best:
     return Best({key: names for key, names in found.items() if names}, 0)
 
 
+def _follow_ranking(best: Best, comparison: Comparison | None) -> Best:
+    """Let the best systems of the ranked metric be those that share a group with the first, as the verdict says."""
+    ranking = None if comparison is None else comparison.ranking
+    if ranking is None or ranking.key not in best.systems:
+        return best
+    first = [group for group in ranking.groups if ranking.systems[0] in group]
+    names = [name for name in ranking.systems if any(name in group for group in first)]
+    return replace(best, systems={**best.systems, ranking.key: names})
+
+
 def _first_chart(run: Run) -> list[Figure]:
-    """Return the chart of the first metric of the panel: values of many systems, distributions of a few."""
+    """Return the chart of the first metric of the panel: distributions, or means of many systems or of 0 and 1."""
     key = next(iter(main_keys(run)), "")
     ranked = sorted(run, key=lambda name: -run[name][key].mean if key in run[name] else math.inf)
-    many = len(run) >= MANY
-    drawn = draw_means(Run({name: run[name] for name in ranked}, run.version), key) if many else None
+    ranks = len(run) >= MANY or is_binary(run, key)
+    drawn = draw_means(Run({name: run[name] for name in ranked}, run.version), key) if ranks else None
     found = drawn or draw_distribution(run, key) or draw_means(run, key)
     return [] if found is None else [found]
 
