@@ -96,6 +96,8 @@ class Selection:
     panel: tuple[str, ...]
     untested: tuple[str, ...]
     """Systems that `most_tests` left out."""
+    design: DesignName | None = None
+    """The design that was asked for."""
 
     @property
     def designs(self) -> dict[str, Design]:
@@ -130,7 +132,7 @@ def select(
     keys = list(dict.fromkeys(key for shared in common.values() for key in shared))
     panel = choose_panel({name: known[name] for name in (first, *others)}, keys, asked is not None)
     untested = tuple(name for name in common if name not in others)
-    return Selection(known, first, others, common, alignments, left_out, panel, untested)
+    return Selection(known, first, others, common, alignments, left_out, panel, untested, design)
 
 
 def _find_common(left: Result, right: Result, asked: list[str] | None) -> list[str]:
