@@ -9,6 +9,7 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
+from functools import cache
 from pathlib import Path
 from pkgutil import resolve_name
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias, cast, get_args
@@ -37,6 +38,12 @@ _JUDGE_LOADER = "dialeval.judges.judge:open_judge"
 """The function that makes a judge from a folder or an object, and returns the needs that it meets."""
 
 
+@cache
+def _make_shipped(place: str) -> Any:
+    """Make a shipped resource, once for all evaluations of this process: reading a judge takes a second."""
+    return resolve_name(place)()
+
+
 class LoadedResources(Mapping[Need, Any]):
     """Resources by need; a shipped one is made at its first use."""
 
@@ -45,7 +52,7 @@ class LoadedResources(Mapping[Need, Any]):
 
     def __getitem__(self, need: Need) -> Any:
         if need not in self._made:
-            self._made[need] = resolve_name(self._places[need])()
+            self._made[need] = _make_shipped(self._places[need])
         return self._made[need]
 
     def __contains__(self, need: object) -> bool:
