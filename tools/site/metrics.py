@@ -10,6 +10,7 @@ from __future__ import annotations
 import inspect
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import fields
+from functools import cache
 from math import isfinite
 from pathlib import Path
 from typing import Any, Literal, get_args, get_origin, get_type_hints
@@ -130,6 +131,7 @@ def _reason(metric: Metric[Any]) -> str:
     return "<!-- not run: needs a language model -->\n" if Need.LLM in metric.needs else ""
 
 
+@cache
 def _family(name: str) -> MetricClass | None:
     """The class of what a table calls a metric; None for another name."""
     try:

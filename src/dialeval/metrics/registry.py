@@ -577,14 +577,13 @@ def split_names(text: str) -> list[str]:
 
 
 def _settings(metric: MetricClass, inside: str) -> Iterator[tuple[str, object]]:
-    hints: Mapping[str, Any] = get_type_hints(metric)
     known = metric.setting_names()
     for part in filter(None, map(str.strip, inside.split(","))):
         name, equals, value = (piece.strip() for piece in part.partition("="))
         if not equals or name not in known:
             hint = suggest(name, known, f"it has {', '.join(known) or 'no settings'}")
             raise SettingError(f"{metric.family} has no setting {name!r}; {hint}")
-        yield name, _value(metric, name, value, hints[name])
+        yield name, _value(metric, name, value, get_type_hints(metric)[name])
 
 
 def _value(metric: MetricClass, name: str, text: str, hint: Any) -> object:
