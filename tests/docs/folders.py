@@ -203,7 +203,6 @@ def other_programs(folder: Path) -> None:
 FOLDERS: dict[str, Callable[[Path], None]] = {
     "README.md": readme,
     "docs/index.md": readme,
-    "docs/tokenizers.md": files,
     "docs/coming-from.md": other_programs,
     "docs/agreement.md": human_ratings,
     "docs/ci.md": versions,
@@ -216,14 +215,11 @@ FOLDERS: dict[str, Callable[[Path], None]] = {
     "docs/ranking.md": saved_run,
     "docs/rating.md": saved_run,
     "docs/report.md": files,
-    "docs/papers.md": files,
-    "docs/responses.md": files,
     "docs/scale.md": shards,
     "docs/sequential.md": saved_run,
     "docs/slices.md": versions,
     "docs/train-judge.md": judged,
     "docs/troubleshooting.md": files,
-    "docs/which-metric.md": files,
 }
 """What a page finds beside a copy of the sample, which all find unless they make it themselves."""
 RATING = "-o to-rate"

@@ -44,7 +44,7 @@ def compared(number: int = 600, seed: int = 1, length: float = 0.0) -> list[dict
 def test_a_ranking_of_peoples_pairs() -> None:
     found = dialeval.rank(compared())
     assert found.systems[-1].system == "z"
-    assert found.source == "people"
+    assert found.source == "annotators"
     assert (found.pairs, found.dialogues, found.unit) == (600, 150, "dialogues")
     assert [sorted(group) for group in found.groups] == [["x", "y"], ["z"]]
     for each in found.systems:

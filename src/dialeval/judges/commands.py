@@ -171,7 +171,7 @@ def train_adem(
 @click.option("--rank", type=click.IntRange(min=1), default=64, help="Columns of the factors that are saved.")
 @options.pairs("--license", "licenses", "SET=TEXT", "License of a set or corpus, for the card.")
 @options.validate
-@click.option("--seed", type=options.SEED, default=0, help="Seed of everything drawn.")
+@click.option("--seed", type=options.SEED, default=0, help="Random seed.")
 def train_judge(
     dialogues: tuple[str, ...], ratings: tuple[str, ...], tests: tuple[str, ...], output: Path, **settings: Any
 ) -> None:

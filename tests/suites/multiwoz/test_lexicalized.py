@@ -102,7 +102,7 @@ def test_patterns_of_an_ontology(tmp_path: Path) -> None:
     (tmp_path / "good.toml").write_text(text.replace("[words]", "[patterns]\ncode = '[A-Z]{2}\\d{2}'\n\n[words]", 1))
     assert load_ontology(tmp_path / "good.toml").patterns["code"].fullmatch("AB12")
     (tmp_path / "bad.toml").write_text(text.replace("[words]", "[patterns]\ncode = '('\nrank = 'x'\n\n[words]", 1))
-    with pytest.raises(DataError, match=r"patterns.code: is no regular expression") as raised:
+    with pytest.raises(DataError, match=r"patterns.code: is not a regular expression") as raised:
         load_ontology(tmp_path / "bad.toml")
     assert len(raised.value.problems) == 2
 

@@ -84,8 +84,8 @@ def test_every_problem_of_an_ontology_at_once(tmp_path: Path) -> None:
         "values[0].rule",
     }
     said = {place: problem.what for place, problem in zip(places, caught.value.problems, strict=True)}
-    assert said["fuzy"].startswith("is no entry of an ontology; there are any_value, booking_prefix, domains, ")
-    assert said["domains.inn.color"].startswith("is no entry of a domain; there are at_least, at_most, drop, ")
+    assert said["fuzy"].startswith("is not an entry of an ontology; there are any_value, booking_prefix, domains, ")
+    assert said["domains.inn.color"].startswith("is not an entry of a domain; there are at_least, at_most, drop, ")
     assert said["fuzzy_ratio"] == "is 900, not a whole number from 0 to 100"
 
 

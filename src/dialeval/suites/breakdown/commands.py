@@ -33,7 +33,9 @@ def read_thresholds(_context: click.Context, parameter: click.Parameter, value: 
     try:
         return [float(part) for part in value.split(",")]
     except ValueError:
-        raise click.BadParameter(f"{value!r} is no number, nor several, comma-separated", param=parameter) from None
+        raise click.BadParameter(
+            f"{value!r} is not a number or a comma-separated list of numbers", param=parameter
+        ) from None
 
 
 def _data(*, required: bool) -> options.Decorator:
@@ -59,12 +61,12 @@ def _data(*, required: bool) -> options.Decorator:
     "--threshold",
     default="0.0",
     callback=read_thresholds,
-    help="Share from which on T or X is the reference; several are comma-separated.",
+    help="Threshold of the reference label: fraction of annotators for T or X; several are comma-separated.",
 )
 @options.choice(
     "--match", ["turn-index", "position"], "Match labels with turns by turn-index, or by position as the original does."
 )
-@click.option("--lenient", is_flag=True, help="Count problems of the files and go on.")
+@click.option("--lenient", is_flag=True, help="Count problems of the files and continue.")
 @click.option("--development", type=click.Path(), help="Annotated dialogues for the floor of the mean distribution.")
 @click.option(
     "--baselines/--no-baselines",

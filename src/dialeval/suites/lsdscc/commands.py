@@ -34,8 +34,8 @@ EOS = "</s>"
     help="Reference groups, a JSON file.  [default: the data pack lsdscc]",
 )
 @click.option("--eos", default=EOS, help="Separator of two hypotheses of a line.")
-@click.option("--no-eos", is_flag=True, help="Nothing does: each line is one hypothesis.")
-@options.choice("--aligner", ALIGNERS, "What finds the group.")
+@click.option("--no-eos", is_flag=True, help="No separator: each line is one hypothesis.")
+@options.choice("--aligner", ALIGNERS, "How a hypothesis is assigned to a reference group.")
 @click.option("-n", "n", type=click.IntRange(1, 100), default=4, help="Longest n-grams to count.")
 @click.option(
     "--bleu-smoothing",

@@ -41,7 +41,7 @@ ORDERS = 4
 
 @dataclass(frozen=True)
 class TaskBleu(CountMetric):
-    """Share of the n-grams of normalized responses that their references have too, from 0 to 100."""
+    """Corpus BLEU of normalized responses against their references, from 0 to 100."""
 
     family = "task-bleu"
     presets = {f"bleu/{MAIN_REFERENCES}": {}}

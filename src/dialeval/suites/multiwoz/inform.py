@@ -125,7 +125,7 @@ class Rate(Metric[RateState]):
 
 @dataclass(frozen=True)
 class Inform(Rate):
-    """Share of dialogues in which the right venue was offered in every domain, in percent."""
+    """Fraction of dialogues in which the right venue was offered in every domain, in percent."""
 
     family = "inform"
     presets = {"inform": {}}
@@ -136,7 +136,7 @@ class Inform(Rate):
 
 @dataclass(frozen=True)
 class Success(Rate):
-    """Share of dialogues with the right offers in which every request was answered, in percent."""
+    """Fraction of dialogues with the right offers in which every request was answered, in percent."""
 
     family = "success"
     presets = {"success": {}}

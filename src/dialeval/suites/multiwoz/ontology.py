@@ -115,7 +115,7 @@ def load_ontology(path: str | os.PathLike[str]) -> Ontology:
     known = {*ontology.words.values(), *ontology.requested}
     for name, domain in ontology.domains.items():
         if domain.table is not None and domain.offer not in known:
-            top.problem(f"domains.{name}.offer", f"{domain.offer!r} is no word of [words]")
+            top.problem(f"domains.{name}.offer", f"{domain.offer!r} is not a word of [words]")
     if not ontology.domains:
         top.problem("domains", "there is no domain")
     if top.problems:
@@ -137,7 +137,7 @@ class _Reader:
         """Note a problem for every entry that was not asked for."""
         for name in self.entries:
             if name not in self._asked:
-                self.problem(name, f"is no entry of {kind}; there are {', '.join(sorted(self._asked))}")
+                self.problem(name, f"is not an entry of {kind}; there are {', '.join(sorted(self._asked))}")
 
     def _typed(self, name: str, kind: type, default: Any, says: str, good: Callable[[Any], bool] = bool) -> Any:
         self._asked.add(name)
@@ -203,9 +203,9 @@ def _patterns(top: _Reader, words: _Reader) -> dict[str, re.Pattern[str]]:
         try:
             patterns[slot] = re.compile(read.text(slot, ""))
         except re.error as error:
-            read.problem(slot, f"is no regular expression ({error})")
+            read.problem(slot, f"is not a regular expression ({error})")
         if slot not in known:
-            read.problem(slot, "is no slot of [words]")
+            read.problem(slot, "is not a slot of [words]")
     return patterns
 
 

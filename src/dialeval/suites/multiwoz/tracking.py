@@ -70,7 +70,7 @@ class Tracking(CountMetric):
     def __post_init__(self) -> None:
         super().__post_init__()
         if not 0 <= self.threshold <= 100:
-            raise SettingError(f"a partial ratio lies between 0 and 100, so no threshold is {self.threshold}")
+            raise SettingError(f"the threshold of the partial ratio must be between 0 and 100, not {self.threshold}")
 
     @property
     def bounds(self) -> Bounds:
