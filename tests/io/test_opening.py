@@ -183,7 +183,7 @@ def test_a_small_file_that_unpacks_to_very_much_is_refused(
     assert path.stat().st_size * 200 < 4 << 20
     with pytest.raises(
         DataError,
-        match=rf"txt{packing}: unpacks to more than 200 times its size; if that is correct, unpack it yourself",
+        match=rf"txt{packing}: unpacks to more than 200 times its size; if that is correct",
     ):
         read_bytes(path)
     with pytest.raises(DataError, match="unpacks to more than 200 times its size"), unpacked(str(path)) as stream:
