@@ -88,7 +88,7 @@ def few(rows: int, **settings: Any) -> Comparison:
 
 def test_few_rows_are_marked_and_explained() -> None:
     shown = comparisons.FORMATS["md"](few(8))
-    assert "p-values: randomization test, all 256 exchanges" in shown
+    assert "p-values: exact randomization test, all 256 permutations" in shown
     assert "~: rough approximation, because there are few rows" in shown
     (line,) = (line for line in shown.splitlines() if line.startswith("| length"))
     detectable, needed = line.split(" | ")[-2:]

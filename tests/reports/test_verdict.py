@@ -172,9 +172,7 @@ def test_a_run_is_compared_if_it_has_two_systems_that_can_be() -> None:
     ]
     unknown = judge_run(Run({"a": run["a"], "b": with_fields(run["b"], rows=None)}, run.version))
     assert unknown.comparison is None
-    assert unknown.sentences[0].startswith(
-        "Not compared: b cannot be compared with a: the run does not record"
-    )
+    assert unknown.sentences[0].startswith("Not compared: b cannot be compared with a: the run does not record")
 
 
 @pytest.mark.parametrize("name", ["[bold]x", "\x1b[31mred", "a" * 200])

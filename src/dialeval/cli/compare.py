@@ -124,11 +124,11 @@ def compare(
 ) -> int:
     """Compare the systems of saved RUNS (folders that `dialeval score -o` wrote) with a baseline.
 
-    Differences come with confidence intervals, p-values (also adjusted for the number of tests), effect sizes and how
-    often a system is ahead. Systems are matched by dialogue ids, prompts, references or position: those with the same
-    units are compared in pairs, logs of different users as independent samples, and the first line of the output
-    states which. With several runs, systems of the same name are called RUN/NAME. --fail-under and --fail-over hold
-    every system but the baseline to a limit. With --llm-model a language model is asked which of two responses is
+    Differences come with confidence intervals, p-values (also adjusted for the number of tests), effect sizes and rows
+    won, tied and lost. Systems are matched by dialogue ids, prompts, references or position: those with the same units
+    are compared in pairs, logs of different users as independent samples, and the first line of the output states
+    which. With several runs, systems of the same name are called RUN/NAME. --fail-under and --fail-over check every
+    system except the baseline against a limit. With --llm-model a language model is asked which of two responses is
     better, in both orders, and the systems are ranked by its verdicts.
     """
     from dialeval.analysis.comparison import best_systems, load_comparison

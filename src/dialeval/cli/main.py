@@ -40,7 +40,7 @@ _GROUPS = {
     },
     "Judges": {"judge": "A learned judge that reads the context: train, score, attack."},
     "Human evaluation": {
-        "sample": "Sample responses to rate, or plan how many ratings it takes.",
+        "sample": "Sample responses to rate, or plan the sample size.",
         "rate": "Rating page, rating server, inter-annotator agreement.",
         "estimate": "Estimate mean human ratings from few ratings and a judge.",
         "rank": "Rank systems by pairwise preferences (Bradley-Terry).",

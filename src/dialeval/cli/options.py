@@ -238,19 +238,20 @@ TOKENIZERS = ("words.1", "lower-words.1", "13a", "lower-13a", "intl", "zh", "cha
 tokenizer = click.option(
     "--tokenizer",
     type=Choice(TOKENIZERS),
-    help="Tokenizer of every metric that counts words; auto chooses by the script of the texts.  "
-    "[default: words.1, split at whitespace; rouge for rouge-score]",
+    metavar="NAME",
+    help=f"Tokenizer of every metric that counts words: {', '.join(TOKENIZERS)}; auto chooses by the script of the "
+    "texts.  [default: words.1, split at whitespace; rouge for rouge-score]",
 )
 
 
 def fields_in(what: str) -> Decorator:
     """Return the option that names the fields of rows in a file."""
-    return pairs("--field", "fields", "OURS=THEIRS", f"Name of a field in {what}.")
+    return pairs("--field", "fields", "OURS=THEIRS", f"Map a field to its name in {what}.")
 
 
 def format_(formats: Sequence[str] = FORMATS) -> Decorator:
     """Return the option that names the output format."""
-    return click.option("-f", "--format", "format_", type=Choice(formats), default="table", help="Print as.")
+    return click.option("-f", "--format", "format_", type=Choice(formats), default="table", help="Output format.")
 
 
 def read_by(_context: click.Context, parameter: click.Parameter, value: str | None) -> list[str]:
@@ -323,8 +324,8 @@ resources = together(
 in_vocabulary = click.option(
     "--in-vocabulary",
     type=Choice(["listed", "vectors"]),
-    help="For -m dialog-eval: whether words with a vector that are not in the vocabulary are known too.  [default: "
-    "listed if the vector file has a header line, as there]",
+    help="For -m dialog-eval: in-vocabulary words are those listed in the vocabulary, or all with a vector.  [default: "
+    "listed if the vector file has a header line, as in dialog-eval]",
 )
 confidence = together(
     click.option("--factor", "t", type=float, help="t of t*std/sqrt(n), for --intervals rows.  [default: 1.97]"),

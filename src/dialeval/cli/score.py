@@ -88,7 +88,7 @@ _FILES = ("responses", "contexts", "train", "vocabulary", "vectors", "assertions
     type=options.Choice(MODES),
     default="auto",
     show_default=False,
-    help="On stderr.  [default: a bar, if a terminal]",
+    help="Progress on stderr.  [default: a bar, if a terminal]",
 )
 def score(
     references: tuple[str, ...],
@@ -110,7 +110,7 @@ def score(
     RESPONSES are files (.txt with a line per response, .jsonl, .json, .csv, .tsv, .parquet, each also .gz or .zst) or
     a directory of them; NAME=FILE names a system. A file of rows may hold contexts, references and several systems;
     `dialeval formats` lists the chats and logs of other programs that are read as they are.
-    What is not given switches off the metrics that need it. A quoted pattern such as 'logs/2026-*.jsonl' is one system
+    Metrics whose inputs are not given are skipped. A quoted pattern such as 'logs/2026-*.jsonl' is one system
     in many files, which are read in chunks.
     """
     from dialeval.core.arrays import return_freed_arrays

@@ -288,7 +288,7 @@ BREAKDOWN = ("accuracy", "f1-x", "jsd-o-t-x")
 )
 @options.open_page
 def demo(output: Path, opened: bool) -> None:
-    """Evaluate the shipped sample of invented chats, print the main figures, write a report and print its path last."""
+    """Evaluate the shipped sample of invented chats, print the main scores, write a report and print its path."""
     from dialeval import sample_data
     from dialeval.breakdown import evaluate_breakdown
     from dialeval.core.batch import Need

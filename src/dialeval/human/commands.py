@@ -77,7 +77,9 @@ def _is_run(path: str) -> bool:
 )
 @click.option("--pilot", type=click.Path(), help="Existing ratings of the rows in --sample.")
 @_sample
-@click.option("--judge", metavar="KEYS", default="", help="The judge of the estimate, with --pilot.")
+@click.option(
+    "--judge", metavar="KEYS", default="", show_default=False, help="The judge of the estimate, with --pilot."
+)
 @_quality
 @click.option("--std", type=float, help="Without --pilot: the standard deviation of ratings.  [default: 1]")
 @click.option(
@@ -87,7 +89,7 @@ def _is_run(path: str) -> bool:
 def sample(
     run: str, number: int | None, output: Path | None, systems: list[str] | None, plan: bool, **more: Any
 ) -> None:
-    """Sample responses of a saved RUN for people to rate, with known probabilities; or plan how many (--plan).
+    """Sample responses of a saved RUN for human rating, with known probabilities; or plan the sample size (--plan).
 
     The rows to rate are in rows.jsonl, with ids that do not reveal the system; sample.json describes the design. Both
     are needed again by `dialeval estimate --sample`.
@@ -155,7 +157,7 @@ def _plan(
 )
 @options.group()
 def rate() -> None:
-    """Have people rate the rows of a sample (`dialeval sample`)."""
+    """Collect human ratings of the rows of a sample (`dialeval sample`)."""
 
 
 @options.examples(
@@ -166,7 +168,7 @@ def rate() -> None:
 @click.option("--save", "output", type=options.FILE, required=True, help="Write the page to this file.")
 @_form
 def page(sample: str, output: Path, form: Path | None) -> None:
-    """Write one HTML file on which people rate the rows of the folder SAMPLE, without a network.
+    """Write one HTML file for rating the rows of the folder SAMPLE, without a network.
 
     Send it to every rater. It does not reveal the systems; order and sides differ between raters. Ratings are kept in
     the browser until the rater downloads them as a file and sends it back.
@@ -217,8 +219,8 @@ def merge(
 
     Prints inter-annotator and intra-rater agreement, and the rows on which raters differ most. With
     --sample the written ratings have their texts and systems, and `agreement`, `adem train` and `rank` read them alone.
-    Scores that are no answer to the form are refused, and so are rows and pairs that are not in the sample. A rater's
-    first answer to a row counts, and of several first answers the last one.
+    Scores that do not fit the form are refused, and so are rows and pairs that are not in the sample. A rater's first
+    answer to a row counts; if several files have one, the last file counts.
     """
     import orjson
 
@@ -259,7 +261,13 @@ def merge(
 @click.option(
     "--db", "database", type=options.FILE, help="Keep ratings in this file.  [default: ratings.sqlite in SAMPLE]"
 )
-@click.option("--raters", metavar="NAMES", default="", help="Who rates, comma-separated; others may be added later.")
+@click.option(
+    "--raters",
+    metavar="NAMES",
+    default="",
+    show_default=False,
+    help="Who rates, comma-separated; others may be added later.",
+)
 @click.option("--per-row", type=click.IntRange(min=1), help="Raters that each row gets.  [default: all]")
 @click.option("--host", default="127.0.0.1", help="The address of this machine that raters reach it by.")
 @click.option(
@@ -356,7 +364,11 @@ def export(database: str, output: Path | None) -> None:
     help="The folder of the sample that the ratings are of.  [default: the one next to the ratings]",
 )
 @click.option(
-    "--judge", metavar="KEYS", default="", help="The judge: a metric of the run, or several, comma-separated."
+    "--judge",
+    metavar="KEYS",
+    default="",
+    show_default=False,
+    help="The judge: a metric of the run, or several, comma-separated.",
 )
 @_quality
 @options.choice(

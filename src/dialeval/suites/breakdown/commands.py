@@ -83,7 +83,7 @@ def _data(*, required: bool) -> options.Decorator:
     "--format",
     "format_",
     type=options.Choice(("original", *options.FORMATS)),
-    help="Print as.  [default: original for one detector and threshold, else table]",
+    help="Output format.  [default: original for one detector and threshold, else table]",
 )
 @options.transpose
 @options.limits
@@ -109,8 +109,8 @@ def breakdown(
     """Evaluate dialogue breakdown detectors: labels and probabilities against what annotators said.
 
     LABELS are folders of *.labels.json, .jsonl files or .tar.gz archives, one detector each; NAME=PATH names one.
-    Prints the lines of the challenge's eval.py. As a table, detectors are next to floors (detectors that look at
-    nothing) and ceilings (annotators against each other), so that a figure can be read between them.
+    Prints the lines of the challenge's eval.py. The table also has floors (constant detectors) and ceilings
+    (annotators against each other).
     """
     from dialeval.suites.breakdown.evaluation import evaluate_breakdown
 

@@ -74,7 +74,7 @@ def lsdscc(
     intervals: options.Intervals,
     **inputs: Any,
 ) -> int:
-    """Measure how many of the things one could answer sampled responses cover: MDS, PDS and MaxBLEU.
+    """Measure the diversity of sampled responses by the reference groups that they cover: MDS, PDS, MaxBLEU.
 
     HYPOTHESES are files with a line per query and --eos between the hypotheses (.json, .jsonl: a list per query; each
     also .gz or .zst), one system each, or a directory of them; NAME=FILE names a system. The references are a JSON
