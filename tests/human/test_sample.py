@@ -125,7 +125,7 @@ def test_what_the_judge_is_unsure_about_is_drawn_more_often() -> None:
 @pytest.mark.parametrize(
     ("settings", "words"),
     [
-        ({"n": 0}, "at least one response"),
+        ({"n": 0}, "at least 1"),
         ({"n": 1000}, "360 responses, fewer than the 1000"),
         ({"n": 10, "stratify": ["judge:10"]}, "10 strata give at least 20 units"),
         ({"n": 10, "stratify": ["mood"]}, "cannot be stratified by 'mood'"),
