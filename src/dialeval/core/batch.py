@@ -148,7 +148,7 @@ class Batch:
     def fact(self, fact: Hashable) -> Any:
         """Return the value of a declared fact."""
         if fact not in self.facts:
-            raise NeedError(f"the metric reads {fact} without naming it among its facts")
+            raise NeedError(f"the metric reads {fact} without declaring it in its facts")
         return self.facts[fact]
 
     def _check(self, need: Need, there: Mapping[Need, object]) -> None:

@@ -146,7 +146,7 @@ class Resources:
             given = getattr(self, name)
             if given is not None and not isinstance(given, str | os.PathLike):
                 raise SettingError(
-                    f"{name}: {kind_of(given)} lies in the memory of this process; save it to a file, so that every "
+                    f"{name}: {kind_of(given)} is in the memory of this process; save it to a file, so that every "
                     "worker can open it"
                 )
 

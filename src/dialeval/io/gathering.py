@@ -476,7 +476,7 @@ def _read_message(reader: FieldReader, given: object, what: str) -> Message | No
 
 
 class _Trials:
-    """Reads trials, and finds those that are there twice."""
+    """Reads trials, and finds those that occur twice."""
 
     def __init__(self) -> None:
         self.judged = False
@@ -484,7 +484,7 @@ class _Trials:
         self._met: set[tuple[_Task, str]] = set()
 
     def read(self, reader: FieldReader, row: RowObject, system: str | None, task: str | None) -> str | None:
-        """Return the text of a row that is a trial; a problem where its reward is no number, or it is there twice."""
+        """Return the text of a row that is a trial; a problem where its reward is no number, or it occurs twice."""
         names = reader.names
         if row.get(names.trial) is None:
             return None
@@ -502,7 +502,7 @@ class _Trials:
             )
             return None
         if ((system, task), trial) in self._met:
-            reader.problem(f"{names.trial} {trial} of {task} is there twice", "number the trials of a task")
+            reader.problem(f"{names.trial} {trial} of {task} occurs twice", "number the trials of a task")
         self._met.add(((system, task), trial))
         self.judged = self.judged or reward is not None
         if isinstance(own := row.get(names.reward_parts), dict):

@@ -191,7 +191,7 @@ def _without_unlike(row: RowObject, names: FieldNames) -> RowObject:
     unlike = unlike_fields(row.keys(), names)
     if not unlike:
         return row
-    add_warning(f"the field {', '.join(unlike)} of a test case of deepeval is no conversation, and is not read as one")
+    add_warning(f"the field {', '.join(unlike)} of a test case of deepeval is not a conversation and was ignored")
     return {key: value for key, value in row.items() if key not in unlike}
 
 

@@ -150,7 +150,7 @@ def _path(given: Any, what: str) -> str:
     if isinstance(given, str | os.PathLike):
         return os.fspath(given)
     raise SettingError(
-        f"{what}: {kind_of(given)} lies in the memory of this process; save it to a file to score it in batches"
+        f"{what}: {kind_of(given)} is in the memory of this process; save it to a file to score it in batches"
     )
 
 
