@@ -51,7 +51,7 @@ import numpy as np
 from dialeval.core.arguments import checked
 from dialeval.core.arrays import Floats, Ints
 from dialeval.core.contributions import KEPT_ROWS, ClusteredRows, Resamples, by_cluster, joined, taken
-from dialeval.core.errors import DialevalError, NeedError, SettingError
+from dialeval.core.errors import DialevalError, SettingError
 from dialeval.core.exact import Moments
 from dialeval.core.fold import (
     ANY_NUMBER,
@@ -82,7 +82,7 @@ from dialeval.stats.resampling import (
 
 AnyRun = TypeVar("AnyRun", bound=Run)
 
-NO_DIALOGUES = "the run does not say which rows belong to one dialogue"
+NO_DIALOGUES = "the run does not record which rows belong to which dialogue"
 """Why a run of rows in chunks that an earlier version saved, or one saved without items, is not resampled."""
 
 _PART = 64
@@ -120,13 +120,18 @@ class Values:
             estimate, metric = result[key], metric_of(result[key])
             if metric is not None and metric.untestable is not None:
                 reasons[key] = metric.untestable
-            elif estimate.corpus:
+            elif estimate.corpus and metric is None:
+                reasons[key] = "it is not made of contributions of single rows, or its metric is not installed here"
+            elif estimate.corpus and not rows.contributions and estimate.rows > KEPT_ROWS:
+                reasons[key] = f"the contributions of single rows are kept for up to {KEPT_ROWS:,} rows"
+            elif estimate.corpus and metric is not None:
                 try:
-                    metrics[key] = _resamplable(estimate, nothing)
+                    metric.resampled(nothing)
+                    metrics[key] = metric
                 except DialevalError as error:
                     reasons[key] = str(error)
             elif estimate.items is None:
-                reasons[key] = "the run holds no values of single rows for it"
+                reasons[key] = "the run has no per-row scores of it"
             elif len(estimate.items) not in (count, clusters):
                 reasons[key] = f"it has {len(estimate.items)} values for {count} rows"
             else:
@@ -182,7 +187,9 @@ class Values:
 
         `jackknife`: the values that the influence of clusters is found from (`Metric.left_out`).
         """
-        sums = self._sums()
+        # Per cluster the sums of the items of each key, then how many of each are scored.
+        known = [cluster_sums(values, self.rows.offsets) for values in self.items.values()]
+        sums = np.column_stack([np.zeros((self.clusters, 0)), *(each[:, at] for at in (0, 1) for each in known)])
 
         def work(counts: Ints) -> Floats:
             sample = Resamples(self.rows, counts)
@@ -199,13 +206,6 @@ class Values:
             for counts in draws:
                 parts += pool.map(work, np.array_split(counts, max(threads, -(-len(counts) // _PART))))
         return np.concatenate(parts)
-
-    def _sums(self) -> Floats:
-        """Return per cluster the sums of the items of each key, then how many of each are scored."""
-        sums = np.zeros((2, len(self.items), self.clusters))
-        for number, values in enumerate(self.items.values()):
-            sums[:, number] = cluster_sums(values, self.rows.offsets).T
-        return np.transpose(sums.reshape(-1, self.clusters))
 
 
 def cluster_sums(values: Floats, offsets: Ints) -> Floats:
@@ -237,17 +237,6 @@ def better_of(results: Mapping[str, Result], key: str) -> Better | None:
     """Return which values of a key are better."""
     metrics = (metric_of(result[key]) for result in results.values() if key in result)
     return next((metric.better for metric in metrics if metric is not None), None)
-
-
-def _resamplable(estimate: Estimate, nothing: Resamples) -> Metric[Any]:
-    """Return the metric of a corpus value, tried on no resamples; a `DialevalError` says why it cannot be resampled."""
-    metric = metric_of(estimate)
-    if metric is None:
-        raise NeedError("it is not made of contributions of single rows, or its metric is not installed here")
-    if not nothing.rows.contributions and estimate.rows > KEPT_ROWS:
-        raise NeedError(f"the contributions of single rows are kept for up to {KEPT_ROWS:,} rows")
-    metric.resampled(nothing)
-    return metric
 
 
 def _offsets(result: Result) -> Ints:
@@ -360,7 +349,7 @@ def _warn_of_narrow(influences: Mapping[str, Influence]) -> list[str]:
     few = ", ".join(key for key, influence in influences.items() if influence.few)
     flat = ", ".join(key for key, influence in influences.items() if influence.error == 0)
     skewed = f"too few dialogues for values as skewed as {few}; intervals may be too narrow"
-    constant = f"no dialogue changes {flat}; intervals without a width say nothing about other dialogues"
+    constant = f"{flat}: the same in all dialogues, so the interval has no width; other dialogues may differ"
     return [doubt for doubt, keys in ((skewed, few), (constant, flat)) if keys]
 
 
@@ -389,12 +378,12 @@ def cut(result: Result, rows: Ints, called: str | None = None, intervals: bool =
         if items is not None and len(items) != count:
             skipped[key] = f"it has {len(items)} values for {count} {estimate.level}s"
         elif estimate.corpus and metric is not None and metric.whole_dialogues and not whole:
-            skipped[key] = "whole dialogues contribute to it, and the slice has parts of some"
+            skipped[key] = "it needs whole dialogues, and the slice has parts of some"
         elif estimate.corpus or items is not None:
             own = None if items is None else items[taken_rows]
             found[key] = _recompute_mean(key, replace(estimate, rows=len(taken_rows), items=own), part)
         else:
-            skipped[key] = "the run holds no values of single rows for it"
+            skipped[key] = "the run has no per-row scores of it"
     contributions = {name: taken(each, rows) for name, each in result.contributions.items()}
     if called is not None:
         found = {key: _with_signature(estimate, slice=called) for key, estimate in found.items()}
@@ -497,5 +486,5 @@ def _count_scored(key: str, part: Result, whole: Result) -> int:
 def table_of(result: Result) -> RowTable:
     """Return the table of rows of a result; SettingError where it has none."""
     if result.rows is None:
-        raise SettingError(f"{NO_DIALOGUES}; score again and save with items to cut it into slices")
+        raise SettingError(f"{NO_DIALOGUES}; score again and save the per-row scores to slice it")
     return result.rows

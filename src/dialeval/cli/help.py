@@ -8,7 +8,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from inspect import cleandoc
-from typing import Any, TypeVar
+from textwrap import indent as indent_lines
+from textwrap import wrap
+from typing import Any, ClassVar, TypeVar
 
 import click
 
@@ -58,6 +60,8 @@ class Command(click.Command):
 
     examples: Sequence[str] = ()
     inner: Mapping[str, click.Command] = {}
+    groups: ClassVar[Mapping[str, type[Any]]] = {}
+    """Types of arguments that hold several options: `NAME` is made of the values of all options `NAME_...`."""
 
     def make_context(
         self, info_name: str | None, args: list[str], parent: click.Context | None = None, **extra: Any
@@ -65,6 +69,14 @@ class Command(click.Command):
         if args and (command := self.inner.get(args[0])):
             return command.make_context(f"{info_name} {args[0]}", args[1:], parent=parent, **extra)
         return super().make_context(info_name, args, parent=parent, **extra)
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        rest = super().parse_args(ctx, args)
+        for group, kind in self.groups.items():
+            own = [name for name in ctx.params if name.startswith(f"{group}_")]
+            if own:
+                ctx.params[group] = kind(**{name.removeprefix(f"{group}_"): ctx.params.pop(name) for name in own})
+        return rest
 
     def format_help(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         """Write usage, summary, the most used options, examples, the rest of the text, and options by section."""
@@ -78,7 +90,8 @@ class Command(click.Command):
         _write_list(formatter, "Most used", (option.get_help_record(ctx) for option in first))
         if self.examples:
             with formatter.section("Examples" if len(self.examples) > 1 else "Example"):
-                formatter.write("".join(f"{'':{formatter.current_indent}}{line}\n" for line in self.examples))
+                for line in self.examples:
+                    formatter.write(_fold_example(line, formatter.current_indent, formatter.width))
         _write_text(formatter, more)
         self._write_commands(ctx, formatter)
         for title in (ORIGINAL, *_SECTIONS, "Options"):
@@ -140,6 +153,17 @@ def examples(*lines: str) -> Callable[[AnyCommand], AnyCommand]:
         return command
 
     return decorate
+
+
+def _fold_example(example: str, indent: int, width: int) -> str:
+    """Return a command and its comment in lines of a width that can be copied into a shell."""
+    command, _, comment = (part.strip() for part in example.partition("  "))
+    lines = wrap(command, width - indent - 2, subsequent_indent="  ", break_long_words=False, break_on_hyphens=False)
+    folded = " \\\n".join(lines)
+    if comment:
+        alone = f"# {comment}\n{folded}"
+        folded = f"{folded}  # {comment}" if indent + len(folded) + len(comment) + 4 <= width else alone
+    return f"{indent_lines(folded, ' ' * indent)}\n"
 
 
 def _most_used(examples: Sequence[str], options: Sequence[click.Option]) -> list[click.Option]:

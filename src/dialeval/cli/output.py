@@ -64,27 +64,22 @@ def tell(line: str) -> None:
     click.echo(plain_lines(line))
 
 
-def compare_systems(run: Run, format_: str | None) -> Verdict | None:
-    """Compare the systems of a run with the first, for a format that shows a verdict; None for others."""
-    if format_ not in ("table", "github"):
-        return None
-    from dialeval.reports.comparisons import judge_run
-
-    return judge_run(run)
-
-
 def compare_and_save(
     run: Run, format_: str | None, folder: Path | None, force: bool = False, saved: Run | None = None
 ) -> Verdict | None:
-    """Compare the systems of a run, and save both in a folder; a run whose comparison is interrupted is saved alone."""
+    """Compare the systems of a run for a format that shows a verdict, and save both in a folder.
+
+    A run whose comparison is interrupted is saved alone.
+    """
+    found = None
     try:
-        found = compare_systems(run, format_)
-    except BaseException:
+        if format_ in ("table", "github"):
+            from dialeval.reports.comparisons import judge_run
+
+            found = judge_run(run)
+    finally:
         if folder is not None:
-            save_run(saved or run, folder, force)
-        raise
-    if folder is not None:
-        save_run(saved or run, folder, force, found)
+            save_run(saved or run, folder, force, found)
     return found
 
 
@@ -199,7 +194,7 @@ def print_other_signatures(run: Run) -> None:
 def check_percent(format_: str | None, percent: bool) -> None:
     """Refuse --percent with a format for programs, which holds scores as they are (UsageError)."""
     if percent and format_ not in ("table", "md", "latex"):
-        raise click.UsageError("--percent is for -f table, md, latex; other formats hold scores as they are")
+        raise click.UsageError("--percent needs -f table, md or latex; other formats keep the original scale")
 
 
 def check_transposed(format_: str | None, transpose: bool, formats: Sequence[str] = ("table", "md", "latex")) -> None:
@@ -328,7 +323,7 @@ def save_run(run: Run, folder: Path, force: bool = False, found: Verdict | None 
 
 def say_saved(folder: Path) -> None:
     """Say where a run was saved, and what to do with it."""
-    say(f"saved in {folder}; see it row by row: dialeval report {shlex.quote(str(folder))}")
+    say(f"saved in {folder}; open it row by row: dialeval report {shlex.quote(str(folder))}")
 
 
 def say_next(run: Run, format_: str | None, folder: Path | None) -> None:

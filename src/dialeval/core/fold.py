@@ -240,7 +240,7 @@ class IntervalChoice:
         if self.t is not None and self.kind not in (None, "rows"):
             raise SettingError(f"t is the factor of intervals over rows; intervals that are {self.kind} have none")
         if self.level is not None and not 0 < self.level < 1:
-            raise SettingError(f"a confidence level lies between 0 and 1, such as 0.95; it is not {self.level}")
+            raise SettingError(f"a confidence level must be between 0 and 1, such as 0.95; it is not {self.level}")
 
     def added_to(self, estimate: Estimate, bounds: Bounds) -> Estimate:
         """Add the interval to an estimate; `bounds` are the ends of what the metric can give."""
@@ -383,8 +383,8 @@ class Metric(Fold[State]):
                 raise SettingError(f"{self.family} has {name}={listed}, not {getattr(self, name)!r}")
         for name, (low, high) in self.limits.items():
             if not (low <= getattr(self, name) <= high and isfinite(getattr(self, name))):
-                ends = f"from {low:g} " + (f"to {high:g}" if isfinite(high) else "on")
-                raise SettingError(f"{self.family} has numbers {ends} for {name}, not {getattr(self, name)}")
+                limits = f"between {low:g} and {high:g}" if isfinite(high) else f"at least {low:g}, and finite"
+                raise SettingError(f"{name} of {self.family} must be {limits}, not {getattr(self, name)}")
 
     def __str__(self) -> str:
         own = {field.name: getattr(self, field.name) for field in fields(self)}
@@ -393,7 +393,9 @@ class Metric(Fold[State]):
             if {**defaults, **settings} == own:
                 return preset
         changed = [(name, value) for name, value in own.items() if defaults[name] is MISSING or value != defaults[name]]
-        inside = ",".join(f"{name}={_show_setting(value)}" for name, value in changed)
+        inside = ",".join(
+            f"{name}={str(value).lower() if isinstance(value, bool) else value}" for name, value in changed
+        )
         return f"{self.family}({inside})"
 
     @property
@@ -470,7 +472,7 @@ class Metric(Fold[State]):
 
     def resampled(self, sample: Resamples) -> Floats:
         """Return the corpus value for each resample, from the contributions that `partial` gave."""
-        raise NeedError(f"{self.name} does not say what single rows add to its value, so it cannot be resampled")
+        raise NeedError(f"{self.name} has no per-row statistics, so it cannot be resampled")
 
     def left_out(self, sample: Resamples) -> Floats:
         """Return the values from which the jackknife finds the influence of clusters that resamples leave out.
@@ -549,10 +551,6 @@ def _choices(metric: type[Metric[Any]]) -> Mapping[str, tuple[object, ...]]:
         with suppress(NameError):  # a name that only type checkers, or the function that defines the class, can see
             hints |= get_type_hints(SimpleNamespace(__annotations__=own), vars(sys.modules[kind.__module__]))
     return {name: get_args(hint) for name, hint in hints.items() if get_origin(hint) is Literal}
-
-
-def _show_setting(value: object) -> str:
-    return str(value).lower() if isinstance(value, bool) else str(value)
 
 
 # Moving states: into the vocabulary of another process, and into bytes that are safe to read back.

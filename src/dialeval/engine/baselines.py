@@ -40,7 +40,7 @@ from dialeval.core.run_schema import Role
 from dialeval.engine.folding import Options, run_sources
 from dialeval.engine.plan import Planner
 from dialeval.engine.resources import Resources, train_texts
-from dialeval.io.rows import Rows
+from dialeval.io.rows import Rows, no_texts
 from dialeval.io.sources import memory_sources
 
 GOLD, SHUFFLED, CONSTANT, TRAIN = "ceiling/gold", "floor/shuffled-gold", "floor/constant", "floor/random-train"
@@ -50,6 +50,8 @@ SEED = 8
 
 Floors = Mapping[str, Sequence[str]]
 """By key the systems that are floors of it."""
+_OF_RESPONSES = (Need.TURN_LABELS, Need.LATENCY)
+"""Columns about the responses of a system, of which other responses have nothing."""
 _PAIRED = frozenset({Need.REFERENCE, Need.CONTEXT})
 _OWN_ROW = frozenset({Need.GOALS, Need.REFERENCE_SETS, Need.REFERENCE_GROUPS, Need.TRUE_FRAMES, Need.TRUE_STATES})
 """What suites compare a row or a dialogue with."""
@@ -91,14 +93,15 @@ def make_baselines(systems: Sequence[Rows], train: TextColumn | None) -> Baselin
     references = first.columns.get(Need.REFERENCE)
     if isinstance(references, RaggedColumn) and np.diff(references.offsets).any():
         made.append(_gold(first, references))
-        shuffled = _shuffled(made[0])
-        if shuffled is None:
+        order = derangement(made[0].dialogue_offsets(), SEED)
+        if order is None:
             left_out[SHUFFLED] = "more than half of the rows are of one dialogue"
         else:
-            made.append(shuffled)
+            made.append(_with_responses(made[0], SHUFFLED, made[0].responses.take(order)))
     else:
         left_out |= dict.fromkeys((GOLD, SHUFFLED), Need.REFERENCE.remedy)
-    made.append(_with_responses(first, CONSTANT, _repeated(CONSTANT_RESPONSE, len(first))))
+    constant = TextColumn.from_strings([CONSTANT_RESPONSE]).take(np.zeros(len(first), np.int64))
+    made.append(_with_responses(first, CONSTANT, constant))
     if train is not None and len(train):
         lines = np.random.default_rng(SEED).integers(len(train), size=len(first))
         made.append(_with_responses(first, TRAIN, train.take(lines)))
@@ -122,13 +125,8 @@ def _differ(one: Rows, other: Rows) -> bool:
 
 
 def _with_responses(rows: Rows, name: str, responses: TextColumn) -> Rows:
-    return replace(rows, system=name, columns={**rows.columns, Need.RESPONSE: responses}, where=name)
-
-
-def _repeated(text: str, rows: int) -> TextColumn:
-    """Return the same bytes in every row."""
-    data = np.frombuffer(text.encode(), np.uint8)
-    return TextColumn(data, np.zeros(rows, np.int64), np.full(rows, len(data), np.int64))
+    unknown = {need: no_texts(len(rows)) for need in _OF_RESPONSES if need in rows.columns}
+    return replace(rows, system=name, columns={**rows.columns, **unknown, Need.RESPONSE: responses}, where=name)
 
 
 def _gold(rows: Rows, references: RaggedColumn) -> Rows:
@@ -140,12 +138,6 @@ def _gold(rows: Rows, references: RaggedColumn) -> Rows:
     others = references.values.take(ranges(firsts + several, left))
     gold = _with_responses(rows.take(known), GOLD, references.values.take(firsts))
     return replace(gold, columns={**gold.columns, Need.REFERENCE: RaggedColumn(others, offsets_of(left))})
-
-
-def _shuffled(gold: Rows) -> Rows | None:
-    """Return gold replies of other dialogues; None where one dialogue has too many rows."""
-    order = derangement(gold.dialogue_offsets(), SEED)
-    return None if order is None else _with_responses(gold, SHUFFLED, gold.responses.take(order))
 
 
 def derangement(offsets: Ints, seed: int) -> Ints | None:

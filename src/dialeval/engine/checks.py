@@ -70,21 +70,17 @@ def split_dialogue_warnings(
         for fold, state in checks:
             if isinstance(fold, DialogueIds) and (split := fold.finish(state)):
                 example = split.find_name(ids_of(system))
-                what = f"rows of {split.dialogues} dialogues of {system} do not stand together"
+                what = f"rows of {split.dialogues} dialogues of {system} are not consecutive"
                 what += "" if example is None else f", such as those of {example!r}"
                 yield f"{what}: each part counts as a dialogue, and intervals are too narrow; sort the rows by dialogue"
-
-
-def _none() -> Hashes:
-    return np.empty(0, np.uint64)
 
 
 @dataclass(frozen=True, eq=False, slots=True)
 class SeenIds:
     """The hashes of ids in ascending order, and of those that came back."""
 
-    hashes: Hashes = field(default_factory=_none)
-    split: Hashes = field(default_factory=_none)
+    hashes: Hashes = field(default_factory=lambda: np.empty(0, np.uint64))
+    split: Hashes = field(default_factory=lambda: np.empty(0, np.uint64))
     closed: int = 0
     """How many more came back, in parts that are closed."""
 

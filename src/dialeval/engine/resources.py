@@ -1,4 +1,5 @@
-"""Resources: data other than the rows. Training text, vocabulary, word vectors and a judge are opened once a run.
+"""Resources: data other than the rows. Training text, vocabulary, word vectors and a judge are opened once a run,
+the shipped judges once a process.
 
 A worker in another process opens them for itself, by their paths, over the words that it meets. Digests show whether
 what it finds there is what the run began with.
@@ -7,8 +8,9 @@ what it finds there is what the run began with.
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
+from functools import cache
 from pathlib import Path
 from pkgutil import resolve_name
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias, cast, get_args
@@ -37,25 +39,20 @@ _JUDGE_LOADER = "dialeval.judges.judge:open_judge"
 """The function that makes a judge from a folder or an object, and returns the needs that it meets."""
 
 
-class LoadedResources(Mapping[Need, Any]):
-    """Resources by need; a shipped one is made at its first use."""
+@cache
+def _make_shipped(place: str) -> Any:
+    """Make a shipped resource, once for all evaluations of this process: reading a judge takes a second."""
+    return resolve_name(place)()
 
-    def __init__(self, resources: Mapping[Need, Any], shipped: Mapping[Need, str]) -> None:
-        self._made, self._places = dict(resources), {**shipped, **resources}
+
+class LoadedResources(dict[Need, Any]):
+    """Resources by need; a shipped one is the name of its class until it is first asked for."""
 
     def __getitem__(self, need: Need) -> Any:
-        if need not in self._made:
-            self._made[need] = resolve_name(self._places[need])()
-        return self._made[need]
-
-    def __contains__(self, need: object) -> bool:
-        return need in self._places
-
-    def __iter__(self) -> Iterator[Need]:
-        return iter(self._places)
-
-    def __len__(self) -> int:
-        return len(self._places)
+        made = super().__getitem__(need)
+        if isinstance(made, str):
+            made = self[need] = _make_shipped(made)
+        return made
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,7 +100,7 @@ class Resources:
             words[Need.ASSERTIONS] = resolve_name(_ASSERTION_LOADER)(self.assertions)
         if self.llm is not None:
             words[Need.LLM] = self.llm
-        opened = LoadedResources(words, shipped)
+        opened = LoadedResources({**shipped, **words})
         for need, digest in self.digests.items():
             if opened[need].digest != digest:
                 where = getattr(self, need.argument, None) or self.train or self.vectors
@@ -149,15 +146,9 @@ class Resources:
             given = getattr(self, name)
             if given is not None and not isinstance(given, str | os.PathLike):
                 raise SettingError(
-                    f"{name}: {kind_of(given)} lies in the memory of this process; save it to a file, so that every "
+                    f"{name}: {kind_of(given)} is in the memory of this process; save it to a file, so that every "
                     "worker can open it"
                 )
-
-
-def resource_warnings(opened: Mapping[Need, Any]) -> tuple[str, ...]:
-    """Return what a user should know about the files of the resources."""
-    needs = (Need.EMBEDDINGS, Need.LLM)
-    return tuple(line for need in needs if need in opened for line in opened[need].warnings)
 
 
 def _read_vocabulary(source: Any) -> Vocabulary:

@@ -59,7 +59,9 @@ _BREAKDOWNS = (
     "Ceilings: one annotator against the others, and a detector that knows the shares against new annotators."
 )
 _NAMES = {"dull": "A dull answer", "random": "A response to something else", "context": "Echoing the context"}
-NOT_VALIDATED = "too few rated rows or contexts to leave any out, so nothing is known of what this judge is worth."
+NOT_VALIDATED = (
+    "too few rated rows or contexts to leave any out, so the agreement of this judge with human ratings is unknown."
+)
 _MEAN = "mean of sets with references"
 _LEFT_OUT = "Spearman's rho on sets left out"
 _COLUMNS = ("judge", "judge with references")
