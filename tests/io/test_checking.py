@@ -67,7 +67,7 @@ def test_every_mismatch_with_its_path(document: Any, expected: list[str]) -> Non
 def test_entries_that_nobody_knows_are_refused_where_a_type_does() -> None:
     assert [str(problem) for problem in type_problems({"nam": 1, "open": "no"}, _Closed, "FILE", "see the docs")] == [
         "FILE: open: is a string, not true or false; see the docs",
-        "FILE: nam: is no entry; there are name, open; see the docs",
+        "FILE: nam: is not an entry; there are name, open; see the docs",
     ]
 
 
