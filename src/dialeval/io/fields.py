@@ -30,7 +30,6 @@ from itertools import takewhile
 from typing import NamedTuple
 
 import numpy as np
-import orjson
 
 from dialeval.core.errors import Problem
 from dialeval.io.calls import (
@@ -41,6 +40,7 @@ from dialeval.io.calls import (
     dump,
     expected_calls,
     made_calls,
+    parse_text,
     read_call,
     read_result,
     unwrap,
@@ -353,12 +353,7 @@ class FieldReader:
 
 def parse_cell(value: object) -> object:
     """Return a list, also one that a cell of a table or a field holds as JSON; anything else as it is."""
-    if not isinstance(value, str) or not value.lstrip().startswith("["):
-        return value
-    try:
-        return orjson.loads(value)
-    except orjson.JSONDecodeError:
-        return value
+    return parse_text(value, "") if isinstance(value, str) and value.lstrip().startswith("[") else value
 
 
 def _parse_chat(value: object) -> object:
@@ -437,10 +432,7 @@ def read_message(reader: FieldReader, message: RowObject, what: str, role: str) 
 
 def _named_call(text: str) -> Call:
     """Return the call that is the whole text of a message."""
-    try:
-        given = orjson.loads(text)
-    except orjson.JSONDecodeError:
-        given = None
+    given = parse_text(text, None)
     return read_call(given)._replace(shown=f"[call {text}]") if isinstance(given, dict) else Call(f"[call {text}]")
 
 
