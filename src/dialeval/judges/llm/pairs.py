@@ -24,7 +24,7 @@ from msgspec import Struct
 from dialeval.analysis.alignment import align
 from dialeval.analysis.labels import PairAgreement, Rate, pair_agreement, rate
 from dialeval.core.arrays import Floats
-from dialeval.core.display import Shown
+from dialeval.core.display import Shown, Tabular
 from dialeval.core.errors import SettingError
 from dialeval.core.result import Run
 from dialeval.core.rowtable import RowTable
@@ -59,7 +59,7 @@ class PairTexts(Struct, frozen=True, kw_only=True):
     """1: most people prefer the first, 0: neither, -1: the second; None: not known."""
 
 
-class JudgedPairs(Shown, Record, frozen=True, kw_only=True):
+class JudgedPairs(Shown, Tabular, Record, frozen=True, kw_only=True):
     """The preferences of a language model."""
 
     document_maker = "dialeval.reports.labels:judged_document"
@@ -79,7 +79,11 @@ class JudgedPairs(Shown, Record, frozen=True, kw_only=True):
     ranking: Any = None
     """The ranking of the systems by the verdicts (`human.rank`), where there is one."""
 
-    def lines(self) -> bytes:
+    def lines(self) -> list[dict[str, Any]]:
+        """Return the verdicts."""
+        return list(map(dict, self.pairs))
+
+    def to_jsonl(self) -> bytes:
         """Return the verdicts as JSON lines that `dialeval rank` reads."""
         return b"".join(orjson.dumps(pair) + b"\n" for pair in self.pairs)
 
