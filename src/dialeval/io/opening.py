@@ -39,7 +39,7 @@ LINES = "txt"
 
 
 class FileFormat(NamedTuple):
-    """A format of files with responses; `rows.reading` has the reader of each."""
+    """A format of files with responses; `io.reading` has the reader of each."""
 
     name: str
     suffixes: tuple[str, ...]

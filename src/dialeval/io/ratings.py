@@ -11,7 +11,7 @@ A rated row is a row (see `fields`) with `scores`, and where known `scale`, `dat
   rater. A rater's first answer counts, and one with `again: true` only where there is no other; where an answer was
   given several times, the last one counts, and a note says so (`rate merge` has the same rule). What else a row needs
   may be left out where `sampled` has it by its id: `{"id": "k3fq8w2a", "rater": "ann", "scores": {"overall": 4}}` (see
-  `analysis.sampling`).
+  `human.sample`).
 
 `fields` maps names as everywhere: `{"response": "answer", "scores": "human"}`. A row without a score of some quality
 has NaN there. Every problem of every file is found before one is raised.
@@ -299,8 +299,8 @@ def _mean(values: Floats) -> float:
 #
 # `id`, `rater` and `scores` are there; `again` is true where the rater met the row for the second time. A rater gives
 # one value for each quality. The first answer counts and one with `again` only shows how consistent the rater is;
-# where an answer was given several times, the last one counts (`merged_ratings`, `data.rows.ratings`). Files are
-# those of `data.rows.reading`. Every problem of every file is found before one is raised.
+# where an answer was given several times, the last one counts (as in `read_ratings` and
+# `human.merge`). Every problem of every file is found before one is raised.
 
 _REMEDY = "give what raters sent back: .jsonl, .json, .csv, .tsv, or the .sqlite of `dialeval rate serve`"
 
