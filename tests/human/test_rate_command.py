@@ -105,7 +105,7 @@ def test_merge_says_what_is_wrong(dialeval: Dialeval, tmp_path: Path) -> None:
     assert dialeval("rate", "merge", "ann.jsonl", "--adjudicate", "page.html").returncode == 2
     done = dialeval("rate", "merge", "ann.jsonl", "--sample", "to-rate", "--adjudicate", "page.html", "-f", "json")
     assert done.returncode == 0, done.stderr
-    assert "no page to write" in done.stderr
+    assert "nothing to adjudicate" in done.stderr
     assert not (tmp_path / "page.html").exists()
 
 
@@ -287,7 +287,7 @@ def test_a_database_of_others_is_not_touched(dialeval: Dialeval, tmp_path: Path)
     before = path.read_bytes()
     done = dialeval("rate", "serve", "to-rate", "--db", "other.sqlite", "--raters", "ann")
     assert done.returncode == 2
-    assert "other.sqlite: is no database of ratings" in done.stderr
+    assert "other.sqlite: is not a database of ratings" in done.stderr
     assert path.read_bytes() == before
     assert not list(tmp_path.glob("other.sqlite-*"))
 
@@ -328,7 +328,7 @@ def test_control_c_ends_the_server_well(tmp_path: Path) -> None:
         ([], "--raters"),
         (["--db", "r.txt", "--raters", "a"], ".sqlite"),
         (["--db", "r.sqlite", "--raters", "a", "--per-row", "2"], "there are 1"),
-        (["--db", "r.sqlite", "--raters", "a", "--host", "0.0.0.0"], "no address for a link"),
+        (["--db", "r.sqlite", "--raters", "a", "--host", "0.0.0.0"], "not an address for a link"),
         (["--db", "r.sqlite", "--raters", "a" * 65], "64 characters"),
         (["--db", "bad.sqlite", "--raters", "a"], "bad.sqlite"),
     ],

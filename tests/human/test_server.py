@@ -325,7 +325,7 @@ def test_addresses() -> None:
     assert not is_loopback("192.0.2.7")
     assert not is_loopback("desk.example")
     for everywhere in ("0.0.0.0", "::"):
-        with pytest.raises(SettingError, match="no address for a link"):
+        with pytest.raises(SettingError, match="not an address for a link"):
             is_loopback(everywhere)
 
 

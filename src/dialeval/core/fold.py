@@ -240,7 +240,7 @@ class IntervalChoice:
         if self.t is not None and self.kind not in (None, "rows"):
             raise SettingError(f"t is the factor of intervals over rows; intervals that are {self.kind} have none")
         if self.level is not None and not 0 < self.level < 1:
-            raise SettingError(f"a confidence level lies between 0 and 1, such as 0.95; it is not {self.level}")
+            raise SettingError(f"a confidence level must be between 0 and 1, such as 0.95; it is not {self.level}")
 
     def added_to(self, estimate: Estimate, bounds: Bounds) -> Estimate:
         """Add the interval to an estimate; `bounds` are the ends of what the metric can give."""
@@ -466,7 +466,7 @@ class Metric(Fold[State]):
 
     def resampled(self, sample: Resamples) -> Floats:
         """Return the corpus value for each resample, from the contributions that `partial` gave."""
-        raise NeedError(f"{self.name} does not say what single rows add to its value, so it cannot be resampled")
+        raise NeedError(f"{self.name} has no per-row statistics, so it cannot be resampled")
 
     def left_out(self, sample: Resamples) -> Floats:
         """Return the values from which the jackknife finds the influence of clusters that resamples leave out.

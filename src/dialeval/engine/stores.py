@@ -309,7 +309,7 @@ def _sample(path: str) -> str:
 
 
 def _read_manifest(file: Path) -> dict[str, Any]:
-    return validation.read_json(file, dict[str, Any], "remove the folder to start anew")
+    return validation.read_json(file, dict[str, Any], "remove the folder to start again")
 
 
 def _refuse_changes(before: Mapping[str, Any], now: Mapping[str, Any], folder: Path) -> None:

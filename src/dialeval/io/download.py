@@ -122,7 +122,7 @@ def _attempt(address: str, part: Path, progress: Progress | None, most_bytes: in
                 progress(done, total)
     if max(total or 0, done) > most_bytes:
         what = f"is longer than the {most_bytes:,} bytes that it may have"
-        raise _problem(address, what, "run again, or give another address; the file was thrown away")
+        raise _problem(address, what, "run again, or give another address; the file was deleted")
     if total is not None and done != total:
         raise _BrokenError(f"{done} of {total} bytes came")
 
@@ -136,14 +136,14 @@ def _open(address: str) -> http.client.HTTPResponse:
         return cast("http.client.HTTPResponse", opener.open(request, timeout=TIMEOUT_SECONDS))
     except urllib.error.HTTPError as error:
         error.close()
-        what = f"the server answers {error.code} {error.reason}"
+        what = f"the server answered {error.code} {error.reason}"
         if error.code >= HTTPStatus.INTERNAL_SERVER_ERROR or error.code in _PASSING:
             raise _BrokenError(what) from None
         raise _problem(address, what, "check the address, or give another one") from None
     except (http.client.HTTPException, OSError) as error:
         raise _BrokenError(str(getattr(error, "reason", error)) or type(error).__name__) from error
     except ValueError:  # of a redirection
-        raise _problem(address, "leads to what is no address", "give another address") from None
+        raise _problem(address, "redirects to an invalid address", "give another address") from None
 
 
 def _read_chunk(response: http.client.HTTPResponse) -> bytes:
@@ -232,7 +232,7 @@ class UntrustedArchive:
                 if member.issparse() or not (member.isreg() or member.isdir()):
                     raise self.refusal(f"holds {member.name!r}, which is a link or a device, or sparse")
                 if member.size > unpacking.left:
-                    raise self.refusal("unpacks to far more than it should")
+                    raise self.refusal("unpacks to far more than its declared size")
                 content = opened.extractfile(member) if member.isreg() else None
                 if content is not None:
                     yield member.name, content
@@ -274,7 +274,7 @@ class Unpacking(io.RawIOBase):
         chunk = self._stream.read(most if size is None or size < 0 else min(most, size))
         self.left -= len(chunk)
         if self.left < 0 or self._is_trap():
-            raise self._archive.refusal("unpacks to far more than it should")
+            raise self._archive.refusal("unpacks to far more than its declared size")
         return chunk
 
     def _is_trap(self) -> bool:
@@ -304,7 +304,7 @@ def unpack(archive: Path, wanted: Collection[str], folder: Path, most_bytes: int
             limit -= _copy_member(source, folder / name, limit)
             if limit < 0:
                 (folder / name).unlink()
-                raise untrusted.refusal("unpacks to far more than it should")
+                raise untrusted.refusal("unpacks to far more than its declared size")
     if missing := sorted(set(wanted) - taken):
         raise untrusted.refusal(f"does not hold {', '.join(missing)}")
 

@@ -116,7 +116,9 @@ def read_bytes(path: PathSource) -> Bytes:
     except OSError as error:
         raise DataError(unreadable(where, error)) from None
     except ValueError:
-        raise DataError(Problem(repr(where), None, "is no path (it holds a NUL)", "check the path")) from None
+        raise DataError(
+            Problem(repr(where), None, "is not a path (it contains a NUL character)", "check the path")
+        ) from None
     if raw[: len(_ZIP)].tobytes() == _ZIP and format_of(path) != "eval":
         raise DataError(Problem(where, None, *_ZIPPED.get(Path(where).suffix.lower(), _ZIPPED[""])))
     if not packing_of(path):
@@ -177,7 +179,7 @@ class _LimitedStream(io.RawIOBase):
         self._left -= len(chunk)
         if self._left < 0:
             what = f"unpacks to more than {MOST_TIMES} times its size"
-            raise DataError(Problem(self._where, None, what, "unpack it yourself if that is as it should be"))
+            raise DataError(Problem(self._where, None, what, "if that is correct, unpack it yourself"))
         buffer[: len(chunk)] = chunk
         return len(chunk)
 
@@ -245,7 +247,7 @@ def unreadable(where: str, error: OSError) -> Problem:
     if isinstance(error, IsADirectoryError):
         return Problem(where, None, "is a folder, and one file is expected", "name a file in it")
     if isinstance(error, PermissionError):
-        return Problem(where, None, "may not be read", "give yourself permission to read it (chmod +r)")
+        return Problem(where, None, "cannot be read: permission denied", "grant read permission (chmod +r)")
     return Problem(where, None, f"cannot be read ({error.strerror or error})", "check the path and the disk")
 
 
@@ -274,7 +276,7 @@ def local_path(path: str) -> str:
     try:
         return unquote(urlsplit(path).path) if path.startswith("file://") else path
     except ValueError:  # such as file://[::1
-        raise SettingError(f"{path} is no address of a file; give its path") from None
+        raise SettingError(f"{path} is not a file; give its path") from None
 
 
 def is_pattern(path: str) -> bool:

@@ -97,7 +97,7 @@ class Pack:
         """Return the path of a file; DataError where it is not the plain file of the manifest's size."""
         size, path = self.files[name].size, self.path / name
         if path.is_symlink() or not path.is_file():
-            raise DataError(Problem(str(path), None, "there is no such plain file", self.remedy))
+            raise DataError(Problem(str(path), None, "no such file", self.remedy))
         if path.stat().st_size != size:
             raise DataError(Problem(str(path), None, f"{path.stat().st_size} bytes instead of {size}", self.remedy))
         return path

@@ -202,7 +202,7 @@ def _rated_row(
     identifier = None if rater is None else reader.identifier(row, "id")
     if sampled is not None:
         if identifier is None or identifier not in sampled:
-            shown = "has no id" if identifier is None else f"the id {identifier!r:.40} is of no row that was drawn"
+            shown = "has no id" if identifier is None else f"the id {identifier!r:.40} is not in the sample"
             reader.problem(shown, "give the ratings of the rows in this folder, each with its id")
             return
         row = {**row, **sampled[identifier]}  # what was drawn is what was rated, whatever the line says
@@ -345,7 +345,7 @@ def _read_line(
         reader.problem("has no id" if identity is None else "has no rater", "say what was rated, and by whom")
         return
     if known is not None and identity not in known:
-        reader.problem(f"the id {identity!r:.40} is of no row that was drawn", "give the ratings of this sample")
+        reader.problem(f"the id {identity!r:.40} is not in the sample", "give the ratings of this sample")
     if not scores and len(reader.problems) == before:
         reader.problem("has no scores", 'add them: "scores": {"overall": 4}')
     for quality, values in scores.items():

@@ -138,7 +138,7 @@ def _list_files(folder: PathSource) -> list[Path]:
         return sorted(filter(Path.is_file, Path(folder).iterdir()), key=lambda entry: entry.name)
     except OSError as error:
         what = f"cannot be listed ({error.strerror})"
-        raise DataError(Problem(os.fspath(folder), None, what, "give yourself permission to read it")) from None
+        raise DataError(Problem(os.fspath(folder), None, what, "grant read permission")) from None
 
 
 def read_any_lines(source: PathSource, passed_over: Collection[str]) -> tuple[dict[str, TextColumn], list[str]]:
@@ -326,7 +326,7 @@ def read_objects(
     given = [sources] if isinstance(sources, str | os.PathLike) else list(sources)
     for each in given:
         if not isinstance(each, str | os.PathLike | Records):
-            raise SettingError(f"{each!r:.40} is no path of a file")
+            raise SettingError(f"{each!r:.40} is not a path")
     return _joined(partial(read_source, each) for each in given)  # type: ignore[arg-type]
 
 

@@ -24,9 +24,9 @@ from dialeval.core.run_schema import Role
 from dialeval.io import opening
 from dialeval.io.fields import kind_of
 from dialeval.io.reading import files_in, is_folder
-from dialeval.io.rows import Rows
+from dialeval.io.rows import OF_SOME_ROWS, Rows
 
-ROW_COLUMNS = frozenset({Need.RESPONSE, Need.REFERENCE, Need.CONTEXT, Need.CALLS, Need.EXPECTED_CALLS, Need.TRIALS})
+ROW_COLUMNS = frozenset({Need.RESPONSE, Need.REFERENCE, Need.CONTEXT, *OF_SOME_ROWS})
 """The columns that rows in a file may have."""
 
 
@@ -139,7 +139,7 @@ def _path(given: Any, what: str) -> str:
     if isinstance(given, str | os.PathLike):
         return os.fspath(given)
     raise SettingError(
-        f"{what}: {kind_of(given)} lies in the memory of this process; save it to a file to score it in batches"
+        f"{what}: {kind_of(given)} is in the memory of this process; save it to a file to score it in batches"
     )
 
 

@@ -24,7 +24,9 @@ Rows = list[list[str]]
 
 _TEXTS = parse_toml((Path(__file__).parent / "cards.toml").read_bytes(), "cards.toml", "install dialeval again")
 _NAMES = {"dull": "A dull answer", "random": "A response to something else", "context": "Echoing the context"}
-NOT_VALIDATED = "too few rated rows or contexts to leave any out, so nothing is known of what this judge is worth."
+NOT_VALIDATED = (
+    "too few rated rows or contexts to leave any out, so the agreement of this judge with human ratings is unknown."
+)
 _MEAN = "mean of sets with references"
 _LEFT_OUT = "Spearman's rho on sets left out"
 _COLUMNS = ("judge", "judge with references")

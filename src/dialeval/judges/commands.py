@@ -171,15 +171,15 @@ def train_adem(
 @click.option("--rank", type=click.IntRange(min=1), default=64, help="Columns of the factors that are saved.")
 @options.pairs("--license", "licenses", "SET=TEXT", "License of a set or corpus, for the card.")
 @options.validate
-@click.option("--seed", type=options.SEED, default=0, help="Seed of everything drawn.")
+@click.option("--seed", type=options.SEED, default=0, help="Random seed.")
 def train_judge(
     dialogues: tuple[str, ...], ratings: tuple[str, ...], tests: tuple[str, ...], output: Path, **settings: Any
 ) -> None:
     """Train a judge on plain dialogues and on ratings, and write it with its model card. Needs PyTorch.
 
     Dialogues are JSONL files with `{"turns": [...]}` or `{"messages": [...]}` a line, and where known `replies`, other
-    replies to the last turn. Dialogues that share turns with a rated context are left out. What is saved on the way
-    lies in the folder `training` of the output; the same command goes on from there.
+    replies to the last turn. Dialogues that share turns with a rated context are left out. Checkpoints
+    are in the folder `training` of the output; the same command continues from there.
     """
     from dialeval.core.errors import SettingError
     from dialeval.judges.adem import check_folder
@@ -276,7 +276,7 @@ def opened_llm(asked: options.LanguageModel) -> Iterator[Any]:
 def show_llm(llm: options.LanguageModel, responses: tuple[str, ...], row: int, **inputs: Any) -> None:
     """Print the exact request that a language model is sent about a row of RESPONSES.
 
-    The marker around the texts is drawn anew for each request.
+    The marker around the texts is a new random one for each request.
     """
     from dialeval.judges.llm.metric import label_row
     from dialeval.judges.llm.rubrics import read_rubric, show_request
@@ -304,12 +304,12 @@ def show_llm(llm: options.LanguageModel, responses: tuple[str, ...], row: int, *
 @options.output_file
 @options.format_(("table", "json", "md"))
 def judge_pair_files(pairs: tuple[str, ...], llm: options.LanguageModel, output: Path | None, format_: str) -> None:
-    """Ask a language model which of two responses is better, in both orders; where they differ, it is a tie.
+    """Ask a language model which of two responses is better, in both orders; verdicts that differ are a tie.
 
     A pair is a row with a, b (the systems), response_a, response_b and, where known, context, dialog_id and better:
-    what people prefer, or a list of their votes. Prints how often the order decides and, where people's preference is
-    known, how often the judge shares it, next to the rule that the longer response is better. --save writes the
-    verdicts for `dialeval rank`.
+    the human preference, or a list of votes. Prints how often the verdict depends on the order and, where human
+    preferences are known, how often the judge agrees with them, and how often the longer response does. --save writes
+    the verdicts for `dialeval rank`.
     """
     from dialeval.judges.llm.pairs import judge_pairs, read_pair_texts
     from dialeval.reports.labels import JUDGED

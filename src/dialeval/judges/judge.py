@@ -90,7 +90,7 @@ MOST_OUTSIDE = 0.1
 """The fraction of responses outside above which a run warns. In the thirteen sets of the card it is below 0.03."""
 
 AGREEMENT = (
-    "On pairs of such answers by large models it preferred the one that people prefer in 56% (llm_pairs) and 62% "
+    "On pairs of such answers by large models it agreed with the human preference in 56% (llm_pairs) and 62% "
     "(pandalm_pairs) of cases; the longer one is preferred in 66% and 67%"
 )
 """As `tools/judge_limits.py` printed it."""

@@ -139,7 +139,7 @@ def codes_of(batch: Batch, threshold: float) -> Codes:
 
 @dataclass(frozen=True)
 class LabelAccuracy(RowMetric):
-    """Share of turns with the annotators' label (dialogue breakdown)."""
+    """Fraction of turns with the annotators' label (dialogue breakdown)."""
 
     family = "accuracy"
     subject = Need.LABELS

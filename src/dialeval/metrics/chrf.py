@@ -49,7 +49,7 @@ _PUNCTUATION = frozenset(string.punctuation)
 
 @dataclass(frozen=True)
 class Chrf(CountMetric):
-    """Share of character n-grams that response and reference have in common, as an F measure."""
+    """F score of the character n-grams that response and reference have in common."""
 
     family = "chrf"
     needs = frozenset({Need.RESPONSE, Need.REFERENCE})

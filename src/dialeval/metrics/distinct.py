@@ -11,8 +11,8 @@ Paper: Li et al. 2016, "A Diversity-Promoting Objective Function for Neural Conv
 Tokens count as they are (`oov=self`), whatever vocabulary, training text or word vectors are given. With `oov=unk` all
 tokens outside the vocabulary count as one, `<unk>`, as in dialog-eval; `-m dialog-eval` sets that.
 
-Different n-grams are counted exactly: memory grows with them, and what does not fit lies in temporary files; of several
-workers each counts a part of them.
+Different n-grams are counted exactly: memory grows with them, and what does not fit is stored in temporary files; with
+several workers, each counts a part of them.
 
 Edge cases: a response with fewer than n words has no n-gram and is not scored. The items are the values of the single
 responses under either setting. Where no response has an n-gram the value is NaN; dialog-eval ends with a division by
@@ -48,7 +48,7 @@ class DistinctState:
 
 @dataclass(frozen=True)
 class Distinct(Metric[DistinctState]):
-    """Share of different n-grams among all n-grams of the responses."""
+    """Fraction of different n-grams among all n-grams of the responses."""
 
     family = "distinct"
     presets = {"distinct-1": {"n": 1}, "distinct-2": {"n": 2}}

@@ -33,7 +33,9 @@ def read_thresholds(_context: click.Context, parameter: click.Parameter, value: 
     try:
         return [float(part) for part in value.split(",")]
     except ValueError:
-        raise click.BadParameter(f"{value!r} is no number, nor several, comma-separated", param=parameter) from None
+        raise click.BadParameter(
+            f"{value!r} is not a number or a comma-separated list of numbers", param=parameter
+        ) from None
 
 
 def _data(*, required: bool) -> options.Decorator:
@@ -59,12 +61,12 @@ def _data(*, required: bool) -> options.Decorator:
     "--threshold",
     default="0.0",
     callback=read_thresholds,
-    help="Share from which on T or X is the reference; several are comma-separated.",
+    help="Threshold of the reference label: fraction of annotators for T or X; several are comma-separated.",
 )
 @options.choice(
     "--match", ["turn-index", "position"], "Match labels with turns by turn-index, or by position as the original does."
 )
-@click.option("--lenient", is_flag=True, help="Count problems of the files and go on.")
+@click.option("--lenient", is_flag=True, help="Count problems of the files and continue.")
 @click.option("--development", type=click.Path(), help="Annotated dialogues for the floor of the mean distribution.")
 @click.option(
     "--baselines/--no-baselines",
@@ -81,7 +83,7 @@ def _data(*, required: bool) -> options.Decorator:
     "--format",
     "format_",
     type=options.Choice(("original", *options.FORMATS)),
-    help="Print as.  [default: original for one detector and threshold, else table]",
+    help="Output format.  [default: original for one detector and threshold, else table]",
 )
 @options.transpose
 @options.limits
@@ -107,8 +109,8 @@ def breakdown(
     """Evaluate dialogue breakdown detectors: labels and probabilities against what annotators said.
 
     LABELS are folders of *.labels.json, .jsonl files or .tar.gz archives, one detector each; NAME=PATH names one.
-    Prints the lines of the challenge's eval.py. As a table, detectors are next to floors (detectors that look at
-    nothing) and ceilings (annotators against each other), so that a figure can be read between them.
+    Prints the lines of the challenge's eval.py. The table also has floors (constant detectors) and ceilings
+    (annotators against each other).
     """
     from dialeval.suites.breakdown.evaluation import evaluate_breakdown
 

@@ -45,7 +45,7 @@ _DATA = options.together(
     options.choice(
         "--fallback",
         ["file", "turn"],
-        "Replace what single turns lack (states, active domains) in the whole file, as the original does, or there.",
+        "Where a turn lacks a state or active domains: replace them in the whole file (as the original), or there.",
     ),
     click.option("--lexicalized", is_flag=True, help="Replies hold values: map them to placeholders first."),
 )

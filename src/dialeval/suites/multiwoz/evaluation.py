@@ -102,7 +102,7 @@ def _presets(family: type[Metric[Any]], **settings: Any) -> dict[str, Metric[Any
 
 @dataclass(frozen=True)
 class Explanations(Fact[tuple[Explanation, ...], tuple[Explanation, ...]]):
-    """Why dialogues were lost: one dialogue, or all that a system gives."""
+    """Causes of failed dialogues: one dialogue, or all that a system gives."""
 
     choices: Choices
     dialogue: str | None = None

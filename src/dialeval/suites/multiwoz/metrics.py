@@ -64,7 +64,7 @@ ORDERS = 4
 
 @dataclass(frozen=True)
 class TaskBleu(CountMetric):
-    """Share of the n-grams of normalized responses that their references have too, from 0 to 100.
+    """Corpus BLEU of normalized responses against their references, from 0 to 100.
 
     BLEU of delexicalized responses against a reference set: `bleu/mwz22` and so on, from 0 to 100.
 
@@ -217,7 +217,7 @@ class Rate(Metric[RateState]):
 
 @dataclass(frozen=True)
 class Inform(Rate):
-    """Share of dialogues in which the right venue was offered in every domain, in percent."""
+    """Fraction of dialogues in which the right venue was offered in every domain, in percent."""
 
     family = "inform"
 
@@ -227,7 +227,7 @@ class Inform(Rate):
 
 @dataclass(frozen=True)
 class Success(Rate):
-    """Share of dialogues with the right offers in which every request was answered, in percent."""
+    """Fraction of dialogues with the right offers in which every request was answered, in percent."""
 
     family = "success"
 
@@ -383,7 +383,7 @@ class Tracking(CountMetric):
     def __post_init__(self) -> None:
         super().__post_init__()
         if not 0 <= self.threshold <= 100:
-            raise SettingError(f"a partial ratio lies between 0 and 100, so no threshold is {self.threshold}")
+            raise SettingError(f"the threshold of the partial ratio must be between 0 and 100, not {self.threshold}")
 
     @property
     def bounds(self) -> Bounds:

@@ -30,7 +30,9 @@ from dialeval.cli.progress import metered
 @options.command()
 @options.responses("predictions")
 @click.option("-r", "--references", required=True, type=click.Path(), help="Dialogues with the true frames.")
-@click.option("--schema", type=click.Path(), help="Their services.  [default: schema.json next to the references]")
+@click.option(
+    "--schema", type=click.Path(), help="Schema of the services.  [default: schema.json next to the references]"
+)
 @click.option("--train-schema", type=click.Path(), help="Services that were seen in training, for --by seen.")
 @options.metrics("joint-goal-accuracy, average-goal-accuracy, active-intent-accuracy, requested-slots-f1")
 @options.choice(
@@ -65,7 +67,7 @@ def sgd(
     """Evaluate schema-guided state tracking: goal accuracy, active intent, requested slots.
 
     PREDICTIONS are folders of dialogues (*.json) or single files in the form of the Schema-Guided Dialogue data, one
-    system each; NAME=PATH names one. Figures are means over frames, a frame being a service in a user turn. --by
+    system each; NAME=PATH names one. Scores are means over frames, a frame being a service in a user turn. --by
     service, domain or seen shows them by parts. `dialeval compat sgd` writes exactly the file that the original writes.
     """
     from dialeval.suites.sgd.evaluation import GROUPS, ServiceGroups, evaluate_sgd, original_output
