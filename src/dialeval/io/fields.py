@@ -34,7 +34,6 @@ from itertools import takewhile
 from typing import Any, NamedTuple
 
 import numpy as np
-import orjson
 
 from dialeval.core.errors import Problem, add_warning
 from dialeval.io.calls import (
@@ -45,6 +44,7 @@ from dialeval.io.calls import (
     dump,
     expected_calls,
     made_calls,
+    parse_text,
     read_call,
     read_result,
     unwrap,
@@ -436,12 +436,8 @@ def read_time(value: object) -> float | None:
 
 def parse_cell(value: object) -> object:
     """Return a list or an object, also where a cell of a table or a field holds it as JSON; else the value as it is."""
-    if not isinstance(value, str) or not value.lstrip().startswith(("[", "{")):
-        return value
-    try:
-        return orjson.loads(value)
-    except orjson.JSONDecodeError:
-        return value
+    is_json = isinstance(value, str) and value.lstrip().startswith(("[", "{"))
+    return parse_text(value, "") if is_json else value
 
 
 def _parse_chat(value: object) -> object:
@@ -520,10 +516,7 @@ def read_message(reader: FieldReader, message: RowObject, what: str, role: str) 
 
 def _named_call(text: str) -> Call:
     """Return the call that is the whole text of a message."""
-    try:
-        given = orjson.loads(text)
-    except orjson.JSONDecodeError:
-        given = None
+    given = parse_text(text, None)
     return read_call(given)._replace(shown=f"[call {text}]") if isinstance(given, dict) else Call(f"[call {text}]")
 
 
