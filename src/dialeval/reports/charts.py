@@ -171,6 +171,12 @@ class Series(NamedTuple):
     low: Sequence[float] = ()
     high: Sequence[float] = ()
 
+    @classmethod
+    def of(cls, means: Sequence[BinMean], x: Mapping[float, float] | None = None) -> Series:
+        """Return the means of bins as a series; `x`: where each bin is drawn, else at its number."""
+        places = [each.at if x is None else x[each.at] for each in means]
+        return cls(places, *([getattr(each, end) for each in means] for end in ("mean", "low", "high")))
+
 
 class BinMean(NamedTuple):
     """The mean of the values in a bin, with its interval over clusters."""
@@ -240,6 +246,18 @@ class _Chart:
         attribute = f' class="{kind}"' if kind else ""
         self.parts.append(f'<text x="{x:.1f}" y="{y:.1f}"{attribute}>{escape(shown)}</text>')
 
+    def turned(self, x: float, y: float, angle: int, words: str, kind: str, room: float) -> None:
+        """Write words at an angle."""
+        self.parts.append(f'<g transform="translate({x:.1f},{y:.1f}) rotate({angle})">')
+        self.text(0, 0, words, kind, room)
+        self.parts.append("</g>")
+
+    def axis_title(self, x: float, words: str, room: float) -> None:
+        """Write the title of an axis below what is drawn, in as many lines as it takes."""
+        for line in textwrap.wrap(plain(words), max(12, int(room / _CHARACTER))):
+            self.text(x, self.y + 12, line, "axis-title")
+            self.y += 14
+
     def line(self, x1: float, y1: float, x2: float, y2: float, kind: str) -> None:
         """Draw a line."""
         self.parts.append(f'<line class="{kind}" x1="{x1:.1f}" y1="{y1:.1f}" x2="{x2:.1f}" y2="{y2:.1f}"/>')
@@ -274,9 +292,7 @@ class _Chart:
         for at, name in names.items():
             x = frame.left + frame.x(at)
             if slanted:
-                self.parts.append(f'<g transform="translate({x + 4:.1f},{bottom + 12:.1f}) rotate(-35)">')
-                self.text(0, 0, name, "tick end", 110)
-                self.parts.append("</g>")
+                self.turned(x + 4, bottom + 12, -35, name, "tick end", 110)
             else:
                 self.text(x, bottom + 14, name, "tick", room)
         for tick in frame.y.ticks:
@@ -284,13 +300,8 @@ class _Chart:
             self.line(frame.left, y, right, y, "grid")
             self.text(frame.left - 6, y + 4, f"{tick:.6g}", "tick end")
         self.y = bottom + (75 if slanted else 18)
-        for line in textwrap.wrap(plain(x_title), max(12, int(frame.width / _CHARACTER))):
-            self.text(frame.left + frame.width / 2, self.y + 12, line, "axis-title")
-            self.y += 14
-        middle = frame.top + frame.height / 2
-        self.parts.append(f'<g transform="translate(11,{middle:.1f}) rotate(-90)">')
-        self.text(0, 0, y_title, "axis-title", frame.height + 40)
-        self.parts.append("</g>")
+        self.axis_title(frame.left + frame.width / 2, x_title, frame.width)
+        self.turned(11, frame.top + frame.height / 2, -90, y_title, "axis-title", frame.height + 40)
 
     def notes(self, *lines: str) -> None:
         """Write small lines below."""
@@ -385,9 +396,7 @@ def forest(
         if numbers:
             chart.text(width - right + 6, y + 4, figure, "number", width)
     chart.y = bottom + 18
-    for line in textwrap.wrap(plain(axis), max(12, int((width - left) / _CHARACTER))):
-        chart.text(left + scale.width / 2, chart.y + 12, line, "axis-title")
-        chart.y += 14
+    chart.axis_title(left + scale.width / 2, axis, width - left)
     chart.notes(*notes)
     return chart.figure()
 
@@ -518,7 +527,7 @@ def calibration(
     chart.axes(frame, x_title, y_title)
     if diagonal:
         chart.line(*frame(frame.x.low, frame.x.low), *frame(frame.x.high, frame.x.high), "zero")
-    _draw_series(chart, frame, Series(xs, *(list(column) for column in zip(*(e[1:4] for e in found), strict=True))), 0)
+    _draw_series(chart, frame, Series.of(found, means), 0)
     dashed = " Dashed: where the two are equal." if diagonal else ""
     chart.notes(f"{len(predicted):,} rows in tenths of the predicted value, with 95% confidence intervals.{dashed}")
     said = (f"{show(x, 2)}: {show(each.mean, 2)}" for x, each in zip(xs, found, strict=True))
@@ -526,13 +535,13 @@ def calibration(
     return chart.figure()
 
 
-def _draw_series(chart: _Chart, frame: _Frame, series: Series, number: int, *, joined: bool = True) -> None:
+def _draw_series(chart: _Chart, frame: _Frame, series: Series, number: int) -> None:
     places = [frame(x, y) for x, y in zip(series.x, series.y, strict=True) if math.isfinite(y)]
     chart.parts.append(f'<g class="{_kind(number)}">')
     for x, low, high in zip(series.x, series.low, series.high, strict=False):
         if math.isfinite(low) and math.isfinite(high):
             chart.line(*frame(x, low), *frame(x, high), "range thin")
-    if joined and len(places) > 1:
+    if len(places) > 1:
         line = " ".join(f"{x:.1f},{y:.1f}" for x, y in places)
         chart.parts.append(f'<polyline class="curve dash-{number % _SHAPES}" points="{line}"/>')
     chart.parts.append("".join(marker(*place, number, 3.5) for place in places) + "</g>")
@@ -576,20 +585,6 @@ def _shift(series: Series, number: int, systems: int, frame: _Frame) -> Series:
     pixels = (number - (systems - 1) / 2) * min(3.0, 16 / max(1, systems))
     by = pixels * (frame.x.high - frame.x.low) / max(1.0, frame.width)
     return series._replace(x=[x + by for x in series.x])
-
-
-def pass_k_curve(
-    passes: Mapping[str, Sequence[BinMean]], *, numbers: Mapping[str, int] | None = None, width: int = WIDTH
-) -> Figure:
-    """Draw the chance that k trials of a task all pass, over k."""
-    series = {
-        name: Series(*(list(column) for column in zip(*(each[:4] for each in found), strict=True)))
-        for name, found in passes.items()
-    }
-    title, notes = "Reliability over repeated trials (pass^k)", ["95% confidence intervals over tasks."]
-    y_title = "fraction of tasks"
-    x_title = "k: trials of a task that must all pass"
-    return curves(series, title, x_title, y_title, name="pass-k", numbers=numbers, notes=notes, width=width)
 
 
 def bars(
@@ -655,9 +650,7 @@ def matrix(
     for at, each in enumerate(columns):
         x = left + size * (at + 0.5)
         if slanted:
-            chart.parts.append(f'<g transform="translate({x:.1f},{chart.y - 6:.1f}) rotate(-50)">')
-            chart.text(0, 0, each, "tick start", 92)
-            chart.parts.append("</g>")
+            chart.turned(x, chart.y - 6, -50, each, "tick start", 92)
         else:
             chart.text(x, chart.y - 5, each, "tick", size)
     finite = values[np.isfinite(values)]
@@ -739,9 +732,7 @@ def length_preference(ratio: Floats, preferred: Floats, *, width: int = WIDTH) -
     bins = quantile_bins(doublings, 8)
     x = {each.at: each.mean for each in mean_by_bin(bins, doublings)}
     found = mean_by_bin(bins, both, pairs)
-    series = Series(
-        [x[each.at] for each in found], *([getattr(each, end) for each in found] for end in ("mean", "low", "high"))
-    )
+    series = Series.of(found, x)
     title = "Length and preference"
     x_title, y_title = "length against the other response, in doublings", "fraction preferred"
     notes = [f"{len(ratio):,} pairs, each seen from both sides; 95% confidence intervals over pairs."]

@@ -17,6 +17,7 @@ from dataclasses import replace
 from dialeval.analysis.difference import Difference
 from dialeval.analysis.slices import Slices
 from dialeval.analysis.values import better_of, metric_of
+from dialeval.core.display import list_some
 from dialeval.core.fold import Estimate, Level
 from dialeval.reports import markup
 from dialeval.reports.comparisons import WIDTH, mark_of, percent_keys, run_in_percent, scale_of
@@ -115,9 +116,7 @@ def notes(slices: Slices) -> Iterator[str]:
 
 
 def _list_names(names: Sequence[str]) -> str:
-    more = len(names) - _MOST_NAMED
-    shown = ", ".join(shorten(name) for name in names[:_MOST_NAMED])
-    return shown + (f" and {more} more" if more > 0 else "")
+    return list_some(list(map(shorten, names)), _MOST_NAMED)
 
 
 def _knows_all_rows(slices: Slices, key: str) -> bool:

@@ -21,6 +21,7 @@ from dialeval.analysis.comparison import Best, Comparison, best_of, best_systems
 from dialeval.analysis.difference import Difference
 from dialeval.analysis.pairing import main_keys
 from dialeval.analysis.values import better_of
+from dialeval.core.display import list_some
 from dialeval.core.errors import SettingError
 from dialeval.core.fold import Estimate
 from dialeval.core.result import Result, Run
@@ -164,7 +165,7 @@ def _verdict(comparison: Comparison, best: Best, more: Sequence[str]) -> str:
         return f'<ul class="answer">{_items([*sentences, *more])}</ul>'
     ranked = "" if comparison.ranking is None else comparison.ranking.key
     others = [key for key in comparison.panel if key in best.systems and key != ranked]
-    leaders = [f"{shorten(key)} {_name_some(best.systems[key])}" for key in others]
+    leaders = [f"{shorten(key)} {list_some(list(map(shorten, best.systems[key])), MOST_NAMED)}" for key in others]
     beyond = " and those not significantly worse" if best.tests else ""
     first = [*sentences, *more[:1], *([f"Best{beyond}: {'; '.join(leaders)}."] if leaders else [])]
     rest = _items([*system_verdicts(comparison), *more[1:]])
@@ -173,11 +174,6 @@ def _verdict(comparison: Comparison, best: Best, more: Sequence[str]) -> str:
 
 def _items(sentences: Sequence[str]) -> str:
     return "".join(f"<li>{markup.text(sentence)}</li>" for sentence in sentences)
-
-
-def _name_some(names: Sequence[str]) -> str:
-    more = len(names) - MOST_NAMED
-    return ", ".join(map(shorten, names[:MOST_NAMED])) + (f" and {more} more" if more > 0 else "")
 
 
 def has_best(comparison: Comparison | None) -> bool:
