@@ -70,14 +70,15 @@ def _level(run: Run, key: str) -> Level:
     return next((est.level for est in estimates_of(run, key).values()), Level.TURN)
 
 
-def draw_means(run: Run, key: str, width: int = WIDTH) -> Figure | None:
-    """Draw the value of each system under a key with its confidence interval."""
+def draw_means(run: Run, key: str, width: int = WIDTH, ranked: bool = False) -> Figure | None:
+    """Draw the value of each system under a key with its confidence interval; `ranked`: the highest value first."""
     numbers = color_numbers(run)
     marks = [
         Mark(name, est.mean, est.interval, markup.color_of(numbers[name]))
         for name, est in estimates_of(run, key).items()
         if math.isfinite(est.mean)
     ]
+    marks = sorted(marks, key=lambda mark: -mark.value) if ranked else marks
     return charts.forest(marks, f"{_title(run, key)}, by system", _direction(run, key), width=width) if marks else None
 
 

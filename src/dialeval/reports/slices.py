@@ -26,7 +26,7 @@ from dialeval.reports.documents import Document, LaidOut, Table, laid_out, text_
 from dialeval.reports.drawings import draw_slices, figures
 from dialeval.reports.figures import BETTER, DIFFERENT, MISSING, WORSE, plain, shorten, show, show_rounded, show_spread
 from dialeval.reports.markup import Section
-from dialeval.reports.summary import axes_row, cell, heads
+from dialeval.reports.summary import axes_row, cell
 from dialeval.reports.tables import ARROWS, row_decimals
 
 ALL = "all rows"
@@ -206,4 +206,6 @@ def _metric(slices: Slices, field: str, key: str) -> str:
     below = axes_row(scale, [name in tested for name in whole])
     caption = f"{markup.name(key)}{markup.arrow(better_of(whole, key))} by {markup.name(field)}, with intervals"
     caption += f"; strips: differences to {markup.name(next(iter(whole)))} in standard deviations." if rows else "."
-    return markup.table("summary", caption, heads(markup.name(field), map(markup.name, whole)), lines, below)
+    return markup.table(
+        "summary", caption, markup.figure_heads(markup.name(field), map(markup.name, whole)), lines, below
+    )

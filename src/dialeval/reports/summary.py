@@ -211,9 +211,8 @@ def _follow_ranking(best: Best, comparison: Comparison | None) -> Best:
 def _first_chart(run: Run) -> list[Figure]:
     """Return the chart of the first metric of the panel: distributions, or means of many systems or of 0 and 1."""
     key = next(iter(main_keys(run)), "")
-    ranked = sorted(run, key=lambda name: -run[name][key].mean if key in run[name] else math.inf)
     ranks = len(run) >= MANY or is_binary(run, key)
-    drawn = draw_means(Run({name: run[name] for name in ranked}, run.version), key) if ranks else None
+    drawn = draw_means(run, key, ranked=True) if ranks else None
     found = drawn or draw_distribution(run, key) or draw_means(run, key)
     return [] if found is None else [found]
 
@@ -270,10 +269,10 @@ def _table(page: _Page, keys: Sequence[str], caption: str) -> str:
     named = [_system_name(page, name) for name in systems]
     if as_rows:
         lines = [_row(title, (cells[key, name] for key in keys)) for title, name in zip(named, systems, strict=True)]
-        return markup.table("summary", caption, heads("System", linked), lines)
+        return markup.table("summary", caption, markup.figure_heads("System", linked), lines)
     lines = [_row(title, (cells[key, name] for name in systems)) for title, key in zip(linked, keys, strict=True)]
     below = axes_row(scale, [(keys[0], name) in rows for name in systems])
-    return markup.table("summary", caption, heads("Metric", named), lines, below)
+    return markup.table("summary", caption, markup.figure_heads("Metric", named), lines, below)
 
 
 def _row(title: str, cells: Iterable[str]) -> str:
@@ -304,12 +303,6 @@ def cell(
     drawn = "" if row is None or scale is None else strip(row, scale)
     classes = " ".join(filter(None, ("figure", *kinds, "" if row is None else kind_of(row))))
     return f'<td class="{classes}"><div>{markup.span("who", who)}{_figure(estimate, decimals, row)}{drawn}</div></td>'
-
-
-def heads(first: str, titles: Iterable[str]) -> str:
-    """Return the head of a table of values; titles are markup."""
-    cells = "".join(f'<th scope="col" class="figure">{title}</th>' for title in titles)
-    return f'<tr><th scope="col">{first}</th>{cells}</tr>'
 
 
 def _figure(estimate: Estimate | None, decimals: int, row: Difference | None) -> str:
