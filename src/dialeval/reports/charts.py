@@ -188,9 +188,7 @@ class BinMean(NamedTuple):
     rows: int
 
 
-def mean_by_bin(
-    bins: Ints, values: Floats, clusters: Ints | None = None, level: float = DEFAULT_LEVEL
-) -> list[BinMean]:
+def mean_by_bin(bins: Ints, values: Floats, clusters: Ints | None = None) -> list[BinMean]:
     """Return the mean of the values of each bin with its interval: clustered standard errors, Wilson for 0 and 1.
 
     A bin with values of fewer than two clusters has no interval (NaN).
@@ -207,7 +205,7 @@ def mean_by_bin(
         if number > 1:
             residuals = np.bincount(groups, here - mean)
             error = math.sqrt(float((residuals**2).sum()) * number / (number - 1)) / len(here)
-            t = t_factor(level, number - 1)
+            t = t_factor(DEFAULT_LEVEL, number - 1)
             if np.isin(here, (0.0, 1.0)).all():
                 size = mean * (1 - mean) / error**2 if error > 0 else float(number)
                 low, high = wilson(mean, size, (0.0, 1.0), t)
@@ -330,9 +328,9 @@ class _Frame(NamedTuple):
         return self.left + self.x(x), self.top + self.height - self.y(y)
 
 
-def _framed(chart: _Chart, xs: Iterable[float], ys: Iterable[float], height: float = 210, inside: float = 8) -> _Frame:
+def _framed(chart: _Chart, xs: Iterable[float], ys: Iterable[float], inside: float = 8) -> _Frame:
     """Return the frame of a chart whose axes show some values."""
-    left, width = 58.0, chart.width - 66.0
+    left, width, height = 58.0, chart.width - 66.0, 210.0
     x, y = Scale.over(xs, width, inside), Scale.over(ys, height, 6)
     fallback = (Scale(0, 1, width, inside), Scale(0, 1, height, 6))
     return _Frame(left, chart.y + 4, width, height, x or fallback[0], y or fallback[1])
@@ -511,28 +509,19 @@ def calibration(
     y_title: str,
     *,
     clusters: Ints | None = None,
-    diagonal: bool = False,
     width: int = WIDTH,
 ) -> Figure:
-    """Draw the mean of observed values by tenths of predicted ones; `diagonal`: both are on one scale."""
+    """Draw the mean of observed values by tenths of predicted ones."""
     known = np.isfinite(predicted) & np.isfinite(observed)
-    predicted, observed = predicted[known], observed[known]
-    bins = quantile_bins(predicted)
-    means = {each.at: each.mean for each in mean_by_bin(bins, predicted)}
-    found = mean_by_bin(bins, observed, None if clusters is None else clusters[known])
-    xs = [means[each.at] for each in found]
-    chart = _Chart("calibration", title, width)
-    ends = [end for each in found for end in (each.mean, each.low, each.high)]
-    frame = _framed(chart, [*xs, *ends] if diagonal else xs, [*ends, *xs] if diagonal else ends)
-    chart.axes(frame, x_title, y_title)
-    if diagonal:
-        chart.line(*frame(frame.x.low, frame.x.low), *frame(frame.x.high, frame.x.high), "zero")
-    _draw_series(chart, frame, Series.of(found, means), 0)
-    dashed = " Dashed: where the two are equal." if diagonal else ""
-    chart.notes(f"{len(predicted):,} rows in tenths of the predicted value, with 95% confidence intervals.{dashed}")
-    said = (f"{show(x, 2)}: {show(each.mean, 2)}" for x, each in zip(xs, found, strict=True))
-    chart.words.append(f"Mean observed value by predicted value: {', '.join(said)}.")
-    return chart.figure()
+    series = _mean_by_quantile(predicted[known], observed[known], 10, None if clusters is None else clusters[known])
+    notes = [f"{int(known.sum()):,} rows in tenths of the predicted value, with 95% confidence intervals."]
+    return curves({"all rows": series}, title, x_title, y_title, name="calibration", notes=notes, width=width)
+
+
+def _mean_by_quantile(x: Floats, y: Floats, most: int, clusters: Ints | None) -> Series:
+    """Return the mean of y in the quantile bins of x, at the mean of x."""
+    bins = quantile_bins(x, most)
+    return Series.of(mean_by_bin(bins, y, clusters), {each.at: each.mean for each in mean_by_bin(bins, x)})
 
 
 def _draw_series(chart: _Chart, frame: _Frame, series: Series, number: int) -> None:
@@ -729,10 +718,7 @@ def length_preference(ratio: Floats, preferred: Floats, *, width: int = WIDTH) -
     doublings = np.log2(np.concatenate((ratio, 1 / ratio)))
     both = np.concatenate((preferred, 1 - preferred))
     pairs = np.tile(np.arange(len(ratio)), 2)
-    bins = quantile_bins(doublings, 8)
-    x = {each.at: each.mean for each in mean_by_bin(bins, doublings)}
-    found = mean_by_bin(bins, both, pairs)
-    series = Series.of(found, x)
+    series = _mean_by_quantile(doublings, both, 8, pairs)
     title = "Length and preference"
     x_title, y_title = "length against the other response, in doublings", "fraction preferred"
     notes = [f"{len(ratio):,} pairs, each seen from both sides; 95% confidence intervals over pairs."]
