@@ -168,7 +168,7 @@ def test_a_download_without_an_end_is_given_up(site: Site, target: Path) -> None
 def test_a_redirection_to_what_is_no_address_is_refused(site: Site, target: Path) -> None:
     for leads_to in ("http://[::1", "http://[bad]/x", "http://localhost:123456/"):
         site.redirect = leads_to
-        with pytest.raises((DataError, SettingError), match=r"no address|cannot download from"):
+        with pytest.raises((DataError, SettingError), match=r"invalid address|cannot download from"):
             download(site.address, target)
     assert names(target) == []
 
