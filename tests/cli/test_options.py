@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import math
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -86,7 +85,7 @@ def test_the_level_of_resampled_intervals_is_the_confidence(dialeval: Dialeval) 
 def invoked(option: options.Decorator, *arguments: str) -> tuple[dict[str, object], Result]:
     """What a command with these options is called with, and how it ended."""
     seen: dict[str, object] = {}
-    done = CliRunner().invoke(click.command()(option(lambda **given: seen.update(given))), arguments)
+    done = CliRunner().invoke(options.command()(option(lambda **given: seen.update(given))), arguments)
     return seen, done
 
 
@@ -116,22 +115,9 @@ def test_systems_have_names(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> 
 
 
 def test_a_group_reaches_the_command_as_one_argument() -> None:
-    @dataclass
-    class Pair:
-        one: int
-        two: int
-
-    group = options.grouped("pair", Pair, click.option("--one", default=1), click.option("--two", default=2))
-    both = options.together(click.option("--before"), group, click.option("--after"))
-    given, _ = invoked(both, "--two", "5", "--after", "x")
-    assert given == {"before": None, "pair": Pair(1, 5), "after": "x"}
-    listed = invoked(both, "--help")[1].output
-    assert sorted(("--before", "--one", "--two", "--after"), key=listed.index) == [
-        "--before",
-        "--one",
-        "--two",
-        "--after",
-    ]
+    both = options.together(click.option("--before"), options.intervals, click.option("--after"))
+    given, _ = invoked(both, "--intervals", "rows", "--after", "x")
+    assert given == {"before": None, "intervals": options.Intervals("rows", None, None), "after": "x"}
 
 
 def test_resamples_without_intervals_are_refused() -> None:
@@ -183,6 +169,6 @@ def test_a_flag_means_the_same_in_every_command() -> None:
     found: dict[str, set[str | None]] = {}
     for name in (*SCORING, "compare", "agreement"):
         for flag, option in flags_of(name).items():
-            found.setdefault(flag, set()).add(option.name)
+            found.setdefault(flag, set()).add(str(option.name).removeprefix("intervals_"))
     # References are texts or groups of them; richness and the threshold have the letters that the originals gave them.
     assert {flag for flag, names in found.items() if len(names) > 1} <= {"-r", "--references", "-t"}

@@ -11,7 +11,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import dialeval
-from dialeval.core import contributions
 from dialeval.core.columns import TextColumn, TokenColumn
 from dialeval.core.contributions import (
     ClusteredRows,
@@ -19,12 +18,13 @@ from dialeval.core.contributions import (
     RowSums,
     RowWords,
     from_arrow,
-    gathered,
+    join_batches,
     joined,
     taken,
     to_arrow,
 )
 from dialeval.core.errors import NeedError
+from dialeval.engine import stores
 from dialeval.text.vocabulary import Vocabulary
 
 texts = st.lists(st.text("ab é", max_size=8), max_size=6)
@@ -42,7 +42,7 @@ def words(rows: RowWords) -> list[list[str]]:
 def test_batches_are_gathered_in_order_whatever_their_vocabulary(a: list[str], b: list[str], shared: bool) -> None:
     vocabulary = Vocabulary(["z", "b"])  # ids that do not start at 0
     parts = [tokens(a, vocabulary), tokens(b, vocabulary if shared else Vocabulary())]
-    found = gathered(parts)
+    found = join_batches(parts)
     assert isinstance(found, RowWords)
     assert words(found) == [row.split() for row in [*a, *b]]
     assert found == RowWords.of(tokens([*a, *b], Vocabulary())), "numbered by first use, wherever they were met"
@@ -88,7 +88,7 @@ def test_batches_and_threads_change_nothing() -> None:
 
 
 def test_very_many_rows_keep_no_statistics(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(contributions, "KEPT_ROWS", 2)
+    monkeypatch.setattr(stores, "KEPT_ROWS", 2)
     assert not dialeval.evaluate(["a", "b", "c"], metrics="distinct")["system"].contributions
 
 
@@ -109,7 +109,7 @@ def test_words_of_this_process_and_of_another_are_gathered() -> None:
         (here, there, [["b"], ["a", "b"], ["a", "c"]]),
         (there, here, [["a", "c"], ["b"], ["a", "b"]]),
     ):
-        found = gathered([first, second])
+        found = join_batches([first, second])
         assert isinstance(found, RowWords)
         words = [found.words[number] for number in found.ids.tolist()]
         rows = [words[start:stop] for start, stop in pairwise(found.offsets.tolist())]

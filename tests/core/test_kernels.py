@@ -114,8 +114,7 @@ def test_code_that_needs_what_is_not_there_is_not_loaded(
 ) -> None:
     assert some_kernels(tmp_path, monkeypatch).times_three(2) == 6
     (file,) = tmp_path.glob("__pycache__/*.kernel")
-    name, _, digest = file.stem.rpartition("-")
-    code = kernel_files.read("some_kernel", name.partition(".")[2], digest)
+    code = kernel_files.read(tmp_path, file.name)
     assert code is not None
     with pytest.raises(RuntimeError, match="there is no svml_log8 here"):
         kernels._engine(kernel_files.Code(code.symbol, code.returns, False, ["svml_log8"], code.content))

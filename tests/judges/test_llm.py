@@ -484,6 +484,14 @@ def test_a_damaged_record_is_no_grade(ask: Callable[..., LLM], tmp_path: Path) -
     assert any("the recorded answer is damaged (5)" in line for line in run.warnings)
 
 
+def test_a_recorded_reason_that_is_no_text_is_damaged(ask: Callable[..., LLM], tmp_path: Path) -> None:
+    score(ask())
+    with sqlite3.connect(tmp_path / "answers.sqlite") as database:
+        database.execute("UPDATE answers SET answer = NULL, reason = ?", [b"status 400: no"])
+    run = score(ask(replay=True))
+    assert any("the recorded answer is damaged (5)" in line for line in run.warnings)
+
+
 def test_threads_that_store_at_once_lose_nothing(tmp_path: Path) -> None:
     from concurrent.futures import ThreadPoolExecutor
 

@@ -20,7 +20,7 @@ from conftest import QUICK
 from dialeval.core.arrays import Floats, Ints, offsets_of
 from dialeval.core.batch import Need
 from dialeval.core.columns import ObjectColumn, RaggedColumn, SharedColumn
-from dialeval.core.contributions import ClusteredRows, Resamples, gathered
+from dialeval.core.contributions import ClusteredRows, Resamples, join_batches
 from dialeval.core.errors import NeedError, SettingError
 from dialeval.core.fold import Estimate, Level, Metric
 from dialeval.core.result import Result
@@ -396,7 +396,7 @@ def resampled(metric: AnyMetric, place: Place, rows: Sequence[Any], offsets: Int
     half = len(rows) // 2
     parts = [place.scored(metric, part).contributions for part in (rows[:half], rows[half:])]
     assert parts[0].keys() == parts[1].keys()
-    found = {name: gathered([part[name] for part in parts]) for name in parts[0]}
+    found = {name: join_batches([part[name] for part in parts]) for name in parts[0]}
     assert all(len(statistic) == len(rows) for statistic in found.values())
     return metric.resampled(Resamples(ClusteredRows(found, offsets), counts))
 

@@ -43,7 +43,7 @@ def all_charts(name: str, width: int = 460) -> dict[str, Figure | None]:
         "matrix": charts.matrix(np.array([[0.1, math.nan]]), [name], names, name, name, width=width),
         "wins": charts.win_matrix({name: {"other": (3, 1, 2)}, "other": {name: (2, 1, 3)}}, width=width),
         "length": charts.length_preference(np.exp(RANDOM.normal(size=50)), RANDOM.random(50).round(), width=width),
-        "tasks": charts.task_trial_grid([name], np.array([[1.0, 0.0, math.nan]]), name, width=width),
+        "tasks": charts.task_trial_grid({name: {name: [1.0, 0.0, math.nan]}, "b": {}}, name, width=width),
     }
 
 
@@ -173,11 +173,16 @@ def test_length_is_seen_from_both_sides() -> None:
 
 
 def test_tasks_that_flip_come_first() -> None:
-    outcomes = np.array([[1.0, 1.0], [1.0, 0.0], [0.0, 0.0]])
-    drawn = charts.task_trial_grid(["always", "flips", "never"], outcomes, "t")
+    outcomes = {"always": [1.0, 1.0], "flips": [1.0, 0.0], "never": [0.0, math.nan]}
+    drawn = charts.task_trial_grid({"a": outcomes}, "t")
     names = [each.text for each in ET.fromstring(drawn.svg).iter(f"{SVG}text") if each.text in ("always", "flips")]
     assert names == ["flips", "always"]
-    assert "1 of 3 tasks" in drawn.description
+    assert drawn.description == "Tasks that pass in some trials and fail in others: a: 1 of 3 tasks."
+    both = charts.task_trial_grid({"a": outcomes, "b": {"never": [0.0, 1.0], "always": [1.0]}}, "t")
+    texts = [each.text for each in ET.fromstring(both.svg).iter(f"{SVG}text")]
+    assert texts[1:6] == ["a", "b", "flips", "never", "always"], "systems side by side, tasks that flip in any first"
+    assert both.content.count('class="passed"') == 5
+    assert both.content.count('class="failed"') == 3
 
 
 @pytest.mark.parametrize(("form", "head"), [("svg", b"<svg"), ("png", b"\x89PNG"), ("pdf", b"%PDF-")])

@@ -226,7 +226,7 @@ def test_no_metrics_at_all() -> None:
 
 
 def test_dialogues_are_called_dialogues() -> None:
-    page = Page(render(Run({"a": Result({"inform": estimate("inform", 1.0, 0.0, level=Level.DIALOGUE)})}, "0")))
+    page = Page(render(Run({"a": Result({"inform": estimate("inform", 1.0, 0.5, level=Level.DIALOGUE)})}, "0")))
     assert "2 dialogues" in page.text
     assert "inform ↑ of single dialogues" in page.text
 

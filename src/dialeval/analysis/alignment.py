@@ -134,13 +134,6 @@ class _Match(NamedTuple):
         """Dialogues and rows of each side."""
         return (self.left, self.left_rows), (self.right, self.right_rows)
 
-    def is_complete(self, tables: Sequence[RowTable]) -> bool:
-        """Tell whether every row of both sides is matched."""
-        return all(
-            len(own) == len(table.offsets) - 1 and int(rows.sum()) == len(table)
-            for table, (own, rows) in zip(tables, self.sides, strict=True)
-        )
-
 
 def align(left: Result, right: Result, design: DesignName | None = None) -> Alignment:
     """Match the rows of a system with those of the baseline; SettingError where the asked design is impossible."""
@@ -151,8 +144,10 @@ def align(left: Result, right: Result, design: DesignName | None = None) -> Alig
     tables = left.rows, right.rows
     units = len(left.rows.offsets) - 1, len(right.rows.offsets) - 1
     match, by, notes = _match_tables(*tables)
-    common, complete = len(match.left), match.is_complete(tables)
-    plain = Design("unpaired", _name_unit(*tables), *units, common, by, notes=tuple(notes))
+    common, matched = len(match.left), (int(match.left_rows.sum()), int(match.right_rows.sum()))
+    complete = units == (common, len(match.right)) and matched == (len(left.rows), len(right.rows))
+    is_alone = units == (len(left.rows), len(right.rows)) and not any(table.dialogues is not None for table in tables)
+    plain = Design("unpaired", "rows" if is_alone else "dialogues", *units, common, by, notes=tuple(notes))
     few = not complete and common < max(1, LEAST_COMMON * min(units))
     if design == "unpaired" or (design is None and few):
         return Alignment(plain, left, right)
@@ -186,11 +181,6 @@ def count_different(left: RowTable, right: RowTable, name: str) -> int | None:
 def _take(result: Result, dialogues: Ints, rows: Ints) -> Result:
     """Take the first rows of some dialogues."""
     return cut(result, ranges(table_of(result).offsets[dialogues], rows), intervals=False)
-
-
-def _name_unit(left: RowTable, right: RowTable) -> str:
-    alone = all(len(table) == len(table.offsets) - 1 and table.dialogues is None for table in (left, right))
-    return "rows" if alone else "dialogues"
 
 
 def _describe_overlap(design: Design) -> str:

@@ -22,13 +22,14 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace as with_fields
+from itertools import combinations
 from typing import Literal, get_args
 
 import numpy as np
 from msgspec import Struct
 from msgspec.structs import replace
 
-from dialeval.analysis.values import Values, metric_of
+from dialeval.analysis.values import Values, cluster_sums, metric_of
 from dialeval.core.arrays import Floats, Ints, Mask, row_numbers
 from dialeval.core.errors import SettingError
 from dialeval.core.fold import Better, Estimate
@@ -295,6 +296,29 @@ class Baseline:
             needed=settings.needed(self.clusters, error),
             rough=is_rough(influence, self.clusters),
         )
+
+
+def exchange_means(
+    values: Mapping[str, Values], estimates: Mapping[str, Estimate], key: str, settings: Settings
+) -> list[Difference]:
+    """Test the means of every two systems with the same rows by randomization, all pairs with the same exchanges.
+
+    The p-values are those of `Baseline.against`: where the same rows count on both sides, a difference after an
+    exchange is the sum of the differences of clusters, each with its sign.
+    """
+    offsets, found, differences = next(iter(values.values())).rows.offsets, [], []
+    for one, other in combinations(values, 2):
+        left, right = values[one].items[key], values[other].items[key]
+        sums, counts = cluster_sums(right - left, offsets).T
+        rows = max(counts.sum(), 1.0)
+        differences.append(sums / rows)
+        means = [float(np.where(np.isnan(right - left), 0.0, side).sum() / rows) for side in (left, right)]
+        plain = untested(one, other, estimates[one], estimates[other], key)
+        found.append(replace(plain, baseline_mean=means[0], mean=means[1], difference=means[1] - means[0]))
+    each = np.column_stack(differences)
+    trials = np.concatenate([(1 - 2 * swap) @ each for swap in swaps(len(each), settings.trials, settings.seed)])
+    ps = (significance.tail_p(row.difference, own, row.scale) for row, own in zip(found, trials.T, strict=True))
+    return [replace(row, p=p) for row, p in zip(found, ps, strict=True)]
 
 
 def untested(baseline: str, system: str, here: Estimate, there: Estimate, key: str) -> Difference:

@@ -201,6 +201,7 @@ def assert_no_worse(
         seed=seed,
         design=design,
         adjust=adjust,
+        pairwise=False,
     )
     undirected = [row.key for row in found.rows if row.better is None]
     if undirected:

@@ -63,16 +63,14 @@ _DIGESTED = frozenset(_INPUTS) - {"tokenizer", "data"}
 
 def systems_of(runs: Runs) -> dict[str, Result]:
     """Return the systems of runs by name, with the name of the run before it where two have the same."""
-    labeled = _labeled(runs)
-    return {name: labeled[label][system] for (label, system), name in full_names(labeled).items()}
-
-
-def _labeled(runs: Runs) -> Mapping[str, Run]:
+    labeled: Mapping[str, Run]
     if isinstance(runs, Run):
-        return {"run": runs}
-    if isinstance(runs, Mapping):
-        return cast("Mapping[str, Run]", runs)
-    return {str(number): run for number, run in enumerate(runs, 1)}
+        labeled = {"run": runs}
+    elif isinstance(runs, Mapping):
+        labeled = cast("Mapping[str, Run]", runs)
+    else:
+        labeled = {str(number): run for number, run in enumerate(runs, 1)}
+    return {name: labeled[label][system] for (label, system), name in full_names(labeled).items()}
 
 
 def weigh(systems: Mapping[str, Result], weight: Weight) -> Mapping[str, Result]:
@@ -98,6 +96,8 @@ class Selection:
     panel: tuple[str, ...]
     untested: tuple[str, ...]
     """Systems that `most_tests` left out."""
+    design: DesignName | None = None
+    """The design that was asked for."""
 
     @property
     def designs(self) -> dict[str, Design]:
@@ -132,7 +132,7 @@ def select(
     keys = list(dict.fromkeys(key for shared in common.values() for key in shared))
     panel = choose_panel({name: known[name] for name in (first, *others)}, keys, asked is not None)
     untested = tuple(name for name in common if name not in others)
-    return Selection(known, first, others, common, alignments, left_out, panel, untested)
+    return Selection(known, first, others, common, alignments, left_out, panel, untested, design)
 
 
 def _find_common(left: Result, right: Result, asked: list[str] | None) -> list[str]:

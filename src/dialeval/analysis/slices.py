@@ -422,7 +422,7 @@ def _why_not(each: Slice, first: str, alignments: Mapping[str, Alignment]) -> st
 def _compare_slice(each: Slice, keys: Sequence[str], settings: Mapping[str, Any]) -> Slice:
     there = [key for key in keys if all(key in result for result in each.run.values())]
     try:
-        return replace(each, comparison=compare(each.run, metrics=there, **settings))
+        return replace(each, comparison=compare(each.run, metrics=there, pairwise=False, **settings))
     except SettingError as error:
         return replace(each, reason=str(error))
 

@@ -51,7 +51,7 @@ import numpy as np
 from dialeval.core.arguments import checked
 from dialeval.core.arrays import Floats, Ints
 from dialeval.core.contributions import KEPT_ROWS, ClusteredRows, Resamples, by_cluster, joined, taken
-from dialeval.core.errors import DialevalError, NeedError, SettingError
+from dialeval.core.errors import DialevalError, SettingError
 from dialeval.core.exact import Moments
 from dialeval.core.fold import (
     ANY_NUMBER,
@@ -120,9 +120,14 @@ class Values:
             estimate, metric = result[key], metric_of(result[key])
             if metric is not None and metric.untestable is not None:
                 reasons[key] = metric.untestable
-            elif estimate.corpus:
+            elif estimate.corpus and metric is None:
+                reasons[key] = "it has no per-row statistics, or its metric is not installed here"
+            elif estimate.corpus and not rows.contributions and estimate.rows > KEPT_ROWS:
+                reasons[key] = f"per-row statistics are kept for up to {KEPT_ROWS:,} rows"
+            elif estimate.corpus and metric is not None:
                 try:
-                    metrics[key] = _resamplable(estimate, nothing)
+                    metric.resampled(nothing)
+                    metrics[key] = metric
                 except DialevalError as error:
                     reasons[key] = str(error)
             elif estimate.items is None:
@@ -182,7 +187,9 @@ class Values:
 
         `jackknife`: the values that the influence of clusters is found from (`Metric.left_out`).
         """
-        sums = self._sums()
+        # Per cluster the sums of the items of each key, then how many of each are scored.
+        known = [cluster_sums(values, self.rows.offsets) for values in self.items.values()]
+        sums = np.column_stack([np.zeros((self.clusters, 0)), *(each[:, at] for at in (0, 1) for each in known)])
 
         def work(counts: Ints) -> Floats:
             sample = Resamples(self.rows, counts)
@@ -199,13 +206,6 @@ class Values:
             for counts in draws:
                 parts += pool.map(work, np.array_split(counts, max(threads, -(-len(counts) // _PART))))
         return np.concatenate(parts)
-
-    def _sums(self) -> Floats:
-        """Return per cluster the sums of the items of each key, then how many of each are scored."""
-        sums = np.zeros((2, len(self.items), self.clusters))
-        for number, values in enumerate(self.items.values()):
-            sums[:, number] = cluster_sums(values, self.rows.offsets).T
-        return np.transpose(sums.reshape(-1, self.clusters))
 
 
 def cluster_sums(values: Floats, offsets: Ints) -> Floats:
@@ -237,17 +237,6 @@ def better_of(results: Mapping[str, Result], key: str) -> Better | None:
     """Return which values of a key are better."""
     metrics = (metric_of(result[key]) for result in results.values() if key in result)
     return next((metric.better for metric in metrics if metric is not None), None)
-
-
-def _resamplable(estimate: Estimate, nothing: Resamples) -> Metric[Any]:
-    """Return the metric of a corpus value, tried on no resamples; a `DialevalError` says why it cannot be resampled."""
-    metric = metric_of(estimate)
-    if metric is None:
-        raise NeedError("it has no per-row statistics, or its metric is not installed here")
-    if not nothing.rows.contributions and estimate.rows > KEPT_ROWS:
-        raise NeedError(f"per-row statistics are kept for up to {KEPT_ROWS:,} rows")
-    metric.resampled(nothing)
-    return metric
 
 
 def _offsets(result: Result) -> Ints:

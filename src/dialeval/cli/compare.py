@@ -216,7 +216,7 @@ def _compare_by_llm(
     with opened_llm(asked) as judge:
         found = judge_pairs(judge, pairs, asked["rubric"] or "pair")
     if pairs_file is not None:
-        write(pairs_file, found.lines())
+        write(pairs_file, found.to_jsonl())
     try:
         return replace(found, ranking=rank(list(found.pairs), length=length))
     except DialevalError as error:

@@ -68,10 +68,10 @@ def dialog_eval(responses: str, smoothing: int, t: float, **inputs: Any) -> None
     read = (None if Path(responses).is_dir() else responses, *(inputs[name] for name in (*FLAGS, "vocabulary")))
     check_places(None, read, files=(table,))
     lines, passed_over = read_any_lines(responses, WRITTEN)
-    texts: dict[str, Any] = {
-        name: {inputs[name]: read_lines(inputs[name])} if _is_text(inputs[name]) else inputs[name]
-        for name in ("train", "contexts", "references", "vocabulary")
-    }
+    texts: dict[str, Any] = {name: inputs[name] for name in ("train", "contexts", "references", "vocabulary")}
+    for name, path in texts.items():  # `vocab.npy` of dialog-eval is a file of vectors
+        if path is not None and not path.lower().endswith((".npy", ".npy.gz", ".npy.zst")):
+            texts[name] = {path: read_lines(path)}
     run = evaluate(
         lines,
         **texts,
@@ -92,11 +92,6 @@ def dialog_eval(responses: str, smoothing: int, t: float, **inputs: Any) -> None
         missing = ", ".join(flag for name, flag in FLAGS.items() if inputs[name] is None)
         say(f"not computed without {missing}: {', '.join(skipped)}")
     print_warnings(run.warnings)
-
-
-def _is_text(path: str | None) -> bool:
-    """Tell whether an input is a file of lines; `vocab.npy` of dialog-eval is a file of vectors."""
-    return path is not None and not path.lower().endswith((".npy", ".npy.gz", ".npy.zst"))
 
 
 @options.examples(

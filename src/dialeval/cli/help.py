@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from inspect import cleandoc
 from textwrap import indent as indent_lines
 from textwrap import wrap
-from typing import Any, TypeVar
+from typing import Any, ClassVar, TypeVar
 
 import click
 
@@ -60,6 +60,8 @@ class Command(click.Command):
 
     examples: Sequence[str] = ()
     inner: Mapping[str, click.Command] = {}
+    groups: ClassVar[Mapping[str, type[Any]]] = {}
+    """Types of arguments that hold several options: `NAME` is made of the values of all options `NAME_...`."""
 
     def make_context(
         self, info_name: str | None, args: list[str], parent: click.Context | None = None, **extra: Any
@@ -67,6 +69,14 @@ class Command(click.Command):
         if args and (command := self.inner.get(args[0])):
             return command.make_context(f"{info_name} {args[0]}", args[1:], parent=parent, **extra)
         return super().make_context(info_name, args, parent=parent, **extra)
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        rest = super().parse_args(ctx, args)
+        for group, kind in self.groups.items():
+            own = [name for name in ctx.params if name.startswith(f"{group}_")]
+            if own:
+                ctx.params[group] = kind(**{name.removeprefix(f"{group}_"): ctx.params.pop(name) for name in own})
+        return rest
 
     def format_help(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         """Write usage, summary, the most used options, examples, the rest of the text, and options by section."""

@@ -12,8 +12,7 @@ import gc
 import os
 import signal
 import sys
-from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import suppress
 from importlib import import_module
 from io import StringIO, TextIOWrapper
 
@@ -138,10 +137,15 @@ def main() -> None:
         _open_closed_streams()
         if isinstance(sys.stdout, TextIOWrapper):
             sys.stdout.reconfigure(errors="backslashreplace")  # as stderr has it: an output may know no more than ASCII
-        with _telling_notes():
-            status = dialeval_command.main(prog_name="dialeval", standalone_mode=False)
+        with collect_warnings() as notes:
+            try:
+                status = dialeval_command.main(prog_name="dialeval", standalone_mode=False)
+            finally:
+                print_warnings(notes)  # what was guessed in reading, unless it is a warning of a run already
         sys.stdout.flush()
-        status = _report_unsaved() or status
+        status = 2 if UNSAVED else status
+        while UNSAVED:  # why runs could not be saved, after their values were printed
+            say(f"dialeval: {UNSAVED.pop(0)}")
     except click.exceptions.Exit as end:
         status = end.exit_code
     except click.ClickException as error:
@@ -171,16 +175,6 @@ def main() -> None:
     sys.exit(status)
 
 
-@contextmanager
-def _telling_notes() -> Iterator[None]:
-    """Print what was guessed in reading, unless it is a warning of a run already; also where a problem follows."""
-    with collect_warnings() as notes:
-        try:
-            yield
-        finally:
-            print_warnings(notes)
-
-
 def _reader_gone() -> int:
     """Drop further output, since its reader has gone (`dialeval score ... | head`); return the exit status."""
     # click sees most of these first and would end the process with 1; but 1 is for gates.
@@ -204,14 +198,6 @@ def _system_error(error: OSError) -> int:
     say(f"dialeval: the output cannot be written ({error.strerror}); make room, or write it elsewhere")
     drop_output(sys.stdout)
     return 2
-
-
-def _report_unsaved() -> int:
-    """Say why runs could not be saved, after their values were printed; the status that this makes, else 0."""
-    status = 2 if UNSAVED else 0
-    while UNSAVED:
-        say(f"dialeval: {UNSAVED.pop(0)}")
-    return status
 
 
 def _open_closed_streams() -> None:

@@ -1,22 +1,21 @@
 """Options that more than one command has, each defined once, and how their values are read.
 
-An option is a decorator: `@options.contexts`. Those that belong together come as one decorator (`together`), or reach
-the command as one dataclass (`grouped`). `--help` imports this module, so that it imports nothing heavy.
+An option is a decorator: `@options.contexts`. Those that belong together come as one decorator (`together`); those of
+`Command.groups` also reach the command as one argument. `--help` imports this module, so that it imports nothing heavy.
 """
 
 from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, fields
-from functools import wraps
+from dataclasses import dataclass
 from itertools import cycle
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
-from dialeval.cli.help import Choice, command, examples, group
+from dialeval.cli.help import Choice, Command, command, examples, group
 
 if TYPE_CHECKING:
     from dialeval.analysis.gates import Gate
@@ -92,20 +91,6 @@ def together(*options: Decorator) -> Decorator:
     return decorate
 
 
-def grouped(name: str, group: type[Any], *options: Decorator) -> Decorator:
-    """Combine options into one argument of the command, `name`: a dataclass with a field for each of them."""
-
-    def decorate(command: Any) -> Any:
-        @wraps(command)
-        def called(**arguments: Any) -> Any:
-            values = {field.name: arguments.pop(field.name) for field in fields(group)}
-            return command(**arguments, **{name: group(**values)})
-
-        return together(*options)(called)
-
-    return decorate
-
-
 @dataclass(frozen=True)
 class Intervals:
     """What --intervals, --resamples and --seed say."""
@@ -117,7 +102,8 @@ class Intervals:
 
     def __post_init__(self) -> None:
         if not self.resampled and (self.resamples is not None or self.seed is not None):
-            raise click.UsageError("--resamples and --seed need --intervals studentized")
+            context = click.get_current_context(silent=True)
+            raise click.UsageError("--resamples and --seed need --intervals studentized", context)
 
     @property
     def resampled(self) -> bool:
@@ -195,6 +181,9 @@ class LanguageModel(dict[str, Any]):
         if meter is not None:
             meter.llms = judges
         return judges[0] if len(judges) == 1 else resolve_name("dialeval.judges.llm.judge:Panel")(*judges)
+
+
+Command.groups = {"intervals": Intervals, "limits": Limits, "llm": LanguageModel}
 
 
 def choice(flag: str, values: Sequence[str], help_text: str) -> Decorator:
@@ -331,29 +320,30 @@ confidence = together(
     click.option("--factor", "t", type=float, help="t of t*std/sqrt(n), for --intervals rows.  [default: 1.97]"),
     click.option("--confidence", type=float, metavar="LEVEL", help="Confidence level.  [default: 0.95]"),
 )
-intervals = grouped(
-    "intervals",
-    Intervals,
+intervals = together(
     click.option(
         "--intervals",
-        "method",
+        "intervals_method",
         type=Choice(["clustered", "rows", "none", "studentized"]),
         help="clustered: standard errors over dialogues; studentized: bootstrap over dialogues, for every value; "
         "rows: as dialog-eval; none.  [default: clustered]",
     ),
-    click.option("--resamples", type=click.IntRange(min=1), help="Bootstrap resamples.  [default: 1000]"),
-    click.option("--seed", type=SEED, help="Random seed.  [default: 12345]"),
+    click.option(
+        "--resamples",
+        "intervals_resamples",
+        type=click.IntRange(min=1),
+        help="Bootstrap resamples.  [default: 1000]",
+    ),
+    click.option("--seed", "intervals_seed", type=SEED, help="Random seed.  [default: 12345]"),
 )
 open_page = click.option("--open", "opened", is_flag=True, help="Open the page in the browser.")
 percent = click.option("--percent", is_flag=True, help="Show scores from 0 to 1 times 100 (table, md, latex).")
 transpose = click.option("--transpose", is_flag=True, help="Swap rows and columns (table, md, latex).")
-limits = grouped(
-    "limits",
-    Limits,
-    numbers("--fail-under", "lowest", "Exit 1 if the mean of a system is lower."),
-    numbers("--fail-over", "highest", "Exit 1 if it is higher (for metrics where lower is better)."),
+limits = together(
+    numbers("--fail-under", "limits_lowest", "Exit 1 if the mean of a system is lower."),
+    numbers("--fail-over", "limits_highest", "Exit 1 if it is higher (for metrics where lower is better)."),
 )
-_LLM_OPTIONS = together(
+llm = together(
     click.option("--llm-endpoint", multiple=True, metavar="URL", help="OpenAI-compatible API of a language model."),
     click.option("--llm-model", multiple=True, metavar="NAME", help="Model of the judge; repeat for a panel."),
     click.option("--rubric", "llm_rubric", help="Rubric: a name, or a TOML file.  [default: by the metric]"),
@@ -396,17 +386,6 @@ _LLM_OPTIONS = together(
         "The model behind a system, to warn of a judge of the same family.",
     ),
 )
-
-
-def llm(command: Any) -> Any:
-    """Add the options of a language model to a command, which gets them as one argument, `llm`."""
-
-    @wraps(command)
-    def called(**arguments: Any) -> Any:
-        own = {name[4:]: arguments.pop(name) for name in list(arguments) if name.startswith("llm_")}
-        return command(**arguments, llm=LanguageModel(own))
-
-    return _LLM_OPTIONS(called)
 
 
 bootstrap_resamples = click.option("--resamples", type=click.IntRange(min=1), default=1000, help="Bootstrap resamples.")

@@ -64,27 +64,22 @@ def tell(line: str) -> None:
     click.echo(plain_lines(line))
 
 
-def compare_systems(run: Run, format_: str | None) -> Verdict | None:
-    """Compare the systems of a run with the first, for a format that shows a verdict; None for others."""
-    if format_ not in ("table", "github"):
-        return None
-    from dialeval.reports.comparisons import judge_run
-
-    return judge_run(run)
-
-
 def compare_and_save(
     run: Run, format_: str | None, folder: Path | None, force: bool = False, saved: Run | None = None
 ) -> Verdict | None:
-    """Compare the systems of a run, and save both in a folder; a run whose comparison is interrupted is saved alone."""
+    """Compare the systems of a run for a format that shows a verdict, and save both in a folder.
+
+    A run whose comparison is interrupted is saved alone.
+    """
+    found = None
     try:
-        found = compare_systems(run, format_)
-    except BaseException:
+        if format_ in ("table", "github"):
+            from dialeval.reports.comparisons import judge_run
+
+            found = judge_run(run)
+    finally:
         if folder is not None:
-            save_run(saved or run, folder, force)
-        raise
-    if folder is not None:
-        save_run(saved or run, folder, force, found)
+            save_run(saved or run, folder, force, found)
     return found
 
 

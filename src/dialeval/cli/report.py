@@ -129,7 +129,9 @@ def report(
         say(f"{len(written)} {'figure' if len(written) == 1 else 'figures'} in {folder}")
     if page["compared"] and len(runs) == 1:
         page["compared"] = load_comparison(runs[0], loaded[0], most_tests=MOST_TESTS) or True
-    named = dict(zip(_name_folders(runs), loaded, strict=True))
+    names = [Path(run).resolve().name for run in runs]  # those that are the same get the number of the run
+    unique = [name if names.count(name) == 1 else f"{name} ({at})" for at, name in enumerate(names, 1)]
+    named = dict(zip(unique, loaded, strict=True))
     if table is not None:
         chosen = None if table_metrics is None else split_names(table_metrics)
         form: PaperFormat = "md" if table.suffix == ".md" else "latex"
@@ -138,12 +140,6 @@ def report(
     printed.show(f"{path}\n")
     if opened:
         click.launch(path.as_uri())
-
-
-def _name_folders(runs: tuple[str, ...]) -> list[str]:
-    """Return the names of folders, those that are the same with the number of the run."""
-    names = [Path(run).resolve().name for run in runs]
-    return [name if names.count(name) == 1 else f"{name} ({at})" for at, name in enumerate(names, 1)]
 
 
 def _refuse_foreign(output: Path) -> None:

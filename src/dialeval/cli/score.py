@@ -130,7 +130,9 @@ def score(
         if asked is not None and "llm" not in (given["metrics"] or ""):
             raise click.UsageError("LLM options need the metric: -m llm")
         given |= {"llm": asked} if asked is not None else {}
-        given |= {"references": _references(references), "settings": settings, "output": output, "force": force}
+        numbered = {f"reference {number}": path for number, path in enumerate(references, 1)}
+        given["references"] = numbered if len(numbered) > 1 else next(iter(references), None)
+        given |= {"settings": settings, "output": output, "force": force}
         run, is_saved = _evaluate(meter=meter, format_=format_, by=by, **given)
     shown = format_ if compared or format_ == "github" else None
     found = compare_and_save(run, shown, None if is_saved else output, force)
@@ -145,12 +147,6 @@ def score(
     print_run(run, format_, transpose, by, compared, found, percent)
     say_next(run, format_, output)
     return exit_status(limits.gates(run))
-
-
-def _references(paths: tuple[str, ...]) -> str | dict[str, str] | None:
-    if len(paths) < 2:
-        return paths[0] if paths else None
-    return {f"reference {number}": path for number, path in enumerate(paths, 1)}
 
 
 def _evaluate(

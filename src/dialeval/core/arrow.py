@@ -239,7 +239,8 @@ def _text_bytes(source: Any, group: Any, number: int, places: Mapping[str, int],
             raise _refusal()
         for path in paths:
             whole = file.read_row_group(number, columns=[path]).to_batches()
-            total += sum(int(_lengths(each)[_indices(each)].sum()) for batch in whole for each in _leaves(batch))
+            for each in (leaf for batch in whole for leaf in _leaves(batch)):
+                total += int(_lengths(each)[numbers_of(each.indices.drop_null()).astype(np.int64)].sum())
     except KeyError:
         raise InvalidError("it names columns that it does not have") from None
     return total
@@ -266,7 +267,3 @@ def _lengths(array: pa.DictionaryArray) -> np.ndarray[Any, np.dtype[np.int64]]:
     import pyarrow.compute as pc
 
     return numbers_of(pc.binary_length(array.dictionary), 0).astype(np.int64)
-
-
-def _indices(array: pa.DictionaryArray) -> np.ndarray[Any, np.dtype[np.int64]]:
-    return numbers_of(array.indices.drop_null()).astype(np.int64)

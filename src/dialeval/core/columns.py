@@ -13,6 +13,7 @@ Columns are never changed after they are made. `join_columns` puts the rows of s
 
 from __future__ import annotations
 
+import re
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
@@ -31,6 +32,7 @@ if TYPE_CHECKING:
 __all__ = ["DIGEST_LENGTH", "Column", "TextColumn"]
 
 _DIGEST_ROWS = 1 << 16
+_HALVES = re.compile("[\ud800-\udfff]")
 
 
 class Words(Protocol):
@@ -74,8 +76,12 @@ class TextColumn(_Digested):
             if len(data) != lengths.sum() + max(len(texts) - 1, 0):  # some character takes more than one byte
                 lengths = np.fromiter((len(text.encode()) for text in texts), np.int64, len(texts))
         except UnicodeEncodeError:
-            problems = (_surrogate_problem(text, where, row) for row, text in enumerate(texts, 1))
-            raise DataError([problem for problem in problems if problem]) from None
+            remedy = "decode the text with the right encoding first"
+            halves = [(row, found[0]) for row, text in enumerate(texts, 1) if (found := _HALVES.search(text))]
+            raise DataError(
+                Problem(where, row, f"{half!r} is half of a surrogate pair, not a character", remedy)
+                for row, half in halves
+            ) from None
         ends = np.cumsum(lengths) + np.arange(len(texts))
         return cls(np.frombuffer(data, np.uint8), ends - lengths, ends)
 
@@ -124,15 +130,6 @@ class TextColumn(_Digested):
         """Release the pages of texts in a mapped file; they are read again when needed."""
         if len(self):
             release(self.data[self.starts[0] : self.ends[-1]])
-
-
-def _surrogate_problem(text: str, where: str, row: int) -> Problem | None:
-    try:
-        text.encode()
-    except UnicodeEncodeError as error:
-        what = f"{text[error.start]!r} is half of a surrogate pair, not a character"
-        return Problem(where, row, what, "decode the text with the right encoding first")
-    return None
 
 
 class _TextLists(_Digested):

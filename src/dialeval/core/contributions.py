@@ -12,8 +12,9 @@ all rows stay as they were.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar, cast
 
 import numpy as np
@@ -139,34 +140,12 @@ def taken(contributions: Contributions, rows: Ints) -> Contributions:
     return RowWords(ids, offsets_of(lengths), [contributions.words[word] for word in used.tolist()])
 
 
-class ContributionCollector:
-    """The contributions of one system, gathered batch by batch, in order."""
-
-    def __init__(self, rows: int) -> None:
-        self._parts: dict[str, list[BatchContributions]] | None = {} if rows <= KEPT_ROWS else None
-
-    def put(self, batch: Iterable[Mapping[str, BatchContributions]]) -> None:
-        """Take the contributions of one batch, by metric; those of one name are the same for every metric."""
-        if self._parts is not None:
-            for name, part in {name: part for each in batch for name, part in each.items()}.items():
-                self._parts.setdefault(name, []).append(part)
-
-    def result(self) -> dict[str, Contributions]:
-        """Return the contributions of all rows, by name; none where there are too many rows."""
-        return {name: gathered(parts) for name, parts in (self._parts or {}).items()}
-
-
-def apart(contribution: BatchContributions) -> Contributions:
-    """Return contributions that do not refer to the vocabulary of this process."""
-    return RowWords.of(contribution) if isinstance(contribution, TokenColumn) else contribution
-
-
-def gathered(parts: Sequence[BatchContributions]) -> Contributions:
-    """Return the contributions of the rows of all batches."""
+def join_batches(parts: Sequence[BatchContributions]) -> Contributions:
+    """Join the contributions of the rows of all batches; they no longer refer to the vocabulary of this process."""
     tokens = [part for part in parts if isinstance(part, TokenColumn)]
     # Of several processes, or no words at all.
     if len(tokens) < len(parts) or any(part.vocabulary is not tokens[0].vocabulary for part in tokens):
-        return joined([apart(part) for part in parts])
+        return joined([RowWords.of(part) if isinstance(part, TokenColumn) else part for part in parts])
     ids, sizes = (np.concatenate(each) for each in zip(*((part.ids, part.lengths) for part in tokens), strict=True))
     return RowWords.of(TokenColumn(ids, offsets_of(sizes), tokens[0].vocabulary))
 
@@ -219,16 +198,16 @@ class Resamples(_Cache):
     def __len__(self) -> int:
         return len(self.counts)
 
-    @property
+    @cached_property
     def taken(self) -> Ids:
         """The counts with a line per cluster, as kernels read them."""
-        return self.derived("taken", lambda: np.ascontiguousarray(self.counts.T, np.int32))
+        return np.ascontiguousarray(self.counts.T, np.int32)
 
     def added(self, by_cluster: Floats) -> Floats:
         """Add up numbers of clusters, one line each, per resample; integers stay exact."""
         clusters, width = by_cluster.shape
         kinds, offsets = np.tile(np.arange(width, dtype=np.int32), clusters), np.arange(clusters + 1) * width
-        totals = np.zeros((width, len(self)))
+        totals = np.zeros((width, len(self.counts)))
         add_up(self.taken, offsets, kinds, np.ascontiguousarray(by_cluster).ravel(), totals)
         return np.transpose(totals)
 

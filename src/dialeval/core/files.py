@@ -212,7 +212,10 @@ def _commit(folder: Path, manifest: str, files: Together) -> None:
     for name in files.written:
         if (folder / name).is_dir():
             raise IsADirectoryError(0, f"{name} is a folder")
-    _settle(folder, manifest)
+    known = (folder / manifest).read_bytes() if (folder / manifest).is_file() else b""
+    for entry in list(folder.iterdir()):  # finish what a killed save began
+        if waits := _WAITING.fullmatch(entry.name):
+            entry.replace(folder / waits[1]) if waits[2].encode() in known else entry.unlink()
     others = {name: _waiting(folder / name, sha256) for name, (_, sha256) in files.written.items() if name != manifest}
     try:
         for name, waiting in others.items():
@@ -229,19 +232,6 @@ def _commit(folder: Path, manifest: str, files: Together) -> None:
     for name in files.removed - files.written.keys():
         (folder / name).unlink(missing_ok=True)
     force(folder)
-
-
-def _settle(folder: Path, manifest: str) -> None:
-    """Finish what a killed save began: files that the manifest names take their places, others go."""
-    content = None
-    for entry in folder.iterdir():
-        if waits := _WAITING.fullmatch(entry.name):
-            if content is None:
-                content = (folder / manifest).read_bytes() if (folder / manifest).is_file() else b""
-            if waits[2].encode() in content:
-                entry.replace(folder / waits[1])
-            else:
-                entry.unlink()
 
 
 def _waiting(file: Path, sha256: str) -> Path:

@@ -325,9 +325,9 @@ class Fact(Fold[State], Generic[State, Known]):
     def gather(self, batch: Batch) -> State:
         """Return the state of one batch, from what the metric that named the fact declares."""
 
-    @abstractmethod
     def finish(self, state: State) -> Known:
-        """Return what is known in the end."""
+        """Return what is known in the end: the state itself, unless a class says otherwise."""
+        return cast("Known", state)
 
 
 @dataclass(frozen=True)
@@ -335,8 +335,9 @@ class Metric(Fold[State]):
     """A measurement, as a value: its settings are its fields, equal settings make equal metrics.
 
     `family` is its name with all settings open; `presets` gives short names to common settings (`distinct-2` is
-    `distinct(n=2)`). `str(metric)` is the shortest such name and reads back through the registry. `definition` grows
-    by one whenever the same settings would give another number than before.
+    `distinct(n=2)`), unless it is the family's name alone, for the defaults. `str(metric)` is the shortest such name
+    and reads back through the registry. `definition` grows by one whenever the same settings would give another number
+    than before.
 
     A setting annotated `Literal[...]` takes one of the values listed there; a subclass that checks more in a
     `__post_init__` of its own calls this one first.
@@ -369,6 +370,10 @@ class Metric(Fold[State]):
     one_of: ClassVar[frozenset[Need]] = frozenset()
     """Of these wants at least one must be there; nothing can be scored without."""
 
+    def __init_subclass__(cls) -> None:
+        if "family" in vars(cls) and "presets" not in vars(cls):
+            cls.presets = {cls.family: {}}
+
     def __post_init__(self) -> None:
         for name, choices in _choices(type(self)).items():
             if getattr(self, name) not in choices:
@@ -382,7 +387,9 @@ class Metric(Fold[State]):
             if {**defaults, **settings} == own:
                 return preset
         changed = [(name, value) for name, value in own.items() if defaults[name] is MISSING or value != defaults[name]]
-        inside = ",".join(f"{name}={_show_setting(value)}" for name, value in changed)
+        inside = ",".join(
+            f"{name}={str(value).lower() if isinstance(value, bool) else value}" for name, value in changed
+        )
         return f"{self.family}({inside})"
 
     @property
@@ -538,10 +545,6 @@ def _choices(metric: type[Metric[Any]]) -> Mapping[str, tuple[object, ...]]:
         with suppress(NameError):  # a name that only type checkers, or the function that defines the class, can see
             hints |= get_type_hints(SimpleNamespace(__annotations__=own), vars(sys.modules[kind.__module__]))
     return {name: get_args(hint) for name, hint in hints.items() if get_origin(hint) is Literal}
-
-
-def _show_setting(value: object) -> str:
-    return str(value).lower() if isinstance(value, bool) else str(value)
 
 
 # Moving states: into the vocabulary of another process, and into bytes that are safe to read back.

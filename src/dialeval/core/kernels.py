@@ -86,26 +86,36 @@ class Code:
     """The object file."""
 
 
-def read(module: str, name: str, digest: str) -> Code | None:
-    """Return the code that was written for a digest; None if there is none, or it is damaged."""
-    for folder in _folders(module):
-        path = folder / _file_name(module, name, digest)
-        if (content := _trusted_content(path)) is None:
+def read(beside: Path, file: str) -> Code | None:
+    """Return the code in a file of kernels of a folder; None if there is none, or it is damaged.
+
+    Only a plain file that nobody but the user or root can have written counts.
+    """
+    for folder in _folders(beside):
+        try:
+            # Without waiting for the other end of a pipe, and not through a link.
+            handle = os.open(folder / file, os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_NOFOLLOW", 0))
+        except OSError:
             continue
+        with open(handle, "rb") as stream:  # noqa: PTH123  (a descriptor)
+            status = os.fstat(handle)
+            if not stat.S_ISREG(status.st_mode) or (os.name == "posix" and not _is_ours(status)):
+                continue
+            content = stream.read()
         if hashlib.sha256(content[_DIGEST_BYTES:]).digest() == content[:_DIGEST_BYTES]:
             facts, _, code = content[_DIGEST_BYTES:].partition(b"\n")
             return Code(**orjson.loads(facts), content=code)
-        warn("%s is damaged; the kernel is compiled again", path)
+        warn("%s is damaged; the kernel is compiled again", folder / file)
     return None
 
 
-def write(module: str, name: str, digest: str, code: Code) -> None:
+def write(beside: Path, file: str, code: Code) -> None:
     """Keep code where that is possible."""
     facts = asdict(code)
     content = orjson.dumps({field: facts[field] for field in facts if field != "content"}) + b"\n" + code.content
-    for folder in _folders(module):
+    for folder in _folders(beside):
         if _is_writable(folder):
-            path = folder / _file_name(module, name, digest)
+            path = folder / file
             try:
                 if path.is_symlink() or (path.exists() and not path.is_file()):
                     path.unlink()
@@ -132,32 +142,22 @@ def digest_of(source: str, name: str, types: Sequence[str]) -> str:
     return hashlib.sha256("\0".join(parts).encode()).hexdigest()[:16]
 
 
-def _file_name(module: str, name: str, digest: str) -> str:
-    return f"{module.rpartition('.')[2]}.{name}-{digest}.kernel"
-
-
 @cache
 def _compiler() -> str:
     """Return the versions of numba and llvmlite, and the processor; numba is not imported for that."""
     import llvmlite
     import llvmlite.binding as llvm
 
-    version = _file_of("numba").with_name("_version.py").read_bytes()
+    numba = find_spec("numba")
+    if numba is None or numba.origin is None:
+        raise ModuleNotFoundError("there is no module numba")
+    version = Path(numba.origin).with_name("_version.py").read_bytes()
     processor = (llvm.get_process_triple(), llvm.get_host_cpu_name(), llvm.get_host_cpu_features().flatten())
     return repr((hashlib.sha256(version).hexdigest(), llvmlite.__version__, sys.version_info[:2], processor))
 
 
-@cache
-def _file_of(module: str) -> Path:
-    spec = find_spec(module)
-    if spec is None or spec.origin is None:
-        raise ModuleNotFoundError(f"there is no module {module}")
-    return Path(spec.origin)
-
-
-def _folders(module: str) -> Iterator[Path]:
-    """Yield the folders that may hold the code of a module's kernels, the first choice first."""
-    beside = _file_of(module).parent
+def _folders(beside: Path) -> Iterator[Path]:
+    """Yield the folders that may hold the code of kernels whose modules are in a folder, the first choice first."""
     inside = f"{beside.name}_{hashlib.sha256(os.fsencode(beside)).hexdigest()[:16]}"
     chosen = os.environ.get("NUMBA_CACHE_DIR")
     if chosen and (folder := _own_folder(chosen, "NUMBA_CACHE_DIR")) is not None:
@@ -231,20 +231,6 @@ def _is_private_group(group: int) -> bool:
     return known.gr_name in (user, "root") and set(known.gr_mem) <= {user, "root"}
 
 
-def _trusted_content(path: Path) -> bytes | None:
-    """Return the bytes of a plain file that only the user or root can have written; None where there is none."""
-    try:
-        # Without waiting for the other end of a pipe, and not through a link.
-        handle = os.open(path, os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_NOFOLLOW", 0))
-    except OSError:
-        return None
-    with open(handle, "rb") as file:  # noqa: PTH123  (a descriptor)
-        status = os.fstat(handle)
-        if not stat.S_ISREG(status.st_mode) or (os.name == "posix" and not _is_ours(status)):
-            return None
-        return file.read()
-
-
 @cache
 def _is_writable(folder: Path) -> bool:
     try:
@@ -292,29 +278,27 @@ class Kernel:
 
     @cached_property
     def source_digest(self) -> str:
-        """Digest of the byte code of this kernel and of those it calls, and of the constants that it uses."""
-        code = self.function.__code__
-        options = {name: sorted(value) if isinstance(value, set) else value for name, value in self.options.items()}
-        parts = [repr(sorted(options.items())), *_describe_code(code)]
-        for name, value in self._globals().items():
-            if isinstance(value, Kernel):
-                parts.append(f"{name}:{value.source_digest}")
-            elif isinstance(value, int | float | np.generic | tuple):
-                parts.append(f"{name}={value!r}")
-            elif isinstance(value, np.ndarray):
-                parts.append(f"{name}={value.dtype.str}{value.tobytes().hex()}")
+        """Digest of the byte code of this kernel and of all that it calls, and of the constants that they use."""
+        parts, kernels = [], [self]
+        for each in kernels:  # those that it calls are added while it is walked
+            options = {name: sorted(value) if isinstance(value, set) else value for name, value in each.options.items()}
+            parts += [repr(sorted(options.items())), *_describe_code(each.function.__code__)]
+            for name, value in _used_globals(each.function).items():
+                if isinstance(value, Kernel):
+                    kernels += [value] if value not in kernels else []
+                    parts.append(f"{name}:{kernels.index(value)}")
+                elif isinstance(value, int | float | np.generic | tuple):
+                    parts.append(f"{name}={value!r}")
+                elif isinstance(value, np.ndarray):
+                    parts.append(f"{name}={value.dtype.str}{value.tobytes().hex()}")
         return hashlib.sha256("\0".join(parts).encode()).hexdigest()
-
-    def _globals(self) -> dict[str, Any]:
-        """Return the values of the module that the function uses, by name."""
-        values = self.function.__globals__
-        return {name: values[name] for name in sorted(set(self.function.__code__.co_names)) if name in values}
 
     @cached_property
     def dispatcher(self) -> Any:
         """The function as numba compiles it; importing numba takes a second."""
         numba = _import_numba()
-        values = {name: each.dispatcher if isinstance(each, Kernel) else each for name, each in self._globals().items()}
+        used = _used_globals(self.function)
+        values = {name: each.dispatcher if isinstance(each, Kernel) else each for name, each in used.items()}
         function = FunctionType(self.function.__code__, {**values, "__name__": self.function.__module__})
         function.__qualname__ = self.function.__qualname__
         # No memory of its own: code that allocates would need numba's memory manager, so that the compiler refuses it.
@@ -323,9 +307,9 @@ class Kernel:
     def _find_call(self, types: tuple[str, ...], arguments: Sequence[Any]) -> Call:
         if os.environ.get("NUMBA_DISABLE_JIT", "0") != "0":
             return self._call_function(self.function)
-        module, name = self.function.__module__, self.function.__name__
-        digest = digest_of(self.source_digest, name, types)
-        code = read(module, name, digest)
+        source, name = Path(self.function.__code__.co_filename).absolute(), self.function.__name__
+        file = f"{source.stem}.{name}-{digest_of(self.source_digest, name, types)}.kernel"
+        code = read(source.parent, file)
         if code is not None and (call := _load(code, types)) is not None:
             return call
         if not hasattr(self.dispatcher, "py_func"):  # a program has told numba to compile nothing
@@ -333,7 +317,7 @@ class Kernel:
         self.compiled += 1
         code, is_usual = compile_kernel(self, arguments)
         if is_usual:
-            write(module, name, digest, code)
+            write(source.parent, file, code)
         if (call := _load(code, types)) is not None:
             return call
         warn("%s cannot be loaded from the cache; numba compiles it in each process", name)
@@ -349,6 +333,12 @@ def kernel(function: Any = None, **options: Any) -> Any:
     if function is None:
         return lambda decorated: Kernel(decorated, **options)
     return Kernel(function, **options)
+
+
+def _used_globals(function: Any) -> dict[str, Any]:
+    """Return the values of its module that a function uses, by name."""
+    values = function.__globals__
+    return {name: values[name] for name in sorted(set(function.__code__.co_names)) if name in values}
 
 
 def _describe_code(code: CodeType) -> list[str]:
@@ -370,22 +360,15 @@ def _flatten(argument: Any, types: list[str], values: list[Any]) -> None:
             _flatten(each, types, values)
         types.append(")")
     else:
-        name = _number_type(argument)
+        is_int = isinstance(argument, int) and not isinstance(argument, bool)
+        if is_int and argument not in _INT64:
+            raise OverflowError(f"{argument} has more than 64 bits")
+        name = "float64" if isinstance(argument, float) else str(getattr(argument, "dtype", type(argument).__name__))
+        name = "int64" if is_int else name
+        if name not in _C_TYPES:
+            raise TypeError(f"a kernel takes no {name}")
         types.append(name)
         values.append(_C_TYPES[name](argument))
-
-
-def _number_type(number: Any) -> str:
-    if isinstance(number, bool | np.bool_):
-        return "bool"
-    if isinstance(number, int):
-        if number not in _INT64:
-            raise OverflowError(f"{number} has more than 64 bits")
-        return "int64"
-    name = "float64" if isinstance(number, float) else str(getattr(number, "dtype", type(number).__name__))
-    if name not in _C_TYPES:
-        raise TypeError(f"a kernel takes no {name}")
-    return name
 
 
 def _load(code: Code, types: Sequence[str]) -> Call | None:
@@ -428,7 +411,10 @@ def _engine(code: Code) -> tuple[ExecutionEngine, int]:
     """Return what holds the loaded code, and the address of the function."""
     import llvmlite.binding as llvm
 
-    machine = _target().create_target_machine(codemodel="jitdefault", jit=True)  # an engine owns its machine
+    llvm.initialize_native_target()
+    llvm.initialize_native_asmprinter()
+    target = llvm.Target.from_default_triple()
+    machine = target.create_target_machine(codemodel="jitdefault", jit=True)  # an engine owns its machine
     engine = llvm.create_mcjit_compiler(llvm.parse_assembly(""), machine)
     # Only now the functions of this process can be looked up. LLVM would end it where one is not there.
     lacking = [name for name in code.needs if llvm.address_of_symbol(name) is None]
@@ -440,15 +426,6 @@ def _engine(code: Code) -> tuple[ExecutionEngine, int]:
     if not address:
         raise RuntimeError(f"it has no {code.symbol}")
     return engine, address
-
-
-@cache
-def _target() -> Any:
-    import llvmlite.binding as llvm
-
-    llvm.initialize_native_target()
-    llvm.initialize_native_asmprinter()
-    return llvm.Target.from_default_triple()
 
 
 _SETTINGS_FILE = ".numba_config.yaml"

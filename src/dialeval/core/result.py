@@ -407,6 +407,8 @@ def files_of(*runs: str | os.PathLike[str]) -> tuple[Path, ...]:
 
 def _saved_run(folder: Path) -> SavedRun | None:
     """Return the `run.json` in a folder; None if it is not that of a run."""
+    if not (folder / RUN_FILE).exists():
+        return None
     try:
         return validation.read_json(folder / RUN_FILE, SavedRun, _REMEDY)
     except (DataError, RecursionError):
@@ -466,9 +468,7 @@ def read_comparison(path: str | os.PathLike[str]) -> Any:
     def read() -> Any:
         for entry in validation.read_json(file, SavedRun, _REMEDY).comparison:
             place = place_of(file.with_name(entry.file), entry.sha256)
-            validation.check_size(place, _REMEDY)
-            content = validation.read_bytes(place, _REMEDY, entry.sha256, file.name)
-            return validation.parse_json(content, str(place), _REMEDY)
+            return validation.read_document(place, _REMEDY, entry.sha256, file.name)
         return None
 
     return reading_together(file, read)

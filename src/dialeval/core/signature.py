@@ -22,6 +22,8 @@ SACREBLEU = "sacrebleu"
 INFORMATIVE = frozenset({"dialeval", "replies", SACREBLEU})
 """Fields that say where a number comes from but forbid no comparison: `definition` grows when numbers change."""
 
+_ESCAPES = {ord(char): f"%{ord(char):02X}" for char in "%|:\n\r"}
+
 
 @dataclass(frozen=True)
 class Signature(Mapping[str, str]):
@@ -50,7 +52,8 @@ class Signature(Mapping[str, str]):
         return cls(unquote(metric), tuple(fields))
 
     def __str__(self) -> str:
-        return "|".join([_quote(self.metric), *(f"{_quote(name)}:{_quote(value)}" for name, value in self.fields)])
+        pairs = (f"{name.translate(_ESCAPES)}:{value.translate(_ESCAPES)}" for name, value in self.fields)
+        return "|".join([self.metric.translate(_ESCAPES), *pairs])
 
     def with_fields(self, **fields: object) -> Signature:
         """Return the signature with further fields at the end; a field that is there is replaced in place."""
@@ -79,7 +82,3 @@ def _show(value: object) -> str:
     if isinstance(value, bool):
         return "yes" if value else "no"
     return repr(value) if isinstance(value, float) else str(value)
-
-
-def _quote(text: str) -> str:
-    return text.translate({ord(char): f"%{ord(char):02X}" for char in "%|:\n\r"})

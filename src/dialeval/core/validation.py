@@ -109,16 +109,16 @@ def read_bytes(path: str | os.PathLike[str], remedy: str, sha256: str | None = N
     return content
 
 
-def check_size(path: str | os.PathLike[str], remedy: str) -> None:
-    """Refuse a document that is too large to be parsed."""
+def read_document(path: str | os.PathLike[str], remedy: str, sha256: str | None = None, of: str = "it") -> Any:
+    """Read and parse a JSON document, as `read_bytes`; refuse one that is too large to be parsed."""
     if size_of(path, remedy) > LARGEST_DOCUMENT:
         raise DataError(Problem(str(path), None, f"has more than {LARGEST_DOCUMENT:,} bytes", remedy))
+    return parse_json(read_bytes(path, remedy, sha256, of), str(path), remedy)
 
 
 def read_json(path: str | os.PathLike[str], kind: type[T], remedy: str) -> T:
     """Read a JSON document and convert it to a type."""
-    check_size(path, remedy)
-    return fitting(parse_json(read_bytes(path, remedy), str(path), remedy), kind, str(path), remedy)
+    return fitting(read_document(path, remedy), kind, str(path), remedy)
 
 
 def read_manifest(
@@ -188,19 +188,14 @@ def check_depth(document: Any) -> None:
 
 
 def content_digest(document: Mapping[str, Any]) -> str:
-    """Return the SHA-256 of all that a JSON object holds but its field `digest`, however it is indented.
-
-    Raises:
-        InvalidError: It is nested more deeply than it could be written again.
-    """
+    """Return the SHA-256 of all that a JSON object holds but its field `digest`, however it is indented."""
     content = {name: value for name, value in document.items() if name != "digest"}
-    check_depth(content)
     return hashlib.sha256(orjson.dumps(content)).hexdigest()
 
 
 def with_digest(document: Mapping[str, Any]) -> bytes:
     """Return a document as JSON, with the digest of what is written."""
-    written: dict[str, Any] = parse_json(dump({**document, "digest": None}), "", "")
+    written: dict[str, Any] = orjson.loads(dump({**document, "digest": None}))
     return dump({**written, "digest": content_digest(written)})
 
 

@@ -91,14 +91,15 @@ def make_baselines(systems: Sequence[Rows], train: TextColumn | None) -> Baselin
     references = first.columns.get(Need.REFERENCE)
     if isinstance(references, RaggedColumn) and np.diff(references.offsets).any():
         made.append(_gold(first, references))
-        shuffled = _shuffled(made[0])
-        if shuffled is None:
+        order = derangement(made[0].dialogue_offsets(), SEED)
+        if order is None:
             left_out[SHUFFLED] = "more than half of the rows are of one dialogue"
         else:
-            made.append(shuffled)
+            made.append(_with_responses(made[0], SHUFFLED, made[0].responses.take(order)))
     else:
         left_out |= dict.fromkeys((GOLD, SHUFFLED), Need.REFERENCE.remedy)
-    made.append(_with_responses(first, CONSTANT, _repeated(CONSTANT_RESPONSE, len(first))))
+    constant = TextColumn.from_strings([CONSTANT_RESPONSE]).take(np.zeros(len(first), np.int64))
+    made.append(_with_responses(first, CONSTANT, constant))
     if train is not None and len(train):
         lines = np.random.default_rng(SEED).integers(len(train), size=len(first))
         made.append(_with_responses(first, TRAIN, train.take(lines)))
@@ -125,12 +126,6 @@ def _with_responses(rows: Rows, name: str, responses: TextColumn) -> Rows:
     return replace(rows, system=name, columns={**rows.columns, Need.RESPONSE: responses}, where=name)
 
 
-def _repeated(text: str, rows: int) -> TextColumn:
-    """Return the same bytes in every row."""
-    data = np.frombuffer(text.encode(), np.uint8)
-    return TextColumn(data, np.zeros(rows, np.int64), np.full(rows, len(data), np.int64))
-
-
 def _gold(rows: Rows, references: RaggedColumn) -> Rows:
     """Take first references as responses, over the rows that have one; of several it leaves the references."""
     counts = np.diff(references.offsets)
@@ -140,12 +135,6 @@ def _gold(rows: Rows, references: RaggedColumn) -> Rows:
     others = references.values.take(ranges(firsts + several, left))
     gold = _with_responses(rows.take(known), GOLD, references.values.take(firsts))
     return replace(gold, columns={**gold.columns, Need.REFERENCE: RaggedColumn(others, offsets_of(left))})
-
-
-def _shuffled(gold: Rows) -> Rows | None:
-    """Return gold replies of other dialogues; None where one dialogue has too many rows."""
-    order = derangement(gold.dialogue_offsets(), SEED)
-    return None if order is None else _with_responses(gold, SHUFFLED, gold.responses.take(order))
 
 
 def derangement(offsets: Ints, seed: int) -> Ints | None:

@@ -75,16 +75,12 @@ def split_dialogue_warnings(
                 yield f"{what}: each part counts as a dialogue, and intervals are too narrow; sort the rows by dialogue"
 
 
-def _none() -> Hashes:
-    return np.empty(0, np.uint64)
-
-
 @dataclass(frozen=True, eq=False, slots=True)
 class SeenIds:
     """The hashes of ids in ascending order, and of those that came back."""
 
-    hashes: Hashes = field(default_factory=_none)
-    split: Hashes = field(default_factory=_none)
+    hashes: Hashes = field(default_factory=lambda: np.empty(0, np.uint64))
+    split: Hashes = field(default_factory=lambda: np.empty(0, np.uint64))
     closed: int = 0
     """How many more came back, in parts that are closed."""
 

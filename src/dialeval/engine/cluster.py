@@ -142,7 +142,8 @@ class Cluster(Engine):
 
     def __init__(self, address: str | None = None, gpus_per_task: float = 0.0) -> None:
         is_local = address is None and not os.environ.get("RAY_ADDRESS")
-        is_new = is_local and not _is_connected()
+        used: Any = sys.modules.get("ray")
+        is_new = is_local and not (used is not None and used.is_initialized())
         for name, value in {**_QUIET, **(_LOCAL if is_new else {})}.items():
             os.environ.setdefault(name, value)
         if is_new and "RAY_AUTH_TOKEN_PATH" not in os.environ:
@@ -246,12 +247,6 @@ class Cluster(Engine):
         except errors.RayError as error:
             lost = str(error).strip().splitlines()[0][:200]
             raise DialevalError(f"{chunk}: lost {RETRIES + 1} times on the cluster ({lost})") from error
-
-
-def _is_connected() -> bool:
-    """Return whether this process uses a Ray cluster already."""
-    ray: Any = sys.modules.get("ray")
-    return ray is not None and bool(ray.is_initialized())
 
 
 def _refuse_no_answer(address: str | None) -> None:

@@ -27,8 +27,8 @@ from dialeval.core.result import TRAINED_ON, Result, Run
 from dialeval.core.rowtable import ItemPart, RowTable
 from dialeval.core.version import __version__
 from dialeval.engine.checks import split_dialogue_warnings, unsplit_warnings, with_checks
-from dialeval.engine.plan import SCRIPT_COUNTS, TRIALS, Plan, Planner, asks_for_choice, with_tokenizer
-from dialeval.engine.resources import Resources, resource_warnings
+from dialeval.engine.plan import SCRIPT_COUNTS, TRIALS, Plan, Planner, tokenizer_of, with_tokenizer
+from dialeval.engine.resources import Resources
 from dialeval.engine.stores import ItemStore, Journal, MemoryItems, PartItems
 from dialeval.engine.worker import (
     ChunkResult,
@@ -50,7 +50,7 @@ from dialeval.io.reading import check_number_of_systems
 from dialeval.io.rows import Rows
 from dialeval.io.sources import Source, Versions
 from dialeval.text.row_digests import digest_rows
-from dialeval.text.tokenizers import DEFAULT, added, chosen, installed
+from dialeval.text.tokenizers import AUTO, DEFAULT, added, chosen, installed
 from dialeval.text.vocabulary import Vocabulary
 
 BATCH_ROWS = 1 << 15
@@ -106,29 +106,12 @@ class FinishedSystem:
     source: Source
     system: System
     plan: Plan
-    job: Job
-    state: SystemState
+    states: Mapping[Metric[Any], Any]
+    checks: Sequence[tuple[str, Fact[Any, Any], Any]]
+    """The details of the plan and the checks of all rows, each with its name and state."""
     digests: Mapping[Need, str]
     """Of the columns and resources that are in signatures."""
     store: ItemStore
-
-    @cached_property
-    def states(self) -> dict[Metric[Any], Any]:
-        """The state of each metric."""
-        folded = self.job.plans[self.system[0]].folded
-        return dict(zip(folded, self.state.states, strict=False))  # details follow the metrics
-
-    @property
-    def detail_states(self) -> list[tuple[str, Fact[Any, Any], Any]]:
-        """The details of the plan and the checks, each with its name and state."""
-        details = self.job.plans[self.system[0]].details
-        states = self.state.states[-len(details) :]
-        return [(name, fold, state) for (name, fold), state in zip(details.items(), states, strict=True)]
-
-    @cached_property
-    def results(self) -> dict[str, Mapping[str, Estimate]]:
-        """The results of each metric by its name, under the keys that the metric gives them."""
-        return {name: metric.finish(self.states[metric]) for name, metric in self.plan.metrics.items()}
 
     @cached_property
     def rows(self) -> RowTable:
@@ -140,8 +123,8 @@ class FinishedSystem:
         """Return the estimates, signed and named, with the table of the rows."""
         columns = self.store.columns(self.system)
         estimates: dict[str, Estimate] = {}
-        for name, results in self.results.items():
-            metric = self.plan.metrics[name]
+        for name, metric in self.plan.metrics.items():
+            results = metric.finish(self.states[metric])
             data = {need.value: self.digests[need] for need in signed(metric) if need in self.digests}
             signature = metric.signature().with_fields(**data, **metric.known_as(self.states[metric]))
             for key, shown in self.plan.shown(name, results).items():
@@ -153,7 +136,7 @@ class FinishedSystem:
 
     def details(self) -> dict[str, Any]:
         """Return the results of the details that the plan asked for."""
-        return {name: fold.finish(state) for name, fold, state in self.detail_states if name in self.plan.details}
+        return {name: fold.finish(state) for name, fold, state in self.checks if name in self.plan.details}
 
     def dialogue_ids(self, chunks: Sequence[Chunk]) -> Iterator[list[str]]:
         """Yield the ids of its dialogues, some at a time, where they are kept."""
@@ -202,13 +185,13 @@ def run_sources(
     job, versions = make_job(planner, *given), Versions.of(sources)
     with versions.behind_errors():
         chunks = cut_sources(sources, job.batch_rows, options.chunk_bytes)
-        with collect_warnings():  # whoever folds the chunks collects these notes again
+        if not in_memory:
             _refuse_missing_columns(planner, sources, chunks, names, ready)
     with ExitStack() as stack:
         stack.enter_context(engine)
         if Need.LLM in ready:
             stack.enter_context(context.resources[Need.LLM])
-        if asks_for_choice(job.plans):
+        if any(plan.by_script or tokenizer_of(each) == AUTO for plan in job.plans for each in plan.folded):
             count = replace(job, plans=(SCRIPT_COUNTS,) * len(sources))
             counts = _Passes(count, engine, sources, chunks, versions, ItemStore()).run()
             real = [state.states[0] for system, state in counts.items() if sources[system[0]].role == "system"]
@@ -225,8 +208,16 @@ def run_sources(
         systems = _finish_systems(planner, job, sources, totals, store, ready)
         results = {name: system.result(intervals) for name, system in systems.items()}
         notes |= {line: None for total in totals.values() for line in total.notes}
-        found = (*resource_warnings(context.resources), *notes, *dict.fromkeys(_find_warnings(systems, chunks)))
-        known = {**(details or {}), **_trained_on(job, context.resources), **_trial_tables(systems)}
+        opened = [context.resources[need] for need in (Need.EMBEDDINGS, Need.LLM) if need in ready]
+        about = [line for resource in opened for line in resource.warnings]
+        found = (*about, *notes, *dict.fromkeys(_find_warnings(systems, chunks)))
+        judges = {digest: context.resources[need] for need, digest in job.resources.digests.items()}
+        learned = {digest: list(getattr(judge, "trained_on", ())) for digest, judge in judges.items()}
+        tables: dict[str, dict[str, Any]] = {
+            TRAINED_ON: {digest: rows for digest, rows in learned.items() if rows},
+            TRIALS: {name: end.details()[TRIALS] for name, end in systems.items() if TRIALS in end.plan.details},
+        }
+        known = {**(details or {}), **{name: table for name, table in tables.items() if table}}
         run = Run(results, __version__, (*warnings, *found), known)
         if options.output is not None and not in_memory:
             parts = _item_parts(systems, chunks, store) if options.items else None
@@ -262,30 +253,18 @@ def make_job(
     return Job(tuple(plans), tuple(columns), resources, names, rows, context=context if in_process else None)
 
 
-def _trained_on(job: Job, opened: Mapping[Need, Any]) -> dict[str, dict[str, list[str]]]:
-    """Return which rated rows the judges of a job learned from, as a detail of the run: by the digest of the judge."""
-    judges = {digest: getattr(opened[need], "trained_on", ()) for need, digest in job.resources.digests.items()}
-    known = {digest: list(rows) for digest, rows in judges.items() if rows}
-    return {TRAINED_ON: known} if known else {}
-
-
-def _trial_tables(systems: Mapping[str, FinishedSystem]) -> dict[str, Any]:
-    """Return the trials of the systems that have some, as a detail of the run."""
-    tables = {name: end.details()[TRIALS] for name, end in systems.items() if TRIALS in end.plan.details}
-    return {TRIALS: tables} if tables else {}
-
-
 def _refuse_missing_columns(
     planner: Planner, sources: Sequence[Source], chunks: Sequence[Chunk], names: FieldNames, resources: frozenset[Need]
 ) -> None:
     """Look into a few chunks of each file, so that a metric that was named and lacks its column is refused now."""
-    for number, source in enumerate(sources):
-        own = [] if source.rows is not None else [chunk for chunk in chunks if chunk.source == number]
+    for number in range(len(sources)):
+        own = [chunk for chunk in chunks if chunk.source == number]
         columns: set[Need] = set()
-        for chunk in own[:: max(1, len(own) // _PEEKED_CHUNKS)]:
-            for block in row_blocks(chunk, names, _PEEKED_ROWS):
-                columns |= {need for rows in block.rows() for need in rows.columns}
-                break
+        with collect_warnings():  # whoever folds the chunks collects these notes again
+            for chunk in own[:: max(1, len(own) // _PEEKED_CHUNKS)]:
+                for block in row_blocks(chunk, names, _PEEKED_ROWS):
+                    columns |= {need for rows in block.rows() for need in rows.columns}
+                    break
         if columns:
             planner(number, frozenset(columns) | resources)
 
@@ -325,52 +304,48 @@ class _Passes:
     _rows: int = 0
 
     def run(self) -> dict[System, SystemState]:
-        """Return the states of all chunks together, by system."""
+        """Return the states of all chunks together, by system; corpus statistics are folded before the metrics."""
         facts: dict[System, dict[Hashable, Any]] = {}
-        if "facts" in self.job.stages:
-            for system, total in self._total("facts", {}).items():
-                pairs = zip(self.job.facts(system[0]), total.states, strict=True)
-                facts[system] = {fact: fact.finish(state) for fact, state in pairs}
-        return self._total("metrics", facts)
-
-    def _total(self, stage: Stage, facts: FactValues) -> dict[System, SystemState]:
-        # States of one process are over one vocabulary, but for a few where its worker starts again with another; those
-        # that were kept may be of other processes.
-        store = self.store
-        one = self.engine.in_process and not store.keeps_states and not store.finished(stage)
-        sums = StateSums(self.job, stage, None if one else Vocabulary())
-        for number, source in enumerate(self.sources):
-            if source.rows is not None:
-                sums.expect((number, source.rows.system))
-        for result in self._results(stage, facts):
-            sums.add(result.states)
-            self._report(stage, result)
-        return sums.result()
+        totals: dict[System, SystemState] = {}
+        for stage in self.job.stages:
+            # States of one process are over one vocabulary, but for a few where its worker starts again with another;
+            # those that were kept may be of other processes.
+            store = self.store
+            one = self.engine.in_process and not store.keeps_states and not store.finished(stage)
+            sums = StateSums(self.job, stage, None if one else Vocabulary())
+            for number, source in enumerate(self.sources):
+                if source.rows is not None:
+                    sums.expect((number, source.rows.system))
+            for result in self._results(stage, facts):
+                sums.add(result.states)
+                self._report(stage, result)
+            totals = sums.result()
+            if stage == "facts":
+                for system, total in totals.items():
+                    pairs = zip(self.job.facts(system[0]), total.states, strict=True)
+                    facts[system] = {fact: fact.finish(state) for fact, state in pairs}
+        return totals
 
     def _results(self, stage: Stage, facts: FactValues) -> Iterator[ChunkResult]:
-        """Yield the result of every chunk in order, of this run or of one before."""
-        kept = self.store.finished(stage)
-        missing = {number: chunk for number, chunk in enumerate(self.chunks) if number not in kept}
+        """Yield the result of every chunk in order, of this run or of one before.
+
+        Raises:
+            DataError: A file is no longer what it was before any of it was read.
+        """
+        finished = self.store.finished(stage)
+        missing = {number: chunk for number, chunk in enumerate(self.chunks) if number not in finished}
         new = self.engine.fold(self.job, facts, stage, missing, self.store.keeps_states) if missing else ()
-        following = 0
-        for result in self._refuse_changes(new):
-            if result.chunks:
-                yield from self._kept(stage, following, result.chunks[0])
-                following = result.chunks[-1] + 1
-            for number, items in zip(result.chunks, result.items, strict=True):
-                self.store.put(stage, number, result.states, items)
-            yield result
-        yield from self._kept(stage, following, len(self.chunks))
-
-    def _refuse_changes(self, results: Iterable[ChunkResult]) -> Iterator[ChunkResult]:
-        """Yield the same results; DataError if a file is no longer what it was before any of it was read."""
+        kept = [number for number in reversed(range(len(self.chunks))) if number in finished]
         with self.versions.behind_errors():
-            for result in results:
+            for result in new:
                 self.versions.refuse_changed(path for number in result.chunks for path in self.chunks[number].paths)
+                while kept and result.chunks and kept[-1] < result.chunks[0]:
+                    yield ChunkResult((kept[-1],), self.store.states(stage, kept.pop()), ())
+                for number, items in zip(result.chunks, result.items, strict=True):
+                    self.store.put(stage, number, result.states, items)
                 yield result
-
-    def _kept(self, stage: Stage, start: int, stop: int) -> Iterator[ChunkResult]:
-        return (ChunkResult((number,), self.store.states(stage, number), ()) for number in range(start, stop))
+        for number in reversed(kept):
+            yield ChunkResult((number,), self.store.states(stage, number), ())
 
     def _report(self, stage: Stage, result: ChunkResult) -> None:
         self._work += sum(self.chunks[number].size for number in result.chunks)
@@ -396,16 +371,20 @@ def _finish_systems(
     digest_of = cache(lambda column: str(column.digest))  # several systems share a column
     for name, system in _name_systems(sources, totals).items():
         number, source, state = system[0], sources[system[0]], totals[system]
+        metrics, checks = job.plans[number].folded, job.plans[number].details
         if source.rows is not None:
             available = source.columns
-            asked = {need for metric in job.plans[number].folded for need in signed(metric)}
+            asked = {need for metric in metrics for need in signed(metric)}
             columns = {need: digest_of(column) for need, column in source.rows.columns.items() if need in asked}
         else:
             columns = {Need(need): each.digest for need, each in state.fingerprints.items() if each.texts}
             # What rows really had may be less than what they might have had.
             available = frozenset({Need.RESPONSE, *columns})
         plan = planner(number, available | resources)
-        finished[name] = FinishedSystem(source, system, plan, job, state, {**job.resources.digests, **columns}, store)
+        states = dict(zip(metrics, state.states, strict=False))  # details follow the metrics
+        found = [(*check, each) for check, each in zip(checks.items(), state.states[len(metrics) :], strict=True)]
+        digests = {**job.resources.digests, **columns}
+        finished[name] = FinishedSystem(source, system, plan, states, found, digests, store)
     return finished
 
 
@@ -430,7 +409,7 @@ def _name_systems(sources: Sequence[Source], totals: Iterable[System]) -> dict[s
 
 def _find_warnings(systems: Mapping[str, FinishedSystem], chunks: Sequence[Chunk]) -> Iterator[str]:
     """Yield the warnings of checks and metrics, most for all systems together; floors and ceilings are left out."""
-    checks = {name: [(fold, state) for _, fold, state in end.detail_states] for name, end in systems.items()}
+    checks = {name: [(fold, state) for _, fold, state in end.checks] for name, end in systems.items()}
     real = [name for name, system in systems.items() if system.source.role == "system"]
     yield from unsplit_warnings(checks[name] for name in real)
     states: dict[Metric[Any], list[Any]] = {}

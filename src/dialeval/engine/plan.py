@@ -146,8 +146,7 @@ def _judge_if_fast(available: frozenset[Need], rows: int | None, skipped: dict[s
     """Return the judge if it can run on so few rows; where they are many, say in `skipped` how to ask for it."""
     from dialeval.metrics.registry import registry
 
-    judge = registry().parse("judge")
-    if _reasons(judge, available):
+    if Need.DIALOGUE_JUDGE not in available or _reasons(judge := registry().parse("judge"), available):
         return []
     if rows is not None and rows <= MOST_JUDGED:
         return [judge]
@@ -191,11 +190,6 @@ def tokenizer_of(metric: Metric[Any]) -> Tokenizer | None:
     """Return the tokenizer of a metric that has one."""
     found: Tokenizer | None = getattr(getattr(metric, "inner", metric), _TOKENIZER, None)
     return found
-
-
-def asks_for_choice(plans: Iterable[Plan]) -> bool:
-    """Return whether a metric leaves the choice of its tokenizer to the run."""
-    return any(plan.by_script or tokenizer_of(metric) == AUTO for plan in plans for metric in plan.folded)
 
 
 def with_tokenizer(planner: Planner, tokenizer: Tokenizer) -> Planner:

@@ -7,7 +7,7 @@ what it finds there is what the run began with.
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from pkgutil import resolve_name
@@ -37,25 +37,14 @@ _JUDGE_LOADER = "dialeval.judges.judge:open_judge"
 """The function that makes a judge from a folder or an object, and returns the needs that it meets."""
 
 
-class LoadedResources(Mapping[Need, Any]):
-    """Resources by need; a shipped one is made at its first use."""
-
-    def __init__(self, resources: Mapping[Need, Any], shipped: Mapping[Need, str]) -> None:
-        self._made, self._places = dict(resources), {**shipped, **resources}
+class LoadedResources(dict[Need, Any]):
+    """Resources by need; a shipped one is the name of its class until it is first asked for."""
 
     def __getitem__(self, need: Need) -> Any:
-        if need not in self._made:
-            self._made[need] = resolve_name(self._places[need])()
-        return self._made[need]
-
-    def __contains__(self, need: object) -> bool:
-        return need in self._places
-
-    def __iter__(self) -> Iterator[Need]:
-        return iter(self._places)
-
-    def __len__(self) -> int:
-        return len(self._places)
+        made = super().__getitem__(need)
+        if isinstance(made, str):
+            made = self[need] = resolve_name(made)()
+        return made
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,7 +92,7 @@ class Resources:
             words[Need.ASSERTIONS] = resolve_name(_ASSERTION_LOADER)(self.assertions)
         if self.llm is not None:
             words[Need.LLM] = self.llm
-        opened = LoadedResources(words, shipped)
+        opened = LoadedResources({**shipped, **words})
         for need, digest in self.digests.items():
             if opened[need].digest != digest:
                 where = getattr(self, need.argument, None) or self.train or self.vectors
@@ -114,7 +103,7 @@ class Resources:
     def _open_words(self, shared: Vocabulary) -> dict[Need, Any]:
         """Open the resources that determine which words are known, and what is known of them."""
         from dialeval.io.vectors import load_embeddings
-        from dialeval.metrics.word_resources import KnownWords, TrainText, VectorTable
+        from dialeval.metrics.words import KnownWords, TrainText, VectorTable
 
         opened: dict[Need, Any] = {}
         texts = train_texts(self.train)
@@ -154,16 +143,10 @@ class Resources:
                 )
 
 
-def resource_warnings(opened: Mapping[Need, Any]) -> tuple[str, ...]:
-    """Return what a user should know about the files of the resources."""
-    needs = (Need.EMBEDDINGS, Need.LLM)
-    return tuple(line for need in needs if need in opened for line in opened[need].warnings)
-
-
 def _read_vocabulary(source: Any) -> Vocabulary:
     """Read the words of a list; of a vector file such as the `vocab.npy` of dialog-eval, those that have a vector."""
     from dialeval.io.vectors import load_embeddings
-    from dialeval.metrics.word_resources import listed_words
+    from dialeval.metrics.words import listed_words
 
     if isinstance(source, str | os.PathLike) and os.fspath(source).lower().endswith((".npy", ".npy.gz", ".npy.zst")):
         return Vocabulary(cast("Embeddings", load_embeddings(Path(source))).words())

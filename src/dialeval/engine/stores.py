@@ -33,7 +33,7 @@ from msgspec import Struct
 
 from dialeval.core import validation
 from dialeval.core.arrays import Floats, release, unscored
-from dialeval.core.contributions import ContributionCollector, Contributions
+from dialeval.core.contributions import KEPT_ROWS, BatchContributions, Contributions, join_batches
 from dialeval.core.errors import DataError, Problem, SettingError
 from dialeval.core.files import force, is_unfinished, replacing, workplace, write_bytes
 from dialeval.core.fingerprint import Fingerprint
@@ -101,33 +101,35 @@ class MemoryItems(ItemStore):
             ends = (chunk.first_row + len(chunk.rows), chunk.first_dialogue + dialogues)
             self._sizes[chunk.source, chunk.rows.system] = ends
         self._columns: dict[System, dict[str, Floats]] = {}
-        self._contributions = {system: ContributionCollector(rows) for system, (rows, _) in self._sizes.items()}
+        self._contributions: dict[System, dict[str, list[BatchContributions]]] = {}
 
     def put(self, stage: Stage, number: int, states: SystemStates, items: ChunkItems) -> None:
+        if stage != "metrics":
+            return
         chunk = self._chunks[number]
-        if stage == "metrics":
-            for system, each in items.systems.items():
-                for level, columns in each.values.items():
-                    first = chunk.first_row if level == Level.TURN.value else chunk.first_dialogue
-                    for key, values in columns.items():
-                        self._fill(system, Level(level), key, first, values)
-                self._contributions[system].put(each.contributions)
-
-    def _fill(self, system: System, level: Level, key: str, first: int, values: Floats) -> None:
-        """Put values into a column; where a chunk has none for a key, they stay NaN."""
-        columns = self._columns.setdefault(system, {})
-        if key not in columns:
-            rows, dialogues = self._sizes[system]
-            columns[key] = unscored(rows if level is Level.TURN else dialogues)
-        part = columns[key][first : first + len(values)]
-        part[:] = values
-        release(part)
+        for system, each in items.systems.items():
+            columns, (rows, dialogues) = self._columns.setdefault(system, {}), self._sizes[system]
+            for level, values in each.values.items():
+                is_turn = level == Level.TURN.value
+                first, size = (chunk.first_row, rows) if is_turn else (chunk.first_dialogue, dialogues)
+                for key, own in values.items():
+                    if key not in columns:  # where a chunk has no values for a key, they stay NaN
+                        columns[key] = unscored(size)
+                    part = columns[key][first : first + len(own)]
+                    part[:] = own
+                    release(part)
+            if rows <= KEPT_ROWS:
+                parts = self._contributions.setdefault(system, {})
+                # Those of one name are the same for every metric.
+                named = {name: added for by_name in each.contributions for name, added in by_name.items()}
+                for name, added in named.items():
+                    parts.setdefault(name, []).append(added)
 
     def columns(self, system: System) -> Mapping[str, Floats]:
         return self._columns.get(system, {})
 
     def contributions(self, system: System) -> dict[str, Contributions]:
-        return self._contributions[system].result()
+        return {name: join_batches(parts) for name, parts in self._contributions.get(system, {}).items()}
 
 
 class PartItems(ItemStore):

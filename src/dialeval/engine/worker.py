@@ -9,7 +9,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections import deque
 from collections.abc import Callable, Generator, Hashable, Iterable, Iterator, Mapping, Sequence
-from contextlib import closing, contextmanager
+from contextlib import closing
 from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypeAlias, TypeVar
@@ -212,14 +212,11 @@ def merge_states(job: Job, stage: Stage, several: Iterable[SystemStates], *, clo
     merged = sums.result()
     if not close:
         return merged
-    return {
-        system: replace(state, states=tuple(map(_close, job.folds(stage, system[0]), state.states)))
-        for system, state in merged.items()
-    }
-
-
-def _close(fold: Fact[Any, Any] | Metric[Any], state: Any) -> Any:
-    return fold.closed(state) if fold.grows else state
+    for system, state in merged.items():
+        pairs = zip(job.folds(stage, system[0]), state.states, strict=True)
+        closed = tuple(fold.closed(each) if fold.grows else each for fold, each in pairs)
+        merged[system] = replace(state, states=closed)
+    return merged
 
 
 @dataclass(frozen=True, slots=True)
@@ -274,17 +271,6 @@ class _MetricError(Exception):
     def __init__(self, metric: str) -> None:
         super().__init__(metric)
         self.metric = metric
-
-
-@contextmanager
-def _name_errors(metric: str) -> Iterator[None]:
-    """Raise exceptions inside a metric with its name; errors of dialeval pass as they are."""
-    try:
-        yield
-    except _NOT_A_ROWS_PROBLEM:
-        raise
-    except Exception as error:
-        raise _MetricError(metric) from error
 
 
 class Worker:
@@ -378,38 +364,41 @@ class _ChunkFold:
         return self._sums.result(), ChunkItems(self._items, () if self._writer is None else self._writer.parts())
 
     def _score(self, batch: Batch, system: str) -> tuple[SystemState, SystemItems]:
-        if self.stage == "facts":
-            with _name_errors("a metric"):
-                facts = tuple(fact.gather(batch.only(needs)) for fact, needs in self._facts.items())
-            return SystemState(len(batch), facts), SystemItems({})
-        batch = replace(batch, facts=self._context.facts.get((self.chunk.source, system), {}))
+        """Fold one batch. An exception inside a metric is raised with its name; errors of dialeval pass as they are."""
+        scored = "a metric"
         values: dict[str, dict[str, Floats]] = {}
         states, contributions = [], []
-        for metric in self._plan.folded:
-            rows = len(batch) if metric.level is Level.TURN else len(batch.dialogues) - 1
-            with _name_errors(metric.name):
+        try:
+            if self.stage == "facts":
+                facts = tuple(fact.gather(batch.only(needs)) for fact, needs in self._facts.items())
+                return SystemState(len(batch), facts), SystemItems({})
+            batch = replace(batch, facts=self._context.facts.get((self.chunk.source, system), {}))
+            for metric in self._plan.folded:
+                scored = metric.name
                 partial = metric.partial(batch.only(metric.needs | metric.wants))
+                rows = len(batch) if metric.level is Level.TURN else len(batch.dialogues) - 1
                 for key, column in partial.items.items():
-                    check_column(key, column, rows, f"{metric.level}s")
-            states.append(partial.state)
-            contributions.append(partial.contributions)
-            if self._in_memory or self._writer is not None:
-                values.setdefault(metric.level.value, {}).update(self._name_items(metric, partial.items))
-        with _name_errors("a metric"):
+                    check_column(key, column, rows, f"{metric.level.value}s")
+                states.append(partial.state)
+                contributions.append(partial.contributions)
+                if self._in_memory:
+                    values.setdefault(metric.level.value, {}).update(partial.items)
+                elif self._writer is not None:  # what is in memory is named at the end
+                    names = [name for name, each in self._plan.metrics.items() if each == metric]
+                    shown = [pair for name in names for pair in self._plan.shown(name, partial.items).items()]
+                    values.setdefault(metric.level.value, {}).update({name: partial.items[key] for key, name in shown})
+            scored = "a metric"
             states += [detail.gather(batch) for detail in self._plan.details.values()]
+        except _NOT_A_ROWS_PROBLEM:
+            raise
+        except Exception as error:
+            raise _MetricError(scored) from error
         if self._in_memory:  # a column in memory has its digest as a whole
             return SystemState(len(batch), tuple(states)), SystemItems(values, tuple(contributions))
         kinds = (RaggedColumn, SharedColumn)
         lists = {need: column for need, column in batch.columns.items() if isinstance(column, kinds)}
         fingerprints = {need.value: column.fingerprint for need, column in lists.items()}
         return SystemState(len(batch), tuple(states), fingerprints), SystemItems(values)
-
-    def _name_items(self, metric: Metric[Any], items: Mapping[str, Floats]) -> Mapping[str, Floats]:
-        """Return items under the keys that are shown, as they are saved; those in memory are named at the end."""
-        if self._in_memory:
-            return items
-        names = [name for name, each in self._plan.metrics.items() if each == metric]
-        return {shown: items[key] for name in names for key, shown in self._plan.shown(name, items).items()}
 
     def _trace(self, block: RowBlock, error: _MetricError) -> DataError:
         """Find the first row that cannot be scored, by halving."""

@@ -3,8 +3,8 @@
 Strengths are those of the model of Bradley and Terry with ties (`bradley_terry`). Their intervals, and those of
 scores and of the effect of length, are Student's over dialogues (`jackknife`). Two systems differ
 significantly if the p-value of the difference of their strengths, of the same jackknife and adjusted by Holm for all
-pairs of systems, is below alpha. `groups` are neighbors in the ranking without a significant difference; a system may
-be in several.
+pairs of systems, is below alpha. Two systems share one of the `groups` exactly if they do not differ significantly; a
+system may be in several.
 
 `length`: longer responses are often preferred for their length. With the logarithm of the ratio of words as a control,
 strengths are what is left of the preference between responses of equal length; its effect has an interval of its own.
@@ -24,7 +24,6 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from itertools import combinations
-from string import ascii_lowercase
 from typing import Any, Literal
 
 import numpy as np
@@ -101,7 +100,7 @@ class Ranking(Tabular, Shown, Record, frozen=True, kw_only=True, rename={"versio
         version: The version of dialeval.
         source: Who preferred: `annotators`, or the metric.
         systems: The systems, best first.
-        groups: Neighbors in the ranking without a significant difference.
+        groups: Systems without a significant difference; any two that do not differ share a group.
         between: Wins, ties and losses of each system against each other.
         p: The adjusted p-value of each two systems, the higher one first.
         tie: The tie parameter (nu) of the model; 0 without ties.
@@ -147,12 +146,7 @@ class Ranking(Tabular, Shown, Record, frozen=True, kw_only=True, rename={"versio
     @property
     def letters(self) -> dict[str, str]:
         """The groups of each system as letters: systems that share one do not differ significantly."""
-        letters = {each.system: "" for each in self.systems}
-        for number, group in enumerate(self.groups):
-            letter = ascii_lowercase[number % 26] * (number // 26 + 1)
-            for name in group:
-                letters[name] += letter
-        return letters
+        return significance.letter_display(self.groups)
 
     def lines(self) -> list[dict[str, Any]]:
         """Return a line per system, best first: rank, strength, score, their intervals, counts and groups.
@@ -317,7 +311,10 @@ def rank_pairs(
         version=__version__,
         source=source,
         systems=systems,
-        groups=[[names[place] for place in group] for group in _groups(order, p)],
+        groups=significance.homogeneous_groups(
+            [names[place] for place in order],
+            {frozenset((names[one], names[other])) for (one, other), each in p.items() if each < ALPHA},
+        ),
         between={
             names[left]: {names[right]: tuple(counts[left, right].tolist()) for right in order if left != right}
             for left in order
@@ -369,15 +366,3 @@ def _adjusted_ps(whole: Fits, without: Fits, order: Sequence[int], sizes: Floats
         p = jackknife(difference, without.strengths[:, left] - without.strengths[:, right], sizes).p
         raw[left, right] = 1.0 if math.isnan(p) else p
     return dict(zip(raw, significance.holm(list(raw.values())), strict=True))
-
-
-def _groups(order: Sequence[int], p: Mapping[tuple[int, int], float]) -> list[Sequence[int]]:
-    """Return the longest stretches of the ranking in which no two systems differ significantly."""
-    groups: list[Sequence[int]] = []
-    for start in range(len(order)):
-        end = start + 1
-        while end < len(order) and all(p[each, order[end]] >= ALPHA for each in order[start:end]):
-            end += 1
-        if not groups or order[end - 1] not in groups[-1]:
-            groups.append(order[start:end])
-    return groups

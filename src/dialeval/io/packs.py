@@ -14,7 +14,7 @@ import hashlib
 import json
 import os
 import shutil
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from difflib import get_close_matches
 from importlib import import_module
@@ -40,23 +40,23 @@ The unit is the caller's: bytes of a download, epochs or steps of a training.
 
 
 _MANIFEST = "manifest.json"
-_GIB = 1 << 30
+_TABLE = Path(__file__).with_suffix(".toml")
+_MOST_BYTES = 1 << 33
+"""Of an archive, and of what it unpacks to."""
 
 
 @dataclass(frozen=True, slots=True)
 class PackSource:
-    """Where a pack officially comes from and which files of it are kept."""
+    """Where a pack officially comes from and which files of it are kept: an entry of `packs.toml`."""
 
     name: str
     version: str
     title: str
     license: str
-    address: str | None
-    """None where nobody promises to serve it: it is built from a local copy."""
-    files: tuple[str, ...]
+    files: Sequence[str]
     """The files that are kept; the first is the one that the pack's name alone stands for."""
-    most_bytes: int
-    """What it may unpack to."""
+    address: str | None = None
+    """None where nobody promises to serve it: it is built from a local copy."""
     sha256: str | None = None
     """Digest of the download, where it is known for certain."""
     builder: str | None = None
@@ -118,63 +118,9 @@ class Pack:
         return sum(facts.size for facts in self.files.values())
 
 
-PACK_SOURCES: dict[str, PackSource] = {
-    source.name: source
-    for source in (
-        PackSource(
-            name="fasttext-en",
-            version="wiki-news-300d-1M",
-            title="fastText English word vectors, Wikipedia and news, 1 million words x 300",
-            license="CC BY-SA 3.0",
-            address="https://dl.fbaipublicfiles.com/fasttext/vectors-english/wiki-news-300d-1M.vec.zip",
-            files=("wiki-news-300d-1M.vec",),
-            most_bytes=8 * _GIB,
-        ),
-        PackSource(
-            name="glove-6b",
-            version="6B",
-            title="GloVe English word vectors, Wikipedia and Gigaword, 400 thousand words x 300, 200, 100, 50",
-            license="PDDL 1.0",
-            address="https://nlp.stanford.edu/data/glove.6B.zip",
-            files=("glove.6B.300d.txt", "glove.6B.200d.txt", "glove.6B.100d.txt", "glove.6B.50d.txt"),
-            most_bytes=8 * _GIB,
-        ),
-        PackSource(
-            name="multiwoz",
-            version="2.2",
-            title="MultiWOZ task dialogues: goals (2.1), texts and states (2.2), venues",
-            license="MIT",
-            address="https://raw.githubusercontent.com/budzianowski/multiwoz/master",
-            files=("splits.json",),
-            most_bytes=_GIB,
-            builder="dialeval.suites.multiwoz.pack",
-        ),
-        *(
-            PackSource(
-                name=f"multiwoz-{version}",
-                version=version,
-                title=f"MultiWOZ {version}: its goals and states, for the texts and venues of the pack multiwoz",
-                license="MIT",
-                address=None,
-                files=("splits.json",),
-                most_bytes=_GIB,
-                builder="dialeval.suites.multiwoz.pack",
-                local=f"the folder that the archive of MultiWOZ {version} unpacks to, with data.json",
-            )
-            for version in ("2.0", "2.1", "2.4")
-        ),
-        PackSource(
-            name="lsdscc",
-            version="test",
-            title="LSDSCC reference groups, 299 queries of movie threads; from a local copy",
-            license="none stated for the texts",
-            address=None,
-            files=("test.group.json",),
-            most_bytes=_GIB,
-            builder="dialeval.suites.lsdscc.data",
-            local="lsdscc/data/test.group.json of https://github.com/neural-dialogue-metrics/LSDSCC",
-        ),
-    )
+PACK_SOURCES = {
+    name: PackSource(name, **entry)
+    for name, entry in validation.parse_toml(_TABLE.read_bytes(), str(_TABLE), "install dialeval again").items()
 }
 
 
@@ -277,9 +223,9 @@ def _from_address(source: PackSource, address: str, folder: Path, progress: Prog
     archive = cache_folder("downloads") / f"{source.name}-{name}"
     if archive.is_symlink() or not archive.is_file():
         # A digest is pinned for what the official address gives; a mirror must give the same.
-        download(address, archive, source.sha256, progress, source.most_bytes)
+        download(address, archive, source.sha256, progress, _MOST_BYTES)
     try:
-        unpack(archive, source.files, folder, source.most_bytes, shown(address))
+        unpack(archive, source.files, folder, _MOST_BYTES, shown(address))
         digest = sha256_of(archive)
     except DataError:
         archive.unlink(missing_ok=True)  # it would be refused again
@@ -308,7 +254,7 @@ def _from_folder(source: PackSource, local: Path, folder: Path) -> str | None:
     if source.sha256 not in (None, digest):
         what = f"SHA-256 {digest} instead of {source.sha256}"
         raise DataError(Problem(str(archive), None, what, "get the file again"))
-    unpack(archive, source.files, folder, source.most_bytes, str(archive))
+    unpack(archive, source.files, folder, _MOST_BYTES, str(archive))
     return digest
 
 

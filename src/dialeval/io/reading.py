@@ -29,7 +29,7 @@ from dialeval.io.delimited import read_lines
 from dialeval.io.fields import FieldReader
 from dialeval.io.gathering import gather_rows, gather_texts
 from dialeval.io.opening import LINES, PathSource, format_of, stem_of
-from dialeval.io.rows import LISTS, FieldNames, Records, Rows, all_of, kind_of, unequal
+from dialeval.io.rows import LISTS, FieldNames, Records, RowObject, Rows, all_of, kind_of, unequal
 
 T = TypeVar("T")
 
@@ -295,8 +295,10 @@ _READERS: dict[str, Callable[[PathSource, FieldNames, Need | None], dict[str | N
 def read_objects(
     sources: PathSource | Iterable[object],
     what: str,
+    fields: str,
     names: FieldNames,
-    read: Callable[[Records, str], list[T]],
+    read: Callable[[FieldReader, RowObject, str], Iterable[T]],
+    check: Callable[[list[T]], tuple[str, str] | None] = lambda _: None,
     remedy: str = "give .jsonl, .json, .csv, .tsv or .parquet",
 ) -> list[T]:
     """Read objects other than responses, such as ratings: from files, or from a list of objects.
@@ -304,23 +306,38 @@ def read_objects(
     Args:
         sources: Paths, lists that were parsed already, or one list of objects.
         what: What the objects are, for messages.
+        fields: The fields that they have, for messages.
         names: What the fields are called.
-        read: Makes something of the objects of one list; its second argument is the name of the file.
+        read: Makes something of one object; its last argument is the name of the file.
+        check: Returns what is wrong with all that one list gives, and the remedy.
         remedy: What to do about a file of plain lines.
 
     Returns:
-        What `read` returned for all lists, one after the other.
+        What `read` returned for all objects, one after the other.
     """
-    if isinstance(sources, list) and sources and all(isinstance(row, dict) for row in sources):
-        return read(Records(what, enumerate(sources, 1)), what)
+
+    def read_list(records: Records, name: str) -> list[T]:
+        reader = FieldReader(records.where, names, records.problems)
+        found: list[T] = []
+        for reader.line, row in records.rows:
+            if isinstance(row, dict):
+                found += read(reader, row, name)
+            else:
+                reader.problem(f"the row is {kind_of(row)}", f"make it an object with {fields}")
+        if not records.problems and (wrong := check(found)):
+            records.problems.append(Problem(records.where, None, *wrong))
+        records.raise_problems()
+        return found
 
     def read_source(source: PathSource | Records) -> list[T]:
         if isinstance(source, Records):
-            return read(source, source.where)
+            return read_list(source, source.where)
         if format_of(source) == LINES:
             raise DataError(Problem(os.fspath(source), None, f"plain lines hold no {what}", remedy))
-        return _joined(partial(read, each, stem_of(source)) for each in file_records(source, names, None).values())
+        return _joined(partial(read_list, each, stem_of(source)) for each in file_records(source, names, None).values())
 
+    if isinstance(sources, list) and sources and all(isinstance(row, dict) for row in sources):
+        return read_list(Records(what, enumerate(sources, 1)), what)
     given = [sources] if isinstance(sources, str | os.PathLike) else list(sources)
     for each in given:
         if not isinstance(each, str | os.PathLike | Records):

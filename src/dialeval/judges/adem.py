@@ -157,7 +157,6 @@ class Adem(RowMetric):
     """A learned judgment of the response by context and reference, from 1 to 5."""
 
     family = "adem"
-    presets = {"adem": {}}
     needs = frozenset({Need.RESPONSE, Need.JUDGE})
     one_of = frozenset({Need.REFERENCE, Need.CONTEXT})
     costly = True

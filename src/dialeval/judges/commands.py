@@ -329,7 +329,7 @@ def judge_pair_files(pairs: tuple[str, ...], llm: options.LanguageModel, output:
         found = judge_pairs(judge, texts, llm["rubric"] or "pair")
     print_as(format_, JUDGED, found)
     if output is not None:
-        write(output, found.lines())
+        write(output, found.to_jsonl())
 
 
 def _attack(judge: Any, responses: tuple[str, ...], format_: str, **inputs: Any) -> Any:

@@ -144,7 +144,6 @@ class Judgment(Metric[JudgmentState]):
     """A learned judgment of the response, read together with its context, from 1 to 5."""
 
     family = "judge"
-    presets = {"judge": {}}
     needs = frozenset({Need.RESPONSE, Need.CONTEXT, Need.DIALOGUE_JUDGE})
     wants = frozenset({Need.REFERENCE})
     costly = True

@@ -142,7 +142,6 @@ class LabelAccuracy(RowMetric):
     """Fraction of turns with the annotators' label (dialogue breakdown)."""
 
     family = "accuracy"
-    presets = {"accuracy": {}}
     subject = Need.LABELS
     needs = frozenset({Need.LABELS, Need.ANNOTATIONS})
     better = "higher"

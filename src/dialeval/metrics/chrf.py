@@ -52,7 +52,6 @@ class Chrf(CountMetric):
     """F score of the character n-grams that response and reference have in common."""
 
     family = "chrf"
-    presets = {"chrf": {}}
     needs = frozenset({Need.RESPONSE, Need.REFERENCE})
     better = "higher"
     bounds = (0.0, 1.0)

@@ -15,7 +15,7 @@ from dialeval.core.fold import Bounds, RowMetric
 from dialeval.core.kernels import kernel
 from dialeval.core.signature import Signature
 from dialeval.metrics.encoder import ShippedEncoder
-from dialeval.metrics.word_resources import KnownWords, Mask, TrainText, VectorTable
+from dialeval.metrics.words import KnownWords, Mask, TrainText, VectorTable
 from dialeval.text.resampled import NgramValues
 from dialeval.text.tokenizers import DEFAULT, Oov, Tokenizer, tokens
 
@@ -344,7 +344,6 @@ class Coherence(RowMetric):
     """
 
     family = "coherence"
-    presets = {"coherence": {}}
     needs = frozenset({Need.RESPONSE, Need.CONTEXT, Need.EMBEDDINGS, Need.TRAIN})
     better = "higher"
     bounds = (-1.0, 1.0)
@@ -401,7 +400,6 @@ class GreedyMatch(RowMetric):
     """
 
     family = "greedy-match"
-    presets = {"greedy-match": {}}
     needs = frozenset({Need.RESPONSE, Need.REFERENCE, Need.ENCODER})
     costly = True
     better = "higher"

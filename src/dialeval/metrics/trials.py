@@ -197,7 +197,6 @@ class Flips(TrialMetric):
     """The chance that two trials of a task do not agree on whether it is passed."""
 
     family = "flips"
-    presets = {"flips": {}}
 
     def value(self, trials: int, passes: int) -> float:
         return passes * (trials - passes) / comb(trials, 2) if trials > 1 else nan
@@ -208,7 +207,6 @@ class TrialVariance(TrialMetric):
     """The variance of verdicts within a task: chance, which more trials average out."""
 
     family = "trial-variance"
-    presets = {"trial-variance": {}}
     descriptive = True
 
     def value(self, trials: int, passes: int) -> float:
@@ -220,7 +218,6 @@ class TaskVariance(TrialVariance):
     """The variance of pass rates between tasks, without what chance within tasks adds; more trials do not reduce it."""
 
     family = "task-variance"
-    presets = {"task-variance": {}}
     bounds = (-0.5, 1.0)
     whole_dialogues = True
 
@@ -273,7 +270,6 @@ class Reward(TrialMean):
     """The mean reward of trials."""
 
     family = "reward"
-    presets = {"reward": {}}
     better = "higher"
     number = "reward"
 
@@ -283,7 +279,6 @@ class TrialCost(TrialMean):
     """The mean cost of trials, in the unit of the file."""
 
     family = "trial-cost"
-    presets = {"trial-cost": {}}
     number = "cost"
 
 

@@ -749,45 +749,64 @@ def length_preference(ratio: Floats, preferred: Floats, *, width: int = WIDTH) -
 
 
 def task_trial_grid(
-    tasks: Sequence[str], outcomes: Floats, title: str, *, most: int = 60, width: int = WIDTH
+    outcomes: Mapping[str, Mapping[str, Sequence[float]]], title: str, *, most: int = 60, width: int = WIDTH
 ) -> Figure:
-    """Draw which trials of each task passed (filled) and failed (crossed), the tasks that flip first.
+    """Draw which trials of each task passed (filled) and failed (crossed), systems side by side, tasks that flip first.
 
     Args:
-        tasks: Names of the tasks.
-        outcomes: A row per task and a column per trial: 1 passed, 0 failed, between for a part of the reward, NaN if
-            there was no such trial.
+        outcomes: By system and task the rewards of its trials: 1 passed, less failed, NaN if there was no reward.
         title: The title.
         most: Tasks that are drawn.
         width: Pixels of the chart.
     """
-    passed = np.nanmean(np.where(np.isnan(outcomes), np.nan, outcomes >= 1 - 1e-6), axis=1)
-    order = np.argsort(np.abs(passed - 0.5), kind="stable")[:most]
-    flips = int(((passed > 0) & (passed < 1)).sum())
-    chart = _Chart("task-trial-grid", title, width)
-    left = _label_room([tasks[at] for at in order.tolist()], width)
-    size = min(22.0, (width - left) / max(1, outcomes.shape[1]))
-    chart.text(left, chart.y + 12, f"trial 1 to {outcomes.shape[1]}", "tick start")
+    means: dict[str, dict[str, float]] = {system: {} for system in outcomes}
+    for system, rewarded in outcomes.items():
+        for task, rewards in rewarded.items():
+            known = [reward >= 1 - 1e-6 for reward in rewards if not math.isnan(reward)]
+            means[system] |= {task: sum(known) / len(known)} if known else {}
+    flips = {system: {task for task, mean in own.items() if 0 < mean < 1} for system, own in means.items()}
+
+    def uncertainty(task: str) -> tuple[int, float]:
+        known = [own[task] for own in means.values() if task in own]
+        return -sum(task in own for own in flips.values()), abs(sum(known) / max(1, len(known)) - 0.5)
+
+    tasks = sorted(dict.fromkeys(task for own in outcomes.values() for task in own), key=uncertainty)
+    chart, shown = _Chart("task-trial-grid", title, width), tasks[:most]
+    left = _label_room(shown, width)
+    trials = {system: max(map(len, own.values()), default=1) for system, own in outcomes.items()}
+    size = min(22.0, (width - left - 12 * (len(trials) - 1)) / max(1, sum(trials.values())))
+    starts, x = {}, left
+    for system, number in trials.items():
+        starts[system] = x
+        words = system if len(trials) > 1 else f"trial 1 to {number}"
+        chart.text(x + 2, chart.y + 12, words, "tick start", size * number + 6)
+        x += size * number + 12
     chart.y += 18
-    for at in order.tolist():
-        chart.text(0, chart.y + 13, tasks[at], room=left - 8)
-        for trial, value in enumerate(outcomes[at].tolist()):
-            x, y, s = left + trial * size + 2, chart.y + 2, size - 4
-            if math.isnan(value):
-                continue
-            words = "passed" if value >= 1 - 1e-6 else f"failed, reward {value:g}"
-            about = escape(f"{shorten(tasks[at])}, trial {trial + 1}: {words}")
-            kind = "passed" if words == "passed" else "failed"
-            cross = "" if kind == "passed" else f'<path class="cross" d="M{x},{y}l{s},{s}m0,{-s}l{-s},{s}"/>'
-            box = f'<rect class="{kind}" x="{x}" y="{y}" width="{s}" height="{s}"/>'
-            chart.parts.append(f"<g><title>{about}</title>{box}{cross}</g>")
+    for task in shown:
+        chart.text(0, chart.y + 13, task, room=left - 8)
+        for system, own in outcomes.items():
+            for trial, value in enumerate(own.get(task, ())):
+                if not math.isnan(value):
+                    about = f"{shorten(system)}, {shorten(task)}, trial {trial + 1}"
+                    chart.parts.append(
+                        _trial_mark(starts[system] + trial * size + 2, chart.y + 2, size - 4, value, about)
+                    )
         chart.y += max(18.0, size)
+    counts = [f"{shorten(system)}: {len(own)} of {len(means[system])} tasks" for system, own in flips.items()]
     more = f" {len(tasks) - most:,} more tasks are not drawn." if len(tasks) > most else ""
     chart.notes(
-        f"Filled: passed. Crossed: failed. {flips:,} of {len(tasks):,} tasks flip between trials, those first.{more}"
+        f"Filled: passed. Crossed: failed. Tasks that flip between trials come first ({'; '.join(counts)}).{more}"
     )
-    chart.words.append(f"{flips} of {len(tasks)} tasks pass in some trials and fail in others.")
+    chart.words.append(f"Tasks that pass in some trials and fail in others: {'; '.join(counts)}.")
     return chart.figure()
+
+
+def _trial_mark(x: float, y: float, size: float, reward: float, about: str) -> str:
+    passed = reward >= 1 - 1e-6
+    words = escape(f"{about}: passed" if passed else f"{about}: failed, reward {reward:g}")
+    box = f'<rect class="{"passed" if passed else "failed"}" x="{x}" y="{y}" width="{size}" height="{size}"/>'
+    cross = "" if passed else f'<path class="cross" d="M{x},{y}l{size},{size}m0,{-size}l{-size},{size}"/>'
+    return f"<g><title>{words}</title>{box}{cross}</g>"
 
 
 # Strips of a few pixels next to the values of the summary.

@@ -33,7 +33,7 @@ from xml.sax.saxutils import escape, quoteattr
 from msgspec import structs
 
 from dialeval.analysis.alignment import Design
-from dialeval.analysis.comparison import STRONG, Best, Comparison, compare, dump_comparison
+from dialeval.analysis.comparison import STRONG, Best, Comparison, SystemRanking, compare, dump_comparison
 from dialeval.analysis.difference import Difference
 from dialeval.analysis.pairing import main_keys
 from dialeval.analysis.values import metric_of
@@ -58,7 +58,7 @@ from dialeval.reports.figures import (
 )
 from dialeval.reports.tables import ARROWS, PERCENT, best_words, signature_lines, significant_decimals
 from dialeval.stats.resampling import all_swaps
-from dialeval.stats.significance import POWER, least_p, needed_clusters
+from dialeval.stats.significance import POWER, least_p, letter_display, needed_clusters
 
 if TYPE_CHECKING:
     from dialeval.analysis.gates import Gate
@@ -71,7 +71,9 @@ MOST_TESTS = 300
 MOST_UNASKED = 60
 """With more tests than that only the panel is tested unless `dialeval compare` is asked."""
 _MOST_NAMED = 3
-"""Reasons that are given before the rest is left out, and systems before an overview is given."""
+"""Reasons that are given before the rest is left out."""
+_MOST_RANKED = 15
+"""Systems of a ranking that are named before the rest is counted."""
 _MOST_DIFFERENCES = 2
 """Differences that are no evidence of better replies that are named before the rest is counted."""
 _MOST_SYSTEMS = 8
@@ -105,6 +107,11 @@ class Standing:
     def panel(self) -> int:
         """The number of tested metrics that the verdict is about."""
         return len(self.better) + len(self.worse) + len(self.undecided)
+
+    @property
+    def key(self) -> str:
+        """The first of these metrics."""
+        return next(row.key for row in (*self.better, *self.worse, *self.undecided))
 
 
 def standing(comparison: Comparison, system: str) -> Standing:
@@ -159,35 +166,54 @@ def judge_run(run: Run) -> Verdict:
 
 
 def verdict(comparison: Comparison) -> list[str]:
-    """Return the sentences, those about one system in one text; names are as they were given, not escaped."""
-    about = [" ".join(_about(standing(comparison, system), comparison)) for system in comparison.systems]
-    if len(about) > _MOST_NAMED:
-        about.insert(0, _overview(comparison))
+    """Return the sentences: designs, then one paragraph about all systems; names are not escaped."""
+    about = " ".join(_about_many(comparison)) if len(comparison.systems) > 1 else system_verdicts(comparison)[0]
+    more = []
     if comparison.untested:
         others, systems = len(comparison.untested), "system is" if len(comparison.untested) == 1 else "systems are"
         what = f"{others} more {systems} not tested, from {shorten(comparison.untested[0])} on"
-        about.append(f"{what}: so many tests take long. `dialeval compare` tests all.")
-    return [*describe_designs(comparison), *about, *(f"Warning: {line}." for line in comparison.warnings)]
+        more.append(f"{what}: so many tests take long. `dialeval compare` tests all.")
+    return [*describe_designs(comparison), about, *more, *(f"Warning: {line}." for line in comparison.warnings)]
+
+
+def system_verdicts(comparison: Comparison) -> list[str]:
+    """Return what can be said of each system against the baseline, a text for each."""
+    designs = {system: _describe_design(comparison, system) for system in comparison.systems}
+    several = len(set(designs.values())) > 1
+    return [
+        " ".join([*([design] if several else []), *_about(standing(comparison, system), comparison)])
+        for system, design in designs.items()
+    ]
 
 
 def describe_designs(comparison: Comparison) -> list[str]:
-    """State the design of the comparison, in one sentence where it is the same for all systems."""
-    baseline = shorten(comparison.baseline)
+    """State the design of the comparison, in one sentence where it is the same for all systems, or for many systems."""
     by_text: dict[str, list[str]] = {}
+    by_name: dict[str, list[str]] = {}
     for system, design in comparison.designs.items():
         name = shorten(system)
         alone = design.name == "paired" or len(comparison.designs) == 1
-        text = " ".join([design.describe(baseline, name), *design.notes])
+        text = _describe_design(comparison, system)
         by_text.setdefault(text if alone else f"{name}: {text}", []).append(name)
+        by_name.setdefault(design.name, []).append(name)
     if len(by_text) == 1:
         return list(by_text)
+    if len(by_text) > _MOST_NAMED:
+        return [f"Designs: {'; '.join(f'{name} ({_listed(own)})' for name, own in by_name.items())}."]
     return [
         f"{_listed(names)}: {text}" if text.startswith("Paired design: ") else text for text, names in by_text.items()
     ]
 
 
-def _overview(comparison: Comparison) -> str:
-    """Return one sentence about many systems: which are better than the baseline, which are worse."""
+def _describe_design(comparison: Comparison, system: str) -> str:
+    design = comparison.designs[system]
+    return " ".join([design.describe(shorten(comparison.baseline), shorten(system)), *design.notes])
+
+
+def _about_many(comparison: Comparison) -> Iterable[str]:
+    """Yield the ranking of three or more systems, and which are better and worse than the baseline."""
+    if comparison.ranking is not None:
+        yield describe_ranking(comparison, comparison.ranking)
     names = {
         (True, False): "better",
         (False, True): "worse",
@@ -195,11 +221,37 @@ def _overview(comparison: Comparison) -> str:
         (False, False): "no significant difference",
     }
     found: dict[str, list[str]] = {name: [] for name in names.values()}
-    for system in comparison.systems:
-        stands = standing(comparison, system)
-        found[names[bool(stands.better), bool(stands.worse)]].append(shorten(system))
+    stands = [standing(comparison, system) for system in comparison.systems]
+    panel = max(each.panel for each in stands)
+    for each in stands:
+        different = bool(each.other) and not panel
+        found.setdefault("different, without being better or worse", []).extend(
+            [shorten(each.system)] if different else []
+        )
+        found[names[bool(each.better), bool(each.worse)]] += [] if different else [shorten(each.system)]
+    metrics = f" on {panel} metrics" if panel > 1 else f" on {shorten(stands[0].key)}" if panel else ""
     parts = [f"{name}: {_listed(systems)}" for name, systems in found.items() if systems]
-    return f"Compared with {shorten(comparison.baseline)} ({how_sure(comparison)}), {'; '.join(parts)}."
+    yield f"Compared with {shorten(comparison.baseline)}{metrics} ({how_sure(comparison)}), {'; '.join(parts)}."
+    if not panel:
+        yield from _why_no_evidence(comparison.rows)
+
+
+def describe_ranking(comparison: Comparison, ranking: SystemRanking) -> str:
+    """Return the systems in groups, best first: as a chain, or with letters where groups overlap."""
+    test = "bootstrap" if comparison.test == "bootstrap" else "randomization"
+    test = "permutation" if comparison.design.name == "unpaired" and test == "randomization" else test
+    how = f"{test} test, significance level {comparison.alpha:g}, corrected by Holm for {ranking.tests} pairs"
+    key, groups = shorten(ranking.key), ranking.groups
+    if len(groups) == 1:
+        return f"No two of the {len(ranking.systems)} systems differ significantly on {key} ({how})."
+    if len(ranking.systems) <= _MOST_RANKED and [name for group in groups for name in group] == ranking.systems:
+        chain = " > ".join(", ".join(map(shorten, group)) for group in groups)
+        return f"Ranking by {key}: {chain}. Systems separated by > differ significantly, others do not ({how})."
+    letters = letter_display(groups)
+    shown = ", ".join(f"{shorten(name)} ({letters[name]})" for name in ranking.systems[:_MOST_RANKED])
+    more = len(ranking.systems) - _MOST_RANKED
+    shown += f" and {more} more" if more > 0 else ""
+    return f"Ranking by {key}, best first: {shown}. Systems differ significantly if they share no letter ({how})."
 
 
 def _listed(names: Sequence[str]) -> str:
@@ -246,13 +298,16 @@ def _about(stands: Standing, comparison: Comparison) -> Iterable[str]:
 
 def _without_evidence(stands: Standing, comparison: Comparison, system: str, baseline: str, sure: str) -> Iterable[str]:
     """Say what is known where no tested metric says which system is better."""
-    reasons = dict.fromkeys(
-        f"{row.key}: {row.reason}" for row in comparison.of(stands.system) if row.reason and row.better is not None
-    )
     if stands.other:
         yield f"{system} and {baseline} differ in {_list_differences(stands.other)} ({sure})."
     elif any(not math.isnan(row.p) for row in comparison.of(stands.system)):
         yield f"No significant difference between {system} and {baseline} ({sure})."
+    yield from _why_no_evidence(comparison.of(stands.system))
+
+
+def _why_no_evidence(rows: Sequence[Difference]) -> Iterable[str]:
+    """Say which metrics were not compared, and that the others do not say which replies are better."""
+    reasons = dict.fromkeys(f"{row.key}: {row.reason}" for row in rows if row.reason and row.better is not None)
     if reasons:
         yield f"Not compared: {'; '.join(list(reasons)[:_MOST_NAMED])}."
     yield "None of the tested metrics says which replies are better: add references (-r), or score with -m judge."

@@ -37,13 +37,14 @@ from dialeval.core.version import __version__
 from dialeval.reports import markup, sections
 from dialeval.reports.comparisons import Verdict, judge_run
 from dialeval.reports.documents import to_html
-from dialeval.reports.drawings import draw_causes, draw_pass_k, draw_slices, plot
+from dialeval.reports.drawings import draw_causes, draw_slices, plot
 from dialeval.reports.explorer import explorer
 from dialeval.reports.figures import plain, shorten
 from dialeval.reports.sections import correlations
 from dialeval.reports.slices import MOST_TESTS, losses, section, shown_keys
 from dialeval.reports.summary import DATA_SETS, blocks, metric_section, standing, summary
 from dialeval.reports.tables import describe
+from dialeval.reports.trials import agents
 
 if TYPE_CHECKING:
     import os
@@ -213,7 +214,7 @@ def render(
         sections.warnings(run),
         people,
         section(cut) if cut else None,
-        sections.agents(run),
+        agents(run),
         metric_section(run),
         correlations(run),
         rows and rows[0],
@@ -229,9 +230,8 @@ def render(
 
 
 def _where_it_fails(run: Run, cut: Sequence[Slices]) -> dict[str, Figure]:
-    """Return by system a chart for the first screen: causes of failure, slices of the first field, or pass^k."""
-    trials = draw_pass_k(run)
-    found: dict[str, Figure] = {} if trials is None else dict.fromkeys(run, trials)
+    """Return by system a chart for the first screen: causes of failure, or slices of the first field."""
+    found: dict[str, Figure] = {}
     for each in cut:
         drawn = draw_slices(each, each.by[0], shown_keys(each)[0]) if shown_keys(each) else None
         found |= {} if drawn is None else dict.fromkeys(each.whole, drawn)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pkgutil import resolve_name
 from typing import TYPE_CHECKING, Any
 
-from dialeval.reports.documents import Document, Printer, Table, csv_text
+from dialeval.reports.documents import Document, Printer, Table
 from dialeval.reports.figures import plain, shorten, show_fixed, show_interval
 from dialeval.stats.labels import STATISTICS
 
@@ -43,17 +43,7 @@ def document(found: LabelAgreement) -> Document:
     return Document([], tables, notes, titles=titles)
 
 
-def to_csv(found: LabelAgreement) -> str:
-    """Return one line per metric and statistic."""
-    lines = [
-        (key, name, each.n, each.value, *each.interval)
-        for key, fit in found.metrics.items()
-        for name, each in fit.statistics.items()
-    ]
-    return csv_text(["metric", "statistic", "rows", "value", "low", "high"], lines)
-
-
-LABELS = Printer(document, to_csv)
+LABELS = Printer(document)
 
 
 def judged_document(found: Any) -> Document:
@@ -78,11 +68,7 @@ def judged_document(found: Any) -> Document:
     return Document([plain(line) for line in found.warnings], tables, notes)
 
 
-def _judged_csv(found: Any) -> str:
-    return csv_text(found.pairs[0] if found.pairs else (), (pair.values() for pair in found.pairs))
-
-
-JUDGED = Printer(judged_document, _judged_csv)
+JUDGED = Printer(judged_document)
 
 
 def attack_rows(attacks: Sequence[Any]) -> list[list[str]]:

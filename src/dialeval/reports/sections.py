@@ -9,19 +9,15 @@ from __future__ import annotations
 from pkgutil import resolve_name
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
-
 from dialeval.core.fold import Level
 from dialeval.reports import markup
-from dialeval.reports.drawings import correlation_matrix, draw_metric_agreement, draw_pass_k, draw_tasks, figures
-from dialeval.reports.figures import MISSING
+from dialeval.reports.drawings import correlation_matrix, draw_metric_agreement, figures
 from dialeval.reports.markup import Section
-from dialeval.reports.trials import describe_trials
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
 
-    from dialeval.core.result import Result, Run
+    from dialeval.core.result import Run
 
 
 COMMANDS = "commands"
@@ -54,35 +50,6 @@ def extensions(run: Run, kind: str) -> Iterator[Callable[..., Any]]:
     for held, functions in EXTENSIONS.items():
         if kind in functions and (held in run.details or any(key.startswith(held) for key in run.keys_in_order)):
             yield resolve_name(functions[kind])
-
-
-MOST_AGENTS = 4
-"""Systems whose tasks are drawn trial by trial, the first ones."""
-
-
-def agents(run: Run) -> Section | None:
-    """Return the section on repeated trials of tasks: pass^k, and which tasks flip; None for a run without trials."""
-    systems = [name for name, result in run.items() if result.role == "system" and "pass-hat-1" in result]
-    drawn = [draw_pass_k(run), *(draw_tasks(run, name) for name in systems[:MOST_AGENTS])]
-    content = ""
-    if systems:
-        lines = [
-            markup.row(markup.name(name), markup.cells(*_trial_counts(run[name]), kind="figure")) for name in systems
-        ]
-        heads = markup.heads("System", "Tasks", "Always passed", "Flip", "Never passed")
-        caption = "Tasks by their trials. A task flips if some of its trials pass and others fail."
-        content = markup.table("agents", caption, heads, lines) + figures(drawn)
-    content += describe_trials(run) if run.details.get("trials") else ""
-    return Section("agents", "Agents", content) if content else None
-
-
-def _trial_counts(result: Result) -> list[str]:
-    passed = result["pass-hat-1"].items
-    if passed is None:
-        return [MISSING] * 4
-    known = passed[np.isfinite(passed)]
-    parts = (known >= 0, known == 1, (known > 0) & (known < 1), known == 0)
-    return [f"{int(part.sum()):,}" for part in parts]
 
 
 def provenance(run: Run, command: str | None) -> Section:

@@ -2,9 +2,10 @@
 
 The first system of a table is the baseline. Next to the value of each other system a strip shows its difference to the
 baseline (`forest`), green and red where it is significant after correction for all tests of the table. The best value
-of a metric is bold where a direction is known; floors and ceilings stand last and take no part in that. From `MANY`
-systems on each is a row, and metrics are columns. Where the window is narrow, rows become cards. Metrics that have no
-direction and those outside of the panel are in tables of their own, to be opened, and so are all differences. The
+of a metric is bold where higher or lower is better; floors and ceilings stand last and take no part in that.
+From `MANY` systems on each is a row, and metrics are columns. Where the window is narrow, rows become cards. Metrics
+where neither higher nor lower is better and those outside of the panel are in tables of their own, to be opened,
+and so are all differences. The
 page's script gives a table that does not fit its window a narrower form.
 """
 
@@ -12,6 +13,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
 from html import escape
 from typing import NamedTuple
 
@@ -28,17 +30,17 @@ from dialeval.reports.comparisons import (
     MOST_TESTS,
     MOST_UNASKED,
     WIDTH,
-    describe_designs,
     kind_of,
     legend,
     mark_of,
     scale_of,
     strip,
     system_table,
+    system_verdicts,
     verdict,
 )
 from dialeval.reports.documents import Document
-from dialeval.reports.drawings import draw_distribution, draw_means, drawings, figures
+from dialeval.reports.drawings import draw_distribution, draw_means, drawings, figures, is_binary
 from dialeval.reports.figures import (
     BETTER,
     DIFFERENT,
@@ -59,8 +61,6 @@ MOST_COLUMNS = 8
 """Metrics that are next to each other; further ones are in a table below."""
 NARROW = 84
 """The width of a strip below a value."""
-MOST_SENTENCES = 3
-"""Sentences of the verdict; of more the design and one about all systems are shown, and the rest is folded."""
 MOST_NAMED = 4
 """Systems that are named as the best of a metric before the rest is counted."""
 
@@ -93,6 +93,7 @@ def summary(
             except SettingError as error:
                 reason = markup.note(f"Not compared: {markup.text(str(error))}")
         best = _find_best(block, bool(compared), comparison) if not reason and has_best(comparison) else Best({}, 0)
+        best = _follow_ranking(best, comparison)
         tables += "" if comparison is None else _verdict(comparison, best, more)
         places = {key: f"{at or ''}{'-' if at else ''}{place}" for place, key in enumerate(block.keys_in_order)}
         values = _tables(block, places, comparison, best)
@@ -157,15 +158,16 @@ def metric_section(run: Run) -> Section | None:
 
 
 def _verdict(comparison: Comparison, best: Best, more: Sequence[str]) -> str:
-    """Return the sentences about each system; of many systems one paragraph, and the rest folded."""
+    """Return the verdict; of several systems also the best of each metric and, folded, what is said of each."""
     sentences = verdict(comparison)
-    if len(sentences) + len(more) <= MOST_SENTENCES:
+    if len(comparison.systems) == 1:
         return f'<ul class="answer">{_items([*sentences, *more])}</ul>'
-    shown = len(describe_designs(comparison)) + (len(comparison.systems) >= MOST_SENTENCES)
-    leaders = [f"{shorten(key)} {_name_some(best.systems[key])}" for key in comparison.panel if key in best.systems]
+    ranked = "" if comparison.ranking is None else comparison.ranking.key
+    others = [key for key in comparison.panel if key in best.systems and key != ranked]
+    leaders = [f"{shorten(key)} {_name_some(best.systems[key])}" for key in others]
     beyond = " and those not significantly worse" if best.tests else ""
-    first = [*sentences[:shown], *more[:1], *([f"Best{beyond}: {'; '.join(leaders)}."] if leaders else [])]
-    rest = _items([*sentences[shown:], *more[1:]])
+    first = [*sentences, *more[:1], *([f"Best{beyond}: {'; '.join(leaders)}."] if leaders else [])]
+    rest = _items([*system_verdicts(comparison), *more[1:]])
     return f'<ul class="answer">{_items(first)}</ul>' + markup.details("System by system", f"<ul>{rest}</ul>")
 
 
@@ -200,12 +202,22 @@ def _find_best(run: Run, tested: bool, comparison: Comparison | None) -> Best:
     return Best({key: names for key, names in found.items() if names}, 0)
 
 
+def _follow_ranking(best: Best, comparison: Comparison | None) -> Best:
+    """Let the best systems of the ranked metric be those that share a group with the first, as the verdict says."""
+    ranking = None if comparison is None else comparison.ranking
+    if ranking is None or ranking.key not in best.systems:
+        return best
+    first = [group for group in ranking.groups if ranking.systems[0] in group]
+    names = [name for name in ranking.systems if any(name in group for group in first)]
+    return replace(best, systems={**best.systems, ranking.key: names})
+
+
 def _first_chart(run: Run) -> list[Figure]:
-    """Return the chart of the first metric of the panel: values of many systems, distributions of a few."""
+    """Return the chart of the first metric of the panel: distributions, or means of many systems or of 0 and 1."""
     key = next(iter(main_keys(run)), "")
     ranked = sorted(run, key=lambda name: -run[name][key].mean if key in run[name] else math.inf)
-    many = len(run) >= MANY
-    drawn = draw_means(Run({name: run[name] for name in ranked}, run.version), key) if many else None
+    ranks = len(run) >= MANY or is_binary(run, key)
+    drawn = draw_means(Run({name: run[name] for name in ranked}, run.version), key) if ranks else None
     found = drawn or draw_distribution(run, key) or draw_means(run, key)
     return [] if found is None else [found]
 
@@ -225,7 +237,8 @@ def _tables(run: Run, places: Mapping[str, str], comparison: Comparison | None, 
         content += markup.details(markup.count(len(more), "more metric"), _table(page, more, "Other metrics."))
     if other:
         folded = _table(page, other, "Neither higher nor lower values are better.")
-        content += markup.details(f"{markup.count(len(other), 'metric')} without a direction", folded)
+        title = f"{markup.count(len(other), 'metric')} where neither higher nor lower is better"
+        content += markup.details(title, folded)
     return content + notes
 
 

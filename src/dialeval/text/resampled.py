@@ -14,13 +14,13 @@ two runs meet.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import cast
 
 import numpy as np
 
-from dialeval.core import contributions as _contributions_kernel
 from dialeval.core.arrays import Floats, Ids, Ints, offsets_of, ranges, row_numbers
 from dialeval.core.columns import TokenColumn
-from dialeval.core.contributions import ClusteredRows, Resamples
+from dialeval.core.contributions import ClusteredRows, Resamples, add_up
 from dialeval.core.kernels import kernel
 from dialeval.text.ngrams import NgramColumn, NgramCounts
 from dialeval.text.vocabulary import Vocabulary
@@ -196,14 +196,12 @@ def cluster_grams(sample: Resamples, name: str, n: int) -> ClusterGrams:
 
 def ngram_totals(sample: Resamples, name: str, n: int) -> Ids:
     """Return how often each n-gram occurs in each resample, one line per n-gram; made once for all metrics."""
-
-    def make() -> Ids:
+    key = "gram totals", name, n
+    if key not in sample.kept:
         grams = cluster_grams(sample, name, n)
-        totals = np.zeros((grams.count, len(sample)), np.int32)
-        _contributions_kernel.add_up(sample.taken, grams.offsets, grams.kinds, grams.times, totals)
-        return totals
-
-    return sample.derived(("gram totals", name, n), make)
+        totals = sample.kept[key] = np.zeros((grams.count, len(sample.counts)), np.int32)
+        add_up(sample.taken, grams.offsets, grams.kinds, grams.times, totals)
+    return cast("Ids", sample.kept[key])
 
 
 def segment_kinds(sample: Resamples, name: str, order: str, size: int) -> tuple[Ints, Ints, Ints]:

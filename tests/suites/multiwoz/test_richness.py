@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from dialeval.core.arrays import offsets_of
 from dialeval.core.columns import TextColumn
-from dialeval.core.contributions import ClusteredRows, Resamples, RowSums, RowWords, gathered
+from dialeval.core.contributions import ClusteredRows, Resamples, RowSums, RowWords, join_batches
 from dialeval.core.fold import Estimate
 from dialeval.stats.resampling import Influence
 from dialeval.suites.multiwoz.richness import (
@@ -118,7 +118,7 @@ def test_segments_follow_the_order_of_the_file() -> None:
 def test_a_resample_is_an_evaluation_of_its_rows(of: Of) -> None:
     metric = Richness(of=of)
     found = Place(WORLD, ROWS).scored(metric, ROWS).contributions
-    clusters = ClusteredRows({name: gathered([part]) for name, part in found.items()}, np.arange(len(ROWS) + 1))
+    clusters = ClusteredRows({name: join_batches([part]) for name, part in found.items()}, np.arange(len(ROWS) + 1))
     counts = np.array([[1, 1, 1, 1, 1], [2, 1, 0, 0, 1], [0, 3, 1, 0, 0], [1, 0, 0, 0, 0], [0, 0, 2, 0, 0]])
     taken = [[row for row, times in zip(ROWS, each, strict=True) for _ in range(times)] for each in counts.tolist()]
     expected = [estimate(of, rows).mean for rows in taken]

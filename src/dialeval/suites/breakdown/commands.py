@@ -121,10 +121,10 @@ def breakdown(
     check_transposed(format_, transpose)
     check_places(output, labels, inputs["data"], inputs["development"], files=(turns_file,))
     if error_categories is not None:
-        from dialeval.suites.breakdown import averages
+        from dialeval.suites.breakdown import report
 
         format_ = "table" if format_ == "original" else format_
-        print_as(format_, averages.CATEGORIES, averages.error_categories(inputs["data"], labels, error_categories))
+        print_as(format_, report.CATEGORIES, report.error_categories(inputs["data"], labels, error_categories))
         return 0
     baselines = baselines and (format_ != "original" or output is not None)
     inputs["intervals"] = intervals.kind
@@ -138,7 +138,7 @@ def breakdown(
 
         write(turns_file, turns_csv(run).encode(), "turns in")
     if macro:
-        from dialeval.suites.breakdown.averages import MACRO, macro_averages
+        from dialeval.suites.breakdown.report import MACRO, macro_averages
 
         print_as(format_, MACRO, macro_averages(run))
         print_warnings(run.warnings)

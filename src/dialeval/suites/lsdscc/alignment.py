@@ -66,7 +66,7 @@ from dialeval.metrics.bleu_counts import (
     smoothed_precisions,
 )
 from dialeval.metrics.embedding import WordValues
-from dialeval.metrics.word_resources import VectorTable
+from dialeval.metrics.words import VectorTable
 from dialeval.text.vocabulary import Vocabulary
 
 PART_PAIRS = 1 << 16

@@ -48,7 +48,7 @@ from dialeval.core.fold import Bounds, RowMetric
 from dialeval.core.signature import Signature
 from dialeval.metrics.bleu_counts import Method
 from dialeval.metrics.embedding import SIF_WEIGHT, WordValues
-from dialeval.metrics.word_resources import TrainText, VectorTable
+from dialeval.metrics.words import TrainText, VectorTable
 from dialeval.suites.lsdscc.alignment import (
     DEFAULT_N,
     AlignerName,

@@ -109,9 +109,6 @@ class QueryAlignments(Fact[Aligned, Aligned]):
     def merge(self, left: Aligned, right: Aligned) -> Aligned:
         return left + right
 
-    def finish(self, state: Aligned) -> Aligned:
-        return state
-
 
 def make_baselines(systems: Sequence[Rows], groups: Groups) -> common.Baselines:
     """Return floors and ceilings over the queries of reference groups.

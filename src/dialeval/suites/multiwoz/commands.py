@@ -185,13 +185,13 @@ def leaderboard(predictions: Any, format_: str, **settings: Any) -> None:
     Files are known by their names: damd.json is DAMD. Systems of other names are placed among the published ones.
     Where a value is not the published one, a note says what can be behind it.
     """
-    from dialeval.suites.multiwoz.leaderboard import PRINTER, make_leaderboard
+    from dialeval.suites.multiwoz.report import LEADERBOARD, make_leaderboard
 
     evaluator = _evaluator(predictions, {**settings, "richness": False})
     read = evaluator.read(predictions)
     with metered() as meter:
         run = evaluator.run(read, progress=meter.run)
-    print_as(format_, PRINTER, make_leaderboard(run, read, evaluator.task.files))
+    print_as(format_, LEADERBOARD, make_leaderboard(run, read, evaluator.task.files))
 
 
 @options.examples("dialeval multiwoz delexicalize -i replies.json --save predictions.json")

@@ -29,16 +29,18 @@ from functools import reduce
 from itertools import accumulate, chain, islice
 from operator import or_
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from dialeval.core.columns import DIGEST_LENGTH
 from dialeval.core.errors import DataError, Problem
 from dialeval.core.validation import parse_json
 from dialeval.io import parquet
 from dialeval.io.opening import format_of, read_bytes, without_mark
-from dialeval.suites.multiwoz.ontology import Domain, Ontology
 from dialeval.suites.multiwoz.states import minutes
 from dialeval.text.similarity import Ratio, similar
+
+if TYPE_CHECKING:
+    from dialeval.suites.multiwoz.ontology import Domain, Ontology
 
 NONE = 0
 """The set of no venues."""

@@ -20,6 +20,7 @@ import numpy as np
 from dialeval.core.arguments import checked
 from dialeval.core.arrays import offsets_of, row_numbers, without_garbage_collection
 from dialeval.core.batch import Need
+from dialeval.core.display import Tabular
 from dialeval.core.errors import DataError, Problem, SettingError
 from dialeval.core.fold import IntervalKind
 from dialeval.core.result import Result, Run
@@ -31,7 +32,7 @@ from dialeval.engine.resources import Resources
 from dialeval.io.reading import is_folder
 from dialeval.io.rows import all_of
 from dialeval.io.sources import memory_sources, system_name
-from dialeval.reports.documents import Document, Printer, Table, csv_text
+from dialeval.reports.documents import Document, Printer, Table
 from dialeval.reports.figures import show
 from dialeval.suites.sgd.data import (
     DOMAIN,
@@ -261,10 +262,18 @@ def original_output(result: Result, across_turns: bool = False) -> dict[str, dic
     return dict(sorted(output.items()))
 
 
-class ServiceGroups(Record, frozen=True):
+class ServiceGroups(Tabular, Record, frozen=True):
     """Scores by system, group of services and metric, as evaluate.py writes them."""
 
     systems: dict[str, dict[str, dict[str, float]]]
+
+    def lines(self) -> list[dict[str, Any]]:
+        return [
+            {"system": system, "services": group, "metric": metric, "score": score}
+            for system, by_group in self.systems.items()
+            for group, scores in by_group.items()
+            for metric, score in scores.items()
+        ]
 
 
 def _document(groups: ServiceGroups) -> Document:
@@ -276,14 +285,4 @@ def _document(groups: ServiceGroups) -> Document:
     return Document([], tables, [], titles=list(groups.systems))
 
 
-def _csv(groups: ServiceGroups) -> str:
-    lines = (
-        (system, group, metric, score)
-        for system, by_group in groups.systems.items()
-        for group, scores in by_group.items()
-        for metric, score in scores.items()
-    )
-    return csv_text(("system", "services", "metric", "score"), lines)
-
-
-GROUPS: Printer[ServiceGroups] = Printer(_document, _csv)
+GROUPS: Printer[ServiceGroups] = Printer(_document)

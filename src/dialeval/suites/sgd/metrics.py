@@ -35,7 +35,7 @@ from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Seq
 from dataclasses import dataclass
 from functools import cache
 from math import nan, prod
-from typing import Any, Literal, NamedTuple, get_args
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple, get_args
 
 import numpy as np
 
@@ -43,8 +43,10 @@ from dialeval.core.arrays import Floats
 from dialeval.core.batch import Batch, Need
 from dialeval.core.fold import RowMetric
 from dialeval.metrics.counting import Missing
-from dialeval.suites.sgd.data import Schema
 from dialeval.text.similarity import token_sort_ratio
+
+if TYPE_CHECKING:
+    from dialeval.suites.sgd.data import Schema
 
 Match = Literal["blocks", "edits", "exact"]
 Of = Literal["f1", "precision", "recall"]

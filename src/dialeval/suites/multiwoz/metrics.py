@@ -33,22 +33,114 @@ from __future__ import annotations
 
 import math
 from abc import abstractmethod
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import TypeVar
+from functools import partial
+from typing import TYPE_CHECKING, Literal, TypeVar, cast
 
 import numpy as np
 
-from dialeval.core.arrays import Floats
+from dialeval.core.arrays import Floats, Ints, offsets_of
 from dialeval.core.batch import Batch, Need
+from dialeval.core.columns import TextColumn, TokenColumn
 from dialeval.core.contributions import Resamples, RowSums
+from dialeval.core.errors import NeedError, SettingError
 from dialeval.core.exact import BySize, Moments, merged
-from dialeval.core.fold import Estimate, Fact, Level, Metric, Partial
-from dialeval.metrics.counting import Missing, SummedCounts, cluster_counts, corpus_error
-from dialeval.suites.multiwoz.bleu import TaskBleu
-from dialeval.suites.multiwoz.data import MAIN_REFERENCES, Goals
-from dialeval.suites.multiwoz.turns import Fallback, Given, Verdict, WhatIsGiven, verdicts
-from dialeval.text.similarity import Ratio
+from dialeval.core.fold import Bounds, Estimate, Fact, Level, Metric, Partial
+from dialeval.metrics.bleu_counts import NIST, NO_REFERENCE, BleuCounts, corpus_bleu, log_precisions, sacre_bleu
+from dialeval.metrics.counting import CountMetric, Flags, Missing, SummedCounts, cluster_counts, corpus_error
+from dialeval.suites.multiwoz.states import MAIN_REFERENCES, State
+from dialeval.suites.multiwoz.turns import Fallback, Given, Verdict, WhatIsGiven, normalized_responses, verdicts
+from dialeval.text.separation import split_13a
+from dialeval.text.similarity import Ratio, partial_ratio
+from dialeval.text.vocabulary import Vocabulary
+
+if TYPE_CHECKING:
+    from dialeval.suites.multiwoz.data import Goals, ReferenceSets, TrueStates
+    from dialeval.suites.multiwoz.ontology import Ontology
+
+ORDERS = 4
+
+
+@dataclass(frozen=True)
+class TaskBleu(CountMetric):
+    """Corpus BLEU of normalized responses against their references, from 0 to 100.
+
+    BLEU of delexicalized responses against a reference set: `bleu/mwz22` and so on, from 0 to 100.
+
+        BLEU = 100 * BP * (p_1 p_2 p_3 p_4)**(1/4),   BP = exp(min(0, 1 - reference length / response length))
+
+    with p_n the fraction of the responses' n-grams that are in their references too, over all turns together:
+    sacreBLEU's corpus BLEU with its defaults (tokens 13a, exponential smoothing, one reference). The value of a single
+    turn, its item, is sacreBLEU's sentence BLEU. Responses are normalized first (`suites/multiwoz/states.py`).
+
+    Papers: Papineni et al. 2002, "BLEU: a Method for Automatic Evaluation of Machine Translation", ACL; Post 2018, "A
+    Call for Clarity in Reporting BLEU Scores", WMT.
+
+    Where the data has several reference sets, each gives a value of its own; MultiWOZ 2.2 (`mwz22`) comes first.
+
+    Edge cases: turns that the system does not give are left out, as in the original, unless `missing=failed`: then they
+    count as empty. More turns than references end the original; here the reader refuses them.
+    """
+
+    family = "task-bleu"
+    presets = {f"bleu/{MAIN_REFERENCES}": {}}
+    subject = Need.TASK_TURNS
+    needs = frozenset({Need.TASK_TURNS, Need.ONTOLOGY, Need.REFERENCE_SETS})
+    better = "higher"
+    bounds = (0.0, 100.0)
+    width = 2 * ORDERS + 2
+
+    references: str = MAIN_REFERENCES
+    missing: Missing = "ignored"
+
+    @property
+    def key(self) -> str:
+        """The key of its result: that of the preset under changed settings too."""
+        return f"bleu/{self.references}"
+
+    @property
+    def contribution(self) -> str:
+        return f"task-bleu/{self.references}/{self.missing}"
+
+    def partial(self, batch: Batch) -> Partial[SummedCounts]:
+        return batch.derived(("task bleu", self), lambda: super(TaskBleu, self).partial(batch))
+
+    def row_counts(self, batch: Batch) -> tuple[Ints, Flags]:
+        """Matches and n-grams by order, words of the response, words of the reference."""
+        references: ReferenceSets = batch.resource(Need.REFERENCE_SETS)
+        responses = normalized_responses(batch)
+        if self.references not in references.sets:
+            raise NeedError(f"the data has no references {self.references!r}; it has {', '.join(references.sets)}")
+        texts = references.sets[self.references]
+        rows = batch.objects(Need.TASK_TURNS)
+
+        def make() -> tuple[Ints, Flags]:
+            here = ["" if text is None and self.missing == "failed" else text for text in responses]
+            there = [
+                texts[row["dialogue"]][row["turn"]] for row, text in zip(rows, here, strict=True) if text is not None
+            ]
+            split = partial(_split, vocabulary=cast(Vocabulary, batch.vocabulary))
+            lists = offsets_of(text is not None for text in here)
+            counts = BleuCounts.of(split([text or "" for text in here]), split(there), lists)
+            lengths = (counts.response_lengths, counts.reference_lengths)
+            sums = np.column_stack((counts.matches[:, :ORDERS], counts.totals[:, :ORDERS], *lengths))
+            return sums, counts.reference_lengths != NO_REFERENCE
+
+        return batch.derived(self.contribution, make)
+
+    def formula(self, counts: Ints | Floats) -> Floats:
+        return np.array([corpus_bleu(*line) for line in counts.tolist()], np.float64)
+
+    def row_values(self, counts: Ints) -> Floats:
+        matches, totals, lengths = np.split(counts, (ORDERS, 2 * ORDERS), axis=1)
+        turns = BleuCounts(matches, totals, lengths[:, 0], lengths[:, 1])
+        return 100 * sacre_bleu(turns, log_precisions(turns, NIST), ORDERS)
+
+
+def _split(texts: Sequence[str], vocabulary: Vocabulary) -> TokenColumn:
+    return split_13a(TextColumn.from_strings(texts), vocabulary)
+
 
 # Rates of dialogues: what Inform and Success have in common.
 #
@@ -128,7 +220,6 @@ class Inform(Rate):
     """Fraction of dialogues in which the right venue was offered in every domain, in percent."""
 
     family = "inform"
-    presets = {"inform": {}}
 
     def holds(self, verdict: Verdict, domain: str | None) -> bool:
         return verdict.inform if domain is None else verdict.matched[domain]
@@ -139,7 +230,6 @@ class Success(Rate):
     """Fraction of dialogues with the right offers in which every request was answered, in percent."""
 
     family = "success"
-    presets = {"success": {}}
 
     def holds(self, verdict: Verdict, domain: str | None) -> bool:
         return verdict.success if domain is None else verdict.inform and verdict.complete[domain]
@@ -155,7 +245,6 @@ class Combined(Metric[CombinedState]):
     """Mean of Inform and Success, plus BLEU; from 0 to 200."""
 
     family = "combined"
-    presets = {"combined": {}}
     subject = Need.TASK_TURNS
     needs = Inform.needs | TaskBleu.needs
     wants = Inform.wants
@@ -237,3 +326,140 @@ class Combined(Metric[CombinedState]):
 def combined_score(inform: Value, success: Value, bleu: Value) -> Value:
     """Return the combined score of three percentages."""
     return 0.5 * (inform + success) + bleu
+
+
+Of = Literal["joint", "f1", "precision", "recall"]
+Booking = Literal["apart", "unified"]
+TINY = 1e-10
+"""Added to every divisor."""
+
+Slots = dict[tuple[str, str], str]
+
+
+@dataclass(frozen=True)
+class Tracking(CountMetric):
+    """How well predicted states agree with the true ones.
+
+    State tracking: how well the states that a system predicts agree with the true ones, turn by turn.
+
+    Over (domain, slot) of the normalized states; a value agrees if its partial ratio with the true one is above 95:
+
+        joint-accuracy = 100 * turns with the same slots, all of which agree / turns
+        slot-precision = tp / (tp + fp),  slot-recall = tp / (tp + fn),  slot-f1 = 100 * 2 P R / (P + R)
+
+    with tp slots that agree, fp slots that are not in the true state or do not agree, fn slots that are missing or do
+    not agree, over all turns together. Joint accuracy and F1 are percentages, precision and recall are fractions, and
+    1e-10 is added to every divisor, as in the MultiWOZ evaluation.
+
+    Paper: Williams et al. 2013, "The Dialog State Tracking Challenge", SIGDIAL.
+
+    The same as in the MultiWOZ evaluation, which takes booking slots for other slots where one side writes `bookday`
+    and the other `day`; `booking=unified` makes them one. The original also scores systems without states, against true
+    states that it has written into its input before. Here a state in every turn is needed.
+
+    Edge cases: any part of a value agrees with it ("1" with "10"), but an empty value only with another empty one.
+    Turns that the system does not give are not scored, unless `missing=failed`: then they are empty states. A turn's
+    item is the value of its own counts.
+    """
+
+    family = "state-tracking"
+    presets = {
+        "joint-accuracy": {"of": "joint"},
+        "slot-f1": {"of": "f1"},
+        "slot-precision": {"of": "precision"},
+        "slot-recall": {"of": "recall"},
+    }
+    subject = Need.STATES
+    needs = frozenset({Need.STATES, Need.TRUE_STATES, Need.ONTOLOGY})
+    better = "higher"
+    definition = 2  # 1 took an empty value for part of every other
+
+    of: Of = "joint"
+    booking: Booking = "apart"
+    missing: Missing = "ignored"
+    ratio: Ratio = "historical"
+    threshold: float = 95.0
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if not 0 <= self.threshold <= 100:
+            raise SettingError(f"the threshold of the partial ratio must be between 0 and 100, not {self.threshold}")
+
+    @property
+    def bounds(self) -> Bounds:
+        return (0.0, 1.0 if self.of in ("precision", "recall") else 100.0)
+
+    @property
+    def of_corpus(self) -> bool:
+        return self.of != "joint"
+
+    @property
+    def width(self) -> int:
+        return 3 if self.of_corpus else 1
+
+    @property
+    def contribution(self) -> str:
+        return f"slots/{self.booking}/{self.missing}/{self.ratio}/{self.threshold}"
+
+    def row_counts(self, batch: Batch) -> tuple[Ints, Flags]:
+        """Slots that agree, are wrong and are missing; for joint accuracy whether the whole turn is right."""
+        true: TrueStates = batch.resource(Need.TRUE_STATES)
+        ontology: Ontology = batch.resource(Need.ONTOLOGY)
+        rows = batch.objects(Need.STATES)
+
+        def make() -> Ints:
+            compare = _Comparison(ontology, self.booking, self.ratio, self.threshold)
+            counts = [
+                compare(row["state"] or {}, true.states[row["dialogue"]][row["turn"]])
+                if row["response"] is not None or self.missing == "failed"
+                else (-1, -1, -1)
+                for row in rows
+            ]
+            return np.array(counts, np.int64).reshape(-1, 3)
+
+        counts = batch.derived(("tracking", self.contribution), make)
+        scored = counts[:, 0] >= 0
+        right = (counts[:, 1:] == 0).all(axis=1, keepdims=True).astype(np.int64)
+        return counts if self.of_corpus else right, scored
+
+    def formula(self, counts: Ints | Floats) -> Floats:
+        if self.of == "joint":
+            return 100 * counts[:, 0].astype(np.float64)
+        agree, wrong, missing = counts.T
+        precision = agree / (agree + wrong + TINY)
+        recall = agree / (agree + missing + TINY)
+        f1 = 100 * 2 * precision * recall / (precision + recall + TINY)
+        values: Floats = {"precision": precision, "recall": recall, "f1": f1}[self.of]
+        return values
+
+
+class _Comparison:
+    """Compares states; each distinct pair of values once."""
+
+    def __init__(self, ontology: Ontology, booking: Booking, ratio: Ratio, threshold: float) -> None:
+        self._normalize = ontology.states
+        self._prefix = ontology.booking_prefix if booking == "unified" else ""
+        self._ratio, self._threshold = ratio, threshold
+        self._known: dict[tuple[str, str], bool] = {}
+
+    def __call__(self, state: State, true: State) -> tuple[int, int, int]:
+        """Slots that agree, that are wrong and that are missing."""
+        here, there = self._slots(self._normalize(state)), self._slots(self._normalize(true))
+        agree = sum(slot in there and self._agree(value, there[slot]) for slot, value in here.items())
+        return agree, len(here) - agree, len(there) - agree
+
+    def _slots(self, state: State) -> Slots:
+        prefix = self._prefix
+        return {
+            (domain, slot.removeprefix(prefix) or slot): value
+            for domain, slots in state.items()
+            for slot, value in slots.items()
+        }
+
+    def _agree(self, value: str, true: str) -> bool:
+        if value == true:
+            return True
+        known = self._known.get((value, true))
+        if known is None:
+            known = self._known[value, true] = partial_ratio(value, true, self._ratio) > self._threshold
+        return known
