@@ -250,6 +250,14 @@ def test_latency_in_the_logs_of_programs(row: dict[str, Any], seconds: float | N
     assert items([row, other], "latency")[0] == seconds
 
 
+def test_latency_of_a_real_log_of_inspect_ai(shared_data: Path) -> None:
+    path = shared_data / "logs" / "inspect" / "security-guide.json"
+    expected = [sample["output"]["time"] for sample in json.loads(path.read_text(encoding="utf-8"))["samples"]]
+    [result] = dialeval.evaluate(path, metrics="latency").systems.values()
+    assert result["latency"].items is not None
+    assert sorted(result["latency"].items.tolist()) == sorted(expected)
+
+
 def test_latency_of_a_real_file_of_tau2_bench(shared_data: Path) -> None:
     [path] = (shared_data / "logs" / "tau2-bench").glob("*context_agent*")
     with gzip.open(path) as file:
