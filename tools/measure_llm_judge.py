@@ -1,6 +1,7 @@
 """Print how far a language model agrees with people as a judge (docs/llm-judges.md).
 
-    python tools/measure_llm_judge.py ENDPOINT MODEL [--pairs N] [--rows N] [--minutes M] [--data FOLDER]
+    python tools/measure_llm_judge.py MODEL --endpoint ADDRESS [--pairs N] [--rows N] [--minutes M] [--data FOLDER]
+    python tools/measure_llm_judge.py MODEL --answers FILE
 
 Three public sets, of which a random part is asked about, in the same order for every model:
 
@@ -9,7 +10,7 @@ Three public sets, of which a random part is asked about, in the same order for 
 - `usr_topicalchat`: Spearman's rho of expected grades with the mean human rating, next to `judge` and the length.
 
 Intervals are over dialogues. Asking stops after so many minutes per set; answers are recorded, so that the same command
-goes on from there.
+goes on from there. The second form asks nobody: it uses answers that were recorded.
 """
 
 from __future__ import annotations
@@ -132,15 +133,17 @@ def measure_grades(llm: LLM, data: Path, number: int, minutes: float) -> None:
 def main() -> None:
     """Print both tables."""
     parser = argparse.ArgumentParser()
-    parser.add_argument("endpoint")
     parser.add_argument("model")
+    parser.add_argument("--endpoint")
+    parser.add_argument("--answers", type=Path)
     parser.add_argument("--pairs", type=int, default=10_000)
     parser.add_argument("--rows", type=int, default=10_000)
     parser.add_argument("--minutes", type=float, default=10_000.0)
     parser.add_argument("--concurrency", type=int, default=1)
     parser.add_argument("--data", type=Path, default=Path(__file__).parent.parent.parent / "shared" / "data")
     given = parser.parse_args()
-    llm = LLM(given.endpoint, given.model, concurrency=given.concurrency, timeout=600.0, least_mass=0.0)
+    source = {"cache": given.answers, "replay": given.answers is not None}
+    llm = LLM(given.endpoint, given.model, concurrency=given.concurrency, timeout=600.0, least_mass=0.0, **source)
     print("| replies | rows | Spearman of the model | of `judge` | of the length |\n|---|---|---|---|---|")
     measure_grades(llm, given.data, given.rows, given.minutes)
     print("\n| pairs | n | model, both orders | order flips | `judge` | longer |\n|---|---|---|---|---|---|")

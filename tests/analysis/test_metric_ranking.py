@@ -13,8 +13,9 @@ from scipy import stats
 
 from dialeval.analysis.agreement import agree
 from dialeval.analysis.matching import RatedRows
-from dialeval.analysis.metric_ranking import MetricRanking, Place, _letters, adjusted_ps, direction, not_above, rank
+from dialeval.analysis.metric_ranking import MetricRanking, Place, adjusted_ps, direction, not_above, rank
 from dialeval.core.arrays import Floats, Ints
+from dialeval.stats.significance import homogeneous_groups, letter_display
 
 
 def rated_rows(human: Floats, dialogue: Ints, **metrics: Floats) -> RatedRows:
@@ -62,7 +63,8 @@ PAIRS = list(combinations("abcdefg", 2))
 @settings(max_examples=200)
 @given(st.lists(st.sampled_from([0.01, 0.5, math.nan]), min_size=len(PAIRS), max_size=len(PAIRS)))
 def test_two_metrics_share_a_letter_exactly_if_they_cannot_be_told_apart(ps: list[float]) -> None:
-    letters = _letters("abcdefg", {frozenset(pair) for pair, p in zip(PAIRS, ps, strict=True) if p < 0.05})
+    different = {frozenset(pair) for pair, p in zip(PAIRS, ps, strict=True) if p < 0.05}
+    letters = letter_display(homogeneous_groups("abcdefg", different))
     assert all(letters.values())
     ranking = MetricRanking("spearman", "turn", 0, [Place(name, 0.0, False, letters[name]) for name in "abcdefg"])
     for (one, other), p in zip(PAIRS, ps, strict=True):

@@ -8,7 +8,7 @@ import re
 import socket
 import sqlite3
 import tempfile
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import closing, suppress
 from functools import cache
 from pathlib import Path
@@ -19,7 +19,7 @@ from dialeval.human.page import Form
 from dialeval.human.server import RatingServer
 from dialeval.human.store import Rating, RatingStore, stored_lines
 from fuzz.harness import Files, target
-from fuzz.mutation import NUMBERS, TOKENS, VALUES, Unfit, changed_document, json_structure
+from fuzz.mutation import NUMBERS, TOKENS, VALUES, Mutator, Unfit, changed_document, json_structure
 from fuzz.own_formats import copied
 
 IDS = [f"k{number}" for number in range(8)]
@@ -65,36 +65,55 @@ _SCHEMAS = (
 )
 
 
-def changed_database(content: bytes, rng: random.Random) -> bytes:
-    """Return a database with another cell, line, row or schema; what SQLite does not read is Unfit."""
-    with tempfile.TemporaryDirectory() as place:
-        path = Path(place, "changed.sqlite")
-        path.write_bytes(content)
-        try:
-            with closing(sqlite3.connect(path, isolation_level=None)) as connection:
-                for _ in range(rng.choice((1, 1, 2))):
-                    _change(connection, rng)
-                if rng.random() < 0.3:
-                    connection.execute("VACUUM")
-        except (sqlite3.Error, sqlite3.Warning, OverflowError, UnicodeError, ValueError, TypeError):
-            raise Unfit from None
-        return path.read_bytes()
+def change_database(
+    columns: Mapping[str, Sequence[str]], schemas: Sequence[str], documents: tuple[str, str]
+) -> Mutator:
+    """Return a mutator that changes a cell, document, row or schema; what SQLite does not read is Unfit.
+
+    Args:
+        columns: The columns of each table.
+        schemas: Statements that make another database of it.
+        documents: The table and the column that hold JSON.
+    """
+
+    def change(content: bytes, rng: random.Random) -> bytes:
+        with tempfile.TemporaryDirectory() as place:
+            path = Path(place, "changed.sqlite")
+            path.write_bytes(content)
+            try:
+                with closing(sqlite3.connect(path, isolation_level=None)) as connection:
+                    for _ in range(rng.choice((1, 1, 2))):
+                        _change(connection, rng, columns, schemas, documents)
+                    if rng.random() < 0.3:
+                        connection.execute("VACUUM")
+            except (sqlite3.Error, sqlite3.Warning, OverflowError, UnicodeError, ValueError, TypeError):
+                raise Unfit from None
+            return path.read_bytes()
+
+    return change
 
 
-def _change(connection: sqlite3.Connection, rng: random.Random) -> None:
-    table = rng.choice(list(_COLUMNS))
-    column = rng.choice(_COLUMNS[table])
+def _change(
+    connection: sqlite3.Connection,
+    rng: random.Random,
+    columns: Mapping[str, Sequence[str]],
+    schemas: Sequence[str],
+    documents: tuple[str, str],
+) -> None:
+    table = rng.choice(list(columns))
+    column = rng.choice(columns[table])
     where = f"WHERE rowid = (SELECT rowid FROM {table} ORDER BY rowid LIMIT 1 OFFSET {rng.randrange(8)})"
     how = rng.randrange(6)
     if how == 0:
-        connection.execute(rng.choice(_SCHEMAS))
+        connection.execute(rng.choice(schemas))
     elif how == 1:
         connection.execute(f"DELETE FROM {table} {where}")
     elif how == 2:
-        lines = connection.execute("SELECT rowid, line FROM ratings").fetchall()
-        row, line = rng.choice(lines)
-        text = json.dumps(changed_document(json.loads(line), rng))
-        connection.execute("UPDATE ratings SET line = ? WHERE rowid = ?", (text, row))
+        inside, name = documents
+        row, document = rng.choice(connection.execute(f"SELECT rowid, {name} FROM {inside}").fetchall())
+        text = json.dumps(changed_document(json.loads(document), rng))
+        changed = text if isinstance(document, str) else text.encode()
+        connection.execute(f"UPDATE {inside} SET {name} = ? WHERE rowid = ?", (changed, row))
     elif how == 3:
         connection.execute(f"UPDATE {table} SET {column} = CAST({column} AS BLOB) {where}")
     else:
@@ -106,7 +125,10 @@ def _change(connection: sqlite3.Connection, rng: random.Random) -> None:
             connection.execute(f"UPDATE {table} SET {column} = ? {where}", (value,))
 
 
-@target("rating-database", seeds=lambda: [{"ratings.sqlite": database()}], mutators={".sqlite": [changed_database] * 4})
+_CHANGES = [change_database(_COLUMNS, _SCHEMAS, ("ratings", "line"))] * 4
+
+
+@target("rating-database", seeds=lambda: [{"ratings.sqlite": database()}], mutators={".sqlite": _CHANGES})
 def rating_database(folder: Path) -> None:
     """A database that is exported, and that a server goes on with."""
     before = list(stored_lines(folder / "ratings.sqlite"))

@@ -17,8 +17,8 @@ from typing import Any
 import pytest
 
 from dialeval.multiwoz import Evaluator
-from dialeval.suites.multiwoz.baselines import gold_replies
 from dialeval.suites.multiwoz.data import TaskData, load_task
+from dialeval.suites.multiwoz.evaluation import gold_replies
 
 pytestmark = pytest.mark.golden
 
@@ -105,5 +105,5 @@ def test_replies_as_people_wrote_them(shared_data: Path) -> None:
     dialogues = annotated["inform"].scored
     assert (len(written), dialogues) == (763, 91)
     # Annotations lack some values, so that two more dialogues succeed.
-    for key, before, after in (("inform", 94.5, 94.5), ("success", 92.3, 94.5), ("bleu/mwz22", 100.0, 91.9)):
+    for key, before, after in (("inform", 94.5, 94.5), ("success", 92.3, 94.5), ("bleu/mwz22", 100.0, 93.2)):
         assert (round(annotated[key].mean, 1), round(mapped[key].mean, 1)) == (before, after), key

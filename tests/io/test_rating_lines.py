@@ -50,5 +50,5 @@ def test_every_problem_of_every_file_is_found(tmp_path: Path) -> None:
         ("c.txt", None),
     ]
     words = " / ".join(what for *_, what in problems)
-    for part in ("the line is a list", "has no id", "has no rater", "'much'", "2 values", "has no scores", "'k9'"):
+    for part in ("the row is a list", "has no id", "has no rater", "'much'", "2 values", "has no scores", "'k9'"):
         assert part in words

@@ -131,9 +131,7 @@ def test_nor_is_it_where_the_response_is_named_by_hand(tmp_path: Path) -> None:
         with collect_warnings() as notes:
             [system] = read_responses(given, {"response": "actual_output"})
         assert Need.CONTEXT not in system.columns
-        assert list(notes) == [
-            "the field context of a test case of deepeval is no conversation, and is not read as one"
-        ]
+        assert list(notes) == ["the field context of a test case of deepeval is not a conversation and was ignored"]
         with collect_warnings() as notes:
             [system] = read_responses(given, {"response": "actual_output", "context": "retrieval_context"})
         assert list(system.columns[Need.CONTEXT]) == [["m"], ["m"]]
@@ -221,3 +219,10 @@ def test_documents() -> None:
     assert is_row({"prompt": "a", "completion": "b"})
     assert document_rows({"eval": {}, "samples": [], "version": 2}) == ("samples", [])
     assert document_rows({"samples": []}) is None
+
+
+@pytest.mark.parametrize("tasks", [5, True, "t", {"id": "0"}, [], [3], [{"id": "1"}]])
+def test_a_log_whose_list_to_join_is_no_list_of_matches_is_read(tasks: Any) -> None:
+    shape = next(shape for shape in SHAPES if shape.joined)
+    found = document_rows({"tasks": tasks, "info": {}, "simulations": [shape.example, "x"]})
+    assert found == ("simulations", [shape.example | {"info": {}}, "x"])

@@ -21,7 +21,7 @@ from dialeval.judges.adem import Judge
 from dialeval.judges.judge import DialogueJudge
 from dialeval.judges.llm.rubrics import Grades, Parts, Rubric
 from dialeval.metrics.encoder import ShippedEncoder
-from dialeval.metrics.word_resources import KnownWords, TrainText, VectorTable, listed_words
+from dialeval.metrics.words import KnownWords, TrainText, VectorTable, listed_words
 from dialeval.text.vocabulary import Vocabulary
 from judges.tiny_judges import tiny_dialogue_judge, tiny_judge
 from laws.worlds import World

@@ -8,7 +8,7 @@ import pytest
 import dialeval
 from dialeval.core.columns import TextColumn
 from dialeval.metrics.embedding import WordValues
-from dialeval.metrics.word_resources import VectorTable
+from dialeval.metrics.words import VectorTable
 from dialeval.text.tokenizers import tokenize
 from dialeval.text.vocabulary import Vocabulary
 from metrics.evaluated import VECTORS, Vectors

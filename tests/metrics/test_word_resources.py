@@ -10,7 +10,7 @@ import numpy.typing as npt
 
 from dialeval.core.arrays import Floats
 from dialeval.core.columns import TextColumn
-from dialeval.metrics.word_resources import KnownWords, TrainText, VectorTable, all_words, listed_words
+from dialeval.metrics.words import KnownWords, TrainText, VectorTable, all_words, listed_words
 from dialeval.text.vocabulary import Vocabulary
 
 

@@ -35,15 +35,17 @@ def all_charts(name: str, width: int = 460) -> dict[str, Figure | None]:
         "forest": charts.forest([Mark(each, 0.5, (0.1, 0.9)) for each in names], name, name, zero=True, width=width),
         "distribution": charts.distribution(values, name, name, width=width),
         "scatter": charts.scatter({each: (v, v + 1) for each, v in values.items()}, name, name, name, width=width),
-        "calibration": charts.calibration(values[name], values["other"], name, name, name, diagonal=True, width=width),
+        "calibration": charts.calibration(values[name], values["other"], name, name, name, width=width),
         "curves": charts.curves(dict.fromkeys(names, line), name, name, name, notes=[name], width=width),
         "trend": charts.curves({name: line._replace(x=[0, 1, 2])}, name, name, name, labels=[name] * 3, width=width),
-        "pass-k": charts.pass_k_curve({each: [BinMean(1, 0.5, 0.4, 0.6, 9)] for each in names}, width=width),
+        "bins": charts.curves(
+            {each: Series.of([BinMean(1, 0.5, 0.4, 0.6, 9)]) for each in names}, name, name, name, width=width
+        ),
         "bars": charts.bars({name: dict.fromkeys(names, 3)}, name, name, width=width),
         "matrix": charts.matrix(np.array([[0.1, math.nan]]), [name], names, name, name, width=width),
         "wins": charts.win_matrix({name: {"other": (3, 1, 2)}, "other": {name: (2, 1, 3)}}, width=width),
         "length": charts.length_preference(np.exp(RANDOM.normal(size=50)), RANDOM.random(50).round(), width=width),
-        "tasks": charts.task_trial_grid([name], np.array([[1.0, 0.0, math.nan]]), name, width=width),
+        "tasks": charts.task_trial_grid({name: {name: [1.0, 0.0, math.nan]}, "b": {}}, name, width=width),
     }
 
 
@@ -132,7 +134,7 @@ def test_intervals_of_bins_are_over_clusters() -> None:
     error = values.std(ddof=1) / math.sqrt(40)
     assert np.isclose(alone.high - alone.mean, t_factor(0.95, 39) * error)
     (paired,) = mean_by_bin(np.zeros(80, np.int64), np.repeat(values, 2), np.repeat(np.arange(40), 2))
-    assert np.isclose(paired.high, alone.high), "a value that is there twice is no more evidence"
+    assert np.isclose(paired.high, alone.high), "a value that occurs twice is no more evidence"
     (one,) = mean_by_bin(np.zeros(3, np.int64), values[:3], np.zeros(3, np.int64))
     assert math.isnan(one.low)
     assert one.rows == 3
@@ -173,11 +175,16 @@ def test_length_is_seen_from_both_sides() -> None:
 
 
 def test_tasks_that_flip_come_first() -> None:
-    outcomes = np.array([[1.0, 1.0], [1.0, 0.0], [0.0, 0.0]])
-    drawn = charts.task_trial_grid(["always", "flips", "never"], outcomes, "t")
+    outcomes = {"always": [1.0, 1.0], "flips": [1.0, 0.0], "never": [0.0, math.nan]}
+    drawn = charts.task_trial_grid({"a": outcomes}, "t")
     names = [each.text for each in ET.fromstring(drawn.svg).iter(f"{SVG}text") if each.text in ("always", "flips")]
     assert names == ["flips", "always"]
-    assert "1 of 3 tasks" in drawn.description
+    assert drawn.description == "Tasks that pass in some trials and fail in others: a: 1 of 3 tasks."
+    both = charts.task_trial_grid({"a": outcomes, "b": {"never": [0.0, 1.0], "always": [1.0]}}, "t")
+    texts = [each.text for each in ET.fromstring(both.svg).iter(f"{SVG}text")]
+    assert texts[1:6] == ["a", "b", "flips", "never", "always"], "systems side by side, tasks that flip in any first"
+    assert both.content.count('class="passed"') == 5
+    assert both.content.count('class="failed"') == 3
 
 
 @pytest.mark.parametrize(("form", "head"), [("svg", b"<svg"), ("png", b"\x89PNG"), ("pdf", b"%PDF-")])

@@ -16,7 +16,7 @@ from dialeval.analysis.values import Values
 from dialeval.core.arrays import Floats, Ints
 from dialeval.core.contributions import ClusteredRows, RowSums
 from dialeval.stats import significance
-from dialeval.suites.multiwoz.bleu import TaskBleu
+from dialeval.suites.multiwoz.metrics import TaskBleu
 
 ps = st.lists(st.floats(0, 1) | st.just(math.nan), max_size=12)
 

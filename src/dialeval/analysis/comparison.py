@@ -27,10 +27,19 @@ from msgspec import to_builtins
 from msgspec.structs import asdict, replace
 
 from dialeval.analysis.alignment import Design, DesignName
-from dialeval.analysis.difference import DEFAULT_ALPHA, LEAST_TRIALS, Baseline, Difference, Settings, Test, untested
+from dialeval.analysis.difference import (
+    DEFAULT_ALPHA,
+    LEAST_TRIALS,
+    Baseline,
+    Difference,
+    Settings,
+    Test,
+    exchange_means,
+    untested,
+)
 from dialeval.analysis.pairing import Runs, Selection, Weight, adjust_families, select
 from dialeval.analysis.unpaired import check_adjusted, compare_mixes, list_strata, unpaired_differences
-from dialeval.analysis.values import better_of, metric_of
+from dialeval.analysis.values import Values, better_of, metric_of
 from dialeval.core import validation
 from dialeval.core.arguments import checked
 from dialeval.core.display import Shown, Tabular, flatten_intervals, listed
@@ -41,6 +50,7 @@ from dialeval.core.run_schema import Record
 from dialeval.core.version import __version__
 from dialeval.stats.intervals import DEFAULT_LEVEL
 from dialeval.stats.resampling import DEFAULT_RESAMPLES, DEFAULT_SEED
+from dialeval.stats.significance import holm, homogeneous_groups
 
 MOST_TRIALS = 1_000_000
 """The most that are made where their number is not given."""
@@ -48,6 +58,26 @@ STRONG = 0.2
 """Below this fraction of alpha an adjusted p has two marks."""
 MOST_TESTS = 300
 """Tests that `best_systems` makes."""
+_MOST_CORPUS_PAIRS = 28
+"""Pairs of systems that are tested under a corpus value without being asked for: those of eight systems."""
+_PAIR_RESAMPLES = 50
+"""Resamples of pairs whose intervals are not shown."""
+
+
+class SystemRanking(Record, frozen=True):
+    """Systems ordered by one metric, with the groups that tests of all pairs do not tell apart.
+
+    Attributes:
+        key: The metric, the first of the panel that says which replies are better.
+        systems: The systems, best first.
+        groups: Systems without a significant difference; any two systems that do not differ share a group.
+        tests: The number of pairs, which p-values are adjusted for by Holm's method.
+    """
+
+    key: str
+    systems: list[str]
+    groups: list[list[str]]
+    tests: int
 
 
 class Comparison(Tabular, Shown, Record, frozen=True, kw_only=True, rename={"rows": "differences"}):
@@ -72,6 +102,7 @@ class Comparison(Tabular, Shown, Record, frozen=True, kw_only=True, rename={"row
         rows: The differences, system by system and metric by metric.
         untested: Systems that `most_tests` left out.
         signatures: By metric, the signature of the baseline's value: what must be the same where values are compared.
+        ranking: Of three or more systems: their order by the first metric of the panel, and which pairs differ.
 
     Examples:
         >>> import dialeval
@@ -99,6 +130,7 @@ class Comparison(Tabular, Shown, Record, frozen=True, kw_only=True, rename={"row
     rows: list[Difference]
     untested: tuple[str, ...] = ()
     signatures: dict[str, str] = {}
+    ranking: SystemRanking | None = None
 
     @property
     def design(self) -> Design:
@@ -221,6 +253,7 @@ def compare(
     weight: Weight = "rows",
     adjust: str | Iterable[str] | None = None,
     most_tests: int | None = None,
+    pairwise: bool = True,
 ) -> Comparison:
     """Compare systems with a baseline: difference, confidence interval and p-value under every metric.
 
@@ -246,6 +279,7 @@ def compare(
         weight: `"rows"`: every row counts equally in a mean. `"dialogues"`: every dialogue does.
         adjust: Fields that the runs kept, whose mix is made equal in an unpaired design (post-stratification).
         most_tests: The largest number of tests; systems beyond it are not tested, and `Comparison.untested` names them.
+        pairwise: Also test all pairs of three or more systems under one metric (`Comparison.ranking`).
 
     Returns:
         The differences of every system to the baseline.
@@ -272,6 +306,8 @@ def compare(
         needed = enough_trials(inside, alpha), enough_trials(len(tests) - inside, alpha, 1.0)
         settings = replace(settings, trials=max(needed))
     warnings = (compare_mixes(chosen.first, *each, fields, settings) for each in chosen.alignments.items())
+    pairs = math.comb(1 + len(chosen.others), 2)
+    ranked = pairwise and not fields and 1 < pairs <= (most_tests or pairs)
     return Comparison(
         baseline=chosen.first,
         systems=list(chosen.others),
@@ -287,7 +323,64 @@ def compare(
             for key, estimate in chosen.known[chosen.first].items()
             if estimate.signature is not None and any(key in shared for shared in chosen.common.values())
         },
+        ranking=_rank_systems(chosen, settings, trials is None, most_tests is None) if ranked else None,
     )
+
+
+def _rank_systems(
+    chosen: Selection, settings: Settings, more_trials: bool, corpus_values: bool
+) -> SystemRanking | None:
+    """Order the systems by the first metric that says which replies are better, and test all pairs under it.
+
+    Without `corpus_values`, it is a mean where many pairs of a corpus value would take long. None where there is no
+    such metric, where not all pairs have the same design, or where a significant difference contradicts the order,
+    since it is over the rows that both systems have a value for.
+    """
+    names = [chosen.first, *chosen.others]
+    pairs = math.comb(len(names), 2)
+    first = {key: chosen.known[chosen.first][key] for key in chosen.panel if key in chosen.known[chosen.first]}
+    metrics = {
+        key: metric_of(estimate)
+        for key, estimate in first.items()
+        if all(key in chosen.known[name] for name in names)
+        and (corpus_values or pairs <= _MOST_CORPUS_PAIRS or not estimate.corpus)
+    }
+    key = next((key for key, metric in metrics.items() if metric and metric.better and not metric.descriptive), None)
+    if key is None or any((name, key) in chosen.left_out for name in names):
+        return None
+    if more_trials:
+        settings = replace(settings, trials=max(settings.trials, enough_trials(pairs, settings.alpha, 1.0)))
+    found = _test_pairs(chosen, key, settings)
+    significant = [row for row, p in zip(found, holm([row.p for row in found]), strict=True) if p < settings.alpha]
+    sign = -1.0 if better_of(chosen.known, key) == "higher" else 1.0
+    order = sorted(names, key=lambda name: sign * chosen.known[name][key].mean)
+    contradicted = any(row.worse != (order.index(row.system) > order.index(row.baseline)) for row in significant)
+    if len(found) < pairs or contradicted:
+        return None
+    different = {frozenset((row.baseline, row.system)) for row in significant}
+    return SystemRanking(key, order, homogeneous_groups(order, different), pairs)
+
+
+def _test_pairs(chosen: Selection, key: str, settings: Settings) -> list[Difference]:
+    """Test every two systems under a key, not yet adjusted; nothing where some pair has another design or no test."""
+    names, designs = [chosen.first, *chosen.others], {design.name for design in chosen.designs.values()}
+    same = all(each.by_row and not each.changed for each in chosen.alignments.values())
+    values = {name: Values.of(chosen.known[name], [key], alone=True) for name in names}
+    if designs == {"paired"} and same and settings.test == "randomization" and all(v.items for v in values.values()):
+        return exchange_means(values, {name: chosen.known[name][key] for name in names}, key, settings)
+    # Only p-values are used, which do not depend on the resamples of intervals.
+    resamples = settings.resamples if settings.test == "bootstrap" else min(settings.resamples, _PAIR_RESAMPLES)
+    settings = replace(settings, resamples=resamples)
+    found: list[Difference] = []
+    run = Run({name: chosen.known[name] for name in names}, __version__)
+    try:
+        for at, name in enumerate(names[:-1]):
+            pair = select(run, name, names[at + 1 :], [key], chosen.design)
+            found += _find_differences(pair, settings, ())
+            designs |= {design.name for design in pair.designs.values()}
+    except SettingError:  # two of the systems cannot be compared with each other
+        return []
+    return [] if len(designs) > 1 or "common" in designs or any(math.isnan(row.p) for row in found) else found
 
 
 def _find_differences(chosen: Selection, settings: Settings, fields: Sequence[str]) -> Iterator[Difference]:
@@ -343,7 +436,7 @@ def _adjust(rows: list[Difference], alpha: float, panel: Sequence[str]) -> list[
         row = replace(row, adjusted_p=p, significant=p < alpha)  # NaN is below nothing
         if row.significant and row.interval is not None and row.interval[0] <= 0 <= row.interval[1]:
             doubt = f"the test (p = {row.p:.2g}) and the interval, which contains 0, disagree"
-            doubt += ": take the difference as unclear"
+            doubt += ": treat the difference as inconclusive"
             row = replace(row, note="; ".join(filter(None, (row.note, doubt))))
         adjusted.append(row)
     return adjusted
@@ -358,15 +451,15 @@ def enough_trials(tests: int, alpha: float, share: float = STRONG) -> int:
     enough = max(LEAST_TRIALS, math.ceil(1.5 * tests / (share * alpha) / 1000) * 1000)
     if enough > MOST_TRIALS:
         raise SettingError(
-            f"an alpha of {alpha:g} for {tests} tests takes {enough:,} trials, more than the {MOST_TRIALS:,} that are "
-            "made unasked; choose a larger --alpha, fewer metrics (-m), or --trials"
+            f"an alpha of {alpha:g} for {tests} tests takes {enough:,} trials, more than the limit of "
+            f"{MOST_TRIALS:,}; choose a larger --alpha, fewer metrics (-m), or --trials"
         )
     return enough
 
 
 @dataclass(frozen=True)
 class Best:
-    """The best systems by key; none for a key that has no direction or one system only."""
+    """The best systems by key; none where neither higher nor lower is better, or for one system only."""
 
     systems: Mapping[str, list[str]]
     tests: int
@@ -418,4 +511,4 @@ def _compare_with_best(real: Mapping[str, Result], best: Mapping[str, list[str]]
             by_keys.setdefault(tuple(key for key in own if key in real[other]), []).append(other)
         for shared, others in by_keys.items():
             if shared:
-                yield compare(run, baseline=first, systems=others, metrics=shared, trials=trials)
+                yield compare(run, baseline=first, systems=others, metrics=shared, trials=trials, pairwise=False)

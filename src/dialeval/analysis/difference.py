@@ -22,13 +22,14 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace as with_fields
+from itertools import combinations
 from typing import Literal, get_args
 
 import numpy as np
 from msgspec import Struct
 from msgspec.structs import replace
 
-from dialeval.analysis.values import Values, metric_of
+from dialeval.analysis.values import Values, cluster_sums, metric_of
 from dialeval.core.arrays import Floats, Ints, Mask, row_numbers
 from dialeval.core.errors import SettingError
 from dialeval.core.fold import Better, Estimate
@@ -73,11 +74,11 @@ class Settings(Struct, frozen=True):
         if self.test not in get_args(Test):
             raise SettingError(f"the tests are {' and '.join(get_args(Test))}, not {self.test!r}")
         if not LEAST_ALPHA <= self.alpha < 1:
-            raise SettingError(f"alpha lies between {LEAST_ALPHA:g} and 1, such as 0.05; it is not {self.alpha}")
+            raise SettingError(f"alpha must be between {LEAST_ALPHA:g} and 1, such as 0.05; it is not {self.alpha}")
         if self.trials < 1:
             raise SettingError(f"at least one trial is needed, not {self.trials}")
         if self.detect is not None and not (math.isfinite(self.detect) and self.detect > 0):
-            raise SettingError(f"a difference to be detected is above 0, not {self.detect}")
+            raise SettingError(f"the difference to detect must be above 0, not {self.detect}")
 
     def needed(self, clusters: int, error: float) -> int | None:
         """Return how many clusters find the difference `detect`, if so many gave this error."""
@@ -197,10 +198,12 @@ class Baseline:
         influences, changes = self._find_changes(left, right, rows) if self.clusters > 1 else ({}, {})
         for key, row in rows.items():
             if key not in influences or math.isnan(influences[key].error):
-                reason = left.reasons.get(key) or right.reasons.get(key) or "too little could be scored"
+                reason = left.reasons.get(key) or right.reasons.get(key) or "too few rows have a score"
                 yield replace(row, reason=reason)
             elif exchanged is not None and key not in exchanged:
-                yield replace(row, reason="two metrics made it, so that dialogues cannot be exchanged")
+                yield replace(
+                    row, reason="the systems were scored by different metrics, so dialogues cannot be swapped"
+                )
             else:
                 trials = None if exchanged is None else exchanged[key]
                 scored = int(np.count_nonzero(right.counted_rows(key)))
@@ -293,6 +296,29 @@ class Baseline:
             needed=settings.needed(self.clusters, error),
             rough=is_rough(influence, self.clusters),
         )
+
+
+def exchange_means(
+    values: Mapping[str, Values], estimates: Mapping[str, Estimate], key: str, settings: Settings
+) -> list[Difference]:
+    """Test the means of every two systems with the same rows by randomization, all pairs with the same exchanges.
+
+    The p-values are those of `Baseline.against`: where the same rows count on both sides, a difference after an
+    exchange is the sum of the differences of clusters, each with its sign.
+    """
+    offsets, found, differences = next(iter(values.values())).rows.offsets, [], []
+    for one, other in combinations(values, 2):
+        left, right = values[one].items[key], values[other].items[key]
+        sums, counts = cluster_sums(right - left, offsets).T
+        rows = max(counts.sum(), 1.0)
+        differences.append(sums / rows)
+        means = [float(np.where(np.isnan(right - left), 0.0, side).sum() / rows) for side in (left, right)]
+        plain = untested(one, other, estimates[one], estimates[other], key)
+        found.append(replace(plain, baseline_mean=means[0], mean=means[1], difference=means[1] - means[0]))
+    each = np.column_stack(differences)
+    trials = np.concatenate([(1 - 2 * swap) @ each for swap in swaps(len(each), settings.trials, settings.seed)])
+    ps = (significance.tail_p(row.difference, own, row.scale) for row, own in zip(found, trials.T, strict=True))
+    return [replace(row, p=p) for row, p in zip(found, ps, strict=True)]
 
 
 def untested(baseline: str, system: str, here: Estimate, there: Estimate, key: str) -> Difference:

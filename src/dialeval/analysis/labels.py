@@ -22,7 +22,7 @@ from dialeval.analysis.agreement import match_metrics, read_rated
 from dialeval.analysis.matching import score_ratings
 from dialeval.core.arguments import checked
 from dialeval.core.arrays import Floats, Ints, offsets_of
-from dialeval.core.display import Shown
+from dialeval.core.display import Shown, Tabular
 from dialeval.core.errors import SettingError
 from dialeval.core.exact import Moments
 from dialeval.core.fold import Estimate, clustered
@@ -68,7 +68,7 @@ class Dispute(Struct, frozen=True):
     """The difference of both in standard deviations."""
 
 
-class LabelAgreement(Shown, Record, frozen=True, kw_only=True, rename={"version": "dialeval"}):
+class LabelAgreement(Shown, Tabular, Record, frozen=True, kw_only=True, rename={"version": "dialeval"}):
     """The result of `label_agreement`, and its JSON."""
 
     document_maker = "dialeval.reports.labels:document"
@@ -86,6 +86,15 @@ class LabelAgreement(Shown, Record, frozen=True, kw_only=True, rename={"version"
     judges: Sequence[str]
     disputes: Sequence[Dispute]
     level: float
+
+    def lines(self) -> list[dict[str, Any]]:
+        """Return one line per metric and statistic."""
+        return [
+            {"metric": key, "statistic": name, "rows": each.n, "value": each.value}
+            | dict(zip(("low", "high"), each.interval, strict=True))
+            for key, fit in self.metrics.items()
+            for name, each in fit.statistics.items()
+        ]
 
 
 @checked
@@ -105,7 +114,7 @@ def label_agreement(
     Args:
         subject: A run, the folder of a saved one, or rated rows.
         ratings: The rated rows of a run's responses.
-        quality: Which of the scores counts.
+        quality: Quality (score name) to use.
         metrics: Only these.
         level: The level of the intervals.
         fields: The names of fields in the rated rows.
@@ -233,7 +242,7 @@ def pair_agreement(
     there = (human != 0) & ~np.isnan(judge)
     human, judge, ratio, dialogue = human[there], judge[there], np.sign(length_ratio[there]), dialogue[there]
     if not len(human):
-        raise SettingError("there is no pair of which people prefer one response and the judge has a verdict")
+        raise SettingError("no pair has both a human preference and a verdict of the judge")
     right, longer = (1 + human * judge) / 2, (1 + human * ratio) / 2
     return PairAgreement(
         pairs=len(human),

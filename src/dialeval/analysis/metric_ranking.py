@@ -15,10 +15,9 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Iterator, Mapping, Sequence, Set
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from itertools import combinations, combinations_with_replacement, count
-from string import ascii_lowercase
+from itertools import combinations
 
 import numpy as np
 from msgspec import Struct
@@ -29,7 +28,7 @@ from dialeval.core.errors import DialevalError, SettingError
 from dialeval.metrics.registry import registry
 from dialeval.stats.correlation import FEWEST_POINTS, MeanPoints, Points, within_one
 from dialeval.stats.intervals import two_sided_p
-from dialeval.stats.significance import holm
+from dialeval.stats.significance import holm, homogeneous_groups, letter_display
 
 RANKED_BY = "spearman"
 SIGNIFICANT = 0.05
@@ -67,7 +66,7 @@ class MetricRanking(Struct, frozen=True):
 
 
 def direction(metric: str, correlation: float) -> float:
-    """Return 1, or -1 where lower values are better; for a metric without a direction, the sign of its correlation."""
+    """Return 1, or -1 where lower values are better; where neither is, the sign of the correlation."""
     try:
         better = registry().parse(metric).better
     except SettingError:  # a result of a family that is no metric of its own
@@ -81,7 +80,7 @@ def rank(level: str, values: Mapping[str, float], samples: Mapping[str, Floats],
     turned = {metric: signs[metric] * value for metric, value in values.items()}
     ps = adjusted_ps(turned, {metric: signs[metric] * samples[metric] for metric in values}, clusters)
     order = sorted(values, key=lambda metric: -turned[metric])
-    letters = _letters(order, {frozenset(pair) for pair, p in ps.items() if p < SIGNIFICANT})
+    letters = letter_display(homogeneous_groups(order, {frozenset(pair) for pair, p in ps.items() if p < SIGNIFICANT}))
     places = [Place(metric, turned[metric], signs[metric] < 0, letters[metric]) for metric in order]
     return MetricRanking(RANKED_BY, level, sum(not math.isnan(p) for p in ps.values()), places)
 
@@ -93,32 +92,6 @@ def adjusted_ps(
     pairs = list(combinations(values, 2))
     ps = [_p(values[one] - values[other], samples[one] - samples[other], clusters) for one, other in pairs]
     return dict(zip(pairs, holm(ps), strict=True))
-
-
-def _letters(metrics: Sequence[str], different: Set[frozenset[str]]) -> dict[str, str]:
-    """Return the letters of metrics, of which some pairs are different.
-
-    Each pair that does not differ begins a group unless it shares one, and all others that differ from none of the
-    group join it, the best first.
-    """
-    groups: list[list[str]] = []
-    for one, other in combinations_with_replacement(metrics, 2):
-        if {one, other} in different or any(one in group and other in group for group in groups):
-            continue
-        group = [one, other]
-        for metric in metrics:
-            if metric not in group and not any({metric, each} in different for each in group):
-                group.append(metric)
-        groups.append(group)
-    named = list(zip(groups, _names(), strict=False))
-    return {metric: "".join(letter for group, letter in named if metric in group) for metric in metrics}
-
-
-def _names() -> Iterator[str]:
-    """Yield a to z, and then pairs with a number, which do not end."""
-    yield from ascii_lowercase
-    for number in count(2):
-        yield from (f"{letter}{number}" for letter in ascii_lowercase)
 
 
 def not_above(ranking: MetricRanking, control: str) -> list[str]:
@@ -199,7 +172,7 @@ def used_rows(rows: RatedRows, key: str, level: str) -> Ints:
 def points_of(rows: RatedRows, key: str, level: str) -> Points:
     """Return the points of a metric at a level; `NoPointsError` says why there are none."""
     if level == "turn" and key in rows.of_dialogues:
-        raise NoPointsError("scores whole dialogues and not turns")
+        raise NoPointsError("scores dialogues, not turns")
     used = used_rows(rows, key, level)
     if not len(used):
         raise NoPointsError(_why_unused(rows, key, level))
@@ -244,4 +217,4 @@ def _constant_side(points: Points) -> str:
         return "the metric gives the same value to every row"
     if np.ptp(points.second) == 0:
         return "all human scores are the same"
-    return "one side is the same everywhere, or but for rounding"
+    return "one of the two is constant (up to rounding)"

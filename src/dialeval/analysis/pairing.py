@@ -27,7 +27,7 @@ from dialeval.stats.significance import holm
 Runs = Run | Sequence[Run] | Mapping[str, Run]
 
 Weight: TypeAlias = Literal["rows", "dialogues"]
-"""What counts equally in a mean: every row, or every dialogue."""
+"""Whether every row or every dialogue has equal weight in a mean."""
 
 _NUMBERED = re.compile(r"-\d+$")
 _MAY_DIFFER = frozenset({"context", "roles", "slice", "trials", "calls"})
@@ -96,6 +96,8 @@ class Selection:
     panel: tuple[str, ...]
     untested: tuple[str, ...]
     """Systems that `most_tests` left out."""
+    design: DesignName | None = None
+    """The design that was asked for."""
 
     @property
     def designs(self) -> dict[str, Design]:
@@ -130,7 +132,7 @@ def select(
     keys = list(dict.fromkeys(key for shared in common.values() for key in shared))
     panel = choose_panel({name: known[name] for name in (first, *others)}, keys, asked is not None)
     untested = tuple(name for name in common if name not in others)
-    return Selection(known, first, others, common, alignments, left_out, panel, untested)
+    return Selection(known, first, others, common, alignments, left_out, panel, untested, design)
 
 
 def _find_common(left: Result, right: Result, asked: list[str] | None) -> list[str]:

@@ -1,10 +1,10 @@
-"""Rank systems by pairwise preferences of people or of a judge (Bradley-Terry).
+"""Rank systems by pairwise preferences of annotators or of a judge (Bradley-Terry).
 
 Strengths are those of the model of Bradley and Terry with ties (`bradley_terry`). Their intervals, and those of
 scores and of the effect of length, are Student's over dialogues (`jackknife`). Two systems differ
 significantly if the p-value of the difference of their strengths, of the same jackknife and adjusted by Holm for all
-pairs of systems, is below alpha. `groups` are neighbors in the ranking without a significant difference; a system may
-be in several.
+pairs of systems, is below alpha. Two systems share one of the `groups` exactly if they do not differ significantly; a
+system may be in several.
 
 `length`: longer responses are often preferred for their length. With the logarithm of the ratio of words as a control,
 strengths are what is left of the preference between responses of equal length; its effect has an interval of its own.
@@ -24,7 +24,6 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from itertools import combinations
-from string import ascii_lowercase
 from typing import Any, Literal
 
 import numpy as np
@@ -99,9 +98,9 @@ class Ranking(Tabular, Shown, Record, frozen=True, kw_only=True, rename={"versio
 
     Attributes:
         version: The version of dialeval.
-        source: Who preferred: `people`, or the metric.
+        source: Who preferred: `annotators`, or the metric.
         systems: The systems, best first.
-        groups: Neighbors in the ranking without a significant difference.
+        groups: Systems without a significant difference; any two that do not differ share a group.
         between: Wins, ties and losses of each system against each other.
         p: The adjusted p-value of each two systems, the higher one first.
         tie: The tie parameter (nu) of the model; 0 without ties.
@@ -118,7 +117,7 @@ class Ranking(Tabular, Shown, Record, frozen=True, kw_only=True, rename={"versio
         >>> votes = ["a", "b", "b", "tie", "b", "a", "b", "b"]
         >>> pairs = [{"a": "old", "b": "new", "better": vote, "dialog_id": str(n)} for n, vote in enumerate(votes)]
         >>> dialeval.rank(pairs)
-        <Ranking: 2 systems (new, old), 8 pairs by people>
+        <Ranking: 2 systems (new, old), 8 pairs by annotators>
         >>> dialeval.rank(pairs).to_pandas()[["rank", "system", "groups"]].values.tolist()
         [[1, 'new', 'a'], [2, 'old', 'a']]
     """
@@ -147,12 +146,7 @@ class Ranking(Tabular, Shown, Record, frozen=True, kw_only=True, rename={"versio
     @property
     def letters(self) -> dict[str, str]:
         """The groups of each system as letters: systems that share one do not differ significantly."""
-        letters = {each.system: "" for each in self.systems}
-        for number, group in enumerate(self.groups):
-            letter = ascii_lowercase[number % 26] * (number // 26 + 1)
-            for name in group:
-                letters[name] += letter
-        return letters
+        return significance.letter_display(self.groups)
 
     def lines(self) -> list[dict[str, Any]]:
         """Return a line per system, best first: rank, strength, score, their intervals, counts and groups.
@@ -213,7 +207,7 @@ def rank(
         run = collapse_dialogues(pairs) if level == "dialogue" else pairs
         return rank_pairs(pairs_of_run(run, metric, tie, systems), metric, length=length, confidence=confidence)
     if metric is not None or tie or level != "turn":
-        raise SettingError("pairs say themselves who was better; metric, tie and level are for runs")
+        raise SettingError("pairs state the preferred response themselves; metric, tie and level are for runs")
     known = pairs if isinstance(pairs, Pairs) else read_pairs(pairs, fields)
     if systems is not None:
         unknown = [name for name in systems if name not in known.systems]
@@ -235,7 +229,7 @@ def _keep(pairs: Pairs, kept: npt.NDArray[np.bool_]) -> Pairs:
 def pairs_of_run(run: Run, key: str, tie: float = 0.0, systems: Sequence[str] | None = None) -> Pairs:
     """Compare every two systems of a run in every row that both have a value of."""
     if not 0 <= tie < math.inf:
-        raise SettingError(f"a tie is a difference from 0 on, not {tie}")
+        raise SettingError(f"tie must be 0 or above, not {tie}")
     wanted = [name for name in run if run[name].role == "system"] if systems is None else list(systems)
     tables = tables_of(run, wanted)
     names = list(tables)
@@ -268,7 +262,7 @@ def pairs_of_run(run: Run, key: str, tie: float = 0.0, systems: Sequence[str] | 
 
 
 def rank_pairs(
-    pairs: Pairs, source: str = "people", *, length: bool = False, confidence: float = DEFAULT_LEVEL
+    pairs: Pairs, source: str = "annotators", *, length: bool = False, confidence: float = DEFAULT_LEVEL
 ) -> Ranking:
     """Rank the systems of some pairs."""
     known = ~np.isnan(pairs.length_ratio)
@@ -282,8 +276,8 @@ def rank_pairs(
         raise SettingError(f"a ranking needs pairs of two systems; there is {', '.join(names) or 'none'}")
     if not connected(len(names), pairs.left, pairs.right, pairs.outcome):
         raise SettingError(
-            "some systems won against all others they met, or were never compared with them, so that nothing says how "
-            "much stronger they are; compare more responses, or rank fewer systems (--systems)"
+            "some systems won against all others they met, or were never compared with them, so their strengths "
+            "cannot be estimated; compare more responses, or rank fewer systems (--systems)"
         )
     cells, codes = _cells(pairs, length)
     which, dialogue = np.unique(pairs.dialogue, return_inverse=True)
@@ -317,7 +311,10 @@ def rank_pairs(
         version=__version__,
         source=source,
         systems=systems,
-        groups=[[names[place] for place in group] for group in _groups(order, p)],
+        groups=significance.homogeneous_groups(
+            [names[place] for place in order],
+            {frozenset((names[one], names[other])) for (one, other), each in p.items() if each < ALPHA},
+        ),
         between={
             names[left]: {names[right]: tuple(counts[left, right].tolist()) for right in order if left != right}
             for left in order
@@ -369,15 +366,3 @@ def _adjusted_ps(whole: Fits, without: Fits, order: Sequence[int], sizes: Floats
         p = jackknife(difference, without.strengths[:, left] - without.strengths[:, right], sizes).p
         raw[left, right] = 1.0 if math.isnan(p) else p
     return dict(zip(raw, significance.holm(list(raw.values())), strict=True))
-
-
-def _groups(order: Sequence[int], p: Mapping[tuple[int, int], float]) -> list[Sequence[int]]:
-    """Return the longest stretches of the ranking in which no two systems differ significantly."""
-    groups: list[Sequence[int]] = []
-    for start in range(len(order)):
-        end = start + 1
-        while end < len(order) and all(p[each, order[end]] >= ALPHA for each in order[start:end]):
-            end += 1
-        if not groups or order[end - 1] not in groups[-1]:
-            groups.append(order[start:end])
-    return groups

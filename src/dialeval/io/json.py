@@ -13,10 +13,8 @@ import os
 import re
 import zipfile
 import zlib
-from collections.abc import Collection, Iterator, Mapping
-from dataclasses import dataclass
+from collections.abc import Iterator
 from functools import partial
-from itertools import chain
 from typing import Any
 
 import numpy as np
@@ -28,7 +26,7 @@ from dialeval.core.errors import DataError, Problem, ProblemList
 from dialeval.io.delimited import encoding_problems, not_utf8, split
 from dialeval.io.opening import PathSource, read_bytes, unpacked_limit, without_mark
 from dialeval.io.row_shapes import document_rows, is_row
-from dialeval.io.rows import LISTS, Records, kind_of
+from dialeval.io.rows import Records, kind_of
 
 _FORMS = "give a list of strings, a list of row objects, or an object of system name -> list"
 _GAP = re.compile(r"[ \t\r\n,:]*")
@@ -98,7 +96,7 @@ def read_archive(path: PathSource) -> dict[str | None, Records]:
             chosen = sorted(name for name in names if re.fullmatch(r"samples/.+\.json", name))
             samples = [parsed(np.frombuffer(archive.read(name), np.uint8), f"{where}: {name}") for name in chosen]
     except (zipfile.BadZipFile, NotImplementedError, zlib.error, RuntimeError, EOFError, OSError) as error:
-        what = f"is no log of inspect_ai that can be unpacked ({error})"
+        what = f"is not a readable log of inspect_ai ({error})"
         raise DataError(Problem(where, None, what, convert)) from None
     if not samples or not isinstance(document, dict):
         raise DataError(Problem(where, None, "holds no samples of inspect_ai", convert))
@@ -183,84 +181,3 @@ def _problem(where: str, line: int, text: bytes, error: ValueError) -> Problem:
     except UnicodeDecodeError as bad:
         return not_utf8(where, line, bad)
     return Problem(where, line, f"not JSON ({str(error).partition(': line')[0]})", "write one JSON object per line")
-
-
-# Checking parsed JSON against a description of what is expected; every mismatch is a problem with its path.
-#
-# A `Shape` says what a value is, and by `inner` what is inside: one shape for all values of an object or items of a
-# list, or one for each named field of an object. Fields that are not named may hold anything.
-
-OBJECT = (dict, Mapping)
-"""An object, from a file or from Python; a plain `dict` is recognized fastest."""
-
-_OF_JSON = {dict, list, str, int}
-_Path = tuple[str | int, ...]
-"""Names of fields and numbers of items, from the document inwards."""
-
-
-@dataclass(frozen=True, slots=True)
-class Shape:
-    """What a value should be, in types and in words, and what to do where it is not."""
-
-    kinds: tuple[type, ...]
-    words: str
-    remedy: str
-    inner: Shape | Mapping[str, Shape] | None = None
-    required: bool = False
-    """Whether an object must have the field of this shape."""
-    or_nothing: bool = False
-    """Whether null or anything empty will do as well."""
-
-
-def shape_problems(document: Any, shape: Shape, where: str) -> list[Problem]:
-    """Return a problem for each mismatch of a document and its shape, at a place such as `FILE: pmul1635[3].state`."""
-    problems: list[Problem] = []
-    if not _fit([document], shape):
-        _check(document, shape, (), where, problems)
-    return problems
-
-
-def _fit(values: Collection[Any], shape: Shape) -> bool:
-    """Return whether plain values fit a shape: level by level, many times faster than one by one with their paths.
-
-    False says nothing: values of other types than those of JSON are left to `_check`.
-    """
-    if shape.or_nothing:
-        values = [value for value in values if value]
-    types = set(map(type, values))
-    if not types <= set(shape.kinds) & _OF_JSON:
-        return False
-    if isinstance(shape.inner, Shape):
-        if not types:
-            return True
-        if len(types) > 1:
-            return False
-        return _fit(list(chain.from_iterable(map(dict.values, values) if dict in types else values)), shape.inner)
-    for name, field in (shape.inner or {}).items():
-        given = [value[name] for value in values if name in value]
-        if (field.required and len(given) < len(values)) or not _fit(given, field):
-            return False
-    return True
-
-
-def _check(value: Any, shape: Shape, path: _Path, where: str, problems: list[Problem]) -> None:
-    if shape.or_nothing and not value:
-        return
-    fits: bool = isinstance(value, shape.kinds)
-    if not fits:
-        what = f"is {kind_of(value)}, not {shape.words}"
-        problems.append(Problem(_place(where, path), None, what, shape.remedy))
-    elif isinstance(shape.inner, Shape):
-        for key, item in enumerate(value) if isinstance(value, LISTS) else value.items():
-            _check(item, shape.inner, (*path, key), where, problems)
-    elif shape.inner is not None:
-        for name, field in shape.inner.items():
-            if name in value:
-                _check(value[name], field, (*path, name), where, problems)
-            elif field.required:
-                problems.append(Problem(_place(where, path), None, f"has no {name}", field.remedy))
-
-
-def _place(where: str, path: _Path) -> str:
-    inside = "".join(f"[{part}]" if isinstance(part, int) else f".{part}" for part in path)
-    return f"{where}: {inside.removeprefix('.')}" if path else where

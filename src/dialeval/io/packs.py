@@ -4,8 +4,7 @@ A pack is the folder `packs/NAME/VERSION` of the cache: the files, and `manifest
 each. `add_pack` builds it from the official address over HTTP, from another address (argument, or the environment
 variable `DIALEVAL_ADDRESS_NAME`, such as `DIALEVAL_ADDRESS_GLOVE_6B`), or from a local folder that holds the files or
 the archive. A pack without an official address is built from what the user has. It is built under another name and
-renamed, so it is whole or absent. Where the digest of a download is not known beforehand, the manifest records that of
-what was downloaded.
+renamed, so it is whole or absent. The manifest also records the digest of what was downloaded.
 """
 
 from __future__ import annotations
@@ -14,7 +13,7 @@ import hashlib
 import json
 import os
 import shutil
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from difflib import get_close_matches
 from importlib import import_module
@@ -40,25 +39,23 @@ The unit is the caller's: bytes of a download, epochs or steps of a training.
 
 
 _MANIFEST = "manifest.json"
-_GIB = 1 << 30
+_TABLE = Path(__file__).with_suffix(".toml")
+_MOST_BYTES = 1 << 33
+"""Of an archive, and of what it unpacks to."""
 
 
 @dataclass(frozen=True, slots=True)
 class PackSource:
-    """Where a pack officially comes from and which files of it are kept."""
+    """Where a pack officially comes from and which files of it are kept: an entry of `packs.toml`."""
 
     name: str
     version: str
     title: str
     license: str
-    address: str | None
-    """None where nobody promises to serve it: it is built from a local copy."""
-    files: tuple[str, ...]
+    files: Sequence[str]
     """The files that are kept; the first is the one that the pack's name alone stands for."""
-    most_bytes: int
-    """What it may unpack to."""
-    sha256: str | None = None
-    """Digest of the download, where it is known for certain."""
+    address: str | None = None
+    """None where nobody promises to serve it: it is built from a local copy."""
     builder: str | None = None
     """Module with `build_local` and `build_remote`, where a pack is more than files out of one archive; both take the
     version last."""
@@ -100,7 +97,7 @@ class Pack:
         """Return the path of a file; DataError where it is not the plain file of the manifest's size."""
         size, path = self.files[name].size, self.path / name
         if path.is_symlink() or not path.is_file():
-            raise DataError(Problem(str(path), None, "there is no such plain file", self.remedy))
+            raise DataError(Problem(str(path), None, "no such file", self.remedy))
         if path.stat().st_size != size:
             raise DataError(Problem(str(path), None, f"{path.stat().st_size} bytes instead of {size}", self.remedy))
         return path
@@ -118,63 +115,9 @@ class Pack:
         return sum(facts.size for facts in self.files.values())
 
 
-PACK_SOURCES: dict[str, PackSource] = {
-    source.name: source
-    for source in (
-        PackSource(
-            name="fasttext-en",
-            version="wiki-news-300d-1M",
-            title="fastText English word vectors, Wikipedia and news, 1 million words x 300",
-            license="CC BY-SA 3.0",
-            address="https://dl.fbaipublicfiles.com/fasttext/vectors-english/wiki-news-300d-1M.vec.zip",
-            files=("wiki-news-300d-1M.vec",),
-            most_bytes=8 * _GIB,
-        ),
-        PackSource(
-            name="glove-6b",
-            version="6B",
-            title="GloVe English word vectors, Wikipedia and Gigaword, 400 thousand words x 300, 200, 100, 50",
-            license="PDDL 1.0",
-            address="https://nlp.stanford.edu/data/glove.6B.zip",
-            files=("glove.6B.300d.txt", "glove.6B.200d.txt", "glove.6B.100d.txt", "glove.6B.50d.txt"),
-            most_bytes=8 * _GIB,
-        ),
-        PackSource(
-            name="multiwoz",
-            version="2.2",
-            title="MultiWOZ task dialogues: goals (2.1), texts and states (2.2), venues",
-            license="MIT",
-            address="https://raw.githubusercontent.com/budzianowski/multiwoz/master",
-            files=("splits.json",),
-            most_bytes=_GIB,
-            builder="dialeval.suites.multiwoz.pack",
-        ),
-        *(
-            PackSource(
-                name=f"multiwoz-{version}",
-                version=version,
-                title=f"MultiWOZ {version}: its goals and states, for the texts and venues of the pack multiwoz",
-                license="MIT",
-                address=None,
-                files=("splits.json",),
-                most_bytes=_GIB,
-                builder="dialeval.suites.multiwoz.pack",
-                local=f"the folder that the archive of MultiWOZ {version} unpacks to, with data.json",
-            )
-            for version in ("2.0", "2.1", "2.4")
-        ),
-        PackSource(
-            name="lsdscc",
-            version="test",
-            title="LSDSCC reference groups, 299 queries of movie threads; from a local copy",
-            license="none stated for the texts",
-            address=None,
-            files=("test.group.json",),
-            most_bytes=_GIB,
-            builder="dialeval.suites.lsdscc.data",
-            local="lsdscc/data/test.group.json of https://github.com/neural-dialogue-metrics/LSDSCC",
-        ),
-    )
+PACK_SOURCES = {
+    name: PackSource(name, **entry)
+    for name, entry in validation.parse_toml(_TABLE.read_bytes(), str(_TABLE), "install dialeval again").items()
 }
 
 
@@ -276,10 +219,9 @@ def _from_address(source: PackSource, address: str, folder: Path, progress: Prog
     name = hashlib.sha256(check_address(address).encode()).hexdigest()[:16]
     archive = cache_folder("downloads") / f"{source.name}-{name}"
     if archive.is_symlink() or not archive.is_file():
-        # A digest is pinned for what the official address gives; a mirror must give the same.
-        download(address, archive, source.sha256, progress, source.most_bytes)
+        download(address, archive, progress, _MOST_BYTES)
     try:
-        unpack(archive, source.files, folder, source.most_bytes, shown(address))
+        unpack(archive, source.files, folder, _MOST_BYTES, shown(address))
         digest = sha256_of(archive)
     except DataError:
         archive.unlink(missing_ok=True)  # it would be refused again
@@ -304,12 +246,8 @@ def _from_folder(source: PackSource, local: Path, folder: Path) -> str | None:
     if not archive.is_file():
         remedy = f"put these files or {archive.name} there"
         raise DataError(Problem(str(local), None, f"does not hold {', '.join(missing)}", remedy))
-    digest = sha256_of(archive)
-    if source.sha256 not in (None, digest):
-        what = f"SHA-256 {digest} instead of {source.sha256}"
-        raise DataError(Problem(str(archive), None, what, "get the file again"))
-    unpack(archive, source.files, folder, source.most_bytes, str(archive))
-    return digest
+    unpack(archive, source.files, folder, _MOST_BYTES, str(archive))
+    return sha256_of(archive)
 
 
 def _write_manifest(source: PackSource, folder: Path, origin: str, download_sha256: str | None) -> None:

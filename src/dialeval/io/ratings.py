@@ -11,7 +11,7 @@ A rated row is a row (see `fields`) with `scores`, and where known `scale`, `dat
   rater. A rater's first answer counts, and one with `again: true` only where there is no other; where an answer was
   given several times, the last one counts, and a note says so (`rate merge` has the same rule). What else a row needs
   may be left out where `sampled` has it by its id: `{"id": "k3fq8w2a", "rater": "ann", "scores": {"overall": 4}}` (see
-  `analysis.sampling`).
+  `human.sample`).
 
 `fields` maps names as everywhere: `{"response": "answer", "scores": "human"}`. A row without a score of some quality
 has NaN there. Every problem of every file is found before one is raised.
@@ -21,19 +21,19 @@ from __future__ import annotations
 
 import hashlib
 import math
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from typing import NamedTuple, TypeAlias, TypeGuard
 
 import numpy as np
 import numpy.typing as npt
-import orjson
 
 from dialeval.core.arguments import checked
 from dialeval.core.arrays import Floats, Ints
-from dialeval.core.errors import Problem, SettingError, add_warning
+from dialeval.core.errors import SettingError, add_warning
 from dialeval.io import row_shapes
+from dialeval.io.calls import parse_text
 from dialeval.io.fields import FieldReader, missing_field
 from dialeval.io.opening import PathSource
 from dialeval.io.reading import read_objects
@@ -105,7 +105,8 @@ def read_ratings(
     given = dict(fields or {})
     own = {name: given.pop(name, name) for name in _OWN}
     names = FieldNames.of(given) if sampled is None else FieldNames()
-    rows = _by_id(read_objects(paths, "ratings", names, partial(_rated_rows, names=names, own=own, sampled=sampled)))
+    read, check = partial(_rated_row, own=own, sampled=sampled), partial(_lacks_scores, own=own)
+    rows = _by_id(read_objects(paths, "ratings", "a response and scores", names, read, check))
     if not rows:
         raise SettingError("no ratings were given; name at least one file of rated rows")
     *columns, _, _, scales, scores, named = zip(*rows, strict=True)
@@ -189,52 +190,46 @@ class _Rated(NamedTuple):
     raters: dict[str, tuple[str, ...]] = {}
 
 
-def _rated_rows(
-    records: Records,
+def _rated_row(
+    reader: FieldReader,
+    row: RowObject,
     name: str,
-    names: FieldNames,
     own: Mapping[str, str],
     sampled: Mapping[str, RowObject] | None,
-) -> list[_Rated]:
-    """Return the rows of one list, or all its problems; `name` is the data set of those that name none."""
-    reader = FieldReader(records.where, names, records.problems)
-    rows = []
-    for reader.line, row in records.rows:
-        if not isinstance(row, dict):
-            reader.problem(f"the row is {kind_of(row)}", "make it an object with a response and scores")
-            continue
-        rater = _rater(row, sampled is not None)
-        identifier = None if rater is None else reader.identifier(row, "id")
-        if sampled is not None:
-            if identifier is None or identifier not in sampled:
-                shown = "has no id" if identifier is None else f"the id {identifier!r:.40} is of no row that was drawn"
-                reader.problem(shown, "give the ratings of the rows in this folder, each with its id")
-                continue
-            row = {**row, **sampled[identifier]}  # what was drawn is what was rated, whatever the line says
-        dataset = reader.identifier(row, own["dataset"]) or (name if sampled is None else "sample")
-        rated = _Rated(
-            dataset,
-            f"{dataset}/{reader.dialogue(row) or f'row {reader.line}'}",
-            reader.system(row),
-            reader.context(row)[0],
-            reader.response(row),
-            reader.references(row),
-            reader.identifier(row, own["level"]) or "turn",
-            identifier,
-            rater,
-            is_again(row),
-            _scale(reader, row.get(own["scale"]), own["scale"]),
-            scores_of(reader, row, own["scores"]),
-        )
-        rows.append(rated)
-    if not records.problems and not rows:
-        records.problems.append(Problem(records.where, None, "holds no rows", "give at least one rated reply"))
-    elif not records.problems and not any(row.scores for row in rows):
-        what = f"no row has {own['scores']}, {', '.join(_PLAIN)}"
-        remedy = "give each row scores, or map the name they have: --field scores=NAME"
-        records.problems.append(Problem(records.where, None, what, remedy))
-    records.raise_problems()
-    return rows
+) -> Iterator[_Rated]:
+    """Yield a rated row, unless it has a problem; `name` is the data set of one that names none."""
+    rater = _rater(row, sampled is not None)
+    identifier = None if rater is None else reader.identifier(row, "id")
+    if sampled is not None:
+        if identifier is None or identifier not in sampled:
+            shown = "has no id" if identifier is None else f"the id {identifier!r:.40} is not in the sample"
+            reader.problem(shown, "give the ratings of the rows in this folder, each with its id")
+            return
+        row = {**row, **sampled[identifier]}  # what was drawn is what was rated, whatever the line says
+    dataset = reader.identifier(row, own["dataset"]) or (name if sampled is None else "sample")
+    yield _Rated(
+        dataset,
+        f"{dataset}/{reader.dialogue(row) or f'row {reader.line}'}",
+        reader.system(row),
+        reader.context(row)[0],
+        reader.response(row),
+        reader.references(row),
+        reader.identifier(row, own["level"]) or "turn",
+        identifier,
+        rater,
+        is_again(row),
+        _scale(reader, row.get(own["scale"]), own["scale"]),
+        scores_of(reader, row, own["scores"]),
+    )
+
+
+def _lacks_scores(rows: list[_Rated], own: Mapping[str, str]) -> tuple[str, str] | None:
+    if not rows:
+        return "holds no rows", "give at least one rated reply"
+    if any(row.scores for row in rows):
+        return None
+    remedy = "give each row scores, or map the name they have: --field scores=NAME"
+    return f"no row has {own['scores']}, {', '.join(_PLAIN)}", remedy
 
 
 def _rater(row: RowObject, sampled: bool) -> str | None:
@@ -246,19 +241,19 @@ def _rater(row: RowObject, sampled: bool) -> str | None:
 
 def scores_of(reader: FieldReader, row: RowObject, name: str) -> dict[str, Floats]:
     """Return the annotators' values of each quality of a row."""
-    value = _parsed(row.get(name))
+    value = parse_text(row.get(name), None)
     if value is None:
         prefix = f"{name}."
         flat = {key[len(prefix) :]: cell for key, cell in row.items() if key.startswith(prefix)}
         value = flat or next((row[plain] for plain in _PLAIN if row.get(plain) is not None), None)
-    if not isinstance(value, dict):
-        value = {OVERALL: value}
-    scores = {str(quality): _values(reader, _parsed(given), f"{name}.{quality}") for quality, given in value.items()}
+    given = value if isinstance(value, dict) else {OVERALL: value}
+    scores = {str(quality): _values(reader, each, f"{name}.{quality}") for quality, each in given.items()}
     return {quality: values for quality, values in scores.items() if len(values)}
 
 
 def _values(reader: FieldReader, value: object, what: str) -> Floats:
-    items = [_parsed(item) for item in value] if isinstance(value, LISTS) else [value]
+    value = parse_text(value, None)
+    items = [parse_text(item, None) for item in value] if isinstance(value, LISTS) else [value]
     numbers = []
     for item in items:
         if _is_number(item):
@@ -282,7 +277,7 @@ def _is_number(value: object) -> TypeGuard[int | float]:
 def _scale(reader: FieldReader, value: object, what: str) -> tuple[float, float]:
     if isinstance(value, str):
         parts = value.split("-")
-        value = [_parsed(part.strip()) for part in parts] if len(parts) == 2 else _parsed(value)
+        value = [parse_text(part.strip(), None) for part in parts] if len(parts) == 2 else parse_text(value, None)
     if value is None or (isinstance(value, LISTS) and all(end is None for end in value)):
         return math.nan, math.nan
     if isinstance(value, LISTS) and len(value) == 2:
@@ -292,16 +287,6 @@ def _scale(reader: FieldReader, value: object, what: str) -> tuple[float, float]
     shown = listed(value) if isinstance(value, LISTS) else kind_of(value)
     reader.problem(f"{what} is {shown}", "make it [lowest, highest], or null where there is none")
     return math.nan, math.nan
-
-
-def _parsed(value: object) -> object:
-    """Return what a cell of a table stands for: a number, or JSON; anything that is no text stays as it is."""
-    if not isinstance(value, str):
-        return value
-    try:
-        return orjson.loads(value) if value.strip() else None
-    except orjson.JSONDecodeError:
-        return value
 
 
 def _mean(values: Floats) -> float:
@@ -314,8 +299,8 @@ def _mean(values: Floats) -> float:
 #
 # `id`, `rater` and `scores` are there; `again` is true where the rater met the row for the second time. A rater gives
 # one value for each quality. The first answer counts and one with `again` only shows how consistent the rater is;
-# where an answer was given several times, the last one counts (`merged_ratings`, `data.rows.ratings`). Files are
-# those of `data.rows.reading`. Every problem of every file is found before one is raised.
+# where an answer was given several times, the last one counts (as in `read_ratings` and
+# `human.merge`). Every problem of every file is found before one is raised.
 
 _REMEDY = "give what raters sent back: .jsonl, .json, .csv, .tsv, or the .sqlite of `dialeval rate serve`"
 
@@ -346,50 +331,40 @@ def read_rating_lines(
         known: The ids of what was to be rated; None: any.
         check: What scores must pass; None: any numbers will do.
     """
-    read = partial(_read_lines, known=known, check=check)
-    return read_objects(sources, "ratings", FieldNames(), read, _REMEDY)
+    read = partial(_read_line, known=known, check=check)
+    return read_objects(sources, "ratings", "id, rater and scores", FieldNames(), read, remedy=_REMEDY)
 
 
-def _read_lines(
-    source: Records, _name: str, known: Collection[str] | None, check: ScoreCheck | None
-) -> list[RatingLine]:
-    reader = FieldReader(source.where, FieldNames(), source.problems)
-    lines = []
-    for reader.line, row in source.rows:
-        if not isinstance(row, dict):
-            reader.problem(f"the line is {kind_of(row)}", "make it an object with id, rater and scores")
-            continue
-        before = len(reader.problems)
-        identity, rater = reader.identifier(row, "id"), reader.identifier(row, "rater")
-        scores = scores_of(reader, row, "scores")
-        if identity is None or rater is None:
-            reader.problem("has no id" if identity is None else "has no rater", "say what was rated, and by whom")
-            continue
-        if known is not None and identity not in known:
-            reader.problem(f"the id {identity!r:.40} is of no row that was drawn", "give the ratings of this sample")
-        if not scores and len(reader.problems) == before:
-            reader.problem("has no scores", 'add them: "scores": {"overall": 4}')
-        for quality, values in scores.items():
-            if len(values) > 1:
-                reader.problem(f"scores.{quality} holds {len(values)} values", "give one; a line is of one rater")
-        given = {quality: float(values[0]) for quality, values in scores.items()}
-        if check is not None and len(reader.problems) == before:
-            for what in check(identity, given):
-                reader.problem(what, "name the form that was asked (--form), or accept any numbers (--any-scores)")
-        comment, seconds, marked = (row.get(name) for name in ("comment", "seconds", "marked"))
-        lines.append(
-            RatingLine(
-                identity,
-                rater,
-                given,
-                is_again(row),
-                comment if isinstance(comment, str) else "",
-                float(seconds) if isinstance(seconds, int | float) and 0 <= seconds < 1e9 else None,
-                tuple(turn for turn in marked if type(turn) is int) if isinstance(marked, list) else (),
-            )
-        )
-    source.raise_problems()
-    return lines
+def _read_line(
+    reader: FieldReader, row: RowObject, _name: str, known: Collection[str] | None, check: ScoreCheck | None
+) -> Iterator[RatingLine]:
+    before = len(reader.problems)
+    identity, rater = reader.identifier(row, "id"), reader.identifier(row, "rater")
+    scores = scores_of(reader, row, "scores")
+    if identity is None or rater is None:
+        reader.problem("has no id" if identity is None else "has no rater", "say what was rated, and by whom")
+        return
+    if known is not None and identity not in known:
+        reader.problem(f"the id {identity!r:.40} is not in the sample", "give the ratings of this sample")
+    if not scores and len(reader.problems) == before:
+        reader.problem("has no scores", 'add them: "scores": {"overall": 4}')
+    for quality, values in scores.items():
+        if len(values) > 1:
+            reader.problem(f"scores.{quality} holds {len(values)} values", "give one; a line is of one rater")
+    given = {quality: float(values[0]) for quality, values in scores.items()}
+    if check is not None and len(reader.problems) == before:
+        for what in check(identity, given):
+            reader.problem(what, "name the form that was asked (--form), or accept any numbers (--any-scores)")
+    comment, seconds, marked = (row.get(name) for name in ("comment", "seconds", "marked"))
+    yield RatingLine(
+        identity,
+        rater,
+        given,
+        is_again(row),
+        comment if isinstance(comment, str) else "",
+        float(seconds) if isinstance(seconds, int | float) and 0 <= seconds < 1e9 else None,
+        tuple(turn for turn in marked if type(turn) is int) if isinstance(marked, list) else (),
+    )
 
 
 # Pairs: which of two responses was preferred, one comparison a row.
@@ -451,7 +426,8 @@ def read_pairs(
         if name not in names:
             raise SettingError(f"there is no field {name!r} to map; a pair has {', '.join(NAMES)}")
         names[name] = actual
-    rows = read_objects(paths, "pairs", FieldNames(response=names["better"]), partial(_pair_rows, names=names))
+    columns = FieldNames(response=names["better"], dialog_id=names["dialog_id"])
+    rows = read_objects(paths, "pairs", "a, b and better", columns, partial(_read_pairs, names=names))
     if not rows:
         raise SettingError("no pairs were given; name at least one file of compared responses")
     systems = list(dict.fromkeys(name for left, right, *_ in rows for name in (left, right)))
@@ -475,17 +451,9 @@ def read_pairs(
 _Row = tuple[str, str, int, "str | None", float]
 
 
-def _pair_rows(records: Records, _name: str, names: Mapping[str, str]) -> list[_Row]:
-    reader = FieldReader(records.where, FieldNames(dialog_id=names["dialog_id"]), records.problems)
-    rows = []
-    for reader.line, row in records.rows:
-        if not isinstance(row, dict):
-            reader.problem(f"the row is {kind_of(row)}", "make it an object with a, b and better")
-            continue
-        found = [_pair(reader, each, names) for each in _known_pairs(row, names)]
-        rows += [pair for pair in found if pair is not None]
-    records.raise_problems()
-    return rows
+def _read_pairs(reader: FieldReader, row: RowObject, _name: str, names: Mapping[str, str]) -> list[_Row]:
+    found = [_pair(reader, each, names) for each in _known_pairs(row, names)]
+    return [pair for pair in found if pair is not None]
 
 
 _DECIDED = {

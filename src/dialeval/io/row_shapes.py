@@ -1,23 +1,27 @@
 """Row shapes: where the chats, logs and data sets of other programs hold what a row holds, as one table.
 
-A row with `response` or `messages` is ours. Any other row is looked up in `SHAPES`: the first shape whose signs are all
-there (not null) says by paths where our fields are. `a.0.b` is key `a`, its first item, key `b`; `a | b` is the first
-of the two that is there; `a & b` is both, one after the other. A JSON document may hold its rows in a list of its own
-(`document`), and give them what it says of them all (`outer`, `joined`). A shape with `refused` is known and not read,
-and says why; pairs of answers are read by `dialeval rank` (`pairs`). A new shape is a new entry, and nothing else:
-every format and every way of reading goes through `ours`. Fields that such a row has by our names come first, unless
-the shape says that they mean something else there (`unlike`), and where it is said by hand which field holds the
-response no paths are looked for.
+A row with `response` or `messages` is ours. Any other row is looked up in `SHAPES`, the table `row_shapes.toml`: the
+first shape whose signs are all there (not null) says by paths where our fields are. `a.0.b` is key `a`, its first item,
+key `b`; `a | b` is the first of the two that is there; `a & b` is both, one after the other (of a latency, start and
+end). A JSON document may hold its rows in a list of its own (`document`), and give them what it says of them all
+(`outer`, `joined`). A shape with `refused` is known and not read, and says why; pairs of answers are read by `dialeval
+rank` (`pairs`). A new shape is a new entry of the table, and nothing else: every format and every way of reading goes
+through `ours`. Fields that such a row has by our names come first, unless the shape says that they mean something else
+there (`unlike`), and where it is said by hand which field holds the response no paths are looked for.
 """
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cache, lru_cache
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import orjson
+
 from dialeval.core.errors import add_warning
+from dialeval.core.validation import parse_toml
 
 if TYPE_CHECKING:
     from dialeval.io.rows import FieldNames, RowObject
@@ -25,6 +29,7 @@ if TYPE_CHECKING:
 
 MAIN = ("response", "messages")
 """The fields of which a row must have one."""
+_TABLE = Path(__file__).with_suffix(".toml")
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,18 +39,18 @@ class RowShape:
     name: str
     title: str
     """What a row of it is, in words: it follows "looks like"."""
-    signs: tuple[str, ...]
+    signs: Sequence[str]
     """The paths that tell it, the most telling one first."""
+    example: dict[str, Any]
     paths: Mapping[str, str] = field(default_factory=dict)
     """Our fields, and where they are."""
-    example: dict[str, Any] = field(default_factory=dict)
-    document: tuple[str, ...] = ()
+    document: Sequence[str] = ()
     """The paths of a JSON document with such rows; the last one leads to the list of them."""
-    outer: tuple[str, ...] = ()
+    outer: Sequence[str] = ()
     """Keys of the document that its rows get as well."""
-    joined: tuple[str, str, str, str] | None = None
+    joined: Sequence[str] = ()
     """A field that rows get from a list of the document: its name, the list, and the paths in both that are equal."""
-    only: tuple[str, ...] = ()
+    only: Sequence[str] = ()
     """A path, and the values there of the rows that are answers; others are passed over."""
     pairs: Mapping[str, str] = field(default_factory=dict)
     """The fields of a pair of answers, and where they are."""
@@ -55,7 +60,7 @@ class RowShape:
     """Whether the structure was taken from a real file, and not from documentation."""
     refused: str = ""
     """What to do instead, where such rows cannot be read."""
-    unlike: tuple[str, ...] = ()
+    unlike: Sequence[str] = ()
     """Our fields whose names such a row has for something else."""
     filter: str = ""
     """The field by which rows of one answer differ, where a program writes an answer once per filter of it."""
@@ -81,479 +86,14 @@ class RowShape:
         return rows + "; ".join(f"{name} = {paths}" for name, paths in self.paths.items())
 
 
-OWN = RowShape(
-    "row",
-    "a row",
-    ("response",),
-    {name: name for name in ("response", "context", "reference", "dialog_id", "turn", "system")},
-    {"dialog_id": "d1", "turn": 3, "context": ["When does it leave?"], "response": "At nine.", "reference": "At 9."},
-    seen=True,
-)
-"""A row of ours; it is told by its response, without being looked up."""
+def _load_shapes() -> list[RowShape]:
+    entries = parse_toml(_TABLE.read_bytes(), str(_TABLE), "install dialeval again")
+    examples = {name: orjson.loads(entry.pop("example")) for name, entry in entries.items()}
+    return [RowShape(name, example=examples[name], **entry) for name, entry in entries.items()]
 
-_USER, _BOT = {"role": "user", "content": "When does it leave?"}, {"role": "assistant", "content": "At nine."}
 
-_RANK = "rank the systems: dialeval rank FILE"
-
-SHAPES = (
-    RowShape(
-        "inspect",
-        "a sample of an inspect_ai log",
-        ("epoch", "input", "output"),
-        {
-            "response": "output.choices.0.message | output.completion",
-            "context": "input",
-            "reference": "target",
-            "dialog_id": "id",
-            "system": "eval.model",
-            "trial": "epoch",
-            "reward": "scores",
-            "tool_calls": "messages",
-        },
-        {
-            "id": 1,
-            "epoch": 1,
-            "input": [_USER],
-            "target": "At 9.",
-            "output": {"choices": [{"message": _BOT}]},
-            "scores": {"match": {"value": "C"}},
-        },
-        document=("eval", "samples"),
-        outer=("eval",),
-        seen=True,
-    ),
-    RowShape(
-        "lm-eval",
-        "a sample of lm-evaluation-harness",
-        ("doc", "resps"),
-        {
-            "response": "resps.0.0",
-            "context": "arguments.gen_args_0.arg_0 | arguments.0.0",
-            "reference": "target",
-            "dialog_id": "doc_id",
-        },
-        {
-            "doc_id": 0,
-            "doc": {"question": "When does it leave?"},
-            "target": "9",
-            "arguments": {"gen_args_0": {"arg_0": "When does it leave?", "arg_1": {"until": ["\n"]}}},
-            "resps": [["At nine."]],
-        },
-        filter="filter",
-    ),
-    RowShape(
-        "batch-failure",
-        "a request of a batch that failed",
-        ("custom_id", "error"),
-        example={"custom_id": "r1", "response": None, "error": {"code": "batch_expired"}},
-        refused="send it again, or leave it out",
-    ),
-    RowShape(
-        "openai-batch-output",
-        "an answer of an OpenAI batch",
-        ("custom_id", "response.body"),
-        {
-            "response": "response.body.choices.0.message | response.body.output",
-            "dialog_id": "custom_id",
-            "system": "response.body.model",
-        },
-        {"custom_id": "r1", "response": {"status_code": 200, "body": {"choices": [{"message": _BOT}]}}, "error": None},
-    ),
-    RowShape(
-        "openai-batch-input",
-        "a request of an OpenAI batch",
-        ("custom_id", "body.messages"),
-        {"messages": "body.messages", "dialog_id": "custom_id"},
-        {
-            "custom_id": "r1",
-            "method": "POST",
-            "url": "/v1/chat/completions",
-            "body": {"model": "m", "messages": [_USER, _BOT, _USER]},
-        },
-    ),
-    RowShape(
-        "anthropic-batch-output",
-        "an answer of an Anthropic batch",
-        ("custom_id", "result.type"),
-        {"response": "result.message", "dialog_id": "custom_id"},
-        {
-            "custom_id": "r1",
-            "result": {
-                "type": "succeeded",
-                "message": {"role": "assistant", "content": [{"type": "text", "text": "At nine."}]},
-            },
-        },
-    ),
-    RowShape(
-        "anthropic-batch-input",
-        "a request of an Anthropic batch",
-        ("custom_id", "params.messages"),
-        {"messages": "params.messages", "dialog_id": "custom_id"},
-        {"custom_id": "r1", "params": {"model": "m", "max_tokens": 9, "messages": [_USER, _BOT, _USER]}},
-    ),
-    RowShape(
-        "vertex",
-        "an answer of a Gemini or Vertex batch",
-        ("request.contents", "response.candidates"),
-        {
-            "response": "response.candidates.0.content",
-            "context": "request.contents",
-            "dialog_id": "key | id",
-            "system": "response.modelVersion",
-        },
-        {
-            "key": "r1",
-            "request": {"contents": [{"role": "user", "parts": [{"text": "When does it leave?"}]}]},
-            "response": {"candidates": [{"content": {"role": "model", "parts": [{"text": "At nine."}]}}]},
-        },
-    ),
-    RowShape(
-        "gemini",
-        "a chat of Gemini",
-        ("contents",),
-        {"messages": "contents", "dialog_id": "id"},
-        {"contents": [{"role": "user", "parts": [{"text": "Hello"}]}, {"role": "model", "parts": [{"text": "Hi."}]}]},
-    ),
-    RowShape(
-        "sharegpt",
-        "a chat of ShareGPT",
-        ("conversations",),
-        {"messages": "conversations", "dialog_id": "id"},
-        {"id": "c1", "conversations": [{"from": "human", "value": "Hello"}, {"from": "gpt", "value": "Hi."}]},
-        seen=True,
-    ),
-    RowShape(
-        "arena-pair",
-        "a battle of Chatbot Arena",
-        ("model_a", "model_b", "winner"),
-        example={
-            "question_id": "q1",
-            "model_a": "m",
-            "model_b": "n",
-            "winner": "model_a",
-            "conversation_a": [_USER, _BOT],
-            "conversation_b": [_USER, _BOT],
-        },
-        refused=_RANK,
-        pairs={
-            "a": "model_a",
-            "b": "model_b",
-            "better": "winner",
-            "response_a": "conversation_a",
-            "response_b": "conversation_b",
-            "dialog_id": "question_id | id",
-        },
-    ),
-    RowShape(
-        "mt-bench-pair",
-        "a pairwise judgment of MT-bench",
-        ("model_1", "model_2", "g1_winner"),
-        example={
-            "question_id": 81,
-            "model_1": "m",
-            "model_2": "n",
-            "g1_winner": "model_1",
-            "g2_winner": "tie",
-            "turn": 1,
-        },
-        refused=_RANK,
-        pairs={"a": "model_1", "b": "model_2", "better": "g1_winner & g2_winner", "dialog_id": "question_id"},
-    ),
-    RowShape(
-        "arena-hard-judgment",
-        "a judgment of arena-hard",
-        ("games", "model"),
-        example={"uid": "q1", "model": "m", "baseline": "b", "games": [{"score": "B>A"}, {"score": "A>>B"}]},
-        refused=_RANK,
-        pairs={"a": "baseline", "b": "model", "better": "games", "dialog_id": "uid | question_id"},
-    ),
-    RowShape(
-        "alpaca-eval-annotation",
-        "an annotation of AlpacaEval",
-        ("generator_1", "generator_2", "preference"),
-        example={
-            "instruction": "When does it leave?",
-            "output_1": "At nine.",
-            "generator_1": "m",
-            "output_2": "Yes.",
-            "generator_2": "n",
-            "preference": 1.0,
-        },
-        refused=_RANK,
-        pairs={
-            "a": "generator_1",
-            "b": "generator_2",
-            "better": "preference",
-            "response_a": "output_1",
-            "response_b": "output_2",
-            "dialog_id": "instruction",
-        },
-    ),
-    RowShape(
-        "mt-bench",
-        "the answers of a model to a question of MT-bench, a row each",
-        ("choices.0.turns", "question_id"),
-        {"response": "choices.0.turns", "dialog_id": "question_id", "system": "model_id"},
-        {"question_id": 81, "model_id": "m", "choices": [{"index": 0, "turns": ["At nine.", "Hi."]}]},
-        several=True,
-        seen=True,
-    ),
-    RowShape(
-        "mt-bench-judgment",
-        "a score of MT-bench without the answer",
-        ("judgment", "score", "question_id"),
-        example={
-            "question_id": 81,
-            "model": "m",
-            "judge": ["j", "single-v1"],
-            "judgment": "Fine.",
-            "score": 8,
-            "turn": 1,
-        },
-        refused="put the score next to the answer, as scores, for `dialeval agreement`",
-    ),
-    RowShape(
-        "openai-completion",
-        "a logged chat completion of OpenAI",
-        ("choices.0.message",),
-        {
-            "response": "choices.0.message",
-            "context": "request.messages | input | messages",
-            "dialog_id": "id",
-            "system": "model",
-        },
-        {"id": "c1", "object": "chat.completion", "model": "m", "choices": [{"index": 0, "message": _BOT}]},
-    ),
-    RowShape(
-        "openai-response",
-        "a logged response of the Responses API of OpenAI",
-        ("output.0.type", "object"),
-        {"response": "output", "context": "input | request.input", "dialog_id": "id", "system": "model"},
-        {
-            "id": "r1",
-            "object": "response",
-            "model": "m",
-            "output": [
-                {"type": "message", "role": "assistant", "content": [{"type": "output_text", "text": "At nine."}]}
-            ],
-        },
-    ),
-    RowShape(
-        "langfuse",
-        "an observation of Langfuse",
-        ("traceId | trace_id", "output", "type"),
-        {
-            "response": "output.choices.0.message | output",
-            "context": "input.messages | input",
-            "dialog_id": "sessionId | session_id | traceId | trace_id",
-            "system": "model | provided_model_name",
-        },
-        {"id": "o1", "traceId": "t1", "type": "GENERATION", "model": "m", "input": [_USER], "output": _BOT},
-        only=("type", "GENERATION"),
-    ),
-    RowShape(
-        "phoenix",
-        "a span of Phoenix (OpenInference)",
-        ("attributes.output.value", "span_kind"),
-        {
-            "response": "attributes.llm.output_messages | attributes.output.value",
-            "context": "attributes.llm.input_messages | attributes.input.value",
-            "dialog_id": "attributes.session.id | context.trace_id",
-            "system": "attributes.llm.model_name",
-        },
-        {
-            "context.trace_id": "t1",
-            "span_kind": "LLM",
-            "attributes.llm.model_name": "m",
-            "attributes.llm.input_messages": [{"message.role": "user", "message.content": "When does it leave?"}],
-            "attributes.llm.output_messages": [{"message.role": "assistant", "message.content": "At nine."}],
-            "attributes.output.value": "At nine.",
-        },
-        only=("span_kind", "LLM"),
-        unlike=("context",),
-    ),
-    RowShape(
-        "rasa",
-        "a tracker of Rasa",
-        ("sender_id", "events"),
-        {"messages": "events", "dialog_id": "sender_id"},
-        {
-            "sender_id": "c1",
-            "events": [
-                {"event": "action", "name": "action_listen"},
-                {"event": "user", "text": "Hello"},
-                {"event": "bot", "text": "Hi."},
-            ],
-        },
-    ),
-    RowShape(
-        "arena",
-        "a chat of LMSYS-Chat or WildChat",
-        ("conversation",),
-        {"messages": "conversation", "dialog_id": "conversation_id | conversation_hash", "system": "model"},
-        {"conversation_id": "c1", "model": "m", "conversation": [_USER, _BOT], "turn": 1},
-    ),
-    RowShape(
-        "tau-bench",
-        "a trial of tau-bench",
-        ("task_id", "traj"),
-        {
-            "messages": "traj",
-            "dialog_id": "task_id",
-            "trial": "trial",
-            "reward": "reward",
-            "reward_parts": "info.reward_info.info",
-            "cost": "info.agent_cost",
-            "expected_calls": "info.task.actions | info.reward_info.actions",
-        },
-        {"task_id": 0, "trial": 0, "reward": 1.0, "info": {"task": {"actions": []}}, "traj": [_USER, _BOT]},
-        seen=True,
-    ),
-    RowShape(
-        "tau2-bench",
-        "a simulation of tau2-bench",
-        ("task_id", "trial", "messages"),
-        {
-            "messages": "messages",
-            "dialog_id": "task_id",
-            "system": "info.agent_info.implementation & info.agent_info.llm",
-            "trial": "trial",
-            "reward": "reward_info.reward",
-            "reward_parts": "reward_info.reward_breakdown",
-            "termination": "termination_reason",
-            "cost": "agent_cost",
-            "expected_calls": "task.evaluation_criteria.actions | reward_info.action_checks",
-        },
-        {
-            "id": "s1",
-            "task_id": "0",
-            "trial": 0,
-            "reward_info": {"reward": 1.0, "reward_breakdown": {"DB": 1.0}},
-            "termination_reason": "user_stop",
-            "agent_cost": 0.01,
-            "messages": [_USER, _BOT],
-        },
-        document=("tasks", "simulations"),
-        outer=("info",),
-        joined=("task", "tasks", "id", "task_id"),
-        seen=True,
-    ),
-    RowShape(
-        "arena-hard",
-        "an answer of arena-hard",
-        ("ans_id", "messages"),
-        {"messages": "messages", "dialog_id": "uid | question_id", "system": "model"},
-        {"uid": "q1", "ans_id": "a1", "model": "m", "messages": [_USER, _BOT | {"content": {"answer": "At nine."}}]},
-        seen=True,
-    ),
-    RowShape(
-        "chat",
-        "a chat",
-        ("messages",),
-        {"messages": "messages", "dialog_id": "dialog_id | id", "system": "system", "reference": "reference"},
-        {"id": "c1", "messages": [{"role": "system", "content": "Be short."}, _USER, _BOT]},
-        seen=True,
-    ),
-    RowShape(
-        "deepeval",
-        "a test case of deepeval",
-        ("actual_output", "input"),
-        {
-            "response": "actual_output",
-            "context": "input",
-            "reference": "expected_output",
-            "tool_calls": "tools_called",
-            "expected_calls": "expected_tools",
-        },
-        {
-            "input": "When does it leave?",
-            "actual_output": "At nine.",
-            "expected_output": "At 9.",
-            "context": ["Ferry times"],
-            "retrieval_context": ["The ferry leaves at 9."],
-        },
-        unlike=("context",),
-        seen=True,
-    ),
-    RowShape(
-        "deepeval-run",
-        "a test case of a test run of deepeval",
-        ("actualOutput", "input"),
-        {
-            "response": "actualOutput",
-            "context": "input",
-            "reference": "expectedOutput",
-            "tool_calls": "toolsCalled",
-            "expected_calls": "expectedTools",
-        },
-        {"name": "test_case_0", "input": "When does it leave?", "actualOutput": "At nine.", "expectedOutput": "At 9."},
-        document=("conversationalTestCases", "testCases"),
-        unlike=("context",),
-        seen=True,
-    ),
-    RowShape(
-        "deepeval-chat",
-        "a conversation of deepeval",
-        ("scenario", "turns"),
-        {"messages": "turns"},
-        {"scenario": "A traveler asks for times.", "turns": [_USER, _BOT], "context": ["Ferry times"]},
-        unlike=("context",),
-        seen=True,
-    ),
-    RowShape(
-        "promptfoo",
-        "a result of promptfoo",
-        ("prompt.raw", "response.output"),
-        {"response": "response.output", "context": "prompt.raw", "system": "provider.id | provider"},
-        {
-            "prompt": {"raw": "When does it leave?"},
-            "vars": {},
-            "provider": {"id": "m"},
-            "response": {"output": "At nine."},
-            "success": True,
-        },
-        document=("results.results",),
-        seen=True,
-    ),
-    RowShape(
-        "prompt",
-        "a prompt with its completion",
-        ("prompt", "completion"),
-        {"response": "completion", "context": "prompt", "dialog_id": "id"},
-        {"prompt": "When does it leave?", "completion": "At nine."},
-    ),
-    RowShape(
-        "alpaca",
-        "an instruction with its output",
-        ("instruction", "output"),
-        {"response": "output", "context": "instruction & input", "dialog_id": "id", "system": "generator"},
-        {"instruction": "Answer the question.", "input": "When does it leave?", "output": "At nine.", "generator": "m"},
-        seen=True,
-    ),
-    RowShape(
-        "preference",
-        "a pair of answers of which one was chosen",
-        ("chosen", "rejected"),
-        example={"prompt": "When does it leave?", "chosen": "At nine.", "rejected": "Yes."},
-        refused="name the one to score: --field response=chosen, or messages=chosen for chats",
-    ),
-    RowShape(
-        "chatgpt-export",
-        "a conversation of a ChatGPT export, which is a tree",
-        ("mapping", "current_node"),
-        example={"title": "Ferry", "mapping": {"a": {"message": None, "children": []}}, "current_node": "a"},
-        refused="write the messages of the branch that you want as a list of role/content objects, as messages",
-    ),
-    RowShape(
-        "dialog",
-        "a dialogue that does not say who speaks",
-        ("dialog",),
-        example={"dialog": ["Hello", "Hi."]},
-        refused="write its turns as messages with role (user, assistant) and content",
-    ),
-)
-"""In the order in which they are tried."""
-
+OWN, *SHAPES = _load_shapes()
+"""A row of ours, which is told by its response without being looked up; and other shapes in the order of trying."""
 
 CHAT = next(shape for shape in SHAPES if shape.name == "chat")
 
@@ -579,11 +119,16 @@ def value_at(row: Mapping[str, Any], path: str) -> Any:
 
 
 def find(row: RowObject, paths: str) -> Any:
-    """Return what is at the first path that leads to something, or at all of them."""
-    if "&" in paths:
-        values = (value_at(row, path.strip()) for path in paths.split("&"))
-        return [value for value in values if value is not None and not (isinstance(value, str) and not value)]
-    return next((value for path in paths.split(" | ") if (value := value_at(row, path)) is not None), None)
+    """Return what is at the first path that leads to something; of paths joined by `&`, all that do."""
+    for path in paths.split(" | "):
+        if "&" not in path:
+            value = value_at(row, path)
+        else:
+            values = (value_at(row, each.strip()) for each in path.split("&"))
+            value = [each for each in values if each is not None and each != ""] or None
+        if value is not None:
+            return value
+    return None
 
 
 def shape_of(row: RowObject) -> RowShape | None:
@@ -646,7 +191,7 @@ def _without_unlike(row: RowObject, names: FieldNames) -> RowObject:
     unlike = unlike_fields(row.keys(), names)
     if not unlike:
         return row
-    add_warning(f"the field {', '.join(unlike)} of a test case of deepeval is no conversation, and is not read as one")
+    add_warning(f"the field {', '.join(unlike)} of a test case of deepeval is not a conversation and was ignored")
     return {key: value for key, value in row.items() if key not in unlike}
 
 
@@ -727,20 +272,19 @@ def document_rows(document: Mapping[str, Any]) -> tuple[str, list[Any]] | None:
         found = [value_at(document, path) for path in shape.document]
         if found and isinstance(found[-1], list) and None not in found:
             outer = {key: document[key] for key in shape.outer if key in document}
-            by_key: dict[Any, Any] = {}
-            if shape.joined is not None:
-                items = [each for each in document[shape.joined[1]] or () if isinstance(each, dict)]
-                by_key = {str(value_at(each, shape.joined[2])): each for each in items}
-            rows = [_completed(row, shape, outer, by_key) if isinstance(row, dict) else row for row in found[-1]]
-            return shape.document[-1], rows
+            rows = [{**outer, **row} if isinstance(row, dict) else row for row in found[-1]]
+            return shape.document[-1], _join(document, rows, *shape.joined) if shape.joined else rows
     return None
 
 
-def _completed(row: RowObject, shape: RowShape, outer: RowObject, by_key: Mapping[Any, Any]) -> RowObject:
-    """Return a row with what its document says of it."""
-    other = None if shape.joined is None else by_key.get(str(value_at(row, shape.joined[3])))
-    mine = {} if shape.joined is None or other is None else {shape.joined[0]: other}
-    return {**outer, **mine, **row} if outer or mine else row
+def _join(document: Mapping[str, Any], rows: list[Any], name: str, items: str, key: str, own_key: str) -> list[Any]:
+    """Give each row the item of a list of its document that has the same key, unless it has one."""
+    given = document[items] if isinstance(document[items], list) else []
+    by_key = {str(value_at(each, key)): each for each in given if isinstance(each, dict)}
+    for row in rows:
+        if isinstance(row, dict) and (item := by_key.get(str(value_at(row, own_key)))) is not None:
+            row.setdefault(name, item)
+    return rows
 
 
 def is_row(document: RowObject) -> bool:

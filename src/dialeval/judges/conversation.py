@@ -80,7 +80,6 @@ class ConversationJudge(Metric[ConversationState]):
     """A learned judgment of a whole conversation, from the judge's scores of its replies."""
 
     family = "conversation-judge"
-    presets = {"conversation-judge": {}}
     subject = Need.CONTEXT
     level = Level.DIALOGUE
     needs = frozenset({Need.RESPONSE, Need.CONTEXT, Need.DIALOGUE_JUDGE})

@@ -255,7 +255,6 @@ class CallOrder(_Expecting, _CallFraction):
     """How far calls keep the expected order: the longest common subsequence."""
 
     family = "call-order"
-    presets = {"call-order": {}}
 
     def count(self, batch: Batch) -> list[tuple[int, ...] | None]:
         pairs = self.compared(batch)
@@ -279,7 +278,6 @@ class CallSequence(_PerConversation):
     """Whether the expected calls were made, no others, and in the expected order."""
 
     family = "call-exact"
-    presets = {"call-exact": {}}
 
     def value(self, pair: Compared) -> float:
         return float(len(pair.made) == len(pair.expected) == pair.common)
@@ -290,7 +288,6 @@ class MissingCalls(_PerConversation):
     """The number of expected calls of a conversation that were not made."""
 
     family = "missing-calls"
-    presets = {"missing-calls": {}}
     better = "lower"
     bounds = (0.0, inf)
 
@@ -303,7 +300,6 @@ class ExtraCalls(MissingCalls):
     """The number of calls of a conversation that were not expected."""
 
     family = "extra-calls"
-    presets = {"extra-calls": {}}
 
     def value(self, pair: Compared) -> float:
         return float(len(pair.made) - pair.matched)
@@ -314,7 +310,6 @@ class ArgumentMatch(_Expecting, _CallFraction):
     """Arguments of calls against those of expected calls of the same name."""
 
     family = "call-arguments"
-    presets = {"call-arguments": {}}
 
     def count(self, batch: Batch) -> list[tuple[int, ...] | None]:
         return [None if each is None else self._count(each) for each in self.compared(batch)]
@@ -386,7 +381,6 @@ class CallErrors(_CallFraction):
     """The fraction of calls whose result is an error."""
 
     family = "call-errors"
-    presets = {"call-errors": {}}
     needs = frozenset({Need.CALLS})
     better = "lower"
 
@@ -411,7 +405,6 @@ class RepeatedCalls(CallErrors):
     """The fraction of calls that were made before in the same conversation, with the same arguments."""
 
     family = "repeated-calls"
-    presets = {"repeated-calls": {}}
 
     def count_calls(self, calls: Calls) -> tuple[int, int]:
         rule = Rule()
@@ -423,7 +416,6 @@ class CallAssertions(Metric[dict[str, Moments]]):
     """The fraction of the rules about calls that hold in a conversation, and how often each does."""
 
     family = "call-assertions"
-    presets = {"call-assertions": {}}
     subject = Need.CALLS
     needs = frozenset({Need.CALLS, Need.ASSERTIONS})
     better = "higher"

@@ -230,7 +230,6 @@ class DialogueTurns(ConversationMetric):
     """Number of replies of the system in a conversation."""
 
     family = "dialogue-turns"
-    presets = {"dialogue-turns": {}}
     bounds = (0.0, inf)
 
     def value(self, turns: Sequence[Turn]) -> float:
@@ -242,7 +241,6 @@ class TalkRatio(ConversationMetric):
     """Fraction of a conversation's characters that the system said."""
 
     family = "talk-ratio"
-    presets = {"talk-ratio": {}}
 
     def value(self, turns: Sequence[Turn]) -> float:
         said = [(turn.speaker, len("".join(turn.text.split()))) for turn in turns if turn.speaker in (_SYSTEM, _USER)]
@@ -254,7 +252,6 @@ class SelfRepetition(ConversationMetric):
     """Fraction of the trigrams in the system's later replies that it has used before in the conversation."""
 
     family = "self-repetition"
-    presets = {"self-repetition": {}}
     better = "lower"
 
     def value(self, turns: Sequence[Turn]) -> float:
@@ -274,7 +271,6 @@ class RepeatedQuestions(ConversationMetric):
     """Fraction of the system's questions that it has asked before in the conversation."""
 
     family = "repeated-questions"
-    presets = {"repeated-questions": {}}
     better = "lower"
 
     def value(self, turns: Sequence[Turn]) -> float:
@@ -284,10 +280,9 @@ class RepeatedQuestions(ConversationMetric):
 
 @dataclass(frozen=True)
 class UserRephrasing(ConversationMetric):
-    """Fraction of user turns that say the user turn before again, in the same or similar words."""
+    """Fraction of user turns that repeat or rephrase the previous user turn."""
 
     family = "user-rephrasing"
-    presets = {"user-rephrasing": {}}
     better = "lower"
 
     def value(self, turns: Sequence[Turn]) -> float:
@@ -301,7 +296,6 @@ class UnansweredQuestions(ConversationMetric):
     """Fraction of user questions to which the system replied with nothing, or with questions alone."""
 
     family = "unanswered-questions"
-    presets = {"unanswered-questions": {}}
     better = "lower"
 
     def value(self, turns: Sequence[Turn]) -> float:

@@ -15,7 +15,7 @@ from dialeval.core.fold import Bounds, RowMetric
 from dialeval.core.kernels import kernel
 from dialeval.core.signature import Signature
 from dialeval.metrics.encoder import ShippedEncoder
-from dialeval.metrics.word_resources import KnownWords, Mask, TrainText, VectorTable
+from dialeval.metrics.words import KnownWords, Mask, TrainText, VectorTable
 from dialeval.text.resampled import NgramValues
 from dialeval.text.tokenizers import DEFAULT, Oov, Tokenizer, tokens
 
@@ -262,7 +262,7 @@ def greedy_matches(batch: Batch, owners: Ints, tokenizer: Tokenizer, oov: Oov) -
 
 @dataclass(frozen=True)
 class Embedding(RowMetric):
-    """Closeness of response and reference in meaning, by word vectors.
+    """Semantic similarity of response and reference, by word vectors.
 
     Embedding similarity: how close a response is to its reference in meaning, by word vectors.
 
@@ -325,7 +325,7 @@ class Embedding(RowMetric):
 
 @dataclass(frozen=True)
 class Coherence(RowMetric):
-    """Closeness of the response in meaning to what it answers.
+    """Semantic similarity of the response and its context, by word vectors.
 
     Coherence: how close a response is in meaning to what it answers.
 
@@ -344,7 +344,6 @@ class Coherence(RowMetric):
     """
 
     family = "coherence"
-    presets = {"coherence": {}}
     needs = frozenset({Need.RESPONSE, Need.CONTEXT, Need.EMBEDDINGS, Need.TRAIN})
     better = "higher"
     bounds = (-1.0, 1.0)
@@ -378,7 +377,7 @@ def _join_texts(turns: TextVectors, starts: Ints, ends: Ints) -> TextVectors:
 
 @dataclass(frozen=True)
 class GreedyMatch(RowMetric):
-    """Closeness of response and reference, word piece by word piece, by vectors in context; alias `bertscore`.
+    """Similarity of response and reference, word piece by word piece, by contextual embeddings; alias `bertscore`.
 
     Greedy matching of contextual vectors: BERTScore's formula on the shipped sentence encoder; also called `bertscore`.
 
@@ -401,7 +400,6 @@ class GreedyMatch(RowMetric):
     """
 
     family = "greedy-match"
-    presets = {"greedy-match": {}}
     needs = frozenset({Need.RESPONSE, Need.REFERENCE, Need.ENCODER})
     costly = True
     better = "higher"

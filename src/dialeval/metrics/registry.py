@@ -202,7 +202,6 @@ def class_of(function: Callable[..., Any]) -> MetricClass:
         "__module__": function.__module__ if function.__module__ in sys.modules else __name__,
         "__doc__": function.__doc__ or f"{mark.name}, a function of rows.",
         "family": mark.name,
-        "presets": {mark.name: {}},
         "needs": frozenset(must),
         "wants": frozenset(_NEEDS[name] for name in parameters) - must,
         "better": mark.better,
@@ -260,17 +259,17 @@ _BUILT_IN: Mapping[Need, Sequence[str]] = {
     ),
     Need.HYPOTHESES: ("suites.lsdscc.metrics:Coverage",),
     Need.TASK_TURNS: (
-        "suites.multiwoz.inform:Inform,Success",
-        "suites.multiwoz.bleu:TaskBleu",
-        "suites.multiwoz.inform:Combined",
+        "suites.multiwoz.metrics:Inform,Success,TaskBleu,Combined",
         "suites.multiwoz.richness:Richness",
     ),
     Need.TRIALS: ("metrics.trials:PassHat,PassAt,Flips,TaskVariance,TrialVariance,Reward,TrialCost",),
+    Need.TURN_LABELS: ("metrics.log_columns:Label",),
+    Need.LATENCY: ("metrics.log_columns:Latency,LatencyPercentile",),
     Need.CALLS: (
         "metrics.calls:CallMatch,CallOrder,CallSequence,ArgumentMatch,MissingCalls,ExtraCalls,CallErrors,RepeatedCalls",
         "metrics.calls:CallAssertions",
     ),
-    Need.STATES: ("suites.multiwoz.tracking:Tracking",),
+    Need.STATES: ("suites.multiwoz.metrics:Tracking",),
     Need.FRAMES: ("suites.sgd.metrics:GoalAccuracy,IntentAccuracy,RequestedSlots",),
     Need.SPANS: ("suites.sgd.metrics:SlotTagging",),
     Need.LABELS: ("metrics.breakdown:LabelAccuracy,BreakdownDetection,BreakdownDistance",),
@@ -317,6 +316,8 @@ Registered = TypeVar("Registered", bound=Callable[..., Any])
 
 _AT = "@dialogue-"
 """As in `metrics.conversation`, which is imported when a name has it."""
+_LABEL = re.compile(r"\s*label:([^\s(),@]+)\s*(?:\(([^()]*)\))?\s*")
+"""The rate of a label, and further settings."""
 _PLACE = re.compile(r"([A-Za-z_][\w.]*):([A-Za-z_]\w*)")
 """A module and a name in it."""
 
@@ -448,6 +449,8 @@ class Registry:
         """Return a name as it is spelled here: not an alias, in lower case unless it is known as it is."""
         if not isinstance(name, str):
             return name
+        if found := _LABEL.fullmatch(name):
+            name = f"label(of={','.join(filter(None, found.groups()))})"
         head, bracket, settings = name.strip().partition("(")
         lower = head.strip().lower()
         if lower in ALIASES:
@@ -554,6 +557,7 @@ _TOPICS: Mapping[str, Sequence[str]] = {
     "Words and entropy": ("metrics.words.",),
     "Sampled responses": ("suites.lsdscc.",),
     "Task dialogues": ("suites.multiwoz.", "suites.sgd."),
+    "Labels and latency": ("metrics.log_columns.",),
     "Agents": ("metrics.trials.", "metrics.calls."),
     "Breakdown detection": ("metrics.breakdown.",),
 }
@@ -573,14 +577,13 @@ def split_names(text: str) -> list[str]:
 
 
 def _settings(metric: MetricClass, inside: str) -> Iterator[tuple[str, object]]:
-    hints: Mapping[str, Any] = get_type_hints(metric)
     known = metric.setting_names()
     for part in filter(None, map(str.strip, inside.split(","))):
         name, equals, value = (piece.strip() for piece in part.partition("="))
         if not equals or name not in known:
             hint = suggest(name, known, f"it has {', '.join(known) or 'no settings'}")
             raise SettingError(f"{metric.family} has no setting {name!r}; {hint}")
-        yield name, _value(metric, name, value, hints[name])
+        yield name, _value(metric, name, value, get_type_hints(metric)[name])
 
 
 def _value(metric: MetricClass, name: str, text: str, hint: Any) -> object:

@@ -44,7 +44,7 @@ from abc import abstractmethod
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import pairwise
-from math import comb, nan
+from math import comb, inf, nan
 from typing import Any, ClassVar
 
 import numpy as np
@@ -53,7 +53,6 @@ import orjson
 from dialeval.core.arrays import Floats, Ints
 from dialeval.core.batch import Batch, Need
 from dialeval.core.contributions import Resamples, RowSums
-from dialeval.core.errors import SettingError
 from dialeval.core.exact import Moments
 from dialeval.core.fold import Estimate, Fact, Level, Metric, Partial, RowMetric
 from dialeval.core.validation import InvalidError
@@ -169,13 +168,9 @@ class PassHat(TrialMetric):
     family = "pass-hat"
     presets = {f"pass-hat-{k}": {"k": k} for k in (1, 2, 3, 4)}
     better = "higher"
+    limits = {"k": (1, inf)}
 
     k: int = 1
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        if self.k < 1:
-            raise SettingError(f"k is {self.k}; at least one trial must pass")
 
     def value(self, trials: int, passes: int) -> float:
         return comb(passes, self.k) / comb(trials, self.k) if trials >= self.k else nan
@@ -197,7 +192,6 @@ class Flips(TrialMetric):
     """The chance that two trials of a task do not agree on whether it is passed."""
 
     family = "flips"
-    presets = {"flips": {}}
 
     def value(self, trials: int, passes: int) -> float:
         return passes * (trials - passes) / comb(trials, 2) if trials > 1 else nan
@@ -208,7 +202,6 @@ class TrialVariance(TrialMetric):
     """The variance of verdicts within a task: chance, which more trials average out."""
 
     family = "trial-variance"
-    presets = {"trial-variance": {}}
     descriptive = True
 
     def value(self, trials: int, passes: int) -> float:
@@ -220,7 +213,6 @@ class TaskVariance(TrialVariance):
     """The variance of pass rates between tasks, without what chance within tasks adds; more trials do not reduce it."""
 
     family = "task-variance"
-    presets = {"task-variance": {}}
     bounds = (-0.5, 1.0)
     whole_dialogues = True
 
@@ -273,7 +265,6 @@ class Reward(TrialMean):
     """The mean reward of trials."""
 
     family = "reward"
-    presets = {"reward": {}}
     better = "higher"
     number = "reward"
 
@@ -283,7 +274,6 @@ class TrialCost(TrialMean):
     """The mean cost of trials, in the unit of the file."""
 
     family = "trial-cost"
-    presets = {"trial-cost": {}}
     number = "cost"
 
 

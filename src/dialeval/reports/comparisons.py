@@ -32,10 +32,11 @@ from typing import TYPE_CHECKING, Any
 from msgspec import structs
 
 from dialeval.analysis.alignment import Design
-from dialeval.analysis.comparison import STRONG, Best, Comparison, compare, dump_comparison
+from dialeval.analysis.comparison import STRONG, Best, Comparison, SystemRanking, compare, dump_comparison
 from dialeval.analysis.difference import Difference
 from dialeval.analysis.pairing import main_keys
 from dialeval.analysis.values import metric_of
+from dialeval.core.display import list_some
 from dialeval.core.errors import SettingError
 from dialeval.core.result import Run
 from dialeval.reports import documents, tables
@@ -57,7 +58,7 @@ from dialeval.reports.figures import (
 )
 from dialeval.reports.tables import ARROWS, PERCENT, best_words, signature_lines, significant_decimals
 from dialeval.stats.resampling import all_swaps
-from dialeval.stats.significance import POWER, least_p, needed_clusters
+from dialeval.stats.significance import POWER, least_p, letter_display, needed_clusters
 
 if TYPE_CHECKING:
     from dialeval.analysis.gates import Gate
@@ -70,7 +71,9 @@ MOST_TESTS = 300
 MOST_UNASKED = 60
 """With more tests than that only the panel is tested unless `dialeval compare` is asked."""
 _MOST_NAMED = 3
-"""Reasons that are given before the rest is left out, and systems before an overview is given."""
+"""Reasons that are given before the rest is left out."""
+_MOST_RANKED = 15
+"""Systems of a ranking that are named before the rest is counted."""
 _MOST_DIFFERENCES = 2
 """Differences that are no evidence of better replies that are named before the rest is counted."""
 _MOST_SYSTEMS = 8
@@ -83,7 +86,7 @@ NARROWEST, BEYOND = 0.3, 1.3
 SLIM = 6
 """The margin of a strip without figures below it."""
 _KINDS = {BETTER: "up", WORSE: "down", DIFFERENT: "other", "": "unsettled"}
-_IN_WORDS = {BETTER: ", better", WORSE: ", worse", DIFFERENT: ", different", "": ", cannot tell"}
+_IN_WORDS = {BETTER: ", better", WORSE: ", worse", DIFFERENT: ", different", "": ", not significant"}
 _MOST_PANEL = 5
 """Metrics of the panel that are named before the rest is counted."""
 
@@ -104,6 +107,11 @@ class Standing:
     def panel(self) -> int:
         """The number of tested metrics that the verdict is about."""
         return len(self.better) + len(self.worse) + len(self.undecided)
+
+    @property
+    def key(self) -> str:
+        """The first of these metrics."""
+        return next(row.key for row in (*self.better, *self.worse, *self.undecided))
 
 
 def standing(comparison: Comparison, system: str) -> Standing:
@@ -158,35 +166,53 @@ def judge_run(run: Run) -> Verdict:
 
 
 def verdict(comparison: Comparison) -> list[str]:
-    """Return the sentences, those about one system in one text; names are as they were given, not escaped."""
-    about = [" ".join(_about(standing(comparison, system), comparison)) for system in comparison.systems]
-    if len(about) > _MOST_NAMED:
-        about.insert(0, _overview(comparison))
+    """Return the sentences: designs, then one paragraph about all systems; names are not escaped."""
+    about = " ".join(_about_many(comparison)) if len(comparison.systems) > 1 else system_verdicts(comparison)[0]
+    more = []
     if comparison.untested:
         others, systems = len(comparison.untested), "system is" if len(comparison.untested) == 1 else "systems are"
         what = f"{others} more {systems} not tested, from {shorten(comparison.untested[0])} on"
-        about.append(f"{what}: so many tests take long. `dialeval compare` tests all.")
-    return [*describe_designs(comparison), *about, *(f"Warning: {line}." for line in comparison.warnings)]
+        more.append(f"{what}: so many tests take long. `dialeval compare` tests all.")
+    return [*describe_designs(comparison), about, *more, *(f"Warning: {line}." for line in comparison.warnings)]
 
 
-def describe_designs(comparison: Comparison) -> list[str]:
-    """State the design of the comparison, in one sentence where it is the same for all systems."""
-    baseline = shorten(comparison.baseline)
-    by_text: dict[str, list[str]] = {}
-    for system, design in comparison.designs.items():
-        name = shorten(system)
-        alone = design.name == "paired" or len(comparison.designs) == 1
-        text = " ".join([design.describe(baseline, name), *design.notes])
-        by_text.setdefault(text if alone else f"{name}: {text}", []).append(name)
-    if len(by_text) == 1:
-        return list(by_text)
+def system_verdicts(comparison: Comparison) -> list[str]:
+    """Return what can be said of each system against the baseline, a text for each."""
+    designs = {system: _describe_design(comparison, system) for system in comparison.systems}
+    several = len(set(designs.values())) > 1
     return [
-        f"{_listed(names)}: {text}" if text.startswith("Paired design: ") else text for text, names in by_text.items()
+        " ".join([*([design] if several else []), *_about(standing(comparison, system), comparison)])
+        for system, design in designs.items()
     ]
 
 
-def _overview(comparison: Comparison) -> str:
-    """Return one sentence about many systems: which are better than the baseline, which are worse."""
+def describe_designs(comparison: Comparison) -> list[str]:
+    """State the design of the comparison, in one sentence where it is the same for all systems, or for many systems."""
+    by_text: dict[str, list[str]] = {}
+    by_name: dict[str, list[str]] = {}
+    for system, design in comparison.designs.items():
+        name = shorten(system)
+        alone = design.name == "paired" or len(comparison.designs) == 1
+        text = _describe_design(comparison, system)
+        by_text.setdefault(text if alone else f"{name}: {text}", []).append(name)
+        by_name.setdefault(design.name, []).append(name)
+    if len(by_text) == 1:
+        return list(by_text)
+    if len(by_text) > _MOST_NAMED:
+        return [f"Designs: {'; '.join(f'{name} ({list_some(own, _MOST_SYSTEMS)})' for name, own in by_name.items())}."]
+    shared = {text: f"{list_some(names, _MOST_SYSTEMS)}: {text}" for text, names in by_text.items()}
+    return [shared[text] if text.startswith("Paired design: ") else text for text in by_text]
+
+
+def _describe_design(comparison: Comparison, system: str) -> str:
+    design = comparison.designs[system]
+    return " ".join([design.describe(shorten(comparison.baseline), shorten(system)), *design.notes])
+
+
+def _about_many(comparison: Comparison) -> Iterable[str]:
+    """Yield the ranking of three or more systems, and which are better and worse than the baseline."""
+    if comparison.ranking is not None:
+        yield describe_ranking(comparison, comparison.ranking)
     names = {
         (True, False): "better",
         (False, True): "worse",
@@ -194,16 +220,35 @@ def _overview(comparison: Comparison) -> str:
         (False, False): "no significant difference",
     }
     found: dict[str, list[str]] = {name: [] for name in names.values()}
-    for system in comparison.systems:
-        stands = standing(comparison, system)
-        found[names[bool(stands.better), bool(stands.worse)]].append(shorten(system))
-    parts = [f"{name}: {_listed(systems)}" for name, systems in found.items() if systems]
-    return f"Compared with {shorten(comparison.baseline)} ({how_sure(comparison)}), {'; '.join(parts)}."
+    stands = [standing(comparison, system) for system in comparison.systems]
+    panel = max(each.panel for each in stands)
+    for each in stands:
+        different = bool(each.other) and not panel
+        found.setdefault("different, without being better or worse", []).extend(
+            [shorten(each.system)] if different else []
+        )
+        found[names[bool(each.better), bool(each.worse)]] += [] if different else [shorten(each.system)]
+    metrics = f" on {panel} metrics" if panel > 1 else f" on {shorten(stands[0].key)}" if panel else ""
+    parts = [f"{name}: {list_some(systems, _MOST_SYSTEMS)}" for name, systems in found.items() if systems]
+    yield f"Compared with {shorten(comparison.baseline)}{metrics} ({how_sure(comparison)}), {'; '.join(parts)}."
+    if not panel:
+        yield from _why_no_evidence(comparison.rows)
 
 
-def _listed(names: Sequence[str]) -> str:
-    more = len(names) - _MOST_SYSTEMS
-    return ", ".join(names) if more < 2 else f"{', '.join(names[:_MOST_SYSTEMS])} and {more} more"
+def describe_ranking(comparison: Comparison, ranking: SystemRanking) -> str:
+    """Return the systems in groups, best first: as a chain, or with letters where groups overlap."""
+    test = "bootstrap" if comparison.test == "bootstrap" else "randomization"
+    test = "permutation" if comparison.design.name == "unpaired" and test == "randomization" else test
+    how = f"{test} test, significance level {comparison.alpha:g}, corrected by Holm for {ranking.tests} pairs"
+    key, groups = shorten(ranking.key), ranking.groups
+    if len(groups) == 1:
+        return f"No two of the {len(ranking.systems)} systems differ significantly on {key} ({how})."
+    if len(ranking.systems) <= _MOST_RANKED and [name for group in groups for name in group] == ranking.systems:
+        chain = " > ".join(", ".join(map(shorten, group)) for group in groups)
+        return f"Ranking by {key}: {chain}. Systems separated by > differ significantly, others do not ({how})."
+    letters = letter_display(groups)
+    shown = list_some([f"{shorten(name)} ({letters[name]})" for name in ranking.systems], _MOST_RANKED)
+    return f"Ranking by {key}, best first: {shown}. Systems differ significantly if they share no letter ({how})."
 
 
 def how_sure(comparison: Comparison) -> str:
@@ -236,10 +281,8 @@ def _about(stands: Standing, comparison: Comparison) -> Iterable[str]:
             if rows:
                 yield f"Largest {what}: {_figure(max(rows, key=_size))}."
     else:
-        some = f"{stands.undecided[0].key} does not differ"
-        if stands.panel > 1:
-            some = f"none of the {stands.panel} metrics differs"
-        yield f"Cannot tell {system} from {baseline}: {some} significantly ({sure})."
+        on = stands.undecided[0].key if stands.panel == 1 else f"any of the {stands.panel} metrics"
+        yield f"No significant difference between {system} and {baseline} on {on} ({sure})."
         yield from _what_it_takes(stands.undecided, comparison)
     if stands.other:
         yield f"Also different, without being better or worse: {_list_differences(stands.other)}."
@@ -247,22 +290,23 @@ def _about(stands: Standing, comparison: Comparison) -> Iterable[str]:
 
 def _without_evidence(stands: Standing, comparison: Comparison, system: str, baseline: str, sure: str) -> Iterable[str]:
     """Say what is known where no tested metric says which system is better."""
-    reasons = dict.fromkeys(
-        f"{row.key}: {row.reason}" for row in comparison.of(stands.system) if row.reason and row.better is not None
-    )
     if stands.other:
         yield f"{system} and {baseline} differ in {_list_differences(stands.other)} ({sure})."
     elif any(not math.isnan(row.p) for row in comparison.of(stands.system)):
         yield f"No significant difference between {system} and {baseline} ({sure})."
+    yield from _why_no_evidence(comparison.of(stands.system))
+
+
+def _why_no_evidence(rows: Sequence[Difference]) -> Iterable[str]:
+    """Say which metrics were not compared, and that the others do not say which replies are better."""
+    reasons = dict.fromkeys(f"{row.key}: {row.reason}" for row in rows if row.reason and row.better is not None)
     if reasons:
         yield f"Not compared: {'; '.join(list(reasons)[:_MOST_NAMED])}."
     yield "None of the tested metrics says which replies are better: add references (-r), or score with -m judge."
 
 
 def _list_differences(rows: Sequence[Difference]) -> str:
-    named = ", ".join(_figure(row) for row in sorted(rows, key=_size, reverse=True)[:_MOST_DIFFERENCES])
-    more = len(rows) - _MOST_DIFFERENCES
-    return f"{named}{f' and {more} more' if more > 0 else ''}"
+    return list_some([_figure(row) for row in sorted(rows, key=_size, reverse=True)], _MOST_DIFFERENCES)
 
 
 def _figure(row: Difference) -> str:
@@ -281,13 +325,13 @@ def _what_it_takes(undecided: Sequence[Difference], comparison: Comparison) -> I
     alpha, design = comparison.alpha, comparison.designs[clearest.system]
     needed = needed_clusters(design.clusters, clearest.error, alpha, abs(clearest.difference))
     if clearest.p < alpha:
-        what = f"alone it would be significant (p = {clearest.p:.3f}), but not as one of so many tests"
+        what = f"significant by itself (p = {clearest.p:.3f}), but not after correction for multiple tests"
     elif needed is not None and needed > design.clusters:
         there = f"{design.clusters:,} {design.unit}"
-        what = f"if it is real, {needed:,} instead of {there} would show it in {100 * POWER:g}% of cases (one test)"
+        what = f"detecting it at {100 * POWER:g}% power takes about {needed:,} instead of {there} (one test)"
     else:
         return
-    yield f"Clearest: {_figure(clearest)}; {what}."
+    yield f"Closest to significance: {_figure(clearest)}; {what}."
 
 
 def percent_keys(results: Mapping[str, Result]) -> set[str]:
@@ -382,16 +426,17 @@ def legend(comparison: Comparison) -> list[str]:
     level = f"{100 * comparison.confidence:g}% confidence intervals"
     lines = [f"Differences to {comparison.baseline} with {level} ({_intervals_of(comparison)})."]
     adjusted = f"adjusted by Holm for {tests} test{'s' * (tests != 1)}" if tests > 1 else "one test"
-    family = f"{adjusted} of {', '.join(comparison.panel[:_MOST_PANEL])}" if tests > 1 else adjusted
-    family += f" and {len(comparison.panel) - _MOST_PANEL} more" if len(comparison.panel) > _MOST_PANEL else ""
-    others = f"; the {rest} tests of other metrics are a family of their own" if rest > 1 else ""
+    family = f"{adjusted} of {list_some(comparison.panel, _MOST_PANEL)}" if tests > 1 else adjusted
+    others = f"; the {rest} tests of other metrics are corrected separately" if rest > 1 else ""
     lines.append(f"p-values: {_test_of(comparison)}, seed {comparison.seed}, {family}{others}; {marks}.")
     lines.append(f"detectable: minimum detectable difference at {100 * POWER:g}% power (one test).")
     unit = designs[0].unit
     if comparison.detect is not None:
-        lines.append(f"needed: about how many {unit} it takes to find a difference of {comparison.detect:g} like that.")
+        lines.append(
+            f"needed: about how many {unit} are needed to detect a difference of {comparison.detect:g} at that power."
+        )
     if any(row.rough for row in comparison.rows):
-        lines.append(f"~: a guide at best, since the {unit} are few, or a few of them decide.")
+        lines.append(f"~: rough approximation, because there are few {unit} or a few of them dominate.")
     least = max(map(_least_p, designs))
     if least * tests >= comparison.alpha:
         lines.append(
@@ -426,7 +471,7 @@ def _intervals_of(comparison: Comparison) -> str:
     kind = "studentized" if unpaired else "paired studentized"
     words = {
         "studentized": f"{kind} bootstrap, {comparison.resamples:,} resamples",
-        "jackknife": "jackknife where distinct things are counted, or few dialogues differ",
+        "jackknife": "jackknife for counts of distinct types, or where few dialogues differ",
         "welch": "clustered standard errors with Welch's degrees of freedom",
         "gaffke": "Gaffke for values of tasks",
         "newcombe": "Newcombe for proportions",
@@ -452,7 +497,7 @@ def _test_of(comparison: Comparison) -> str:
                     "(corpus metrics by independent resampling)"
                 )
         elif all_swaps(design.common, comparison.trials):
-            names.append(f"randomization test, all {2**design.common:,} exchanges")
+            names.append(f"exact randomization test, all {2**design.common:,} permutations")
         else:
             names.append(f"approximate randomization test with {comparison.trials:,} trials")
     return "; ".join(dict.fromkeys(names))
@@ -583,7 +628,7 @@ def to_github(
     signatures = (_signature(result, key) for result in results.values() for key in result)
     details = dict.fromkeys([*shown_document.notes, *filter(None, signatures)])
     folded = [
-        "<details><summary>How these figures were made</summary>\n",
+        "<details><summary>How these values were computed</summary>\n",
         *(f"- {markdown(line)}" for line in details),
         "\n</details>\n",
     ]

@@ -289,9 +289,9 @@ def _row_cell(value: object) -> str:
 class Printer(Generic[T]):
     """The formats of a result: `table` for the terminal, and `FORMATS` that are texts, by name."""
 
-    def __init__(self, document: Callable[[T], Document], csv: Callable[[T], str] | None = None) -> None:
+    def __init__(self, document: Callable[[T], Document]) -> None:
         self.document = document
-        self.FORMATS = text_formats(document) | ({} if csv is None else {"csv": csv})
+        self.FORMATS = text_formats(document)
 
     def table(self, value: T) -> LaidOut:
         """Lay out a result for a rich console."""

@@ -14,7 +14,7 @@ import re
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from itertools import count
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -41,6 +41,8 @@ if TYPE_CHECKING:
 MOST_TURNS = 30
 """Turns of the chart of scores over turns; later ones are left out."""
 MOST_SLICES = 24
+MOST_AGENTS = 4
+"""Systems whose trials are drawn side by side."""
 _NARROWEST = 240
 
 
@@ -68,14 +70,15 @@ def _level(run: Run, key: str) -> Level:
     return next((est.level for est in estimates_of(run, key).values()), Level.TURN)
 
 
-def draw_means(run: Run, key: str, width: int = WIDTH) -> Figure | None:
-    """Draw the value of each system under a key with its confidence interval."""
+def draw_means(run: Run, key: str, width: int = WIDTH, ranked: bool = False) -> Figure | None:
+    """Draw the value of each system under a key with its confidence interval; `ranked`: the highest value first."""
     numbers = color_numbers(run)
     marks = [
         Mark(name, est.mean, est.interval, markup.color_of(numbers[name]))
         for name, est in estimates_of(run, key).items()
         if math.isfinite(est.mean)
     ]
+    marks = sorted(marks, key=lambda mark: -mark.value) if ranked else marks
     return charts.forest(marks, f"{_title(run, key)}, by system", _direction(run, key), width=width) if marks else None
 
 
@@ -101,6 +104,13 @@ def draw_differences(comparison: Comparison, system: str, width: int = WIDTH) ->
     return charts.forest(marks, title, axis, zero=True, notes=[note], width=width) if marks else None
 
 
+def is_binary(run: Run, key: str) -> bool:
+    """Tell whether all per-row scores of a metric are 0 or 1 (or 100), so that the mean says everything."""
+    items = [est.items for est in estimates_of(run, key).values() if est.items is not None]
+    known = [values[np.isfinite(values)] for values in items]
+    return bool(known) and all(np.isin(values, (0, 1)).all() or np.isin(values, (0, 100)).all() for values in known)
+
+
 def draw_turns(run: Run, key: str, width: int = WIDTH) -> Figure | None:
     """Draw the mean of a metric over the turns of dialogues."""
     series: dict[str, Series] = {}
@@ -112,16 +122,12 @@ def draw_turns(run: Run, key: str, width: int = WIDTH) -> Figure | None:
         known = (turns != NO_TURN) & (turns < turns.min(initial=0) + MOST_TURNS)
         found = mean_by_bin(turns[known], items[known], rows.clusters[known])
         if len(found) > 1:
-            series[name] = _series(found)
+            series[name] = Series.of(found)
     if not series:
         return None
     numbers = color_numbers(run)
     title, notes = f"{_title(run, key)} over the turns of a dialogue", ["95% confidence intervals over dialogues."]
     return charts.curves(series, title, "turn", shorten(key), name="turns", numbers=numbers, notes=notes, width=width)
-
-
-def _series(found: Sequence[charts.BinMean]) -> Series:
-    return Series(*(list(column) for column in zip(*(each[:4] for each in found), strict=True)))
 
 
 def draw_trend(run: Run, key: str, width: int = WIDTH) -> Figure | None:
@@ -230,7 +236,7 @@ def draw_causes(run: Run, width: int = WIDTH) -> Figure | None:
         for cause in sorted(totals, key=lambda cause: -totals[cause])
     }
     numbers = color_numbers(run)
-    title = "Why dialogues were lost"
+    title = "Causes of failed dialogues"
     return charts.bars(counts, title, "dialogues", numbers=numbers, width=width) if counts else None
 
 
@@ -245,47 +251,49 @@ def draw_pass_k(run: Run, width: int = WIDTH) -> Figure | None:
                 point = charts.BinMean(float(number[1]), est.mean, *ends, est.scored)
                 found.setdefault(name, []).append(point)
     numbers = color_numbers(run)
-    several = any(len(each) > 1 for each in found.values())
-    return charts.pass_k_curve(found, numbers=numbers, width=width) if several else None
+    if not any(len(each) > 1 for each in found.values()):
+        return None
+    series = {name: Series.of(means) for name, means in found.items()}
+    titles = (
+        "Reliability over repeated trials (pass^k)",
+        "k: trials of a task that must all pass",
+        "fraction of tasks",
+    )
+    notes = ["95% confidence intervals over tasks."]
+    return charts.curves(series, *titles, name="pass-k", numbers=numbers, notes=notes, width=width)
 
 
-def draw_tasks(run: Run, system: str | None = None, width: int = WIDTH) -> Figure | None:
-    """Draw which trials of each task a system passed; of the first one unless named.
+def draw_tasks(run: Run, system: str | None = None, width: int | None = None) -> Figure | None:
+    """Draw which trials of each task passed: of one system, or of the first few side by side.
 
     Where the run does not list trials, it knows how many of each task passed: these are drawn first.
     """
-    for name, result in run.items():
-        listed: Sequence[Mapping[str, Any]] = run.details.get("trials", {}).get(name, ())
-        if name == (system or name) and listed:
-            tasks = list(dict.fromkeys(trial["task"] for trial in listed))
-            rewards = [[_reward(trial) for trial in listed if trial["task"] == task] for task in tasks]
-            most = max(map(len, rewards))
-            outcomes = np.array([own + [math.nan] * (most - len(own)) for own in rewards])
-            return charts.task_trial_grid(tasks, outcomes, f"Trials of each task by {shorten(name)}", width=width)
-        if name == (system or name) and (found := _count_passes(result)) is not None:
-            title = f"Trials of each task by {shorten(name)}, passed ones first"
-            return charts.task_trial_grid(*found, title, width=width)
-    return None
-
-
-def _reward(trial: Mapping[str, Any]) -> float:
-    return math.nan if trial["reward"] is None else float(trial["reward"])
-
-
-def _count_passes(result: Result) -> tuple[list[str], Floats] | None:
-    """Return the names of tasks and their outcomes, passed trials first; None for a system without trials."""
-    rows, passed = result.rows, result.get("pass-hat-1")
-    if rows is None or passed is None or passed.items is None:
+    systems = [system] if system else [name for name, result in run.items() if result.role == "system"]
+    found = {name: own for name in systems if name in run and (own := _trials_by_task(run, name))}
+    found = dict(list(found.items())[:MOST_AGENTS])
+    if not found:
         return None
+    columns = sum(max(map(len, own.values())) for own in found.values())
+    title = f"Trials of each task by {shorten(next(iter(found)))}" if len(found) == 1 else "Trials of each task"
+    title += "" if run.details.get("trials") else ", passed ones first"
+    return charts.task_trial_grid(found, title, width=width or max(WIDTH, 150 + 24 * columns))
+
+
+def _trials_by_task(run: Run, system: str) -> dict[str, list[float]]:
+    """Return the rewards of the trials of each task; nothing for a system without trials."""
+    found: dict[str, list[float]] = {}
+    for trial in run.details.get("trials", {}).get(system, ()):
+        found.setdefault(trial["task"], []).append(math.nan if trial["reward"] is None else float(trial["reward"]))
+    rows, passed = run[system].rows, run[system].get("pass-hat-1")
+    if found or rows is None or passed is None or passed.items is None:
+        return found
     if TRIALS not in rows.digests or len(passed.items) != len(rows.offsets) - 1:
-        return None
+        return {}
     trials = rows.digests[TRIALS][rows.offsets[:-1]].astype(np.int64)
-    passes = np.round(np.nan_to_num(passed.items) * trials)
-    places = np.arange(int(trials.max(initial=1)))
-    outcomes = np.where(places < passes[:, None], 1.0, 0.0)
-    outcomes[places >= trials[:, None]] = np.nan
-    names = rows.dialogues or [""] * len(trials)
-    return [name or f"task {at}" for at, name in enumerate(names, 1)], outcomes
+    passes = np.round(np.nan_to_num(passed.items) * trials).astype(np.int64)
+    names = rows.dialogues or [None] * len(trials)
+    counts = zip(names, passes.tolist(), trials.tolist(), strict=True)
+    return {name or f"task {at}": [1.0] * own + [0.0] * (of - own) for at, (name, own, of) in enumerate(counts, 1)}
 
 
 def draw_wins(run: Run, key: str, width: int = WIDTH) -> Figure | None:
@@ -339,7 +347,8 @@ def figure(
         metric: The metric; the first of the panel unless given.
         against: The second metric of `scatter`; `length` unless given.
         by: The field of `slices`; the first that the run kept unless given.
-        system: The system of `forest`, `tasks` and `agreement`; the first that has one unless given.
+        system: The system of `forest`, `tasks` and `agreement`; the first that has one, or of `tasks` the first four,
+            unless given.
         width: Inches; as wide as in the report unless given.
 
     Returns:
@@ -428,7 +437,8 @@ def drawings(run: Run, prefix: str = "") -> str:
 
 
 def _metric(run: Run, place: str, key: str, *, panel: bool = False) -> str:
-    made = [draw_means(run, key), draw_distribution(run, key), draw_turns(run, key) if panel else None]
+    spread = None if is_binary(run, key) else draw_distribution(run, key)
+    made = [draw_means(run, key), spread, draw_turns(run, key) if panel else None]
     drawn = "".join(f"<figure>{each.inline}</figure>" for each in made if each is not None)
     head = f'<h3 class="hidden">{markup.name(key)}{markup.arrow(better_of(run, key))}</h3>'
     return f'<section class="metric" id="metric-{place}">{head}{drawn or markup.note("No value.")}</section>'
@@ -438,8 +448,3 @@ def figures(drawn: Sequence[Figure | None]) -> str:
     """Return charts next to each other, as many as there is room for."""
     shown = "".join(f"<figure>{each.inline}</figure>" for each in drawn if each is not None)
     return f'<div class="figures">{shown}</div>' if shown else ""
-
-
-def plot(run: Run, kind: str = "distribution", metric: str | None = None, **options: Any) -> Figure:
-    """Return a chart for a notebook (`figure`)."""
-    return figure(run, kind, metric, **options)

@@ -67,7 +67,7 @@ def _in_words(how: Analytic | Resampling) -> tuple[str, str]:
     level = "" if how.level is None else f"{100 * how.level:g}% "
     method = _METHODS.get(how.method, how.method)
     if not isinstance(how, Analytic):
-        return f"{level}by {how.resamples:,} resamples of dialogues, or of rows that stand alone", method
+        return f"{level}by {how.resamples:,} bootstrap resamples of dialogues, or of independent rows", method
     if how.method == "rows":
         factor = f"{how.t:g}" if how.level is None and how.t is not None else "t"
         return f"{level}over rows", f"mean ± {factor} · std / √n"
@@ -141,6 +141,12 @@ def show_p(p: float) -> str:
 def show_scored(estimate: Estimate) -> str:
     """Return `490/501` where some rows could not be scored; empty where all were."""
     return "" if estimate.scored == estimate.rows else f"{estimate.scored}/{estimate.rows}"
+
+
+def list_names(names: Sequence[str], most: int) -> str:
+    """Return names of systems or metrics in a sentence: `a, b and c`, or `a, b and 3 more`."""
+    shown = list(map(shorten, names[:most])) + ([f"{len(names) - most} more"] if len(names) > most else [])
+    return " and ".join(filter(None, (", ".join(shown[:-1]), *shown[-1:])))
 
 
 def shorten(name: str) -> str:

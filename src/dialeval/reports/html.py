@@ -37,13 +37,14 @@ from dialeval.core.version import __version__
 from dialeval.reports import markup, sections
 from dialeval.reports.comparisons import Verdict, judge_run
 from dialeval.reports.documents import extensions, to_html
-from dialeval.reports.drawings import draw_causes, draw_pass_k, draw_slices, plot
+from dialeval.reports.drawings import draw_causes, draw_slices, figure
 from dialeval.reports.explorer import explorer
-from dialeval.reports.figures import plain, shorten
+from dialeval.reports.figures import list_names, plain
 from dialeval.reports.sections import correlations
 from dialeval.reports.slices import MOST_TESTS, losses, section, shown_keys
 from dialeval.reports.summary import DATA_SETS, blocks, metric_section, standing, summary
 from dialeval.reports.tables import describe
+from dialeval.reports.trials import agents
 
 if TYPE_CHECKING:
     import os
@@ -61,6 +62,8 @@ if TYPE_CHECKING:
 # the page.
 
 __all__ = ["html", "plot", "report"]
+
+plot = figure
 
 ASSETS = Path(__file__).with_name("assets")
 _THEME = (
@@ -213,7 +216,7 @@ def render(
         sections.warnings(run),
         people,
         section(cut) if cut else None,
-        sections.agents(run),
+        agents(run),
         metric_section(run),
         correlations(run),
         rows and rows[0],
@@ -229,9 +232,8 @@ def render(
 
 
 def _where_it_fails(run: Run, cut: Sequence[Slices]) -> dict[str, Figure]:
-    """Return by system a chart for the first screen: causes of failure, slices of the first field, or pass^k."""
-    trials = draw_pass_k(run)
-    found: dict[str, Figure] = {} if trials is None else dict.fromkeys(run, trials)
+    """Return by system a chart for the first screen: causes of failure, or slices of the first field."""
+    found: dict[str, Figure] = {}
     for each in cut:
         drawn = draw_slices(each, each.by[0], shown_keys(each)[0]) if shown_keys(each) else None
         found |= {} if drawn is None else dict.fromkeys(each.whole, drawn)
@@ -298,16 +300,13 @@ def _share_units(one: set[int], other: set[int]) -> bool:
 
 def _title(run: Run) -> str:
     """Return the systems of a run, the first few of them by name."""
-    names = [shorten(name) for name, result in run.items() if result.role == "system"] or list(run)
-    more = len(names) - _MOST_NAMED
-    if more > 0:
-        return f"{', '.join(names[:_MOST_NAMED])} and {more} more"
-    return " and ".join(filter(None, (", ".join(names[:-1]), *names[-1:]))) or "Evaluation report"
+    names = [name for name, result in run.items() if result.role == "system"] or list(run)
+    return list_names(names, _MOST_NAMED) or "Evaluation report"
 
 
 def _lead(run: Run, date: str | None) -> str:
     systems = markup.count(len(run) - len(run.baselines), "system")
-    baselines = f" and {markup.count(len(run.baselines), 'anchor')}" if run.baselines else ""
+    baselines = f" and {markup.count(len(run.baselines), 'baseline')}" if run.baselines else ""
     rows = {(est.level, est.rows) for result in run.values() for est in result.values()}
     alike = len({level for level, _ in rows}) == len(rows)  # systems of several runs may have other rows
     sizes = [markup.count(number, str(level)) for level, number in sorted(rows)] if alike else []

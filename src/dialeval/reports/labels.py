@@ -5,7 +5,7 @@ from __future__ import annotations
 from pkgutil import resolve_name
 from typing import TYPE_CHECKING, Any
 
-from dialeval.reports.documents import Document, Printer, Table, csv_text
+from dialeval.reports.documents import Document, Printer, Table
 from dialeval.reports.figures import plain, shorten, show_fixed, show_interval
 from dialeval.stats.labels import STATISTICS
 
@@ -29,7 +29,7 @@ def document(found: LabelAgreement) -> Document:
     for key, fit in found.metrics.items():
         lines = [[name, *map(str, line)] for name, line in zip(names, fit.confusion, strict=True)]
         tables.append(Table(["human label", *names], lines))
-        titles.append(f"Confusion matrix of {shorten(key)}: rows by people, columns by the metric")
+        titles.append(f"Confusion matrix of {shorten(key)}: rows are human labels, columns the metric")
     notes = [f"{100 * found.level:g}% intervals over dialogues (jackknife, Student); alpha is Krippendorff's."]
     if found.split:
         notes.append(f"{found.split:,} rows without a majority of annotators are left out.")
@@ -37,23 +37,13 @@ def document(found: LabelAgreement) -> Document:
         notes.append(f"Not on the scale of the labels: {', '.join(map(shorten, found.excluded))}.")
     if found.panel is not None:
         notes.append(
-            f"The {len(found.judges)} judges are worth {_show(found.panel)} judges with independent errors "
+            f"The {len(found.judges)} judges have an effective number of {_show(found.panel)} independent judges "
             f"({', '.join(map(shorten, found.judges))})."
         )
     return Document([], tables, notes, titles=titles)
 
 
-def to_csv(found: LabelAgreement) -> str:
-    """Return one line per metric and statistic."""
-    lines = [
-        (key, name, each.n, each.value, *each.interval)
-        for key, fit in found.metrics.items()
-        for name, each in fit.statistics.items()
-    ]
-    return csv_text(["metric", "statistic", "rows", "value", "low", "high"], lines)
-
-
-LABELS = Printer(document, to_csv)
+LABELS = Printer(document)
 
 
 def judged_document(found: Any) -> Document:
@@ -64,11 +54,11 @@ def judged_document(found: Any) -> Document:
     notes += [f"no verdict: {plain(reason)} ({count:,})" for reason, count in found.missing.items()]
     if found.agreement is not None:
         lines |= {
-            "prefers what people prefer": found.agreement.judge,
-            "longer response: the same": found.agreement.longer,
-            "judge less longer": found.agreement.difference,
+            "judge agrees with the human preference": found.agreement.judge,
+            "longer response agrees with it": found.agreement.longer,
+            "difference of the two": found.agreement.difference,
         }
-        notes.append(f"{found.agreement.pairs:,} pairs of which people prefer one; a tie of the judge counts a half.")
+        notes.append(f"{found.agreement.pairs:,} pairs with a human preference; a tie of the judge counts half.")
     rows = [[name, _percent(each)] for name, each in lines.items() if each is not None]
     rows.append(["pairs without a verdict", f"{missing:,} of {found.asked:,} ({100 * missing / found.asked:.1f}%)"])
     tables = [Table(["judge", plain(found.judge)], rows)]
@@ -78,11 +68,7 @@ def judged_document(found: Any) -> Document:
     return Document([plain(line) for line in found.warnings], tables, notes)
 
 
-def _judged_csv(found: Any) -> str:
-    return csv_text(found.pairs[0] if found.pairs else (), (pair.values() for pair in found.pairs))
-
-
-JUDGED = Printer(judged_document, _judged_csv)
+JUDGED = Printer(judged_document)
 
 
 def attack_rows(attacks: Sequence[Any]) -> list[list[str]]:

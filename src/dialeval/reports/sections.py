@@ -4,54 +4,21 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-import numpy as np
-
 from dialeval.core.fold import Level
 from dialeval.reports import markup
-from dialeval.reports.drawings import correlation_matrix, draw_metric_agreement, draw_pass_k, draw_tasks, figures
-from dialeval.reports.figures import MISSING
+from dialeval.reports.drawings import correlation_matrix, draw_metric_agreement, figures
 from dialeval.reports.markup import Section
-from dialeval.reports.trials import describe_trials
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from dialeval.core.result import Result, Run
+    from dialeval.core.result import Run
 
 
 COMMANDS = "commands"
 """Where a run holds the command lines that made it."""
 HUMAN_SECTION = "dialeval.human.report:people_section"
 """The function that makes the section on human evaluation."""
-
-
-MOST_AGENTS = 4
-"""Systems whose tasks are drawn trial by trial, the first ones."""
-
-
-def agents(run: Run) -> Section | None:
-    """Return the section on repeated trials of tasks: pass^k, and which tasks flip; None for a run without trials."""
-    systems = [name for name, result in run.items() if result.role == "system" and "pass-hat-1" in result]
-    drawn = [draw_pass_k(run), *(draw_tasks(run, name) for name in systems[:MOST_AGENTS])]
-    content = ""
-    if systems:
-        lines = [
-            markup.row(markup.name(name), markup.cells(*_trial_counts(run[name]), kind="figure")) for name in systems
-        ]
-        heads = markup.heads("System", "Tasks", "Always passed", "Flip", "Never passed")
-        caption = "Tasks by their trials. A task flips if some of its trials pass and others fail."
-        content = markup.table("agents", caption, heads, lines) + figures(drawn)
-    content += describe_trials(run) if run.details.get("trials") else ""
-    return Section("agents", "Agents", content) if content else None
-
-
-def _trial_counts(result: Result) -> list[str]:
-    passed = result["pass-hat-1"].items
-    if passed is None:
-        return [MISSING] * 4
-    known = passed[np.isfinite(passed)]
-    parts = (known >= 0, known == 1, (known > 0) & (known < 1), known == 0)
-    return [f"{int(part.sum()):,}" for part in parts]
 
 
 def provenance(run: Run, command: str | None) -> Section:
@@ -97,7 +64,7 @@ def _signatures(run: Run) -> str:
         for line, systems in by_line.items():
             whose = markup.names(systems, run) if len(by_line) > 1 else "all"
             lines.append(markup.row(markup.name(key), markup.cells(f"<code>{markup.text(line)}</code>", whose)))
-    caption = "Everything a number depends on. Numbers may be compared where these lines agree."
+    caption = "All settings that a score depends on. Scores are comparable where signatures are equal."
     content = markup.table("signatures", caption, markup.heads("Metric", "Signature", "Systems"), lines)
     return _part("signatures", "Signatures", content) if lines else ""
 
@@ -133,8 +100,8 @@ def correlations(run: Run) -> Section | None:
     if not tables:
         return None
     note = markup.note(
-        "Spearman’s rank correlation of metrics over the rows of one system. Metrics that always agree say one thing "
-        "twice; one that follows length may measure nothing else."
+        "Spearman’s rank correlation of metrics over the rows of one system. Highly correlated metrics are "
+        "redundant; a metric that correlates with length may measure little else."
     )
     drawn = [_fold(run, *each, opened=at == 0) for at, each in enumerate(tables[:MOST_SYSTEMS])]
     left = len(tables) - MOST_SYSTEMS

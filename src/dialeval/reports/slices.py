@@ -17,6 +17,7 @@ from dataclasses import replace
 from dialeval.analysis.difference import Difference
 from dialeval.analysis.slices import Slices
 from dialeval.analysis.values import better_of, metric_of
+from dialeval.core.display import list_some
 from dialeval.core.fold import Estimate, Level
 from dialeval.reports import markup
 from dialeval.reports.comparisons import WIDTH, mark_of, percent_keys, run_in_percent, scale_of
@@ -25,7 +26,7 @@ from dialeval.reports.documents import Document, LaidOut, Table, laid_out, text_
 from dialeval.reports.drawings import draw_slices, figures
 from dialeval.reports.figures import BETTER, DIFFERENT, MISSING, WORSE, plain, shorten, show, show_rounded, show_spread
 from dialeval.reports.markup import Section
-from dialeval.reports.summary import axes_row, cell, heads
+from dialeval.reports.summary import axes_row, cell
 from dialeval.reports.tables import ARROWS, row_decimals
 
 ALL = "all rows"
@@ -101,7 +102,7 @@ def notes(slices: Slices) -> Iterator[str]:
         if first.untested:
             untested = _list_names(first.untested)
             yield f"Not tested: {untested}; so many tests take long. `dialeval compare --by` tests all."
-        yield "Slices in which a system loses most stand first."
+        yield "Sorted by loss: slices with the largest losses come first."
     reasons: dict[str, list[str]] = {}
     for each in slices.slices:
         if each.reason is not None:
@@ -109,15 +110,13 @@ def notes(slices: Slices) -> Iterator[str]:
     for reason, where in reasons.items():
         yield f"Not tested: {_list_names(where)} ({plain(reason)})."
     if conditioned := [key for key in slices.keys if _knows_all_rows(slices, key)]:
-        yield f"{_list_names(conditioned)}: scored with what is known of all rows, also in a slice."
+        yield f"{_list_names(conditioned)}: uses statistics of all rows, also within a slice."
     if parts := [key for key in slices.keys if _cuts_dialogues(slices, key)]:
         yield f"{_list_names(parts)}: of whole dialogues, those with a row in the slice."
 
 
 def _list_names(names: Sequence[str]) -> str:
-    more = len(names) - _MOST_NAMED
-    shown = ", ".join(shorten(name) for name in names[:_MOST_NAMED])
-    return shown + (f" and {more} more" if more > 0 else "")
+    return list_some(list(map(shorten, names)), _MOST_NAMED)
 
 
 def _knows_all_rows(slices: Slices, key: str) -> bool:
@@ -207,4 +206,6 @@ def _metric(slices: Slices, field: str, key: str) -> str:
     below = axes_row(scale, [name in tested for name in whole])
     caption = f"{markup.name(key)}{markup.arrow(better_of(whole, key))} by {markup.name(field)}, with intervals"
     caption += f"; strips: differences to {markup.name(next(iter(whole)))} in standard deviations." if rows else "."
-    return markup.table("summary", caption, heads(markup.name(field), map(markup.name, whole)), lines, below)
+    return markup.table(
+        "summary", caption, markup.figure_heads(markup.name(field), map(markup.name, whole)), lines, below
+    )

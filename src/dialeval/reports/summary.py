@@ -2,9 +2,10 @@
 
 The first system of a table is the baseline. Next to the value of each other system a strip shows its difference to the
 baseline (`forest`), green and red where it is significant after correction for all tests of the table. The best value
-of a metric is bold where a direction is known; floors and ceilings stand last and take no part in that. From `MANY`
-systems on each is a row, and metrics are columns. Where the window is narrow, rows become cards. Metrics that have no
-direction and those outside of the panel are in tables of their own, to be opened, and so are all differences. The
+of a metric is bold where higher or lower is better; floors and ceilings stand last and take no part in that.
+From `MANY` systems on each is a row, and metrics are columns. Where the window is narrow, rows become cards. Metrics
+where neither higher nor lower is better and those outside of the panel are in tables of their own, to be opened,
+and so are all differences. The
 page's script gives a table that does not fit its window a narrower form.
 """
 
@@ -12,6 +13,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
 from html import escape
 from typing import NamedTuple
 
@@ -19,6 +21,7 @@ from dialeval.analysis.comparison import Best, Comparison, best_of, best_systems
 from dialeval.analysis.difference import Difference
 from dialeval.analysis.pairing import main_keys
 from dialeval.analysis.values import better_of
+from dialeval.core.display import list_some
 from dialeval.core.errors import SettingError
 from dialeval.core.fold import Estimate
 from dialeval.core.result import Result, Run
@@ -28,17 +31,17 @@ from dialeval.reports.comparisons import (
     MOST_TESTS,
     MOST_UNASKED,
     WIDTH,
-    describe_designs,
     kind_of,
     legend,
     mark_of,
     scale_of,
     strip,
     system_table,
+    system_verdicts,
     verdict,
 )
 from dialeval.reports.documents import Document
-from dialeval.reports.drawings import draw_distribution, draw_means, drawings, figures
+from dialeval.reports.drawings import draw_distribution, draw_means, drawings, figures, is_binary
 from dialeval.reports.figures import (
     BETTER,
     DIFFERENT,
@@ -59,8 +62,6 @@ MOST_COLUMNS = 8
 """Metrics that are next to each other; further ones are in a table below."""
 NARROW = 84
 """The width of a strip below a value."""
-MOST_SENTENCES = 3
-"""Sentences of the verdict; of more the design and one about all systems are shown, and the rest is folded."""
 MOST_NAMED = 4
 """Systems that are named as the best of a metric before the rest is counted."""
 
@@ -81,7 +82,7 @@ def summary(
     groups = blocks(run)
     if len(groups) > 1:
         tables += markup.note(
-            "Systems with other data or other metrics are kept apart: each part has its own baseline and its own best."
+            "Systems with different data or metrics are in separate parts, each with its own baseline and best values."
         )
     known = compared if isinstance(compared, Comparison) and len(groups) == 1 else None
     for at, block in enumerate(groups):
@@ -93,6 +94,7 @@ def summary(
             except SettingError as error:
                 reason = markup.note(f"Not compared: {markup.text(str(error))}")
         best = _find_best(block, bool(compared), comparison) if not reason and has_best(comparison) else Best({}, 0)
+        best = _follow_ranking(best, comparison)
         tables += "" if comparison is None else _verdict(comparison, best, more)
         places = {key: f"{at or ''}{'-' if at else ''}{place}" for place, key in enumerate(block.keys_in_order)}
         values = _tables(block, places, comparison, best)
@@ -157,25 +159,21 @@ def metric_section(run: Run) -> Section | None:
 
 
 def _verdict(comparison: Comparison, best: Best, more: Sequence[str]) -> str:
-    """Return the sentences about each system; of many systems one paragraph, and the rest folded."""
+    """Return the verdict; of several systems also the best of each metric and, folded, what is said of each."""
     sentences = verdict(comparison)
-    if len(sentences) + len(more) <= MOST_SENTENCES:
+    if len(comparison.systems) == 1:
         return f'<ul class="answer">{_items([*sentences, *more])}</ul>'
-    shown = len(describe_designs(comparison)) + (len(comparison.systems) >= MOST_SENTENCES)
-    leaders = [f"{shorten(key)} {_name_some(best.systems[key])}" for key in comparison.panel if key in best.systems]
+    ranked = "" if comparison.ranking is None else comparison.ranking.key
+    others = [key for key in comparison.panel if key in best.systems and key != ranked]
+    leaders = [f"{shorten(key)} {list_some(list(map(shorten, best.systems[key])), MOST_NAMED)}" for key in others]
     beyond = " and those not significantly worse" if best.tests else ""
-    first = [*sentences[:shown], *more[:1], *([f"Best{beyond}: {'; '.join(leaders)}."] if leaders else [])]
-    rest = _items([*sentences[shown:], *more[1:]])
+    first = [*sentences, *more[:1], *([f"Best{beyond}: {'; '.join(leaders)}."] if leaders else [])]
+    rest = _items([*system_verdicts(comparison), *more[1:]])
     return f'<ul class="answer">{_items(first)}</ul>' + markup.details("System by system", f"<ul>{rest}</ul>")
 
 
 def _items(sentences: Sequence[str]) -> str:
     return "".join(f"<li>{markup.text(sentence)}</li>" for sentence in sentences)
-
-
-def _name_some(names: Sequence[str]) -> str:
-    more = len(names) - MOST_NAMED
-    return ", ".join(map(shorten, names[:MOST_NAMED])) + (f" and {more} more" if more > 0 else "")
 
 
 def has_best(comparison: Comparison | None) -> bool:
@@ -200,12 +198,21 @@ def _find_best(run: Run, tested: bool, comparison: Comparison | None) -> Best:
     return Best({key: names for key, names in found.items() if names}, 0)
 
 
+def _follow_ranking(best: Best, comparison: Comparison | None) -> Best:
+    """Let the best systems of the ranked metric be those that share a group with the first, as the verdict says."""
+    ranking = None if comparison is None else comparison.ranking
+    if ranking is None or ranking.key not in best.systems:
+        return best
+    first = [group for group in ranking.groups if ranking.systems[0] in group]
+    names = [name for name in ranking.systems if any(name in group for group in first)]
+    return replace(best, systems={**best.systems, ranking.key: names})
+
+
 def _first_chart(run: Run) -> list[Figure]:
-    """Return the chart of the first metric of the panel: values of many systems, distributions of a few."""
+    """Return the chart of the first metric of the panel: distributions, or means of many systems or of 0 and 1."""
     key = next(iter(main_keys(run)), "")
-    ranked = sorted(run, key=lambda name: -run[name][key].mean if key in run[name] else math.inf)
-    many = len(run) >= MANY
-    drawn = draw_means(Run({name: run[name] for name in ranked}, run.version), key) if many else None
+    ranks = len(run) >= MANY or is_binary(run, key)
+    drawn = draw_means(run, key, ranked=True) if ranks else None
     found = drawn or draw_distribution(run, key) or draw_means(run, key)
     return [] if found is None else [found]
 
@@ -224,8 +231,9 @@ def _tables(run: Run, places: Mapping[str, str], comparison: Comparison | None, 
     if more:
         content += markup.details(markup.count(len(more), "more metric"), _table(page, more, "Other metrics."))
     if other:
-        folded = _table(page, other, "Neither high nor low values are better.")
-        content += markup.details(f"{markup.count(len(other), 'metric')} without a direction", folded)
+        folded = _table(page, other, "Neither higher nor lower values are better.")
+        title = f"{markup.count(len(other), 'metric')} where neither higher nor lower is better"
+        content += markup.details(title, folded)
     return content + notes
 
 
@@ -261,10 +269,10 @@ def _table(page: _Page, keys: Sequence[str], caption: str) -> str:
     named = [_system_name(page, name) for name in systems]
     if as_rows:
         lines = [_row(title, (cells[key, name] for key in keys)) for title, name in zip(named, systems, strict=True)]
-        return markup.table("summary", caption, heads("System", linked), lines)
+        return markup.table("summary", caption, markup.figure_heads("System", linked), lines)
     lines = [_row(title, (cells[key, name] for name in systems)) for title, key in zip(linked, keys, strict=True)]
     below = axes_row(scale, [(keys[0], name) in rows for name in systems])
-    return markup.table("summary", caption, heads("Metric", named), lines, below)
+    return markup.table("summary", caption, markup.figure_heads("Metric", named), lines, below)
 
 
 def _row(title: str, cells: Iterable[str]) -> str:
@@ -295,12 +303,6 @@ def cell(
     drawn = "" if row is None or scale is None else strip(row, scale)
     classes = " ".join(filter(None, ("figure", *kinds, "" if row is None else kind_of(row))))
     return f'<td class="{classes}"><div>{markup.span("who", who)}{_figure(estimate, decimals, row)}{drawn}</div></td>'
-
-
-def heads(first: str, titles: Iterable[str]) -> str:
-    """Return the head of a table of values; titles are markup."""
-    cells = "".join(f'<th scope="col" class="figure">{title}</th>' for title in titles)
-    return f'<tr><th scope="col">{first}</th>{cells}</tr>'
 
 
 def _figure(estimate: Estimate | None, decimals: int, row: Difference | None) -> str:
@@ -345,7 +347,7 @@ def standing(run: Run) -> Section | None:
     if not rows:
         return None
     lines = [markup.row(markup.name(key), markup.cells(*map(_bar, shares))) for key, shares in rows.items()]
-    caption = "How far a system is on the way from the best floor (0%) to the gold replies (100%)."
+    caption = "Position between the best floor (0%) and the gold replies (100%)."
     drawn = markup.table("standing", caption, markup.heads("Metric", *map(markup.name, systems)), lines)
     return Section("standing", "Between floor and ceiling", drawn)
 

@@ -1,4 +1,4 @@
-"""The trials of tasks: a grid of tasks by systems, and by system how trials ended, what failed, and what they cost.
+"""The section on agents, and the trials of tasks in the terminal: which tasks flip, how trials ended, what failed.
 
 The trials come with the run (`details["trials"]`). A mark is a trial, in the order of their numbers: ✓ passed, ✗
 failed, ? without a reward. Next to the marks are the reasons of trials that failed: parts of the reward below 1, and
@@ -11,12 +11,16 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
 from dialeval.metrics.trials import MOST_LISTED, PASSED, WITHIN, count_trials
 from dialeval.reports import markup
+from dialeval.reports.drawings import draw_pass_k, draw_tasks, figures
 from dialeval.reports.figures import MISSING, plain
+from dialeval.reports.markup import Section
 
 if TYPE_CHECKING:
-    from dialeval.core.result import Run
+    from dialeval.core.result import Result, Run
 
 PRINTED = 30
 """Tasks in the terminal."""
@@ -62,8 +66,11 @@ def _grid(run: Run) -> tuple[list[str], list[list[str]]]:
     return ["task", *found], lines
 
 
-def _ends(run: Run) -> tuple[list[str], list[list[str]]]:
-    """Return by system how many trials there are, how they ended, the mean of each part of the reward, and the cost."""
+def _summary(run: Run) -> tuple[list[str], list[list[str]]]:
+    """Return by system its trials, how they ended, the mean of each part of the reward, and the cost.
+
+    Columns that say nothing about any system are left out.
+    """
     lines = []
     for system, trials in run.details["trials"].items():
         ends = Counter(trial["end"] for trial in trials if trial["end"] is not None)
@@ -83,7 +90,9 @@ def _ends(run: Run) -> tuple[list[str], list[list[str]]]:
                 f"{sum(costs) / len(costs):.4g}" if costs else MISSING,
             ]
         )
-    return ["system", "passed", "without reward", "ended by", "mean of reward parts", "mean cost"], lines
+    heads = ["system", "passed", "without reward", "ended by", "mean of reward parts", "mean cost"]
+    kept = [at for at in range(len(heads)) if any(line[at] not in (MISSING, "0") for line in lines)]
+    return [heads[at] for at in kept], [[line[at] for at in kept] for line in lines]
 
 
 def trials_table(run: Run) -> Iterator[tuple[str, list[list[str]]]]:
@@ -91,24 +100,45 @@ def trials_table(run: Run) -> Iterator[tuple[str, list[list[str]]]]:
     header, lines = _grid(run)
     more = "" if len(lines) <= PRINTED else f"; the first {PRINTED} of {len(lines)} tasks"
     yield f"Trials: {_LEGEND}{more}", [header, *lines[:PRINTED]]
-    header, lines = _ends(run)
-    if any(cell != MISSING for line in lines for cell in line[3:]):
+    header, lines = _summary(run)
+    if len(header) > 2:
         yield "How trials ended", [header, *lines]
 
 
-def describe_trials(run: Run) -> str:
-    """Return for the report how trials ended, and, folded, the trials of each task with the reasons of failed ones."""
-    ends, grid = (
-        _lay_out(_ends(run), "How trials ended, by system."),
-        _lay_out(_grid(run), f"Trials by task: {_LEGEND}."),
-    )
-    full = max(map(len, run.details["trials"].values()), default=0) >= MOST_LISTED
-    note = markup.note(f"The first {MOST_LISTED:,} trials of a system are listed.") if full else ""
-    return ends + markup.details("Trials of each task, and why they failed", note + grid)
+def agents(run: Run) -> Section | None:
+    """Return the section on repeated trials: tasks that flip, pass^k, every trial; None for a run without trials."""
+    systems = [name for name, result in run.items() if result.role == "system" and "pass-hat-1" in result]
+    trials: Mapping[str, Sequence[Trial]] = run.details.get("trials", {})
+    if not systems and not trials:
+        return None
+    header, lines = _summary(run) if trials else (["system"], [[name] for name in systems])
+    known = {line[0]: line[1:] for line in lines}
+    heads = ["System", "Tasks", "Always passed", "Flip", "Never passed", *(head.capitalize() for head in header[1:])]
+    rows = [
+        [name, *_count_tasks(run[name]), *known.get(name, [MISSING] * len(header[1:]))]
+        for name in dict.fromkeys((*systems, *known))
+    ]
+    counts = "Tasks and trials by system. A task flips if some of its trials pass and others fail."
+    content = _lay_out(heads, rows, counts) + figures([draw_pass_k(run), draw_tasks(run)])
+    if trials:
+        full = max(map(len, trials.values())) >= MOST_LISTED
+        note = markup.note(f"The first {MOST_LISTED:,} trials of a system are listed.") if full else ""
+        grid = _lay_out(*_grid(run), f"Trials by task: {_LEGEND}.")
+        content += markup.details("Trials of each task, and why they failed", note + grid)
+    return Section("agents", "Agents", content)
 
 
-def _lay_out(table: tuple[list[str], list[list[str]]], caption: str) -> str:
-    header, lines = table
+def _count_tasks(result: Result) -> list[str]:
+    """Return how many tasks there are, always pass, flip and never pass."""
+    passed = result["pass-hat-1"].items if "pass-hat-1" in result else None
+    if passed is None:
+        return [MISSING] * 4
+    known = passed[np.isfinite(passed)]
+    parts = (known >= 0, known == 1, (known > 0) & (known < 1), known == 0)
+    return [f"{int(part.sum()):,}" for part in parts]
+
+
+def _lay_out(header: Sequence[str], lines: Sequence[Sequence[str]], caption: str) -> str:
     rows = [markup.row(_escape(line[0]), markup.cells(*map(_escape, line[1:]))) for line in lines]
     return markup.table("trials", caption, markup.heads(*map(_escape, header)), rows)
 

@@ -31,8 +31,10 @@ no dialogue changes a difference its p is the least there is.
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Sequence, Set
 from functools import lru_cache
+from itertools import combinations_with_replacement
+from string import ascii_lowercase
 
 import numpy as np
 
@@ -81,6 +83,39 @@ def holm(ps: Sequence[float]) -> list[float]:
         largest = max(largest, min(1.0, (len(order) - rank) * ps[at]))
         adjusted[at] = largest
     return adjusted
+
+
+def homogeneous_groups(ordered: Sequence[str], different: Set[frozenset[str]]) -> list[list[str]]:
+    """Return groups of which no two members differ, such that any two that do not differ share a group.
+
+    Each pair that does not differ begins a group unless it shares one, and all others that differ from none of the
+    group join it, in the given order. Groups overlap where differences are intransitive: a may differ from c, and b
+    from neither.
+    """
+    groups: list[list[str]] = []
+    for one, other in combinations_with_replacement(ordered, 2):
+        if {one, other} in different or any(one in group and other in group for group in groups):
+            continue
+        group = {one, other}
+        for name in ordered:
+            if not any({name, each} in different for each in group):
+                group.add(name)
+        groups.append([name for name in ordered if name in group])
+    return groups
+
+
+def letter_display(groups: Sequence[Sequence[str]]) -> dict[str, str]:
+    """Return the letters of each member (compact letter display): two that share a letter do not differ.
+
+    Letters are a to z, then a2 to z2, and so on. Piepho 2004, "An Algorithm for a Letter-Based Representation of
+    All-Pairwise Comparisons", Journal of Computational and Graphical Statistics.
+    """
+    letters: dict[str, str] = {}
+    for number, group in enumerate(groups):
+        round_, at = divmod(number, len(ascii_lowercase))
+        for name in group:
+            letters[name] = letters.get(name, "") + ascii_lowercase[at] + (str(round_ + 1) if round_ else "")
+    return letters
 
 
 def least_difference(error: float, clusters: int, critical: float, power: float = POWER) -> float:

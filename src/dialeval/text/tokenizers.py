@@ -392,9 +392,6 @@ class ScriptCounts(Fact[Counts, Counts]):
     def merge(self, left: Counts, right: Counts) -> Counts:
         return added([left, right])
 
-    def finish(self, state: Counts) -> Counts:
-        return state
-
 
 def added(several: Sequence[Counts]) -> Counts:
     """Return counts by kind added up."""
@@ -425,9 +422,6 @@ class UnsplitTexts(Fact[Counts, Counts]):
 
     def merge(self, left: Counts, right: Counts) -> Counts:
         return tuple(a + b for a, b in zip(left, right, strict=True))
-
-    def finish(self, state: Counts) -> Counts:
-        return state
 
 
 def _long_runs(ids: Ids, column: TextColumn) -> Mask:

@@ -13,7 +13,7 @@ import pytest
 from conftest import Dialeval
 from dialeval.breakdown import evaluate_breakdown
 from dialeval.core.errors import DataError, SettingError
-from dialeval.suites.breakdown.averages import error_categories, macro_averages
+from dialeval.suites.breakdown.report import error_categories, macro_averages
 
 JAPANESE = ["こんにちは。", "今日は何をしましたか。", "わたしは犬です。", "犬が話せるのですか。"]
 

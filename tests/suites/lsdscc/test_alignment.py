@@ -29,7 +29,7 @@ from dialeval.lsdscc import (
     compute_score_on_hypothesis_set,
 )
 from dialeval.metrics.embedding import WordValues
-from dialeval.metrics.word_resources import VectorTable
+from dialeval.metrics.words import VectorTable
 from dialeval.suites.lsdscc import alignment
 from dialeval.suites.lsdscc.alignment import Comparison, align, as_aligner, cluster
 from dialeval.text.vocabulary import Vocabulary

@@ -14,8 +14,8 @@ from dialeval import sample_data
 from dialeval.core.errors import SettingError
 from dialeval.engine.baselines import CONSTANT, GOLD, SHUFFLED
 from dialeval.multiwoz import Evaluator
-from dialeval.suites.multiwoz.baselines import EVERY_WORD, gold_replies
 from dialeval.suites.multiwoz.data import load_task
+from dialeval.suites.multiwoz.evaluation import EVERY_WORD, gold_replies
 from dialeval.suites.multiwoz.states import Normalizer
 
 TOWN = sample_data.folder() / "town"

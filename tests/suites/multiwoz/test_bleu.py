@@ -11,8 +11,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from dialeval.core.batch import Need
-from dialeval.suites.multiwoz.bleu import TaskBleu
 from dialeval.suites.multiwoz.data import ReferenceSets
+from dialeval.suites.multiwoz.metrics import TaskBleu
 from dialeval.text.tokenizers import tidied
 from laws.task import WORLD, Row
 from laws.worlds import Place

@@ -9,8 +9,7 @@ import pytest
 
 from dialeval.core.fold import Estimate, Metric
 from dialeval.metrics.counting import Missing
-from dialeval.suites.multiwoz.bleu import TaskBleu
-from dialeval.suites.multiwoz.inform import Combined, Inform, Success, combined_score
+from dialeval.suites.multiwoz.metrics import Combined, Inform, Success, TaskBleu, combined_score
 from laws.task import WORLD, Row
 from laws.worlds import Place
 

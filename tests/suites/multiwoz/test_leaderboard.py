@@ -10,7 +10,7 @@ import pytest
 from conftest import Dialeval
 from dialeval import sample_data
 from dialeval.multiwoz import Evaluator
-from dialeval.suites.multiwoz.leaderboard import PRINTER, make_leaderboard, read_published
+from dialeval.suites.multiwoz.report import LEADERBOARD, make_leaderboard, read_published
 
 TOWN = sample_data.folder() / "town"
 
@@ -37,7 +37,7 @@ def test_systems_are_placed_among_the_published_ones() -> None:
     assert ubar.values["success"].published == "70.3"
     assert ubar.values["success"].computed is None
     assert ubar.notes == ["no prediction file"]
-    assert "≠" in PRINTER.FORMATS["md"](board)
+    assert "≠" in LEADERBOARD.FORMATS["md"](board)
 
 
 @pytest.mark.golden

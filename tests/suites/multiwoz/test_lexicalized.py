@@ -15,8 +15,8 @@ from conftest import Dialeval
 from dialeval import sample_data
 from dialeval.core.errors import DataError
 from dialeval.multiwoz import Evaluator
-from dialeval.suites.multiwoz.baselines import gold_replies
 from dialeval.suites.multiwoz.data import TaskData, load_task
+from dialeval.suites.multiwoz.evaluation import gold_replies
 from dialeval.suites.multiwoz.lexicalized import Delexicalizer
 from dialeval.suites.multiwoz.ontology import load_ontology
 from dialeval.suites.multiwoz.turns import estimated_domains
@@ -40,6 +40,23 @@ def test_values_of_the_tables(text: str, expected: str) -> None:
     written, matches = Delexicalizer(load_task("town"))(text, {})
     assert written == expected
     assert len(matches) == expected.count("[") - text.count("[")
+
+
+@pytest.mark.golden
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("Enjoy your stay in Cambridge!", "Enjoy your stay in Cambridge!"),
+        ("It arrives in Cambridge at 10:15.", "It arrives in [train_departure] at [leaveat]."),
+        ("Thanks for calling Cambridge TownInfo Centre.", "Thanks for calling Cambridge TownInfo Centre."),
+        ("The hotel is a guesthouse.", "The hotel is a [hotel_type]."),
+        ("I like the Museum of Classical Archaeology.", "I like the [attraction_name]."),
+        ("Look for a grey Ford.", "Look for a [car]."),
+        ("It has free admission and free wifi.", "It has [price] admission and free wifi."),
+    ],
+)
+def test_phrases_of_multiwoz(shared_data: Path, text: str, expected: str) -> None:
+    assert Delexicalizer(load_task(shared_data / "multiwoz"))(text, {})[0] == expected
 
 
 def test_values_of_the_state_and_their_source() -> None:
@@ -102,12 +119,17 @@ def test_patterns_of_an_ontology(tmp_path: Path) -> None:
     (tmp_path / "good.toml").write_text(text.replace("[words]", "[patterns]\ncode = '[A-Z]{2}\\d{2}'\n\n[words]", 1))
     assert load_ontology(tmp_path / "good.toml").patterns["code"].fullmatch("AB12")
     (tmp_path / "bad.toml").write_text(text.replace("[words]", "[patterns]\ncode = '('\nrank = 'x'\n\n[words]", 1))
-    with pytest.raises(DataError, match=r"patterns.code: is no regular expression") as raised:
+    with pytest.raises(DataError, match=r"patterns.code: '\(' is not a regular expression") as raised:
         load_ontology(tmp_path / "bad.toml")
     assert len(raised.value.problems) == 2
+    (tmp_path / "worse.toml").write_text(f"ordinary = ['the inn', '(']\n{text}")
+    with pytest.raises(DataError, match=r"ordinary: '\(' is not a regular expression"):
+        load_ontology(tmp_path / "worse.toml")
 
 
 COLUMNS = {"NAME": "name", "PHONE": "phone", "ADDRESS": "address", "AREA": "area", "TYPE": "type", "POST": "postcode"}
+COLORS = ("black", "white", "red", "yellow", "blue", "grey")
+CARS = ("toyota", "skoda", "bmw", "honda", "ford", "audi", "lexus", "volvo", "volkswagen", "tesla")
 
 
 def with_values(task: TaskData) -> dict[str, list[dict[str, Any]]]:
@@ -119,6 +141,8 @@ def with_values(task: TaskData) -> dict[str, list[dict[str, Any]]]:
     words = re.compile("|".join(sorted(set(task.ontology.words.values()), key=len, reverse=True)))
 
     def value(word: str, domain: str) -> str:
+        if word == "TYPE" and domain == "restaurant":  # which has none: the text is about a taxi
+            return f"{choose.choice(COLORS)} {choose.choice(CARS)}"
         if word in COLUMNS:
             known = [venue[COLUMNS[word]] for venue in tables[domain].venues if venue.get(COLUMNS[word], "?") != "?"]
             return choose.choice(known)
@@ -134,19 +158,20 @@ def with_values(task: TaskData) -> dict[str, list[dict[str, Any]]]:
         document[dialogue] = []
         for text, active in zip(texts, estimated_domains(states), strict=True):
             domain = next((name for name in active if name in tables and name != "train"), "restaurant")
+            text = text.replace("COUNTtar", "COUNT-star")  # as it was before it was normalized
             said = words.sub(lambda match, domain=domain: value(match[0], domain), text)  # type: ignore[misc]
             document[dialogue].append({"response": said})
     return document
 
 
 @pytest.mark.golden
-def test_lexicalized_gold_scores_within_one_point_of_gold(shared_data: Path) -> None:
+def test_lexicalized_gold_scores_like_gold(shared_data: Path) -> None:
     task = load_task(shared_data / "multiwoz")
     replies = iter(gold_replies(task))
     gold = {name: [{"response": next(replies)} for _ in range(count)] for name, count in task.files.turns.items()}
     document = with_values(task)
     assert not any("[" in turn["response"] for turns in document.values() for turn in turns)
     run = Evaluator(richness=False, data=task, lexicalized=True).run({"gold": gold, "lexicalized": document})
-    for key, before, after in (("inform", 94.0, 93.8), ("success", 91.2, 91.2), ("bleu/mwz22", 100.0, 97.3)):
+    for key, before, after in (("inform", 94.0, 93.8), ("success", 91.2, 91.2), ("bleu/mwz22", 100.0, 98.5)):
         assert (round(run["gold"][key].mean, 1), round(run["lexicalized"][key].mean, 1)) == (before, after), key
     assert Evaluator(bleu=False, richness=False, data=task).run({"x": document})["x"]["success"].mean < 5

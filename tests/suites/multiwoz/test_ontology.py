@@ -80,23 +80,28 @@ def test_every_problem_of_an_ontology_at_once(tmp_path: Path) -> None:
         "words.NAME",
         "domains.inn.table",
         "domains.inn.color",
-        "domains.cart.offer",
         "values[0].rule",
     }
     said = {place: problem.what for place, problem in zip(places, caught.value.problems, strict=True)}
-    assert said["fuzy"].startswith("is no entry of an ontology; there are any_value, booking_prefix, domains, ")
-    assert said["domains.inn.color"].startswith("is no entry of a domain; there are at_least, at_most, drop, ")
-    assert said["fuzzy_ratio"] == "is 900, not a whole number from 0 to 100"
+    assert said["fuzy"].startswith("is not an entry; there are any_value, booking_prefix, domains, ")
+    assert said["domains.inn.color"].startswith("is not an entry; there are at_least, at_most, drop, ")
+    assert said["fuzzy_ratio"] == "is a number, not a whole number from 0 to 100"
+    text = '[words]\nNAME = ["name"]\n[patterns]\ncar = "x"\n[domains.cart]\ntable = "x.json"\noffer = "CART"\n'
+    assert problems(path, text) == {
+        "patterns.car": "is not a slot of [words]",
+        "domains.cart.offer": "'CART' is not a word of [words]",
+    }
 
 
 def test_tables_that_are_none(tmp_path: Path) -> None:
     path = tmp_path / "x.toml"
     assert problems(path, "words = 1\nvalues = [1]\n[domains]\ninn = 2") == {
-        "words": "is 1, not a table: write [words]",
-        "values": "is [1], not a list of tables: write [[values]]",
-        "domains.inn": "is 2, not a table: write [domains.inn]",
-        "domains": "there is no domain",
+        "words": "is a number, not an object",
+        "values[0]": "is a number, not an object with slots, rule, same",
+        "domains.inn": "is a number, not an object with name, table, key, label, offer, optional, fuzzy, at_most, "
+        "at_least, drop",
     }
+    assert problems(path, "[domains]") == {"domains": "there is no domain"}
     assert list(problems(path, "[[values]]\nrule = 'odd'\n[domains.a]")) == ["values[0].rule"]
     path.write_text("a = ")
     with pytest.raises(DataError, match="not TOML"):

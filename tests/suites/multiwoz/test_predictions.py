@@ -70,13 +70,13 @@ def test_all_problems_at_once_with_their_paths() -> None:
         }
     )
     expected = [
-        "a1[0].state.hotel: is a list, not an object of slot -> value",
-        "a1[1].state: is a string, not an object of domain -> slots",
+        "a1[0].state.hotel: is a list, not an object; give domains with their slots and values",
+        "a1[1].state: is a string, not an object; give domains",
         "b2[0].response: is null, not a text",
-        "b2[0].active_domains: is a string, not a list of domain names",
+        "b2[0].active_domains: is a string, not a list of texts",
         "c3[0]: has no response",
         "c3[0].state.inn.stars: is a number, not a text",
-        "c3[1]: is a number, not an object with a response",
+        "c3[1]: is a number, not an object with response, state, active_domains",
         "zz: is a string, not a list of turns",
         "A1.json: the data has no such dialogue; write 'a1'",
         "zz: the data has no such dialogue",

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 
-from dialeval.suites.multiwoz.inform import Inform, Rate, Success
+from dialeval.suites.multiwoz.metrics import Inform, Rate, Success
 from laws.task import WORLD, Row
 from laws.worlds import Place
 

@@ -5,7 +5,7 @@ import math
 import pytest
 
 from dialeval.core.errors import SettingError
-from dialeval.suites.multiwoz.tracking import Tracking, _Comparison
+from dialeval.suites.multiwoz.metrics import Tracking, _Comparison
 from laws.task import ONTOLOGY, WORLD, Row
 from laws.worlds import Place
 

@@ -235,9 +235,9 @@ class LLM(Panel):
         return [rubrics.make_request(*about, number) for number in range(samples)]
 
     def _read(self, rubric: Rubric, record: Record, mode: Mode) -> Grades:
-        if record.answer is None:
-            return Grades({}, (record.reason or "").partition(":")[0])
         try:
+            if record.answer is None:
+                return Grades({}, (record.reason or "").partition(":")[0])
             answer = read_completion(record.answer)
         except (MsgspecError, TypeError):
             return Grades({}, "the recorded answer is damaged")

@@ -64,7 +64,6 @@ class LLMGrades(Metric[GradeState]):
     """The judge, of a panel of several."""
 
     family = "llm"
-    presets = {"llm": {}}
     implied = {"samples": 5, "model": ""}
     costly = True
     costly_rows = 1024
@@ -168,7 +167,6 @@ class LLMConversations(LLMGrades):
     rubric: str = "task"
 
     family = "llm-conversation"
-    presets = {"llm-conversation": {}}
     level = Level.DIALOGUE
     _of = "conversation"
 

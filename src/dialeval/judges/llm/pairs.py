@@ -24,7 +24,7 @@ from msgspec import Struct
 from dialeval.analysis.alignment import align
 from dialeval.analysis.labels import PairAgreement, Rate, pair_agreement, rate
 from dialeval.core.arrays import Floats
-from dialeval.core.display import Shown
+from dialeval.core.display import Shown, Tabular
 from dialeval.core.errors import SettingError
 from dialeval.core.result import Run
 from dialeval.core.rowtable import RowTable
@@ -33,14 +33,14 @@ from dialeval.io.fields import FieldReader
 from dialeval.io.opening import PathSource
 from dialeval.io.ratings import TIE, length_ratio, possible_outcomes
 from dialeval.io.reading import read_objects
-from dialeval.io.rows import FieldNames, Records
+from dialeval.io.rows import FieldNames, RowObject
 from dialeval.judges.llm.judge import LLM
 from dialeval.judges.llm.metric import label_texts
 from dialeval.judges.llm.rubrics import Parts, read_rubric
 
 _OUTCOMES = {0.0: 0, 1.0: 1, 2.0: -1}
 """By grade: 1 for the first response, -1 for the second."""
-_REMEDY = "make it an object with a, b, response_a, response_b and, where known, context, dialog_id and better"
+_FIELDS = "a, b, response_a, response_b and, where known, context, dialog_id and better"
 
 
 class PairTexts(Struct, frozen=True, kw_only=True):
@@ -59,7 +59,7 @@ class PairTexts(Struct, frozen=True, kw_only=True):
     """1: most people prefer the first, 0: neither, -1: the second; None: not known."""
 
 
-class JudgedPairs(Shown, Record, frozen=True, kw_only=True):
+class JudgedPairs(Shown, Tabular, Record, frozen=True, kw_only=True):
     """The preferences of a language model."""
 
     document_maker = "dialeval.reports.labels:judged_document"
@@ -79,7 +79,11 @@ class JudgedPairs(Shown, Record, frozen=True, kw_only=True):
     ranking: Any = None
     """The ranking of the systems by the verdicts (`human.rank`), where there is one."""
 
-    def lines(self) -> bytes:
+    def lines(self) -> list[dict[str, Any]]:
+        """Return the verdicts."""
+        return list(map(dict, self.pairs))
+
+    def to_jsonl(self) -> bytes:
         """Return the verdicts as JSON lines that `dialeval rank` reads."""
         return b"".join(orjson.dumps(pair) + b"\n" for pair in self.pairs)
 
@@ -193,23 +197,17 @@ def read_pair_texts(paths: PathSource | Sequence[Any]) -> list[PairTexts]:
     `better` is what people prefer: `a`, `b`, `tie`, the name of a system, or a list of such votes, of which the
     majority counts.
     """
-    return read_objects(paths, "pairs", FieldNames(), _read_pairs)
+    return read_objects(paths, "pairs", _FIELDS, FieldNames(), _read_pair)
 
 
-def _read_pairs(records: Records, _name: str) -> list[PairTexts]:
-    reader = FieldReader(records.where, FieldNames(), records.problems)
-    found: list[PairTexts] = []
-    for reader.line, row in records.rows:
-        needed = ("a", "b", "response_a", "response_b")
-        if not isinstance(row, dict) or not all(isinstance(row.get(name), str) for name in needed):
-            reader.problem("is not a pair with its texts", _REMEDY)
-            continue
-        context, roles = reader.context(row)
-        texts = {name: row[name] for name in needed}
-        named = reader.dialogue(row) or f"pair {len(found)}"
-        found.append(PairTexts(**texts, context=context, roles=roles, dialogue=named, human=_majority(reader, row)))
-    records.raise_problems()
-    return found
+def _read_pair(reader: FieldReader, row: RowObject, name: str) -> Iterator[PairTexts]:
+    texts: dict[str, Any] = {each: row.get(each) for each in ("a", "b", "response_a", "response_b")}
+    if not all(isinstance(text, str) for text in texts.values()):
+        reader.problem("is not a pair with its texts", f"make it an object with {_FIELDS}")
+        return
+    context, roles = reader.context(row)
+    named = reader.dialogue(row) or f"{name} {reader.line}"
+    yield PairTexts(**texts, context=context, roles=roles, dialogue=named, human=_majority(reader, row))
 
 
 def _majority(reader: FieldReader, row: dict[str, Any]) -> int | None:

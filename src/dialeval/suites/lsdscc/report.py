@@ -85,8 +85,8 @@ ALIGNMENTS = "alignments"
 """Where a run holds the table: by system a list with an entry per query."""
 
 _ONE_GROUP = (
-    "no query has more than one group of references, so that mds and pds say nothing; group them, or have them grouped "
-    "by their similarity: coverage(threshold=...), --auto-groups on the command line"
+    "no query has more than one group of references, so mds and pds are not informative; group them, or "
+    "have them grouped by their similarity: coverage(threshold=...), --auto-groups on the command line"
 )
 
 Aligned = tuple[tuple[QueryAlignment, list[str]], ...]
@@ -108,9 +108,6 @@ class QueryAlignments(Fact[Aligned, Aligned]):
 
     def merge(self, left: Aligned, right: Aligned) -> Aligned:
         return left + right
-
-    def finish(self, state: Aligned) -> Aligned:
-        return state
 
 
 def make_baselines(systems: Sequence[Rows], groups: Groups) -> common.Baselines:

@@ -21,7 +21,9 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Annotated, Any
+
+from msgspec import Meta, Struct
 
 from dialeval import sample_data
 from dialeval.core.arrays import without_garbage_collection
@@ -29,42 +31,25 @@ from dialeval.core.batch import Need
 from dialeval.core.columns import DIGEST_LENGTH
 from dialeval.core.errors import DataError, NeedError, Problem, SettingError
 from dialeval.io import json
-from dialeval.io.json import Shape, shape_problems
+from dialeval.io.checking import type_problems
 from dialeval.io.opening import PACKINGS, read_bytes, stem_of, without_mark
 from dialeval.suites.multiwoz.ontology import MULTIWOZ, Ontology, load_ontology
-from dialeval.suites.multiwoz.states import Normalizer
+from dialeval.suites.multiwoz.states import MAIN_REFERENCES, Normalizer
 from dialeval.suites.multiwoz.venues import Venues, load_venues
 
 if TYPE_CHECKING:
     from dialeval.io.packs import Pack
 
-MAIN_REFERENCES = "mwz22"
-"""The reference set that comes first where it is there."""
 DEFAULT_SPLIT = "test"
 VERSION_FILE = "version.json"
 
 _FORM = "docs/own-task.md shows the form"
-_TEXT = Shape((str,), "a text", _FORM)
-_TEXTS = Shape((list,), "a list of texts", _FORM, _TEXT)
-_SLOTS = Shape((dict,), "an object of slot -> value", _FORM, _TEXT)
-_BOOKING = replace(_SLOTS, or_nothing=True)  # MultiWOZ has empty lists there
-_WISHES = Shape(
-    (dict,),
-    "an object with informable and requestable",
-    _FORM,
-    {"informable": _SLOTS, "requestable": _TEXTS, "booking": _BOOKING},
-)
-_GOAL = Shape((dict,), "an object of domain -> wishes", _FORM, _WISHES)
-_GOALS = Shape((dict,), "an object of dialogue id -> goal", _FORM, _GOAL)
-_STATE = Shape((dict,), "an object of domain -> slots", _FORM, _SLOTS)
-_IDS = Shape((list,), "a list of texts", "add the pack again", _TEXT)
-_SPLITS = Shape((dict,), "an object of split -> list of dialogue ids", _IDS.remedy, _IDS)
 
 
-def _per_turn(turn: Shape) -> Shape:
-    """Return a document with something for each turn of each dialogue."""
-    turns = Shape((list,), "a list of turns", _FORM, turn)
-    return Shape((dict,), "an object of dialogue id -> list of turns", _FORM, turns)
+class _Wishes(Struct):
+    informable: dict[str, str] = {}
+    requestable: list[str] = []
+    booking: dict[str, str] | Annotated[list[Any], Meta(max_length=0)] | None = None  # MultiWOZ has empty lists there
 
 
 @dataclass(frozen=True, slots=True)
@@ -136,7 +121,7 @@ def read_task(folder: Path, split: str | None = None) -> TaskFiles:
     version: Any = None
     shas: dict[str, str] = {}
 
-    def load(name: str, shape: Shape) -> Any:
+    def load(name: str, kind: Any) -> Any:
         path = _existing(folder / name)
         if path is None:
             return None
@@ -145,21 +130,21 @@ def read_task(folder: Path, split: str | None = None) -> TaskFiles:
         except DataError as error:
             problems.extend(error.problems)
             return None
-        wrong = shape_problems(document, shape, str(path))
+        wrong = type_problems(document, kind, str(path), _FORM)
         problems.extend(wrong)
         return None if wrong else document
 
-    goals = load("goals.json", _GOALS)
+    goals = load("goals.json", dict[str, dict[str, _Wishes]])
     if goals is None and not problems:
         problems.append(Problem(str(folder), None, "holds no goals.json", "name a folder with the files of a task"))
-    booked = load("booked_domains.json", _per_turn(_TEXTS))
-    states = load("gold_states.json", _per_turn(_STATE))
-    users = load("user_turns.json", _per_turn(_TEXT))
+    booked = load("booked_domains.json", dict[str, list[list[str]]])
+    states = load("gold_states.json", dict[str, list[dict[str, dict[str, str]]]])
+    users = load("user_turns.json", dict[str, list[str]])
     if (stated := _existing(whole / VERSION_FILE)) is not None:
         version, _ = _document(stated)
-        problems.extend(shape_problems(version, _TEXT, str(stated)))
+        problems.extend(type_problems(version, str, str(stated), _FORM))
     names = sorted(_reference_names(folder), key=lambda name: (name != MAIN_REFERENCES, name))
-    sets = {name: load(f"references/{name}.json", _per_turn(_TEXT)) for name in names}
+    sets = {name: load(f"references/{name}.json", dict[str, list[str]]) for name in names}
     if problems:
         raise DataError(problems)
     counts = {
@@ -220,7 +205,7 @@ def _split(folder: Path, asked: str | None) -> tuple[str | None, dict[str, str]]
             raise SettingError(f"the data in {folder} has no splits, so there is no split {asked!r}")
         return None, {}
     splits, _ = _document(path)
-    if problems := shape_problems(splits, _SPLITS, str(path)):
+    if problems := type_problems(splits, dict[str, list[str]], str(path), "add the pack again"):
         raise DataError(problems)
     name = asked or DEFAULT_SPLIT
     if name not in splits:

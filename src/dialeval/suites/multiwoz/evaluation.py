@@ -7,33 +7,31 @@ placeholders and slots nobody knows. State tracking is refused to a system witho
 
 from __future__ import annotations
 
+import re
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from dialeval.core.arrays import without_garbage_collection
+from dialeval.core.arrays import offsets_of, without_garbage_collection
 from dialeval.core.batch import Batch, Need
 from dialeval.core.columns import TextColumn
 from dialeval.core.errors import NeedError, SettingError
 from dialeval.core.fold import Estimate, Fact, Metric
 from dialeval.core.result import Result, Run
-from dialeval.engine.baselines import GOLD, Baselines, with_standing
+from dialeval.engine import baselines as common
 from dialeval.engine.folding import Evaluation, Options, run_sources
 from dialeval.engine.plan import Plan
 from dialeval.engine.resources import Resources
 from dialeval.io.sources import memory_sources
 from dialeval.metrics.counting import Missing
-from dialeval.suites.multiwoz.baselines import make_baselines
-from dialeval.suites.multiwoz.bleu import TaskBleu
 from dialeval.suites.multiwoz.data import TaskData, TaskFiles
 from dialeval.suites.multiwoz.explain import SHOWN_VENUES, Explanation, by_cause
-from dialeval.suites.multiwoz.inform import Combined, Inform, Success
 from dialeval.suites.multiwoz.lexicalized import delexicalize, has_placeholders
-from dialeval.suites.multiwoz.predictions import Predictions, read_predictions
+from dialeval.suites.multiwoz.metrics import Combined, Inform, Success, TaskBleu, Tracking
+from dialeval.suites.multiwoz.predictions import Predictions, predictions_of, read_predictions
 from dialeval.suites.multiwoz.richness import Richness
 from dialeval.suites.multiwoz.states import unknown_placeholders
-from dialeval.suites.multiwoz.tracking import Tracking
 from dialeval.suites.multiwoz.turns import Criteria, Fallback, Step, dialogue_turns
 from dialeval.text.similarity import Ratio
 
@@ -94,7 +92,7 @@ def _presets(family: type[Metric[Any]], **settings: Any) -> dict[str, Metric[Any
 
 @dataclass(frozen=True)
 class Explanations(Fact[tuple[Explanation, ...], tuple[Explanation, ...]]):
-    """Why dialogues were lost: one dialogue, or all that a system gives."""
+    """Causes of failed dialogues: one dialogue, or all that a system gives."""
 
     choices: Choices
     dialogue: str | None = None
@@ -114,9 +112,6 @@ class Explanations(Fact[tuple[Explanation, ...], tuple[Explanation, ...]]):
 
     def merge(self, left: tuple[Explanation, ...], right: tuple[Explanation, ...]) -> tuple[Explanation, ...]:
         return left + right
-
-    def finish(self, state: tuple[Explanation, ...]) -> tuple[Explanation, ...]:
-        return state
 
 
 def evaluate_task(
@@ -144,9 +139,9 @@ def evaluate_task(
         run = _signed(replace(run, warnings=tuple(warnings)), task.files.version, mapped)
         if baselines is None:
             return run
-        run = with_standing(run, baselines, {**metrics, **tracking})
-        gold = [each for each in made if each.rows.system == GOLD] if choices.success else []
-        lost = {GOLD: by_cause(_explained(gold, task, choices)[GOLD], gold=True)} if gold else {}
+        run = common.with_standing(run, baselines, {**metrics, **tracking})
+        gold = [each for each in made if each.rows.system == common.GOLD] if choices.success else []
+        lost = {common.GOLD: by_cause(_explained(gold, task, choices)[common.GOLD], gold=True)} if gold else {}
         return replace(run, details={**run.details, **({FAILURES: lost} if lost else {})})
 
 
@@ -184,7 +179,7 @@ def _evaluated(
     task: TaskData,
     plans: Sequence[Plan],
     options: Options | None = None,
-    baselines: Baselines | None = None,
+    baselines: common.Baselines | None = None,
 ) -> Evaluation:
     # One thread: these metrics are plain Python, and threads would only wait for each other.
     options = replace(options or Options(), threads=1)
@@ -315,7 +310,7 @@ def explanations(
         raise SettingError(f"the data has no dialogue {dialogue!r}; {hint}")
     systems = read_systems(predictions, task, choices)
     if choices.baselines:
-        systems = [*systems, *(each for each in make_baselines(systems, task)[0] if each.rows.system == GOLD)]
+        systems = [*systems, *(each for each in make_baselines(systems, task)[0] if each.rows.system == common.GOLD)]
     return _explained(systems, task, choices, dialogue)
 
 
@@ -402,7 +397,7 @@ def with_transcripts(
         system: {each.dialogue: each for each in explained}
         for system, explained in explanations(predictions, task, choices).items()
     }
-    lost = {system: by_cause(mine.values(), gold=system == GOLD) for system, mine in by_system.items()}
+    lost = {system: by_cause(mine.values(), gold=system == common.GOLD) for system, mine in by_system.items()}
     chosen = _chosen(list(task.files.turns), lost, max(1, most // max(1, len(by_system))))
     numbers = {dialogue: number for number, dialogue in enumerate(task.files.turns)}
     users = task.files.users or {}
@@ -476,3 +471,73 @@ def _said(result: Result, number: int, turn: int) -> str | None:
     rows = result.rows
     said = None if rows is None else rows.texts.get("response")
     return said[int(rows.offsets[number]) + turn] if rows is not None and isinstance(said, TextColumn) else None
+
+
+# Floors and ceilings of task dialogues: systems made of the data, scored next to the real ones.
+#
+# - `ceiling/gold`: the references as replies, with the true states. It does not reach 100 in Inform and Success,
+#   because annotations have errors and active domains are estimated; BLEU is 100 by construction.
+# - `floor/shuffled-gold`: the replies of other dialogues, with the true states of its own.
+# - `floor/constant`: "i do not know ." with an empty state in every turn.
+# - `floor/every-word`: every word of an offer and every word that a goal may ask for, in every turn, with the true
+#   states. It shows how far Inform and Success can be raised without a sentence, so it is no floor of a standing.
+
+EVERY_WORD = "floor/every-word"
+
+
+def make_baselines(systems: Sequence[Predictions], task: TaskData) -> tuple[list[Predictions], common.Baselines]:
+    """Return the floors and ceilings that the data of a task allows."""
+    common.check_names(system.rows.system for system in systems)
+    documents, left_out = _documents(task)
+    made = [predictions_of(document, task.files, name, name) for name, document in documents.items()]
+    return made, common.Baselines([each.rows for each in made], left_out, systems[0].rows.system)
+
+
+def _documents(task: TaskData) -> tuple[dict[str, Mapping[str, Any]], dict[str, str]]:
+    turns, states = task.files.turns, task.files.states
+    constant = {"response": common.CONSTANT_RESPONSE, "state": {}, "active_domains": []}
+    documents: dict[str, Mapping[str, Any]] = {}
+    left_out: dict[str, str] = {}
+    if states is None:
+        left_out |= dict.fromkeys((common.GOLD, common.SHUFFLED, EVERY_WORD), "the data has no gold_states.json")
+    elif task.files.references is None:
+        left_out |= dict.fromkeys((common.GOLD, common.SHUFFLED), "the data has no references")
+    else:
+        gold = gold_replies(task)
+        documents[common.GOLD] = _by_dialogue(turns, gold)
+        order = common.derangement(offsets_of(turns.values()), common.SEED)
+        if order is None:
+            left_out[common.SHUFFLED] = "more than half of the turns are of one dialogue"
+        else:
+            documents[common.SHUFFLED] = _by_dialogue(turns, [gold[at] for at in order.tolist()])
+    documents[common.CONSTANT] = {dialogue: [constant] * count for dialogue, count in turns.items()}
+    if states is not None:
+        offers = [domain.offer for domain in task.ontology.domains.values() if domain.table is not None]
+        words = " ".join(dict.fromkeys((*offers, *task.ontology.requested)))
+        documents[EVERY_WORD] = _by_dialogue(turns, [_placeholders(task.ontology.words)(words)] * sum(turns.values()))
+    return documents, left_out
+
+
+def gold_replies(task: TaskData) -> list[str]:
+    """Return the first reference of every turn, with placeholders for its words: what normalizes to it."""
+    assert task.files.references is not None  # noqa: S101  (callers ask before)
+    first = next(iter(task.files.references.sets.values()))
+    write = _placeholders(task.ontology.words)
+    return [write(text) for dialogue in task.files.turns for text in first[dialogue]]
+
+
+def _by_dialogue(turns: Mapping[str, int], replies: Sequence[str]) -> dict[str, list[dict[str, str]]]:
+    bounds = offsets_of(turns.values()).tolist()
+    return {
+        dialogue: [{"response": reply} for reply in replies[start:stop]]
+        for dialogue, start, stop in zip(turns, bounds, bounds[1:], strict=False)
+    }
+
+
+def _placeholders(words: Mapping[str, str]) -> Callable[[str], str]:
+    """Return the function that writes words of normalized responses as placeholders."""
+    slots: dict[str, str] = {}
+    for slot, word in words.items():
+        slots.setdefault(word, slot)
+    known = re.compile("|".join(sorted(map(re.escape, slots), key=len, reverse=True)) or "(?!)")
+    return lambda text: known.sub(lambda match: f"[{slots[match[0]]}]", text)

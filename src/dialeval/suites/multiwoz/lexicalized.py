@@ -10,8 +10,9 @@ A value is found in three ways, and the longest at a place wins:
 - `pattern`: what no table lists, such as references and times of day (`[patterns]` of the ontology).
 
 Values that are also ordinary words are left alone: yes, no, numbers of fewer than five digits outside of a pattern,
-columns in which all venues have one value, and what the ontology lists (`ordinary`). Of several slots that fit, one of
-a domain that the text names is taken, else one of the tables.
+columns in which all venues have one value, and what is inside of phrases that the ontology lists (`ordinary`): "the
+hotel" has no type, but "the Hotel du Vin" has a name. Of several slots that fit, one of a domain that the text names is
+taken, else one of the tables.
 """
 
 from __future__ import annotations
@@ -20,14 +21,15 @@ import re
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
-from typing import Literal, NamedTuple
+from typing import Any, Literal, NamedTuple
 
-from msgspec import Struct
+from msgspec import Struct, structs
 
 from dialeval.core.batch import Need
 from dialeval.core.columns import ObjectColumn
+from dialeval.core.display import Tabular
 from dialeval.core.run_schema import Record
-from dialeval.reports.documents import Document, Printer, Table, csv_text
+from dialeval.reports.documents import Document, Printer, Table
 from dialeval.suites.multiwoz.data import TaskData
 from dialeval.suites.multiwoz.predictions import Predictions
 from dialeval.suites.multiwoz.states import PLACEHOLDER, State
@@ -60,7 +62,6 @@ class Delexicalizer:
         self._ontology = task.ontology
         self._values: dict[str, dict[str, str]] = {}
         """What is left of a value -> domain -> slot of a placeholder."""
-        self._ordinary = _ORDINARY | {squash(value) for value in task.ontology.ordinary}
         for name, table in task.venues.tables.items():
             domain, slots = table.domain, {column: self._slot(name, column) for column in table.columns}
             for column in table.columns:
@@ -95,7 +96,7 @@ class Delexicalizer:
 
     def _is_telling(self, key: str) -> bool:
         """Return whether letters and digits stand for a value wherever they are."""
-        return bool(key) and key not in self._ordinary and not (key.isdigit() and len(key) < 5)
+        return bool(key) and key not in _ORDINARY and not (key.isdigit() and len(key) < 5)
 
     def __call__(self, text: str, state: State) -> tuple[str, list[Match]]:
         """Return a reply with placeholders, and what they stand for."""
@@ -116,6 +117,7 @@ class Delexicalizer:
             for slot, pattern in self._ontology.patterns.items()
             for found in pattern.finditer(text)
         ]
+        ordinary = [found.span() for pattern in self._ontology.ordinary for found in pattern.finditer(text)]
         end = 0
         for at, word in enumerate(words):
             if word.start() < end:
@@ -125,7 +127,8 @@ class Delexicalizer:
             if found:
                 best = max(found, key=lambda match: match.stop)  # the first of equally long ones
                 end = best.stop
-                yield best
+                if not any(start <= best.start and end <= stop for start, stop in ordinary):
+                    yield best
 
     def _own_values(self, state: State) -> dict[str, dict[str, str]]:
         own: dict[str, dict[str, str]] = {}
@@ -194,10 +197,17 @@ class SystemMatches(Struct, frozen=True):
         )
 
 
-class MatchReport(Record, frozen=True):
+class MatchReport(Tabular, Record, frozen=True):
     """What was matched in the replies of each system."""
 
     systems: Sequence[SystemMatches]
+
+    def lines(self) -> list[dict[str, Any]]:
+        return [
+            {"system": each.system, **structs.asdict(found), "examples": " | ".join(found.examples)}
+            for each in self.systems
+            for found in each.values
+        ]
 
 
 def delexicalize(system: Predictions, task: TaskData) -> tuple[Predictions, SystemMatches]:
@@ -245,27 +255,15 @@ def has_placeholders(system: Predictions, task: TaskData) -> bool:
     return any(found in words for row in system.given for found in PLACEHOLDER.findall(row["response"].lower()))
 
 
-_HEAD = ("word", "database", "state", "pattern", "examples")
-
-
 def _document(report: MatchReport) -> Document:
     tables, notes = [], []
     for each in report.systems:
         rows = [[v.word, *map(str, (v.database, v.state, v.pattern)), " | ".join(v.examples)] for v in each.values]
-        tables.append(Table(_HEAD, rows))
+        tables.append(Table(FoundValues.__struct_fields__, rows))
         left = ", ".join(f"{word} ({count:,})" for word, count in each.left.items()) or "none"
         found = f"values in {each.replies_with_values:,} of {each.replies:,} replies"
         notes.append(f"{each.system}: {found}; words with a digit that were left: {left}.")
     return Document([], tables, notes, titles=[each.system for each in report.systems])
 
 
-def _csv(report: MatchReport) -> str:
-    lines = (
-        (each.system, v.word, v.database, v.state, v.pattern, " | ".join(v.examples))
-        for each in report.systems
-        for v in each.values
-    )
-    return csv_text(("system", *_HEAD), lines)
-
-
-PRINTER: Printer[MatchReport] = Printer(_document, _csv)
+PRINTER: Printer[MatchReport] = Printer(_document)

@@ -23,16 +23,17 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from msgspec import Struct
 
 from dialeval.core.arrays import offsets_of, row_numbers, without_garbage_collection
 from dialeval.core.batch import Need
 from dialeval.core.columns import ObjectColumn, RaggedColumn, TextColumn
 from dialeval.core.errors import DataError, Problem
 from dialeval.io import json
-from dialeval.io.json import OBJECT, Shape, shape_problems
+from dialeval.io.checking import type_problems
 from dialeval.io.opening import PathSource, stem_of
 from dialeval.io.reading import files_in, is_folder
-from dialeval.io.rows import LISTS, Rows, all_of
+from dialeval.io.rows import Rows, all_of
 from dialeval.suites.multiwoz.data import TaskFiles
 
 UNNAMED = "predictions"
@@ -43,22 +44,17 @@ SHOWN_UNKNOWN = 20
 """Unknown dialogue ids are named one by one up to this number, and then counted."""
 
 _FORM = "give an object of dialogue id -> list of turns, each an object with a response"
-_VALUE = Shape((str,), "a text", "give the value as a text")
-_SLOTS = Shape(OBJECT, "an object of slot -> value", "give slots with their values", _VALUE)
-_DOMAIN = Shape((str,), "a text", "give the domain's name")
-_RESPONSE = Shape((str,), "a text", "give every turn one; an empty one if the system said nothing", required=True)
-_TURN = Shape(
-    OBJECT,
-    "an object with a response",
-    _FORM,
-    {
-        "response": _RESPONSE,
-        "state": Shape(OBJECT, "an object of domain -> slots", "leave it out where there is none", _SLOTS),
-        "active_domains": Shape(LISTS, "a list of domain names", 'leave it out, or give it so: ["hotel"]', _DOMAIN),
-    },
-)
-_TURNS = Shape(LISTS, "a list of turns", _FORM, _TURN)
-_PREDICTIONS = Shape(OBJECT, "an object of dialogue id -> list of turns", _FORM, _TURNS)
+_REMEDIES = {
+    "response": "give every turn one; an empty one if the system said nothing",
+    "state": "give domains with their slots and values, or leave it out where there is none",
+    "active_domains": 'leave it out, or give it so: ["hotel"]',
+}
+
+
+class _Turn(Struct):
+    response: str
+    state: dict[str, dict[str, str]] = {}
+    active_domains: list[str] = []
 
 
 @dataclass(frozen=True, slots=True)
@@ -203,7 +199,7 @@ def _form_problems(document: Any, where: str) -> list[Problem]:
     """Return what is wrong with a document by itself."""
     if isinstance(document, Mapping) and not document:
         return [Problem(where, None, "is an empty object", _FORM)]
-    return shape_problems(document, _PREDICTIONS, where)
+    return type_problems(document, dict[str, list[_Turn]], where, _FORM, **_REMEDIES)
 
 
 def _data_problems(document: Any, task: TaskFiles, where: str) -> Iterator[Problem]:

@@ -23,6 +23,22 @@ if TYPE_CHECKING:
     from dialeval.suites.multiwoz.explain import Explanation
 
 
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Literal
+
+import msgspec
+
+from dialeval.core.display import Tabular
+from dialeval.core.result import Result, Run
+from dialeval.core.run_schema import Record
+from dialeval.core.validation import parse_toml
+from dialeval.reports.documents import Document, Printer, Table
+from dialeval.reports.figures import MISSING, show_interval
+from dialeval.suites.multiwoz.data import TaskFiles
+from dialeval.suites.multiwoz.pack import STANDARD
+from dialeval.suites.multiwoz.predictions import Predictions
+
 SHOWN_LENGTH = 2_000
 """Characters of a text that are shown."""
 _Entry = Mapping[str, Any]
@@ -42,8 +58,8 @@ def transcripts(run: Run) -> Section | None:
     tokens = _tokens(failures)
     lost = _lost_by(failures, tokens)
     note = markup.note(
-        f"{markup.count(len(dialogues), 'dialogue')}{which}. What counts in a turn is what Inform and Success were "
-        "read from: an offer counts when its word is said while its domain is active."
+        f"{markup.count(len(dialogues), 'dialogue')}{which}. Each turn shows what Inform and Success are computed "
+        "from: an offer counts when its word is said while its domain is active."
     )
     colors = markup.colors(run)
     shown = "".join(_dialogue(name, systems, lost.get(name, ()), colors) for name, systems in dialogues.items())
@@ -92,7 +108,7 @@ def _causes(
         markup.row(markup.text(cause), markup.cells(*(cell(system, cause) for system in failures)))
         for cause in sorted(totals, key=lambda cause: -totals[cause])
     ]
-    caption = "Dialogues that were lost, by cause. Choose a number to see only these."
+    caption = "Failed dialogues by cause. Select a number to show only these."
     status = '<p class="note" role="status" id="lost-shown"></p>'
     table = markup.table("lost-by", caption, markup.heads("Cause", *map(markup.name, failures)), lines)
     return table + status
@@ -140,7 +156,7 @@ def _goal(domains: Sequence[_Entry]) -> str:
         f"<li>{markup.text(each['domain'])}: {_slots(each['wishes'])}; asks for {_listed(each['asked'])}</li>"
         for each in domains
     )
-    return f'<h3>What the user wants</h3><ul class="goal">{"".join(lines)}</ul>'
+    return f'<h3>Goal of the user</h3><ul class="goal">{"".join(lines)}</ul>'
 
 
 def _end(entry: _Entry) -> str:
@@ -212,7 +228,7 @@ def ceiling_table(run: Run) -> Iterable[tuple[str, list[list[str]]]]:
     for system in run.baselines:
         if causes := run.details["failures"].get(system):
             lines = [[cause, f"{len(names):,}"] for cause, names in causes.items()]
-            yield f"Dialogues that {system} loses", [["cause", "dialogues"], *lines]
+            yield f"Dialogues that {system} fails", [["cause", "dialogues"], *lines]
 
 
 # The table of failed dialogues: how many lost Inform or Success by each cause, and each of them with its detail.
@@ -263,3 +279,138 @@ def _columns(heads: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
     widths = [max(len(line[at]) for line in lines) for at in range(len(heads))]
     padded = ("  ".join(cell.ljust(width) for cell, width in zip(line, widths, strict=True)) for line in lines)
     return "".join(f"{line.rstrip()}\n" for line in padded)
+
+
+# The MultiWOZ leaderboard, published and computed: `dialeval multiwoz leaderboard -i predictions/`.
+#
+# Published values (`leaderboard.toml`) are those of the README of the MultiWOZ repository. A computed value agrees if
+# it is the published one when rounded to as many decimals. Where one does not, the notes of its row say what can be
+# behind it: true states of another version, dialogues or turns that the file lacks. A file without a published row is a
+# system of the user's own, and is placed among the others.
+
+PUBLISHED = Path(__file__).with_name("leaderboard.toml")
+States = Literal["predicted", "true"]
+MEASURES = ("inform", "success", "bleu")
+
+
+class Published(msgspec.Struct, frozen=True):
+    """A row of the published table; values as printed."""
+
+    states: States
+    inform: str
+    success: str
+    bleu: str
+
+
+class Entry(msgspec.Struct, frozen=True):
+    """One value of a system, published and computed; None where there is none."""
+
+    published: str | None
+    computed: float | None
+    interval: tuple[float, float] | None
+    agrees: bool | None
+    """Whether the computed value is the published one to the digits that are printed."""
+
+
+class Row(msgspec.Struct, frozen=True):
+    """A system of the leaderboard."""
+
+    system: str
+    states: States
+    values: Mapping[str, Entry]
+    notes: Sequence[str]
+
+
+class Leaderboard(Tabular, Record, frozen=True):
+    """Published and computed values, by published combined score; systems with predicted states come first."""
+
+    data: str | None
+    """The version of the data."""
+    rows: Sequence[Row]
+
+    def lines(self) -> list[dict[str, Any]]:
+        found = []
+        for row in self.rows:
+            for measure, entry in row.values.items():
+                low, high = entry.interval or (None, None)
+                value = {"published": entry.published, "computed": entry.computed, "low": low, "high": high}
+                own = {"system": row.system, "states": row.states, "measure": measure}
+                found.append({**own, **value, "agrees": entry.agrees, "notes": "; ".join(row.notes)})
+        return found
+
+
+def read_published() -> dict[str, Published]:
+    """Return the published table by the name of the prediction file."""
+    return msgspec.convert(parse_toml(PUBLISHED.read_bytes(), str(PUBLISHED), "install again"), dict[str, Published])
+
+
+def make_leaderboard(run: Run, systems: Sequence[Predictions], files: TaskFiles) -> Leaderboard:
+    """Return the leaderboard of a run with Inform, Success and BLEU of `systems`."""
+    published = read_published()
+    read = {system.rows.system: system for system in systems}
+    rows = [_row(name, published.get(name), read.get(name), run, files) for name in dict.fromkeys((*published, *read))]
+    return Leaderboard(files.version, sorted(rows, key=lambda row: (row.states, -_combined(row))))
+
+
+def _row(name: str, published: Published | None, given: Predictions | None, run: Run, files: TaskFiles) -> Row:
+    values = {measure: _entry(measure, published, run.get(name)) for measure in MEASURES}
+    own: States = "predicted" if given is not None and 0 < given.turns == given.with_state else "true"
+    states = own if published is None else published.states
+    differs = any(entry.agrees is False for entry in values.values())
+    notes = ["no prediction file"] if given is None else list(_notes(given, files, differs))
+    return Row(name, states, values, notes)
+
+
+def _entry(measure: str, published: Published | None, result: Result | None) -> Entry:
+    printed = None if published is None else str(getattr(published, measure))
+    key = None if result is None else next((key for key in result if key.split("/")[0] == measure), None)
+    if result is None or key is None:
+        return Entry(printed, None, None, None)
+    value = result[key].mean
+    agrees = None if printed is None else f"{value:.{len(printed.partition('.')[2])}f}" == printed
+    return Entry(printed, value, result[key].interval, agrees)
+
+
+def _notes(given: Predictions, files: TaskFiles, differs: bool) -> Iterator[str]:
+    if given.with_state < given.turns and differs:
+        here = files.version or "the data given"
+        yield f"true states are those of {here}, on the leaderboard those of {STANDARD}"
+    dialogues, turns = len(files.turns), sum(files.turns.values())
+    if given.turns < turns:
+        yield f"{given.dialogues:,} of {dialogues:,} dialogues, {given.turns:,} of {turns:,} turns"
+
+
+def _combined(row: Row) -> float:
+    inform, success, bleu = (float(entry.published or entry.computed or 0) for entry in row.values.values())
+    return (inform + success) / 2 + bleu
+
+
+def _document(board: Leaderboard) -> Document:
+    head = ["system", *(f"{measure} {what}" for measure in MEASURES for what in ("published", "computed"))]
+    tables = []
+    for states in ("predicted", "true"):
+        rows = [
+            [row.system, *(cell for entry in row.values.values() for cell in _cells(entry))]
+            for row in board.rows
+            if row.states == states
+        ]
+        tables.append(Table(head, rows))
+    every = [entry for row in board.rows for entry in row.values.values() if entry.agrees is not None]
+    agree = sum(entry.agrees is True for entry in every)
+    said = [f"{agree} of {len(every)} computed values are the published ones to the printed digit."] if every else []
+    every_note = dict.fromkeys(note for row in board.rows for note in row.notes)
+    notes = [f"{', '.join(r.system for r in board.rows if note in r.notes)}: {note}." for note in every_note]
+    marks = "≠: not the published value. Intervals: 95%, over dialogues."
+    return Document(said, tables, [marks, *notes], titles=["Predicted states", "True states"])
+
+
+def _cells(entry: Entry) -> tuple[str, str]:
+    decimals = len((entry.published or "0.0").partition(".")[2])
+    if entry.computed is None:
+        return entry.published or MISSING, MISSING
+    other = " ≠" if entry.agrees is False else ""
+    interval = f" {show_interval(entry.interval, decimals)}" if entry.interval else ""
+    return entry.published or MISSING, f"{entry.computed:.{decimals}f}{other}{interval}"
+
+
+LEADERBOARD: Printer[Leaderboard] = Printer(_document)

@@ -24,7 +24,9 @@ from typing import Literal
 from dialeval.text.tokenizers import tidied
 
 Rule = Literal["plain", "text", "name", "time"]
-RULES: tuple[Rule, ...] = ("plain", "text", "name", "time")
+
+MAIN_REFERENCES = "mwz22"
+"""The reference set that comes first where it is there."""
 
 State = Mapping[str, Mapping[str, str]]
 """Domain -> slot -> value."""

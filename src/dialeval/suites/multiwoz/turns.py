@@ -18,17 +18,19 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import pairwise
-from typing import Any, Literal, NamedTuple
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 from dialeval.core.batch import Batch, Need
 from dialeval.core.errors import NeedError
 from dialeval.core.fold import Fact
 from dialeval.metrics.counting import Missing
-from dialeval.suites.multiwoz.data import Goals, TrueStates
-from dialeval.suites.multiwoz.ontology import Ontology
 from dialeval.suites.multiwoz.states import Normalizer, State
 from dialeval.suites.multiwoz.venues import NONE, Venues
 from dialeval.text.similarity import Ratio
+
+if TYPE_CHECKING:
+    from dialeval.suites.multiwoz.data import Goals, TrueStates
+    from dialeval.suites.multiwoz.ontology import Ontology
 
 Fallback = Literal["file", "turn"]
 
@@ -56,9 +58,6 @@ class WhatIsGiven(Fact[Given, Given]):
 
     def merge(self, left: Given, right: Given) -> Given:
         return Given(left.turns + right.turns, left.states + right.states, left.domains + right.domains)
-
-    def finish(self, state: Given) -> Given:
-        return state
 
 
 class Turn(NamedTuple):
@@ -136,7 +135,7 @@ def _state(row: Mapping[str, Any], use_true: bool, true_states: TrueStates | Non
         return given
     if true_states is None:
         raise NeedError(
-            f"{row['dialogue']}[{row['turn']}] has no state, and the data has no gold_states.json to stand in for it; "
+            f"{row['dialogue']}[{row['turn']}] has no state, and the data has no gold_states.json to use instead; "
             "give every turn a state"
         )
     true: State = true_states.states[row["dialogue"]][row["turn"]]

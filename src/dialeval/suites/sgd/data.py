@@ -9,7 +9,7 @@
 `slots` may be left out. An object of id -> dialogue will do as well, and a folder of files: `*.json`, but not
 `schema.json` nor the `dialogues_and_metrics.json` that the original leaves behind. Every problem of every file is
 reported at once. Refused is what the original takes without a word and what cannot be meant: a dialogue, or a service
-in a turn, that is there twice.
+in a turn, that occurs twice.
 
 A row is a frame of the references, in their order, so that the rows of all systems line up. Dialogues, and turns at the
 end of one, may be missing in predictions: their rows are None. Everything else of the references has to be there, with
@@ -21,66 +21,74 @@ from __future__ import annotations
 import os
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
+from msgspec import Struct
 
 from dialeval.core.batch import Need
 from dialeval.core.columns import ObjectColumn, RaggedColumn, TextColumn
 from dialeval.core.errors import DataError, Problem, whole_characters
 from dialeval.io import json
-from dialeval.io.json import OBJECT, Shape, shape_problems
+from dialeval.io.checking import type_problems
 from dialeval.io.opening import PathSource, format_of, stem_of
 from dialeval.io.reading import files_in, is_folder
-from dialeval.io.rows import LISTS, Rows, all_of
+from dialeval.io.rows import Rows, all_of
 
 USER = "USER"
 
 _NO_DIALOGUES = frozenset({"schema", "dialogues_and_metrics"})
 _FORM = "give a list of dialogues, each with dialogue_id and turns"
 TURN_FORM = "give every turn a speaker, an utterance and frames"
-_TEXT = Shape((str,), "a text", TURN_FORM)
-_TEXTS = Shape(LISTS, "a list of texts", "give a list, the value that counts first", _TEXT)
 STATE_FORM = "give every state active_intent, requested_slots and slot_values"
-_STATE = Shape(
-    OBJECT,
-    "an object with active_intent, requested_slots and slot_values",
-    STATE_FORM,
-    {
-        "active_intent": Shape((str,), "a text", "give NONE where there is no intent", required=True),
-        "requested_slots": Shape(LISTS, "a list of texts", STATE_FORM, _TEXT, required=True),
-        "slot_values": Shape(OBJECT, "an object of slot -> values", STATE_FORM, _TEXTS, required=True),
-    },
-)
-_SERVICE = Shape((str,), "a text", "say which service a frame is of", required=True)
-_PLACE = Shape((int,), "a whole number", "count characters from 0")
-_SPAN = Shape(
-    OBJECT,
-    "an object with slot, start and exclusive_end",
-    "say which characters of the utterance are the value of which slot",
-    {"slot": replace(_SERVICE, remedy="name the slot"), "start": _PLACE, "exclusive_end": _PLACE},
-)
-_SPANS = Shape(LISTS, "a list of spans", _SPAN.remedy, _SPAN)
-_FRAME = Shape(
-    OBJECT, "an object with service and state", TURN_FORM, {"service": _SERVICE, "state": _STATE, "slots": _SPANS}
-)
-_FRAMES = Shape(LISTS, "a list of frames", TURN_FORM, _FRAME)
-_SPEAKER = Shape((str,), "a text", f"say who speaks, {USER} or SYSTEM", required=True)
-_TURN = Shape(
-    OBJECT,
-    "an object with speaker, utterance and frames",
-    TURN_FORM,
-    {"speaker": _SPEAKER, "utterance": _TEXT, "frames": _FRAMES},
-)
-_TURNS = Shape(LISTS, "a list of turns", _FORM, _TURN, required=True)
-_ID = Shape((str,), "a text", _FORM, required=True)
-_BY_ID = Shape(OBJECT, "an object of id -> dialogue", _FORM, Shape(OBJECT, "a dialogue", _FORM, {"turns": _TURNS}))
-_LIST = Shape(
-    LISTS, "a list of dialogues", _FORM, Shape(OBJECT, "a dialogue", _FORM, {"dialogue_id": _ID, "turns": _TURNS})
-)
+_REMEDIES = {
+    "active_intent": "give NONE where there is no intent",
+    "requested_slots": STATE_FORM,
+    "slot_values": "give a list of values for each slot, the one that counts first",
+    "service": "say which service a frame is of",
+    "slots": "say which characters of the utterance are the value of which slot",
+    "slot": "name the slot",
+    "start": "count characters from 0",
+    "exclusive_end": "count characters from 0",
+    "speaker": f"say who speaks, {USER} or SYSTEM",
+    "frames": TURN_FORM,
+    "utterance": TURN_FORM,
+}
+
+
+class _State(Struct):
+    active_intent: str
+    requested_slots: list[str]
+    slot_values: dict[str, list[str]]
+
+
+class _Span(Struct):
+    slot: str
+    start: int = 0
+    exclusive_end: int = 0
+
+
+class _Frame(Struct):
+    service: str
+    state: _State | None = None
+    slots: list[_Span] = []
+
+
+class _Turn(Struct):
+    speaker: str
+    utterance: str = ""
+    frames: list[_Frame] = []
+
+
+class _Turns(Struct):
+    turns: list[_Turn]
+
+
+class _Dialogue(_Turns):
+    dialogue_id: str
 
 
 class Dialogue(NamedTuple):
@@ -102,7 +110,7 @@ def read_dialogues(source: Any, name: str) -> dict[str, Dialogue]:
         for dialogue, read in part:
             if dialogue in dialogues:
                 also = f", also in {dialogues[dialogue].where}" if read.where != dialogues[dialogue].where else ""
-                problems.append(Problem(f"{read.where}: {dialogue}", None, f"is there twice{also}", "keep one of them"))
+                problems.append(Problem(f"{read.where}: {dialogue}", None, f"occurs twice{also}", "keep one of them"))
             dialogues[dialogue] = read
     if problems:
         raise DataError(problems)
@@ -132,7 +140,8 @@ def _file(path: Path) -> list[tuple[str, Dialogue]]:
 
 def _dialogues(document: Any, where: str) -> list[tuple[str, Dialogue]]:
     by_id = isinstance(document, Mapping)
-    if problems := shape_problems(document, _BY_ID if by_id else _LIST, where):
+    kind = dict[str, _Turns] if by_id else list[_Dialogue]
+    if problems := type_problems(document, kind, where, _FORM, **_REMEDIES):
         raise DataError(problems)
     named = document.items() if by_id else ((dialogue["dialogue_id"], dialogue) for dialogue in document)
     return [(whole_characters(str(name)), Dialogue(where, dialogue["turns"])) for name, dialogue in named]
@@ -162,16 +171,16 @@ def turn_problems(turn: Mapping[str, Any], where: str) -> Iterator[Problem]:
 # reported at once.
 
 _SCHEMA_FORM = "give a list of services, each with service_name and slots"
-_NAME = Shape((str,), "a text", _SCHEMA_FORM, required=True)
-_CATEGORICAL = Shape((bool,), "true or false", "say of every slot whether it is categorical", required=True)
-_SLOT = Shape(
-    OBJECT, "an object with name and is_categorical", _SCHEMA_FORM, {"name": _NAME, "is_categorical": _CATEGORICAL}
-)
-_SLOTS = Shape(LISTS, "a list of slots", _SCHEMA_FORM, _SLOT, required=True)
-_SCHEMA_SERVICE = Shape(
-    OBJECT, "an object with service_name and slots", _SCHEMA_FORM, {"service_name": _NAME, "slots": _SLOTS}
-)
-_SCHEMA = Shape(LISTS, "a list of services", _SCHEMA_FORM, _SCHEMA_SERVICE)
+
+
+class _Slot(Struct):
+    name: str
+    is_categorical: bool
+
+
+class _Service(Struct):
+    service_name: str
+    slots: list[_Slot]
 
 
 @dataclass(frozen=True, slots=True)
@@ -187,7 +196,7 @@ def read_schema(source: Any) -> Schema:
     is_path = isinstance(source, str | os.PathLike)
     where = os.fspath(source) if is_path else "schema"
     document = json.load(source, _SCHEMA_FORM) if is_path else source
-    if problems := shape_problems(document, _SCHEMA, where):
+    if problems := type_problems(document, list[_Service], where, _SCHEMA_FORM):
         raise DataError(problems)
     if problems := list(_twice(document, where)):
         raise DataError(problems)
@@ -206,10 +215,10 @@ def _twice(document: Any, where: str) -> Iterator[Problem]:
     for number, service in enumerate(document):
         name, slots = service["service_name"], Counter(slot["name"] for slot in service["slots"])
         if name in met:
-            yield Problem(f"{where}: [{number}]", None, f"the service {name!r} is there twice", "keep one of them")
+            yield Problem(f"{where}: [{number}]", None, f"the service {name!r} occurs twice", "keep one of them")
         met.add(name)
         for slot in (slot for slot, times in slots.items() if times > 1):
-            yield Problem(f"{where}: [{number}].slots", None, f"the slot {slot!r} is there twice", "keep one of them")
+            yield Problem(f"{where}: [{number}].slots", None, f"the slot {slot!r} occurs twice", "keep one of them")
 
 
 SERVICE, DOMAIN, SEEN = "service", "domain", "seen"

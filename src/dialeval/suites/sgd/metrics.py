@@ -35,7 +35,7 @@ from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Seq
 from dataclasses import dataclass
 from functools import cache
 from math import nan, prod
-from typing import Any, Literal, NamedTuple, get_args
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple, get_args
 
 import numpy as np
 
@@ -43,8 +43,10 @@ from dialeval.core.arrays import Floats
 from dialeval.core.batch import Batch, Need
 from dialeval.core.fold import RowMetric
 from dialeval.metrics.counting import Missing
-from dialeval.suites.sgd.data import Schema
 from dialeval.text.similarity import token_sort_ratio
+
+if TYPE_CHECKING:
+    from dialeval.suites.sgd.data import Schema
 
 Match = Literal["blocks", "edits", "exact"]
 Of = Literal["f1", "precision", "recall"]
@@ -173,7 +175,7 @@ class _Slot(NamedTuple):
 
 
 def _found(given: Sequence[Hashable], true: Sequence[Hashable], of: Of) -> float:
-    """Precision, recall or F1 of what is given; what is there twice counts twice."""
+    """Precision, recall or F1 of what is given; what occurs twice counts twice."""
     right = (Counter(given) & Counter(true)).total()
     precision = right / len(given) if given else 1.0
     recall = right / len(true) if true else 1.0

@@ -1,0 +1,174 @@
+"""Targets: rubrics of language models as judges, and databases of their recorded answers."""
+
+from __future__ import annotations
+
+import json
+import random
+import sys
+import tempfile
+from contextlib import closing
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import dialeval
+from dialeval.judges import LLM
+from dialeval.judges.llm.answers import AnswerStore, Record
+from dialeval.judges.llm.client import read_completion
+from dialeval.judges.llm.judge import ANSWERS_FILE, Mode
+from dialeval.judges.llm.metric import label_texts
+from dialeval.judges.llm.rubrics import (
+    FOLDER,
+    Rubric,
+    expected_grades,
+    make_request,
+    parse_grades,
+    read_rubric,
+    shipped,
+    show_request,
+)
+from fuzz.harness import Files, target
+from fuzz.mutation import Unfit, changed_document
+from fuzz.own_formats import copied
+from fuzz.rating_service import change_database
+
+if sys.version_info >= (3, 11):
+    import tomllib
+else:
+    import tomli as tomllib
+
+MODEL = "model"
+CONTEXT = ["when does the ferry leave ?"]
+REPLIES = ["it leaves at nine", "no", "", "schöne grüße"]
+
+
+# Rubrics.
+
+
+def rubric_files() -> list[Files]:
+    """Return the shipped rubrics, and a short one with the highest and the lowest possible grade."""
+    own = 'name = "own"\nlevel = "reply"\nuses = []\ntask = "Grade."\n[[question]]\nname = "q"\nquestion = "Good?"\n'
+    files = [(FOLDER / f"{name}.toml").read_bytes() for name in shipped()]
+    return [{"rubric.toml": content} for content in (*files, f'{own}grades = {{ 0 = "no", 10 = "yes" }}\n'.encode())]
+
+
+def toml_structure(content: bytes, rng: random.Random) -> bytes:
+    """Return a TOML document with a part that is replaced, removed, repeated, renamed or nested."""
+    try:
+        changed = changed_document(tomllib.loads(content.decode()), rng)
+    except (ValueError, RecursionError):
+        raise Unfit from None
+    if not isinstance(changed, dict):
+        raise Unfit
+    try:
+        text = "".join(f"{json.dumps(key)} = {_toml(value)}\n" for key, value in changed.items())
+        return text.encode("utf-8", "surrogatepass")
+    except RecursionError:
+        raise Unfit from None
+
+
+def _toml(value: Any) -> str:
+    """Write a value of a TOML document in one line."""
+    if isinstance(value, dict):
+        return "{" + ", ".join(f"{json.dumps(key)} = {_toml(each)}" for key, each in value.items()) + "}"
+    if isinstance(value, list):
+        return f"[{', '.join(map(_toml, value))}]"
+    return json.dumps(value, ensure_ascii=False) if isinstance(value, str | bool) else repr(value)
+
+
+@target("rubrics", seeds=rubric_files, mutators={".toml": [toml_structure] * 4})
+def rubric_file(folder: Path) -> None:
+    """A rubric that is asked, shown and answered, and whose name and grades are those of a metric."""
+    path = folder / "rubric.toml"
+    rubric = read_rubric(str(path))
+    request = make_request(rubric, label_texts(rubric.level, CONTEXT, REPLIES[0]), MODEL, "expected", {})
+    assert rubric.task in show_request(request)
+    for lowest in (False, True):
+        answer = read_completion(json.dumps(_answer(rubric, lowest)).encode())
+        read = [parse_grades(rubric, answer), expected_grades(rubric, answer, 0.5)]
+        grades = {each.name: float(each.values[0 if lowest else -1]) for each in rubric.question}
+        assert [each.values for each in read] == [grades, grades], read
+    if rubric.level == "reply" and "reference" not in rubric.uses:
+        with tempfile.TemporaryDirectory() as place:
+            _answer_all(Path(place, ANSWERS_FILE), rubric, "grade")
+            llm = LLM(model=MODEL, rubric=path, mode="grade", cache=Path(place, ANSWERS_FILE), replay=True)
+            contexts = [CONTEXT] * len(REPLIES)
+            run = dialeval.evaluate(REPLIES, contexts=contexts, metrics="llm", llm=llm, threads=1)
+        assert run["system"]["llm"].scored == len(REPLIES)
+
+
+def _answer(rubric: Rubric, lowest: bool) -> dict[str, Any]:
+    """Return a chat completion that gives every question its lowest or its highest grade."""
+    tokens = ["{"]
+    for each in rubric.question:
+        tokens += [*([", "] if len(tokens) > 1 else []), f'"{each.name}": ', str(each.values[0 if lowest else -1])]
+    tokens.append("}")
+    listed = [{"token": each, "logprob": 0.0, "top_logprobs": [{"token": each, "logprob": 0.0}]} for each in tokens]
+    choice = {"message": {"role": "assistant", "content": "".join(tokens)}, "logprobs": {"content": listed}}
+    return {"model": MODEL, "choices": [choice], "usage": {"prompt_tokens": 9, "completion_tokens": 3}}
+
+
+# Recorded answers.
+
+MODES: tuple[Mode, ...] = ("grade", "expected", "vote")
+SAMPLES = 3
+
+
+def _answer_all(path: Path, rubric: Rubric, *modes: Mode) -> None:
+    """Record an answer to each request about the replies, every third of them a failure where modes are several."""
+    records: list[Record] = []
+    for mode in modes:
+        for reply in REPLIES:
+            parts = label_texts("reply", CONTEXT if "context" in rubric.uses else [], reply)
+            for number in range(SAMPLES if mode == "vote" else 1):
+                request = make_request(rubric, parts, MODEL, mode, {}, number)
+                answer = json.dumps(_answer(rubric, bool(len(records) % 2))).encode()
+                failed = len(modes) > 1 and len(records) % 3 == 2
+                records.append(Record(*request, None, "status 400: no") if failed else Record(*request, answer))
+    with closing(AnswerStore(path)) as store:
+        store.write(records, "DELETE")
+
+
+@cache
+def answers() -> bytes:
+    """Return a database with answers to requests of every mode, some of which failed."""
+    with tempfile.TemporaryDirectory() as place:
+        path = Path(place, ANSWERS_FILE)
+        _answer_all(path, read_rubric("reply"), *MODES)
+        return path.read_bytes()
+
+
+_CHANGES = change_database(
+    {"answers": ("key", "request", "answer", "reason")},
+    (
+        "DROP TABLE answers",
+        "CREATE TABLE more (x)",
+        "CREATE VIEW more AS SELECT * FROM answers",
+        "CREATE TRIGGER more AFTER INSERT ON answers BEGIN DELETE FROM answers; END",
+        "CREATE INDEX more ON answers (answer)",
+        "ALTER TABLE answers ADD COLUMN more",
+        "PRAGMA application_id=7",
+        "PRAGMA page_size=512",
+        "PRAGMA journal_mode=WAL",
+        "PRAGMA auto_vacuum=FULL",
+    ),
+    ("answers", "answer"),
+)
+
+
+@target("recorded-answers", seeds=lambda: [{ANSWERS_FILE: answers()}], mutators={".sqlite": [_CHANGES] * 4})
+def recorded_answers(folder: Path) -> None:
+    """A database that is replayed in every mode, copied into a run, and gone on with."""
+    rubric = read_rubric("reply")
+    rows = [label_texts("reply", CONTEXT, reply) for reply in REPLIES]
+    with copied(folder) as copy:
+        path = copy / ANSWERS_FILE
+        for mode in MODES:
+            with LLM(model=MODEL, cache=path, replay=True) as llm:
+                for grades in llm.judge("").grade(rubric, rows, mode, SAMPLES):
+                    assert isinstance(grades.reason, str) or all(1 <= grade <= 5 for grade in grades.values.values())
+        llm.copy_answers(copy / "run")
+        with closing(AnswerStore(path)) as store:
+            store.store(Record("k", b"{}", None, "status 500"))
+            store.store(Record("k", b"{}", b"{}"))
+            assert store.find(["k"])["k"].answer == b"{}"

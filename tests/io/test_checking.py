@@ -1,0 +1,83 @@
+"""Documents against types: every mismatch with its path, and none where msgspec finds none."""
+
+from __future__ import annotations
+
+from types import MappingProxyType
+from typing import Annotated, Any, Literal
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from msgspec import Meta, Struct
+
+from dialeval.io.checking import _fits, _mismatches, type_problems
+
+
+class _Place(Struct):
+    name: str
+    notes: list[str] | None = None
+    kind: Literal["inn", "hill"] = "inn"
+    height: Annotated[int, Meta(ge=0, description="a height from 0 on")] = 0
+
+
+class _Closed(Struct, forbid_unknown_fields=True):
+    name: str = ""
+    open: bool = True
+
+
+PLACES = dict[str, list[_Place]]
+
+
+@pytest.mark.parametrize(
+    ("document", "expected"),
+    [
+        ({"town": [{"name": "inn", "notes": ["x"], "more": 5}], "hill": []}, []),
+        ({"town": [{"name": "inn", "notes": None}, {"name": "", "kind": "hill", "height": 3}]}, []),
+        ({"town": ({"name": "inn", "notes": ("x",)},)}, []),
+        ({"town": [{"name": "\ud800", "notes": ["\udfff"]}]}, []),
+        (MappingProxyType({"town": [MappingProxyType({"name": "inn"})]}), []),
+        (7, ["FILE: is a number, not an object; give places"]),
+        ({"town": {}}, ["FILE: town: is an object, not a list of places; give places"]),
+        ({"town": [{}]}, ["FILE: town[0]: has no name; name it"]),
+        (
+            {"town": [{"name": "x"}, {"name": None, "notes": ["a", 1, True]}, 5], "hill": "y"},
+            [
+                "FILE: town[1].name: is null, not a text; name it",
+                "FILE: town[1].notes[1]: is a number, not a text; give places",
+                "FILE: town[1].notes[2]: is true or false, not a text; give places",
+                "FILE: town[2]: is a number, not an object with name, notes, kind, height; give places",
+                "FILE: hill: is a string, not a list of places; give places",
+            ],
+        ),
+        (
+            {"town": [{"name": "x", "kind": "sea", "height": -1}]},
+            [
+                "FILE: town[0].kind: is a string, not one of inn, hill; give places",
+                "FILE: town[0].height: is a number, not a height from 0 on; give places",
+            ],
+        ),
+    ],
+)
+def test_every_mismatch_with_its_path(document: Any, expected: list[str]) -> None:
+    assert [
+        str(problem) for problem in type_problems(document, PLACES, "FILE", "give places", name="name it")
+    ] == expected
+
+
+def test_entries_that_nobody_knows_are_refused_where_a_type_does() -> None:
+    assert [str(problem) for problem in type_problems({"nam": 1, "open": "no"}, _Closed, "FILE", "see the docs")] == [
+        "FILE: open: is a string, not true or false; see the docs",
+        "FILE: nam: is not an entry; there are name, open; see the docs",
+    ]
+
+
+names = st.one_of(st.text(max_size=1), st.none(), st.integers())
+notes: st.SearchStrategy[Any] = st.one_of(st.lists(names, max_size=2), st.none(), st.just({}), st.just({"x": 1}))
+fields = {"name": names, "notes": notes, "kind": st.sampled_from(["inn", "sea"]), "height": names, "more": names}
+places = st.one_of(st.fixed_dictionaries({}, optional=fields), names)
+documents = st.dictionaries(st.sampled_from("ab"), st.one_of(st.lists(places, max_size=2), names), max_size=2)
+
+
+@given(documents)
+def test_what_fits_at_once_has_no_problem_and_the_other_way_round(document: Any) -> None:
+    assert _fits(document, PLACES) == (not list(_mismatches(document, PLACES, "", "")))
