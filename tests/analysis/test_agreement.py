@@ -1,4 +1,4 @@
-"""Agreement with people: levels, missing values, runs and rated rows, the control, and the time it takes."""
+"""Agreement with human ratings: levels, missing values, runs and rated rows, the control, and the time it takes."""
 
 from __future__ import annotations
 
@@ -301,7 +301,7 @@ def test_rated_rows_that_are_not_in_the_run_are_counted() -> None:
 
 
 def test_what_is_asked_for_must_be_there() -> None:
-    with pytest.raises(dialeval.SettingError, match="nobody rated 'funny'; there is overall, fluent"):
+    with pytest.raises(dialeval.SettingError, match="no ratings of 'funny'; there are ratings of overall, fluent"):
         dialeval.agreement(rated(), quality="funny")
     with pytest.raises(dialeval.SettingError, match="no metric is called 'blue-4'"):
         dialeval.agreement(rated(), metrics="blue-4")

@@ -127,5 +127,5 @@ def test_designs_in_words() -> None:
     )
     with pytest.raises(SettingError, match="the designs are paired, common, unpaired"):
         align(left, right, "pairs")  # type: ignore[arg-type]
-    with pytest.raises(SettingError, match="which rows belong to one dialogue"):
+    with pytest.raises(SettingError, match="which rows belong to which dialogue"):
         align(left, replace(right, rows=None))

@@ -155,7 +155,7 @@ def test_the_panel_is_one_family_and_other_metrics_are_another(run: Run) -> None
         ({"metrics": ["bleu-9"]}, "not every system has 'bleu-9'"),
         ({"systems": ["a"]}, "needs two systems"),
         ({"test": "t"}, "the tests are"),
-        ({"alpha": 0}, "alpha lies between"),
+        ({"alpha": 0}, "alpha must be between"),
         ({"trials": 0}, "at least one trial"),
         ({"detect": -1.0}, "above 0"),
     ],

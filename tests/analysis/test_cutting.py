@@ -142,7 +142,7 @@ def test_a_part_of_a_dialogue_has_values_of_turns_and_of_the_dialogues_it_is_of(
     firsts = table_of(whole).offsets[:-1][1:] + 1
     found = cut(whole, firsts)
     assert "combined" not in found
-    assert found.skipped["combined"] == "whole dialogues contribute to it, and the slice has parts of some"
+    assert found.skipped["combined"] == "it needs whole dialogues, and the slice has parts of some"
     np.testing.assert_array_equal(found["success"].items, whole["success"].items[1:])  # type: ignore[index]
     assert "combined" in cut(whole, np.arange(int(table_of(whole).offsets[3])))
 
@@ -160,10 +160,10 @@ def test_what_cannot_be_cut_says_why(whole: Result) -> None:
     )
     found = cut(lacking, np.arange(8))
     assert list(found) == []
-    assert "no values of single rows" in found.skipped["length"]
+    assert "no per-row scores" in found.skipped["length"]
     assert "3 values for 60 turns" in found.skipped["rouge-l"]
     assert "score the responses again" in found.skipped["distinct-1"]
-    with pytest.raises(SettingError, match="which rows belong to one dialogue"):
+    with pytest.raises(SettingError, match="which rows belong to which dialogue"):
         cut(replace(whole, rows=None), np.arange(3))
 
 

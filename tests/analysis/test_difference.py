@@ -42,7 +42,7 @@ def difference(left: Result, right: Result, settings: Settings = SETTINGS) -> Di
 def test_one_cluster_cannot_be_tested_and_two_can(test: Test) -> None:
     settings = replace(SETTINGS, test=test)
     one = difference(result([1.0, 2.0], np.array([0, 2])), result([2.0, 4.0], np.array([0, 2])), settings)
-    assert (one.difference, one.reason, one.interval) == (1.5, "too little could be scored", None)
+    assert (one.difference, one.reason, one.interval) == (1.5, "too few rows have a score", None)
     assert math.isnan(one.p)
     two = difference(result([1.0, 2.0]), result([2.0, 4.0]), settings)
     assert two.reason is None
@@ -65,7 +65,7 @@ def test_rows_that_one_side_lacks_count_on_neither() -> None:
     assert (row.wins, row.ties, row.losses) == (1, 1, 0)
     nothing = difference(result([math.nan, 1.0, 2.0]), result([1.0, math.nan, math.nan]))
     assert nothing.rows == 0
-    assert nothing.reason == "too little could be scored"
+    assert nothing.reason == "too few rows have a score"
 
 
 def test_where_lower_is_better_the_lower_value_wins() -> None:

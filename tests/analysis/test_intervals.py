@@ -117,7 +117,7 @@ def test_where_no_dialogue_changes_a_value_its_interval_is_doubtful() -> None:
     for estimate in found["system"].values():
         assert estimate.interval == (estimate.mean, estimate.mean)
     (warning,) = found.warnings
-    assert warning.startswith("system: no dialogue changes length, distinct-1; intervals without a width say nothing")
+    assert warning.startswith("system: length, distinct-1: the same in all dialogues, so the interval has no width")
 
 
 def test_no_interval_goes_beyond_what_is_possible() -> None:
@@ -195,7 +195,7 @@ def test_what_cannot_be_resampled_says_why(monkeypatch: pytest.MonkeyPatch) -> N
     assert found["system"]["distinct-1"].interval is None
     assert found["system"]["length"].interval_by is not None
     (warning,) = found.warnings
-    assert warning.startswith("distinct-1 has no resampled interval: the run did not keep what single rows add")
+    assert warning.startswith("distinct-1 has no resampled interval: the run has no per-row statistics of it")
     (lone,) = with_intervals(dialeval.evaluate(["a b"], metrics="length")).warnings
     assert "only one dialogue" in lone
 

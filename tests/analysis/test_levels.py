@@ -60,7 +60,7 @@ def test_systems_are_means_of_what_is_drawn() -> None:
 @pytest.mark.parametrize(
     ("change", "level", "n", "reason"),
     [
-        ({"of_dialogues": frozenset({"m"})}, "turn", 0, "scores whole dialogues"),
+        ({"of_dialogues": frozenset({"m"})}, "turn", 0, "scores dialogues"),
         ({"metrics": {"m": np.full(6, NAN)}}, "turn", 0, "no rated row could be scored"),
         ({"whole": np.ones(6, np.bool_)}, "turn", 0, "whole dialogues were rated"),
         ({"system": np.full(6, -1)}, "system", 0, "no rated row names its system"),

@@ -142,7 +142,7 @@ def test_a_dialogue_without_a_scored_turn_has_no_value() -> None:
 def test_a_run_that_does_not_know_its_rows_or_texts_says_so() -> None:
     items = {"k": Estimate(0.0, 0.0, 1, 1, items=np.array([1.0]))}
     ratings: list[dict[str, Any]] = [{"response": "a", "scores": 1}]
-    with pytest.raises(DataError, match="does not say what its rows are"):
+    with pytest.raises(DataError, match="does not identify its rows"):
         matched(Run({"bot": Result(items)}, "0"), ratings)
     with pytest.raises(DataError, match="those of very many rows and of rows in chunks are not saved"):
         matched(Run({"bot": Result(items, rows=RowTable(np.arange(2)))}, "0"), ratings)
@@ -155,7 +155,7 @@ def test_values_without_items_are_skipped() -> None:
     found = matched(run, [{"response": "a", "scores": 1}])
     assert list(found.metrics) == ["k"]
     assert list(found.skipped) == ["corpus", "chrf"]
-    assert "none of single ones" in found.skipped["corpus"]
+    assert "without per-row scores" in found.skipped["corpus"]
 
 
 def scaled_sets(thumbs: object, stars: object) -> list[dict[str, object]]:
@@ -184,7 +184,7 @@ def test_sets_on_different_scales_are_brought_to_one() -> None:
 @pytest.mark.parametrize(
     ("thumbs", "stars", "words"),
     [
-        (None, None, "'thumbs' lie between 0 and 1 and those in 'stars' do not"),
+        (None, None, "'thumbs' are between 0 and 1 and those in 'stars' do not"),
         ([0, 1], None, "such as those of 'stars', state none"),
         ([0, 1], [1, 4], "is not on the scale"),
     ],

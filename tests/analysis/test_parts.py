@@ -113,7 +113,7 @@ def test_what_cannot_be_cut_by_is_refused_with_what_can() -> None:
     check_fields([table], ["f", "turn"])
     for wrong, message in (
         (["domain"], r"did not keep a field 'domain', only f, turn, length, history; score .* --by domain"),
-        (["system"], "side by side"),
+        (["system"], "already compares the systems"),
         ([], "no field is named"),
     ):
         with pytest.raises(SettingError, match=message):

@@ -74,5 +74,5 @@ def test_what_is_no_trend() -> None:
         dialeval.trend(Run({name: run[name] for name in ("v0", "v1")}, "0"))
     with pytest.raises(SettingError, match="the designs are paired and unpaired"):
         dialeval.trend(run, design="common")
-    with pytest.raises(SettingError, match="lie between 0 and 1"):
+    with pytest.raises(SettingError, match="must be between 0 and 1"):
         dialeval.trend(run, alpha=2.0)

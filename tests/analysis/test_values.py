@@ -54,7 +54,7 @@ def test_why_a_key_has_no_values(result: Result, monkeypatch: pytest.MonkeyPatch
     }
     reasons = Values.of(replace(result, estimates={**result, **changed})).reasons
     assert list(reasons) == list(changed)
-    assert reasons["no items"] == "the run holds no values of single rows for it"
+    assert reasons["no items"] == "the run has no per-row scores of it"
     assert reasons["other rows"] == "it has 4 values for 6 rows"
     assert reasons["no signature"] == reasons["not installed"]
     assert "not installed here" in reasons["not installed"]

@@ -147,7 +147,7 @@ def test_search_looks_through_every_text_and_marks_what_it_found(page: Page, ope
     page.get_by_label("Search", exact=True).fill("nobody says <this> [.*")
     settle(page)
     assert count(page) == "0 of 200 rows"
-    assert page.locator(".pane").inner_text() == "No row is like that."
+    assert page.locator(".pane").inner_text() == "No matching row."
     page.get_by_role("button", name="Clear").click()
     assert count(page) == "200 of 200 rows"
     assert page.evaluate("document.activeElement.id") == "by-search"

@@ -85,7 +85,7 @@ def rate(page: Page, value: int) -> str:
 
 
 def wait_until(team: Team, number: int) -> None:
-    end = time.monotonic() + 20
+    end = time.monotonic() + 120
     while len(team.ratings()) < number and time.monotonic() < end:
         time.sleep(0.05)
     assert len(team.ratings()) == number
@@ -264,7 +264,7 @@ def test_without_storage_the_page_says_so(browser: Browser, team: Team) -> None:
     wait_until(team, 1)
     team.kill()
     rate(page, 2)
-    page.get_by_text("This browser keeps nothing: leave this page open.").wait_for()
+    page.get_by_text("This browser stores nothing: leave this page open.").wait_for()
     team.start("--form", "form.toml")
     page.get_by_text("Everything is saved.").wait_for()
     assert len(team.ratings()) == 2

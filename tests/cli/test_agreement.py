@@ -42,7 +42,7 @@ def test_a_saved_run_with_ratings(dialeval: Dialeval) -> None:
 def test_the_table_goes_to_stdout_or_to_a_file(dialeval: Dialeval, tmp_path: Path) -> None:
     same = ["agreement", "ratings.jsonl", "--human", "overall", "-m", "rouge-l", "--level", "turn", *FEW]
     table = dialeval(*same).stdout
-    assert table.startswith("length agrees best with people: Spearman rho 0.")
+    assert table.startswith("length has the highest correlation with human ratings: Spearman rho 0.")
     assert "\nturn level, n = 60\nmetric" in table
     assert "dialogue level" not in table
     written = dialeval(*same, "--save", "table.csv", "-f", "csv")
@@ -64,12 +64,12 @@ def test_tables_of_ratings(dialeval: Dialeval, tmp_path: Path) -> None:
     ("arguments", "message"),
     [
         (["nothing.jsonl", "--human", "overall"], "does not exist"),
-        (["ratings.jsonl", "--human", "funny"], "nobody rated 'funny'"),
+        (["ratings.jsonl", "--human", "funny"], "no ratings of 'funny'"),
         (["ratings.jsonl", "--human", "overall", "-m", "blue-4"], "did you mean 'bleu-4'?"),
         (["ratings.jsonl", "--human", "overall", "--quality", "fluent"], "--human fluent names it"),
         (["ratings.jsonl"], "--human"),
         (["ratings.jsonl", "--human", "overall", "--confidence", "95"], "between 0 and 1"),
-        ([".", "--human", "missing.jsonl"], "there is no file"),
+        ([".", "--human", "missing.jsonl"], "no file"),
         ([".", "--human", "ratings.jsonl"], "holds no saved run"),
         (["broken.jsonl", "--human", "overall"], "broken.jsonl:2"),
     ],

@@ -60,7 +60,7 @@ def test_json_and_csv_hold_the_same(dialeval: Dialeval) -> None:
 @pytest.mark.parametrize(
     ("alpha", "message"),
     [
-        ("1e-300", "alpha lies between 1e-09 and 1"),
+        ("1e-300", "alpha must be between 1e-09 and 1"),
         ("1e-8", "000 trials, more than the 1,000,000 that are"),
     ],
 )
@@ -125,7 +125,7 @@ def test_gates(dialeval: Dialeval) -> None:
         (["main", "poor", "--margin", "bleu-1=1"], "--no-worse-than"),
         (["main", "poor", "--no-worse-than", "main", "--margin", "bleu-1=x"], "--margin takes"),
         (["main", "poor", "--no-worse-than", "main", "--baseline", "poor"], "leave --baseline out"),
-        (["main", "poor", "--alpha", "2"], "alpha lies between"),
+        (["main", "poor", "--alpha", "2"], "alpha must be between"),
     ],
 )
 def test_what_is_wrong_is_said(dialeval: Dialeval, arguments: list[str], message: str) -> None:
@@ -210,7 +210,7 @@ def test_slices_of_rows_and_of_saved_runs(dialeval: Dialeval, tmp_path: Path) ->
     ("arguments", "message"),
     [
         (["score", "old.jsonl", "--by", "mood"], "no row of old has a value in the field 'mood'"),
-        (["score", "old.jsonl", "--by", "system"], "systems stand side by side"),
+        (["score", "old.jsonl", "--by", "system"], "already compares the systems"),
         (["score", "old.jsonl", "--by", ","], "name a field"),
         (["score", "old.jsonl", "--by", "turn", "--jobs", "1"], "--by and --intervals studentized need all rows"),
         (["score", "old.jsonl", "--by", "turn", "-f", "metrics-txt"], "metrics-txt has no slices"),
@@ -239,4 +239,7 @@ def test_gates_as_test_results_and_for_a_pull_request(dialeval: Dialeval, tmp_pa
     none = dialeval("compare", "main", "poor", "-f", "junit")
     assert (none.returncode, "none is set" in none.stderr) == (2, True)
     for other in (["--by", "length"], ["--sequential"]):
-        assert "no slices, sequences and trends" in dialeval("compare", "main", "poor", "-f", "github", *other).stderr
+        assert (
+            "cannot show slices, sequential tests or trends"
+            in dialeval("compare", "main", "poor", "-f", "github", *other).stderr
+        )

@@ -286,7 +286,7 @@ def test_dbdc_golden(dialeval: Dialeval, shared_data: Path, tmp_path: Path) -> N
         (["dialog-eval", "-r", "nowhere.txt"], "nowhere.txt: there is no such file"),
         (["dialog-eval", "-r", "a.txt", "-ttt", "nowhere.txt"], "nowhere.txt: there is no such file"),
         (["dialog-eval", "-r", "a.txt", "-s", "8"], "8 is not in the range"),
-        (["mwzeval", "-i", TOWN, "--data", "town"], "say what to evaluate"),
+        (["mwzeval", "-i", TOWN, "--data", "town"], "name what to evaluate"),
         (["mwzeval", "-b"], "Missing option '-i'"),
         (["mwzeval", "-b", "-i", "bad.json", "--data", "town"], "bad.json"),
         (["lsdscc", "a.txt"], "dialeval data add lsdscc"),

@@ -142,7 +142,7 @@ def test_csv_reads_back(dialeval: Dialeval) -> None:
 def test_saves_a_run_that_loads(dialeval: Dialeval, tmp_path: Path) -> None:
     done = dialeval("score", "a.txt", "-o", "out/run")
     assert done.returncode == 0
-    assert done.stderr.splitlines()[0] == "saved in out/run; see it row by row: dialeval report out/run"
+    assert done.stderr.splitlines()[0] == "saved in out/run; open it row by row: dialeval report out/run"
     assert package.load(tmp_path / "out" / "run")["a"]["length"].mean == 2.0
 
 
@@ -387,11 +387,11 @@ def test_resume_and_report(dialeval: Dialeval, shards: Path) -> None:
     [
         (["nothing-*.jsonl"], "nothing-*.jsonl: no file matches; check the pattern"),
         (["logs/*.jsonl", "--engine", "ray", "--jobs", "2"], "--jobs is for this machine"),
-        (["logs/*.jsonl", "--address", "auto"], "--address and --gpus-per-task go with --engine ray"),
-        (["whole.jsonl", "--address", "auto"], "--address and --gpus-per-task go with --engine ray"),
+        (["logs/*.jsonl", "--address", "auto"], "--address and --gpus-per-task need --engine ray"),
+        (["whole.jsonl", "--address", "auto"], "--address and --gpus-per-task need --engine ray"),
         (["logs/*.jsonl", "-r", "whole.jsonl"], "rows carry their own references"),
         (["logs/*.jsonl", "-m", "coherence"], "coherence needs train"),
-        (["logs/*.jsonl", "--intervals", "studentized"], "--intervals studentized need all rows at hand"),
+        (["logs/*.jsonl", "--intervals", "studentized"], "--intervals studentized need all rows in memory"),
         (["whole.jsonl", "--intervals", "clustered", "--factor", "2"], "t is the factor of intervals over rows"),
         (["nothing.jsonl", "-o", "whole.jsonl/results"], "whole.jsonl/results: cannot be written"),
         (["s3q://bucket/*.jsonl"], "s3q://bucket/*.jsonl cannot be opened"),

@@ -65,7 +65,7 @@ def test_only_what_is_declared_is_handed_out() -> None:
 
 def test_facts_have_to_be_named() -> None:
     assert batch().fact("fact") == 7
-    with pytest.raises(NeedError, match="without naming it among its facts"):
+    with pytest.raises(NeedError, match="without declaring it in its facts"):
         batch().fact("other")
 
 

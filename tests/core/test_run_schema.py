@@ -162,11 +162,11 @@ def test_pipes_and_devices_are_not_opened(saved: Callable[[str], Path], name: st
     file = saved("responses") / name
     file.unlink()
     os.mkfifo(file)
-    with pytest.raises(DataError, match=rf"{name}: is no plain file"):
+    with pytest.raises(DataError, match=rf"{name}: is not a regular file"):
         load(file.parent)
     file.unlink()
     file.symlink_to("/dev/zero")
-    with pytest.raises(DataError, match=rf"{name}: is no plain file"):
+    with pytest.raises(DataError, match=rf"{name}: is not a regular file"):
         load(file.parent)
 
 

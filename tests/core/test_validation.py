@@ -57,7 +57,7 @@ def special_files(folder: Path) -> dict[str, Path]:
 def test_only_plain_files_are_opened(tmp_path: Path, kind: str) -> None:
     path = special_files(tmp_path)[kind]
     for read in reads(path):
-        with pytest.raises(DataError, match=r"is no plain file|is a folder|there is no such file") as info:
+        with pytest.raises(DataError, match=r"is not a regular file|is a folder|there is no such file") as info:
             read()
         assert info.value.problems[0].where == str(path)
         assert info.value.problems[0].remedy == "mend it"

@@ -14,6 +14,7 @@ from tools.site.blocks import Runner
 
 import dialeval
 from dialeval import sample_data
+from llm_server import Body, ChatServer, Reply, shown_texts
 
 HERE = sample_data.folder()
 WORDS = (
@@ -200,10 +201,22 @@ def other_programs(folder: Path) -> None:
     shutil.copytree(HERE / "breakdown" / "keywords", folder / "labels")
 
 
+def recorded_grades(folder: Path) -> None:
+    """Save a run with the recorded grades of an invented language model."""
+    shutil.copy(HERE / "chats.jsonl", folder / "rows.jsonl")
+
+    def grade(request: Body) -> Reply:
+        words = len(shown_texts(request)["reply to grade"].split())
+        return Reply(grades={"quality": 2 + words % 4, "relevance": 3 + words % 3})
+
+    with ChatServer(grade) as server:
+        endpoint = f"--llm-endpoint {server.address} --llm-model my-model --llm-cache recorded.sqlite"
+        Runner(folder).command(f"dialeval score rows.jsonl -m llm,length {endpoint} -o results")
+
+
 FOLDERS: dict[str, Callable[[Path], None]] = {
     "README.md": readme,
     "docs/index.md": readme,
-    "docs/tokenizers.md": files,
     "docs/coming-from.md": other_programs,
     "docs/agreement.md": human_ratings,
     "docs/ci.md": versions,
@@ -213,17 +226,14 @@ FOLDERS: dict[str, Callable[[Path], None]] = {
     "docs/human-estimates.md": human_ratings,
     "docs/human-evaluation.md": people,
     "docs/judges.md": judged,
+    "docs/llm-judges.md": recorded_grades,
     "docs/ranking.md": saved_run,
     "docs/rating.md": saved_run,
-    "docs/report.md": files,
-    "docs/papers.md": files,
-    "docs/responses.md": files,
     "docs/scale.md": shards,
     "docs/sequential.md": saved_run,
     "docs/slices.md": versions,
     "docs/train-judge.md": judged,
     "docs/troubleshooting.md": files,
-    "docs/which-metric.md": files,
 }
 """What a page finds beside a copy of the sample, which all find unless they make it themselves."""
 RATING = "-o to-rate"

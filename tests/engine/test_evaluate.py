@@ -131,15 +131,15 @@ def test_a_saved_run_without_dialogues_says_so_and_is_refused(tmp_path: Path) ->
     run = dialeval.evaluate({"a": path, "b": path}, metrics="length")
     old = replace(run, systems={name: replace(result, rows=None) for name, result in run.items()})
     old = dialeval.load(old.save(tmp_path / "old"))
-    with pytest.raises(SettingError, match="does not say which rows belong to one dialogue"):
+    with pytest.raises(SettingError, match="does not record which rows belong to which dialogue"):
         dialeval.compare(old)
     resampled = dialeval.with_intervals(old)
     assert resampled.warnings == (
-        "length has no resampled interval: the run does not say which rows belong to one dialogue",
+        "length has no resampled interval: the run does not record which rows belong to which dialogue",
     )
     assert resampled["a"]["length"].interval == run["a"]["length"].interval
     page = dialeval.report(old, tmp_path / "report.html").read_text()
-    assert "b cannot be compared with a: the run does not say which rows belong to one dialogue" in page
+    assert "b cannot be compared with a: the run does not record which rows belong to which dialogue" in page
 
 
 def test_dialogues_that_are_torn_in_shards_are_warned_of(tmp_path: Path) -> None:
@@ -147,7 +147,7 @@ def test_dialogues_that_are_torn_in_shards_are_warned_of(tmp_path: Path) -> None
     (tmp_path / "rows.jsonl").write_text("".join(json.dumps(row) + "\n" for row in torn))
     run = in_chunks(tmp_path / "rows.jsonl", metrics="length", output=tmp_path / "out", batch_rows=1)
     (warning,) = run.warnings
-    assert "rows of 1 dialogues of rows do not stand together, such as those of 'a'" in warning
+    assert "rows of 1 dialogues of rows are not consecutive, such as those of 'a'" in warning
     assert dialeval.load(tmp_path / "out").warnings == run.warnings
 
 
@@ -229,7 +229,7 @@ def test_nothing_at_all(tmp_path: Path) -> None:
 
 def test_other_processes_open_resources_by_path(tmp_path: Path) -> None:
     (tmp_path / "a.txt").write_text("x\n")
-    with pytest.raises(SettingError, match="train: a list lies in the memory of this process"):
+    with pytest.raises(SettingError, match="train: a list is in the memory of this process"):
         in_chunks(tmp_path / "a.txt", train=["x"], engine=Processes(2))
     found = in_chunks(tmp_path / "a.txt", train=["x"], metrics="per-unigram-entropy")
     assert estimates(found) == estimates(

@@ -51,7 +51,7 @@ def test_a_digest_is_computed_once_though_systems_share_the_column(monkeypatch: 
 def test_torn_dialogues_are_warned_of() -> None:
     rows = [{"response": "a", "dialog_id": name} for name in "aba"]
     (warning,) = dialeval.evaluate(rows, metrics="length").warnings
-    assert "rows of 1 dialogues of system do not stand together, such as those of 'a'" in warning
+    assert "rows of 1 dialogues of system are not consecutive, such as those of 'a'" in warning
 
 
 def test_systems_stand_in_the_order_of_the_arguments(tmp_path: Path) -> None:

@@ -113,7 +113,7 @@ def test_resources_that_are_open_are_taken_as_they_are() -> None:
 
 def test_objects_cannot_be_opened_elsewhere() -> None:
     Resources("train.txt", None, "vectors.txt").require_paths()
-    with pytest.raises(SettingError, match="vocabulary: a list lies in the memory of this process"):
+    with pytest.raises(SettingError, match="vocabulary: a list is in the memory of this process"):
         Resources(vocabulary=["a"]).require_paths()
 
 

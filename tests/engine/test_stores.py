@@ -164,7 +164,7 @@ def test_what_is_no_plain_file_in_a_journal_is_never_opened(shards: Path) -> Non
     assert files(shards / "out") == whole
     (work / "manifest.json").unlink()
     os.mkfifo(work / "manifest.json")
-    with pytest.raises(DataError, match="is no plain file"):
+    with pytest.raises(DataError, match="is not a regular file"):
         scored(shards)
     (shards / "locked" / "lock").mkdir(parents=True)
     with pytest.raises(SettingError, match="lock cannot be locked"):

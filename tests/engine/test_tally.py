@@ -213,7 +213,7 @@ def test_a_dialogue_that_is_divided_among_meters_is_told() -> None:
     here.update(rows(4))
     there.update([*rows(9)[6:], *rows(6)[4:]])
     here.merge(there)
-    assert "rows of 1 dialogues of system do not stand together, such as those of 'd1'" in here.run().warnings[0]
+    assert "rows of 1 dialogues of system are not consecutive, such as those of 'd1'" in here.run().warnings[0]
 
 
 @pytest.mark.parametrize(

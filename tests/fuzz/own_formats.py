@@ -545,7 +545,7 @@ def sentence_cache(folder: Path) -> None:
 
 def _made_anew(folder: Path) -> DataError:
     """A cache refuses nothing; what it makes anew counts as refused here."""
-    return DataError(Problem(str(folder), None, "is damaged", "it is made anew"))
+    return DataError(Problem(str(folder), None, "is damaged", "it is rebuilt"))
 
 
 @cache

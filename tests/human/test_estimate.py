@@ -84,7 +84,7 @@ def test_several_raters_are_averaged_and_ratings_may_be_missing() -> None:
     assert both["a"].ratings == 40
     assert both.warnings == []
     fewer = dialeval.estimate(RUN, lines[10:], sample=drawn)
-    assert fewer.warnings == ["10 of 80 drawn rows have no rating of overall; they are taken for missing by chance"]
+    assert fewer.warnings == ["10 of 80 drawn rows have no rating of overall; they are assumed to be missing at random"]
 
 
 def test_several_judges() -> None:
@@ -115,11 +115,11 @@ def test_ratings_that_were_not_drawn_are_refused_or_marked() -> None:
         for name in "ab"
         for row in range(0, 180, 4)
     ]
-    with pytest.raises(SettingError, match="not drawn at random"):
+    with pytest.raises(SettingError, match="not sampled at random"):
         dialeval.estimate(RUN, rated, judge="judge")
     found = dialeval.estimate(RUN, rated, judge="judge", assume_random=True)
     assert not found.at_random
-    assert "not drawn at random" in found.warnings[0]
+    assert "not known to be a random sample" in found.warnings[0]
     assert found["a"].ratings == 45
     assert found["a"].alone == pytest.approx(OPINIONS["a"][::4].mean())
     run = dialeval.estimate(RUN, rated, judge="judge", assume_random=True, population="run")
@@ -133,13 +133,13 @@ def test_what_does_not_fit_is_refused() -> None:
     lines = ratings_of(drawn, OPINIONS)
     with pytest.raises(SettingError, match="another run"):
         dialeval.estimate(run_of(dialogues=61)[0], lines, sample=drawn)
-    with pytest.raises(SettingError, match="nobody rated 'fluent'"):
+    with pytest.raises(SettingError, match="no ratings of 'fluent'"):
         dialeval.estimate(RUN, lines, sample=drawn, quality="fluent")
     with pytest.raises(SettingError, match="no 'mood'"):
         dialeval.estimate(RUN, lines, sample=drawn, judge="mood")
-    with pytest.raises(DataError, match="is of no row that was drawn"):
+    with pytest.raises(DataError, match="is not in the sample"):
         dialeval.estimate(RUN, [{**lines[0], "id": "nobody"}], sample=drawn)
-    with pytest.raises(SettingError, match="dialogues or of run"):
+    with pytest.raises(SettingError, match="dialogues or run"):
         dialeval.estimate(RUN, lines, sample=drawn, population="weeks")  # type: ignore[arg-type]
     by_judge = dialeval.sample(RUN, 60, stratify=["judge"])
     with pytest.raises(SettingError, match="strata of the run are not those"):

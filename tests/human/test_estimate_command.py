@@ -29,7 +29,7 @@ def rated(tmp_path: Path) -> None:
 def test_figures_and_verdict(dialeval: Dialeval) -> None:
     done = dialeval(*SAME)
     assert done.returncode == 0, done.stderr
-    assert done.stdout.startswith("People would rate b higher than a")
+    assert done.stdout.startswith("The mean human rating of b is significantly higher than that of a")
     assert done.stderr == ""
     document = json.loads(dialeval(*SAME, "-f", "json").stdout)
     assert document["at_random"] is True

@@ -152,7 +152,7 @@ def test_pairs_that_were_never_shown_are_refused(tmp_path: Path) -> None:
     """Two responses to one context are shown, in the order of their ids."""
     shown, others = "k000abcd-q000abcd", ["k000abcd-k001abcd", "k000abcd-q001abcd", "q000abcd-k000abcd"]
     file = written(tmp_path, "all.jsonl", [line(identity, "ann", 1) for identity in (shown, *others)])
-    with pytest.raises(DataError, match="no row that was drawn") as error:
+    with pytest.raises(DataError, match="not in the sample") as error:
         merge_ratings([file], sample_of(3))
     assert [problem.line for problem in error.value.problems] == [2, 3, 4]
 

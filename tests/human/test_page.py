@@ -161,7 +161,7 @@ def test_scores_answer_the_form_or_not(tmp_path: Path) -> None:
     assert read.problems({"overall": 3, "polite": 0}) == []
     assert read.problems({"overall": 6, "polite": 0}) == ["overall is 6, which is none of its answers"]
     assert read.problems({"overall": 3}) == ["polite has no answer"]
-    assert read.problems({"overall": 3, "polite": 1, "x": 1}) == ["'x' is no quality of the form"]
+    assert read.problems({"overall": 3, "polite": 1, "x": 1}) == ["'x' is not a quality of the form"]
     assert Form(compare=True).problems({"overall": -1}) == []
 
 
@@ -175,5 +175,5 @@ def test_scores_are_checked_by_what_was_rated(tmp_path: Path) -> None:
         assert bool(given(single, {"overall": value})) is not fits_single
         assert bool(unknown("k", {"overall": value})) is not fits_single
         assert bool(unknown("k-q", {"overall": value})) is not (fits_single or fits_pair)
-    assert built_in(single, {"overall": 3, "polite": 1}) == ["'polite' is no quality of the form"]
+    assert built_in(single, {"overall": 3, "polite": 1}) == ["'polite' is not a quality of the form"]
     assert score_check(form(tmp_path, FORM), sample)(single, {"overall": 3, "polite": 1}) == []

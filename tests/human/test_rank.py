@@ -44,7 +44,7 @@ def compared(number: int = 600, seed: int = 1, length: float = 0.0) -> list[dict
 def test_a_ranking_of_peoples_pairs() -> None:
     found = dialeval.rank(compared())
     assert found.systems[-1].system == "z"
-    assert found.source == "people"
+    assert found.source == "annotators"
     assert (found.pairs, found.dialogues, found.unit) == (600, 150, "dialogues")
     assert [sorted(group) for group in found.groups] == [["x", "y"], ["z"]]
     for each in found.systems:
@@ -119,7 +119,7 @@ def test_a_difference_between_systems_that_are_alike_is_rarely_found() -> None:
         (compared(60), {"confidence": 1.0}, "between 0 and 1"),
         (run_of()[0], {}, "ranked by one of its metrics"),
         (run_of()[0], {"metric": "mood"}, "no 'mood'"),
-        (run_of()[0], {"metric": "judge", "tie": -1.0}, "from 0 on"),
+        (run_of()[0], {"metric": "judge", "tie": -1.0}, "0 or above"),
         (Run({"a": run_of()[0]["a"]}, "0"), {"metric": "judge"}, "needs two systems"),
     ],
 )

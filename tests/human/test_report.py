@@ -37,9 +37,9 @@ def printed(content: object, width: int = 120) -> str:
 
 def test_the_terminal() -> None:
     text = printed(report.table(found()))
-    assert text.startswith(
-        "People would rate b higher than a; no significant difference between [c] and a "
-        "(overall, significance level 0.05"
+    assert " ".join(text.split()).startswith(
+        "The mean human rating of b is significantly higher than that of a; no significant difference between [c] and "
+        "a (overall, significance level 0.05"
     )
     assert "ratings alone" in text
     assert "effective" in text
@@ -69,7 +69,7 @@ def test_what_was_not_drawn_is_marked_in_every_format_for_people() -> None:
     ]
     marked = dialeval.estimate(RUN, rated, judge="judge", assume_random=True)
     for text in (printed(report.table(marked)), report.FORMATS["md"](marked), report.FORMATS["latex"](marked)):
-        assert "NOT DRAWN AT RANDOM" in text
+        assert "NOT A RANDOM SAMPLE" in text
     assert json.loads(report.FORMATS["json"](marked))["at_random"] is False
 
 
@@ -116,7 +116,7 @@ def test_everything_that_people_said_is_shown(tmp_path: Path) -> None:
     assert section["aria-labelledby"] == "people-title"
     for words in (
         "Mean human ratings",
-        "People would rate b higher than a",
+        "The mean human rating of b is significantly higher than that of a",
         "ratings alone",
         "Krippendorff's alpha is 1.00 over 80 rows",
         "Correlation of metrics with human ratings",

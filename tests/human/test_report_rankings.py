@@ -29,7 +29,7 @@ def test_at_equal_length_its_effect_is_told() -> None:
     rows = compared(400, length=1.0)
     del rows[0]["response_a"]
     text = printed(rankings.table(dialeval.rank(rows, length=True)))
-    assert "At equal length: twice as long changes the odds by a factor of" in text
+    assert "Controlled for length: doubling the length multiplies the odds by" in text
     assert "1 pairs without texts are left out." in text
 
 

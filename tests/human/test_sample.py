@@ -125,11 +125,11 @@ def test_what_the_judge_is_unsure_about_is_drawn_more_often() -> None:
 @pytest.mark.parametrize(
     ("settings", "words"),
     [
-        ({"n": 0}, "at least one response"),
+        ({"n": 0}, "at least 1"),
         ({"n": 1000}, "360 responses, fewer than the 1000"),
         ({"n": 10, "stratify": ["judge:10"]}, "10 strata give at least 20 units"),
-        ({"n": 10, "stratify": ["mood"]}, "cannot be drawn by 'mood'"),
-        ({"n": 10, "stratify": ["judge:1"]}, "cannot be drawn by 'judge:1'"),
+        ({"n": 10, "stratify": ["mood"]}, "cannot be stratified by 'mood'"),
+        ({"n": 10, "stratify": ["judge:1"]}, "cannot be stratified by 'judge:1'"),
         ({"n": 10, "systems": ["c"]}, "no system is called 'c'"),
         ({"n": 10, "uncertainty": "mood"}, "no 'mood'"),
     ],
@@ -141,7 +141,7 @@ def test_what_cannot_be_drawn(settings: dict[str, object], words: str) -> None:
 
 def test_a_name_that_cannot_be_written_is_refused() -> None:
     run = Run({"\udcff": RUN["a"]}, "0")
-    with pytest.raises(SettingError, match="half a character"):
+    with pytest.raises(SettingError, match="half of a surrogate pair"):
         dialeval.sample(run, 10)
 
 

@@ -36,7 +36,7 @@ def test_a_sample_that_has_ratings_is_refused_before_any_work(dialeval: Dialeval
     before = (tmp_path / "to-rate" / "rows.jsonl").read_bytes()
     done = dialeval("sample", "run", "-n", "20", "-o", "to-rate")
     assert done.returncode == 2
-    assert "to-rate/ratings.sqlite: would lose its sample" in done.stderr
+    assert "to-rate/ratings.sqlite: is in the folder of a sample" in done.stderr
     assert (tmp_path / "to-rate" / "rows.jsonl").read_bytes() == before
 
 
@@ -58,7 +58,7 @@ def test_a_plan_from_assumptions(dialeval: Dialeval) -> None:
     done = dialeval("sample", "run", "--plan", "--width", "0.5")
     assert done.returncode == 0, done.stderr
     assert "Ratings for a 95% interval of width 0.5" in done.stdout
-    assert "correlation with people is 0.5" in done.stdout
+    assert "correlation with human ratings is 0.5" in done.stdout
     assert dialeval("sample", "run", "--plan", "--width", "0.5", "--agreement", "0.9").stdout != done.stdout
 
 

@@ -47,7 +47,7 @@ def test_files_of_others_are_not_overwritten(tmp_path: Path) -> None:
         (lambda sample: sample.update(unit="hours"), "unit"),
         (lambda sample: sample["rows"].update(sha256="0" * 64), "does not belong"),
         (lambda sample: sample["rows"].update(file="../rows.jsonl"), "rows.file"),
-        (lambda sample: sample["strata"]["all"].update(drawn_units=10**9), "more was drawn"),
+        (lambda sample: sample["strata"]["all"].update(drawn_units=10**9), "a stratum has fewer rows"),
         (lambda sample: sample["strata"]["all"].update(drawn_responses=8), "holds 12 rows"),
         (lambda sample: sample["systems"].pop("b"), "does not name"),
         (lambda sample: sample["systems"]["a"].update(rows=0), "which has fewer"),
@@ -104,7 +104,7 @@ def test_a_sample_with_ratings_is_not_replaced(tmp_path: Path, name: str) -> Non
     drawn = dialeval.sample(RUN, 12)
     folder = drawn.save(tmp_path / "to-rate")
     (folder / name).write_text("ratings")
-    with pytest.raises(DataError, match=f"{name}: would lose its sample"):
+    with pytest.raises(DataError, match=f"{name}: is in the folder of a sample"):
         dialeval.sample(RUN, 6).save(folder)
     assert read_sample(folder).rows == drawn.rows
     (folder / name).rename(tmp_path / name)
@@ -168,6 +168,6 @@ def test_a_sample_that_has_ratings_is_not_replaced(tmp_path: Path) -> None:
     dialeval.sample(run, 2, seed=2).save(tmp_path)
     for name in ("ratings.sqlite", "ann.jsonl"):
         (tmp_path / name).write_text("")
-        with pytest.raises(DataError, match=rf"{name}: would lose its sample"):
+        with pytest.raises(DataError, match=rf"{name}: is in the folder of a sample"):
             dialeval.sample(run, 2, seed=3).save(tmp_path)
         (tmp_path / name).unlink()

@@ -131,7 +131,7 @@ def test_a_database_of_others_is_not_touched(tmp_path: Path, mode: str) -> None:
         connection.commit()
     before = (path.read_bytes(), path.stat().st_mtime_ns)
     for read in (lambda: opened(tmp_path), lambda: list(stored_lines(path))):
-        with pytest.raises(DataError, match="is no database of ratings"):
+        with pytest.raises(DataError, match="is not a database of ratings"):
             read()
         assert (path.read_bytes(), path.stat().st_mtime_ns) == before
         assert list(tmp_path.iterdir()) == [path]

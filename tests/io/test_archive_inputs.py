@@ -42,7 +42,7 @@ def test_names_and_contents(mode: str) -> None:
     ("stream", "what"),
     [
         (packed(("a", b""), link=True), "holds 'a', which is a link or a device"),
-        (packed(("a", bytes(1 << 21))), "unpacks to far more than it should"),
+        (packed(("a", bytes(1 << 21))), "unpacks to far more than its declared size"),
         (io.BytesIO(packed(("a", b"x" * 3000)).getvalue()[:40]), "is damaged"),
         (io.BytesIO(b"\x1f\x8b nothing"), "is damaged"),
     ],
@@ -60,7 +60,7 @@ def test_a_trap_is_left_after_little_of_it(monkeypatch: pytest.MonkeyPatch) -> N
     assert limit > 41_000_000, "the archive as a whole is large enough for what it unpacks to"
     tracemalloc.start()
     try:
-        with pytest.raises(DataError, match="unpacks to far more than it should"):
+        with pytest.raises(DataError, match="unpacks to far more than its declared size"):
             contents(stream, limit)
         assert tracemalloc.get_traced_memory()[1] < 20_000_000
     finally:
@@ -69,7 +69,7 @@ def test_a_trap_is_left_after_little_of_it(monkeypatch: pytest.MonkeyPatch) -> N
 
 def test_a_size_that_is_beyond_the_limit_is_not_even_read() -> None:
     stream = packed(("a", bytes(3000)), mode="w")
-    with pytest.raises(DataError, match="unpacks to far more than it should"):
+    with pytest.raises(DataError, match="unpacks to far more than its declared size"):
         contents(stream, 2000)
     assert stream.tell() < 12000, "one block of the tar"
 

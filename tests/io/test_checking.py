@@ -34,6 +34,7 @@ PLACES = dict[str, list[_Place]]
         ({"town": [{"name": "inn", "notes": ["x"], "more": 5}], "hill": []}, []),
         ({"town": [{"name": "inn", "notes": None}, {"name": "", "kind": "hill", "height": 3}]}, []),
         ({"town": ({"name": "inn", "notes": ("x",)},)}, []),
+        ({"town": [{"name": "\ud800", "notes": ["\udfff"]}]}, []),
         (MappingProxyType({"town": [MappingProxyType({"name": "inn"})]}), []),
         (7, ["FILE: is a number, not an object; give places"]),
         ({"town": {}}, ["FILE: town: is an object, not a list of places; give places"]),
@@ -66,7 +67,7 @@ def test_every_mismatch_with_its_path(document: Any, expected: list[str]) -> Non
 def test_entries_that_nobody_knows_are_refused_where_a_type_does() -> None:
     assert [str(problem) for problem in type_problems({"nam": 1, "open": "no"}, _Closed, "FILE", "see the docs")] == [
         "FILE: open: is a string, not true or false; see the docs",
-        "FILE: nam: is no entry; there are name, open; see the docs",
+        "FILE: nam: is not an entry; there are name, open; see the docs",
     ]
 
 

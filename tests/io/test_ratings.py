@@ -191,11 +191,11 @@ def test_ratings_that_name_only_what_was_drawn(tmp_path: Path) -> None:
     with pytest.raises(DataError) as error:
         read_ratings(written(tmp_path, {"id": "k3", "scores": 1}, {"scores": 1}), sampled=drawn)
     assert [problem.what for problem in error.value.problems] == [
-        "the id 'k3' is of no row that was drawn",
+        "the id 'k3' is not in the sample",
         "has no id",
     ]
 
 
 def test_what_is_no_path_is_refused() -> None:
-    with pytest.raises(SettingError, match="5 is no path"):
+    with pytest.raises(SettingError, match="5 is not a path"):
         read_ratings(iter([5]))  # type: ignore[arg-type]

@@ -98,7 +98,7 @@ def test_the_problems_of_all_files_come_together(write: Write, tmp_path: Path, p
         ([], "holds no rows"),
         ("", "there is no such file"),
         ("no/such/file.txt", "there is no such file"),
-        ("a\0b", "is no path (it holds a NUL)"),
+        ("a\0b", "is not a path (it contains a NUL character)"),
         ("a text instead of a path " * 300, "cannot be read (File name too long)"),
         (["a", 3], "the row is a number"),
     ],

@@ -343,14 +343,14 @@ REFUSED: dict[str, tuple[str, bytes, str, str]] = {
     "an inspect_ai archive": (
         "a.eval",
         b"PK\x03\x04\x14\x00\x00\x00",
-        "is no log of inspect_ai that can be unpacked",
+        "is not a readable log of inspect_ai",
         "inspect log",
     ),
     "an archive without samples": ("a.eval", archive(inspect_log()), "holds no samples of inspect_ai", "inspect log"),
     "an archive of a broken sample": (
         "a.eval",
         archive(inspect_log(SAMPLE)).replace(b"q1_epoch", b"q2_epoch", 1),
-        "is no log of inspect_ai that can be unpacked",
+        "is not a readable log of inspect_ai",
         "inspect log",
     ),
     "likelihoods": (

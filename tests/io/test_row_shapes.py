@@ -131,9 +131,7 @@ def test_nor_is_it_where_the_response_is_named_by_hand(tmp_path: Path) -> None:
         with collect_warnings() as notes:
             [system] = read_responses(given, {"response": "actual_output"})
         assert Need.CONTEXT not in system.columns
-        assert list(notes) == [
-            "the field context of a test case of deepeval is no conversation, and is not read as one"
-        ]
+        assert list(notes) == ["the field context of a test case of deepeval is not a conversation and was ignored"]
         with collect_warnings() as notes:
             [system] = read_responses(given, {"response": "actual_output", "context": "retrieval_context"})
         assert list(system.columns[Need.CONTEXT]) == [["m"], ["m"]]

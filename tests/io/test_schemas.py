@@ -72,8 +72,8 @@ def test_shapes_of_transformers(tmp_path: Path, fields: dict[str, Any], what: st
     [
         ([{"path": ""}], "missing required field type"),
         ({"type": "x"}, "expected array, got object"),
-        ([{"type": "Transformer", "path": "/etc"}], "is no path inside of the folder"),
-        ([{"type": "Transformer", "path": "a/../../b"}], "is no path inside of the folder"),
+        ([{"type": "Transformer", "path": "/etc"}], "is not a path inside the folder"),
+        ([{"type": "Transformer", "path": "a/../../b"}], "is not a path inside the folder"),
         ([{"type": "Transformer", "path": 7}], "path: expected str"),
     ],
 )
@@ -88,8 +88,8 @@ def test_modules_of_encoders(tmp_path: Path, modules: Any, what: str) -> None:
 @pytest.mark.parametrize(
     ("change", "what"),
     [
-        (lambda tokenizer: tokenizer.update(model=7), "is no working tokenizer"),
-        (lambda tokenizer: tokenizer["model"].update(unk_token="[GONE]"), "is no working tokenizer"),
+        (lambda tokenizer: tokenizer.update(model=7), "is not a working tokenizer"),
+        (lambda tokenizer: tokenizer["model"].update(unk_token="[GONE]"), "is not a working tokenizer"),
         (lambda tokenizer: tokenizer["model"]["vocab"].update(cat=99), "has pieces beyond the 25 of the weights"),
         (lambda tokenizer: tokenizer.update(post_processor=None), "makes no piece of some texts"),
     ],
@@ -108,7 +108,7 @@ def test_pipes_in_encoders_are_not_opened(tmp_path: Path, name: str) -> None:
     write_encoder(tmp_path)
     (tmp_path / name).unlink()
     os.mkfifo(tmp_path / name)
-    with pytest.raises(DataError, match=r"is no plain file|holds no modules\.json"):
+    with pytest.raises(DataError, match=r"is not a regular file|holds no modules\.json"):
         use(tmp_path)
 
 
@@ -192,7 +192,7 @@ def test_manifests_of_packs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> 
 def test_paths_that_leave_their_folder(name: str) -> None:
     check_inside("a/b.json")
     check_inside("")
-    with pytest.raises(ValueError, match="no path inside"):
+    with pytest.raises(ValueError, match="not a path inside"):
         check_inside(name)
 
 

@@ -94,7 +94,7 @@ def test_a_reward_alone_is_no_trial() -> None:
 @pytest.mark.parametrize(
     ("bad", "what"),
     [
-        (trial("x", 0, 1), "trial 0 of x is there twice"),
+        (trial("x", 0, 1), "trial 0 of x occurs twice"),
         (trial("x", 1, "good"), "reward is a string"),
         (trial("x", 1, float("inf")), "reward is a number"),
         (trial("x", [1], 1), "trial is a list"),

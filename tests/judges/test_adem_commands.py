@@ -90,7 +90,7 @@ def test_a_judge_is_not_corrected_by_the_ratings_that_it_learned_from(place: Pat
         run("adem", "score", place / name, *judge, "-o", tmp_path / "run", "--force")
         given = ["estimate", tmp_path / "run", "--human", place / name, "--judge", "adem", "--assume-random"]
         if refused:
-            with pytest.raises(SettingError, match="rated rows, so that it repeats these ratings"):
+            with pytest.raises(SettingError, match="rated rows, so it has seen these ratings"):
                 run(*given)
         else:
             run(*given)

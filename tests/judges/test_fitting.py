@@ -128,7 +128,7 @@ def test_rows_of_a_shared_context_are_kept_apart(tmp_path: Path) -> None:
 def test_ratings_without_what_is_needed_are_refused(tmp_path: Path) -> None:
     ratings = invented_ratings(6)
     vectors = tiny_vectors(tmp_path / "e")
-    with pytest.raises(SettingError, match="nobody rated 'taste'"):
+    with pytest.raises(SettingError, match="no ratings of 'taste'"):
         examples_of(ratings, vectors, quality="taste")
     bare = replace(ratings, contexts=[[]] * 6, references=[[]] * 6)
     with pytest.raises(SettingError, match="both a score and a context or a reference"):

@@ -237,7 +237,7 @@ def test_a_panel_and_its_disputes_as_a_rating_page(dialeval: Dialeval, tmp_path:
     done = dialeval("agreement", *common, "--labels", "--disputed", "page.html", "--most", "8")
     assert done.returncode == 0, done.stderr
     assert "Cohen's kappa" in done.stdout
-    assert "The 2 judges are worth" in done.stdout
+    assert "The 2 judges have an effective number of" in done.stdout
     assert "8 rows to rate again" in done.stderr
     page = (tmp_path / "page.html").read_text()
     wrong = {row["id"] for row in sampled if int(row["response"].split()[1]) % 5 == 0}

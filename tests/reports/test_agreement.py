@@ -45,7 +45,7 @@ def test_the_terminal_shows_levels_ceiling_and_control(found: dialeval.Agreement
         f"9 at {level} level" for level in ("turn", "dialogue", "system")
     )
     assert f"* differs from 0 (significance level 0.05, {family})" in " ".join(text.split())
-    assert "group: metrics that share a letter cannot be told apart" in text
+    assert "group: metrics that share a letter do not differ significantly" in text
     assert "Krippendorff's alpha: nominal" in text
     assert re.search(rf"{found['rouge-l']['turn'].pearson:.3f}\*? \[", text)
 
@@ -85,7 +85,7 @@ def test_the_verdict_names_the_best_and_what_it_can_be_told_from(found: dialeval
     best = found["length"]["turn"]
     assert best.spearman_interval is not None
     assert best.spearman_interval[0] > 0
-    first = f"length agrees best with people: Spearman rho {best.spearman:.2f} ["
+    first = f"length has the highest correlation with human ratings: Spearman rho {best.spearman:.2f} ["
 
     def places(*groups: str) -> list[Place]:
         names = ["length", "rouge-l", "nlg-bleu-4"]
@@ -93,13 +93,13 @@ def test_the_verdict_names_the_best_and_what_it_can_be_told_from(found: dialeval
 
     some = said(found, *places("a", "b", "ab"))
     assert some.startswith(first)
-    better = "] over 60 turns. It is better than rouge-l; it cannot be told from nlg-bleu-4"
+    better = "] over 60 turns. It is better than rouge-l; no significant difference from nlg-bleu-4"
     assert f"{better} (significance level 0.05, corrected for 3 tests)." in some
     every = said(found, *places("a", "b", "c"))
     assert "It is better than rouge-l and nlg-bleu-4 (significance level 0.05" in every
     assert "told from" not in every
     none = said(found, *places("a", "a", "a"), control=replace(found.control, not_above=["rouge-l"]))
-    assert "It cannot be told from rouge-l and nlg-bleu-4 (significance level 0.05" in none
+    assert "No significant difference from rouge-l and nlg-bleu-4 (significance level 0.05" in none
     assert "better than" not in none
     assert "Not shown" not in none, "length is the best"
     assert said(found, places("a", "a", "a")[0]).endswith(" turns.")
@@ -111,8 +111,8 @@ def test_no_metric_is_said_to_agree_without_a_small_corrected_p(found: dialeval.
     flat = replace(found["length"]["turn"], spearman_adjusted_p=0.06)
     unsure = replace(found, metrics={**found.metrics, "length": {"turn": flat}})
     sentence = said(unsure, place("length", 0.4), place("rouge-l", 0.3, "b"))
-    assert sentence.startswith("No metric can be said to agree with people: the highest, length, has ")
-    assert said(found) == "No metric could be correlated with what people say of overall."
+    assert sentence.startswith("No metric correlates significantly with human ratings: the highest, length, has ")
+    assert said(found) == "No metric could be correlated with human ratings of overall."
 
 
 def test_no_interval_is_broken_over_lines(found: dialeval.Agreement) -> None:
@@ -148,7 +148,7 @@ def test_json_markdown_and_latex(found: dialeval.Agreement) -> None:
     assert latex.count(r"\toprule") == latex.count(r"\bottomrule") == 1
     assert latex.count("&") == 4 * 12
     assert latex.count(r"\caption{") == latex.count(r"\label{tab:agreement}") == 1
-    assert "agrees best with people" in latex.split(r"\label")[0]
+    assert "has the highest correlation with human ratings" in latex.split(r"\label")[0]
 
 
 def test_the_page_says_the_same_and_holds_names_as_text() -> None:
@@ -166,7 +166,7 @@ def test_the_page_says_the_same_and_holds_names_as_text() -> None:
 def test_what_has_no_figures_is_a_dash() -> None:
     rows = rated(scores=3)
     none = dialeval.agreement(rows, metrics="length", resamples=5)
-    assert printed(none).startswith("No metric could be correlated with what people say of overall.")
+    assert printed(none).startswith("No metric could be correlated with human ratings of overall.")
     assert " level, n" not in printed(none)
     assert all(math.isnan(each.pearson) for each in none["length"].values())
     one = dialeval.agreement([{**row, "reference": None} for row in rated()], metrics="length", resamples=5)

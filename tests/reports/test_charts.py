@@ -134,7 +134,7 @@ def test_intervals_of_bins_are_over_clusters() -> None:
     error = values.std(ddof=1) / math.sqrt(40)
     assert np.isclose(alone.high - alone.mean, t_factor(0.95, 39) * error)
     (paired,) = mean_by_bin(np.zeros(80, np.int64), np.repeat(values, 2), np.repeat(np.arange(40), 2))
-    assert np.isclose(paired.high, alone.high), "a value that is there twice is no more evidence"
+    assert np.isclose(paired.high, alone.high), "a value that occurs twice is no more evidence"
     (one,) = mean_by_bin(np.zeros(3, np.int64), values[:3], np.zeros(3, np.int64))
     assert math.isnan(one.low)
     assert one.rows == 3

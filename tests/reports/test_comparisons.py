@@ -88,8 +88,8 @@ def few(rows: int, **settings: Any) -> Comparison:
 
 def test_few_rows_are_marked_and_explained() -> None:
     shown = comparisons.FORMATS["md"](few(8))
-    assert "p-values: randomization test, all 256 exchanges" in shown
-    assert "~: a guide at best, since the rows are few" in shown
+    assert "p-values: exact randomization test, all 256 permutations" in shown
+    assert "~: rough approximation, because there are few rows" in shown
     (line,) = (line for line in shown.splitlines() if line.startswith("| length"))
     detectable, needed = line.split(" | ")[-2:]
     assert detectable.startswith(r"\~")
@@ -106,7 +106,7 @@ def test_it_is_said_where_nothing_can_be_significant() -> None:
 
 def test_how_intervals_were_made_is_told() -> None:
     text = comparisons.FORMATS["md"](few(30, test="bootstrap"))
-    assert "(paired studentized bootstrap, 100 resamples; jackknife where distinct things are counted," in text
+    assert "(paired studentized bootstrap, 100 resamples; jackknife for counts of distinct types," in text
     assert "paired bootstrap test, studentized, with 100 resamples" in text
     lengths = compare(dialeval.evaluate({"a": ["x"] * 9, "b": ["x y"] * 9}, metrics="length"), resamples=9)
     assert "jackknife" not in comparisons.FORMATS["md"](lengths)

@@ -62,7 +62,7 @@ def test_intervals_in_words() -> None:
     assert interval_words([before]) == "over rows (mean ± t · std / √n)"
     for how in ("studentized", "jackknife"):
         words = interval_words([replace(made, interval_by=Resampling(how, 0.95, 1000, 1, 4))])
-        assert words == f"95% by 1,000 resamples of dialogues, or of rows that stand alone ({how})"
+        assert words == f"95% by 1,000 bootstrap resamples of dialogues, or of independent rows ({how})"
     assert interval_words([replace(student, interval=None), made]) == ""
 
 

@@ -209,7 +209,7 @@ def test_several_runs_are_told_apart(tmp_path: Path) -> None:
 def test_signatures_that_differ_name_their_systems() -> None:
     other = Result({"bleu-4": estimate("bleu-4(n=3)", 0.1, 0.2)})
     page = Page(render(Run({"first": result(), "second": other}, "0")))
-    rows = page.text[page.text.index("Everything a number") :]
+    rows = page.text[page.text.index("All settings that a score") :]
     assert re.search(r"bleu-4\|n:2\s*first\s*bleu-4\s*bleu-4\(n=3\)\|n:2\s*second", rows)
 
 
@@ -270,7 +270,7 @@ def test_runs_of_different_data_are_kept_apart(tmp_path: Path) -> None:
     page = Page(report({"tea": tea, "boats": boats}, tmp_path / "report.html").read_text(encoding="utf-8"))
     headings = [heading for heading in ("tea 20 rows", "boats 20 rows") if heading in page.text]
     assert headings == ["tea 20 rows", "boats 20 rows"]
-    assert "each part has its own baseline and its own best" in page.text
+    assert "each with its own baseline and best values" in page.text
     assert page.text.count("Differences from a") == 2
     assert "c against b" not in page.text
 

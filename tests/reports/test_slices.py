@@ -107,7 +107,7 @@ def test_what_depends_on_other_rows_is_said() -> None:
     folder = sample_data.folder() / "town" / "predictions"
     town = evaluate({name: str(folder / f"{name}.json") for name in ("patient", "hasty")}, "town")
     by_turn = list(notes(slices(town, "turn")))
-    assert "inform, success, combined: scored with what is known of all rows, also in a slice." in by_turn
+    assert "inform, success, combined: uses statistics of all rows, also within a slice." in by_turn
     assert "inform, success: of whole dialogues, those with a row in the slice." in by_turn
     assert not any("whole dialogues" in line for line in notes(slices(town, "domain")))
 

@@ -92,7 +92,10 @@ def test_no_direction_is_claimed_without_significance(rows: list[Difference]) ->
         if claimed[2] is not None:
             assert f"worse on {len(losses) or 'none'}" in text if gains else "better on none" in text
     else:
-        assert "Cannot tell new from old" in text or "None of the tested metrics says which replies are better" in text
+        assert (
+            "No significant difference between new and old" in text
+            or "None of the tested metrics says which replies are better" in text
+        )
     marked = {row.key for row in rows if mark_of(row)}
     assert marked == {row.key for row in rows if row.significant}
 
@@ -115,14 +118,14 @@ def test_the_largest_is_that_with_the_largest_effect() -> None:
 def test_what_it_would_take() -> None:
     clearest, other = difference("b", 0.1, "higher", 0.2, False), difference("a", 0.15, "higher", 0.6, False)
     (text,) = said(other, clearest)
-    assert text.startswith("Cannot tell new from old: none of the 2 metrics differs significantly")
-    assert "Clearest: b +0.100" in text
+    assert text.startswith("No significant difference between new and old on any of the 2 metrics")
+    assert "Closest to significance: b +0.100" in text
     needed = needed_clusters(60, 0.07, 0.05, 0.1)
     assert needed is not None
     assert needed > 60
     assert f"{needed:,} instead of 60 dialogues" in text
     (text,) = said(other, replace(clearest, p=0.02))
-    assert "alone it would be significant (p = 0.020)" in text
+    assert "significant by itself (p = 0.020)" in text
 
 
 def test_metrics_that_describe_replies_make_nobody_better() -> None:
@@ -169,7 +172,7 @@ def test_a_run_is_compared_if_it_has_two_systems_that_can_be() -> None:
     ]
     unknown = judge_run(Run({"a": run["a"], "b": with_fields(run["b"], rows=None)}, run.version))
     assert unknown.comparison is None
-    assert unknown.sentences[0].startswith("Not compared: b cannot be compared with a: the run does not say which rows")
+    assert unknown.sentences[0].startswith("Not compared: b cannot be compared with a: the run does not record")
 
 
 @pytest.mark.parametrize("name", ["[bold]x", "\x1b[31mred", "a" * 200])

@@ -54,7 +54,7 @@ def test_turns_are_listed_worst_first_with_reasons(tmp_path: Path) -> None:
     assert found is not None
     assert "&lt;b&gt;i&lt;/b&gt; am fine" in found.content
     assert found.content.index("turn 3") < found.content.index("turn 1")
-    assert "Where dialogues break" in render(run, compared=False)
+    assert "Probable breakdowns" in render(run, compared=False)
     shown = explorer(run)
     assert shown is not None
     assert shown[1]["groups"][0]["reasons"] == [

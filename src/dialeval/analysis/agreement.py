@@ -331,7 +331,7 @@ def read_rated(
         sampled = None if sample is None else resolve_name(_READ_SAMPLE)(sample).by_id()
         rated = read_ratings(rated, fields, sampled)
     if quality not in rated.values:
-        raise SettingError(f"nobody rated {quality!r}; there is {', '.join(rated.values)}")
+        raise SettingError(f"no ratings of {quality!r}; there are ratings of {', '.join(rated.values)}")
     return run, *on_one_scale(rated, quality)
 
 
@@ -485,8 +485,8 @@ def _heavy_tails(points: _Points) -> list[str]:
                 name for name, column in columns.items() if kurtosis(column) > HEAVY_TAILS
             )
     return [
-        f"{', '.join(dict.fromkeys(names))} at {level} level: heavy tails (kurtosis above {HEAVY_TAILS:g}), so that "
-        "Pearson's r rests on few points and its interval may be too narrow; Spearman's rho does not"
+        f"{', '.join(dict.fromkeys(names))} at {level} level: heavy tails (kurtosis above {HEAVY_TAILS:g}), so "
+        "Pearson's r depends on few points and its interval may be too narrow; prefer Spearman's rho"
         for level, names in heavy.items()
         if names
     ]

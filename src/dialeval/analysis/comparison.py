@@ -436,7 +436,7 @@ def _adjust(rows: list[Difference], alpha: float, panel: Sequence[str]) -> list[
         row = replace(row, adjusted_p=p, significant=p < alpha)  # NaN is below nothing
         if row.significant and row.interval is not None and row.interval[0] <= 0 <= row.interval[1]:
             doubt = f"the test (p = {row.p:.2g}) and the interval, which contains 0, disagree"
-            doubt += ": take the difference as unclear"
+            doubt += ": treat the difference as inconclusive"
             row = replace(row, note="; ".join(filter(None, (row.note, doubt))))
         adjusted.append(row)
     return adjusted
@@ -451,8 +451,8 @@ def enough_trials(tests: int, alpha: float, share: float = STRONG) -> int:
     enough = max(LEAST_TRIALS, math.ceil(1.5 * tests / (share * alpha) / 1000) * 1000)
     if enough > MOST_TRIALS:
         raise SettingError(
-            f"an alpha of {alpha:g} for {tests} tests takes {enough:,} trials, more than the {MOST_TRIALS:,} that are "
-            "made unasked; choose a larger --alpha, fewer metrics (-m), or --trials"
+            f"an alpha of {alpha:g} for {tests} tests takes {enough:,} trials, more than the limit of "
+            f"{MOST_TRIALS:,}; choose a larger --alpha, fewer metrics (-m), or --trials"
         )
     return enough
 

@@ -76,11 +76,11 @@ class Settings(Struct, frozen=True):
         if self.test not in get_args(Test):
             raise SettingError(f"the tests are {' and '.join(get_args(Test))}, not {self.test!r}")
         if not LEAST_ALPHA <= self.alpha < 1:
-            raise SettingError(f"alpha lies between {LEAST_ALPHA:g} and 1, such as 0.05; it is not {self.alpha}")
+            raise SettingError(f"alpha must be between {LEAST_ALPHA:g} and 1, such as 0.05; it is not {self.alpha}")
         if self.trials < 1:
             raise SettingError(f"at least one trial is needed, not {self.trials}")
         if self.detect is not None and not (math.isfinite(self.detect) and self.detect > 0):
-            raise SettingError(f"a difference to be detected is above 0, not {self.detect}")
+            raise SettingError(f"the difference to detect must be above 0, not {self.detect}")
 
     def needed(self, clusters: int, error: float) -> int | None:
         """Return how many clusters find the difference `detect`, if so many gave this error."""
@@ -200,10 +200,12 @@ class Baseline:
         influences, changes = self._find_changes(left, right, rows) if self.clusters > 1 else ({}, {})
         for key, row in rows.items():
             if key not in influences or math.isnan(influences[key].error):
-                reason = left.reasons.get(key) or right.reasons.get(key) or "too little could be scored"
+                reason = left.reasons.get(key) or right.reasons.get(key) or "too few rows have a score"
                 yield replace(row, reason=reason)
             elif exchanged is not None and key not in exchanged:
-                yield replace(row, reason="two metrics made it, so that dialogues cannot be exchanged")
+                yield replace(
+                    row, reason="the systems were scored by different metrics, so dialogues cannot be swapped"
+                )
             else:
                 trials = None if exchanged is None else exchanged[key]
                 scored = int(np.count_nonzero(right.counted_rows(key)))

@@ -71,7 +71,7 @@ def limit_gates(
     lowest, highest = ({key_meant(key, known): end for key, end in each.items()} for each in (lowest, highest))
     for key in (*lowest, *highest):
         if key not in known:
-            raise SettingError(f"no system has {key!r}, so that it cannot be held to a limit; {suggest(key, known)}")
+            raise SettingError(f"no system has {key!r}, so it cannot be checked against a limit; {suggest(key, known)}")
     for sign, words, limits in ((1, "at least", lowest), (-1, "at most", highest)):
         for key, limit in limits.items():
             for system, result in results.items():
@@ -93,7 +93,7 @@ def baseline_gates(comparison: Comparison, margins: Mapping[str, float], named: 
     left_out = [row for row in comparison.rows if math.isnan(row.difference) and row.reason is not None]
     for row in left_out:
         if named or row.key in margins or len(left_out) == len(comparison.rows):
-            raise SettingError(f"{row.system} cannot be held to {row.baseline} by {row.key}: {row.reason}")
+            raise SettingError(f"{row.system} cannot be compared with {row.baseline} on {row.key}: {row.reason}")
     for row in comparison.rows:
         if row in left_out:
             continue
@@ -116,9 +116,9 @@ def _check_margins(comparison: Comparison, margins: Mapping[str, float]) -> None
     for key, margin in margins.items():
         rows = [row for row in comparison.rows if row.key == key]
         if not rows:
-            raise SettingError(f"there is no {key!r} to hold to a margin; {suggest(key, comparison.keys)}")
+            raise SettingError(f"there is no {key!r} to set a margin for; {suggest(key, comparison.keys)}")
         if rows[0].better is None:
-            raise SettingError(f"neither higher nor lower values of {key} are better, so that it has no margin")
+            raise SettingError(f"neither higher nor lower values of {key} are better, so it has no margin")
         if not margin >= 0:
             raise SettingError(f"a margin is 0 or above, not {margin}")
 
@@ -205,7 +205,7 @@ def assert_no_worse(
     )
     undirected = [row.key for row in found.rows if row.better is None]
     if undirected:
-        raise SettingError(f"neither higher nor lower values of {undirected[0]} are better, so that it is never worse")
+        raise SettingError(f"neither higher nor lower values of {undirected[0]} are better, so it can never be worse")
     margins = margin if isinstance(margin, Mapping) else {} if margin is None else dict.fromkeys(found.keys, margin)
     lines: list[str] = []
     for gate in baseline_gates(found, margins, named=True):

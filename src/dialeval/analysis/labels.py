@@ -114,7 +114,7 @@ def label_agreement(
     Args:
         subject: A run, the folder of a saved one, or rated rows.
         ratings: The rated rows of a run's responses.
-        quality: Which of the scores counts.
+        quality: Quality (score name) to use.
         metrics: Only these.
         level: The level of the intervals.
         fields: The names of fields in the rated rows.
@@ -242,7 +242,7 @@ def pair_agreement(
     there = (human != 0) & ~np.isnan(judge)
     human, judge, ratio, dialogue = human[there], judge[there], np.sign(length_ratio[there]), dialogue[there]
     if not len(human):
-        raise SettingError("there is no pair of which people prefer one response and the judge has a verdict")
+        raise SettingError("no pair has both a human preference and a verdict of the judge")
     right, longer = (1 + human * judge) / 2, (1 + human * ratio) / 2
     return PairAgreement(
         pairs=len(human),

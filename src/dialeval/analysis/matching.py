@@ -114,7 +114,7 @@ def _check_ranges(ratings: Ratings, quality: str, rated: Ints) -> None:
     large = [name for name, value in largest.items() if value > 1]
     if small and large:
         raise SettingError(
-            f"ratings of {quality} in {small[0]!r} lie between 0 and 1 and those in {large[0]!r} do not, so that they "
+            f"ratings of {quality} in {small[0]!r} are between 0 and 1 and those in {large[0]!r} do not, so that they "
             'cannot be pooled; give every row its scale, such as "scale": [0, 1] and "scale": [1, 5]'
         )
 
@@ -137,7 +137,7 @@ def _build_rated_rows(
         metrics,
         of_dialogues=frozenset(key for key, estimate in estimates.items() if estimate.level is Level.DIALOGUE),
         signatures={key: str(est.signature) for key, est in estimates.items() if est.signature is not None},
-        skipped=dict.fromkeys(without_items, "has a value of all rows together and none of single ones") | run.skipped,
+        skipped=dict.fromkeys(without_items, "is a corpus-level value without per-row scores") | run.skipped,
         unmatched=unmatched,
     )
 
@@ -232,7 +232,7 @@ def _group_by_system(run: Run, ratings: Ratings) -> dict[str, Ints]:
 def _table(result: Result, name: str) -> RowTable:
     if result.rows is None:
         remedy = "score the system again and save the run: runs of this version know their rows"
-        raise DataError(Problem(result.source or name, None, "the run does not say what its rows are", remedy))
+        raise DataError(Problem(result.source or name, None, "the run does not identify its rows", remedy))
     return result.rows
 
 

@@ -172,7 +172,7 @@ def used_rows(rows: RatedRows, key: str, level: str) -> Ints:
 def points_of(rows: RatedRows, key: str, level: str) -> Points:
     """Return the points of a metric at a level; `NoPointsError` says why there are none."""
     if level == "turn" and key in rows.of_dialogues:
-        raise NoPointsError("scores whole dialogues and not turns")
+        raise NoPointsError("scores dialogues, not turns")
     used = used_rows(rows, key, level)
     if not len(used):
         raise NoPointsError(_why_unused(rows, key, level))
@@ -217,4 +217,4 @@ def _constant_side(points: Points) -> str:
         return "the metric gives the same value to every row"
     if np.ptp(points.second) == 0:
         return "all human scores are the same"
-    return "one side is the same everywhere, or but for rounding"
+    return "one of the two is constant (up to rounding)"

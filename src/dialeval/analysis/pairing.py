@@ -27,7 +27,7 @@ from dialeval.stats.significance import holm
 Runs = Run | Sequence[Run] | Mapping[str, Run]
 
 Weight: TypeAlias = Literal["rows", "dialogues"]
-"""What counts equally in a mean: every row, or every dialogue."""
+"""Whether every row or every dialogue has equal weight in a mean."""
 
 _NUMBERED = re.compile(r"-\d+$")
 _MAY_DIFFER = frozenset({"context", "roles", "slice", "trials", "calls"})

@@ -181,7 +181,7 @@ def sequential(
         (True, True)
     """
     if not 0 < alpha < 1:
-        raise SettingError(f"alpha lies between 0 and 1, such as 0.05; it is not {alpha}")
+        raise SettingError(f"alpha must be between 0 and 1, such as 0.05; it is not {alpha}")
     chosen = select(runs, baseline, systems, metrics, design, weight)
     reasons = {
         (name, key): chosen.left_out.get((name, key)) or _why_untested(key, alignment, chosen.known[chosen.first][key])
@@ -212,7 +212,7 @@ def _why_untested(key: str, alignment: Alignment, here: Estimate) -> str | None:
     """Say why a metric has no sequence; None where it has one."""
     metric = metric_of(here)
     if here.corpus:
-        return "a corpus value has no values of dialogues"
+        return "it is a corpus-level value, without values per dialogue"
     if metric is not None and metric.untestable is not None:
         return metric.untestable
     if any(side[key].items is None for side in (alignment.left, alignment.right)):
@@ -367,7 +367,7 @@ def trend(
         (1.0, True)
     """
     if not 0 < alpha < 1 or not 0 < confidence < 1:
-        raise SettingError(f"alpha and the confidence lie between 0 and 1, not {alpha} and {confidence}")
+        raise SettingError(f"alpha and the confidence level must be between 0 and 1, not {alpha} and {confidence}")
     if design == "common":
         raise SettingError("a trend is over all units of each system; the designs are paired and unpaired")
     systems, metrics = (None if names is None else list(names) for names in (systems, metrics))
@@ -414,7 +414,7 @@ def _find_trend(key: str, results: Sequence[Result], chosen: Selection, paired: 
     slope = float(weights @ np.array(means))
     error, freedom = (_paired_error if paired else _unpaired_error)(key, values, weights, means)
     if math.isnan(error):
-        return replace(row, reason="too little could be scored")
+        return replace(row, reason="too few rows have a score")
     half = t_factor(confidence, freedom) * error
     scale = max(map(abs, means)) * float(np.abs(weights).sum())
     p = 1.0 if abs(slope) <= ROUNDING * scale else two_sided_p(slope / error, freedom) if error else 0.0

@@ -447,7 +447,7 @@ def check_fields(tables: Sequence[RowTable], fields: Sequence[str]) -> None:
         raise SettingError(f"no field is named; there are {there}")
     for field in fields:
         if field == "system":
-            raise SettingError("systems stand side by side in every slice; name another field than system")
+            raise SettingError("every slice already compares the systems; name a field other than system")
         if field not in fields_of(tables):
             remedy = f"score the rows again with --by {field} (keep=[{field!r}])"
             raise SettingError(f"the run did not keep a field {field!r}, only {there}; {remedy}")
@@ -471,7 +471,7 @@ def _numbers(table: RowTable, field: str, alone: bool) -> Floats:
     if field == "history":
         contexts = table.texts.get("context")
         if contexts is None or isinstance(contexts, TextColumn):
-            raise SettingError("the run has no contexts, so that it cannot be cut by history")
+            raise SettingError("the run has no contexts, so it cannot be sliced by history")
         return (contexts.ends - contexts.starts).astype(np.float64)
     texts = table.texts.get("reference") or (table.texts.get("response") if alone else None)
     if texts is None:

@@ -63,7 +63,7 @@ _MOST_LABELS = 100
 NO_VALUE = "(no value)"
 Strata = tuple[Sequence[str], Sequence[str]]
 """The stratum of each row of the baseline and of the system."""
-_TOO_LITTLE = "too little could be scored"
+_TOO_LITTLE = "too few rows have a score"
 
 
 def unpaired_differences(

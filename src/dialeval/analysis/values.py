@@ -82,7 +82,7 @@ from dialeval.stats.resampling import (
 
 AnyRun = TypeVar("AnyRun", bound=Run)
 
-NO_DIALOGUES = "the run does not say which rows belong to one dialogue"
+NO_DIALOGUES = "the run does not record which rows belong to which dialogue"
 """Why a run of rows in chunks that an earlier version saved, or one saved without items, is not resampled."""
 
 _PART = 64
@@ -121,9 +121,9 @@ class Values:
             if metric is not None and metric.untestable is not None:
                 reasons[key] = metric.untestable
             elif estimate.corpus and metric is None:
-                reasons[key] = "it is not made of contributions of single rows, or its metric is not installed here"
+                reasons[key] = "it has no per-row statistics, or its metric is not installed here"
             elif estimate.corpus and not rows.contributions and estimate.rows > KEPT_ROWS:
-                reasons[key] = f"the contributions of single rows are kept for up to {KEPT_ROWS:,} rows"
+                reasons[key] = f"per-row statistics are kept for up to {KEPT_ROWS:,} rows"
             elif estimate.corpus and metric is not None:
                 try:
                     metric.resampled(nothing)
@@ -131,7 +131,7 @@ class Values:
                 except DialevalError as error:
                     reasons[key] = str(error)
             elif estimate.items is None:
-                reasons[key] = "the run holds no values of single rows for it"
+                reasons[key] = "the run has no per-row scores of it"
             elif len(estimate.items) not in (count, clusters):
                 reasons[key] = f"it has {len(estimate.items)} values for {count} rows"
             else:
@@ -349,7 +349,7 @@ def _warn_of_narrow(influences: Mapping[str, Influence]) -> list[str]:
     few = ", ".join(key for key, influence in influences.items() if influence.few)
     flat = ", ".join(key for key, influence in influences.items() if influence.error == 0)
     skewed = f"too few dialogues for values as skewed as {few}; intervals may be too narrow"
-    constant = f"no dialogue changes {flat}; intervals without a width say nothing about other dialogues"
+    constant = f"{flat}: the same in all dialogues, so the interval has no width; other dialogues may differ"
     return [doubt for doubt, keys in ((skewed, few), (constant, flat)) if keys]
 
 
@@ -378,12 +378,12 @@ def cut(result: Result, rows: Ints, called: str | None = None, intervals: bool =
         if items is not None and len(items) != count:
             skipped[key] = f"it has {len(items)} values for {count} {estimate.level}s"
         elif estimate.corpus and metric is not None and metric.whole_dialogues and not whole:
-            skipped[key] = "whole dialogues contribute to it, and the slice has parts of some"
+            skipped[key] = "it needs whole dialogues, and the slice has parts of some"
         elif estimate.corpus or items is not None:
             own = None if items is None else items[taken_rows]
             found[key] = _recompute_mean(key, replace(estimate, rows=len(taken_rows), items=own), part)
         else:
-            skipped[key] = "the run holds no values of single rows for it"
+            skipped[key] = "the run has no per-row scores of it"
     contributions = {name: taken(each, rows) for name, each in result.contributions.items()}
     if called is not None:
         found = {key: _with_signature(estimate, slice=called) for key, estimate in found.items()}
@@ -486,5 +486,5 @@ def _count_scored(key: str, part: Result, whole: Result) -> int:
 def table_of(result: Result) -> RowTable:
     """Return the table of rows of a result; SettingError where it has none."""
     if result.rows is None:
-        raise SettingError(f"{NO_DIALOGUES}; score again and save with items to cut it into slices")
+        raise SettingError(f"{NO_DIALOGUES}; score again and save the per-row scores to slice it")
     return result.rows

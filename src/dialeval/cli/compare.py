@@ -35,7 +35,7 @@ _FILE_WIDTH = 160
     "dialeval compare main/ branch/ -m sacrebleu,judge",
     "dialeval compare results/ --by domain,turn         where each system loses to the first",
     "dialeval compare results/ --baseline damd -f latex --save table.tex",
-    "dialeval compare results/ --detect 0.01            how many dialogues a difference takes",
+    "dialeval compare results/ --detect 0.01            sample size for a difference of 0.01",
     "dialeval compare week1/ week2/ --adjust topic      independent logs, at the same mix of topics",
     "dialeval compare v1/ v2/ v3/ v4/ --trend           runs in order: is there a trend?",
     "dialeval compare results/ --sequential             interim looks at any time, without error inflation",
@@ -53,31 +53,37 @@ _FILE_WIDTH = 160
 @options.choice(
     "--test",
     ["randomization", "bootstrap"],
-    "What p is from; intervals of paired differences are always those of the bootstrap.",
+    "Significance test of the p-values; paired differences always have bootstrap intervals.",
 )
-@click.option("--alpha", type=float, default=0.05, help="Adjusted p below it is significant; at least 1e-9.")
-@click.option("--confidence", type=float, default=0.95, metavar="LEVEL", help="Level of the intervals.")
+@click.option("--alpha", type=float, default=0.05, help="Significance level of adjusted p-values; at least 1e-9.")
+@click.option("--confidence", type=float, default=0.95, metavar="LEVEL", help="Confidence level.")
 @options.bootstrap_resamples
 @click.option(
-    "--trials", type=click.IntRange(min=1), help="Of the randomization.  [default: 2000, more for very many tests]"
+    "--trials", type=click.IntRange(min=1), help="Randomization trials.  [default: 2000, more for very many tests]"
 )
-@click.option("--seed", type=options.SEED, default=12345, help="Of both.")
+@click.option("--seed", type=options.SEED, default=12345, help="Random seed.")
+@click.option("--sequential", is_flag=True, help="Sequential test: confidence sequences, valid at every interim look.")
 @click.option(
-    "--sequential", is_flag=True, help="Intervals that hold however often one looks, dialogue after dialogue."
+    "--detect", type=float, metavar="DIFFERENCE", help="Print the number of dialogues needed to detect it (80% power)."
 )
-@click.option("--detect", type=float, metavar="DIFFERENCE", help="Say how many dialogues it takes to find this.")
 @click.option(
     "--design",
     type=options.Choice(["paired", "common", "unpaired"]),
     help="paired: the same units; common: only the units in common; unpaired: independent logs.  "
     "[default: by what the systems have in common]",
 )
-@options.choice("--weight", ["rows", "dialogues"], "What counts equally in a mean: every row, or every dialogue.")
-@click.option("--adjust", metavar="FIELDS", help="Unpaired logs: compare at the same mix of these kept fields.")
-@click.option("--trend", is_flag=True, help="Take the systems in the given order, and test for a trend.")
+@options.choice("--weight", ["rows", "dialogues"], "Whether every row or every dialogue has equal weight in a mean.")
+@click.option(
+    "--adjust",
+    metavar="FIELDS",
+    help="Unpaired logs: standardize to the same mix of these fields (post-stratification).",
+)
+@click.option("--trend", is_flag=True, help="Test for a trend over the systems in the given order.")
 @options.llm
-@click.option("--length", is_flag=True, help="With --llm-model: hold the length of the responses equal.")
-@click.option("--pairs", "pairs_file", type=options.FILE, help="With --llm-model: write verdicts, for `dialeval rank`.")
+@click.option("--length", is_flag=True, help="With --llm-model: control for the length of the responses.")
+@click.option(
+    "--pairs", "pairs_file", type=options.FILE, help="With --llm-model: write the verdicts, for `dialeval rank`."
+)
 @options.by
 @options.format_((*options.FORMATS, *options.GATE_FORMATS))
 @options.percent
@@ -118,11 +124,11 @@ def compare(
 ) -> int:
     """Compare the systems of saved RUNS (folders that `dialeval score -o` wrote) with a baseline.
 
-    Differences come with confidence intervals, p-values (also adjusted for the number of tests), effect sizes and how
-    often a system is ahead. Systems are matched by dialogue ids, prompts, references or position: those with the same
-    units are compared in pairs, logs of different users as independent samples, and the first line of the output
-    states which. With several runs, systems of the same name are called RUN/NAME. --fail-under and --fail-over hold
-    every system but the baseline to a limit. With --llm-model a language model is asked which of two responses is
+    Differences come with confidence intervals, p-values (also adjusted for the number of tests), effect sizes and rows
+    won, tied and lost. Systems are matched by dialogue ids, prompts, references or position: those with the same units
+    are compared in pairs, logs of different users as independent samples, and the first line of the output states
+    which. With several runs, systems of the same name are called RUN/NAME. --fail-under and --fail-over check every
+    system except the baseline against a limit. With --llm-model a language model is asked which of two responses is
     better, in both orders, and the systems are ranked by its verdicts.
     """
     from dialeval.analysis.comparison import best_systems, load_comparison
@@ -141,7 +147,7 @@ def compare(
     if percent and (sequential or trend):
         raise click.UsageError("--percent is not for --sequential and --trend; leave it out")
     if format_ in options.GATE_FORMATS and (by or sequential or trend):
-        raise click.UsageError(f"{format_} has no slices, sequences and trends; choose another format")
+        raise click.UsageError(f"{format_} cannot show slices, sequential tests or trends; choose another format")
     check_places(None, files_of(*runs, *([] if bar is None else [bar])), files=(output, pairs_file))
     named = None if systems is None else [name.strip() for name in systems.split(",")]
     if llm.models:
@@ -152,7 +158,7 @@ def compare(
         print_as(format_, JUDGED, _compare_by_llm(runs[0], named, llm, length, pairs_file), output, _FILE_WIDTH)
         return 0
     if length or pairs_file is not None:
-        raise click.UsageError("--length and --pairs go with --llm-model")
+        raise click.UsageError("--length and --pairs need --llm-model")
     chosen: dict[str, Any] = {
         "baseline": baseline,
         "systems": named,
@@ -189,7 +195,7 @@ def compare(
 
 def _check_baseline(bar: str | None, baseline: str | None, margins: Mapping[str, float]) -> None:
     if bar is None and margins:
-        raise click.UsageError("--margin is that of --no-worse-than BASELINE")
+        raise click.UsageError("--margin needs --no-worse-than BASELINE")
     if bar is not None and baseline is not None:
         raise click.UsageError("--no-worse-than names the baseline; leave --baseline out")
 
@@ -235,10 +241,10 @@ def _print_over_time(
 
     if sequential and (more or trend or chosen["detect"]):
         raise click.UsageError(
-            "--sequential has no gates, slices, adjustment or trend and detects nothing; leave other options out"
+            "--sequential cannot be combined with gates, --by, --adjust, --trend or --detect; leave these out"
         )
     if trend and (more or chosen["baseline"] is not None):
-        raise click.UsageError("--trend has no baseline, gates, slices or adjustment; leave the other options out")
+        raise click.UsageError("--trend cannot be combined with --baseline, gates, --by or --adjust; leave these out")
     names = ("baseline", "weight") if sequential else ("confidence",)
     settings = {name: chosen[name] for name in ("systems", "metrics", "alpha", "design", *names)}
     if sequential:

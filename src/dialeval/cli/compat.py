@@ -62,7 +62,7 @@ def dialog_eval(responses: str, smoothing: int, t: float, **inputs: Any) -> None
     from dialeval.reports.tables import METRICS_TXT, to_metrics_txt
 
     if not math.isfinite(t):
-        raise click.BadParameter(f"{t} is not a number to multiply with", param_hint="'-t'")
+        raise click.BadParameter(f"{t} is not a number", param_hint="'-t'")
     table = (Path(responses) if Path(responses).is_dir() else Path(responses).parent) / "metrics.txt"
     # Of a folder of responses metrics.txt is not read.
     read = (None if Path(responses).is_dir() else responses, *(inputs[name] for name in (*FLAGS, "vocabulary")))
@@ -117,7 +117,7 @@ def mwzeval(
     from dialeval.multiwoz import Evaluator
 
     if not (bleu or success or richness or dst):
-        raise click.UsageError("say what to evaluate: --bleu, --success, --richness, --dst")
+        raise click.UsageError("name what to evaluate: --bleu, --success, --richness, --dst")
     check_places(None, predictions, files=(output,))
     evaluator = Evaluator(bleu, success, richness, dst, data=data)
     scores = evaluator.evaluate(predictions)
@@ -137,7 +137,9 @@ def mwzeval(
 @click.option("--dstc8_data_dir", required=True, type=_IN, help="Folder with train/, dev/ and test/.")
 @click.option("--eval_set", required=True, type=options.Choice(["train", "dev", "test"]), help="What was predicted.")
 @click.option("--output_metric_file", "output", required=True, type=options.FILE, help="Where to write the scores.")
-@click.option("--use_fuzzy_match/--nouse_fuzzy_match", "fuzzy", default=True, help="Compare free values by likeness.")
+@click.option(
+    "--use_fuzzy_match/--nouse_fuzzy_match", "fuzzy", default=True, help="Compare free values by string similarity."
+)
 @click.option(
     "--joint_acc_across_turn/--nojoint_acc_across_turn", "across", default=False, help="Joint accuracy of whole turns."
 )
@@ -181,7 +183,13 @@ def lsdscc(hypothesis_file: str, reference_file: str | None, eos: str) -> None:
 @compat.command()
 @click.option("-p", "data", required=True, type=_IN, help="Folder of *.log.json with the annotated dialogues.")
 @click.option("-o", "labels", required=True, type=_IN, help="Folder of *.labels.json with a detector's labels.")
-@click.option("-t", "threshold", type=float, default=0.0, help="Share from which on T or X is the reference.")
+@click.option(
+    "-t",
+    "threshold",
+    type=float,
+    default=0.0,
+    help="Threshold of the reference label: fraction of annotators for T or X.",
+)
 @printing_all_problems
 def dbdc(data: str, labels: str, threshold: float) -> None:
     """Run eval.py of the breakdown detection challenge.

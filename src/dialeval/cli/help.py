@@ -8,6 +8,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from inspect import cleandoc
+from textwrap import indent as indent_lines
+from textwrap import wrap
 from typing import Any, ClassVar, TypeVar
 
 import click
@@ -88,7 +90,8 @@ class Command(click.Command):
         _write_list(formatter, "Most used", (option.get_help_record(ctx) for option in first))
         if self.examples:
             with formatter.section("Examples" if len(self.examples) > 1 else "Example"):
-                formatter.write("".join(f"{'':{formatter.current_indent}}{line}\n" for line in self.examples))
+                for line in self.examples:
+                    formatter.write(_fold_example(line, formatter.current_indent, formatter.width))
         _write_text(formatter, more)
         self._write_commands(ctx, formatter)
         for title in (ORIGINAL, *_SECTIONS, "Options"):
@@ -150,6 +153,17 @@ def examples(*lines: str) -> Callable[[AnyCommand], AnyCommand]:
         return command
 
     return decorate
+
+
+def _fold_example(example: str, indent: int, width: int) -> str:
+    """Return a command and its comment in lines of a width that can be copied into a shell."""
+    command, _, comment = (part.strip() for part in example.partition("  "))
+    lines = wrap(command, width - indent - 2, subsequent_indent="  ", break_long_words=False, break_on_hyphens=False)
+    folded = " \\\n".join(lines)
+    if comment:
+        alone = f"# {comment}\n{folded}"
+        folded = f"{folded}  # {comment}" if indent + len(folded) + len(comment) + 4 <= width else alone
+    return f"{indent_lines(folded, ' ' * indent)}\n"
 
 
 def _most_used(examples: Sequence[str], options: Sequence[click.Option]) -> list[click.Option]:

@@ -39,7 +39,7 @@ _GROUPS = {
     },
     "Judges": {"judge": "A learned judge that reads the context: train, score, attack."},
     "Human evaluation": {
-        "sample": "Sample responses to rate, or plan how many ratings it takes.",
+        "sample": "Sample responses to rate, or plan the sample size.",
         "rate": "Rating page, rating server, inter-annotator agreement.",
         "estimate": "Estimate mean human ratings from few ratings and a judge.",
         "rank": "Rank systems by pairwise preferences (Bradley-Terry).",
@@ -70,7 +70,7 @@ STATUSES = {
     2: "bad input or usage, or a place that cannot be read or written",
     70: "an internal error of dialeval, to be reported",
     130: "interrupted by Ctrl-C",
-    141: "the reader of the output has gone, as after `| head`",
+    141: "the output pipe was closed, as by `| head`",
     143: "ended by SIGTERM",
 }
 """What the exit status of a process says."""
@@ -191,7 +191,7 @@ def _terminate(*_: object) -> None:
 def _system_error(error: OSError) -> int:
     """Say what the system refused; the exit status."""
     if error.errno == errno.ENAMETOOLONG:
-        say(f"dialeval: {str(error.filename)[:60]}...: the name is longer than a path may be; check the path")
+        say(f"dialeval: {str(error.filename)[:60]}...: the file name is too long; check the path")
         return 2
     if error.errno not in _UNWRITABLE:
         return _internal_error(error)

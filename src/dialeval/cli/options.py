@@ -36,11 +36,16 @@ GATE_FORMATS = ("github", "junit")
 """What also says which gates hold: Markdown for a pull request, and test results."""
 
 
-def read_pairs(_context: click.Context, parameter: click.Parameter, values: Sequence[str]) -> dict[str, str]:
-    """Read options of the form NAME=VALUE."""
+def read_pairs(
+    _context: click.Context,
+    parameter: click.Parameter,
+    values: Sequence[str],
+    split: Callable[[str, str], tuple[str, str, str]] = str.partition,
+) -> dict[str, str]:
+    """Read options of the form NAME=VALUE; `split` says which of several equals signs is meant."""
     pairs = {}
     for value in values:
-        name, equals, rest = value.partition("=")
+        name, equals, rest = split(value, "=")
         if not equals or not name or not rest:
             raise click.BadParameter(
                 f"{value!r} is not of the form {parameter.metavar or 'NAME=VALUE'}", param=parameter
@@ -50,9 +55,9 @@ def read_pairs(_context: click.Context, parameter: click.Parameter, values: Sequ
 
 
 def read_numbers(context: click.Context, parameter: click.Parameter, values: Sequence[str]) -> dict[str, float]:
-    """Read options of the form KEY=NUMBER."""
+    """Read options of the form KEY=NUMBER; a key may have equals signs, as `label:error=repetition`."""
     try:
-        return {key: float(value) for key, value in read_pairs(context, parameter, values).items()}
+        return {key: float(value) for key, value in read_pairs(context, parameter, values, str.rpartition).items()}
     except ValueError as error:
         raise click.UsageError(f"{parameter.opts[0]} takes KEY=NUMBER, such as sacrebleu=0.2: {error}") from None
 
@@ -103,7 +108,7 @@ class Intervals:
     def __post_init__(self) -> None:
         if not self.resampled and (self.resamples is not None or self.seed is not None):
             context = click.get_current_context(silent=True)
-            raise click.UsageError("--resamples and --seed are those of --intervals studentized", context)
+            raise click.UsageError("--resamples and --seed need --intervals studentized", context)
 
     @property
     def resampled(self) -> bool:
@@ -227,19 +232,20 @@ TOKENIZERS = ("words.1", "lower-words.1", "13a", "lower-13a", "intl", "zh", "cha
 tokenizer = click.option(
     "--tokenizer",
     type=Choice(TOKENIZERS),
-    help="What a word is, for every metric that counts words; auto chooses by the scripts of the texts.  "
-    "[default: words.1, split at whitespace; rouge for rouge-score]",
+    metavar="NAME",
+    help=f"Tokenizer of every metric that counts words: {', '.join(TOKENIZERS)}; auto chooses by the script of the "
+    "texts.  [default: words.1, split at whitespace; rouge for rouge-score]",
 )
 
 
 def fields_in(what: str) -> Decorator:
     """Return the option that names the fields of rows in a file."""
-    return pairs("--field", "fields", "OURS=THEIRS", f"Name of a field in {what}.")
+    return pairs("--field", "fields", "OURS=THEIRS", f"Map a field to its name in {what}.")
 
 
 def format_(formats: Sequence[str] = FORMATS) -> Decorator:
     """Return the option that names the output format."""
-    return click.option("-f", "--format", "format_", type=Choice(formats), default="table", help="Print as.")
+    return click.option("-f", "--format", "format_", type=Choice(formats), default="table", help="Output format.")
 
 
 def read_by(_context: click.Context, parameter: click.Parameter, value: str | None) -> list[str]:
@@ -250,7 +256,9 @@ def read_by(_context: click.Context, parameter: click.Parameter, value: str | No
     if value is not None and not fields:
         raise click.BadParameter("name a field, such as turn", param=parameter)
     if "system" in fields:
-        raise click.BadParameter("systems stand side by side in every slice; name another field", param=parameter)
+        raise click.BadParameter(
+            "every slice already compares the systems; name a field other than system", param=parameter
+        )
     return fields
 
 
@@ -272,7 +280,7 @@ judge = together(
     click.option(
         "--judge-dir", type=click.Path(file_okay=False), help="Folder of a judge.  [default: the shipped one]"
     ),
-    click.option("--encoder", help="Where the judge's encoder lies: a folder, minilm, or a name in the hub cache."),
+    click.option("--encoder", help="The judge's encoder: a folder, minilm, or a name in the hub cache."),
 )
 base_encoder = click.option("--encoder", default="minilm", help="Folder, minilm, or a name in the hub cache.")
 contexts = click.option("-c", "--contexts", type=click.Path(), help="Dialogue context of each response.")
@@ -282,16 +290,19 @@ judged_inputs = together(
 )
 judged_rows = together(judged_inputs, judge)
 validate = click.option(
-    "--validate/--no-validate", default=True, show_default=False, help="Leave sets out to see what the judge is worth."
+    "--validate/--no-validate",
+    default=True,
+    show_default=False,
+    help="Validate the judge on rated sets that are left out of training.",
 )
 reading = together(
-    click.option("--system-prompts", is_flag=True, help="System prompts of chats are part of contexts."),
+    click.option("--system-prompts", is_flag=True, help="Keep system prompts as part of the contexts."),
     click.option(
         "--separator",
         "separator",
         metavar="CHARACTER",
         callback=read_separator,
-        help="Between cells of CSV.  [default: found]",
+        help="Delimiter of CSV files.  [default: detected]",
     ),
 )
 resources = together(
@@ -307,69 +318,88 @@ resources = together(
 in_vocabulary = click.option(
     "--in-vocabulary",
     type=Choice(["listed", "vectors"]),
-    help="For -m dialog-eval: whether words with a vector that are not in the vocabulary are known too.  [default: "
-    "listed if the vector file has a header line, as there]",
+    help="For -m dialog-eval: in-vocabulary words are those listed in the vocabulary, or all with a vector.  [default: "
+    "listed if the vector file has a header line, as in dialog-eval]",
 )
 confidence = together(
     click.option("--factor", "t", type=float, help="t of t*std/sqrt(n), for --intervals rows.  [default: 1.97]"),
-    click.option("--confidence", type=float, metavar="LEVEL", help="Level of the intervals.  [default: 0.95]"),
+    click.option("--confidence", type=float, metavar="LEVEL", help="Confidence level.  [default: 0.95]"),
 )
 intervals = together(
     click.option(
         "--intervals",
         "intervals_method",
         type=Choice(["clustered", "rows", "none", "studentized"]),
-        help="Over whole dialogues, or over rows that stand alone, by a formula (clustered); as dialog-eval (rows); "
-        "none; by resampling dialogues, for every value (studentized).  [default: clustered]",
+        help="clustered: standard errors over dialogues; studentized: bootstrap over dialogues, for every value; "
+        "rows: as dialog-eval; none.  [default: clustered]",
     ),
     click.option(
         "--resamples",
         "intervals_resamples",
         type=click.IntRange(min=1),
-        help="Resamples of --intervals.  [default: 1000]",
+        help="Bootstrap resamples.  [default: 1000]",
     ),
-    click.option("--seed", "intervals_seed", type=SEED, help="Seed of --intervals.  [default: 12345]"),
+    click.option("--seed", "intervals_seed", type=SEED, help="Random seed.  [default: 12345]"),
 )
 open_page = click.option("--open", "opened", is_flag=True, help="Open the page in the browser.")
 percent = click.option("--percent", is_flag=True, help="Show scores from 0 to 1 times 100 (table, md, latex).")
 transpose = click.option("--transpose", is_flag=True, help="Swap rows and columns (table, md, latex).")
 limits = together(
     numbers("--fail-under", "limits_lowest", "Exit 1 if the mean of a system is lower."),
-    numbers("--fail-over", "limits_highest", "Exit 1 if it is higher, for metrics where lower is better."),
+    numbers("--fail-over", "limits_highest", "Exit 1 if it is higher (for metrics where lower is better)."),
 )
 llm = together(
     click.option("--llm-endpoint", multiple=True, metavar="URL", help="OpenAI-compatible API of a language model."),
-    click.option("--llm-model", multiple=True, metavar="NAME", help="The model that judges; repeat for a panel."),
-    click.option("--rubric", "llm_rubric", help="What it is asked: a name, or a TOML file.  [default: by the metric]"),
+    click.option("--llm-model", multiple=True, metavar="NAME", help="Model of the judge; repeat for a panel."),
+    click.option("--rubric", "llm_rubric", help="Rubric: a name, or a TOML file.  [default: by the metric]"),
     click.option(
         "--llm-mode",
         type=Choice(["expected", "grade", "vote"]),
-        help="Grades by probabilities of tokens, by the answer, by several answers.  [default: expected]",
+        help="expected: mean grade by token probabilities; grade: the answer; vote: mean of several answers.  "
+        "[default: expected]",
     ),
-    click.option("--llm-samples", type=click.IntRange(1, 100), help="Answers per row of the mode vote.  [default: 5]"),
-    pairs("--llm-option", "llm_options", "KEY=JSON", "Further field of requests; null leaves one out."),
-    click.option("--llm-concurrency", type=click.IntRange(1, 1024), default=16, help="Requests at a time."),
     click.option(
-        "--llm-timeout", type=click.FloatRange(0, min_open=True), default=120.0, help="Seconds for an answer."
+        "--llm-samples", type=click.IntRange(1, 100), help="Answers per row with --llm-mode vote.  [default: 5]"
     ),
-    click.option("--llm-retries", type=click.IntRange(min=0), default=8, help="Times that a request is sent again."),
-    click.option("--max-requests", "llm_max_requests", type=click.IntRange(min=0), help="Budget of requests."),
-    click.option("--max-tokens", "llm_max_total_tokens", type=click.IntRange(min=0), help="Budget of tokens."),
-    click.option("--llm-price", "llm_prices", nargs=2, type=float, help="Of a million tokens, sent and answered."),
+    pairs("--llm-option", "llm_options", "KEY=JSON", "Another field of the request; null removes one."),
+    click.option("--llm-concurrency", type=click.IntRange(1, 1024), default=16, help="Concurrent requests."),
+    click.option(
+        "--llm-timeout",
+        type=click.FloatRange(0, min_open=True),
+        default=120.0,
+        help="Timeout of a request, in seconds.",
+    ),
+    click.option("--llm-retries", type=click.IntRange(min=0), default=8, help="Retries of a failed request."),
+    click.option(
+        "--max-requests", "llm_max_requests", type=click.IntRange(min=0), help="Stop after this many requests."
+    ),
+    click.option(
+        "--max-tokens", "llm_max_total_tokens", type=click.IntRange(min=0), help="Stop after this many tokens."
+    ),
+    click.option(
+        "--llm-price", "llm_prices", nargs=2, type=float, help="Price of a million prompt and completion tokens."
+    ),
     click.option("--llm-cache", type=FILE, help="File of recorded answers.  [default: in the cache folder]"),
     click.option("--llm-replay", is_flag=True, help="Use recorded answers only; open no connection."),
-    click.option("--llm-key-env", "llm_key_variable", default="DIALEVAL_LLM_KEY", help="Variable with the key."),
-    pairs("--system-model", "llm_systems", "SYSTEM=MODEL", "The model behind a system, to name a judge of its family."),
+    click.option(
+        "--llm-key-env", "llm_key_variable", default="DIALEVAL_LLM_KEY", help="Environment variable with the API key."
+    ),
+    pairs(
+        "--system-model",
+        "llm_systems",
+        "SYSTEM=MODEL",
+        "The model behind a system, to warn of a judge of the same family.",
+    ),
 )
 
 
-bootstrap_resamples = click.option("--resamples", type=click.IntRange(min=1), default=1000, help="Of the bootstrap.")
+bootstrap_resamples = click.option("--resamples", type=click.IntRange(min=1), default=1000, help="Bootstrap resamples.")
 threads = click.option("-j", "--threads", type=click.IntRange(min=1), help="Threads to use.  [default: one per core]")
 
 
 def baselines(what: str) -> Decorator:
     """Return the switch for floors and ceilings; `what` they are in the command."""
-    told = f"Also score floors and ceilings: {what}.  [default: not]"
+    told = f"Also score floor and ceiling systems: {what}.  [default: no]"
     return click.option("--baselines/--no-baselines", default=False, show_default=False, help=told)
 
 

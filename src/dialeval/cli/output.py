@@ -194,7 +194,7 @@ def print_other_signatures(run: Run) -> None:
 def check_percent(format_: str | None, percent: bool) -> None:
     """Refuse --percent with a format for programs, which holds scores as they are (UsageError)."""
     if percent and format_ not in ("table", "md", "latex"):
-        raise click.UsageError("--percent is for -f table, md, latex; other formats hold scores as they are")
+        raise click.UsageError("--percent needs -f table, md or latex; other formats keep the original scale")
 
 
 def check_transposed(format_: str | None, transpose: bool, formats: Sequence[str] = ("table", "md", "latex")) -> None:
@@ -323,7 +323,7 @@ def save_run(run: Run, folder: Path, force: bool = False, found: Verdict | None 
 
 def say_saved(folder: Path) -> None:
     """Say where a run was saved, and what to do with it."""
-    say(f"saved in {folder}; see it row by row: dialeval report {shlex.quote(str(folder))}")
+    say(f"saved in {folder}; open it row by row: dialeval report {shlex.quote(str(folder))}")
 
 
 def say_next(run: Run, format_: str | None, folder: Path | None) -> None:

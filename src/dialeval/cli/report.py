@@ -46,14 +46,21 @@ FIGURE_FORMATS = ("svg", "png", "pdf")
 @options.compared
 @options.by
 @click.option(
-    "--human", multiple=True, type=click.Path(exists=True), help="Ratings: also show what people say of the run."
+    "--human",
+    multiple=True,
+    type=click.Path(exists=True),
+    help="Human ratings: also show estimates of the mean rating.",
 )
-@click.option("--sample", type=click.Path(), help="The folder that the rows of --human were drawn into.")
+@click.option("--sample", type=click.Path(), help="Folder of the sample that --human rates.")
 @click.option(
-    "--judge", metavar="KEYS", default="", help="The judge of the estimate, as in `dialeval estimate --judge`."
+    "--judge",
+    metavar="KEYS",
+    default="",
+    show_default=False,
+    help="The judge of the estimate, as in `dialeval estimate --judge`.",
 )
-@click.option("--quality", default="overall", help="Which of the scores of --human counts.")
-@click.option("--pairs", multiple=True, type=click.Path(), help="Compared responses: also show the ranking.")
+@click.option("--quality", default="overall", help="Quality in --human to use.")
+@click.option("--pairs", multiple=True, type=click.Path(), help="Pairwise preferences: also show the ranking.")
 @options.open_page
 def report(
     runs: tuple[str, ...],
@@ -97,7 +104,7 @@ def report(
     from dialeval.reports.papers import PaperFormat, paper_table
 
     if (figures_dir is not None or width is not None) and figures is None:
-        raise click.UsageError("--figures-dir and --width are for --figures: say png, svg or pdf")
+        raise click.UsageError("--figures-dir and --width need --figures png, svg or pdf")
     if table is not None and table.suffix not in (".tex", ".md"):
         raise click.UsageError("--table is a file that ends in .tex or .md")
     check_places(None, files_of(*runs), human, pairs, sample, files=(output, *([table] if table else [])))
@@ -106,7 +113,7 @@ def report(
     if pairs:
         page["ranking"], page["pairs"] = rank(list(pairs)), read_pairs(list(pairs))
     if human and len(runs) > 1:
-        raise click.UsageError("--human is about one run; give one")
+        raise click.UsageError("--human needs exactly one run")
     if human:
         page["people"] = estimate(loaded[0], list(human), judge=judge, sample=sample, quality=quality)
         page["agreement"] = agreement(loaded[0], list(human), quality=quality, sample=sample)
@@ -114,7 +121,7 @@ def report(
         with suppress(DialevalError):  # ratings without raters, such as those of other programs
             page["merged"] = merge_ratings(human)
     elif sample is not None or judge:
-        raise click.UsageError("--sample and --judge are those of --human; name the ratings")
+        raise click.UsageError("--sample and --judge need --human RATINGS")
     if figures is not None:
         folder = figures_dir or output.with_name(f"{output.stem}-figures")
         opinions = human_figures(*(page.get(name) for name in ("people", "ranking", "rated", "pairs")))

@@ -71,16 +71,16 @@ _FILES = ("responses", "contexts", "train", "vocabulary", "vectors", "assertions
 @options.threads
 @click.option("--shards", is_flag=True, help="The files of a directory are the parts of one system.")
 @click.option("--jobs", type=click.IntRange(min=1), help="Read in chunks, in this many processes.")
-@click.option("--engine", type=options.Choice(["local", "ray"]), help="Where to work.  [default: local]")
+@click.option("--engine", type=options.Choice(["local", "ray"]), help="Where to run.  [default: local]")
 @click.option("--address", help="An existing Ray cluster, such as auto or ray://host:10001.")
 @click.option(
     "--gpus-per-task",
     type=click.FloatRange(min=0),
     default=0.0,
     show_default=False,
-    help="Share of a GPU for a learned metric's worker (Ray).",
+    help="Fraction of a GPU per worker of a learned metric (Ray).",
 )
-@click.option("--resume", type=options.FOLDER, help="Keep finished chunks here; go on from them.")
+@click.option("--resume", type=options.FOLDER, help="Folder for finished chunks; an interrupted run continues from it.")
 @click.option("--items/--no-items", default=True, help="With -o: save one value per response.")
 @options.compared
 @click.option(
@@ -88,7 +88,7 @@ _FILES = ("responses", "contexts", "train", "vocabulary", "vectors", "assertions
     type=options.Choice(MODES),
     default="auto",
     show_default=False,
-    help="On stderr.  [default: a bar, if a terminal]",
+    help="Progress on stderr.  [default: a bar, if a terminal]",
 )
 def score(
     references: tuple[str, ...],
@@ -110,7 +110,7 @@ def score(
     RESPONSES are files (.txt with a line per response, .jsonl, .json, .csv, .tsv, .parquet, each also .gz or .zst) or
     a directory of them; NAME=FILE names a system. A file of rows may hold contexts, references and several systems;
     `dialeval formats` lists the chats and logs of other programs that are read as they are.
-    What is not given switches off the metrics that need it. A quoted pattern such as 'logs/2026-*.jsonl' is one system
+    Metrics whose inputs are not given are skipped. A quoted pattern such as 'logs/2026-*.jsonl' is one system
     in many files, which are read in chunks.
     """
     from dialeval.core.arrays import return_freed_arrays
@@ -128,7 +128,7 @@ def score(
     with metered(progress) as meter:
         asked = llm.open(meter)
         if asked is not None and "llm" not in (given["metrics"] or ""):
-            raise click.UsageError("a language model is asked where its metric is named: -m llm")
+            raise click.UsageError("LLM options need the metric: -m llm")
         given |= {"llm": asked} if asked is not None else {}
         numbered = {f"reference {number}": path for number, path in enumerate(references, 1)}
         given["references"] = numbered if len(numbered) > 1 else next(iter(references), None)
@@ -172,7 +172,7 @@ def _evaluate(
     from dialeval.engine.folding import Options
 
     if engine != "ray" and (address or gpus_per_task):
-        raise click.UsageError("--address and --gpus-per-task go with --engine ray")
+        raise click.UsageError("--address and --gpus-per-task need --engine ray")
     # The table of dialog-eval has its metrics and its confidence, unless others are asked for.
     as_there = format_ == "metrics-txt" and intervals.method is None
     if format_ == "metrics-txt":
@@ -184,7 +184,7 @@ def _evaluate(
     chunked = rows.are_chunked(asked, large_too=not needs_all_rows)
     if chunked and needs_all_rows:
         flags = "--baselines, --by and --intervals studentized"
-        raise click.UsageError(f"{flags} need all rows at hand; a run in chunks lets them go")
+        raise click.UsageError(f"{flags} need all rows in memory, which a run in chunks does not keep")
     try:
         run = evaluate(
             **inputs,

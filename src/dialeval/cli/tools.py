@@ -70,7 +70,7 @@ def _list_metrics(presets: Iterable[str], every: bool) -> str:
         groups = ", ".join(f"{group} ({len(names)})" for group, names in GROUPS.items())
         text += [
             "",
-            f"In brackets: variants, which --all lists. Groups: {groups}, all.",
+            f"In brackets: the number of variants, which --all lists. Groups: {groups}, all.",
             "`dialeval metrics NAME` explains.",
         ]
     text += [f"judges and bertscore: {reason}" for reason in missing]
@@ -257,7 +257,7 @@ def verify(name: str) -> int:
     for problem in problems:
         tell(str(problem))
     if not problems:
-        tell(f"{name}: every file is as it was when the pack was added")
+        tell(f"{name}: all checksums match")
     return 2 if problems else 0
 
 
@@ -288,7 +288,7 @@ BREAKDOWN = ("accuracy", "f1-x", "jsd-o-t-x")
 )
 @options.open_page
 def demo(output: Path, opened: bool) -> None:
-    """Evaluate the shipped sample of invented chats, print the main figures, write a report and print its path last."""
+    """Evaluate the shipped sample of invented chats, print the main scores, write a report and print its path."""
     from dialeval import sample_data
     from dialeval.breakdown import evaluate_breakdown
     from dialeval.core.batch import Need

@@ -51,6 +51,10 @@ class Need(str, Enum):
     """The tool calls of a row, or in the last row of a chat those of the chat: at most one text, a JSON list."""
     EXPECTED_CALLS = "expected-calls", "expected_calls", "a field expected_calls in RESPONSES"
     """The calls that should be made, in the rows that have calls."""
+    TURN_LABELS = "turn-labels", "labels", "a field labels in RESPONSES, or in its messages"
+    """What people or models said of a reply: at most one text, a JSON object with counts of annotators."""
+    LATENCY = "latency", "latency", "a field latency, or messages with a timestamp, in RESPONSES"
+    """The seconds until a reply was there: at most one text, a number."""
     ASSERTIONS = "assertions", "assertions", "--assertions"
     """Rules about tool calls, from a TOML file."""
     STATES = "states", "states", "a `state` in every turn of -i"
@@ -144,7 +148,7 @@ class Batch:
     def fact(self, fact: Hashable) -> Any:
         """Return the value of a declared fact."""
         if fact not in self.facts:
-            raise NeedError(f"the metric reads {fact} without naming it among its facts")
+            raise NeedError(f"the metric reads {fact} without declaring it in its facts")
         return self.facts[fact]
 
     def _check(self, need: Need, there: Mapping[Need, object]) -> None:

@@ -184,7 +184,7 @@ class ClusteredRows(_Cache):
 
     def _contributions(self, name: str) -> Contributions:
         if name not in self.contributions:
-            raise NeedError(f"the run did not keep what single rows add to it ({name}); score the responses again")
+            raise NeedError(f"the run has no per-row statistics of it ({name}); score the responses again")
         return self.contributions[name]
 
 

@@ -240,7 +240,7 @@ class IntervalChoice:
         if self.t is not None and self.kind not in (None, "rows"):
             raise SettingError(f"t is the factor of intervals over rows; intervals that are {self.kind} have none")
         if self.level is not None and not 0 < self.level < 1:
-            raise SettingError(f"a confidence level lies between 0 and 1, such as 0.95; it is not {self.level}")
+            raise SettingError(f"a confidence level must be between 0 and 1, such as 0.95; it is not {self.level}")
 
     def added_to(self, estimate: Estimate, bounds: Bounds) -> Estimate:
         """Add the interval to an estimate; `bounds` are the ends of what the metric can give."""
@@ -367,6 +367,8 @@ class Metric(Fold[State]):
     """Whether it takes longer than all others together; `all` leaves it out, and it is computed when it is named."""
     costly_rows: ClassVar[int] = 128
     """Rows of a batch at most if it is costly, so that all threads get to work and the progress is seen."""
+    limits: ClassVar[Mapping[str, tuple[float, float]]] = {}
+    """The least and the largest value of settings that are numbers."""
     one_of: ClassVar[frozenset[Need]] = frozenset()
     """Of these wants at least one must be there; nothing can be scored without."""
 
@@ -379,6 +381,10 @@ class Metric(Fold[State]):
             if getattr(self, name) not in choices:
                 listed = "|".join(map(str, choices))
                 raise SettingError(f"{self.family} has {name}={listed}, not {getattr(self, name)!r}")
+        for name, (low, high) in self.limits.items():
+            if not (low <= getattr(self, name) <= high and isfinite(getattr(self, name))):
+                limits = f"between {low:g} and {high:g}" if isfinite(high) else f"at least {low:g}, and finite"
+                raise SettingError(f"{name} of {self.family} must be {limits}, not {getattr(self, name)}")
 
     def __str__(self) -> str:
         own = {field.name: getattr(self, field.name) for field in fields(self)}
@@ -466,7 +472,7 @@ class Metric(Fold[State]):
 
     def resampled(self, sample: Resamples) -> Floats:
         """Return the corpus value for each resample, from the contributions that `partial` gave."""
-        raise NeedError(f"{self.name} does not say what single rows add to its value, so it cannot be resampled")
+        raise NeedError(f"{self.name} has no per-row statistics, so it cannot be resampled")
 
     def left_out(self, sample: Resamples) -> Floats:
         """Return the values from which the jackknife finds the influence of clusters that resamples leave out.

@@ -105,7 +105,7 @@ def read(beside: Path, file: str) -> Code | None:
         if hashlib.sha256(content[_DIGEST_BYTES:]).digest() == content[:_DIGEST_BYTES]:
             facts, _, code = content[_DIGEST_BYTES:].partition(b"\n")
             return Code(**orjson.loads(facts), content=code)
-        warn("%s is damaged; the kernel is compiled anew", folder / file)
+        warn("%s is damaged; the kernel is compiled again", folder / file)
     return None
 
 
@@ -320,7 +320,7 @@ class Kernel:
             write(source.parent, file, code)
         if (call := _load(code, types)) is not None:
             return call
-        warn("%s cannot be loaded as it was compiled; numba compiles it in each process", name)
+        warn("%s cannot be loaded from the cache; numba compiles it in each process", name)
         return self._call_function(self.dispatcher)
 
     @staticmethod

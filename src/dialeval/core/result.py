@@ -584,7 +584,7 @@ def _check_result(name: str, result: Result) -> None:
                 raise InvalidError(f"{name}: {what}")
     counts = {len(each) for each in result.contributions.values()} | ({len(rows)} if rows is not None else set())
     if result.contributions and len(counts) > 1:
-        raise InvalidError(f"{name}: contributions are saved for another number of rows")
+        raise InvalidError(f"{name}: per-row statistics are saved for another number of rows")
 
 
 # Joining.

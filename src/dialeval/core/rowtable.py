@@ -240,7 +240,7 @@ def _text_column(array: pa.Array, continues: pa.Array | None) -> Texts:
 def _field_column(array: pa.Array) -> RaggedColumn:
     column = _text_column(array, None)
     if not isinstance(column, RaggedColumn):
-        raise InvalidError("a field is no list of texts")
+        raise InvalidError("a field is not a list of texts")
     return column
 
 

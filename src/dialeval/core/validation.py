@@ -93,9 +93,9 @@ def size_of(path: str | os.PathLike[str], remedy: str) -> int:
         try:
             status = Path(path).stat()
         except ValueError:
-            raise InvalidError("is no path (it holds a NUL)") from None
+            raise InvalidError("is not a path (it contains a NUL character)") from None
         if not stat.S_ISREG(status.st_mode):
-            raise InvalidError("is a folder" if stat.S_ISDIR(status.st_mode) else "is no plain file")
+            raise InvalidError("is a folder" if stat.S_ISDIR(status.st_mode) else "is not a regular file")
         return status.st_size
 
 

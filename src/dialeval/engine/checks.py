@@ -70,7 +70,7 @@ def split_dialogue_warnings(
         for fold, state in checks:
             if isinstance(fold, DialogueIds) and (split := fold.finish(state)):
                 example = split.find_name(ids_of(system))
-                what = f"rows of {split.dialogues} dialogues of {system} do not stand together"
+                what = f"rows of {split.dialogues} dialogues of {system} are not consecutive"
                 what += "" if example is None else f", such as those of {example!r}"
                 yield f"{what}: each part counts as a dialogue, and intervals are too narrow; sort the rows by dialogue"
 

@@ -90,9 +90,11 @@ class Inputs:
     def find_sources(self) -> list[Source]:
         """Find the files of every system, to be read in chunks."""
         if self.reference_groups is not None:
-            raise SettingError("baselines and reference_groups need all rows in memory; rows in chunks are let go")
+            raise SettingError(
+                "baselines and reference_groups need all rows in memory, which a run in chunks does not keep"
+            )
         if self.keep:
-            raise SettingError("fields are kept of rows in memory; rows in chunks are let go")
+            raise SettingError("fields can only be kept for rows in memory, not for a run in chunks")
         return find_sources(self.responses, self.references, self.contexts, self.shards)
 
     def read(self) -> tuple[list[Rows], Any]:
@@ -106,7 +108,7 @@ class Inputs:
             systems, groups = resolve_name(_READ_HYPOTHESES)(self.responses, self.reference_groups, self.eos)
         for need, source in {Need.REFERENCE: self.references, Need.CONTEXT: self.contexts}.items():
             if source is not None:
-                column = read_texts(source, need, self.fields, self.system_prompts, self.separator)
+                column = read_texts(source, need, self.fields, **self._reading)
                 where = str(source) if isinstance(source, str | os.PathLike) else need.argument
                 if isinstance(source, Mapping):
                     where = ", ".join(map(str, source))
@@ -262,7 +264,9 @@ def evaluate(
     )
     if inputs.are_chunked(options):
         if baselines:
-            raise SettingError("baselines and reference_groups need all rows in memory; rows in chunks are let go")
+            raise SettingError(
+                "baselines and reference_groups need all rows in memory, which a run in chunks does not keep"
+            )
         plans = planner(metrics, settings, tokenizer)
         run = run_sources(inputs.find_sources(), plans, resources, options, names=inputs.names, details=details).run
     else:

@@ -145,7 +145,7 @@ class Tally:
         mine, theirs = self._make_job(columns), other._make_job(columns)
         if (mine.plans[0].folded, mine.resources.digests) != (theirs.plans[0].folded, theirs.resources.digests):
             what = "other metrics or other resources"
-            raise SettingError(f"{other!r} cannot be merged into {self!r}: it has {what}; make both alike")
+            raise SettingError(f"{other!r} cannot be merged into {self!r}: it has {what}; use the same in both")
         before, own = len(self), 0
         for rows in list(other._parts):
             self._parts.append(replace(rows, system=self._system).placed(before, own))

@@ -29,12 +29,10 @@ def _split(_context: click.Context, _parameter: click.Parameter, names: str | No
     return None if names is None else [name.strip() for name in names.split(",")]
 
 
-_form = click.option("--form", type=options.FILE, help="What is asked, in TOML.  [default: overall, from 1 to 5]")
-_quality = click.option("--quality", default="overall", help="Which of the scores counts.")
+_form = click.option("--form", type=options.FILE, help="Rating form, a TOML file.  [default: overall, from 1 to 5]")
+_quality = click.option("--quality", default="overall", help="Quality (score name) to use.")
 _sample = click.option("--sample", type=click.Path(), help="The folder of the sample that the ratings are of.")
-_confidence = click.option(
-    "--confidence", type=float, default=0.95, metavar="LEVEL", help="Level of the confidence intervals."
-)
+_confidence = click.option("--confidence", type=float, default=0.95, metavar="LEVEL", help="Confidence level.")
 
 
 def _systems(default: str) -> options.Decorator:
@@ -51,8 +49,8 @@ def _is_run(path: str) -> bool:
 @options.examples(
     "dialeval sample results/ -n 200 -o to-rate/                  the same contexts for all systems",
     "dialeval sample results/ -n 200 --stratify turn,judge:3 -o to-rate/",
-    "dialeval sample results/ -n 200 --uncertainty judge -o to-rate/   more of what the judge is uncertain about",
-    "dialeval sample results/ --plan --width 0.2                  how many ratings that takes",
+    "dialeval sample results/ -n 200 --uncertainty judge -o to-rate/   more where the judge is uncertain",
+    "dialeval sample results/ --plan --width 0.2                  sample size for this width",
     "dialeval sample results/ --plan --width 0.2 --pilot ratings.jsonl --sample to-rate/ --judge judge",
 )
 @options.command()
@@ -68,18 +66,20 @@ def _is_run(path: str) -> bool:
 )
 @click.option("--uncertainty", metavar="KEY", help="Sample in proportion to the uncertainty of this metric.")
 @click.option("--dialogues", is_flag=True, help="Sample whole dialogues.")
-@click.option("--independent", is_flag=True, help="Sample from each system by itself, not the same contexts for all.")
-@options.choice("--level", ["turn", "dialogue"], "Have single responses rated, or whole conversations.")
-@click.option("--seed", type=options.SEED, default=12345, help="Of the sample.")
-@click.option("--plan", is_flag=True, help="Sample nothing; print how many ratings --width takes.")
+@click.option("--independent", is_flag=True, help="Sample each system independently, not the same contexts for all.")
+@options.choice("--level", ["turn", "dialogue"], "What is rated: single responses, or whole conversations.")
+@click.option("--seed", type=options.SEED, default=12345, help="Random seed.")
+@click.option("--plan", is_flag=True, help="Print the sample size for --width; sample nothing.")
 @click.option(
     "--width",
     type=click.FloatRange(0, 1e9, min_open=True),
-    help="Of the confidence interval, from its lower to its upper end.",
+    help="Width of the confidence interval, from lower to upper end.",
 )
-@click.option("--pilot", type=click.Path(), help="Ratings that there are already, of the rows in --sample.")
+@click.option("--pilot", type=click.Path(), help="Existing ratings of the rows in --sample.")
 @_sample
-@click.option("--judge", metavar="KEYS", default="", help="The judge of the estimate, with --pilot.")
+@click.option(
+    "--judge", metavar="KEYS", default="", show_default=False, help="The judge of the estimate, with --pilot."
+)
 @_quality
 @click.option("--std", type=float, help="Without --pilot: the standard deviation of ratings.  [default: 1]")
 @click.option(
@@ -89,7 +89,7 @@ def _is_run(path: str) -> bool:
 def sample(
     run: str, number: int | None, output: Path | None, systems: list[str] | None, plan: bool, **more: Any
 ) -> None:
-    """Sample responses of a saved RUN for people to rate, with known probabilities; or plan how many (--plan).
+    """Sample responses of a saved RUN for human rating, with known probabilities; or plan the sample size (--plan).
 
     The rows to rate are in rows.jsonl, with ids that do not reveal the system; sample.json describes the design. Both
     are needed again by `dialeval estimate --sample`.
@@ -102,7 +102,7 @@ def sample(
     stratify = more.pop("stratify") or ()
     if plan:
         if number is not None or output is not None:
-            raise click.UsageError("--plan draws nothing; leave -n and -o out")
+            raise click.UsageError("--plan samples nothing; leave -n and -o out")
         _plan(run, systems, **more)
         return
     if number is None or output is None:
@@ -134,7 +134,7 @@ def _plan(
     from dialeval.human.sample import tables_of
 
     if width is None:
-        raise click.UsageError("--plan asks for a --width")
+        raise click.UsageError("--plan needs --width")
     known = load(run)
     rows = {name: len(table) for name, table in tables_of(known, systems).items()}
     given = {name: value for name, value in (("std", std), ("correlation", correlation)) if value is not None}
@@ -142,7 +142,7 @@ def _plan(
         show(table(plan_ratings(rows, width, confidence, **given)))
         return
     if given:
-        raise click.UsageError("--std and --correlation are assumptions; a --pilot has no need of them")
+        raise click.UsageError("--std and --correlation are estimated from --pilot; leave them out")
     whole, drawn = (
         estimate(known, pilot, judge=judge, population=population, confidence=confidence, **estimated)
         for population in ("dialogues", "run")
@@ -157,7 +157,7 @@ def _plan(
 )
 @options.group()
 def rate() -> None:
-    """Have people rate the rows of a sample (`dialeval sample`)."""
+    """Collect human ratings of the rows of a sample (`dialeval sample`)."""
 
 
 @options.examples(
@@ -168,7 +168,7 @@ def rate() -> None:
 @click.option("--save", "output", type=options.FILE, required=True, help="Write the page to this file.")
 @_form
 def page(sample: str, output: Path, form: Path | None) -> None:
-    """Write one HTML file on which people rate the rows of the folder SAMPLE, without a network.
+    """Write one HTML file for rating the rows of the folder SAMPLE, without a network.
 
     Send it to every rater. It does not reveal the systems; order and sides differ between raters. Ratings are kept in
     the browser until the rater downloads them as a file and sends it back.
@@ -180,7 +180,7 @@ def page(sample: str, output: Path, form: Path | None) -> None:
     drawn = read_sample(sample)
     asked = read_form(form, drawn)
     write(output, rating_page(drawn, asked).encode())
-    say(f"{len(things_to_rate(drawn, asked))} to rate; merge what comes back by `dialeval rate merge`")
+    say(f"{len(things_to_rate(drawn, asked))} to rate; merge the returned files with `dialeval rate merge`")
 
 
 @options.examples(
@@ -194,9 +194,11 @@ def page(sample: str, output: Path, form: Path | None) -> None:
     "--save", "output", type=options.FILE, help="Write the ratings, or pairs for `rank`, to this file (JSONL)."
 )
 @_sample
-@click.option("--quality", default="overall", help="Of pairs, the question whose answers --save takes.")
-@click.option("--adjudicate", type=options.FILE, help="Write a page on which to rate the disputed rows once more.")
-@click.option("--adjudicated", multiple=True, type=click.Path(), help="Ratings from that page; they alone count then.")
+@click.option("--quality", default="overall", help="For pairs: the question whose answers --save writes.")
+@click.option("--adjudicate", type=options.FILE, help="Write a page to adjudicate the rows that raters disagree on.")
+@click.option(
+    "--adjudicated", multiple=True, type=click.Path(), help="Ratings from that page; they replace the others."
+)
 @click.option("--most", type=click.IntRange(min=1), default=20, help="Disputed rows.")
 @_form
 @click.option("--any-scores", is_flag=True, help="Ratings by another tool: accept any qualities and any numbers.")
@@ -217,8 +219,8 @@ def merge(
 
     Prints inter-annotator and intra-rater agreement, and the rows on which raters differ most. With
     --sample the written ratings have their texts and systems, and `agreement`, `adem train` and `rank` read them alone.
-    Scores that are no answer to the form are refused, and so are rows and pairs that are not in the sample. A rater's
-    first answer to a row counts, and of several first answers the last one.
+    Scores that do not fit the form are refused, and so are rows and pairs that are not in the sample. A rater's first
+    answer to a row counts; if several files have one, the last file counts.
     """
     import orjson
 
@@ -228,9 +230,9 @@ def merge(
     from dialeval.human.sample import read_sample
 
     if any_scores and form is not None:
-        raise click.UsageError("--any-scores accepts what --form would refuse; give one of them")
+        raise click.UsageError("--any-scores and --form exclude each other; give one of them")
     if adjudicate is not None and sample is None:
-        raise click.UsageError("--adjudicate shows rows; name the folder that they were drawn into (--sample)")
+        raise click.UsageError("--adjudicate shows rows; name the folder of the sample (--sample)")
     check_places(None, files, adjudicated, sample, form, files=(output, adjudicate))
     drawn = None if sample is None else read_sample(sample)
     asked = read_form(form, drawn)
@@ -244,14 +246,14 @@ def merge(
     if adjudicate is not None and drawn is not None:
         disputed = [each.id for each in merged.disputed]
         if not disputed:
-            say("raters differ on no row; there is no page to write")
+            say("raters agree on every row; there is nothing to adjudicate")
             return
         write(adjudicate, rating_page(drawn, asked, disputed).encode())
 
 
 @options.examples(
     "dialeval rate serve to-rate/ --raters ann,bob,cy --per-row 2",
-    "dialeval rate serve to-rate/                      goes on where it stopped, with the same links",
+    "dialeval rate serve to-rate/                      continues where it stopped, with the same links",
     "dialeval rate merge to-rate/ratings.sqlite --sample to-rate/ --save ratings.jsonl",
 )
 @rate.command()
@@ -259,7 +261,13 @@ def merge(
 @click.option(
     "--db", "database", type=options.FILE, help="Keep ratings in this file.  [default: ratings.sqlite in SAMPLE]"
 )
-@click.option("--raters", metavar="NAMES", default="", help="Who rates, comma-separated; others may be added later.")
+@click.option(
+    "--raters",
+    metavar="NAMES",
+    default="",
+    show_default=False,
+    help="Who rates, comma-separated; others may be added later.",
+)
 @click.option("--per-row", type=click.IntRange(min=1), help="Raters that each row gets.  [default: all]")
 @click.option("--host", default="127.0.0.1", help="The address of this machine that raters reach it by.")
 @click.option(
@@ -356,19 +364,31 @@ def export(database: str, output: Path | None) -> None:
     help="The folder of the sample that the ratings are of.  [default: the one next to the ratings]",
 )
 @click.option(
-    "--judge", metavar="KEYS", default="", help="The judge: a metric of the run, or several, comma-separated."
+    "--judge",
+    metavar="KEYS",
+    default="",
+    show_default=False,
+    help="The judge: a metric of the run, or several, comma-separated.",
 )
 @_quality
-@options.choice("--raters", ["fixed", "random"], "Intervals for these raters, or for others as well (from 5 on).")
 @options.choice(
-    "--population", ["dialogues", "run"], "Of other dialogues of the same kind, or of just the rows of the run."
+    "--raters",
+    ["fixed", "random"],
+    "Whether intervals hold for these raters only (fixed), or also for others (random, from 5 raters on).",
+)
+@options.choice(
+    "--population",
+    ["dialogues", "run"],
+    "What is estimated: the mean over further dialogues of the same kind, or over the rows of this run only.",
 )
 @click.option("--baseline", metavar="NAME", help="The system that others are compared with.  [default: the first]")
 @_confidence
 @click.option(
-    "--assume-random", is_flag=True, help="Take ratings that were not sampled for a random sample, with a warning."
+    "--assume-random",
+    is_flag=True,
+    help="Treat ratings as a random sample although they were not sampled (with a warning).",
 )
-@click.option("--seed", type=options.SEED, default=12345, help="Of the folds that judges are combined by.")
+@click.option("--seed", type=options.SEED, default=12345, help="Random seed of cross-fitting.")
 @options.fields_in("rated rows")
 @options.output_file
 @options.format_()
@@ -399,7 +419,7 @@ def estimate(run: str, human: tuple[str, ...], output: Path | None, format_: str
 @click.option("--metric", metavar="KEY", help="With a run: the metric whose values are compared row by row.")
 @click.option("--tie", type=float, default=0.0, help="With a run: a difference up to this is a tie.")
 @options.choice("--level", ["turn", "dialogue"], "With a run: compare each response, or each dialogue.")
-@click.option("--length", is_flag=True, help="Hold the length of the responses equal.")
+@click.option("--length", is_flag=True, help="Control for the length of the responses.")
 @_systems("all")
 @_confidence
 @options.fields_in("pairs")
@@ -441,11 +461,11 @@ def rank(pairs: tuple[str, ...], output: Path | None, format_: str, **settings: 
     "--level", "levels", multiple=True, type=options.Choice(LEVELS), help="Repeat for several.  [default: all]"
 )
 @options.bootstrap_resamples
-@click.option("--seed", type=options.SEED, default=12345, help="Of resamples and tests.")
-@click.option("--confidence", type=float, default=0.95, metavar="LEVEL", help="Level of the intervals.")
+@click.option("--seed", type=options.SEED, default=12345, help="Random seed.")
+@click.option("--confidence", type=float, default=0.95, metavar="LEVEL", help="Confidence level.")
 @_sample
-@click.option("--labels", is_flag=True, help="Ratings are labels: kappa, AC1, alpha and confusion matrices instead.")
-@click.option("--disputed", type=options.FILE, help="Write a page on which to rate the strongest disagreements again.")
+@click.option("--labels", is_flag=True, help="Treat ratings as labels: kappa, AC1, alpha and confusion matrices.")
+@click.option("--disputed", type=options.FILE, help="Write a page to rate the strongest disagreements again.")
 @click.option("--most", type=click.IntRange(min=1), default=20, help="Rows of --disputed.")
 @options.fields_in("rated rows")
 @options.output_file
@@ -477,11 +497,9 @@ def agreement(
 
     saved = _is_run(subject)
     if saved and not os.path.exists(human):  # noqa: PTH110  (pathlib raises for a name that is too long)
-        raise click.BadParameter(
-            f"there is no file {human!r} with ratings of the run's responses", param_hint="--human"
-        )
+        raise click.BadParameter(f"no file {human!r} with ratings of the run's responses", param_hint="--human")
     if not saved and quality is not None:
-        raise click.UsageError(f"--quality goes with a run; {subject} holds rated rows: --human {quality} names it")
+        raise click.UsageError(f"--quality needs a run; {subject} holds rated rows: --human {quality} names it")
     resources = [settings[name] for name in ("train", "vocabulary", "vectors")]
     check_places(None, files_of(subject) if saved else subject, human, resources, files=(output, disputed))
     if labels or disputed is not None:

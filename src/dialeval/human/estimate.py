@@ -241,7 +241,7 @@ def estimate(
         human: The ratings: files, or a list of objects with `id` (or the rated row), `rater` and `scores`.
         judge: The judge, a metric of the run; several are combined; none: ratings alone.
         sample: The sample that was rated, or its folder; found by itself next to a file of ratings.
-        quality: Which of the scores counts.
+        quality: Quality (score name) to use.
         population: `"dialogues"`, for other dialogues of the same kind, or `"run"`, for just the rows of the run.
         confidence: The confidence level of the intervals.
         baseline: The system that the others are compared with; None: the first.
@@ -273,15 +273,15 @@ def estimate(
     if raters not in get_args(Raters):
         raise SettingError(f"raters are {' or '.join(get_args(Raters))}, not {raters!r}")
     if population not in get_args(Target):
-        raise SettingError(f"mean ratings are estimated of dialogues or of run, not of {population!r}")
+        raise SettingError(f"the population is dialogues or run, not {population!r}")
     check_resampling(confidence, 1)
     known = run if isinstance(run, Run) else load(run)
     keys = split_names(judge) if isinstance(judge, str) else list(judge)
     drawn, ratings = _read_inputs(human, sample, assume_random, fields)
     if quality not in ratings.values:
-        raise SettingError(f"nobody rated {quality!r}; there is {', '.join(ratings.values)}")
+        raise SettingError(f"no ratings of {quality!r}; there are ratings of {', '.join(ratings.values)}")
     if on_one_scale(ratings, quality)[1] is not None:
-        raise SettingError("ratings on different scales have no mean; estimate those of each scale for themselves")
+        raise SettingError("ratings on different scales have no common mean; estimate each scale separately")
     overlap = _check_unseen(known, keys, ratings, quality)
     levels = set(ratings.levels) if drawn is None else {drawn.design.level}
     if len(levels) > 1:
@@ -366,8 +366,8 @@ def _read_inputs(
         found = find_sample(given, fields) if all(isinstance(each, str | PathLike) for each in given) else None
         if found is None:
             raise SettingError(
-                "ratings of rows that were not drawn at random say nothing about the others; name the folder that they "
-                "were drawn into (--sample), or treat them as a random sample, as every table states (--assume-random)"
+                "ratings of rows that were not sampled at random do not generalize to the others; name the folder of "
+                "the sample (--sample), or treat them as a random sample, as every table states (--assume-random)"
             )
         return found
     if isinstance(human, Ratings):
@@ -383,7 +383,7 @@ def _stratum_codes(run: Run, sample: Sample) -> dict[str, Ints]:
     other = next((row for row in sample.rows if names[row.system][row.place] != row.stratum), None)
     if other is not None or any(name not in codes for own in names.values() for name in own):
         raise SettingError(
-            "the strata of the run are not those that the rows were drawn by; give the run that they were drawn from, "
+            "the strata of the run are not those of the sample; give the run that was sampled, "
             "with the same values of its metrics"
         )
     return {system: np.array([codes[name] for name in own], np.int64) for system, own in names.items()}
@@ -486,9 +486,9 @@ class _Study:
         if self.sample is not None:
             rated = {name for name, value in zip(self.ratings.ids, values, strict=True) if not math.isnan(value)}
             missing, drawn = sum(row.id not in rated for row in self.sample.rows), len(self.sample.rows)
-            chance = f"have no rating of {self.quality}; they are taken for missing by chance"
-            return [f"{missing} of {drawn} drawn rows {chance}"] if missing else []
-        warnings = ["the rated rows were not drawn at random, as far as is known: estimates are as if they had been"]
+            chance = f"have no rating of {self.quality}; they are assumed to be missing at random"
+            return [f"{missing} of {drawn} sampled rows {chance}"] if missing else []
+        warnings = ["the rated rows are not known to be a random sample: estimates assume that they are"]
         used, given = sum(len(rows) for _, rows in self.places.values()), len(values)
         if used < given:
             warnings.append(f"{given - used} of {given} rated rows are not in the run and are left out")
@@ -551,7 +551,7 @@ def _check_unseen(run: Run, keys: Sequence[str], ratings: Ratings, quality: str)
         learned = f"{key} learned from {len(seen)} of the {len(rated)} rated rows"
         if len(seen) > MOST_KNOWN * len(rated):
             raise SettingError(
-                f"{learned}, so that it repeats these ratings and no interval would hold; estimate by a judge "
+                f"{learned}, so it has seen these ratings and the confidence interval would be invalid; use a judge "
                 "that was trained on other ratings, or rate others"
             )
         warnings += [learned] if seen else []
@@ -585,9 +585,7 @@ def _warn_about_estimates(
     """Return warnings about few clusters, and about judges that were not used."""
     warnings = []
     if (least := min(each.clusters for each in systems)) < FEW:
-        warnings.append(
-            f"ratings of only {least} dialogues or contexts: intervals rest on little, and may be too narrow"
-        )
+        warnings.append(f"ratings of only {least} dialogues or contexts: confidence intervals may be too narrow")
     names = ", ".join(shown(each.system) for each in systems if not any(each.factors))
     if keys and scale is not None and scale.yes_no and names:
         few = f"fewer than {RARE} answers of the rarer kind for {names}"
@@ -633,8 +631,8 @@ def plan_ratings(
         needed.append(Needed(name, number, judged, _count_needed(std**2, floor, number, wanted)))
     assumptions = [
         f"ratings have a standard deviation of {std:g} (--std)",
-        f"the judge's correlation with people is {correlation:g} (--correlation)",
-        "rows stand alone: ratings of one dialogue are as different as those of several",
+        f"the judge's correlation with human ratings is {correlation:g} (--correlation)",
+        "rows are independent: no correlation between ratings of the same dialogue",
     ]
     return RatingPlan(width, confidence, needed, assumptions)
 
@@ -654,8 +652,8 @@ def plan_from_pilot(
         judged, alone = (_count_needed(e**2 / share, floor, number, wanted) for e in (drawn.error, drawn.alone_error))
         needed.append(Needed(" - ".join(names), number, judged, alone))
     assumptions = [
-        f"ratings to come are like the {sum(each.ratings for each in over_dialogues.systems)} of the pilot",
-        "they are drawn in the same way",
+        f"further ratings are like the {sum(each.ratings for each in over_dialogues.systems)} of the pilot",
+        "they are sampled in the same way",
     ]
     return RatingPlan(width, over_dialogues.confidence, needed, assumptions)
 

@@ -249,7 +249,7 @@ def _pair_row(line: RatingLine, left: Mapping[str, Any], right: Mapping[str, Any
     better = {1: left["system"], 0: TIE, -1: right["system"]}[outcome]
     if possible_outcomes(better, left["system"], right["system"]) != {outcome}:
         raise SettingError(
-            f"the systems {left['system']!r} and {right['system']!r} cannot be told from sides and ties in a file of "
+            f"the systems {left['system']!r} and {right['system']!r} have names that are ambiguous in a file of "
             "pairs; rename them and sample again"
         )
     return {

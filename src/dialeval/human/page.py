@@ -150,7 +150,9 @@ class Form(Struct, forbid_unknown_fields=True):
 
     def problems(self, scores: Mapping[str, float]) -> Sequence[str]:
         """Return the problems of the scores of a row; none if they answer the form."""
-        wrong = [f"{name!r:.70} is no quality of the form" for name in scores.keys() - {q.name for q in self.quality}]
+        wrong = [
+            f"{name!r:.70} is not a quality of the form" for name in scores.keys() - {q.name for q in self.quality}
+        ]
         for each in self.quality:
             if each.name not in scores:
                 wrong.append(f"{each.name} has no answer")
@@ -195,7 +197,7 @@ def things_to_rate(sample: Sample, form: Form) -> list[dict[str, Any]]:
     pairs = sample.pairs()
     if not pairs:
         raise SettingError(
-            "no context was answered by two of the drawn rows; draw without --independent to compare systems"
+            "no context was answered by two of the sampled rows; sample without --independent to compare systems"
         )
     return [_build_thing(identity, form, *pair) for identity, pair in pairs.items()]
 

@@ -1,4 +1,4 @@
-"""Rank systems by pairwise preferences of people or of a judge (Bradley-Terry).
+"""Rank systems by pairwise preferences of annotators or of a judge (Bradley-Terry).
 
 Strengths are those of the model of Bradley and Terry with ties (`bradley_terry`). Their intervals, and those of
 scores and of the effect of length, are Student's over dialogues (`jackknife`). Two systems differ
@@ -98,7 +98,7 @@ class Ranking(Tabular, Shown, Record, frozen=True, kw_only=True, rename={"versio
 
     Attributes:
         version: The version of dialeval.
-        source: Who preferred: `people`, or the metric.
+        source: Who preferred: `annotators`, or the metric.
         systems: The systems, best first.
         groups: Systems without a significant difference; any two that do not differ share a group.
         between: Wins, ties and losses of each system against each other.
@@ -117,7 +117,7 @@ class Ranking(Tabular, Shown, Record, frozen=True, kw_only=True, rename={"versio
         >>> votes = ["a", "b", "b", "tie", "b", "a", "b", "b"]
         >>> pairs = [{"a": "old", "b": "new", "better": vote, "dialog_id": str(n)} for n, vote in enumerate(votes)]
         >>> dialeval.rank(pairs)
-        <Ranking: 2 systems (new, old), 8 pairs by people>
+        <Ranking: 2 systems (new, old), 8 pairs by annotators>
         >>> dialeval.rank(pairs).to_pandas()[["rank", "system", "groups"]].values.tolist()
         [[1, 'new', 'a'], [2, 'old', 'a']]
     """
@@ -207,7 +207,7 @@ def rank(
         run = collapse_dialogues(pairs) if level == "dialogue" else pairs
         return rank_pairs(pairs_of_run(run, metric, tie, systems), metric, length=length, confidence=confidence)
     if metric is not None or tie or level != "turn":
-        raise SettingError("pairs say themselves who was better; metric, tie and level are for runs")
+        raise SettingError("pairs state the preferred response themselves; metric, tie and level are for runs")
     known = pairs if isinstance(pairs, Pairs) else read_pairs(pairs, fields)
     if systems is not None:
         unknown = [name for name in systems if name not in known.systems]
@@ -229,7 +229,7 @@ def _keep(pairs: Pairs, kept: npt.NDArray[np.bool_]) -> Pairs:
 def pairs_of_run(run: Run, key: str, tie: float = 0.0, systems: Sequence[str] | None = None) -> Pairs:
     """Compare every two systems of a run in every row that both have a value of."""
     if not 0 <= tie < math.inf:
-        raise SettingError(f"a tie is a difference from 0 on, not {tie}")
+        raise SettingError(f"tie must be 0 or above, not {tie}")
     wanted = [name for name in run if run[name].role == "system"] if systems is None else list(systems)
     tables = tables_of(run, wanted)
     names = list(tables)
@@ -262,7 +262,7 @@ def pairs_of_run(run: Run, key: str, tie: float = 0.0, systems: Sequence[str] | 
 
 
 def rank_pairs(
-    pairs: Pairs, source: str = "people", *, length: bool = False, confidence: float = DEFAULT_LEVEL
+    pairs: Pairs, source: str = "annotators", *, length: bool = False, confidence: float = DEFAULT_LEVEL
 ) -> Ranking:
     """Rank the systems of some pairs."""
     known = ~np.isnan(pairs.length_ratio)
@@ -276,8 +276,8 @@ def rank_pairs(
         raise SettingError(f"a ranking needs pairs of two systems; there is {', '.join(names) or 'none'}")
     if not connected(len(names), pairs.left, pairs.right, pairs.outcome):
         raise SettingError(
-            "some systems won against all others they met, or were never compared with them, so that nothing says how "
-            "much stronger they are; compare more responses, or rank fewer systems (--systems)"
+            "some systems won against all others they met, or were never compared with them, so their strengths "
+            "cannot be estimated; compare more responses, or rank fewer systems (--systems)"
         )
     cells, codes = _cells(pairs, length)
     which, dialogue = np.unique(pairs.dialogue, return_inverse=True)

@@ -46,8 +46,8 @@ if TYPE_CHECKING:
 
 _MERGED_NOTES = (
     "alpha: Krippendorff's, of ordered values (ordinal); 1 is perfect, 0 is chance. r: one rater against the mean of "
-    "the others. repeated: rows that came twice; intra-rater: agreement with oneself, the fraction of these with the "
-    "same answer; difference: mean absolute difference of the two answers. higher: than the others, on average."
+    "the others. repeated: rows rated twice by the same rater; intra-rater: the fraction of these with the same "
+    "answer; difference: mean absolute difference of the two answers. higher: mean difference from the other raters."
 )
 
 HASTY = 1.0
@@ -59,7 +59,7 @@ FEWEST_ANSWERS = 5
 @singledispatch
 def document(result: Any) -> Document:
     """Return sentences, tables and notes about a result."""
-    raise TypeError(f"a {type(result).__name__} is no result of human evaluation")
+    raise TypeError(f"a {type(result).__name__} is not a result of human evaluation")
 
 
 def table(result: Any) -> LaidOut:
@@ -85,8 +85,8 @@ def _(people: HumanEstimates) -> Document:
 def verdict(people: HumanEstimates) -> list[str]:
     """Return which systems differ from the baseline, in a sentence; none where there are no differences."""
     sentences = {
-        "higher": "people would rate {} higher than {}",
-        "lower": "people would rate {} lower than {}",
+        "higher": "the mean human rating of {} is significantly higher than that of {}",
+        "lower": "the mean human rating of {} is significantly lower than that of {}",
         "equal": "no significant difference between {} and {}",
     }
     names: dict[str, list[str]] = {way: [] for way in sentences}
@@ -101,7 +101,7 @@ def verdict(people: HumanEstimates) -> list[str]:
 
 def _estimate_notes(people: HumanEstimates) -> list[str]:
     """Return what the estimates are, a line each."""
-    whom = f"other {people.unit} of the same kind" if people.population == "dialogues" else "just the rows of this run"
+    whom = f"other {people.unit} of the same kind" if people.population == "dialogues" else "the rows of this run only"
     intervals = f"{100 * people.confidence:g}% confidence intervals for mean human ratings of {whom}"
     lines = [f"Quality {plain(people.quality)}; {intervals}."]
     if people.judge:
@@ -111,13 +111,13 @@ def _estimate_notes(people: HumanEstimates) -> list[str]:
             "many ratings alone would give the same precision. r: correlation of judge and human ratings."
         )
     if people.raters == "random":
-        lines.append(f"Intervals are for other raters as well, by {people.named_raters} raters taken as random.")
+        lines.append(f"Raters are random: intervals hold for other raters too ({people.named_raters} raters).")
     elif people.named_raters:
         count = f"these {people.named_raters} raters" if people.named_raters > 1 else "this one rater"
         lines.append(f"Raters are fixed: intervals are for ratings by {count}, and not for other raters.")
     if not people.at_random:
         lines.append(
-            "NOT DRAWN AT RANDOM: estimates are as if the rated rows were a random sample, which is not known."
+            "NOT A RANDOM SAMPLE: estimates assume that the rated rows were sampled at random, which is not known."
         )
     return lines
 
@@ -181,15 +181,15 @@ def _ranking_notes(ranking: Ranking) -> list[str]:
     level, clusters = f"{100 * ranking.intervals.confidence:g}%", f"{ranking.dialogues:,} {ranking.unit}"
     lines = [
         f"{ranking.pairs:,} pairs by {plain(ranking.source)}; {level} intervals over {clusters} (jackknife, Student).",
-        "strength: logarithm of the odds (Bradley-Terry, ties after Davidson).",
+        "strength: Bradley-Terry log odds (ties by Davidson's model).",
         "score: expected fraction of wins against the others, a tie counting half.",
         f"group: systems with a letter in common do not differ significantly (significance level 0.05{corrected}).",
     ]
     if not math.isnan(ranking.length):
         factor, low, high = (2**effect for effect in (ranking.length, *ranking.length_interval))
         lines.append(
-            f"At equal length: twice as long changes the odds by a factor of {show_fixed(factor, 2)} "
-            f"{show_interval((low, high), 2)}, which is taken out of the strengths."
+            f"Controlled for length: doubling the length multiplies the odds by {show_fixed(factor, 2)} "
+            f"{show_interval((low, high), 2)}, and the strengths are free of this effect."
         )
     if ranking.left_out:
         lines.append(f"{ranking.left_out} pairs without texts are left out.")

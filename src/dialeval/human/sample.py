@@ -84,7 +84,7 @@ PAIR = "-"
 FORMAT = 1
 """Version of the layout; a folder of a later layout is refused with a clear message."""
 _FILES = (SAMPLE_FILE, ROWS_FILE)
-_REMEDY = "pass the folder that `dialeval sample -o` wrote, or draw again"
+_REMEDY = "pass the folder that `dialeval sample -o` wrote, or sample again"
 _LETTERS = "abcdefghjkmnpqrstuvwxyz23456789"
 """Of ids: those that nobody confuses."""
 _ID_LENGTH = 8
@@ -114,7 +114,7 @@ class SavedStratum(Struct):
 
     def __post_init__(self) -> None:
         if self.drawn_units > self.units or self.drawn_responses > self.responses:
-            raise ValueError("more was drawn from a stratum than it has")
+            raise ValueError("a stratum has fewer rows than were sampled from it")
 
 
 class SavedRows(Struct):
@@ -341,9 +341,9 @@ def sample(
         0.125
     """
     if n < 1 or seed < 0:
-        raise SettingError(f"at least one response is drawn, with a seed from 0 on, not {n} with {seed}")
+        raise SettingError(f"n must be at least 1 and the seed 0 or above, not {n} with {seed}")
     if level not in get_args(RatedLevel):
-        raise SettingError(f"people rate at the level of a {' or a '.join(get_args(RatedLevel))}, not of {level!r}")
+        raise SettingError(f"ratings are at the level of a {' or a '.join(get_args(RatedLevel))}, not of {level!r}")
     run = collapse_dialogues(run) if level == "dialogue" else run
     independent = independent or "system" in stratify
     frame = _build_frame(run, systems, dialogues, independent)
@@ -390,11 +390,13 @@ def tables_of(run: Run, systems: Sequence[str] | None) -> dict[str, RowTable]:
         table = run[name].rows
         if table is None or "response" not in table.texts:
             raise SettingError(
-                f"the run holds no responses of {name}, so that nobody can rate them; score again with rows in memory, "
+                f"the run holds no responses of {name}, so they cannot be rated; score again with rows in memory, "
                 "or fewer of them, and save the run with items"
             )
         if name != whole_characters(name):
-            raise SettingError(f"the system {name!r} has half a character in its name, which no file holds; rename it")
+            raise SettingError(
+                f"the system {name!r} has half of a surrogate pair in its name, which no file can store; rename it"
+            )
         tables[name] = table
     if not tables:
         raise SettingError("no system is named")
@@ -407,7 +409,7 @@ def row_values(result: Result, table: RowTable, key: str, name: str) -> Floats:
         raise SettingError(f"the run has no {key!r} for {name}; it has {', '.join(result)}")
     estimate = result[key]
     if estimate.items is None:
-        raise SettingError(f"the run holds no values of single rows for {key}, which it takes here")
+        raise SettingError(f"the run has no per-row scores of {key}, which it takes here")
     return estimate.items if estimate.level is Level.TURN else estimate.items[table.clusters]
 
 
@@ -416,7 +418,7 @@ def _build_frame(run: Run, systems: Sequence[str] | None, dialogues: bool, indep
     first, *others = tables.values()
     if not independent and not all(np.array_equal(first.offsets, other.offsets) for other in others):
         raise SettingError(
-            "the systems do not have the same rows; draw from each by itself: --independent (independent=True)"
+            "the systems do not have the same rows; sample each independently: --independent (independent=True)"
         )
     sizes = [len(table) for table in tables.values()]
     system = np.repeat(np.arange(len(sizes)), sizes)
@@ -447,7 +449,9 @@ def _label_units(frame: _Frame, name: str) -> list[str]:
     if name == "turn":
         turns = [table.turns for table in tables if table.turns is not None]
         if len(turns) < len(tables):
-            raise SettingError("the rows of the run do not say which turn they are, so that they are not drawn by turn")
+            raise SettingError(
+                "the rows of the run do not say which turn they are, so they cannot be stratified by turn"
+            )
         numbers = [int(turns[system][row]) for system, row in places]
         return [f"turn={'none' if number == NO_TURN else number}" for number in numbers]
     if all(name in table.fields for table in tables):
@@ -463,7 +467,9 @@ def _label_quantiles(frame: _Frame, name: str) -> list[str]:
         first, *others = frame.tables.values()
         kept = [field for field in first.fields if all(field in table.fields for table in others)]
         there = ["system", "turn", *kept, *frame.run[next(iter(frame.tables))]]
-        raise SettingError(f"rows cannot be drawn by {name!r}; there are {', '.join(there)} (a metric also as KEY:3)")
+        raise SettingError(
+            f"rows cannot be stratified by {name!r}; there are {', '.join(there)} (a metric also as KEY:3)"
+        )
     items = frame.items(key)
     scored = ~np.isnan(items)
     sums = np.bincount(frame.unit[scored], items[scored], frame.units)
@@ -482,7 +488,9 @@ def _unit_uncertainty(frame: _Frame, key: str) -> Floats:
     metric = metric_of(frame.run[next(iter(frame.tables))][key])
     spread = uncertainty(values, (-math.inf, math.inf) if metric is None else metric.bounds_of(key))
     if not spread.any():
-        raise SettingError(f"{key} is equally sure of every row: all its values are at the ends of their range")
+        raise SettingError(
+            f"{key} has the same uncertainty for every row: all its values are at the ends of their range"
+        )
     return np.bincount(frame.unit, spread, frame.units).astype(np.float64)
 
 
@@ -516,8 +524,8 @@ def allocate(weights: Floats, units: Ints, wanted: int) -> Ints:
     least = np.minimum(units, LEAST_PER_STRATUM)
     if wanted < least.sum():
         raise SettingError(
-            f"{len(units)} strata give at least {least.sum()} units, more than the {wanted} that are to be drawn; "
-            "draw more, or by fewer strata"
+            f"{len(units)} strata give at least {least.sum()} units, more than the {wanted} to be sampled; "
+            "sample more, or use fewer strata"
         )
     given = least.astype(np.int64)
     # One after the other to the stratum that is furthest behind its share (Jefferson's method, with the least given).
@@ -629,7 +637,7 @@ def check_sample_folder(folder: str | PathLike[str], *inputs: Any) -> None:
     if (folder / SAMPLE_FILE).exists():
         others = sorted(path for path in folder.iterdir() if path.name not in _FILES and path.name[0] != ".")
         if others:
-            what = "would lose its sample: it lies in the folder of a sample, and may hold ratings of it"
+            what = "is in the folder of a sample and may hold ratings of it, which would lose their sample"
             raise DataError(Problem(str(others[0]), None, what, "choose another folder, or move it away"))
 
 
@@ -734,6 +742,4 @@ def check_same_run(sample: Sample, run: Run) -> None:
         table = run[name].rows if name in run else None
         if table is None or (len(table), digest_of(table)) != (system.rows, system.digest):
             what = "has other rows now" if name in run else "is not in this run"
-            raise SettingError(
-                f"the rows to rate were drawn from another run: {name} {what}; give the run that they were drawn from"
-            )
+            raise SettingError(f"the sample is from another run: {name} {what}; give the run that was sampled")

@@ -196,7 +196,7 @@ def is_loopback(host: str) -> bool:
     except ValueError:
         return False
     if address.is_unspecified:
-        raise SettingError(f"{host} is no address for a link; name the one by which raters reach this machine")
+        raise SettingError(f"{host} is not an address for a link; name the one by which raters reach this machine")
     return address.is_loopback
 
 

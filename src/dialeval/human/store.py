@@ -50,7 +50,7 @@ CREATE TABLE ratings (
     rater TEXT NOT NULL, id TEXT NOT NULL, again INTEGER NOT NULL, line TEXT NOT NULL, PRIMARY KEY (rater, id, again)
 );
 """
-_NOT_OURS = "is no database of ratings"
+_NOT_OURS = "is not a database of ratings"
 _REMEDY = "give a database that `dialeval rate serve` made"
 _REMEDIES = {
     "locked": "another program uses it: wait, or end that program",

@@ -34,7 +34,7 @@ def type_problems(document: Any, kind: Any, where: str, form: str, **remedies: s
 def _fits(value: Any, kind: Any) -> bool:
     try:
         msgspec.convert(value, kind)
-    except msgspec.ValidationError:
+    except (msgspec.ValidationError, UnicodeError):  # it takes no halves of characters, which are texts all the same
         return False
     return True
 
@@ -65,7 +65,9 @@ def _in_fields(value: Mapping[str, Any], kind: Any, path: str) -> Iterator[Misma
             yield path, f"has no {name}", name
     if kind.__struct_config__.forbid_unknown_fields:
         known = ", ".join(sorted(fields))
-        yield from ((f"{path}.{name}", f"is no entry; there are {known}", name) for name in value if name not in fields)
+        yield from (
+            (f"{path}.{name}", f"is not an entry; there are {known}", name) for name in value if name not in fields
+        )
 
 
 def _is_struct(kind: Any) -> bool:

@@ -96,7 +96,7 @@ def read_archive(path: PathSource) -> dict[str | None, Records]:
             chosen = sorted(name for name in names if re.fullmatch(r"samples/.+\.json", name))
             samples = [parsed(np.frombuffer(archive.read(name), np.uint8), f"{where}: {name}") for name in chosen]
     except (zipfile.BadZipFile, NotImplementedError, zlib.error, RuntimeError, EOFError, OSError) as error:
-        what = f"is no log of inspect_ai that can be unpacked ({error})"
+        what = f"is not a readable log of inspect_ai ({error})"
         raise DataError(Problem(where, None, what, convert)) from None
     if not samples or not isinstance(document, dict):
         raise DataError(Problem(where, None, "holds no samples of inspect_ai", convert))

@@ -39,7 +39,7 @@ LINES = "txt"
 
 
 class FileFormat(NamedTuple):
-    """A format of files with responses; `rows.reading` has the reader of each."""
+    """A format of files with responses; `io.reading` has the reader of each."""
 
     name: str
     suffixes: tuple[str, ...]
@@ -116,7 +116,9 @@ def read_bytes(path: PathSource) -> Bytes:
     except OSError as error:
         raise DataError(unreadable(where, error)) from None
     except ValueError:
-        raise DataError(Problem(repr(where), None, "is no path (it holds a NUL)", "check the path")) from None
+        raise DataError(
+            Problem(repr(where), None, "is not a path (it contains a NUL character)", "check the path")
+        ) from None
     if raw[: len(_ZIP)].tobytes() == _ZIP and format_of(path) != "eval":
         raise DataError(Problem(where, None, *_ZIPPED.get(Path(where).suffix.lower(), _ZIPPED[""])))
     if not packing_of(path):
@@ -177,7 +179,7 @@ class _LimitedStream(io.RawIOBase):
         self._left -= len(chunk)
         if self._left < 0:
             what = f"unpacks to more than {MOST_TIMES} times its size"
-            raise DataError(Problem(self._where, None, what, "unpack it yourself if that is as it should be"))
+            raise DataError(Problem(self._where, None, what, "if that is correct, unpack it yourself"))
         buffer[: len(chunk)] = chunk
         return len(chunk)
 
@@ -185,6 +187,15 @@ class _LimitedStream(io.RawIOBase):
 def without_mark(data: Bytes) -> Bytes:
     """Return the bytes without the byte order mark that some editors put first."""
     return data[3:] if data[:3].tobytes() == BYTE_ORDER_MARK else data
+
+
+def is_utf8(data: bytes) -> bool:
+    """Return whether bytes are text in UTF-8."""
+    try:
+        data.decode()
+    except UnicodeDecodeError:
+        return False
+    return True
 
 
 def _read(where: str) -> Bytes:
@@ -236,7 +247,7 @@ def unreadable(where: str, error: OSError) -> Problem:
     if isinstance(error, IsADirectoryError):
         return Problem(where, None, "is a folder, and one file is expected", "name a file in it")
     if isinstance(error, PermissionError):
-        return Problem(where, None, "may not be read", "give yourself permission to read it (chmod +r)")
+        return Problem(where, None, "cannot be read: permission denied", "grant read permission (chmod +r)")
     return Problem(where, None, f"cannot be read ({error.strerror or error})", "check the path and the disk")
 
 
@@ -265,7 +276,7 @@ def local_path(path: str) -> str:
     try:
         return unquote(urlsplit(path).path) if path.startswith("file://") else path
     except ValueError:  # such as file://[::1
-        raise SettingError(f"{path} is no address of a file; give its path") from None
+        raise SettingError(f"{path} is not a file; give its path") from None
 
 
 def is_pattern(path: str) -> bool:
@@ -311,21 +322,16 @@ def size_of(path: str) -> int:
     return status.st_size
 
 
-def changed_at(path: str) -> str:
-    """Return a key that changes when a file is written again: its time of change, or what the storage has instead."""
+def change_times(path: str) -> tuple[str, str]:
+    """Return when the content (mtime) and when anything (ctime) of a local file last changed; elsewhere twice the key
+    that a storage changes with the content.
+    """
     with _problems_named(path):
-        if not is_remote(path):
-            return str(Path(local_path(path)).stat().st_mtime_ns)
-        system, inside = _storage(path)
-        return str(system.ukey(inside))
-
-
-def touched_at(path: str) -> str:
-    """Return when anything about a local file was last changed (ctime); as `changed_at` elsewhere."""
-    if is_remote(path):
-        return changed_at(path)
-    with _problems_named(path):
-        return str(Path(local_path(path)).stat().st_ctime_ns)
+        if is_remote(path):
+            system, inside = _storage(path)
+            return (str(system.ukey(inside)),) * 2
+        status = Path(local_path(path)).stat()
+    return str(status.st_mtime_ns), str(status.st_ctime_ns)
 
 
 def version_of(path: str) -> Hashable:

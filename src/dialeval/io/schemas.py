@@ -23,7 +23,7 @@ def check_inside(name: str) -> None:
     """Raise ValueError for a path that leaves its folder."""
     path = PurePosixPath(name)
     if path.is_absolute() or ".." in path.parts or "\\" in name or "\0" in name or ":" in name:
-        raise ValueError(f"{name!r} is no path inside of the folder")
+        raise ValueError(f"{name!r} is not a path inside the folder")
 
 
 class TransformerConfig(Struct):

@@ -6,9 +6,8 @@
 - the name of an installed data pack, `glove-6b`, or of one of its files, `glove-6b/glove.6B.100d.txt`: see `packs`;
 - `wordllama`, a table of word pieces inside a Python package.
 
-A file is parsed once; what was parsed is kept in the cache and memory-mapped from then on (`vectorstore`). Numbers that
-come from text are float64, equal to what `float` makes of them; arrays keep their type. Either way vectors are returned
-as float64.
+A file is parsed once; what was parsed is kept in the cache and memory-mapped from then on. Numbers that come from text
+are float64, equal to what `float` makes of them; arrays keep their type. Either way vectors are returned as float64.
 """
 
 from __future__ import annotations
@@ -82,7 +81,7 @@ _OLD_SECONDS = 24 * 3600.0
 _KEY_BYTES = 16
 _INDEX = np.dtype([("key", f"S{_KEY_BYTES}"), ("row", "<i8"), ("check", "<u4")])
 _CHECKED = ("index.npy", "words.json")
-_REMEDY = "remove it: it is made anew"
+_REMEDY = "remove it: it is rebuilt"
 _LOG = logging.getLogger("dialeval")
 
 
@@ -147,7 +146,7 @@ class Embeddings:
                 if loaded_again:  # else another process may have made the entry anew
                     self._discard(self._entry.folder, error)
                 self._entry = self._load(self.digest)
-        with validation.explained(self._entry.folder, "run again: it is then made anew"):
+        with validation.explained(self._entry.folder, "run again: it is then rebuilt"):
             return self._entry.look_up(words)
 
     def _load(self, digest: str | None) -> _Entry:
@@ -168,7 +167,7 @@ class Embeddings:
         return entry
 
     def _discard(self, folder: Path, reason: object) -> None:
-        _LOG.warning("%s: its entry in the cache is damaged (%s) and is made anew", self.name, reason)
+        _LOG.warning("%s: its entry in the cache is damaged (%s) and is rebuilt", self.name, reason)
         discard(folder)
 
     def _build(self, folder: Path, files: Sequence[Path], stamp: list[list[int]]) -> _Entry:
@@ -299,7 +298,7 @@ def _temporary_home() -> Path:
         reason = f"no folder can be written to, neither the cache nor the one for temporary files ({error.strerror})"
         raise SettingError(f"{reason}; set DIALEVAL_CACHE or TMPDIR to one that can") from None
     atexit.register(shutil.rmtree, folder, ignore_errors=True)
-    _LOG.warning("the cache folder cannot be written to; word vectors are read anew in each run")
+    _LOG.warning("the cache folder cannot be written to; word vectors are read again in each run")
     return Path(folder)
 
 
@@ -363,7 +362,9 @@ def _load_file(path: Path, name: str, sha256: str | None = None) -> Embeddings:
     try:
         return Embeddings(path, name, sha256)
     except PermissionError as error:
-        raise DataError(Problem(str(path), None, "must not be read", "give yourself the right to read it")) from error
+        raise DataError(
+            Problem(str(path), None, "cannot be read: permission denied", "grant read permission")
+        ) from error
 
 
 class Subwords:

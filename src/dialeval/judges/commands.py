@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import asdict
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -171,15 +171,15 @@ def train_adem(
 @click.option("--rank", type=click.IntRange(min=1), default=64, help="Columns of the factors that are saved.")
 @options.pairs("--license", "licenses", "SET=TEXT", "License of a set or corpus, for the card.")
 @options.validate
-@click.option("--seed", type=options.SEED, default=0, help="Seed of everything drawn.")
+@click.option("--seed", type=options.SEED, default=0, help="Random seed.")
 def train_judge(
     dialogues: tuple[str, ...], ratings: tuple[str, ...], tests: tuple[str, ...], output: Path, **settings: Any
 ) -> None:
     """Train a judge on plain dialogues and on ratings, and write it with its model card. Needs PyTorch.
 
     Dialogues are JSONL files with `{"turns": [...]}` or `{"messages": [...]}` a line, and where known `replies`, other
-    replies to the last turn. Dialogues that share turns with a rated context are left out. What is saved on the way
-    lies in the folder `training` of the output; the same command goes on from there.
+    replies to the last turn. Dialogues that share turns with a rated context are left out. Checkpoints
+    are in the folder `training` of the output; the same command continues from there.
     """
     from dialeval.core.errors import SettingError
     from dialeval.judges.adem import check_folder
@@ -211,9 +211,10 @@ def attack_adem(judge_dir: str | None, encoder: str | None, device: str, **rest:
     Without RESPONSES the shipped sample is used.
     """
     from dialeval.judges.adem import open_judge
-    from dialeval.judges.card import weaknesses
+    from dialeval.judges.card import attack_rows, weaknesses
+    from dialeval.judges.validation import attack_systems
 
-    attacks = _attack(open_judge(judge_dir, encoder, device), **rest)
+    attacks = _attack(partial(attack_systems, open_judge(judge_dir, encoder, device)), attack_rows, **rest)
     if rest["format_"] == "table":
         for line in weaknesses(attacks):
             say(line)
@@ -237,28 +238,18 @@ def attack_judge(judge_dir: str | None, encoder: str | None, llm: options.Langua
     Without RESPONSES the shipped sample is used.
     """
     if llm.models:
-        _attack_llm(llm, **rest)
+        from dialeval.judges.llm.attack import attack_llm
+        from dialeval.reports import labels
+
+        with opened_llm(llm) as model:
+            chosen: dict[str, Any] = {"rubric": llm["rubric"] or "reply", "mode": llm["mode"] or "expected"}
+            _attack(partial(attack_llm, model, **chosen), labels.attack_rows, **rest)
         return
+    from dialeval.judges.card import attack_rows
     from dialeval.judges.judge import DialogueJudge
+    from dialeval.judges.validation import attack_systems
 
-    _attack(DialogueJudge(judge_dir, encoder), **rest)
-
-
-def _attack_llm(asked: options.LanguageModel, responses: tuple[str, ...], format_: str, **inputs: Any) -> None:
-    """Attack a language model on rows, and print the results."""
-    import msgspec
-
-    from dialeval.judges.llm.attack import attack_llm
-    from dialeval.judges.validation import read_attacked
-    from dialeval.reports.labels import attack_rows
-
-    with opened_llm(asked) as llm:
-        systems = read_attacked(responses or None, **inputs)
-        attacks = attack_llm(llm, systems, asked["rubric"] or "reply", asked["mode"] or "expected")
-    if format_ == "json":
-        show(json_bytes({"attacks": msgspec.to_builtins(attacks)}).decode())
-    else:
-        print_tables([("Attacks", attack_rows(attacks))])
+    _attack(partial(attack_systems, DialogueJudge(judge_dir, encoder)), attack_rows, **rest)
 
 
 @contextmanager
@@ -285,7 +276,7 @@ def opened_llm(asked: options.LanguageModel) -> Iterator[Any]:
 def show_llm(llm: options.LanguageModel, responses: tuple[str, ...], row: int, **inputs: Any) -> None:
     """Print the exact request that a language model is sent about a row of RESPONSES.
 
-    The marker around the texts is drawn anew for each request.
+    The marker around the texts is a new random one for each request.
     """
     from dialeval.judges.llm.metric import label_row
     from dialeval.judges.llm.rubrics import read_rubric, show_request
@@ -313,12 +304,12 @@ def show_llm(llm: options.LanguageModel, responses: tuple[str, ...], row: int, *
 @options.output_file
 @options.format_(("table", "json", "md"))
 def judge_pair_files(pairs: tuple[str, ...], llm: options.LanguageModel, output: Path | None, format_: str) -> None:
-    """Ask a language model which of two responses is better, in both orders; where they differ, it is a tie.
+    """Ask a language model which of two responses is better, in both orders; verdicts that differ are a tie.
 
     A pair is a row with a, b (the systems), response_a, response_b and, where known, context, dialog_id and better:
-    what people prefer, or a list of their votes. Prints how often the order decides and, where people's preference is
-    known, how often the judge shares it, next to the rule that the longer response is better. --save writes the
-    verdicts for `dialeval rank`.
+    the human preference, or a list of votes. Prints how often the verdict depends on the order and, where human
+    preferences are known, how often the judge agrees with them, and how often the longer response does. --save writes
+    the verdicts for `dialeval rank`.
     """
     from dialeval.judges.llm.pairs import judge_pairs, read_pair_texts
     from dialeval.reports.labels import JUDGED
@@ -332,14 +323,17 @@ def judge_pair_files(pairs: tuple[str, ...], llm: options.LanguageModel, output:
         write(output, found.to_jsonl())
 
 
-def _attack(judge: Any, responses: tuple[str, ...], format_: str, **inputs: Any) -> Any:
+def _attack(
+    attack: Callable[[Any], Any], table: Callable[[Any], Any], responses: tuple[str, ...], format_: str, **inputs: Any
+) -> Any:
     """Attack a judge on rows, print the results, and return them."""
-    from dialeval.judges.card import attack_rows
-    from dialeval.judges.validation import attack_systems, read_attacked
+    import msgspec
 
-    attacks = attack_systems(judge, read_attacked(responses or None, **inputs))
+    from dialeval.judges.validation import read_attacked
+
+    attacks = attack(read_attacked(responses or None, **inputs))
     if format_ == "json":
-        show(json_bytes({"attacks": [asdict(each) for each in attacks]}).decode())
+        show(json_bytes({"attacks": msgspec.to_builtins(attacks)}).decode())
     else:
-        print_tables([("Attacks", attack_rows(attacks))])
+        print_tables([("Attacks", table(attacks))])
     return attacks

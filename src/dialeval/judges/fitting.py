@@ -111,7 +111,7 @@ class Examples(Encoded):
 def examples_of(ratings: Ratings, vectors: SentenceVectors, turns: int = TURNS, quality: str = OVERALL) -> Examples:
     """Return the examples in ratings; a set without a stated scale is stretched from lowest to highest score."""
     if quality not in ratings.values:
-        raise SettingError(f"nobody rated {quality!r}; the ratings have {', '.join(ratings.values)}")
+        raise SettingError(f"no ratings of {quality!r}; there are ratings of {', '.join(ratings.values)}")
     names = list(dict.fromkeys(ratings.datasets))
     sets: Ints = np.array([names.index(name) for name in ratings.datasets], np.int64)
     scores = on_scale(ratings, quality, sets, len(names))

@@ -114,7 +114,7 @@ def weak_turns_table(run: Run) -> Iterator[tuple[str, list[list[str]]]]:
     ]
     if lines:
         header = ["system", "turn", "continuity", "said", "why"]
-        yield "Where dialogues most probably break, worst first", [header, *lines]
+        yield "Most probable breakdowns, worst first", [header, *lines]
 
 
 def weak_turns_section(run: Run) -> Section | None:
@@ -123,8 +123,8 @@ def weak_turns_section(run: Run) -> Section | None:
     if not turns:
         return None
     note = markup.note(
-        "Where people would most probably see the dialogue break, worst first, by the judge's score of continuity. "
-        "It orders turns and is no probability."
+        "Turns where annotators would most probably mark a breakdown, worst first, by the judge's continuity score. "
+        "The score ranks turns and is not a probability."
     )
     lines = [
         markup.row(
@@ -142,4 +142,4 @@ def weak_turns_section(run: Run) -> Section | None:
     if more := lines[PRINTED:]:
         folded = markup.table("weak", "Turns, worst first, continued.", heads, more)
         content += markup.details(markup.count(len(more), "more turn"), folded)
-    return Section("weak-turns", "Where dialogues break", content)
+    return Section("weak-turns", "Probable breakdowns", content)

@@ -225,7 +225,7 @@ class Trainer:
         epochs = self.epochs if epochs is None else epochs
         patience = self.patience if patience is None else patience
         if epochs < 1 or batch_size < 1 or not 0 <= validation_share < 1:
-            raise SettingError("epochs and batch_size are at least 1, validation_share lies from 0 to below 1")
+            raise SettingError("epochs and batch_size are at least 1, validation_share must be at least 0 and below 1")
         order = torch.Generator().manual_seed(seed)
         (inputs, human), held = self._split(batch, validation, validation_share, order)
         if not len(human):
@@ -482,7 +482,7 @@ class EncoderSettings:
         if min(self.utterance, self.context, self.layers) < 1:
             raise SettingError("sizes and layers of an encoder are at least 1")
         if not 0 <= self.dropout < 1:
-            raise SettingError(f"dropout lies from 0 to below 1, not {self.dropout}")
+            raise SettingError(f"dropout must be at least 0 and below 1, not {self.dropout}")
         if self.cell not in ("gru", "lstm"):
             raise SettingError(f"an encoder's cell is gru or lstm, not {self.cell!r}")
         if self.shared not in ("all", "replies", "none"):

@@ -280,7 +280,7 @@ class RepeatedQuestions(ConversationMetric):
 
 @dataclass(frozen=True)
 class UserRephrasing(ConversationMetric):
-    """Fraction of user turns that say the user turn before again, in the same or similar words."""
+    """Fraction of user turns that repeat or rephrase the previous user turn."""
 
     family = "user-rephrasing"
     better = "lower"

@@ -11,8 +11,8 @@ Paper: Li et al. 2016, "A Diversity-Promoting Objective Function for Neural Conv
 Tokens count as they are (`oov=self`), whatever vocabulary, training text or word vectors are given. With `oov=unk` all
 tokens outside the vocabulary count as one, `<unk>`, as in dialog-eval; `-m dialog-eval` sets that.
 
-Different n-grams are counted exactly: memory grows with them, and what does not fit lies in temporary files; of several
-workers each counts a part of them.
+Different n-grams are counted exactly: memory grows with them, and what does not fit is stored in temporary files; with
+several workers, each counts a part of them.
 
 Edge cases: a response with fewer than n words has no n-gram and is not scored. The items are the values of the single
 responses under either setting. Where no response has an n-gram the value is NaN; dialog-eval ends with a division by
@@ -23,6 +23,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from math import inf
 from typing import Any, Literal, cast
 
 import numpy as np
@@ -30,7 +31,6 @@ import numpy as np
 from dialeval.core.arrays import Floats, Ints
 from dialeval.core.batch import Batch, Need
 from dialeval.core.contributions import Resamples
-from dialeval.core.errors import SettingError
 from dialeval.core.exact import Moments
 from dialeval.core.fold import Estimate, Metric, Partial
 from dialeval.text.ngrams import NgramCounts, NgramTotals, ngram_counts, ngrams
@@ -48,7 +48,7 @@ class DistinctState:
 
 @dataclass(frozen=True)
 class Distinct(Metric[DistinctState]):
-    """Share of different n-grams among all n-grams of the responses."""
+    """Fraction of different n-grams among all n-grams of the responses."""
 
     family = "distinct"
     presets = {"distinct-1": {"n": 1}, "distinct-2": {"n": 2}}
@@ -58,17 +58,13 @@ class Distinct(Metric[DistinctState]):
     descriptive = True
     grows = True
     bounds = (0.0, 1.0)
+    limits = {"n": (1, inf)}
     definition = 2
 
     n: int = 2
     per: Literal["corpus", "response"] = "corpus"
     oov: Oov = "self"
     tokenizer: Tokenizer = DEFAULT
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        if self.n < 1:
-            raise SettingError(f"distinct counts n-grams of at least one word; n={self.n} is not possible")
 
     def empty(self) -> DistinctState:
         return DistinctState(NgramCounts.empty(self.n), Moments())

@@ -262,7 +262,7 @@ def greedy_matches(batch: Batch, owners: Ints, tokenizer: Tokenizer, oov: Oov) -
 
 @dataclass(frozen=True)
 class Embedding(RowMetric):
-    """Closeness of response and reference in meaning, by word vectors.
+    """Semantic similarity of response and reference, by word vectors.
 
     Embedding similarity: how close a response is to its reference in meaning, by word vectors.
 
@@ -325,7 +325,7 @@ class Embedding(RowMetric):
 
 @dataclass(frozen=True)
 class Coherence(RowMetric):
-    """Closeness of the response in meaning to what it answers.
+    """Semantic similarity of the response and its context, by word vectors.
 
     Coherence: how close a response is in meaning to what it answers.
 
@@ -377,7 +377,7 @@ def _join_texts(turns: TextVectors, starts: Ints, ends: Ints) -> TextVectors:
 
 @dataclass(frozen=True)
 class GreedyMatch(RowMetric):
-    """Closeness of response and reference, word piece by word piece, by vectors in context; alias `bertscore`.
+    """Similarity of response and reference, word piece by word piece, by contextual embeddings; alias `bertscore`.
 
     Greedy matching of contextual vectors: BERTScore's formula on the shipped sentence encoder; also called `bertscore`.
 

@@ -202,7 +202,7 @@ class EncoderFiles:
             except BaseException as error:
                 if not isinstance(error, Exception) and type(error).__name__ != "PanicException":
                     raise
-                raise InvalidError(f"is no working tokenizer ({error})") from None
+                raise InvalidError(f"is not a working tokenizer ({error})") from None
 
     @property
     def _tokenizer_file(self) -> Path:

@@ -155,9 +155,7 @@ class LogRatios(Fact[BothCounts, NgramValues]):
 
 @dataclass(frozen=True)
 class KlDivergence(RowMetric):
-    """How far the words of all responses are from those of all references, in bits.
-
-    KL divergence: how far the words of all responses are from those of all references.
+    """KL divergence of the word distribution of the responses from that of the references, in bits.
 
         unigram-kl-div = mean over the words w of the reference of log2(p(w) / q(w))
 
@@ -187,7 +185,9 @@ class KlDivergence(RowMetric):
     needs = frozenset({Need.RESPONSE, Need.REFERENCE})
     better = "lower"
     definition = 2
-    untestable = "it is of the words of all responses together, so that single rows do not show its sampling error"
+    untestable = (
+        "it is of the words of all responses together, so its sampling error cannot be estimated from per-row scores"
+    )
 
     n: Literal[1, 2] = 1
     oov: Oov = "self"

@@ -65,7 +65,7 @@ def to_html(agreement: Agreement) -> str:
         markup.Section("agreement", "Agreement", content),
         markup.Section("about", "How to read it", f"<ul>{lines}</ul>"),
     ]
-    title = f"Agreement with people: {agreement.quality}"
+    title = f"Agreement with human ratings: {agreement.quality}"
     counts = f"{markup.count(agreement.rated, 'rated row')}, {markup.count(len(agreement.metrics), 'metric')}"
     return page(title, f'<p class="lead">{counts}.</p>', sections, "", [script("page.js")])
 
@@ -81,32 +81,32 @@ def verdict(agreement: Agreement) -> list[str]:
     """
     ranking, level = agreement.ranking, agreement.control.level
     if not ranking.metrics:
-        return [f"No metric could be correlated with what people say of {shorten(agreement.quality)}."]
+        return [f"No metric could be correlated with human ratings of {shorten(agreement.quality)}."]
     first, *others = ranking.metrics
     best = shorten(first.metric)
     found = agreement[first.metric][level]
     low, high = getattr(found, f"{RANKED_BY}_interval")
-    turned = " (turned round: its lower values are rated higher)" if first.turned else ""
+    turned = " (sign reversed: lower values are better)" if first.turned else ""
     ends = f"[{_bound(-high)}, {_bound(-low)}]" if first.turned else f"[{_bound(low)}, {_bound(high)}]"
     figure = f"{HEADS[RANKED_BY]} {show_fixed(first.value, 2)} {ends}{turned}"
     over = f"{found.n:,} {level}s"
     if not _differs(found, RANKED_BY, agreement):
         highest = f"the highest, {best}, has {figure} over {over}"
         family = f"corrected for {_tests(agreement, level)} coefficients, it does not differ from 0"
-        return [f"No metric can be said to agree with people: {highest}; {family}."]
-    said = [f"{best} agrees best with people: {figure} over {over}."]
+        return [f"No metric correlates significantly with human ratings: {highest}; {family}."]
+    said = [f"{best} has the highest correlation with human ratings: {figure} over {over}."]
     worse = [place.metric for place in others if ranking.differ(first.metric, place.metric)]
     alike = [place.metric for place in others if place.metric not in worse]
     tests = "test" if ranking.tests == 1 else "tests"
     sure = f"significance level {SIGNIFICANT:g}, corrected for {ranking.tests} {tests}"
     if worse and alike:
-        said.append(f"It is better than {_names(worse)}; it cannot be told from {_names(alike)} ({sure}).")
+        said.append(f"It is better than {_names(worse)}; no significant difference from {_names(alike)} ({sure}).")
     elif worse:
         said.append(f"It is better than {_names(worse)} ({sure}).")
     elif alike:
-        said.append(f"It cannot be told from {_names(alike)} ({sure}).")
+        said.append(f"No significant difference from {_names(alike)} ({sure}).")
     if agreement.control.not_above and first.metric != CONTROL:
-        said.append(f"Not shown to say more than the length of the response: {_names(agreement.control.not_above)}.")
+        said.append(f"Not significantly better than response length: {_names(agreement.control.not_above)}.")
     return [" ".join(said)]
 
 
@@ -144,7 +144,7 @@ def notes(agreement: Agreement) -> list[str]:
     if tests:
         lines.append(f"{DIFFERS} differs from 0 ({alpha}, corrected by Holm for all coefficients of a table: {tests})")
     if len(agreement.ranking.metrics) > 1:
-        lines.append("group: metrics that share a letter cannot be told apart")
+        lines.append("group: metrics that share a letter do not differ significantly")
     lines += agreement.excluded
     return [plain(line) for line in lines]
 

@@ -497,7 +497,7 @@ def scatter(
     if len(xs) > 2:
         words += f"; Pearson's r {show(pearson(xs, ys), 2)}, Spearman's rho {show(pearson(ranks(xs), ranks(ys)), 2)}"
     chart.words.append(f"{words}.")
-    chart.notes(f"{words}." + (f" {MOST_POINTS:,} of them are drawn, by chance." if part < 1 else ""))
+    chart.notes(f"{words}." + (f" {MOST_POINTS:,} of them are drawn, sampled at random." if part < 1 else ""))
     return chart.figure()
 
 

@@ -87,7 +87,7 @@ NARROWEST, BEYOND = 0.3, 1.3
 SLIM = 6
 """The margin of a strip without figures below it."""
 _KINDS = {BETTER: "up", WORSE: "down", DIFFERENT: "other", "": "unsettled"}
-_IN_WORDS = {BETTER: ", better", WORSE: ", worse", DIFFERENT: ", different", "": ", cannot tell"}
+_IN_WORDS = {BETTER: ", better", WORSE: ", worse", DIFFERENT: ", different", "": ", not significant"}
 _MOST_PANEL = 5
 """Metrics of the panel that are named before the rest is counted."""
 
@@ -282,10 +282,8 @@ def _about(stands: Standing, comparison: Comparison) -> Iterable[str]:
             if rows:
                 yield f"Largest {what}: {_figure(max(rows, key=_size))}."
     else:
-        some = f"{stands.undecided[0].key} does not differ"
-        if stands.panel > 1:
-            some = f"none of the {stands.panel} metrics differs"
-        yield f"Cannot tell {system} from {baseline}: {some} significantly ({sure})."
+        on = stands.undecided[0].key if stands.panel == 1 else f"any of the {stands.panel} metrics"
+        yield f"No significant difference between {system} and {baseline} on {on} ({sure})."
         yield from _what_it_takes(stands.undecided, comparison)
     if stands.other:
         yield f"Also different, without being better or worse: {_list_differences(stands.other)}."
@@ -328,13 +326,13 @@ def _what_it_takes(undecided: Sequence[Difference], comparison: Comparison) -> I
     alpha, design = comparison.alpha, comparison.designs[clearest.system]
     needed = needed_clusters(design.clusters, clearest.error, alpha, abs(clearest.difference))
     if clearest.p < alpha:
-        what = f"alone it would be significant (p = {clearest.p:.3f}), but not as one of so many tests"
+        what = f"significant by itself (p = {clearest.p:.3f}), but not after correction for multiple tests"
     elif needed is not None and needed > design.clusters:
         there = f"{design.clusters:,} {design.unit}"
-        what = f"if it is real, {needed:,} instead of {there} would show it in {100 * POWER:g}% of cases (one test)"
+        what = f"detecting it at {100 * POWER:g}% power takes about {needed:,} instead of {there} (one test)"
     else:
         return
-    yield f"Clearest: {_figure(clearest)}; {what}."
+    yield f"Closest to significance: {_figure(clearest)}; {what}."
 
 
 def percent_keys(results: Mapping[str, Result]) -> set[str]:
@@ -430,14 +428,16 @@ def legend(comparison: Comparison) -> list[str]:
     lines = [f"Differences to {comparison.baseline} with {level} ({_intervals_of(comparison)})."]
     adjusted = f"adjusted by Holm for {tests} test{'s' * (tests != 1)}" if tests > 1 else "one test"
     family = f"{adjusted} of {list_some(comparison.panel, _MOST_PANEL)}" if tests > 1 else adjusted
-    others = f"; the {rest} tests of other metrics are a family of their own" if rest > 1 else ""
+    others = f"; the {rest} tests of other metrics are corrected separately" if rest > 1 else ""
     lines.append(f"p-values: {_test_of(comparison)}, seed {comparison.seed}, {family}{others}; {marks}.")
     lines.append(f"detectable: minimum detectable difference at {100 * POWER:g}% power (one test).")
     unit = designs[0].unit
     if comparison.detect is not None:
-        lines.append(f"needed: about how many {unit} it takes to find a difference of {comparison.detect:g} like that.")
+        lines.append(
+            f"needed: about how many {unit} are needed to detect a difference of {comparison.detect:g} at that power."
+        )
     if any(row.rough for row in comparison.rows):
-        lines.append(f"~: a guide at best, since the {unit} are few, or a few of them decide.")
+        lines.append(f"~: rough approximation, because there are few {unit} or a few of them dominate.")
     least = max(map(_least_p, designs))
     if least * tests >= comparison.alpha:
         lines.append(
@@ -472,7 +472,7 @@ def _intervals_of(comparison: Comparison) -> str:
     kind = "studentized" if unpaired else "paired studentized"
     words = {
         "studentized": f"{kind} bootstrap, {comparison.resamples:,} resamples",
-        "jackknife": "jackknife where distinct things are counted, or few dialogues differ",
+        "jackknife": "jackknife for counts of distinct types, or where few dialogues differ",
         "welch": "clustered standard errors with Welch's degrees of freedom",
         "gaffke": "Gaffke for values of tasks",
         "newcombe": "Newcombe for proportions",
@@ -498,7 +498,7 @@ def _test_of(comparison: Comparison) -> str:
                     "(corpus metrics by independent resampling)"
                 )
         elif all_swaps(design.common, comparison.trials):
-            names.append(f"randomization test, all {2**design.common:,} exchanges")
+            names.append(f"exact randomization test, all {2**design.common:,} permutations")
         else:
             names.append(f"approximate randomization test with {comparison.trials:,} trials")
     return "; ".join(dict.fromkeys(names))
@@ -629,7 +629,7 @@ def to_github(
     signatures = (_signature(result, key) for result in results.values() for key in result)
     details = dict.fromkeys([*shown_document.notes, *filter(None, signatures)])
     folded = [
-        "<details><summary>How these figures were made</summary>\n",
+        "<details><summary>How these values were computed</summary>\n",
         *(f"- {markdown(line)}" for line in details),
         "\n</details>\n",
     ]

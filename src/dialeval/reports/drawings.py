@@ -236,7 +236,7 @@ def draw_causes(run: Run, width: int = WIDTH) -> Figure | None:
         for cause in sorted(totals, key=lambda cause: -totals[cause])
     }
     numbers = color_numbers(run)
-    title = "Why dialogues were lost"
+    title = "Causes of failed dialogues"
     return charts.bars(counts, title, "dialogues", numbers=numbers, width=width) if counts else None
 
 

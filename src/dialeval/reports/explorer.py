@@ -58,7 +58,7 @@ def explorer(run: Run, slices: Sequence[Slices] = ()) -> tuple[Section, dict[str
             rows = np.array(group["rows"]) - 1
             group |= describe(systems, rows, details=run.details, number=lambda text: _number(text, texts))
     notes = "".join(markup.note(_note(group)) for group in groups if group["shown"] < group["total"])
-    no_script = '<noscript><p class="notice">Looking through the rows needs scripts to be allowed.</p></noscript>'
+    no_script = '<noscript><p class="notice">The row explorer needs JavaScript.</p></noscript>'
     above = "".join(describe(run) for describe in extensions(run, "note"))
     content = f'{above}{notes}{no_script}<div id="explorer-place"></div>'
     return Section("explorer", "Row by row", content), {"groups": groups, "texts": list(texts)}
@@ -248,5 +248,5 @@ def _note(group: Mapping[str, Any]) -> str:
     who = ", ".join(map(markup.name, group["systems"]))
     return (
         f"Of the {group['total']:,} rows of {who}, {group['shown']:,} are here, in whole dialogues: half of them those "
-        "in which the systems differ most, half of them drawn by chance. The saved run holds all."
+        "in which the systems differ most, half of them sampled at random. The saved run holds all."
     )

@@ -306,7 +306,7 @@ def _title(run: Run) -> str:
 
 def _lead(run: Run, date: str | None) -> str:
     systems = markup.count(len(run) - len(run.baselines), "system")
-    baselines = f" and {markup.count(len(run.baselines), 'anchor')}" if run.baselines else ""
+    baselines = f" and {markup.count(len(run.baselines), 'baseline')}" if run.baselines else ""
     rows = {(est.level, est.rows) for result in run.values() for est in result.values()}
     alike = len({level for level, _ in rows}) == len(rows)  # systems of several runs may have other rows
     sizes = [markup.count(number, str(level)) for level, number in sorted(rows)] if alike else []

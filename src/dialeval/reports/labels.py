@@ -29,7 +29,7 @@ def document(found: LabelAgreement) -> Document:
     for key, fit in found.metrics.items():
         lines = [[name, *map(str, line)] for name, line in zip(names, fit.confusion, strict=True)]
         tables.append(Table(["human label", *names], lines))
-        titles.append(f"Confusion matrix of {shorten(key)}: rows by people, columns by the metric")
+        titles.append(f"Confusion matrix of {shorten(key)}: rows are human labels, columns the metric")
     notes = [f"{100 * found.level:g}% intervals over dialogues (jackknife, Student); alpha is Krippendorff's."]
     if found.split:
         notes.append(f"{found.split:,} rows without a majority of annotators are left out.")
@@ -37,7 +37,7 @@ def document(found: LabelAgreement) -> Document:
         notes.append(f"Not on the scale of the labels: {', '.join(map(shorten, found.excluded))}.")
     if found.panel is not None:
         notes.append(
-            f"The {len(found.judges)} judges are worth {_show(found.panel)} judges with independent errors "
+            f"The {len(found.judges)} judges have an effective number of {_show(found.panel)} independent judges "
             f"({', '.join(map(shorten, found.judges))})."
         )
     return Document([], tables, notes, titles=titles)
@@ -54,11 +54,11 @@ def judged_document(found: Any) -> Document:
     notes += [f"no verdict: {plain(reason)} ({count:,})" for reason, count in found.missing.items()]
     if found.agreement is not None:
         lines |= {
-            "prefers what people prefer": found.agreement.judge,
-            "longer response: the same": found.agreement.longer,
-            "judge less longer": found.agreement.difference,
+            "judge agrees with the human preference": found.agreement.judge,
+            "longer response agrees with it": found.agreement.longer,
+            "difference of the two": found.agreement.difference,
         }
-        notes.append(f"{found.agreement.pairs:,} pairs of which people prefer one; a tie of the judge counts a half.")
+        notes.append(f"{found.agreement.pairs:,} pairs with a human preference; a tie of the judge counts half.")
     rows = [[name, _percent(each)] for name, each in lines.items() if each is not None]
     rows.append(["pairs without a verdict", f"{missing:,} of {found.asked:,} ({100 * missing / found.asked:.1f}%)"])
     tables = [Table(["judge", plain(found.judge)], rows)]

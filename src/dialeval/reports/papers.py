@@ -51,7 +51,7 @@ def paper_table(
         SettingError: There is no run, or a metric that no run has.
     """
     if not runs:
-        raise SettingError("there is nothing to show: pass at least one run")
+        raise SettingError("nothing to show: pass at least one run")
     every = list(dict.fromkeys(key for run in runs.values() for key in run.keys_in_order))
     asked = None if metrics is None else keys_meant(metrics, every, "no run has", "there are")
     keys = {

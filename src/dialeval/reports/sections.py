@@ -95,7 +95,7 @@ def _signatures(run: Run) -> str:
         for line, systems in by_line.items():
             whose = markup.names(systems, run) if len(by_line) > 1 else "all"
             lines.append(markup.row(markup.name(key), markup.cells(f"<code>{markup.text(line)}</code>", whose)))
-    caption = "Everything a number depends on. Numbers may be compared where these lines agree."
+    caption = "All settings that a score depends on. Scores are comparable where signatures are equal."
     content = markup.table("signatures", caption, markup.heads("Metric", "Signature", "Systems"), lines)
     return _part("signatures", "Signatures", content) if lines else ""
 
@@ -131,8 +131,8 @@ def correlations(run: Run) -> Section | None:
     if not tables:
         return None
     note = markup.note(
-        "Spearman’s rank correlation of metrics over the rows of one system. Metrics that always agree say one thing "
-        "twice; one that follows length may measure nothing else."
+        "Spearman’s rank correlation of metrics over the rows of one system. Highly correlated metrics are "
+        "redundant; a metric that correlates with length may measure little else."
     )
     drawn = [_fold(run, *each, opened=at == 0) for at, each in enumerate(tables[:MOST_SYSTEMS])]
     left = len(tables) - MOST_SYSTEMS

@@ -17,14 +17,14 @@ def sequential_document(test: SequentialTest) -> Document:
     what = f"Differences to {plain(test.baseline)}, {test.unit} in the order of the run"
     notes = [
         f"{what}, with {100 * (1 - test.alpha):g}% confidence sequences.",
-        "Look as often as you like, and stop when you like.",
-        "Dialogues are taken as independent draws from one source.",
+        "Valid at every interim look, with any stopping rule.",
+        "Assumes independent dialogues from one source.",
         "betting: exact for values with bounds where all dialogues count equally.",
     ]
     if any(row.by == "asymptotic" for row in test.rows):
-        notes.append("asymptotic: for many dialogues; wrong if rare large differences have not occurred yet.")
+        notes.append("asymptotic: for many dialogues; invalid if rare large differences have not occurred yet.")
     if test.tests > 1:
-        notes.append(f"Alpha is divided by {test.tests}, so that all intervals of the panel hold together.")
+        notes.append(f"Alpha is divided by {test.tests}, so that all intervals hold simultaneously (Bonferroni).")
     notes += dict.fromkeys(f"{plain(row.key)}: {row.reason}." for row in test.rows if row.reason)
     return Document(list(dict.fromkeys(designs)), [Table(head, [_difference_cells(row) for row in test.rows])], notes)
 

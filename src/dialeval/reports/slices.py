@@ -102,7 +102,7 @@ def notes(slices: Slices) -> Iterator[str]:
         if first.untested:
             untested = _list_names(first.untested)
             yield f"Not tested: {untested}; so many tests take long. `dialeval compare --by` tests all."
-        yield "Slices in which a system loses most stand first."
+        yield "Sorted by loss: slices with the largest losses come first."
     reasons: dict[str, list[str]] = {}
     for each in slices.slices:
         if each.reason is not None:
@@ -110,7 +110,7 @@ def notes(slices: Slices) -> Iterator[str]:
     for reason, where in reasons.items():
         yield f"Not tested: {_list_names(where)} ({plain(reason)})."
     if conditioned := [key for key in slices.keys if _knows_all_rows(slices, key)]:
-        yield f"{_list_names(conditioned)}: scored with what is known of all rows, also in a slice."
+        yield f"{_list_names(conditioned)}: uses statistics of all rows, also within a slice."
     if parts := [key for key in slices.keys if _cuts_dialogues(slices, key)]:
         yield f"{_list_names(parts)}: of whole dialogues, those with a row in the slice."
 

@@ -82,7 +82,7 @@ def summary(
     groups = blocks(run)
     if len(groups) > 1:
         tables += markup.note(
-            "Systems with other data or other metrics are kept apart: each part has its own baseline and its own best."
+            "Systems with different data or metrics are in separate parts, each with its own baseline and best values."
         )
     known = compared if isinstance(compared, Comparison) and len(groups) == 1 else None
     for at, block in enumerate(groups):
@@ -347,7 +347,7 @@ def standing(run: Run) -> Section | None:
     if not rows:
         return None
     lines = [markup.row(markup.name(key), markup.cells(*map(_bar, shares))) for key, shares in rows.items()]
-    caption = "How far a system is on the way from the best floor (0%) to the gold replies (100%)."
+    caption = "Position between the best floor (0%) and the gold replies (100%)."
     drawn = markup.table("standing", caption, markup.heads("Metric", *map(markup.name, systems)), lines)
     return Section("standing", "Between floor and ceiling", drawn)
 

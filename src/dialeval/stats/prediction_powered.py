@@ -307,8 +307,7 @@ def _linearize(system: RatedSystem, target: Target) -> _Linear:
     found = np.bincount(system.stratum[rated], raw, len(sizes))
     if ((sizes > 0) & (found == 0)).any():
         raise SettingError(
-            "a stratum has no rating at all, so that nothing is known of its rows; rate some of each, or draw by fewer "
-            "strata"
+            "a stratum has no rating at all, so its mean cannot be estimated; rate some of each, or use fewer strata"
         )
     weights = np.zeros(rows)
     weights[rated] = raw * (sizes / np.where(found > 0, found, 1))[system.stratum[rated]]

@@ -78,7 +78,7 @@ MOST_RESAMPLES = 1_000_000
 def check_resampling(level: float, resamples: int) -> None:
     """Refuse settings that make no interval."""
     if not 0 < level < 1:
-        raise SettingError(f"a level lies between 0 and 1, such as 0.95; it is not {level}")
+        raise SettingError(f"a confidence level must be between 0 and 1, such as 0.95; it is not {level}")
     if resamples < 1:
         raise SettingError(f"at least one resample is needed, not {resamples}")
     if resamples > MOST_RESAMPLES:

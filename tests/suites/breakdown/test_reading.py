@@ -83,11 +83,11 @@ def test_problems_of_the_dialogues(tmp_path: Path) -> None:
     write(data, "f.log.json", {**log(), "dialogue-id": 5})
     found = problems(data, [labeled("d3", (2, "O", (1, 0, 0))), labeled("d4")])
     for what in (
-        "is no dialogue of the challenge: Object missing required field `annotations` - at `$.turns[0]`",
-        "is no dialogue of the challenge: Expected `object`, got `array`",
+        "is not a dialogue of the challenge: Object missing required field `annotations` - at `$.turns[0]`",
+        "is not a dialogue of the challenge: Expected `object`, got `array`",
         "turn 2: no annotation is O, T or X",
         "is also in",
-        "is no dialogue of the challenge: Expected `str`, got `int` - at `$.dialogue-id`",
+        "is not a dialogue of the challenge: Expected `str`, got `int` - at `$.dialogue-id`",
     ):
         assert any(what in problem for problem in found), what
     lenient = read(data, [labeled("d3", (2, "O", (1, 0, 0))), labeled("d4")], lenient=True)
@@ -103,7 +103,7 @@ def test_turns_that_only_the_original_takes_are_problems_unless_reading_is_lenie
     entries = [(index, "O", (1, 0, 0)) for index in (0, 2, 4)]
     found = problems([dialogue], [labeled("d1", *entries)], match="position")
     assert [problem.split(": ", 1)[1].partition(";")[0] for problem in found] == [
-        "turn 1 of the list: the turn-index is no whole number from 0 on",
+        "turn 1 of the list: the turn-index is not a whole number from 0 on",
         "turns 0, 2 of the list: the speaker is neither S nor U",
     ]
     lenient = read([dialogue], [labeled("d1", *entries)], match="position", lenient=True)
@@ -122,7 +122,7 @@ def test_what_the_user_said_needs_no_annotations() -> None:
 
 
 def test_an_id_that_is_no_text_is_a_problem() -> None:
-    assert "the dialogue-id holds half a character" in problems([log("\ud800"), log()], [labeled()])[0]
+    assert "the dialogue-id holds half of a surrogate pair" in problems([log("\ud800"), log()], [labeled()])[0]
 
 
 def test_labels_for_unannotated_turns_shift_nothing_unless_matched_by_position() -> None:
@@ -221,7 +221,7 @@ def test_every_problem_at_once() -> None:
     first, second, third = (problem.what for problem in caught.value.problems)
     assert "turn 3 is the 1. of the list" in first
     assert "dialogue-id" in second
-    assert "is no dialogue of the challenge" in third
+    assert "is not a dialogue of the challenge" in third
 
 
 DATA = SAMPLE / "data"

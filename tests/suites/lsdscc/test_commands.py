@@ -97,7 +97,7 @@ def test_groups_can_be_made(dialeval: Dialeval, tmp_path: Path) -> None:
 def test_saves_and_reports(dialeval: Dialeval, tmp_path: Path) -> None:
     done = dialeval("lsdscc", "a.txt", "-r", "groups.json", "-o", "out")
     assert done.returncode == 0
-    assert done.stderr.splitlines() == ["saved in out; see it row by row: dialeval report out"]
+    assert done.stderr.splitlines() == ["saved in out; open it row by row: dialeval report out"]
     run = package.load(tmp_path / "out")
     assert run["a"]["mds"].mean == 1.0
     assert run.details["alignments"]["a"][0]["unreached"] == []

@@ -119,11 +119,11 @@ def test_patterns_of_an_ontology(tmp_path: Path) -> None:
     (tmp_path / "good.toml").write_text(text.replace("[words]", "[patterns]\ncode = '[A-Z]{2}\\d{2}'\n\n[words]", 1))
     assert load_ontology(tmp_path / "good.toml").patterns["code"].fullmatch("AB12")
     (tmp_path / "bad.toml").write_text(text.replace("[words]", "[patterns]\ncode = '('\nrank = 'x'\n\n[words]", 1))
-    with pytest.raises(DataError, match=r"patterns.code: '\(' is no regular expression") as raised:
+    with pytest.raises(DataError, match=r"patterns.code: '\(' is not a regular expression") as raised:
         load_ontology(tmp_path / "bad.toml")
     assert len(raised.value.problems) == 2
     (tmp_path / "worse.toml").write_text(f"ordinary = ['the inn', '(']\n{text}")
-    with pytest.raises(DataError, match=r"ordinary: '\(' is no regular expression"):
+    with pytest.raises(DataError, match=r"ordinary: '\(' is not a regular expression"):
         load_ontology(tmp_path / "worse.toml")
 
 

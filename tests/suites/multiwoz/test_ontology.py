@@ -83,13 +83,13 @@ def test_every_problem_of_an_ontology_at_once(tmp_path: Path) -> None:
         "values[0].rule",
     }
     said = {place: problem.what for place, problem in zip(places, caught.value.problems, strict=True)}
-    assert said["fuzy"].startswith("is no entry; there are any_value, booking_prefix, domains, ")
-    assert said["domains.inn.color"].startswith("is no entry; there are at_least, at_most, drop, ")
+    assert said["fuzy"].startswith("is not an entry; there are any_value, booking_prefix, domains, ")
+    assert said["domains.inn.color"].startswith("is not an entry; there are at_least, at_most, drop, ")
     assert said["fuzzy_ratio"] == "is a number, not a whole number from 0 to 100"
     text = '[words]\nNAME = ["name"]\n[patterns]\ncar = "x"\n[domains.cart]\ntable = "x.json"\noffer = "CART"\n'
     assert problems(path, text) == {
-        "patterns.car": "is no slot of [words]",
-        "domains.cart.offer": "'CART' is no word of [words]",
+        "patterns.car": "is not a slot of [words]",
+        "domains.cart.offer": "'CART' is not a word of [words]",
     }
 
 

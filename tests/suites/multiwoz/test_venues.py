@@ -125,6 +125,6 @@ def test_every_problem_of_every_table_at_once(tmp_path: Path) -> None:
         load_venues(load_ontology(tmp_path / "ontology.toml"), tmp_path)
     text = "\n".join(map(str, caught.value.problems))
     assert "inns.json: [0]: has no 'id'" in text
-    assert "inns.json: [1].place: is no text or number" in text
-    assert "inns.json: [2]: is no object" in text
+    assert "inns.json: [1].place: is not a text or number" in text
+    assert "inns.json: [2]: is not an object" in text
     assert "carts.json: there is no such file" in text

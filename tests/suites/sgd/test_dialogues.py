@@ -46,7 +46,7 @@ def test_documents() -> None:
     assert list(read_dialogues([dialogue("a"), dialogue("b")], "here")) == ["a", "b"]
     assert list(read_dialogues({"x": dialogue("a")}, "here")) == ["x"]
     assert problems_of([]) == ["here: holds no dialogue; give a list of dialogues, each with dialogue_id and turns"]
-    assert problems_of([dialogue("a"), dialogue("a")]) == ["here: a: is there twice; keep one of them"]
+    assert problems_of([dialogue("a"), dialogue("a")]) == ["here: a: occurs twice; keep one of them"]
 
 
 def test_problems_of_all_files_at_once(tmp_path: Path) -> None:
@@ -76,7 +76,7 @@ def test_problems_of_all_files_at_once(tmp_path: Path) -> None:
     for name in ("a.json", "b.json"):
         (tmp_path / "other" / name).write_text(json.dumps([dialogue("a")]))
     [problem] = problems_of(tmp_path / "other")
-    assert "b.json: a: is there twice, also in " in problem
+    assert "b.json: a: occurs twice, also in " in problem
 
 
 def test_frames_of_a_user_turn() -> None:

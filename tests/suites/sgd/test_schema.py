@@ -69,8 +69,8 @@ def test_every_problem_at_once(tmp_path: Path) -> None:
     twice = service("A_1", a=True)
     twice["slots"] *= 2
     assert problems_of([twice, service("A_1")]) == [
-        "schema: [0].slots: the slot 'a' is there twice; keep one of them",
-        "schema: [1]: the service 'A_1' is there twice; keep one of them",
+        "schema: [0].slots: the slot 'a' occurs twice; keep one of them",
+        "schema: [1]: the service 'A_1' occurs twice; keep one of them",
     ]
     with pytest.raises(DataError, match="no such file"):
         read_schema(tmp_path / "schema.json")

@@ -265,7 +265,7 @@ class Client:
         with self._lock:
             if self._stop.is_set():
                 raise StoppedError
-            counts, kept = self.counts, "answers so far are recorded, and the same command goes on from there"
+            counts, kept = self.counts, "answers so far are recorded; run the same command again to continue"
             if self.max_requests is not None and counts.requests >= self.max_requests:
                 raise SettingError(f"the budget of {self.max_requests:,} requests is spent; {kept}")
             if self.max_tokens is not None and counts.tokens >= self.max_tokens:

@@ -235,7 +235,7 @@ class Explorer {
     const { rows, state, pane } = this;
     for (const each of [this.title, this.link, ...this.steps]) each.hidden = nothing;
     if (nothing) {
-      pane.replaceChildren(make("p", { class: "note" }, "No row is like that."));
+      pane.replaceChildren(make("p", { class: "note" }, "No matching row."));
       return;
     }
     const number = rows.group.numbers[rows.group.dialogue[state.row]];

@@ -6,7 +6,7 @@ const KEYS = [
   ["1 2 3 …", "answer the question that is marked; y and n for yes and no"],
   ["← →", "the answer before, the next answer"],
   ["↑ ↓", "the question before, the next question"],
-  ["Enter", "keep the answers, and go on"],
+  ["Enter", "save the answers and continue"],
   ["u", "undo: go back to the row before"],
   ["c", "write a comment; Escape leaves it"],
   ["?", "show or hide these keys"],
@@ -198,7 +198,7 @@ const rate = (rater) => {
     saved.textContent = left ? `${count(left)} not saved yet.` : store.refused.size ? "" : "Everything is saved.";
     const rows = sequence.flatMap(({ thing, again }, place) =>
       store.refused.has(keyOf({ id: thing.id, again })) ? [place + 1] : []);
-    const kept = store.kept ? "They are kept in this browser." : "This browser keeps nothing: leave this page open.";
+    const kept = store.kept ? "They are kept in this browser." : "This browser stores nothing: leave this page open.";
     const words = [];
     if (left && (store.problem || !store.kept)) {
       words.push(`${count(left)} not saved yet${store.problem && `: ${store.problem}; trying again`}. ${kept}`);
@@ -243,7 +243,7 @@ const rate = (rater) => {
       make("div", { class: "shown" }, ...textsOf(thing, swapped, marked)),
       make("div", { class: "ask" },
         ...fieldsets,
-        ...(comment ? [make("p", { class: "comment" }, make("label", { for: "comment" }, "Comment (not needed)"), comment)] : []),
+        ...(comment ? [make("p", { class: "comment" }, make("label", { for: "comment" }, "Comment (optional)"), comment)] : []),
         make("p", { class: "controls" }, undo, next)),
     );
     const context = view.querySelector(".context");

@@ -78,7 +78,7 @@ class ProblemType(Enum):
         "the original reads no such file: save it as UTF-8 without the mark",
         "read without",
     )
-    REPEATED_DIALOGUE = ("dialogues that are there twice", "give each dialogue an id of its own", "each is counted")
+    REPEATED_DIALOGUE = ("dialogues that occur twice", "give each dialogue an id of its own", "each is counted")
     BAD_INDEX = (
         "annotated turns without a number",
         "number the turns of a dialogue from 0 on",
@@ -104,7 +104,7 @@ class ProblemType(Enum):
         "write the labels of each dialogue into its own file",
         "used",
     )
-    REPEATED_LABELS = ("labels that are there twice", "keep one of them", "the first is used")
+    REPEATED_LABELS = ("labels that occur twice", "keep one of them", "the first is used")
     BAD_ENTRY = ("entries that cannot be used", 'give each a "turn-index" and "labels" with one object', "passed over")
 
     def __init__(self, what: str, remedy: str, consequence: str) -> None:
@@ -222,7 +222,7 @@ def _open_path(path: PathSource, ending: str, called: str) -> dict[str, Store]:
             names = frozenset(name for name in os.listdir(folder) if _is_wanted(name, ending))  # noqa: PTH208
         except OSError as error:
             what = f"cannot be listed ({error.strerror})"
-            raise DataError(Problem(where, None, what, "give yourself permission to read it")) from None
+            raise DataError(Problem(where, None, what, "grant read permission")) from None
         found = {Path(where).resolve().name: Files(folder, names, partial(_read_file, folder))}
     elif where.lower().endswith(_ARCHIVES):
         folders = _read_archive(where, ending)
@@ -354,9 +354,9 @@ def decode_dialogue(document: Document, findings: Findings) -> Dialogue | None:
         dialogue = _decode_dialogue(document, findings)
         dialogue.name.encode()  # it becomes a column of texts
     except UnicodeEncodeError:
-        findings.add(ProblemType.UNREADABLE_LOG, document.place, "the dialogue-id holds half a character")
+        findings.add(ProblemType.UNREADABLE_LOG, document.place, "the dialogue-id holds half of a surrogate pair")
     except ValidationError as error:
-        findings.add(ProblemType.UNREADABLE_LOG, document.place, f"is no dialogue of the challenge: {error}")
+        findings.add(ProblemType.UNREADABLE_LOG, document.place, f"is not a dialogue of the challenge: {error}")
     except DataError as error:
         findings.add_error(ProblemType.UNREADABLE_LOG, document.place, error)
     else:

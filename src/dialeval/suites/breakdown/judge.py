@@ -55,7 +55,7 @@ def detect(
         for name, turn, labels in _labels(rows, opened):
             document = documents.setdefault(name, {"dialogue-id": name, "turns": []})
             if any(entry["turn-index"] == turn for entry in document["turns"]):
-                what = f"turn {turn} of the dialogue {name!r} is there twice"
+                what = f"turn {turn} of the dialogue {name!r} occurs twice"
                 raise DataError(Problem(rows.where, None, what, "label one system at a time, and give dialogues an id"))
             document["turns"].append({"turn-index": turn, "labels": [labels]})
     return list(documents.values())
@@ -64,7 +64,7 @@ def detect(
 def _labels(rows: Rows, judge: DialogueJudge) -> list[tuple[str, int, dict[str, Any]]]:
     """By row: its dialogue, its turn, and what is said of it."""
     if Need.CONTEXT not in rows.columns:
-        what = "has no contexts, so nothing can be said of its turns"
+        what = "has no contexts, so its turns cannot be labeled"
         raise DataError(Problem(rows.where, None, what, "give chats (`messages`), or rows with a context"))
     scale, contexts = judge.weights.breakdown, list(rows.columns[Need.CONTEXT])
     shares = judge.verdicts(contexts, list(rows.responses), [()] * len(rows)).breakdown

@@ -192,7 +192,7 @@ def _judged_turns(document: Document, turns: list[Turn], findings: Findings) -> 
             continue
         if annotations is UNSET or speaker is UNSET:
             lacking = "annotations" if annotations is UNSET else "speaker"
-            what = f"is no dialogue of the challenge: Object missing required field `{lacking}` - at `$.turns[{at}]`"
+            what = f"is not a dialogue of the challenge: Object missing required field `{lacking}` - at `$.turns[{at}]`"
             findings.add(ProblemType.UNREADABLE_LOG, document.place, what)
             return None
         judged.append(turn)
@@ -202,7 +202,7 @@ def _judged_turns(document: Document, turns: list[Turn], findings: Findings) -> 
         if speaker != SYSTEM:
             others.append(at)
     for kind, places, what in (
-        (ProblemType.BAD_INDEX, unnumbered, "the turn-index is no whole number from 0 on"),
+        (ProblemType.BAD_INDEX, unnumbered, "the turn-index is not a whole number from 0 on"),
         (ProblemType.OTHER_SPEAKER, others, "the speaker is neither S nor U"),
     ):
         if places:
@@ -211,7 +211,7 @@ def _judged_turns(document: Document, turns: list[Turn], findings: Findings) -> 
 
 
 def _check_annotated(annotated: Annotated, findings: Findings) -> None:
-    """Report dialogues that are there twice, and turns without an O, T or X."""
+    """Report dialogues that occur twice, and turns without an O, T or X."""
     seen: dict[str, str] = {}
     for place, dialogue in zip(annotated.places, annotated.dialogues, strict=True):
         if dialogue in seen:
@@ -475,7 +475,7 @@ def read(data: Any, labels: Any, match: Match = "turn-index", lenient: bool = Fa
         problem = Problem(annotated.where, None, "holds no dialogue", "give at least one annotated dialogue")
         raise DataError([*findings.problems, problem])
     names = TextColumn.from_strings(annotated.dialogues)
-    # Runs of equal names are one dialogue; a dialogue that is there twice in a row stays whole, which does no harm.
+    # Runs of equal names are one dialogue; a dialogue that occurs twice in a row stays whole, which does no harm.
     dialogues = names.take(np.repeat(np.arange(len(names)), np.diff(annotated.offsets)))
     counts = NumberColumn(annotated.counts)
     fields = {}

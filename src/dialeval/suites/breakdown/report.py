@@ -193,7 +193,7 @@ def _dialogue(name: str, curves: Mapping[str, _Curve], colors: Mapping[str, str]
     human = next(iter(curves.values()))
     drawing, talk = _drawing(name, human, curves, colors), _talk(human, curves, colors)
     title = f"<h3>{markup.name(name)}</h3>"
-    box = f'<ol class="talk" tabindex="0" aria-label="What was said in {escape(shorten(plain(name)))}">{talk}</ol>'
+    box = f'<ol class="talk" tabindex="0" aria-label="Transcript of {escape(shorten(plain(name)))}">{talk}</ol>'
     return f'<section class="curves"><div>{title}{drawing}</div>{box}</section>'
 
 

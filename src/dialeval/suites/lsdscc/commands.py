@@ -34,8 +34,8 @@ EOS = "</s>"
     help="Reference groups, a JSON file.  [default: the data pack lsdscc]",
 )
 @click.option("--eos", default=EOS, help="Separator of two hypotheses of a line.")
-@click.option("--no-eos", is_flag=True, help="Nothing does: each line is one hypothesis.")
-@options.choice("--aligner", ALIGNERS, "What finds the group.")
+@click.option("--no-eos", is_flag=True, help="No separator: each line is one hypothesis.")
+@options.choice("--aligner", ALIGNERS, "How a hypothesis is assigned to a reference group.")
 @click.option("-n", "n", type=click.IntRange(1, 100), default=4, help="Longest n-grams to count.")
 @click.option(
     "--bleu-smoothing",
@@ -74,7 +74,7 @@ def lsdscc(
     intervals: options.Intervals,
     **inputs: Any,
 ) -> int:
-    """Measure how many of the things one could answer sampled responses cover: MDS, PDS and MaxBLEU.
+    """Measure the diversity of sampled responses by the reference groups that they cover: MDS, PDS, MaxBLEU.
 
     HYPOTHESES are files with a line per query and --eos between the hypotheses (.json, .jsonl: a list per query; each
     also .gz or .zst), one system each, or a directory of them; NAME=FILE names a system. The references are a JSON

@@ -202,7 +202,7 @@ def read_hypotheses(source: Any, eos: str | None = EOS, name: str | None = None)
     where = name or "responses"
     if not isinstance(source, LISTS):
         remedy = "pass a path, a list with a list of texts per query, or a mapping of systems to these"
-        raise DataError(Problem(where, None, f"{kind_of(source)} is no source of hypotheses", remedy))
+        raise DataError(Problem(where, None, f"{kind_of(source)} is not a source of hypotheses", remedy))
     return [Rows(name or UNNAMED, {Need.HYPOTHESES: _column(enumerate(source, 1), where)}, where=where)]
 
 
@@ -477,5 +477,5 @@ def build_remote(address: str, target: Path, progress: Progress | None, version:
 
     with tempfile.TemporaryDirectory(prefix="dialeval-") as folder:
         file = Path(folder) / FILE
-        download(address, file, None, progress)
+        download(address, file, progress)
         build_local(file, target, version)

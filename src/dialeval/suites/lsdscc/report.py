@@ -85,8 +85,8 @@ ALIGNMENTS = "alignments"
 """Where a run holds the table: by system a list with an entry per query."""
 
 _ONE_GROUP = (
-    "no query has more than one group of references, so that mds and pds say nothing; group them, or have them grouped "
-    "by their similarity: coverage(threshold=...), --auto-groups on the command line"
+    "no query has more than one group of references, so mds and pds are not informative; group them, or "
+    "have them grouped by their similarity: coverage(threshold=...), --auto-groups on the command line"
 )
 
 Aligned = tuple[tuple[QueryAlignment, list[str]], ...]

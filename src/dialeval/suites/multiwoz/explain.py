@@ -69,7 +69,7 @@ class Explanation:
 
     @property
     def goal(self) -> Mapping[str, Any]:
-        """What the user wants, by domain."""
+        """Goal of the user, by domain."""
         return self.criteria.goals.goals[self.dialogue]
 
     @cached_property

@@ -44,7 +44,7 @@ from dialeval.core.arrays import Floats, Ints, offsets_of
 from dialeval.core.batch import Batch, Need
 from dialeval.core.columns import TextColumn, TokenColumn
 from dialeval.core.contributions import Resamples, RowSums
-from dialeval.core.errors import NeedError, SettingError
+from dialeval.core.errors import NeedError
 from dialeval.core.exact import BySize, Moments, merged
 from dialeval.core.fold import Bounds, Estimate, Fact, Level, Metric, Partial
 from dialeval.metrics.bleu_counts import NIST, NO_REFERENCE, BleuCounts, corpus_bleu, log_precisions, sacre_bleu
@@ -64,7 +64,7 @@ ORDERS = 4
 
 @dataclass(frozen=True)
 class TaskBleu(CountMetric):
-    """Share of the n-grams of normalized responses that their references have too, from 0 to 100.
+    """Corpus BLEU of normalized responses against their references, from 0 to 100.
 
     BLEU of delexicalized responses against a reference set: `bleu/mwz22` and so on, from 0 to 100.
 
@@ -217,7 +217,7 @@ class Rate(Metric[RateState]):
 
 @dataclass(frozen=True)
 class Inform(Rate):
-    """Share of dialogues in which the right venue was offered in every domain, in percent."""
+    """Fraction of dialogues in which the right venue was offered in every domain, in percent."""
 
     family = "inform"
 
@@ -227,7 +227,7 @@ class Inform(Rate):
 
 @dataclass(frozen=True)
 class Success(Rate):
-    """Share of dialogues with the right offers in which every request was answered, in percent."""
+    """Fraction of dialogues with the right offers in which every request was answered, in percent."""
 
     family = "success"
 
@@ -373,17 +373,13 @@ class Tracking(CountMetric):
     needs = frozenset({Need.STATES, Need.TRUE_STATES, Need.ONTOLOGY})
     better = "higher"
     definition = 2  # 1 took an empty value for part of every other
+    limits = {"threshold": (0, 100)}
 
     of: Of = "joint"
     booking: Booking = "apart"
     missing: Missing = "ignored"
     ratio: Ratio = "historical"
     threshold: float = 95.0
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        if not 0 <= self.threshold <= 100:
-            raise SettingError(f"a partial ratio lies between 0 and 100, so no threshold is {self.threshold}")
 
     @property
     def bounds(self) -> Bounds:

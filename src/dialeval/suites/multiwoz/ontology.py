@@ -135,7 +135,7 @@ def load_ontology(path: str | os.PathLike[str]) -> Ontology:
             try:
                 yield place, re.compile(text)
             except re.error as error:
-                problem(place, f"{text!r} is no regular expression ({error})")
+                problem(place, f"{text!r} is not a regular expression ({error})")
 
     words = {slot: word for word, slots in file.words.items() for slot in slots}
     patterns = compile_all((f"patterns.{slot}", text) for slot, text in file.patterns.items())
@@ -158,11 +158,11 @@ def load_ontology(path: str | os.PathLike[str]) -> Ontology:
         ordinary=tuple(pattern for _, pattern in compile_all(("ordinary", text) for text in file.ordinary)),
     )
     for slot in file.patterns.keys() - words:
-        problem(f"patterns.{slot}", "is no slot of [words]")
+        problem(f"patterns.{slot}", "is not a slot of [words]")
     known = {*words.values(), *ontology.requested}
     for name, domain in ontology.domains.items():
         if domain.table is not None and domain.offer not in known:
-            problem(f"domains.{name}.offer", f"{domain.offer!r} is no word of [words]")
+            problem(f"domains.{name}.offer", f"{domain.offer!r} is not a word of [words]")
     if not ontology.domains:
         problem("domains", "there is no domain")
     if problems:

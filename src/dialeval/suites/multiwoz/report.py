@@ -58,8 +58,8 @@ def transcripts(run: Run) -> Section | None:
     tokens = _tokens(failures)
     lost = _lost_by(failures, tokens)
     note = markup.note(
-        f"{markup.count(len(dialogues), 'dialogue')}{which}. What counts in a turn is what Inform and Success were "
-        "read from: an offer counts when its word is said while its domain is active."
+        f"{markup.count(len(dialogues), 'dialogue')}{which}. Each turn shows what Inform and Success are computed "
+        "from: an offer counts when its word is said while its domain is active."
     )
     colors = markup.colors(run)
     shown = "".join(_dialogue(name, systems, lost.get(name, ()), colors) for name, systems in dialogues.items())
@@ -108,7 +108,7 @@ def _causes(
         markup.row(markup.text(cause), markup.cells(*(cell(system, cause) for system in failures)))
         for cause in sorted(totals, key=lambda cause: -totals[cause])
     ]
-    caption = "Dialogues that were lost, by cause. Choose a number to see only these."
+    caption = "Failed dialogues by cause. Select a number to show only these."
     status = '<p class="note" role="status" id="lost-shown"></p>'
     table = markup.table("lost-by", caption, markup.heads("Cause", *map(markup.name, failures)), lines)
     return table + status
@@ -156,7 +156,7 @@ def _goal(domains: Sequence[_Entry]) -> str:
         f"<li>{markup.text(each['domain'])}: {_slots(each['wishes'])}; asks for {_listed(each['asked'])}</li>"
         for each in domains
     )
-    return f'<h3>What the user wants</h3><ul class="goal">{"".join(lines)}</ul>'
+    return f'<h3>Goal of the user</h3><ul class="goal">{"".join(lines)}</ul>'
 
 
 def _end(entry: _Entry) -> str:
@@ -228,7 +228,7 @@ def ceiling_table(run: Run) -> Iterable[tuple[str, list[list[str]]]]:
     for system in run.baselines:
         if causes := run.details["failures"].get(system):
             lines = [[cause, f"{len(names):,}"] for cause, names in causes.items()]
-            yield f"Dialogues that {system} loses", [["cause", "dialogues"], *lines]
+            yield f"Dialogues that {system} fails", [["cause", "dialogues"], *lines]
 
 
 # The table of failed dialogues: how many lost Inform or Success by each cause, and each of them with its detail.

@@ -135,7 +135,7 @@ def _state(row: Mapping[str, Any], use_true: bool, true_states: TrueStates | Non
         return given
     if true_states is None:
         raise NeedError(
-            f"{row['dialogue']}[{row['turn']}] has no state, and the data has no gold_states.json to stand in for it; "
+            f"{row['dialogue']}[{row['turn']}] has no state, and the data has no gold_states.json to use instead; "
             "give every turn a state"
         )
     true: State = true_states.states[row["dialogue"]][row["turn"]]

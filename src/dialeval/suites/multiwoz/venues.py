@@ -207,7 +207,7 @@ def _records(path: Path, content: bytes) -> list[Any]:
     if kind == "json":
         records = parse_json(content, str(path), "correct it there")
         if not isinstance(records, list):
-            raise DataError(Problem(str(path), 1, "is no list of venues", "give a list of objects, one per venue"))
+            raise DataError(Problem(str(path), 1, "is not a list of venues", "give a list of objects, one per venue"))
         return records
     if kind in ("csv", "tsv"):
         try:
@@ -219,7 +219,7 @@ def _records(path: Path, content: bytes) -> list[Any]:
         import pyarrow as pa
 
         return list(parquet.plain_rows(parquet.table_of(pa.BufferReader(content), path), str(path)))
-    raise DataError(Problem(str(path), None, "is no table", "give .json, .csv, .tsv, .parquet or .arrow"))
+    raise DataError(Problem(str(path), None, "is not a table", "give .json, .csv, .tsv, .parquet or .arrow"))
 
 
 def _venues(domain: Domain, ontology: Ontology, records: Sequence[Any], where: str) -> list[dict[str, str]]:
@@ -229,7 +229,7 @@ def _venues(domain: Domain, ontology: Ontology, records: Sequence[Any], where: s
     columns: dict[Any, str] = {}
     for row, record in enumerate(records):
         if not isinstance(record, dict):
-            problems.append(Problem(f"{where}: [{row}]", None, "is no object", "give one object per venue"))
+            problems.append(Problem(f"{where}: [{row}]", None, "is not an object", "give one object per venue"))
             continue
         venue: dict[str, str] = {}
         for name, value in record.items():
@@ -242,7 +242,7 @@ def _venues(domain: Domain, ontology: Ontology, records: Sequence[Any], where: s
                 venue[column] = value
             elif isinstance(value, dict | list):
                 remedy = f"name the column in `drop` of domains.{domain.name}, or give a text"
-                problems.append(Problem(f"{where}: [{row}].{name}", None, "is no text or number", remedy))
+                problems.append(Problem(f"{where}: [{row}].{name}", None, "is not a text or number", remedy))
             else:
                 venue[column] = _text(value)
         if domain.key not in venue:

@@ -8,16 +8,7 @@ from typing import Any
 import click
 
 from dialeval.cli import options
-from dialeval.cli.output import (
-    check_places,
-    check_transposed,
-    deliver_run,
-    exit_status,
-    print_as,
-    print_warnings,
-    printing_all_problems,
-    save_run,
-)
+from dialeval.cli import output as out
 from dialeval.cli.progress import metered
 
 
@@ -30,7 +21,9 @@ from dialeval.cli.progress import metered
 @options.command()
 @options.responses("predictions")
 @click.option("-r", "--references", required=True, type=click.Path(), help="Dialogues with the true frames.")
-@click.option("--schema", type=click.Path(), help="Their services.  [default: schema.json next to the references]")
+@click.option(
+    "--schema", type=click.Path(), help="Schema of the services.  [default: schema.json next to the references]"
+)
 @click.option("--train-schema", type=click.Path(), help="Services that were seen in training, for --by seen.")
 @options.metrics("joint-goal-accuracy, average-goal-accuracy, active-intent-accuracy, requested-slots-f1")
 @options.choice(
@@ -47,7 +40,7 @@ from dialeval.cli.progress import metered
 )
 @options.baselines("gold frames, those of other dialogues and empty ones")
 @options.of_task_runs
-@printing_all_problems
+@out.printing_all_problems
 def sgd(
     predictions: str | dict[str, str],
     output: Path | None,
@@ -65,24 +58,24 @@ def sgd(
     """Evaluate schema-guided state tracking: goal accuracy, active intent, requested slots.
 
     PREDICTIONS are folders of dialogues (*.json) or single files in the form of the Schema-Guided Dialogue data, one
-    system each; NAME=PATH names one. Figures are means over frames, a frame being a service in a user turn. --by
+    system each; NAME=PATH names one. Scores are means over frames, a frame being a service in a user turn. --by
     service, domain or seen shows them by parts. `dialeval compat sgd` writes exactly the file that the original writes.
     """
     from dialeval.suites.sgd.evaluation import GROUPS, ServiceGroups, evaluate_sgd, original_output
 
     if joint_across_turns and not groups:
         raise click.UsageError("--joint-across-turns is for --groups")
-    check_transposed(format_, transpose)
-    check_places(output, (predictions, inputs["references"], inputs["schema"], inputs["train_schema"]))
+    out.check_transposed(format_, transpose)
+    out.check_places(output, (predictions, inputs["references"], inputs["schema"], inputs["train_schema"]))
     with metered() as meter:
         run = evaluate_sgd(predictions, intervals=intervals.kind, progress=meter.run, **inputs)
     run = intervals.added_to(run, inputs["confidence"])
     if groups:
         if output is not None:
-            save_run(run, output, force)
+            out.save_run(run, output, force)
         found = {name: original_output(result, joint_across_turns) for name, result in run.items()}
-        print_as(format_, GROUPS, ServiceGroups(found))
-        print_warnings(run.warnings)
-        return exit_status(limits.gates(run))
-    deliver_run(run, format_, output, force, transpose=transpose, by=by, compared=compared)
-    return exit_status(limits.gates(run))
+        out.print_as(format_, GROUPS, ServiceGroups(found))
+        out.print_warnings(run.warnings)
+        return out.exit_status(limits.gates(run))
+    out.deliver_run(run, format_, output, force, transpose=transpose, by=by, compared=compared)
+    return out.exit_status(limits.gates(run))

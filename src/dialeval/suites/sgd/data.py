@@ -9,7 +9,7 @@
 `slots` may be left out. An object of id -> dialogue will do as well, and a folder of files: `*.json`, but not
 `schema.json` nor the `dialogues_and_metrics.json` that the original leaves behind. Every problem of every file is
 reported at once. Refused is what the original takes without a word and what cannot be meant: a dialogue, or a service
-in a turn, that is there twice.
+in a turn, that occurs twice.
 
 A row is a frame of the references, in their order, so that the rows of all systems line up. Dialogues, and turns at the
 end of one, may be missing in predictions: their rows are None. Everything else of the references has to be there, with
@@ -110,7 +110,7 @@ def read_dialogues(source: Any, name: str) -> dict[str, Dialogue]:
         for dialogue, read in part:
             if dialogue in dialogues:
                 also = f", also in {dialogues[dialogue].where}" if read.where != dialogues[dialogue].where else ""
-                problems.append(Problem(f"{read.where}: {dialogue}", None, f"is there twice{also}", "keep one of them"))
+                problems.append(Problem(f"{read.where}: {dialogue}", None, f"occurs twice{also}", "keep one of them"))
             dialogues[dialogue] = read
     if problems:
         raise DataError(problems)
@@ -215,10 +215,10 @@ def _twice(document: Any, where: str) -> Iterator[Problem]:
     for number, service in enumerate(document):
         name, slots = service["service_name"], Counter(slot["name"] for slot in service["slots"])
         if name in met:
-            yield Problem(f"{where}: [{number}]", None, f"the service {name!r} is there twice", "keep one of them")
+            yield Problem(f"{where}: [{number}]", None, f"the service {name!r} occurs twice", "keep one of them")
         met.add(name)
         for slot in (slot for slot, times in slots.items() if times > 1):
-            yield Problem(f"{where}: [{number}].slots", None, f"the slot {slot!r} is there twice", "keep one of them")
+            yield Problem(f"{where}: [{number}].slots", None, f"the slot {slot!r} occurs twice", "keep one of them")
 
 
 SERVICE, DOMAIN, SEEN = "service", "domain", "seen"

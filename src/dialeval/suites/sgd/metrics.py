@@ -175,7 +175,7 @@ class _Slot(NamedTuple):
 
 
 def _found(given: Sequence[Hashable], true: Sequence[Hashable], of: Of) -> float:
-    """Precision, recall or F1 of what is given; what is there twice counts twice."""
+    """Precision, recall or F1 of what is given; what occurs twice counts twice."""
     right = (Counter(given) & Counter(true)).total()
     precision = right / len(given) if given else 1.0
     recall = right / len(true) if true else 1.0
