@@ -116,6 +116,8 @@ def test_names_read_back_and_missing_labels_are_named() -> None:
         assert str(registry().parse(name)) == name
         assert [str(metric) for metric in registry().select([name])] == [name]
     assert registry().parse("label:polite(better=lower)") == Label("polite", better="lower")
+    with pytest.raises(SettingError, match="percent"):
+        registry().parse("latency-percentile(percent=100)")
     with pytest.raises(SettingError, match="better"):
         registry().parse("label:polite(better=more)")
     with pytest.raises(NeedError, match="a field labels"):
