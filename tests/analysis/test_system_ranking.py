@@ -60,6 +60,8 @@ def test_twelve_systems_in_pairs_of_equals_are_a_chain_of_six_groups() -> None:
     assert "Compared with s0 on rouge-l" in text
     assert judge_run(run).sentences == [design, text], "the terminal says the same, in one paragraph"
     page = summary(run).content
+    assert page.count('class="figure best') == 2, "bold are s10 and s11, as the ranking says"
+    assert "are those of the ranking." in page
     assert page.index("Ranking by rouge-l") < page.index("System by system") < page.index("s11 is better than s0")
 
 
