@@ -202,7 +202,9 @@ def test_the_latency_of_messages_begins_with_what_they_answer(times: tuple[Any, 
     ("row", "seconds"),
     [
         ({"response": "a", "latency": 1.25}, 1.25),
+        ({"response": "a", "latency": "1.5"}, 1.5),
         ({"response": "a", "latency": "soon"}, None),
+        ({"response": "a", "latency": 10**400}, None),
         ({"response": "a", "latency": True}, None),
         ({"response": "a", "latency": -1}, None),
         (

@@ -121,9 +121,9 @@ class Values:
             if metric is not None and metric.untestable is not None:
                 reasons[key] = metric.untestable
             elif estimate.corpus and metric is None:
-                reasons[key] = "it is not made of contributions of single rows, or its metric is not installed here"
+                reasons[key] = "it has no per-row statistics, or its metric is not installed here"
             elif estimate.corpus and not rows.contributions and estimate.rows > KEPT_ROWS:
-                reasons[key] = f"the contributions of single rows are kept for up to {KEPT_ROWS:,} rows"
+                reasons[key] = f"per-row statistics are kept for up to {KEPT_ROWS:,} rows"
             elif estimate.corpus and metric is not None:
                 try:
                     metric.resampled(nothing)

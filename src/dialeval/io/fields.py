@@ -34,7 +34,6 @@ from itertools import takewhile
 from typing import Any, NamedTuple
 
 import numpy as np
-import orjson
 
 from dialeval.core.errors import Problem, add_warning
 from dialeval.io.calls import (
@@ -45,6 +44,7 @@ from dialeval.io.calls import (
     dump,
     expected_calls,
     made_calls,
+    parse_text,
     read_call,
     read_result,
     unwrap,
@@ -354,8 +354,8 @@ class FieldReader:
         elif isinstance(given, LISTS):
             start, end = map(read_time, given) if len(given) == 2 else (None, None)
             given = None if start is None or end is None else end - start
-        known = isinstance(given, int | float) and not isinstance(given, bool) and 0 <= given < np.inf
-        return repr(float(given)) if known else None  # type: ignore[arg-type]
+        seconds = None if isinstance(given, bool) else finite_number(given)
+        return repr(seconds) if seconds is not None and seconds >= 0 else None
 
     def turn(self, row: RowObject) -> int | None:
         """Return the number of the turn, if the row gives one."""
@@ -408,14 +408,23 @@ def _count_values(value: object) -> dict[str, float]:
     """Return the values that one annotator gives a label; none for what is no label."""
     if isinstance(value, LISTS):
         return {_LABEL.sub("_", each): 1 for each in value if isinstance(each, str) and each}
-    number = isinstance(value, int | float | np.bool_) and 0 <= value <= 1
+    number = isinstance(value, int | float | np.bool_ | np.integer) and 0 <= value <= 1
     return {"": float(value) if isinstance(value, float) else int(value)} if number else {}  # type: ignore[call-overload]
+
+
+def finite_number(value: object) -> float | None:
+    """Return a number, also one in a text; None for anything else, and for what is not finite."""
+    try:
+        number = float(value) if isinstance(value, str | int | float) else None
+    except (ValueError, OverflowError):
+        return None
+    return number if number is not None and np.isfinite(number) else None
 
 
 def read_time(value: object) -> float | None:
     """Return a time as seconds: a number of seconds or milliseconds since 1970, or a text as ISO 8601 has it."""
-    if isinstance(value, int | float) and not isinstance(value, bool):
-        return value / 1000 if abs(value) > _MILLISECONDS else float(value)
+    if isinstance(value, int | float) and (number := finite_number(value)) is not None:
+        return number / 1000 if abs(number) > _MILLISECONDS else number
     try:
         time = datetime.fromisoformat(re.sub("[zZ]$", "+00:00", value)) if isinstance(value, str) else value
     except ValueError:
@@ -427,12 +436,8 @@ def read_time(value: object) -> float | None:
 
 def parse_cell(value: object) -> object:
     """Return a list or an object, also where a cell of a table or a field holds it as JSON; else the value as it is."""
-    if not isinstance(value, str) or not value.lstrip().startswith(("[", "{")):
-        return value
-    try:
-        return orjson.loads(value)
-    except orjson.JSONDecodeError:
-        return value
+    is_json = isinstance(value, str) and value.lstrip().startswith(("[", "{"))
+    return parse_text(value, "") if is_json else value
 
 
 def _parse_chat(value: object) -> object:
@@ -511,10 +516,7 @@ def read_message(reader: FieldReader, message: RowObject, what: str, role: str) 
 
 def _named_call(text: str) -> Call:
     """Return the call that is the whole text of a message."""
-    try:
-        given = orjson.loads(text)
-    except orjson.JSONDecodeError:
-        given = None
+    given = parse_text(text, None)
     return read_call(given)._replace(shown=f"[call {text}]") if isinstance(given, dict) else Call(f"[call {text}]")
 
 

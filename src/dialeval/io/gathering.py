@@ -50,6 +50,7 @@ from dialeval.io.fields import (
     USER,
     FieldReader,
     Message,
+    finite_number,
     missing_field,
     parse_cell,
     plain_message,
@@ -509,7 +510,7 @@ class _Trials:
             parts = {str(key): _grade(each) for key, each in own.items()}
         elif len(parts) == 1:  # a single score is the reward itself
             parts = {}
-        end, cost = row.get(names.termination), _finite(row.get(names.cost))
+        end, cost = row.get(names.termination), finite_number(row.get(names.cost))
         known = {key: value for key, value in parts.items() if value is not None}
         found = {"task": task, "trial": trial, "reward": reward, "parts": known, "cost": cost}
         return orjson.dumps(found | {"end": end if isinstance(end, str) else None}, option=SETTINGS).decode()
@@ -521,15 +522,7 @@ def _grade(value: object) -> float | None:
         value = value.get("value")
     if isinstance(value, bool):
         return float(value)
-    return _GRADES[value] if isinstance(value, str) and value in _GRADES else _finite(value)
-
-
-def _finite(value: object) -> float | None:
-    try:
-        number = float(value) if isinstance(value, str | int | float) else None
-    except (ValueError, OverflowError):
-        return None
-    return number if number is not None and np.isfinite(number) else None
+    return _GRADES[value] if isinstance(value, str) and value in _GRADES else finite_number(value)
 
 
 def gather_texts(records: Records, names: FieldNames, need: Need) -> RaggedColumn:

@@ -317,8 +317,10 @@ class FieldNames:
         """Return the names of all our fields."""
         return [getattr(self, each.name) for each in fields(self) if each.name not in _SETTINGS]
 
-    def chosen(self, there: Sequence[str], need: Need) -> list[str]:
-        """Return the columns of a table that can matter; all where it lacks the main one, for the error."""
+    def chosen(self, there: Sequence[str], need: Need | None) -> list[str]:
+        """Return the columns of a table that can matter to a need; all where it lacks the main one, for the error."""
+        if need is None:
+            return list(there)
         main = {self.name(need), self.response, *([self.messages] if need is Need.RESPONSE else [])}
         shapes = frozenset() if self.response in there else row_shapes.columns()
         own = [*self.all, *self.kept]

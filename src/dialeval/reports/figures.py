@@ -143,6 +143,12 @@ def show_scored(estimate: Estimate) -> str:
     return "" if estimate.scored == estimate.rows else f"{estimate.scored}/{estimate.rows}"
 
 
+def list_names(names: Sequence[str], most: int) -> str:
+    """Return names of systems or metrics in a sentence: `a, b and c`, or `a, b and 3 more`."""
+    shown = list(map(shorten, names[:most])) + ([f"{len(names) - most} more"] if len(names) > most else [])
+    return " and ".join(filter(None, (", ".join(shown[:-1]), *shown[-1:])))
+
+
 def shorten(name: str) -> str:
     """Return a name from outside as plain text that leaves room for figures."""
     name, half = plain(name), NAME_WIDTH // 2
