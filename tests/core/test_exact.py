@@ -109,4 +109,4 @@ def test_sums_from_a_file_are_those_of_some_values() -> None:
     assert Moments.from_plain(*plain) == largest
     for at, changed in ((0, 2), (1, -1), (2, largest.total << 2000), (3, largest.squares << 8)):
         with pytest.raises(InvalidError):
-            Moments.from_plain(*plain[:at], changed, *plain[at + 1 :])  # type: ignore[arg-type]
+            Moments.from_plain(*plain[:at], changed, *plain[at + 1 :])  # type: ignore[arg-type,call-arg]

@@ -28,7 +28,6 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from math import comb
 from typing import TYPE_CHECKING, Any
-from xml.sax.saxutils import escape, quoteattr
 
 from msgspec import structs
 
@@ -657,10 +656,14 @@ def _signature(result: Result, key: str) -> str:
 
 
 def _attribute(text: str) -> str:
+    from xml.sax.saxutils import quoteattr  # it imports an HTTP client
+
     return quoteattr(_valid(text))
 
 
 def _text(text: str) -> str:
+    from xml.sax.saxutils import escape
+
     return escape(_valid(text))
 
 

@@ -36,7 +36,7 @@ from dialeval.core.rowtable import PROMPT, REFERENCE
 from dialeval.core.version import __version__
 from dialeval.reports import markup, sections
 from dialeval.reports.comparisons import Verdict, judge_run
-from dialeval.reports.documents import to_html
+from dialeval.reports.documents import extensions, to_html
 from dialeval.reports.drawings import draw_causes, draw_slices, figure
 from dialeval.reports.explorer import explorer
 from dialeval.reports.figures import list_names, plain
@@ -221,7 +221,7 @@ def render(
         correlations(run),
         rows and rows[0],
         standing(run),
-        *(make(run) for make in sections.extensions(run, "section")),
+        *(make(run) for make in extensions(run, "section")),
         sections.provenance(run, command),
     ]
     scripts, data = [script("page.js")], ""
