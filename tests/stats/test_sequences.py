@@ -171,7 +171,7 @@ def test_what_cannot_be_watched() -> None:
         dialeval.sequential(run, alpha=2.0)
     texts = {"x": ["a b", "c"], "y": ["a", "d"]}
     corpus = dialeval.evaluate(texts, metrics="distinct-1")
-    assert "a corpus value" in str(dialeval.sequential(corpus).rows[0].reason)
+    assert "a corpus-level value" in str(dialeval.sequential(corpus).rows[0].reason)
 
 
 def test_independent_systems_have_two_sequences() -> None:
