@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from itertools import zip_longest
 from pathlib import Path
 
 import pytest
@@ -10,6 +11,7 @@ import yaml
 from tools.package_readme import make_links_absolute
 from tools.refresh_outputs import find_excerpt
 from tools.sample_sentences import find_sentences
+from tools.site.blocks import blocks, commands
 
 ROOT = Path(__file__).parents[2]
 PAGES = sorted((ROOT / "docs").rglob("*.md"))
@@ -40,6 +42,20 @@ def test_every_page_has_one_place() -> None:
     placed = navigation(sections)
     assert len(placed) == len(set(placed))
     assert {path.relative_to(ROOT / "docs").as_posix() for path in PAGES} <= set(placed)
+
+
+def test_tutorials_and_guides_show_what_commands_print() -> None:
+    """A copy prints nothing, and a report is a page."""
+    sections = yaml.safe_load((ROOT / "mkdocs.yml").read_text(encoding="utf-8"))["nav"]
+    guides = navigation([section for section in sections if set(section) & {"Tutorials", "How-to guides"}])
+    lacking = []
+    for path in (path for path in PAGES if path.relative_to(ROOT / "docs").as_posix() in guides):
+        found = list(blocks(path.read_text(encoding="utf-8")))
+        for block, after in zip_longest(found, found[1:]):
+            if block.language == "sh" and block.reason is None and (after is None or after.language != "text"):
+                lacking.append(f"{path.name}: {commands(block.code)[-1]}")
+    assert [each for each in lacking if not re.search(r": (?:cp|dialeval report) ", each)] == []
+    assert len(lacking) < 10
 
 
 def test_the_readme_says_little() -> None:

@@ -128,7 +128,7 @@ def print_run(
         run, found = run_in_percent(run), None if found is None else found.in_percent(run)
     table: RenderableType = ""
     if format_ == "table":
-        table = tables.table(run, found, transpose=transpose, bars=sys.stdout.isatty())
+        table = tables.table(run, found, transpose=transpose)
     if by:
         from dialeval.analysis.slices import slices
         from dialeval.reports.slices import MOST_TESTS

@@ -209,6 +209,7 @@ def _line_edges(path: str, every: int) -> tuple[list[int], int]:
             wanted = np.arange(every - feeds % every - 1, len(feeds_here), every)
             edges += (feeds_here[wanted] + 1 + place).tolist()
             feeds, place, last = feeds + len(feeds_here), place + len(content), content[-1:]
+            opening.check_lines(feeds, place, path)
     if edges[-1] != place:
         edges.append(place)
     return edges, feeds + (last != b"\n")
@@ -219,11 +220,13 @@ def row_range(stream: IO[bytes], span: Span, size: int, names: FieldNames) -> tu
 
     Only the chunk in which a dialogue begins looks for its end, so that a dialogue over many chunks is read once.
     """
-    start = row_boundary(stream, span.start, size, names, span.stop)
-    return start, size if start == size else row_boundary(stream, span.stop, size, names)
+    start = row_boundary(stream, span.start, size, names, span.stop, span.path)
+    return start, size if start == size else row_boundary(stream, span.stop, size, names, where=span.path)
 
 
-def row_boundary(stream: IO[bytes], start: int, size: int, names: FieldNames, following: int | None = None) -> int:
+def row_boundary(
+    stream: IO[bytes], start: int, size: int, names: FieldNames, following: int | None = None, where: str = "the file"
+) -> int:
     """Return where the chunk that should begin at `start` begins: the first line after it whose dialogue is a new one.
 
     The line before must itself begin at or after `start`, so that nobody has to look back. The end of the file where
@@ -235,7 +238,9 @@ def row_boundary(stream: IO[bytes], start: int, size: int, names: FieldNames, fo
     place = start - 1 + len(stream.readline())
     before: str | None = None
     compared = False
+    lines = 0
     while line := stream.readline():
+        opening.check_lines(lines := lines + 1, place - start + 1, where)
         if line.strip(_BLANKS):
             dialogue = dialogue_of(line, names)
             if compared and (dialogue is None or dialogue != before):
@@ -322,10 +327,10 @@ def _line_blocks(chunk: FileChunk, rows: int) -> Iterator[RowBlock]:
         while True:
             taken = own.lines
             first = chunk.span.start == 0 and not taken
-            column = _split(own.take(rows), first)
+            column = _split(own.take(rows), chunk.span.path, first)
             sets: dict[Need, dict[str, TextColumn]] = {need: {} for need, _ in beside}
             for (need, span), other in zip(beside, others, strict=True):
-                texts = _split(other.take(rows), first)
+                texts = _split(other.take(rows), span.path, first)
                 if len(texts) != len(column):
                     _raise_unequal(chunk.span, own, rows, span, other)
                 sets[need][f"{len(sets[need])} {span.path}" if span.path in sets[need] else span.path] = texts
@@ -371,8 +376,8 @@ def _lines_of(span: Span, kind: str) -> Iterator[opening.LineStream]:
             yield opening.LineStream(stream, span.stop - span.start, span.path)
 
 
-def _split(lines: Sequence[bytes], first: bool) -> TextColumn:
-    return split(np.frombuffer(b"".join(lines), np.uint8), marked=first)
+def _split(lines: Sequence[bytes], where: str, first: bool) -> TextColumn:
+    return split(np.frombuffer(b"".join(lines), np.uint8), where, marked=first)
 
 
 def _json_blocks(chunk: FileChunk, names: FieldNames, rows: int) -> Iterator[RowBlock]:
@@ -385,12 +390,15 @@ def _json_blocks(chunk: FileChunk, names: FieldNames, rows: int) -> Iterator[Row
         with opening.stored(path) as file:
             start, stop = row_range(file, span, opening.size_of(path), names)
         span = replace(span, start=start, stop=stop)
+    size = 0
     with _lines_of(span, chunk.kind) as stream:
         while True:
             taken = stream.lines
             if not (content := stream.take(rows)):
                 return
-            lines = _split([*content, *_rest_of_dialogue(content, stream, names)], not span.start and not taken)
+            lines = _split([*content, *_rest_of_dialogue(content, stream, names)], path, not span.start and not taken)
+            size += len(lines.data)
+            opening.check_lines(stream.lines, size, path)
             yield RowBlock(path, len(lines), partial(read, lines), partial(_lines_before, path, span.start, taken))
 
 

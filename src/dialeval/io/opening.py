@@ -34,6 +34,8 @@ PathSource: TypeAlias = str | os.PathLike[str]
 
 MOST_TIMES = 200
 """Text shrinks to a quarter or a twentieth; what unpacks to more than this many times its size is a trap."""
+MOST_SHORT_LINES, SHORT_LINE = 1 << 22, 4
+"""So many lines of less than so many bytes on average are not responses."""
 LINES = "txt"
 """The format of a file whose suffix says nothing else."""
 
@@ -427,6 +429,13 @@ def _read_lines(stream: IO[bytes], limit: int | None, where: str) -> Iterator[by
             raise DataError(Problem(where, None, what, "write one row per line"))
         left -= len(line)
         yield line
+
+
+def check_lines(lines: int, size: int, where: str) -> None:
+    """Refuse a file of very many lines that are nearly all empty: each would be a row, or read for nothing."""
+    if lines > MOST_SHORT_LINES and size < SHORT_LINE * lines:
+        what = f"has {MOST_SHORT_LINES:,} lines of less than {SHORT_LINE} bytes on average"
+        raise DataError(Problem(where, None, what, "remove the empty lines"))
 
 
 def count_lines(path: str, size: int) -> int:

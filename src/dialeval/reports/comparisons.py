@@ -47,7 +47,6 @@ from dialeval.reports.figures import (
     DIFFERENT,
     MISSING,
     WORSE,
-    draw_interval,
     plain,
     shorten,
     show,
@@ -372,17 +371,16 @@ def _times_100(interval: tuple[float, float]) -> tuple[float, float]:
     return 100 * interval[0], 100 * interval[1]
 
 
-def document(comparison: Comparison, bars: bool = False) -> Document:
-    """Describe a comparison: the verdict, a table per system, and what the columns mean; `bars`: with drawn columns."""
-    tables = [system_table(comparison, system, bars) for system in comparison.systems]
+def document(comparison: Comparison) -> Document:
+    """Describe a comparison: the verdict, a table per system, and what the columns mean."""
+    tables = [system_table(comparison, system) for system in comparison.systems]
     signatures = dict.fromkeys(comparison.signatures[key] for key in comparison.keys if key in comparison.signatures)
     return Document(verdict(comparison), tables, [*legend(comparison), *signature_lines(signatures)])
 
 
-def table(comparison: Comparison, bars: bool = False) -> LaidOut:
-    """Lay out the comparison for a rich console; with `bars`, differences are also drawn where there is room."""
-    narrow = document(comparison)
-    return laid_out(document(comparison, bars=True), narrow) if bars else laid_out(narrow)
+def table(comparison: Comparison) -> LaidOut:
+    """Lay out the comparison for a rich console."""
+    return laid_out(document(comparison))
 
 
 def to_latex(comparison: Comparison, best: Best | None = None, transpose: bool = False) -> str:
@@ -503,19 +501,12 @@ def _test_of(comparison: Comparison) -> str:
     return "; ".join(dict.fromkeys(names))
 
 
-def system_table(comparison: Comparison, system: str, bars: bool = False) -> Table:
-    """Return the differences of one system, a row per metric; `bars`: also drawn, all systems on one scale."""
+def system_table(comparison: Comparison, system: str) -> Table:
+    """Return the differences of one system, a row per metric."""
     names = [shorten(name) for name in (comparison.baseline, system)]
     head = ["metric", *names, "difference", "p adjusted", "effect", "won/tied/lost", "detectable"]
     needed = [] if comparison.detect is None else ["needed"]
-    rows = [_cells(row, comparison) for row in comparison.of(system)]
-    if bars:
-        scale, at = scale_of(comparison.rows), head.index("difference")
-        head.insert(at, "worse   better")
-        for cells, row in zip(rows, comparison.of(system), strict=True):
-            ends = stretched(row)
-            cells.insert(at, "" if ends is None else draw_interval(ends, scale.low, scale.high, zero=True))
-    return Table([*head, *needed], rows)
+    return Table([*head, *needed], [_cells(row, comparison) for row in comparison.of(system)])
 
 
 def _cells(row: Difference, comparison: Comparison) -> list[str]:

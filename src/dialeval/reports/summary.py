@@ -145,7 +145,10 @@ def _caption(run: Run, comparison: Comparison | None, best: Best) -> str:
             f"{BETTER}&nbsp;better, {WORSE}&nbsp;worse, {DIFFERENT}&nbsp;different: significant after correction for "
             "all tests."
         )
-    return " ".join([*parts, *map(markup.text, best_words(best))])
+    parts += map(markup.text, best_words(best))
+    if comparison is not None and comparison.ranking is not None and comparison.ranking.key in best.systems:
+        parts.append(f"Bold values of {markup.name(comparison.ranking.key)} are those of the ranking.")
+    return " ".join(parts)
 
 
 def metric_section(run: Run) -> Section | None:
