@@ -63,6 +63,19 @@ def note(content: str) -> str:
     return f'<p class="note">{content}</p>'
 
 
+def bullets(lines: Iterable[str], kind: str = "") -> str:
+    """Return texts from outside as a list; nothing where there is none."""
+    items = "".join(f"<li>{text(line, lines=True)}</li>" for line in lines)
+    attribute = f' class="{kind}"' if kind else ""
+    return f"<ul{attribute}>{items}</ul>" if items else ""
+
+
+def notice(lines: Iterable[str]) -> str:
+    """Return texts from outside as a list that should not be overlooked; nothing where there is none."""
+    shown = bullets(lines)
+    return f'<div class="notice">{shown}</div>' if shown else ""
+
+
 def details(summary: str, content: str, kind: str = "", *, opened: bool = False) -> str:
     """Return markup that is shown when its summary is clicked."""
     attributes = (f' class="{kind}"' if kind else "") + (" open" if opened else "")
