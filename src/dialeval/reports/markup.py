@@ -9,7 +9,7 @@ from __future__ import annotations
 from html import escape
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from dialeval.reports.charts import COLORS
+from dialeval.reports.charts import color_of
 from dialeval.reports.figures import plain, shorten
 
 if TYPE_CHECKING:
@@ -129,15 +129,15 @@ def arrow(better: Better | None) -> str:
     return f' <span class="way" aria-hidden="true">{_ARROWS[better]}</span>{aloud}'
 
 
+def color_numbers(run: Run) -> dict[str, int]:
+    """Return the number of each system's color; that of floors and ceilings is -1."""
+    systems = [name for name, result in run.items() if result.role == "system"]
+    return {name: systems.index(name) if name in systems else -1 for name in run}
+
+
 def colors(run: Run) -> dict[str, str]:
     """Return the class of each system's color; floors and ceilings have a common one."""
-    systems = [name for name, result in run.items() if result.role == "system"]
-    return {name: color_of(systems.index(name) if name in systems else -1) for name in run}
-
-
-def color_of(number: int) -> str:
-    """Return the class of a system's color by its number; below 0 that of floors and ceilings."""
-    return "anchor" if number < 0 else f"own-{number % COLORS}"
+    return {name: color_of(number) for name, number in color_numbers(run).items()}
 
 
 def by_dialogue(by_system: Mapping[str, Iterable[Mapping[str, Any]]]) -> dict[str, dict[str, Mapping[str, Any]]]:
