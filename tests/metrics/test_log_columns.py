@@ -116,6 +116,8 @@ def test_names_read_back_and_missing_labels_are_named() -> None:
         assert str(registry().parse(name)) == name
         assert [str(metric) for metric in registry().select([name])] == [name]
     assert registry().parse("label:polite(better=lower)") == Label("polite", better="lower")
+    with pytest.raises(SettingError, match="percent"):
+        registry().parse("latency-percentile(percent=100)")
     with pytest.raises(SettingError, match="better"):
         registry().parse("label:polite(better=more)")
     with pytest.raises(NeedError, match="a field labels"):
@@ -248,6 +250,14 @@ def test_latency_in_the_logs_of_programs(row: dict[str, Any], seconds: float | N
         {"response": "b", "dialog_id": "other", "latency": 1} if "response" in row else {**row, "id": 2, "latency": 1}
     )
     assert items([row, other], "latency")[0] == seconds
+
+
+def test_latency_of_a_real_log_of_inspect_ai(shared_data: Path) -> None:
+    path = shared_data / "logs" / "inspect" / "security-guide.json"
+    expected = [sample["output"]["time"] for sample in json.loads(path.read_text(encoding="utf-8"))["samples"]]
+    [result] = dialeval.evaluate(path, metrics="latency").systems.values()
+    assert result["latency"].items is not None
+    assert sorted(result["latency"].items.tolist()) == sorted(expected)
 
 
 def test_latency_of_a_real_file_of_tau2_bench(shared_data: Path) -> None:

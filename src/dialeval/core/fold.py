@@ -383,7 +383,8 @@ class Metric(Fold[State]):
                 raise SettingError(f"{self.family} has {name}={listed}, not {getattr(self, name)!r}")
         for name, (low, high) in self.limits.items():
             if not (low <= getattr(self, name) <= high and isfinite(getattr(self, name))):
-                limits = f"between {low:g} and {high:g}" if isfinite(high) else f"at least {low:g}, and finite"
+                ends = f"between {low:g} and {high:g}" if isfinite(high) else f"finite and at least {low:g}"
+                limits = ends if isfinite(low) else "a finite number"
                 raise SettingError(f"{name} of {self.family} must be {limits}, not {getattr(self, name)}")
 
     def __str__(self) -> str:

@@ -48,7 +48,7 @@ import orjson
 from dialeval.core.arrays import Floats, Ints, offsets_of
 from dialeval.core.batch import Batch, Need
 from dialeval.core.contributions import ClusteredRows, Resamples, RowSums, by_cluster
-from dialeval.core.errors import SettingError, add_warning
+from dialeval.core.errors import add_warning
 from dialeval.core.exact import ClusterError, Moments
 from dialeval.core.fold import Estimate, Fact, Metric, Partial, RowMetric
 
@@ -174,12 +174,9 @@ class LatencyPercentile(Metric[_Durations]):
     better = "lower"
     bounds = (0.0, inf)
 
-    percent: int = 95
+    limits = {"percent": (1, 99)}
 
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        if not 0 < self.percent < 100:
-            raise SettingError(f"percent is {self.percent}; it lies between 0 and 100")
+    percent: int = 95
 
     def empty(self) -> _Durations:
         return np.empty(0), np.empty(0, np.int64), 0
