@@ -119,6 +119,13 @@ def test_corpus_values_and_independent_samples_are_ranked() -> None:
     assert "permutation test" in verdict(unpaired)[2]
 
 
+def test_a_system_that_could_hardly_be_scored_is_not_ranked() -> None:
+    scarce = np.full(ROWS, math.nan)
+    scarce[:2] = 0.9  # of one dialogue
+    assert compare(run_of(a=0.5 + noise(1), b=0.9 + noise(2), c=scarce)).ranking is None
+    assert compare(run_of({name: np.array([0.1, 0.2 * at]) for at, name in enumerate("abc")})).ranking is None
+
+
 def test_designs_of_many_systems_are_one_sentence() -> None:
     run = run_of({f"s{at}": 0.5 + noise(at, rows=ROWS + 2 * at) for at in range(6)})
     found = compare(run, design="unpaired")

@@ -355,14 +355,14 @@ def _rank_systems(
     sign = -1.0 if better_of(chosen.known, key) == "higher" else 1.0
     order = sorted(names, key=lambda name: sign * chosen.known[name][key].mean)
     contradicted = any(row.worse != (order.index(row.system) > order.index(row.baseline)) for row in significant)
-    if len(found) < pairs or contradicted:
+    if len(found) < pairs or contradicted or any(math.isnan(row.p) for row in found):
         return None
     different = {frozenset((row.baseline, row.system)) for row in significant}
     return SystemRanking(key, order, homogeneous_groups(order, different), pairs)
 
 
 def _test_pairs(chosen: Selection, key: str, settings: Settings) -> list[Difference]:
-    """Test every two systems under a key, not yet adjusted; nothing where some pair has another design or no test."""
+    """Test every two systems under a key, not yet adjusted; nothing where some pair has another design."""
     names, designs = [chosen.first, *chosen.others], {design.name for design in chosen.designs.values()}
     same = all(each.by_row and not each.changed for each in chosen.alignments.values())
     values = {name: Values.of(chosen.known[name], [key], alone=True) for name in names}
@@ -380,7 +380,7 @@ def _test_pairs(chosen: Selection, key: str, settings: Settings) -> list[Differe
             designs |= {design.name for design in pair.designs.values()}
     except SettingError:  # two of the systems cannot be compared with each other
         return []
-    return [] if len(designs) > 1 or "common" in designs or any(math.isnan(row.p) for row in found) else found
+    return [] if len(designs) > 1 or "common" in designs else found
 
 
 def _find_differences(chosen: Selection, settings: Settings, fields: Sequence[str]) -> Iterator[Difference]:

@@ -321,11 +321,12 @@ def exchange_means(
             first, second = (float(np.where(np.isnan(right - left), 0.0, each).sum()) for each in (left, right))
             plain = untested(one, other, estimates[one], estimates[other], key)
             means = {"baseline_mean": first / number, "mean": second / number}
-            rows.append(replace(plain, **means, difference=(second - first) / number))
+            reason = None if np.count_nonzero(counts) > 1 else "too little could be scored"
+            rows.append(replace(plain, **means, difference=(second - first) / number, reason=reason))
         each = np.column_stack(differences)
         trials = np.concatenate([(1 - 2 * swap) @ each for swap in swaps(clusters, settings.trials, settings.seed)])
         ps = (significance.tail_p(row.difference, own, row.scale) for row, own in zip(rows, trials.T, strict=True))
-        found += [replace(row, p=p) for row, p in zip(rows, ps, strict=True)]
+        found += [row if row.reason else replace(row, p=p) for row, p in zip(rows, ps, strict=True)]
     return found
 
 

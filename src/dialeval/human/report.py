@@ -278,12 +278,10 @@ def lead_page(title: str, counts: Mapping[str, tuple[int, int]], merged: MergedR
     file = '<p><a href="ratings" download="ratings.jsonl">Download all ratings</a> (JSON lines).</p>'
     sections = [Section("progress", "Progress", progress + file)]
     if merged is not None:
-        flags = "".join(f"<li>{markup.text(line)}</li>" for line in flag_raters(merged))
-        notice = f'<div class="notice"><ul>{flags}</ul></div>' if flags else ""
         shown = markup.document(
             replace(document(merged), said=[]), "people", ["Inter-annotator agreement.", "Raters.", "To adjudicate."]
         )
-        sections.append(Section("agreement", "Agreement so far", notice + shown))
+        sections.append(Section("agreement", "Agreement so far", markup.notice(flag_raters(merged)) + shown))
     lead = '<p class="lead">Reload this page for the latest ratings. Its link is for whoever leads the evaluation.</p>'
     return page(title, lead, sections, "", [script("page.js")])
 
@@ -338,8 +336,7 @@ def people_section(
     pairs: Pairs | None = None,
 ) -> Section | None:
     """Return the section on human evaluation; None where there are no ratings."""
-    flags = "".join(f"<li>{markup.text(line)}</li>" for line in (flag_raters(merged) if merged is not None else ()))
-    parts = [f'<div class="notice"><ul>{flags}</ul></div>'] if flags else []
+    parts = ["" if merged is None else markup.notice(flag_raters(merged))]
     parts.append(figures(human_figures(found, ranking, rated, pairs)))
 
     def add(title: str, shown: Document, *captions: str) -> None:

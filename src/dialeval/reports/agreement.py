@@ -59,11 +59,11 @@ def to_html(agreement: Agreement) -> str:
     from dialeval.reports.html import page, script
 
     shown = document(agreement)
-    lines = "".join(f"<li>{markup.text(note)}</li>" for note in (*shown.notes, *agreement.warnings))
+    lines = markup.bullets((*shown.notes, *agreement.warnings))
     content = markup.document(replace(shown, notes=[]), "agreement", shown.titles)
     sections = [
         markup.Section("agreement", "Agreement", content),
-        markup.Section("about", "How to read it", f"<ul>{lines}</ul>"),
+        markup.Section("about", "How to read it", lines),
     ]
     title = f"Agreement with human ratings: {agreement.quality}"
     counts = f"{markup.count(agreement.rated, 'rated row')}, {markup.count(len(agreement.metrics), 'metric')}"

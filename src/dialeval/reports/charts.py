@@ -268,7 +268,7 @@ class _Chart:
             size = min(_CHARACTER * len(plain(name)), self.width - 30.0) + 34
             if x and x + size > self.width:
                 x, self.y = 0.0, self.y + _LINE
-            self.parts.append(f'<g class="{_kind(numbers[name])}">')
+            self.parts.append(f'<g class="{color_of(numbers[name])}">')
             if dashes:
                 self.line(x, self.y + 7, x + 20, self.y + 7, f"curve dash-{numbers[name] % _SHAPES}")
             self.parts.append(f"{marker(x + 10, self.y + 7, numbers[name])}</g>")
@@ -336,7 +336,8 @@ def _framed(chart: _Chart, xs: Iterable[float], ys: Iterable[float], inside: flo
     return _Frame(left, chart.y + 4, width, height, x or fallback[0], y or fallback[1])
 
 
-def _kind(number: int) -> str:
+def color_of(number: int) -> str:
+    """Return the class of a system's color by its number; below 0 that of floors and ceilings."""
     return "anchor" if number < 0 else f"own-{number % COLORS}"
 
 
@@ -436,7 +437,7 @@ def distribution(
         around = f"{left + scale(edges[0]):.1f},{base} {' '.join(points)} {left + scale(edges[-1]):.1f},{base}"
         where = f"mean {show(mean, _decimals(scale))}"
         about = f"{shorten(name)}: {where}, {len(items[name]):,} {unit}"
-        chart.parts.append(f'<g class="{_kind(own[name])}"><title>{escape(about)}</title>')
+        chart.parts.append(f'<g class="{color_of(own[name])}"><title>{escape(about)}</title>')
         chart.parts.append(f'<polygon class="bar" points="{around}"/>')
         chart.line(left + scale(mean), base - height + 8, left + scale(mean), base + 3, "range")
         chart.parts.append("</g>")
@@ -492,7 +493,7 @@ def scatter(
         drawn = known[name] & (random.random(len(x)) < part)
         places = (frame(one, two) for one, two in zip(x[drawn].tolist(), y[drawn].tolist(), strict=True))
         dots = "".join(marker(*place, own[name], 2.5) for place in places)
-        chart.parts.append(f'<g class="{_kind(own[name])} points">{dots}</g>')
+        chart.parts.append(f'<g class="{color_of(own[name])} points">{dots}</g>')
     words = f"{len(xs):,} points"
     if len(xs) > 2:
         words += f"; Pearson's r {show(pearson(xs, ys), 2)}, Spearman's rho {show(pearson(ranks(xs), ranks(ys)), 2)}"
@@ -526,7 +527,7 @@ def _mean_by_quantile(x: Floats, y: Floats, most: int, clusters: Ints | None) ->
 
 def _draw_series(chart: _Chart, frame: _Frame, series: Series, number: int) -> None:
     places = [frame(x, y) for x, y in zip(series.x, series.y, strict=True) if math.isfinite(y)]
-    chart.parts.append(f'<g class="{_kind(number)}">')
+    chart.parts.append(f'<g class="{color_of(number)}">')
     for x, low, high in zip(series.x, series.low, series.high, strict=False):
         if math.isfinite(low) and math.isfinite(high):
             chart.line(*frame(x, low), *frame(x, high), "range thin")
@@ -597,7 +598,7 @@ def bars(
         for name, value in found.items():
             size = scale(value)
             about = f"{shorten(category)}, {shorten(name)}: {value:,.6g}"
-            chart.parts.append(f'<g class="{_kind(own[name])}"><title>{escape(about)}</title>')
+            chart.parts.append(f'<g class="{color_of(own[name])}"><title>{escape(about)}</title>')
             chart.parts.append(f'<rect class="bar" x="0" y="{chart.y + 2:.1f}" width="{size}" height="10"/>')
             chart.parts.append(f"{marker(size + 7, chart.y + 7, own[name], 3)}</g>")
             chart.text(size + 15, chart.y + 11, f"{value:,.6g}", "small")

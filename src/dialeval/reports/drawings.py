@@ -51,12 +51,6 @@ def estimates_of(run: Run, key: str) -> dict[str, Estimate]:
     return {name: result[key] for name, result in run.items() if key in result}
 
 
-def color_numbers(run: Run) -> dict[str, int]:
-    """Return the number of each system's color; that of floors and ceilings is -1."""
-    systems = [name for name, result in run.items() if result.role == "system"]
-    return {name: systems.index(name) if name in systems else -1 for name in run}
-
-
 def _title(run: Run, key: str) -> str:
     return f"{shorten(key)}{ARROWS[better_of(run, key)]}"
 
@@ -72,9 +66,9 @@ def _level(run: Run, key: str) -> Level:
 
 def draw_means(run: Run, key: str, width: int = WIDTH, ranked: bool = False) -> Figure | None:
     """Draw the value of each system under a key with its confidence interval; `ranked`: the highest value first."""
-    numbers = color_numbers(run)
+    colors = markup.colors(run)
     marks = [
-        Mark(name, est.mean, est.interval, markup.color_of(numbers[name]))
+        Mark(name, est.mean, est.interval, colors[name])
         for name, est in estimates_of(run, key).items()
         if math.isfinite(est.mean)
     ]
@@ -85,10 +79,11 @@ def draw_means(run: Run, key: str, width: int = WIDTH, ranked: bool = False) -> 
 def draw_distribution(run: Run, key: str, width: int = WIDTH) -> Figure | None:
     """Draw how the per-row scores of each system are distributed."""
     items = {name: est.items for name, est in estimates_of(run, key).items() if est.items is not None}
-    numbers = color_numbers(run)
     unit = f"{_level(run, key)}s"
     title = f"{_title(run, key)} of single {unit}"
-    return charts.distribution(items, title, _direction(run, key), unit=unit, numbers=numbers, width=width)
+    return charts.distribution(
+        items, title, _direction(run, key), unit=unit, numbers=markup.color_numbers(run), width=width
+    )
 
 
 def draw_differences(comparison: Comparison, system: str, width: int = WIDTH) -> Figure | None:
@@ -125,9 +120,10 @@ def draw_turns(run: Run, key: str, width: int = WIDTH) -> Figure | None:
             series[name] = Series.of(found)
     if not series:
         return None
-    numbers = color_numbers(run)
     title, notes = f"{_title(run, key)} over the turns of a dialogue", ["95% confidence intervals over dialogues."]
-    return charts.curves(series, title, "turn", shorten(key), name="turns", numbers=numbers, notes=notes, width=width)
+    return charts.curves(
+        series, title, "turn", shorten(key), name="turns", numbers=markup.color_numbers(run), notes=notes, width=width
+    )
 
 
 def draw_trend(run: Run, key: str, width: int = WIDTH) -> Figure | None:
@@ -155,10 +151,11 @@ def draw_scatter(run: Run, key: str, against: str, width: int = WIDTH) -> Figure
         items = [est.items for est in (one, two) if est is not None and est.items is not None]
         if len(items) == 2 and len(items[0]) == len(items[1]) and result.role == "system":
             points[name] = (items[0], items[1])
-    numbers = color_numbers(run)
     title = f"{shorten(key)} against {shorten(against)}"
     return (
-        charts.scatter(points, title, shorten(against), shorten(key), numbers=numbers, width=width) if points else None
+        charts.scatter(points, title, shorten(against), shorten(key), numbers=markup.color_numbers(run), width=width)
+        if points
+        else None
     )
 
 
@@ -235,9 +232,8 @@ def draw_causes(run: Run, width: int = WIDTH) -> Figure | None:
         plain(cause): {system: len(mine.get(cause, ())) for system, mine in failures.items()}
         for cause in sorted(totals, key=lambda cause: -totals[cause])
     }
-    numbers = color_numbers(run)
     title = "Causes of failed dialogues"
-    return charts.bars(counts, title, "dialogues", numbers=numbers, width=width) if counts else None
+    return charts.bars(counts, title, "dialogues", numbers=markup.color_numbers(run), width=width) if counts else None
 
 
 def draw_pass_k(run: Run, width: int = WIDTH) -> Figure | None:
@@ -250,7 +246,6 @@ def draw_pass_k(run: Run, width: int = WIDTH) -> Figure | None:
                 ends = est.interval or (math.nan, math.nan)
                 point = charts.BinMean(float(number[1]), est.mean, *ends, est.scored)
                 found.setdefault(name, []).append(point)
-    numbers = color_numbers(run)
     if not any(len(each) > 1 for each in found.values()):
         return None
     series = {name: Series.of(means) for name, means in found.items()}
@@ -260,7 +255,7 @@ def draw_pass_k(run: Run, width: int = WIDTH) -> Figure | None:
         "fraction of tasks",
     )
     notes = ["95% confidence intervals over tasks."]
-    return charts.curves(series, *titles, name="pass-k", numbers=numbers, notes=notes, width=width)
+    return charts.curves(series, *titles, name="pass-k", numbers=markup.color_numbers(run), notes=notes, width=width)
 
 
 def draw_tasks(run: Run, system: str | None = None, width: int | None = None) -> Figure | None:

@@ -9,7 +9,7 @@ from __future__ import annotations
 from html import escape
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from dialeval.reports.charts import COLORS
+from dialeval.reports.charts import color_of
 from dialeval.reports.figures import plain, shorten
 
 if TYPE_CHECKING:
@@ -61,6 +61,19 @@ def span(kind: str, content: str) -> str:
 def note(content: str) -> str:
     """Return a paragraph of markup that explains what is below."""
     return f'<p class="note">{content}</p>'
+
+
+def bullets(lines: Iterable[str], kind: str = "") -> str:
+    """Return texts from outside as a list; nothing where there is none."""
+    items = "".join(f"<li>{text(line, lines=True)}</li>" for line in lines)
+    attribute = f' class="{kind}"' if kind else ""
+    return f"<ul{attribute}>{items}</ul>" if items else ""
+
+
+def notice(lines: Iterable[str]) -> str:
+    """Return texts from outside as a list that should not be overlooked; nothing where there is none."""
+    shown = bullets(lines)
+    return f'<div class="notice">{shown}</div>' if shown else ""
 
 
 def details(summary: str, content: str, kind: str = "", *, opened: bool = False) -> str:
@@ -116,15 +129,15 @@ def arrow(better: Better | None) -> str:
     return f' <span class="way" aria-hidden="true">{_ARROWS[better]}</span>{aloud}'
 
 
+def color_numbers(run: Run) -> dict[str, int]:
+    """Return the number of each system's color; that of floors and ceilings is -1."""
+    systems = [name for name, result in run.items() if result.role == "system"]
+    return {name: systems.index(name) if name in systems else -1 for name in run}
+
+
 def colors(run: Run) -> dict[str, str]:
     """Return the class of each system's color; floors and ceilings have a common one."""
-    systems = [name for name, result in run.items() if result.role == "system"]
-    return {name: color_of(systems.index(name) if name in systems else -1) for name in run}
-
-
-def color_of(number: int) -> str:
-    """Return the class of a system's color by its number; below 0 that of floors and ceilings."""
-    return "anchor" if number < 0 else f"own-{number % COLORS}"
+    return {name: color_of(number) for name, number in color_numbers(run).items()}
 
 
 def by_dialogue(by_system: Mapping[str, Iterable[Mapping[str, Any]]]) -> dict[str, dict[str, Mapping[str, Any]]]:

@@ -49,8 +49,7 @@ def _skipped(run: Run) -> str:
 
 def warnings(run: Run) -> Section | None:
     """Return what should be read before the numbers are believed."""
-    lines = "".join(f"<li>{markup.text(text, lines=True)}</li>" for text in run.warnings)
-    return Section("warnings", "Warnings", f'<div class="notice"><ul>{lines}</ul></div>') if lines else None
+    return Section("warnings", "Warnings", markup.notice(run.warnings)) if run.warnings else None
 
 
 def _signatures(run: Run) -> str:

@@ -172,8 +172,7 @@ def section(several: Sequence[Slices]) -> Section:
 
 
 def _content(slices: Slices) -> str:
-    said = "".join(f"<li>{markup.text(sentence)}</li>" for sentence in losses(slices))
-    answer = f'<ul class="answer">{said}</ul>' if said else ""
+    answer = markup.bullets(losses(slices), "answer")
     below = "".join(map(markup.note, map(markup.text, notes(slices))))
     first = shown_keys(slices)
     others = [key for key in slices.keys if key not in first]

@@ -14,7 +14,6 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
-from html import escape
 from typing import NamedTuple
 
 from dialeval.analysis.comparison import Best, Comparison, best_of, best_systems, compare
@@ -165,18 +164,14 @@ def _verdict(comparison: Comparison, best: Best, more: Sequence[str]) -> str:
     """Return the verdict; of several systems also the best of each metric and, folded, what is said of each."""
     sentences = verdict(comparison)
     if len(comparison.systems) == 1:
-        return f'<ul class="answer">{_items([*sentences, *more])}</ul>'
+        return markup.bullets([*sentences, *more], "answer")
     ranked = "" if comparison.ranking is None else comparison.ranking.key
     others = [key for key in comparison.panel if key in best.systems and key != ranked]
     leaders = [f"{shorten(key)} {list_some(list(map(shorten, best.systems[key])), MOST_NAMED)}" for key in others]
     beyond = " and those not significantly worse" if best.tests else ""
     first = [*sentences, *more[:1], *([f"Best{beyond}: {'; '.join(leaders)}."] if leaders else [])]
-    rest = _items([*system_verdicts(comparison), *more[1:]])
-    return f'<ul class="answer">{_items(first)}</ul>' + markup.details("System by system", f"<ul>{rest}</ul>")
-
-
-def _items(sentences: Sequence[str]) -> str:
-    return "".join(f"<li>{markup.text(sentence)}</li>" for sentence in sentences)
+    rest = markup.bullets([*system_verdicts(comparison), *more[1:]])
+    return markup.bullets(first, "answer") + markup.details("System by system", rest)
 
 
 def has_best(comparison: Comparison | None) -> bool:
@@ -338,9 +333,8 @@ def _differences(comparison: Comparison) -> str:
 
 def _long_names(run: Run) -> str:
     """Return the full text of names that are too long to be shown everywhere."""
-    names: Iterable[str] = (plain(name) for name in (*run, *run.keys_in_order))
-    long = [f"<li><bdi>{escape(name)}</bdi></li>" for name in names if shorten(name) != name]
-    return markup.details("Names in full", f"<ul>{''.join(long)}</ul>") if long else ""
+    long = [name for name in map(plain, (*run, *run.keys_in_order)) if shorten(name) != name]
+    return markup.details("Names in full", markup.bullets(long)) if long else ""
 
 
 def standing(run: Run) -> Section | None:
