@@ -113,7 +113,7 @@ def test_what_cannot_be_asked(baseline: Run) -> None:
     with pytest.raises(SettingError, match="bleu-4"):
         dialeval.assert_no_worse(baseline, baseline, "bleu-4")
     other = dialeval.evaluate([{**row, "reference": "x"} for row in rows()], metrics="rouge-l")
-    with pytest.raises(SettingError, match="by rouge-l: references differ in 40 of 40 rows"):
+    with pytest.raises(SettingError, match="on rouge-l: references differ in 40 of 40 rows"):
         dialeval.assert_no_worse(other, baseline, "rouge-l")
     dialeval.assert_no_worse(several, baseline, "rouge-l")  # each of its systems
 

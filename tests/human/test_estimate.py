@@ -84,7 +84,7 @@ def test_several_raters_are_averaged_and_ratings_may_be_missing() -> None:
     assert both["a"].ratings == 40
     assert both.warnings == []
     fewer = dialeval.estimate(RUN, lines[10:], sample=drawn)
-    assert fewer.warnings == ["10 of 80 drawn rows have no rating of overall; they are assumed to be missing at random"]
+    assert fewer.warnings == ["10 of 80 sampled rows have no rating of overall; they are assumed to be missing at random"]
 
 
 def test_several_judges() -> None:

@@ -67,7 +67,7 @@ def test_what_cannot_be_labeled_is_refused(tmp_path: Path, judge: dict[str, Any]
     with pytest.raises(DataError, match="no contexts"):
         detect([bare], **judge)
     row = {"dialog_id": "d", "turn": 1, "context": ["hello"], "response": "fine"}
-    with pytest.raises(DataError, match="there twice"):
+    with pytest.raises(DataError, match="occurs twice"):
         detect([write(tmp_path / "two.jsonl", {**row, "system": "a"}, {**row, "system": "b"})], **judge)
 
 
