@@ -28,7 +28,9 @@ CORPORA ?= ../shared/data/corpora
 DEVICE ?= cuda
 # As many workers as cores. The tests of a file stay together, for they may share what takes long to make; files whose
 # tests share nothing (SPREAD in tests/conftest.py) are split.
-PARALLEL := -n auto --dist loadgroup --no-loadscope-reorder
+PARALLEL := -n auto --no-loadscope-reorder
+# Tests start hundreds of programs, which would compile the package each time.
+unexport PYTHONDONTWRITEBYTECODE
 
 .PHONY: demo docs notebooks picture lint check quick test fuzz simulations mutants bench bench-long pins checkpoint clean
 

@@ -15,6 +15,11 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any, TypeAlias
 
+# One thread for matrix products, as in the command: with as many workers as cores, several would wait for each other.
+# NumPy and PyTorch read this when they are imported.
+os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
+os.environ.setdefault("OMP_NUM_THREADS", "1")
+
 import pytest
 from hypothesis import is_hypothesis_test, settings
 
@@ -57,6 +62,7 @@ LONG = (
     "engine/test_evaluate.py::test_all_metrics_of_the_sample",
     "engine/test_evaluate.py::test_items_of_a_packed_file",
     "engine/test_evaluate.py::test_memory",
+    "engine/test_evaluate.py::test_shards_of_rows_are_one_system",
     "engine/test_processes.py",
     "engine/test_scale.py",
     "engine/test_stores.py",
@@ -84,6 +90,7 @@ LONG = (
     "metrics/test_chrf.py::test_a_long_text",
     "metrics/test_registry.py::test_an_installed_package_adds_metrics",
     "metrics/test_texts_of_all_kinds.py::test_long_lines",
+    "metrics/test_trials.py::test_intervals_of_differences_cover",
     "packaging/",
     "reports/test_html.py::test_page_has_all_sections_in_order",
     "reports/test_drawings.py",
@@ -93,19 +100,24 @@ LONG = (
     "suites/breakdown/test_commands.py",
     "suites/lsdscc/test_commands.py",
     "suites/lsdscc/test_lsdscc.py::test_nltk_is_not_imported",
+    "suites/multiwoz/test_baselines.py::test_gold_on_multiwoz_by_cause",
     "suites/multiwoz/test_commands.py",
+    "suites/multiwoz/test_leaderboard.py::test_the_real_files",
+    "suites/multiwoz/test_lexicalized.py::test_lexicalized_gold_scores_like_gold",
     "suites/multiwoz/test_predictions.py::test_a_hundred_megabytes",
     "suites/sgd/test_commands.py",
     "text/test_ngram_spilling.py::test_merging_large_counts",
     "tools/site/test_blocks.py",
 )
 """What starts programs, reads large files or takes seconds; a test may have the marker itself instead."""
-SPREAD = ("docs/test_pages.py", "docs/test_python.py", "docs/test_examples.py")
+SPREAD = ("docs/test_pages.py", "docs/test_python.py", "docs/test_examples.py", "laws/test_laws.py")
 """Files whose tests share nothing that takes long to make: parallel workers take them one by one. Others stay whole."""
+JOINED = {"browser/test_site.py": "docs/test_site.py"}
+"""Files that go to the worker of another file, as both use what takes long to make."""
 TORCH = re.compile(r'^(?:torch = )?pytest\.importorskip\("torch"\)', re.MULTILINE)
 """A file whose tests all need PyTorch."""
-FIRST = (*RAY, *LONG, "laws/")
-"""Files that take longest begin first, so that parallel workers end together."""
+FIRST = (*RAY, *LONG)
+"""Files that take longest begin first, and files that are split come last, so that parallel workers end together."""
 
 
 def pytest_ignore_collect(collection_path: Path) -> bool | None:
@@ -149,7 +161,7 @@ def pytest_sessionfinish() -> None:
 
 
 def pytest_itemcollected(item: pytest.Item) -> None:
-    """Mark what needs a browser, a cluster or PyTorch, or takes seconds, for `make check`; group tests for workers."""
+    """Mark what needs a browser, a cluster or PyTorch, or takes seconds, for `make check`."""
     for marker, applies in (
         (pytest.mark.browser, _place(item).startswith(BROWSER)),
         (pytest.mark.ray, _place(item).startswith(RAY)),
@@ -158,15 +170,40 @@ def pytest_itemcollected(item: pytest.Item) -> None:
     ):
         if applies:
             item.add_marker(marker)
-    if hasattr(item.config, "workerinput") and not _place(item).startswith(SPREAD):
-        item.add_marker(pytest.mark.xdist_group(item.path.relative_to(TESTS).as_posix()))
     if QUICK and isinstance(item, pytest.Function) and is_hypothesis_test(item.obj):
         _tries_less(item.obj)
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Put the files first that take longest, and leave the order as it is otherwise."""
-    items.sort(key=lambda item: not _place(item).startswith(FIRST))
+    """Put the files first that take longest, those last that are split, and leave the order as it is otherwise."""
+    items.sort(key=lambda item: (_place(item).startswith(SPREAD), not _place(item).startswith(FIRST)))
+
+
+def worker_unit(nodeid: str) -> str:
+    """Return what a worker takes as a whole together with a test: its file, or the test alone where files are split."""
+    file = nodeid.partition("::")[0].removeprefix(f"{TESTS.name}/")
+    return nodeid if file in SPREAD else JOINED.get(file, file)
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> object:
+    """Distribute tests by `worker_unit`."""
+    from xdist.scheduler import LoadScopeScheduling
+
+    scheduler = LoadScopeScheduling(config, log)
+    scheduler._split_scope = worker_unit
+    return scheduler
+
+
+@pytest.fixture(scope="session")
+def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Build the site as `make docs` does; a warning would be an error."""
+    place = tmp_path_factory.mktemp("site")
+    build = [sys.executable, "-m", "mkdocs", "build", "--strict", "--quiet", "--site-dir", str(place)]
+    environment = {**os.environ, "NO_MKDOCS_2_WARNING": "1"}
+    done = subprocess.run(build, cwd=TESTS.parent, env=environment, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    return place
 
 
 @pytest.fixture(scope="session")

@@ -37,9 +37,9 @@ def train(ratings: Sequence[PathSource], tests: Sequence[PathSource] = (), **set
     Args:
         ratings: Files of rated rows to learn from.
         tests: Files of rated rows to validate on only.
-        **settings: `encoder`, `kind` (`"adem"`, `"identity"` or `"paper"`), `strength`, `response_strength`, `rank`,
-            `turns`, `tokens`, `quality`, `licenses`, `validate`, `device`, `fields` and `progress`; see `dialeval adem
-            train --help`.
+        **settings: `encoder`, `kind` (`"adem"` or `"identity"`), `strength`, `response_strength`, `rank`, `turns`,
+            `tokens`, `quality`, `licenses`, `validate`, `device`, `fields` and `progress`; see `dialeval adem train
+            --help`.
 
     Returns:
         The judge with its model card: `save(folder)`, `tables()` and `text()`.

@@ -13,6 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import dialeval
+from dialeval.analysis import difference
 from dialeval.analysis.comparison import SystemRanking, compare
 from dialeval.core.arrays import Floats
 from dialeval.core.fold import Estimate
@@ -59,6 +60,8 @@ def test_twelve_systems_in_pairs_of_equals_are_a_chain_of_six_groups() -> None:
     assert "Compared with s0 on rouge-l" in text
     assert judge_run(run).sentences == [design, text], "the terminal says the same, in one paragraph"
     page = summary(run).content
+    assert page.count('class="figure best') == 2, "bold are s10 and s11, as the ranking says"
+    assert "are those of the ranking." in page
     assert page.index("Ranking by rouge-l") < page.index("System by system") < page.index("s11 is better than s0")
 
 
@@ -85,8 +88,9 @@ def test_equal_systems_are_one_group() -> None:
     assert verdict(compare(run))[1].startswith("No two of the 3 systems differ significantly on rouge-l (")
 
 
-@pytest.mark.parametrize("missing", [0, 7])
-def test_p_values_are_those_of_the_comparison_of_two(missing: int) -> None:
+@pytest.mark.parametrize(("missing", "cells"), [(0, 1 << 24), (7, 1 << 24), (7, 1)])
+def test_p_values_are_those_of_the_comparison_of_two(missing: int, cells: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(difference, "_MOST_CELLS", cells)
     items = {name: 0.4 + 0.03 * at + noise(at) for at, name in enumerate("abcd")}
     items["c"][:missing] = math.nan
     run, pairs = run_of(items), list(combinations(items, 2))

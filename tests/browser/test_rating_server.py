@@ -85,7 +85,7 @@ def rate(page: Page, value: int) -> str:
 
 
 def wait_until(team: Team, number: int) -> None:
-    end = time.monotonic() + 20
+    end = time.monotonic() + 120
     while len(team.ratings()) < number and time.monotonic() < end:
         time.sleep(0.05)
     assert len(team.ratings()) == number

@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import os
-import subprocess
-import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 from urllib.parse import quote, urlsplit
@@ -50,7 +47,7 @@ TERMS = {
     "BLEU": "metrics/bleu",
     "sacreBLEU": "coming-from-libraries",
     "MultiWOZ": "task-dialogues",
-    "repeated trials": "repeated-trials",
+    "repeated trials": "agents",
     "OpenAI": "formats",
     "CSV": "formats",
     "Chinese": "tokenizers",
@@ -61,17 +58,6 @@ TERMS = {
     "cite": "citing",
 }
 """What people search for, and the page that must come first."""
-
-
-@pytest.fixture(scope="module")
-def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Build the site as `make docs` does."""
-    place = tmp_path_factory.mktemp("site")
-    build = [sys.executable, "-m", "mkdocs", "build", "--strict", "--quiet", "--site-dir", str(place)]
-    environment = {**os.environ, "NO_MKDOCS_2_WARNING": "1"}
-    done = subprocess.run(build, cwd=ROOT, env=environment, capture_output=True, text=True, check=False)
-    assert done.returncode == 0, done.stderr
-    return place
 
 
 def test_search_from_disk(page: Page, site: Path) -> None:

@@ -61,7 +61,7 @@ def test_json_and_csv_hold_the_same(dialeval: Dialeval) -> None:
     ("alpha", "message"),
     [
         ("1e-300", "alpha must be between 1e-09 and 1"),
-        ("1e-8", "000 trials, more than the 1,000,000 that are"),
+        ("1e-8", "000 trials, more than the limit of 1,000,000"),
     ],
 )
 def test_an_alpha_that_would_take_for_ever_is_refused(dialeval: Dialeval, alpha: str, message: str) -> None:

@@ -68,7 +68,7 @@ def test_sums_are_added_up_by_cluster_and_resample() -> None:
     rows = ClusteredRows({"n": RowSums(np.array([[1.0, 0], [2, 1], [4, 0], [8, 1]]))}, np.array([0, 1, 3, 4]))
     sample = Resamples(rows, np.array([[1, 1, 1], [3, 0, 2]]))
     assert sample.totals("n").tolist() == [[15, 2], [19, 2]]
-    with pytest.raises(NeedError, match="did not keep"):
+    with pytest.raises(NeedError, match="no per-row statistics"):
         sample.totals("other")
 
 

@@ -125,7 +125,7 @@ def test_fields_are_saved_with_any_number_of_rows(monkeypatch: pytest.MonkeyPatc
 
 def test_a_field_that_is_no_list_is_refused() -> None:
     saved = table().to_arrow("damd").append_column("field/domain", pa.array(["x", "y", "z"]))
-    with pytest.raises(InvalidError, match="no list of texts"):
+    with pytest.raises(InvalidError, match="not a list of texts"):
         RowTable.from_arrow(saved)
 
 

@@ -36,7 +36,7 @@ def run_among_planted_modules(folder: Path, *options: str, first: str = "") -> d
     command = [sys.executable, str(program), "score", "bot=rows.jsonl", "-m", "length", "-f", "json", *options]
     path = os.pathsep.join([str(Path(dialeval.__file__).parents[1]), *filter(None, sys.path)])
     environment = {**os.environ, "PYTHONPATH": path, "HOME": str(folder / "home")}
-    done = subprocess.run(command, cwd=here, env=environment, capture_output=True, text=True, timeout=120, check=False)
+    done = subprocess.run(command, cwd=here, env=environment, capture_output=True, text=True, timeout=300, check=False)
     assert [mark.name for mark in marks.iterdir()] == []
     assert done.returncode == 0, done.stderr
     printed: dict[str, object] = json.loads(done.stdout)

@@ -125,5 +125,11 @@ def test_the_training_text_is_read_once() -> None:
     assert train_texts(None) is None
 
 
+def test_shipped_judges_are_made_once_a_process() -> None:
+    if lacking(Need.JUDGE) is None:
+        one, other = (Resources().opened(Vocabulary()) for _ in range(2))
+        assert one[Need.DIALOGUE_JUDGE] is other[Need.DIALOGUE_JUDGE]
+
+
 def test_only_the_judge_has_to_be_installed() -> None:
     assert lacking(Need.TRAIN) is None

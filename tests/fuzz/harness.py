@@ -70,8 +70,8 @@ SOURCE = Path(dialeval.__file__).resolve().parent
 MINIMIZING_SECONDS = 5.0
 COMPILING = 120.0
 """Seconds for the seeds, which on a new machine wait for the compiler."""
-BUSY = 4.0
-"""How many times slower than alone a machine may be."""
+BUSY, BUSY_SECONDS = 20.0, 600.0
+"""How many times slower than alone a machine may be that others use too, and how many seconds that may take at most."""
 GRACE = 20.0
 """A process that says nothing for so many seconds beyond a target's limit hangs, and is killed."""
 
@@ -229,10 +229,15 @@ def _ring(*_: object) -> None:
     raise TooLong
 
 
+def _on_clock(seconds: float) -> float:
+    """Return how long so many seconds of the processor may take."""
+    return min(BUSY * seconds, BUSY_SECONDS)
+
+
 @contextlib.contextmanager
 def _alarm(seconds: float) -> Iterator[None]:
-    """TooLong after so many seconds of the processor, or `BUSY` times as many of the clock, as others may work too."""
-    timers = ((signal.ITIMER_PROF, signal.SIGPROF, seconds), (signal.ITIMER_REAL, signal.SIGALRM, BUSY * seconds))
+    """TooLong after so many seconds of the processor, or `BUSY` times as many of the clock."""
+    timers = ((signal.ITIMER_PROF, signal.SIGPROF, seconds), (signal.ITIMER_REAL, signal.SIGALRM, _on_clock(seconds)))
     before = [signal.signal(number, _ring) for _, number, _ in timers]
     for timer, _, limit in timers:
         signal.setitimer(timer, limit)
@@ -515,6 +520,7 @@ class _Child:
 
     def __init__(self, work: Work, note: Path, ended: dict[str, Attacked], done: Callable[[Attacked], object]) -> None:
         self._targets = [all_targets(work.modules)[name] for name in work.names]
+        self._seeds = [len(chosen.seeds()) for chosen in self._targets]
         self._note, self._told, self._done, self._first = note, ended, done, work.first
         self.ended = 0
         self.end, self.errors, self.silence = "", "", 0.0
@@ -558,8 +564,8 @@ class _Child:
     def _patience(self, at: tuple[int, int, int]) -> float:
         place, number, state = at
         chosen = self._targets[place]
-        seconds = COMPILING if number < len(chosen.seeds()) or number == self._first else chosen.seconds
-        return BUSY * seconds + GRACE + (MINIMIZING_SECONDS if state == MINIMIZING else 0)
+        seconds = COMPILING if number < self._seeds[place] or number == self._first else chosen.seconds
+        return _on_clock(seconds) + GRACE + (MINIMIZING_SECONDS if state == MINIMIZING else 0)
 
     def _take(self, content: bytes) -> bytes:
         *lines, rest = content.split(b"\n")

@@ -61,6 +61,12 @@ def chats(folder: Path) -> None:
     evaluated(only(folder))
 
 
+@target("labels", seeds=lambda: checked_in("labels"))
+def labels(folder: Path) -> None:
+    """Labels of replies, and the times of messages."""
+    evaluated(only(folder), metrics="labels,latency,latency-p95,length")
+
+
 def delimited_seeds() -> list[Files]:
     """Tables as they are kept, and as spreadsheets write them."""
     text = 'response;reference\r\nschöne grüße;„ja“\r\nno;"a\r\nb"\r\n'

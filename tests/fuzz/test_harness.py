@@ -20,10 +20,10 @@ from dialeval.core.errors import SettingError
 def seeds():
     return [{"a.txt": b"sound\\n" * 20}]
 
-def bad(name):
+def bad(name, seconds=0.3):
     """The seed is read well; what is changed is not."""
     def decorate(misbehave):
-        @target(f"bad-{name}", seeds=seeds, seconds=0.3)
+        @target(f"bad-{name}", seeds=seeds, seconds=seconds)
         def read(folder):
             path = folder / "a.txt"
             if not path.exists() or path.read_bytes() != seeds()[0]["a.txt"]:
@@ -38,7 +38,7 @@ def _(folder):
 def _(folder):
     np.float64(1e308) * np.float64(1e308)
 
-@bad("sleep")
+@bad("sleep", seconds=0.1)
 def _(folder):
     time.sleep(30)
 
@@ -86,7 +86,7 @@ def refused(folder):
 EXPECTED = {
     "bad-exception": "KeyError in misbehaving_targets.py",
     "bad-warning": "RuntimeWarning",
-    "bad-sleep": "took more than 0.3 s",
+    "bad-sleep": "took more than 0.1 s",
     "bad-death": "the process died with status -6",
     "bad-memory": "MemoryError",
     "bad-file": "left or changed the file 'left'",

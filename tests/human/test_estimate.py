@@ -84,7 +84,8 @@ def test_several_raters_are_averaged_and_ratings_may_be_missing() -> None:
     assert both["a"].ratings == 40
     assert both.warnings == []
     fewer = dialeval.estimate(RUN, lines[10:], sample=drawn)
-    assert fewer.warnings == ["10 of 80 sampled rows have no rating of overall; they are assumed to be missing at random"]
+    (warning,) = fewer.warnings
+    assert warning.startswith("10 of 80 sampled rows have no rating of overall")
 
 
 def test_several_judges() -> None:

@@ -167,7 +167,7 @@ class Served:
         request = urllib.request.Request(
             f"{self.links[rater]}ratings", body, {"Content-Type": "application/json"}, method="POST"
         )
-        with urllib.request.urlopen(request, timeout=20) as answer:
+        with urllib.request.urlopen(request, timeout=120) as answer:
             return int(answer.status)
 
 
@@ -305,7 +305,7 @@ def test_a_locked_database_is_named(dialeval: Dialeval, tmp_path: Path, monkeypa
 
 def test_a_full_disk_at_the_start_is_named_and_leaves_nothing(tmp_path: Path) -> None:
     served = Served(tmp_path, "--db", "r.sqlite", "--raters", "ann", largest_file=8192)
-    out, errors = served.process.communicate(timeout=20)
+    out, errors = served.process.communicate(timeout=120)
     assert (served.process.returncode, out) == (2, "")
     assert "r.sqlite: cannot be used" in errors
     assert not list(tmp_path.glob("r.sqlite*"))
@@ -316,7 +316,7 @@ def test_control_c_ends_the_server_well(tmp_path: Path) -> None:
     served.wait_for("ann", "bob", "cy")
     assert all(link.startswith("http://127.0.0.1:") for link in served.links.values())
     served.process.send_signal(signal.SIGINT)
-    _, errors = served.process.communicate(timeout=20)
+    _, errors = served.process.communicate(timeout=120)
     assert served.process.returncode == 0
     assert "ann: 0 of 13 rated" in errors or "ann: 0 of 14 rated" in errors
     assert "Traceback" not in errors

@@ -34,6 +34,7 @@ PLACES = dict[str, list[_Place]]
         ({"town": [{"name": "inn", "notes": ["x"], "more": 5}], "hill": []}, []),
         ({"town": [{"name": "inn", "notes": None}, {"name": "", "kind": "hill", "height": 3}]}, []),
         ({"town": ({"name": "inn", "notes": ("x",)},)}, []),
+        ({"town": [{"name": "\ud800", "notes": ["\udfff"]}]}, []),
         (MappingProxyType({"town": [MappingProxyType({"name": "inn"})]}), []),
         (7, ["FILE: is a number, not an object; give places"]),
         ({"town": {}}, ["FILE: town: is an object, not a list of places; give places"]),

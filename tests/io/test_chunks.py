@@ -6,6 +6,7 @@ import io
 import json
 from itertools import pairwise
 from pathlib import Path
+from typing import Any
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -14,7 +15,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from dialeval.core.batch import Need
+from dialeval.core.errors import DataError
 from dialeval.io import chunks as chunks_module
+from dialeval.io import opening
 from dialeval.io.chunks import (
     SMALLEST_BYTES,
     FileChunk,
@@ -22,6 +25,7 @@ from dialeval.io.chunks import (
     Span,
     cut_sources,
     dialogue_of,
+    row_blocks,
     row_boundary,
     row_range,
 )
@@ -149,3 +153,25 @@ def test_the_dialogue_of_a_line() -> None:
     assert dialogue_of(b'{"dialog_id": 7}', NAMES) == "7"
     for line in (b'{"dialog_id": ""}', b'{"dialog_id": null}', b"[1]", b"no JSON", b"{}"):
         assert dialogue_of(line, NAMES) is None
+
+
+@pytest.mark.parametrize("suffix", ["txt", "jsonl"])
+@pytest.mark.parametrize("chunk_bytes", [None, 4000])
+def test_very_many_empty_lines_are_refused(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, suffix: str, chunk_bytes: int | None
+) -> None:
+    monkeypatch.setattr(opening, "MOST_SHORT_LINES", 1000)
+    path = tmp_path / f"a.{suffix}"
+    row = b'{"response": "yes"}' if suffix == "jsonl" else b"yes, there is"
+    path.write_bytes((row + b"\n") * 1500)
+    assert len(read_all(path, chunk_bytes)) == 1500
+    path.write_bytes((row + b"\n") * 10 + b"\n" * 20_000)
+    with pytest.raises(DataError, match="1,000 lines of less than 4 bytes on average"):
+        read_all(path, chunk_bytes)
+
+
+def read_all(path: Path, chunk_bytes: int | None) -> list[Any]:
+    if chunk_bytes is None:
+        return [text for rows in read_responses(path) for text in rows.columns[Need.RESPONSE]]
+    blocks = (block for chunk in file_chunks(path, chunk_bytes) for block in row_blocks(chunk, NAMES, 100))
+    return [text for block in blocks for rows in block.rows() for text in rows.columns[Need.RESPONSE]]

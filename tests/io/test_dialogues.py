@@ -6,13 +6,13 @@ from pathlib import Path
 import pytest
 
 from dialeval.core.errors import DataError, Problem
-from dialeval.io.reading import read_dialogues, read_replies
+from dialeval.io.reading import read_dialogues
 
 
 def test_texts_and_chats_of_several_files(write: Callable[[str, str], Path]) -> None:
     plain = write("a.jsonl", '{"turns": ["hi", {"speaker": "B", "text": "hello"}]}\n')
     chat = write("b.jsonl", '{"messages": [{"role": "user", "content": "yes"}]}\n{"turns": []}\n')
-    assert read_dialogues([plain, chat]) == [["hi", "hello"], ["yes"], []]
+    assert read_dialogues([plain, chat]) == [(["hi", "hello"], []), (["yes"], []), ([], [])]
 
 
 def test_problems_of_all_files(
@@ -31,8 +31,7 @@ def test_problems_of_all_files(
 def test_replies_stand_beside_the_dialogues_that_have_them(tmp_path: Path) -> None:
     path = tmp_path / "d.jsonl"
     path.write_text('{"turns": ["a"], "replies": ["b", "c"]}\n{"turns": ["d", "e"]}\n')
-    assert read_dialogues([path]) == [["a"], ["d", "e"]]
-    assert read_replies([path]) == [["b", "c"], []]
+    assert read_dialogues([path]) == [(["a"], ["b", "c"]), (["d", "e"], [])]
     path.write_text('{"turns": ["a"], "replies": 3}\n')
     with pytest.raises(DataError, match="replies"):
-        read_replies([path])
+        read_dialogues([path])

@@ -5,14 +5,12 @@ import io
 import json
 import zipfile
 from collections.abc import Iterator
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from dialeval.core.errors import DataError, SettingError
 from dialeval.io import download as downloads
-from dialeval.io import packs
 from dialeval.io.packs import PACK_SOURCES, add_pack, find_pack, remove_pack, verify_pack
 from dialeval.io.vectors import load_embeddings
 from local_site import Site, serving
@@ -119,20 +117,6 @@ def test_verify_finds_damage(tmp_path: Path, damage: str) -> None:
     assert "dialeval data add fasttext-en" in problem.remedy
 
 
-def test_pinned_digest(site: Site, tmp_path: Path, cache: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    pinned = replace(PACK_SOURCES["fasttext-en"], sha256="0" * 64)
-    monkeypatch.setitem(packs.PACK_SOURCES, "fasttext-en", pinned)
-    with pytest.raises(DataError, match="SHA-256"):
-        add_pack("fasttext-en", site.address)
-    (tmp_path / f"{FILE}.zip").write_bytes(site.content)
-    with pytest.raises(DataError, match="SHA-256"):
-        add_pack("fasttext-en", from_folder=tmp_path)
-    assert find_pack("fasttext-en") is None
-    right = replace(pinned, sha256=hashlib.sha256(site.content).hexdigest())
-    monkeypatch.setitem(packs.PACK_SOURCES, "fasttext-en", right)
-    assert add_pack("fasttext-en", site.address).files
-
-
 def test_bad_archive_leaves_nothing(site: Site, cache: Path) -> None:
     good, site.content = site.content, zipped({FILE: VECTORS, "../evil": "x"})
     with pytest.raises(DataError, match="outside its folder"):
@@ -181,4 +165,3 @@ def test_sources_are_well_formed() -> None:
         else:
             assert downloads.check_address(source.address).startswith("https://")
         assert source.files
-        assert source.sha256 is None or len(source.sha256) == 64

@@ -33,7 +33,7 @@ from dialeval.io.rows import Rows
 from dialeval.io.sources import memory_sources
 from dialeval.metrics.registry import registry
 from dialeval.text.vocabulary import Vocabulary
-from laws import breakdown, calls, conversations, coverage, frames, responses, task, trials
+from laws import breakdown, calls, conversations, coverage, frames, log_columns, responses, task, trials
 from laws.worlds import Place, World
 
 WORLDS: dict[Need, World] = {
@@ -44,6 +44,8 @@ WORLDS: dict[Need, World] = {
     Need.TASK_TURNS: task.WORLD,
     Need.TRIALS: trials.WORLD,
     Need.CALLS: calls.WORLD,
+    Need.TURN_LABELS: log_columns.WORLD,
+    Need.LATENCY: log_columns.WORLD,
     Need.STATES: task.WORLD,
     Need.FRAMES: frames.WORLD,
     Need.SPANS: frames.WORLD,
@@ -54,7 +56,9 @@ AnyMetric = Metric[Any]
 NAMED: list[AnyMetric] = [registry().parse(name) for name in registry().presets]
 AGGREGATES = ("length@dialogue-min", "judge@dialogue-first-failure", "rouge-l@dialogue-last")
 """Metrics over dialogues, which are no family: their settings are those of the metric that they condense."""
-METRICS: list[AnyMetric] = [*NAMED, *map(registry().parse, AGGREGATES)]
+LABELS = ("label:breakdown=X", "label:polite(annotators=majority)", "label:error=a(better=lower)@dialogue-mean")
+"""Rates of labels, which are called by what rows hold."""
+METRICS: list[AnyMetric] = [*NAMED, *map(registry().parse, (*AGGREGATES, *LABELS))]
 if QUICK:  # one preset of each metric
     METRICS = list({type(metric): metric for metric in METRICS}.values())
 named_metric = pytest.mark.parametrize("metric", NAMED, ids=str)
@@ -66,7 +70,7 @@ TURNED: list[AnyMetric] = [
     if (per := getattr(metric, "per", None)) in _PER
 ]
 """Those that are of all rows together or a mean over rows, as one likes, each the other way."""
-few = settings(max_examples=20)
+few = settings(max_examples=12)  # for each of more than a hundred metrics
 
 
 def world_of(metric: AnyMetric) -> World:
@@ -324,6 +328,8 @@ def other_values(metric: AnyMetric, name: str) -> list[Any]:
         "tokenizer": ["lower-words.1"],
         "n": [1, 2],
         "k": [1, 2],
+        "of": ["polite", "breakdown=X"],
+        "percent": [1, 99],
         "smooth": [1, 7],
         "threshold": [0.25],
         "references": ["other"],

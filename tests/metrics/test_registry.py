@@ -78,7 +78,7 @@ def test_settings_of_every_kind(vowels: type[Vowels]) -> None:
         ("distinct(m=2)", "no setting 'm'"),
         ("distinct(tokeniser=words.1)", "did you mean 'tokenizer'"),
         ("distinct(n=two)", "takes a whole number for n"),
-        ("distinct(n=0)", "at least one word"),
+        ("distinct(n=0)", "n of distinct must be finite and at least 1"),
         ("distinct(per=corpse)", r"per=corpus\|response"),
         ("distinct(n)", "no setting 'n'|takes"),
         ("distinct(n=2", "is not a metric"),

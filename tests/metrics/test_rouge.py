@@ -87,7 +87,7 @@ def test_what_cannot_be_scored() -> None:
 def test_names_and_settings() -> None:
     assert str(RougeL()) == "rouge-l"
     assert registry().parse("rouge(beta=1.0)") == RougeL(beta=1)
-    with pytest.raises(SettingError, match="beta=-1"):
+    with pytest.raises(SettingError, match="beta of rouge must be finite and at least 0"):
         RougeL(beta=-1)
     with pytest.raises(SettingError, match="tokenizer"):
         RougeL(tokenizer="none")  # type: ignore[arg-type]

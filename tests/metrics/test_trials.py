@@ -132,7 +132,7 @@ def test_a_reward_is_a_pass_where_it_is_one() -> None:
 
 
 def test_settings() -> None:
-    with pytest.raises(SettingError, match="at least one"):
+    with pytest.raises(SettingError, match="k of pass-hat must be finite and at least 1"):
         PassHat(0)
     assert str(PassHat(2)) == "pass-hat-2"
     assert np.isnan(Flips().value(1, 1))

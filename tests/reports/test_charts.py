@@ -35,10 +35,12 @@ def all_charts(name: str, width: int = 460) -> dict[str, Figure | None]:
         "forest": charts.forest([Mark(each, 0.5, (0.1, 0.9)) for each in names], name, name, zero=True, width=width),
         "distribution": charts.distribution(values, name, name, width=width),
         "scatter": charts.scatter({each: (v, v + 1) for each, v in values.items()}, name, name, name, width=width),
-        "calibration": charts.calibration(values[name], values["other"], name, name, name, diagonal=True, width=width),
+        "calibration": charts.calibration(values[name], values["other"], name, name, name, width=width),
         "curves": charts.curves(dict.fromkeys(names, line), name, name, name, notes=[name], width=width),
         "trend": charts.curves({name: line._replace(x=[0, 1, 2])}, name, name, name, labels=[name] * 3, width=width),
-        "pass-k": charts.pass_k_curve({each: [BinMean(1, 0.5, 0.4, 0.6, 9)] for each in names}, width=width),
+        "bins": charts.curves(
+            {each: Series.of([BinMean(1, 0.5, 0.4, 0.6, 9)]) for each in names}, name, name, name, width=width
+        ),
         "bars": charts.bars({name: dict.fromkeys(names, 3)}, name, name, width=width),
         "matrix": charts.matrix(np.array([[0.1, math.nan]]), [name], names, name, name, width=width),
         "wins": charts.win_matrix({name: {"other": (3, 1, 2)}, "other": {name: (2, 1, 3)}}, width=width),

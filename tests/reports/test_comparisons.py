@@ -113,24 +113,6 @@ def test_how_intervals_were_made_is_told() -> None:
     assert {row["interval_by"] for row in few(30).to_dict()["differences"]} == {"studentized", "jackknife"}
 
 
-def test_differences_are_drawn_where_there_is_room() -> None:
-    comparison = made()
-
-    def shown(width: int, bars: bool) -> str:
-        console = Console(file=io.StringIO(), width=width)
-        console.print(comparisons.table(comparison, bars))
-        return console.file.getvalue()  # type: ignore[attr-defined, no-any-return]
-
-    assert "●" not in shown(200, False) + shown(80, True)
-    assert shown(80, True) == shown(80, False)
-    wide = shown(200, True)
-    assert "worse   better" in wide
-    row = next(line for line in wide.splitlines() if line.startswith("distinct-1"))
-    assert row.index("●") < row.index("│"), "worse is to the left"
-    drawn = [row[3] for row in comparisons.system_table(comparison, "poor", bars=True).rows]
-    assert {len(bar) for bar in drawn if bar} == {13}
-
-
 def test_signatures_are_in_every_format() -> None:
     """So that a table can be cited: what has to be the same where values are compared."""
     run = dialeval.evaluate({"a": ["x y"] * 9, "b": ["x"] * 9}, ["x z"] * 9, metrics="sacrebleu,length")

@@ -9,7 +9,6 @@ import pytest
 
 from dialeval.core.fold import Analytic, Estimate, Resampling
 from dialeval.reports.figures import (
-    draw_interval,
     interval_words,
     plain,
     shorten,
@@ -100,12 +99,6 @@ def test_intervals_signs_and_fixed_decimals() -> None:
 def test_rows_that_could_not_be_scored_are_counted() -> None:
     assert show_scored(rows_estimate(1.0, math.nan)) == "1/2"
     assert show_scored(rows_estimate(1.0, 2.0)) == ""
-
-
-def test_an_interval_is_drawn_on_its_scale() -> None:
-    assert draw_interval((0.5, 0.0, 1.0), 0.0, 3.0) == "├─●─┤        "
-    assert draw_interval((0.0, -9.0, 9.0), -1.0, 1.0) == "├─────●─────┤", "at the edges"
-    assert draw_interval((0.5, 0.4, 0.6), -1.0, 1.0, zero=True) == "      │ ├●┤  "
 
 
 def test_no_p_is_shown_as_zero() -> None:

@@ -18,11 +18,9 @@ from dialeval.core.fold import Estimate
 from dialeval.core.result import Result, Run
 from dialeval.core.signature import Signature
 from dialeval.reports.documents import to_json
-from dialeval.reports.figures import BAR_WIDTH
 from dialeval.reports.tables import (
     FORMATS,
     METRICS_TXT,
-    interval_bars,
     table,
     to_csv,
     to_latex,
@@ -193,32 +191,16 @@ def test_rows_and_columns_are_swapped(scored: Run) -> None:
     assert across.file.getvalue().startswith("metric")  # type: ignore[attr-defined]
 
 
-def test_intervals_are_drawn_where_there_is_room(scored: Run) -> None:
-    def shown(width: int, bars: bool) -> str:
+def test_intervals_are_shown_where_there_is_room(scored: Run) -> None:
+    def shown(width: int) -> str:
         console = Console(width=width, file=io.StringIO())
-        console.print(table(scored, bars=bars))
+        console.print(table(scored))
         return console.file.getvalue()  # type: ignore[attr-defined, no-any-return]
 
-    assert "●" in shown(150, True)
-    assert "●" not in shown(150, False)
-    assert shown(150, False) == shown(110, True) != shown(80, True), "first the bars go, then the intervals"
-    assert all(len(line) <= width for width in (80, 110, 150) for line in shown(width, True).splitlines())
-    assert "[0.2036, 0.2806]" not in shown(80, True)
-    assert "Confidence intervals: " not in shown(80, True)
-    assert "Confidence intervals: " in shown(110, True)
-
-
-def test_bars_of_a_metric_have_one_scale() -> None:
-    def made(low: float, mean: float, high: float) -> Result:
-        return Result({"bleu-4": Estimate(mean, 0.1, 9, 9, interval=(low, high))})
-
-    run = Run({"a": made(0.0, 0.5, 1.0), "b": made(1.0, 2.0, 3.0), "c": made(2.9, 3.0, 3.0)}, "0")
-    bars = interval_bars(run, "bleu-4")
-    assert bars == {"a": "├─●─┤        ", "b": "    ├───●───┤", "c": "            ●"}
-    assert {len(bar) for bar in bars.values()} == {BAR_WIDTH}
-    unknown = Result({"bleu-4": Estimate(math.nan, 0.1, 9, 0, interval=(math.nan, math.nan))})
-    assert interval_bars(Run({"a": made(1.0, 1.0, 1.0), "b": unknown}, "0"), "bleu-4") == {}
-    assert list(interval_bars(Run({"a": made(1.0, 1.5, 2.0), "b": unknown}, "0"), "bleu-4")) == ["a"]
+    assert all(len(line) <= width for width in (80, 110, 150) for line in shown(width).splitlines())
+    assert "[0.2036, 0.2806]" not in shown(80)
+    assert "Confidence intervals: " not in shown(80)
+    assert "Confidence intervals: " in shown(110)
 
 
 def test_tables_say_which_intervals_they_have(run: Run) -> None:

@@ -167,11 +167,11 @@ def test_what_cannot_be_watched() -> None:
     judge = dialeval.sequential(run, metrics=["judge"]).rows[0]
     assert judge.interval is None
     assert judge.reason == "fewer than 50 dialogues"
-    with pytest.raises(SettingError, match="alpha lies"):
+    with pytest.raises(SettingError, match="alpha must be between 0 and 1"):
         dialeval.sequential(run, alpha=2.0)
     texts = {"x": ["a b", "c"], "y": ["a", "d"]}
     corpus = dialeval.evaluate(texts, metrics="distinct-1")
-    assert "a corpus value" in str(dialeval.sequential(corpus).rows[0].reason)
+    assert "a corpus-level value" in str(dialeval.sequential(corpus).rows[0].reason)
 
 
 def test_independent_systems_have_two_sequences() -> None:

@@ -62,9 +62,7 @@ def _of_ratings() -> Iterator[tuple[str, Figure]]:
     random = np.random.default_rng(SEED)
     judged = random.uniform(1, 5, 300)
     rated = np.clip(np.round(judged + random.normal(0, 0.9, 300)), 1, 5)
-    calibration = charts.calibration(
-        judged, rated, "Calibration of a judge", "score of the judge", "mean human rating", diagonal=True
-    )
+    calibration = charts.calibration(judged, rated, "Calibration of a judge", "score of the judge", "mean human rating")
     yield "calibration", calibration
     ratio = np.exp(random.normal(0, 0.5, 400))
     preferred = (random.random(400) < 1 / (1 + ratio**-0.8)).astype(np.float64)

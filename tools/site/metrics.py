@@ -10,6 +10,7 @@ from __future__ import annotations
 import inspect
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import fields
+from functools import cache
 from math import isfinite
 from pathlib import Path
 from typing import Any, Literal, get_args, get_origin, get_type_hints
@@ -40,6 +41,8 @@ COMMANDS = {
     Need.FRAMES: "dialeval sgd sample/frames/steady sample/frames/forgetful.json -r sample/frames/references -m all",
     Need.SPANS: "dialeval sgd sample/frames/steady -r sample/frames/references -m slot-tagging",
     Need.LABELS: "dialeval breakdown sample/breakdown/keywords -p sample/breakdown/data -t 0.5",
+    Need.TURN_LABELS: "dialeval score sample/labels/v1.jsonl sample/labels/v2.jsonl -m labels",
+    Need.LATENCY: "dialeval score sample/labels/v1.jsonl sample/labels/v2.jsonl -m latency,latency-p50,latency-p95",
     Need.TRIALS: "dialeval score sample/agents/careful.jsonl sample/agents/quick.jsonl -m pass-hat,pass-at",
     Need.CALLS: """\
 dialeval score sample/agents/careful.jsonl sample/agents/quick.jsonl \\
@@ -128,6 +131,7 @@ def _reason(metric: Metric[Any]) -> str:
     return "<!-- not run: needs a language model -->\n" if Need.LLM in metric.needs else ""
 
 
+@cache
 def _family(name: str) -> MetricClass | None:
     """The class of what a table calls a metric; None for another name."""
     try:

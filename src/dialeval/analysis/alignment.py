@@ -38,6 +38,7 @@ from msgspec.structs import replace
 
 from dialeval.analysis.values import NO_DIALOGUES, cut, table_of
 from dialeval.core.arrays import Ints, offsets_of, ranges
+from dialeval.core.display import list_some
 from dialeval.core.errors import SettingError
 from dialeval.core.result import Result
 from dialeval.core.rowtable import PROMPT, REFERENCE, TRIALS, RowTable
@@ -89,7 +90,7 @@ class Design(Record, frozen=True):
         if self.name == "common":
             by = "" if self.by is None else _WORDS[self.by]
             only = "; ".join(
-                f"only in {name}: {_list_names(names)}"
+                f"only in {name}: {list_some(names, _MOST_LISTED)}"
                 for name, names in ((baseline, self.baseline_only), (system, self.system_only))
                 if names
             )
@@ -98,11 +99,6 @@ class Design(Record, frozen=True):
         sizes = f"{self.baseline_units:,} {self.unit} of {baseline} and {self.system_units:,} of {system}"
         why = f"; {self.common:,} {'is' if self.common == 1 else 'are'} in common" if self.common else ""
         return f"Unpaired design: {sizes} are compared as independent samples{why}."
-
-
-def _list_names(names: Sequence[str]) -> str:
-    more = len(names) - _MOST_LISTED
-    return ", ".join(names[:_MOST_LISTED]) + (f" and {more:,} more" if more > 0 else "")
 
 
 @dataclass(frozen=True)

@@ -56,6 +56,8 @@ DEFAULT_ALPHA = 0.05
 LEAST_ALPHA = 1e-9
 """Below it neither trials nor Student's distribution say anything."""
 LEAST_TRIALS = 2000
+_MOST_CELLS = 1 << 24
+"""Differences of clusters that are held at a time where all pairs of systems are tested: 128 MB."""
 
 
 class Settings(Struct, frozen=True):
@@ -306,19 +308,25 @@ def exchange_means(
     The p-values are those of `Baseline.against`: where the same rows count on both sides, a difference after an
     exchange is the sum of the differences of clusters, each with its sign.
     """
-    offsets, found, differences = next(iter(values.values())).rows.offsets, [], []
-    for one, other in combinations(values, 2):
-        left, right = values[one].items[key], values[other].items[key]
-        sums, counts = cluster_sums(right - left, offsets).T
-        rows = max(counts.sum(), 1.0)
-        differences.append(sums / rows)
-        means = [float(np.where(np.isnan(right - left), 0.0, side).sum() / rows) for side in (left, right)]
-        plain = untested(one, other, estimates[one], estimates[other], key)
-        found.append(replace(plain, baseline_mean=means[0], mean=means[1], difference=means[1] - means[0]))
-    each = np.column_stack(differences)
-    trials = np.concatenate([(1 - 2 * swap) @ each for swap in swaps(len(each), settings.trials, settings.seed)])
-    ps = (significance.tail_p(row.difference, own, row.scale) for row, own in zip(found, trials.T, strict=True))
-    return [replace(row, p=p) for row, p in zip(found, ps, strict=True)]
+    offsets = next(iter(values.values())).rows.offsets
+    clusters, pairs, found = len(offsets) - 1, list(combinations(values, 2)), []
+    step = max(1, _MOST_CELLS // max(1, clusters))
+    for start in range(0, len(pairs), step):
+        rows, differences = [], []
+        for one, other in pairs[start : start + step]:
+            left, right = values[one].items[key], values[other].items[key]
+            sums, counts = cluster_sums(right - left, offsets).T
+            number = max(float(counts.sum()), 1.0)
+            differences.append(sums / number)
+            first, second = (float(np.where(np.isnan(right - left), 0.0, each).sum()) for each in (left, right))
+            plain = untested(one, other, estimates[one], estimates[other], key)
+            means = {"baseline_mean": first / number, "mean": second / number}
+            rows.append(replace(plain, **means, difference=(second - first) / number))
+        each = np.column_stack(differences)
+        trials = np.concatenate([(1 - 2 * swap) @ each for swap in swaps(clusters, settings.trials, settings.seed)])
+        ps = (significance.tail_p(row.difference, own, row.scale) for row, own in zip(rows, trials.T, strict=True))
+        found += [replace(row, p=p) for row, p in zip(rows, ps, strict=True)]
+    return found
 
 
 def untested(baseline: str, system: str, here: Estimate, there: Estimate, key: str) -> Difference:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -179,7 +178,7 @@ def compare(
     if bar is not None:
         gates += baseline_gates(found, margins, named=metrics is not None)
     found = comparisons.in_percent(found, comparisons.percent_keys(known)) if percent else found
-    table = comparisons.table(found, bars=output is None and sys.stdout.isatty())
+    table = comparisons.table(found)
     if format_ in options.GATE_FORMATS:
         print_gates(format_, gates, found, results, output)
     elif by:

@@ -36,11 +36,16 @@ GATE_FORMATS = ("github", "junit")
 """What also says which gates hold: Markdown for a pull request, and test results."""
 
 
-def read_pairs(_context: click.Context, parameter: click.Parameter, values: Sequence[str]) -> dict[str, str]:
-    """Read options of the form NAME=VALUE."""
+def read_pairs(
+    _context: click.Context,
+    parameter: click.Parameter,
+    values: Sequence[str],
+    split: Callable[[str, str], tuple[str, str, str]] = str.partition,
+) -> dict[str, str]:
+    """Read options of the form NAME=VALUE; `split` says which of several equals signs is meant."""
     pairs = {}
     for value in values:
-        name, equals, rest = value.partition("=")
+        name, equals, rest = split(value, "=")
         if not equals or not name or not rest:
             raise click.BadParameter(
                 f"{value!r} is not of the form {parameter.metavar or 'NAME=VALUE'}", param=parameter
@@ -50,9 +55,9 @@ def read_pairs(_context: click.Context, parameter: click.Parameter, values: Sequ
 
 
 def read_numbers(context: click.Context, parameter: click.Parameter, values: Sequence[str]) -> dict[str, float]:
-    """Read options of the form KEY=NUMBER."""
+    """Read options of the form KEY=NUMBER; a key may have equals signs, as `label:error=repetition`."""
     try:
-        return {key: float(value) for key, value in read_pairs(context, parameter, values).items()}
+        return {key: float(value) for key, value in read_pairs(context, parameter, values, str.rpartition).items()}
     except ValueError as error:
         raise click.UsageError(f"{parameter.opts[0]} takes KEY=NUMBER, such as sacrebleu=0.2: {error}") from None
 

@@ -73,7 +73,7 @@ def compare_and_save(
     """
     found = None
     try:
-        if format_ in ("table", "github"):
+        if format_ in ("table", "github") and len(run) - len(run.baselines) > 1:
             from dialeval.reports.comparisons import judge_run
 
             found = judge_run(run)
@@ -119,7 +119,7 @@ def print_run(
     `percent`: show scores from 0 to 1 times 100.
     """
     from dialeval.reports import tables
-    from dialeval.reports.documents import write_as
+    from dialeval.reports.documents import extensions, write_as
 
     whole = run
     if percent:
@@ -128,7 +128,7 @@ def print_run(
         run, found = run_in_percent(run), None if found is None else found.in_percent(run)
     table: RenderableType = ""
     if format_ == "table":
-        table = tables.table(run, found, transpose=transpose, bars=sys.stdout.isatty())
+        table = tables.table(run, found, transpose=transpose)
     if by:
         from dialeval.analysis.slices import slices
         from dialeval.reports.slices import MOST_TESTS
@@ -145,8 +145,6 @@ def print_run(
         show("\n")
         show(write_as(format_, standing))
     if format_ == "table":
-        from dialeval.reports.sections import extensions
-
         print_tables(table for make in extensions(run, "table") for table in make(run))
     if format_ == "metrics-txt" and (other := [key for key in run.keys_in_order if key not in tables.METRICS_TXT]):
         say(f"metrics-txt has no column for {', '.join(other)}; choose another format for them")

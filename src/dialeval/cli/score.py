@@ -166,7 +166,6 @@ def _evaluate(
     **inputs: Any,
 ) -> tuple[Run, bool]:
     """Evaluate as the options ask; return the run, and whether it was saved in `output` while rows were read."""
-    from dialeval.analysis.slices import FOUND
     from dialeval.core.errors import UnsavedRunError
     from dialeval.engine.evaluate import Inputs, evaluate
     from dialeval.engine.folding import Options
@@ -177,6 +176,10 @@ def _evaluate(
     as_there = format_ == "metrics-txt" and intervals.method is None
     if format_ == "metrics-txt":
         inputs["metrics"] = inputs["metrics"] or "dialog-eval"
+    if by:
+        from dialeval.analysis.slices import FOUND
+
+        inputs["keep"] = [field for field in by if field not in FOUND]
     needs_all_rows = baselines or bool(by) or intervals.resampled
     rows = Inputs(inputs["responses"], inputs["references"], inputs["contexts"], shards=inputs["shards"])
     workers = _make_engine(engine, jobs, address, gpus_per_task, inputs["threads"])
@@ -191,7 +194,6 @@ def _evaluate(
             intervals="rows" if as_there else intervals.kind,
             judge_dir=_make_judge(judge_dir) if gpus_per_task else judge_dir,
             baselines=baselines,
-            keep=[field for field in by if field not in FOUND],
             engine=workers if chunked else None,
             output=output if chunked else None,
             force=force,

@@ -6,11 +6,11 @@ Pages and figures are made in `reports`, above this layer; that module is import
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from hashlib import sha256
 from importlib import import_module
-from itertools import chain, islice, pairwise
+from itertools import chain, pairwise
 from math import isfinite, nan
 from typing import TYPE_CHECKING, Any, ClassVar
 
@@ -54,9 +54,13 @@ class Shown:
 def listed(names: Collection[str], noun: str) -> str:
     """Return `1 system (damd)`, `12 systems (damd, ubar, mintl and 9 more)`: a line, whatever the names are."""
     many = f"{len(names):,} {noun}" + ("" if len(names) == 1 else "s")
-    more = len(names) - MOST_NAMED
-    first = ", ".join(map(plain, islice(names, MOST_NAMED))) + (f" and {more:,} more" if more > 0 else "")
-    return f"{many} ({first})" if names else many
+    return f"{many} ({list_some(list(map(plain, names)), MOST_NAMED)})" if names else many
+
+
+def list_some(names: Sequence[str], most: int) -> str:
+    """Return the first names and how many more there are: `damd, ubar and 9 more`."""
+    more = len(names) - most
+    return ", ".join(names[:most]) + (f" and {more:,} more" if more > 0 else "")
 
 
 # Figures as a table for other programs: an Arrow table, and from it a data frame of pandas or polars.

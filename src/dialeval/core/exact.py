@@ -176,6 +176,8 @@ def _counted(sums: Mapping[int, Sequence[int]]) -> tuple[int, int, float]:
 UNIT_EXPONENT = 1126
 """Sums are integers in units of 2**-UNIT_EXPONENT: the lowest bit that a subnormal's 53-bit mantissa can carry here."""
 
+_LARGEST = int(np.finfo(np.float64).max) << UNIT_EXPONENT
+"""The largest float, in units."""
 _MANTISSA = 2.0**53
 _LIMB_BITS = 18
 _LIMB_MASK = (1 << _LIMB_BITS) - 1
@@ -298,9 +300,10 @@ class Moments:
     def from_plain(cls, rows: int, scored: int, total: int, squares: int, clusters: BySize) -> Moments:
         """Make moments from a file; InvalidError where no column has them."""
         check_clusters(clusters, 1, scored)
-        sums = [(scored, total, squares), *clusters.values()]
-        if not 0 <= scored <= rows or any(each[2] * each[0] < each[1] ** 2 for each in sums):
-            raise InvalidError("no values have these sums")
+        sums = [(1, scored, total, squares), *((size, *own) for size, own in clusters.items())]
+        for size, count, own_total, own_squares in sums:
+            if not (0 <= scored <= rows and own_total**2 <= own_squares * count <= (count * size * _LARGEST) ** 2):
+                raise InvalidError("no values have these sums")
         return cls(rows, scored, total, squares, clusters)
 
     def __add__(self, other: Moments) -> Moments:

@@ -367,6 +367,8 @@ class Metric(Fold[State]):
     """Whether it takes longer than all others together; `all` leaves it out, and it is computed when it is named."""
     costly_rows: ClassVar[int] = 128
     """Rows of a batch at most if it is costly, so that all threads get to work and the progress is seen."""
+    limits: ClassVar[Mapping[str, tuple[float, float]]] = {}
+    """The least and the largest value of settings that are numbers."""
     one_of: ClassVar[frozenset[Need]] = frozenset()
     """Of these wants at least one must be there; nothing can be scored without."""
 
@@ -379,6 +381,11 @@ class Metric(Fold[State]):
             if getattr(self, name) not in choices:
                 listed = "|".join(map(str, choices))
                 raise SettingError(f"{self.family} has {name}={listed}, not {getattr(self, name)!r}")
+        for name, (low, high) in self.limits.items():
+            if not (low <= getattr(self, name) <= high and isfinite(getattr(self, name))):
+                ends = f"between {low:g} and {high:g}" if isfinite(high) else f"finite and at least {low:g}"
+                limits = ends if isfinite(low) else "a finite number"
+                raise SettingError(f"{name} of {self.family} must be {limits}, not {getattr(self, name)}")
 
     def __str__(self) -> str:
         own = {field.name: getattr(self, field.name) for field in fields(self)}

@@ -40,7 +40,7 @@ from dialeval.core.run_schema import Role
 from dialeval.engine.folding import Options, run_sources
 from dialeval.engine.plan import Planner
 from dialeval.engine.resources import Resources, train_texts
-from dialeval.io.rows import Rows
+from dialeval.io.rows import Rows, no_texts
 from dialeval.io.sources import memory_sources
 
 GOLD, SHUFFLED, CONSTANT, TRAIN = "ceiling/gold", "floor/shuffled-gold", "floor/constant", "floor/random-train"
@@ -50,6 +50,8 @@ SEED = 8
 
 Floors = Mapping[str, Sequence[str]]
 """By key the systems that are floors of it."""
+_OF_RESPONSES = (Need.TURN_LABELS, Need.LATENCY)
+"""Columns about the responses of a system, of which other responses have nothing."""
 _PAIRED = frozenset({Need.REFERENCE, Need.CONTEXT})
 _OWN_ROW = frozenset({Need.GOALS, Need.REFERENCE_SETS, Need.REFERENCE_GROUPS, Need.TRUE_FRAMES, Need.TRUE_STATES})
 """What suites compare a row or a dialogue with."""
@@ -123,7 +125,8 @@ def _differ(one: Rows, other: Rows) -> bool:
 
 
 def _with_responses(rows: Rows, name: str, responses: TextColumn) -> Rows:
-    return replace(rows, system=name, columns={**rows.columns, Need.RESPONSE: responses}, where=name)
+    unknown = {need: no_texts(len(rows)) for need in _OF_RESPONSES if need in rows.columns}
+    return replace(rows, system=name, columns={**rows.columns, **unknown, Need.RESPONSE: responses}, where=name)
 
 
 def _gold(rows: Rows, references: RaggedColumn) -> Rows:

@@ -108,7 +108,7 @@ class Inputs:
             systems, groups = resolve_name(_READ_HYPOTHESES)(self.responses, self.reference_groups, self.eos)
         for need, source in {Need.REFERENCE: self.references, Need.CONTEXT: self.contexts}.items():
             if source is not None:
-                column = read_texts(source, need, self.fields, self.system_prompts, self.separator)
+                column = read_texts(source, need, self.fields, **self._reading)
                 where = str(source) if isinstance(source, str | os.PathLike) else need.argument
                 if isinstance(source, Mapping):
                     where = ", ".join(map(str, source))

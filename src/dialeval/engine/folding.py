@@ -6,8 +6,9 @@ contexts is known only when all are read: metrics run as if they had, and those 
 skipped in the end.
 
 Corpus statistics ("facts") are folded in a pass before the metrics; where the tokenizer is to be chosen by the texts, a
-pass before that counts their scripts. States are exact, so estimates and signatures depend neither on how the rows are
-cut into chunks nor on who folds them. Estimates are signed and named here and nowhere else.
+pass before that counts their scripts, and where the rates of all labels are asked for, one collects their names. States
+are exact, so estimates and signatures depend neither on how the rows are cut into chunks nor on who folds them.
+Estimates are signed and named here and nowhere else.
 """
 
 from __future__ import annotations
@@ -16,7 +17,7 @@ import os
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, ExitStack, contextmanager, nullcontext
 from dataclasses import dataclass, replace
-from functools import cache, cached_property
+from functools import cache, cached_property, reduce
 from typing import Any, NamedTuple, cast
 
 from dialeval.core.batch import Need
@@ -27,7 +28,16 @@ from dialeval.core.result import TRAINED_ON, Result, Run
 from dialeval.core.rowtable import ItemPart, RowTable
 from dialeval.core.version import __version__
 from dialeval.engine.checks import split_dialogue_warnings, unsplit_warnings, with_checks
-from dialeval.engine.plan import SCRIPT_COUNTS, TRIALS, Plan, Planner, tokenizer_of, with_tokenizer
+from dialeval.engine.plan import (
+    SCRIPT_COUNTS,
+    TRIALS,
+    Plan,
+    Planner,
+    asks_for_labels,
+    tokenizer_of,
+    with_labels,
+    with_tokenizer,
+)
 from dialeval.engine.resources import Resources
 from dialeval.engine.stores import ItemStore, Journal, MemoryItems, PartItems
 from dialeval.engine.worker import (
@@ -49,6 +59,7 @@ from dialeval.io.gathering import no_rows
 from dialeval.io.reading import check_number_of_systems
 from dialeval.io.rows import Rows
 from dialeval.io.sources import Source, Versions
+from dialeval.metrics.log_columns import LabelNames
 from dialeval.text.row_digests import digest_rows
 from dialeval.text.tokenizers import AUTO, DEFAULT, added, chosen, installed
 from dialeval.text.vocabulary import Vocabulary
@@ -191,11 +202,22 @@ def run_sources(
         stack.enter_context(engine)
         if Need.LLM in ready:
             stack.enter_context(context.resources[Need.LLM])
+
+        def gather(name: str, fold: Fact[Any, Any]) -> list[Any]:
+            """Return the states of a detail of all systems but baselines, by a pass of its own."""
+            own = replace(job, plans=(Plan({}, details={name: fold}),) * len(sources))
+            states = _Passes(own, engine, sources, chunks, versions, ItemStore()).run().items()
+            return [state.states[0] for system, state in states if sources[system[0]].role == "system"]
+
+        if asks_for_labels(job.plans):
+            fold = LabelNames()
+            values = reduce(fold.merge, gather("labels", fold), fold.empty())
+            with collect_warnings() as more:
+                planner = with_labels(planner, fold.finish(values))
+            notes |= more
+            job = make_job(planner, *given)
         if any(plan.by_script or tokenizer_of(each) == AUTO for plan in job.plans for each in plan.folded):
-            count = replace(job, plans=(SCRIPT_COUNTS,) * len(sources))
-            counts = _Passes(count, engine, sources, chunks, versions, ItemStore()).run()
-            real = [state.states[0] for system, state in counts.items() if sources[system[0]].role == "system"]
-            tokenizer = chosen(added(real))
+            tokenizer = chosen(added(gather("scripts", SCRIPT_COUNTS)))
             if any(plan.by_script for plan in job.plans):
                 tokenizer = installed(tokenizer)
             details = {**(details or {}), **({} if tokenizer == DEFAULT else {"tokenizer": tokenizer})}

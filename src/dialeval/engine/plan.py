@@ -40,8 +40,8 @@ TRIALS = "trials"
 """The detail of a run that lists its trials, by system."""
 _TOKENIZER = "tokenizer"
 """The setting of that name."""
-_OF_PANEL = frozenset({Need.RESPONSE, Need.CONTEXT})
-"""Subjects that are scored by the panel; others by all their metrics."""
+_OF_PANEL = frozenset({Need.RESPONSE, Need.CONTEXT, Need.TURN_LABELS, Need.LATENCY})
+"""Subjects of which only the metrics of the panel are scored unasked; of others all metrics are."""
 _TEXTS = (Need.RESPONSE, Need.HYPOTHESES, Need.REFERENCE, Need.REFERENCE_GROUPS)
 """Columns by whose scripts a tokenizer is chosen."""
 
@@ -182,8 +182,37 @@ def _with(metric: Metric[Any], settings: Settings, of_group: Mapping[str, object
     return metric.with_settings(**changes) if metric.name in metric.presets else metric
 
 
-SCRIPT_COUNTS = Plan({}, details={"scripts": ScriptCounts(_TEXTS)})
-"""The plan that counts scripts and does nothing else."""
+def asks_for_labels(plans: Iterable[Plan]) -> bool:
+    """Return whether a metric stands for the rates of all labels of the rows."""
+    return any(_with_label(metric, "") is not None for plan in plans for metric in plan.folded)
+
+
+def with_labels(planner: Planner, labels: Iterable[str]) -> Planner:
+    """Return a planner of the same plans, with the rates of these labels next to a metric that stands for all."""
+
+    def plan(number: int, available: frozenset[Need]) -> Plan:
+        given = planner(number, available)
+        metrics: dict[str, Metric[Any]] = {}
+        for name, metric in given.metrics.items():
+            metrics[name] = metric
+            metrics |= {each.name: each for label in labels if (each := _with_label(metric, label)) is not None}
+        return replace(given, metrics=metrics)
+
+    return plan
+
+
+def _with_label(metric: Metric[Any], label: str) -> Metric[Any] | None:
+    """Return the metric of one label, for a metric that stands for all labels; None for another."""
+    if isinstance(inner := getattr(metric, "inner", None), Metric):
+        own = _with_label(inner, label)
+        return None if own is None else replace(metric, inner=own)  # type: ignore[call-arg]
+    if metric.subject is not Need.TURN_LABELS or metric.of:  # type: ignore[attr-defined]
+        return None
+    return replace(metric, of=label)  # type: ignore[call-arg]
+
+
+SCRIPT_COUNTS = ScriptCounts(_TEXTS)
+"""Counts the scripts of all texts, before a tokenizer is chosen."""
 
 
 def tokenizer_of(metric: Metric[Any]) -> Tokenizer | None:

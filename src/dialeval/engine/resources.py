@@ -1,4 +1,5 @@
-"""Resources: data other than the rows. Training text, vocabulary, word vectors and a judge are opened once a run.
+"""Resources: data other than the rows. Training text, vocabulary, word vectors and a judge are opened once a run,
+the shipped judges once a process.
 
 A worker in another process opens them for itself, by their paths, over the words that it meets. Digests show whether
 what it finds there is what the run began with.
@@ -9,6 +10,7 @@ from __future__ import annotations
 import os
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from functools import cache
 from pathlib import Path
 from pkgutil import resolve_name
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias, cast, get_args
@@ -37,13 +39,19 @@ _JUDGE_LOADER = "dialeval.judges.judge:open_judge"
 """The function that makes a judge from a folder or an object, and returns the needs that it meets."""
 
 
+@cache
+def _make_shipped(place: str) -> Any:
+    """Make a shipped resource, once for all evaluations of this process: reading a judge takes a second."""
+    return resolve_name(place)()
+
+
 class LoadedResources(dict[Need, Any]):
     """Resources by need; a shipped one is the name of its class until it is first asked for."""
 
     def __getitem__(self, need: Need) -> Any:
         made = super().__getitem__(need)
         if isinstance(made, str):
-            made = self[need] = resolve_name(made)()
+            made = self[need] = _make_shipped(made)
         return made
 
 

@@ -43,7 +43,7 @@ from dialeval.core.validation import InvalidError
 from dialeval.core.version import __version__
 from dialeval.engine.worker import ChunkItems, Job, Stage, System, SystemState, SystemStates
 from dialeval.io.chunks import Chunk, FileChunk, MemoryChunk
-from dialeval.io.opening import changed_at, size_of, stored, touched_at
+from dialeval.io.opening import change_times, size_of, stored
 from dialeval.io.sources import Source
 
 if TYPE_CHECKING:
@@ -289,9 +289,9 @@ def _make_manifest(job: Job, sources: Sequence[Source], chunks: Sequence[Chunk])
 
 def stamp(path: str) -> dict[str, Any]:
     """Return what distinguishes two contents of a file without reading all of it."""
-    size = size_of(path)
-    known = {"bytes": size, "changed": changed_at(path), "sample": _sample(path)}
-    return known if size < _SAMPLES * _SAMPLE_BYTES else {**known, "touched": touched_at(path)}
+    size, (changed, touched) = size_of(path), change_times(path)
+    known = {"bytes": size, "changed": changed, "sample": _sample(path)}
+    return known if size < _SAMPLES * _SAMPLE_BYTES else {**known, "touched": touched}
 
 
 def _sample(path: str) -> str:

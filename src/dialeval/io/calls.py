@@ -84,7 +84,7 @@ def read_call(value: object) -> Call:
         except TypeError:  # not plain data, or nested too deeply
             shown = kind_of(shown)
     text = f"[call {name if isinstance(name, str) else kind_of(name)}({shown})]"
-    return Call(text, _text(name), _parse(raw), _text(_first(value, ("call_id", "id"), None)))
+    return Call(text, _text(name), parse_text(raw, {}), _text(_first(value, ("call_id", "id"), None)))
 
 
 def read_result(value: Mapping[str, Any], content: str = "") -> ToolResult:
@@ -199,14 +199,14 @@ def expected_calls(values: Iterable[object]) -> str:
     return dump(found)
 
 
-def _parse(arguments: object) -> Any:
-    """Return arguments as data: a text of JSON as what it says, an empty one as no arguments."""
-    if not isinstance(arguments, str):
-        return arguments
+def parse_text(value: object, empty: object) -> Any:
+    """Return what a text of JSON says, `empty` for an empty one; anything else as it is."""
+    if not isinstance(value, str):
+        return value
     try:
-        return orjson.loads(arguments) if arguments.strip() else {}
+        return orjson.loads(value) if value.strip() else empty
     except orjson.JSONDecodeError:
-        return arguments
+        return value
 
 
 def _text(value: object) -> str | None:

@@ -29,23 +29,10 @@ from dialeval.core.arrow import check_decoded_size
 from dialeval.core.batch import Need
 from dialeval.core.columns import Column, RaggedColumn, TextColumn
 from dialeval.core.errors import DataError, Problem
-from dialeval.io import json, parquet
+from dialeval.io import json, opening, parquet
 from dialeval.io.delimited import encoding_problems, split
 from dialeval.io.fields import FieldNames
 from dialeval.io.gathering import gather_rows
-from dialeval.io.opening import (
-    BYTE_ORDER_MARK,
-    LineStream,
-    count_lines,
-    file_format,
-    is_remote,
-    local_path,
-    packing_of,
-    size_of,
-    stored,
-    unpacked,
-)
-from dialeval.io.parquet import damage_explained
 from dialeval.io.reading import file_responses, side_by_side
 from dialeval.io.row_shapes import ours
 from dialeval.io.rows import Rows, unequal
@@ -125,7 +112,7 @@ Chunk: TypeAlias = FileChunk | MemoryChunk
 
 def cut_sources(sources: Sequence[Source], batch_rows: int, chunk_bytes: int | None = None) -> list[Chunk]:
     """Split all sources into chunks, in order; rows in memory are split into batches."""
-    sizes = {shard.path: size_of(shard.path) for source in sources for shard in source.shards}
+    sizes = {shard.path: opening.size_of(shard.path) for source in sources for shard in source.shards}
     total = sum(sizes.values())
     usual = min(max(total // CHUNKS, SMALLEST_BYTES), LARGEST_BYTES)
     most = chunk_bytes or max(usual, total // MOST_CHUNKS)
@@ -149,19 +136,21 @@ def _memory_chunks(source: int, rows: Rows, batch_rows: int) -> list[MemoryChunk
 
 
 def _cut_shard(shard: Shard, size: int, most: int) -> Iterable[FileChunk]:
-    pieces = "whole" if any(packing_of(file) for file in shard.paths) else file_format(shard.path).pieces
+    packed = any(map(opening.packing_of, shard.paths))
+    pieces = "whole" if packed else opening.file_format(shard.path).pieces
     if pieces == "groups":
         return _row_groups(shard.path, most)
     if pieces == "rows" and size > most:
         edges = [*range(0, size - most // 2, most), size]
         spans = [Span(shard.path, start, stop) for start, stop in pairwise(edges)]
         return [FileChunk(0, "", "rows", span, span.stop - span.start) for span in spans]
-    if pieces == "lines" and size > most and not any(map(is_remote, shard.paths)):
+    if pieces == "lines" and size > most and not any(map(opening.is_remote, shard.paths)):
         return _line_chunks(shard, most)
     return [_whole(shard, size)]
 
 
 def _whole(shard: Shard, size: int) -> FileChunk:
+    size_of = opening.size_of
     beside = tuple((need, tuple(Span(file, 0, size_of(file)) for file in files)) for need, files in shard.beside)
     return FileChunk(0, "", "whole", Span(shard.path, 0, size), size, beside)
 
@@ -169,8 +158,8 @@ def _whole(shard: Shard, size: int) -> FileChunk:
 def _row_groups(path: str, most: int) -> Iterator[FileChunk]:
     import pyarrow.parquet as pq
 
-    with stored(path) as stream, damage_explained(path):
-        check_decoded_size(stream, size_of(path))
+    with opening.stored(path) as stream, parquet.damage_explained(path):
+        check_decoded_size(stream, opening.size_of(path))
         facts = pq.ParquetFile(stream).metadata
         sizes = [facts.row_group(number).total_byte_size for number in range(facts.num_row_groups)]
     first = held = 0
@@ -206,7 +195,7 @@ def _line_chunks(shard: Shard, most: int) -> list[FileChunk]:
 
 def _lines_in(path: str, size: int) -> int:
     """Estimate how many lines fit into some bytes."""
-    with stored(path) as stream:
+    with opening.stored(path) as stream:
         head = stream.read(_READ_BYTES)
     return max(1, size * (head.count(b"\n") + 1) // len(head))
 
@@ -214,12 +203,13 @@ def _lines_in(path: str, size: int) -> int:
 def _line_edges(path: str, every: int) -> tuple[list[int], int]:
     """Return where each `every`-th line of a file starts, its end, and the number of its lines."""
     edges, feeds, place, last = [0], 0, 0, b"\n"
-    with stored(local_path(path)) as stream:
+    with opening.stored(opening.local_path(path)) as stream:
         while content := stream.read(_READ_BYTES):
             feeds_here = np.flatnonzero(np.frombuffer(content, np.uint8) == ord("\n"))
             wanted = np.arange(every - feeds % every - 1, len(feeds_here), every)
             edges += (feeds_here[wanted] + 1 + place).tolist()
             feeds, place, last = feeds + len(feeds_here), place + len(content), content[-1:]
+            opening.check_lines(feeds, place, path)
     if edges[-1] != place:
         edges.append(place)
     return edges, feeds + (last != b"\n")
@@ -230,11 +220,13 @@ def row_range(stream: IO[bytes], span: Span, size: int, names: FieldNames) -> tu
 
     Only the chunk in which a dialogue begins looks for its end, so that a dialogue over many chunks is read once.
     """
-    start = row_boundary(stream, span.start, size, names, span.stop)
-    return start, size if start == size else row_boundary(stream, span.stop, size, names)
+    start = row_boundary(stream, span.start, size, names, span.stop, span.path)
+    return start, size if start == size else row_boundary(stream, span.stop, size, names, where=span.path)
 
 
-def row_boundary(stream: IO[bytes], start: int, size: int, names: FieldNames, following: int | None = None) -> int:
+def row_boundary(
+    stream: IO[bytes], start: int, size: int, names: FieldNames, following: int | None = None, where: str = "the file"
+) -> int:
     """Return where the chunk that should begin at `start` begins: the first line after it whose dialogue is a new one.
 
     The line before must itself begin at or after `start`, so that nobody has to look back. The end of the file where
@@ -246,7 +238,9 @@ def row_boundary(stream: IO[bytes], start: int, size: int, names: FieldNames, fo
     place = start - 1 + len(stream.readline())
     before: str | None = None
     compared = False
+    lines = 0
     while line := stream.readline():
+        opening.check_lines(lines := lines + 1, place - start + 1, where)
         if line.strip(_BLANKS):
             dialogue = dialogue_of(line, names)
             if compared and (dialogue is None or dialogue != before):
@@ -261,7 +255,7 @@ def row_boundary(stream: IO[bytes], start: int, size: int, names: FieldNames, fo
 def dialogue_of(line: bytes, names: FieldNames) -> str | None:
     """Return the dialogue that a row names, if it names one and can be read."""
     try:
-        row = orjson.loads(line.removeprefix(BYTE_ORDER_MARK))
+        row = orjson.loads(line.removeprefix(opening.BYTE_ORDER_MARK))
     except orjson.JSONDecodeError:
         return None
     known = ours(row, names) if isinstance(row, dict) else None
@@ -312,7 +306,7 @@ def row_blocks(chunk: Chunk, names: FieldNames, rows: int) -> Iterator[RowBlock]
     """Return the blocks of a chunk, with about `rows` rows each (more only where one dialogue has more)."""
     if isinstance(chunk, MemoryChunk):
         return iter([_read_block(chunk.rows, chunk.first_row)])
-    pieces = file_format(chunk.span.path).pieces
+    pieces = opening.file_format(chunk.span.path).pieces
     if pieces == "lines":
         return _line_blocks(chunk, rows)
     if pieces == "rows":
@@ -333,10 +327,10 @@ def _line_blocks(chunk: FileChunk, rows: int) -> Iterator[RowBlock]:
         while True:
             taken = own.lines
             first = chunk.span.start == 0 and not taken
-            column = _split(own.take(rows), first)
+            column = _split(own.take(rows), chunk.span.path, first)
             sets: dict[Need, dict[str, TextColumn]] = {need: {} for need, _ in beside}
             for (need, span), other in zip(beside, others, strict=True):
-                texts = _split(other.take(rows), first)
+                texts = _split(other.take(rows), span.path, first)
                 if len(texts) != len(column):
                     _raise_unequal(chunk.span, own, rows, span, other)
                 sets[need][f"{len(sets[need])} {span.path}" if span.path in sets[need] else span.path] = texts
@@ -363,7 +357,7 @@ def _read_lines(
     return [Rows(chunk.system, columns, where=where)] if stop > start else []
 
 
-def _raise_unequal(span: Span, own: LineStream, rows: int, other_span: Span, other: LineStream) -> None:
+def _raise_unequal(span: Span, own: opening.LineStream, rows: int, other_span: Span, other: opening.LineStream) -> None:
     """Count both files to their ends for the message."""
     for stream in (own, other):
         while stream.take(rows):
@@ -372,18 +366,18 @@ def _raise_unequal(span: Span, own: LineStream, rows: int, other_span: Span, oth
 
 
 @contextmanager
-def _lines_of(span: Span, kind: str) -> Iterator[LineStream]:
+def _lines_of(span: Span, kind: str) -> Iterator[opening.LineStream]:
     if kind == "whole":
-        with unpacked(span.path) as stream:
-            yield LineStream(stream, where=span.path)
+        with opening.unpacked(span.path) as stream:
+            yield opening.LineStream(stream, where=span.path)
     else:
-        with stored(span.path) as stream:
+        with opening.stored(span.path) as stream:
             stream.seek(span.start)
-            yield LineStream(stream, span.stop - span.start, span.path)
+            yield opening.LineStream(stream, span.stop - span.start, span.path)
 
 
-def _split(lines: Sequence[bytes], first: bool) -> TextColumn:
-    return split(np.frombuffer(b"".join(lines), np.uint8), marked=first)
+def _split(lines: Sequence[bytes], where: str, first: bool) -> TextColumn:
+    return split(np.frombuffer(b"".join(lines), np.uint8), where, marked=first)
 
 
 def _json_blocks(chunk: FileChunk, names: FieldNames, rows: int) -> Iterator[RowBlock]:
@@ -393,24 +387,27 @@ def _json_blocks(chunk: FileChunk, names: FieldNames, rows: int) -> Iterator[Row
         return gather_rows(json.records_of(lines.slice(first, last), path), names, chunk.system, part=True)
 
     if chunk.kind == "rows":
-        with stored(path) as file:
-            start, stop = row_range(file, span, size_of(path), names)
+        with opening.stored(path) as file:
+            start, stop = row_range(file, span, opening.size_of(path), names)
         span = replace(span, start=start, stop=stop)
+    size = 0
     with _lines_of(span, chunk.kind) as stream:
         while True:
             taken = stream.lines
             if not (content := stream.take(rows)):
                 return
-            lines = _split([*content, *_rest_of_dialogue(content, stream, names)], not span.start and not taken)
+            lines = _split([*content, *_rest_of_dialogue(content, stream, names)], path, not span.start and not taken)
+            size += len(lines.data)
+            opening.check_lines(stream.lines, size, path)
             yield RowBlock(path, len(lines), partial(read, lines), partial(_lines_before, path, span.start, taken))
 
 
 def _lines_before(path: str, start: int, taken: int) -> int:
     """Count the lines in the first `start` bytes of a file, and those taken since."""
-    return taken + (count_lines(path, start) if start else 0)
+    return taken + (opening.count_lines(path, start) if start else 0)
 
 
-def _rest_of_dialogue(content: Sequence[bytes], stream: LineStream, names: FieldNames) -> Iterator[bytes]:
+def _rest_of_dialogue(content: Sequence[bytes], stream: opening.LineStream, names: FieldNames) -> Iterator[bytes]:
     """Take the lines that go on with the dialogue of the last line."""
     last = next((line for line in reversed(content) if line.strip()), b"")
     dialogue = dialogue_of(last, names)
@@ -423,10 +420,10 @@ def _rest_of_dialogue(content: Sequence[bytes], stream: LineStream, names: Field
 
 def _whole_file_blocks(chunk: FileChunk, names: FieldNames, rows: int) -> Iterator[RowBlock]:
     path = chunk.span.path
-    if is_remote(path):
+    if opening.is_remote(path):
         what = "is read as a whole, and that only from this machine"
         raise DataError(Problem(path, None, what, "give lines, JSONL or Parquet, or copy it here first"))
-    for system in file_responses(local_path(path), names, chunk.system):
+    for system in file_responses(opening.local_path(path), names, chunk.system):
         offsets = system.dialogue_offsets()
         for first, last in cut(offsets, rows):
             start = int(offsets[first])
@@ -453,7 +450,7 @@ def read_row_groups(span: Span, names: FieldNames, rows: int) -> Iterator[tuple[
     import pyarrow as pa
     import pyarrow.parquet as pq
 
-    with stored(span.path) as stream, parquet.damage_explained(span.path):
+    with opening.stored(span.path) as stream, parquet.damage_explained(span.path):
         file = pq.ParquetFile(stream)
         number = file.metadata.num_row_groups
         starts = offsets_of([file.metadata.row_group(group).num_rows for group in range(number)]).tolist()

@@ -27,7 +27,7 @@ from dialeval.core.arrays import Bytes, Ints, release
 from dialeval.core.columns import TextColumn
 from dialeval.core.errors import MOST_PROBLEMS, DataError, Problem, ProblemList, add_warning
 from dialeval.io import row_shapes
-from dialeval.io.opening import PathSource, read_bytes, without_mark
+from dialeval.io.opening import PathSource, check_lines, read_bytes, without_mark
 from dialeval.io.rows import FieldNames, Records, listed
 
 # Lines of text: one response, reference or context per line, without building a single Python string.
@@ -45,8 +45,8 @@ _CHECKED_LINES = 1 << 14
 
 def read_lines(path: PathSource) -> TextColumn:
     """Return the lines of a file."""
-    column = split(read_bytes(path))
     where = str(path)
+    column = split(read_bytes(path), where)
     if not len(column):
         raise DataError(Problem(where, None, "is empty", "give one line per row"))
     problems = encoding_problems(column, where)
@@ -55,10 +55,10 @@ def read_lines(path: PathSource) -> TextColumn:
     return column
 
 
-def split(data: Bytes, marked: bool = True) -> TextColumn:
+def split(data: Bytes, where: str = "the file", marked: bool = True) -> TextColumn:
     """Return the lines of some bytes, without their endings and, at the start of a file, a byte order mark."""
     data = without_mark(data) if marked else data
-    ends = _find_line_feeds(data)
+    ends = _find_line_feeds(data, where)
     if len(data) and (not len(ends) or ends[-1] != len(data) - 1):
         ends = np.append(ends, len(data))
     starts = np.zeros_like(ends)
@@ -87,12 +87,14 @@ def encoding_problems(column: TextColumn, where: str) -> list[Problem]:
     return problems
 
 
-def _find_line_feeds(data: Bytes) -> Ints:
+def _find_line_feeds(data: Bytes, where: str) -> Ints:
     """Return the places of all line feeds."""
-    parts = [np.zeros(0, np.int64)]
+    parts, feeds = [np.zeros(0, np.int64)], 0
     for start in range(0, len(data), _SEARCHED_BYTES):
         part = data[start : start + _SEARCHED_BYTES]
         parts.append(np.flatnonzero(part == ord("\n")) + start)
+        feeds += len(parts[-1])
+        check_lines(feeds, start + len(part), where)
         release(part)
     return np.concatenate(parts)
 
@@ -165,7 +167,7 @@ def _decoded(data: Bytes, where: str) -> str:
         except UnicodeDecodeError as error:
             what = f"begins as UTF-16 and is not ({error.reason} at byte {error.start + 2})"
             raise DataError(Problem(where, None, what, "save the file as UTF-8")) from None
-    if not (problems := encoding_problems(split(data), where)):
+    if not (problems := encoding_problems(split(data, where), where)):
         return str(without_mark(data).data, "utf-8")
     content = data.tobytes()
     if _UTF_8_CHARACTER.search(content):  # a damaged file of UTF-8, whose other characters would be spoilt

@@ -1,7 +1,7 @@
 """Downloads over HTTP(S), checked and written whole or not at all.
 
-The bytes go to a `.part` file that is renamed when the file is complete and has the expected digest. A download that
-breaks off is started anew a few times after short waits. A lock lets one process at a time download a file.
+The bytes go to a `.part` file that is renamed when the file is complete. A download that breaks off is started anew a
+few times after short waits. A lock lets one process at a time download a file.
 
 Only `http` and `https` are used, in redirections too, and never from `https` down to `http`.
 """
@@ -31,7 +31,7 @@ from typing import IO, Any, cast
 from urllib.parse import urlsplit, urlunsplit
 
 from dialeval.core.errors import DataError, Problem, SettingError
-from dialeval.core.files import FULL, cache_refusals_explained, sha256_of
+from dialeval.core.files import FULL, cache_refusals_explained
 from dialeval.io.opening import MOST_TIMES
 from dialeval.io.packs import Progress
 
@@ -44,10 +44,6 @@ MOST_BYTES = 1 << 34
 _CHUNK = 1 << 16
 _PASSING = frozenset({HTTPStatus.REQUEST_TIMEOUT, HTTPStatus.TOO_MANY_REQUESTS})
 _LENGTH = re.compile("[0-9]{1,15}")
-
-
-class _UselessError(Exception):
-    """What was downloaded is not what it should be."""
 
 
 class _BrokenError(Exception):
@@ -77,13 +73,7 @@ def shown(address: str) -> str:
     return urlunsplit((parts.scheme, parts.netloc, parts.path, "", ""))
 
 
-def download(
-    address: str,
-    target: Path,
-    sha256: str | None = None,
-    progress: Progress | None = None,
-    most_bytes: int = MOST_BYTES,
-) -> None:
+def download(address: str, target: Path, progress: Progress | None = None, most_bytes: int = MOST_BYTES) -> None:
     """Download to `target`, whole or not at all; DataError where it cannot be downloaded.
 
     What is longer than `most_bytes` is given up.
@@ -100,12 +90,7 @@ def download(
         with cache_refusals_explained(FULL), FileLock(lock, timeout=0):
             try:
                 _fetch(address, part, progress, most_bytes)
-                if sha256 is not None and (digest := sha256_of(part)) != sha256:
-                    raise _UselessError(f"the file has SHA-256 {digest}, but {sha256} is expected")
                 part.replace(target)
-            except _UselessError as error:
-                remedy = "run again, or give another address; the file was deleted"
-                raise _problem(address, str(error), remedy) from None
             finally:
                 part.unlink(missing_ok=True)
     except Timeout:
@@ -129,10 +114,15 @@ def _attempt(address: str, part: Path, progress: Progress | None, most_bytes: in
         length = response.headers.get("Content-Length")
         if length is not None and not _LENGTH.fullmatch(length):
             raise _problem(address, f"the server states a length of {length[:40]!r}", "give another address")
-        total = None if length is None else int(length)
-        if (total or 0) > most_bytes:
-            raise _too_long(most_bytes)
-        done = _copy(response, out, total, progress, most_bytes)
+        total, done = None if length is None else int(length), 0
+        while max(total or 0, done) <= most_bytes and (chunk := _read_chunk(response)):
+            out.write(chunk)
+            done += len(chunk)
+            if progress:
+                progress(done, total)
+    if max(total or 0, done) > most_bytes:
+        what = f"is longer than the {most_bytes:,} bytes that it may have"
+        raise _problem(address, what, "run again, or give another address; the file was deleted")
     if total is not None and done != total:
         raise _BrokenError(f"{done} of {total} bytes came")
 
@@ -156,23 +146,11 @@ def _open(address: str) -> http.client.HTTPResponse:
         raise _problem(address, "redirects to an invalid address", "give another address") from None
 
 
-def _copy(
-    response: http.client.HTTPResponse, out: IO[bytes], total: int | None, progress: Progress | None, most_bytes: int
-) -> int:
-    done = 0
-    while True:
-        try:
-            chunk = response.read(_CHUNK)
-        except (http.client.HTTPException, OSError) as error:
-            raise _BrokenError(str(error) or type(error).__name__) from error
-        if not chunk:
-            return done
-        done += len(chunk)
-        if done > most_bytes:
-            raise _too_long(most_bytes)
-        out.write(chunk)
-        if progress:
-            progress(done, total)
+def _read_chunk(response: http.client.HTTPResponse) -> bytes:
+    try:
+        return response.read(_CHUNK)
+    except (http.client.HTTPException, OSError) as error:
+        raise _BrokenError(str(error) or type(error).__name__) from error
 
 
 class _Redirects(urllib.request.HTTPRedirectHandler):
@@ -184,10 +162,6 @@ class _Redirects(urllib.request.HTTPRedirectHandler):
         if req.type == "https" and urlsplit(target).scheme != "https":
             raise SettingError(f"{shown(req.full_url)} leads to an address without encryption; give another address")
         return super().redirect_request(req, *rest)
-
-
-def _too_long(most_bytes: int) -> _UselessError:
-    return _UselessError(f"is longer than the {most_bytes:,} bytes that it may have")
 
 
 def _problem(address: str, what: str, remedy: str) -> DataError:

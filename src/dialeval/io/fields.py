@@ -12,6 +12,8 @@ whoever uses it raises in the end if there are any.
 - `reference`: a string, a list of strings, or null; none at all where `response_is_reference` is true.
 - `dialog_id`, `system`: a string or a whole number; an empty string and NaN count as not given.
 - further fields that are asked for: a text, a number, true or false, a list of these, or null.
+- `labels`: an object of labels of the response, or a list of such objects, one per annotator (see `read_labels`).
+- `latency`: the seconds until the response was there, or the times of its start and its end.
 - `turn`: a whole number from 0 on; digits in a string will do, since a cell of a CSV file holds nothing else.
 
 A message of a chat is an object with a role (`role`, in ShareGPT `from`) and a content (`content`, else `value`, `text`
@@ -23,16 +25,17 @@ reads the context, and are no response; `calls` makes data of them.
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
+from datetime import datetime, timezone
 from itertools import takewhile
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
-import orjson
 
-from dialeval.core.errors import Problem
+from dialeval.core.errors import Problem, add_warning
 from dialeval.io.calls import (
     NONE,
     Call,
@@ -41,6 +44,7 @@ from dialeval.io.calls import (
     dump,
     expected_calls,
     made_calls,
+    parse_text,
     read_call,
     read_result,
     unwrap,
@@ -49,6 +53,13 @@ from dialeval.io.row_shapes import nearest, unknown, value_at
 from dialeval.io.rows import LISTS, FieldNames, RowObject, kind_of, listed
 
 __all__ = ["FieldNames", "FieldReader", "kind_of", "missing_field"]
+
+TIME = "timestamp"
+"""The time at which a message was there, in logs of chats."""
+_MILLISECONDS = 1e11
+"""Times beyond it are milliseconds: as seconds they would be after the year 5000."""
+_LABEL = re.compile(r"[^\w.+-]+")
+_LABELS_ARE = "labels are texts, lists of texts, true or false, or fractions"
 
 LARGEST_TURN = 2**63 - 1
 _TRUE = {True, "true", "1"}
@@ -329,6 +340,23 @@ class FieldReader:
         self.problem(f"{name} is {kind_of(value)}", "make it a text, a number, or a list of these")
         return []
 
+    def turn_labels(self, row: RowObject) -> str | None:
+        """Return the labels of a response as a text; None where there are none."""
+        given = parse_cell(row.get(self.names.labels))
+        found = read_labels(given if isinstance(given, LISTS) else [given])
+        return dump(found) if found else None
+
+    def latency(self, row: RowObject, since: float | None = None) -> str | None:
+        """Return the seconds until a response was there as a text; `since`: the time of what it answers."""
+        given = row.get(self.names.latency)
+        if given is None and since is not None and (time := read_time(row.get(TIME))) is not None:
+            given = time - since
+        elif isinstance(given, LISTS):
+            start, end = map(read_time, given) if len(given) == 2 else (None, None)
+            given = None if start is None or end is None else end - start
+        seconds = None if isinstance(given, bool) else finite_number(given)
+        return repr(seconds) if seconds is not None and seconds >= 0 else None
+
     def turn(self, row: RowObject) -> int | None:
         """Return the number of the turn, if the row gives one."""
         value = row.get(self.names.turn)
@@ -351,14 +379,65 @@ class FieldReader:
         return False
 
 
-def parse_cell(value: object) -> object:
-    """Return a list, also one that a cell of a table or a field holds as JSON; anything else as it is."""
-    if not isinstance(value, str) or not value.lstrip().startswith("["):
-        return value
+def read_labels(annotators: Iterable[object]) -> dict[str, list[Any]]:
+    """Return by label how many annotators gave it, and how many of these each value.
+
+    A value is a text, a list of texts (all that apply), or true or false, which is counted as an empty text; a number
+    from 0 to 1 is the fraction of annotators who say yes. A list of yes and no, or of lists of texts, is that of
+    several annotators. Null is no label. Characters but letters, digits and `. + -` become `_`.
+    """
+    found: dict[str, list[Any]] = {}
+    for labels in annotators:
+        for name, given in labels.items() if isinstance(labels, dict) else ():
+            said = list(given) if isinstance(given, LISTS) else [given]
+            if all(isinstance(each, str) for each in said):  # all that apply, by one annotator
+                said = [] if given == "" else [[each for each in said if each]]
+            own = found.setdefault(_LABEL.sub("_", str(name)), [0, {}])
+            for each in said:
+                if not (counts := _count_values(each)) and each != []:
+                    if each is not None and each == each:  # a table has NaN where a label is missing
+                        add_warning(f"the label {name!r:.40} is {kind_of(each)}, and is not read: {_LABELS_ARE}")
+                    continue
+                own[0] += 1
+                for value, count in counts.items():
+                    own[1][value] = own[1].get(value, 0) + count
+    return {name: own for name, own in found.items() if own[0]}
+
+
+def _count_values(value: object) -> dict[str, float]:
+    """Return the values that one annotator gives a label; none for what is no label."""
+    if isinstance(value, LISTS):
+        return {_LABEL.sub("_", each): 1 for each in value if isinstance(each, str) and each}
+    number = isinstance(value, int | float | np.bool_ | np.integer) and 0 <= value <= 1
+    return {"": float(value) if isinstance(value, float) else int(value)} if number else {}  # type: ignore[call-overload]
+
+
+def finite_number(value: object) -> float | None:
+    """Return a number, also one in a text; None for anything else, and for what is not finite."""
     try:
-        return orjson.loads(value)
-    except orjson.JSONDecodeError:
-        return value
+        number = float(value) if isinstance(value, str | int | float) else None
+    except (ValueError, OverflowError):
+        return None
+    return number if number is not None and np.isfinite(number) else None
+
+
+def read_time(value: object) -> float | None:
+    """Return a time as seconds: a number of seconds or milliseconds since 1970, or a text as ISO 8601 has it."""
+    if isinstance(value, int | float) and (number := finite_number(value)) is not None:
+        return number / 1000 if abs(number) > _MILLISECONDS else number
+    try:
+        time = datetime.fromisoformat(re.sub("[zZ]$", "+00:00", value)) if isinstance(value, str) else value
+    except ValueError:
+        return None
+    if not isinstance(time, datetime):
+        return None
+    return (time if time.tzinfo else time.replace(tzinfo=timezone.utc)).timestamp()
+
+
+def parse_cell(value: object) -> object:
+    """Return a list or an object, also where a cell of a table or a field holds it as JSON; else the value as it is."""
+    is_json = isinstance(value, str) and value.lstrip().startswith(("[", "{"))
+    return parse_text(value, "") if is_json else value
 
 
 def _parse_chat(value: object) -> object:
@@ -437,10 +516,7 @@ def read_message(reader: FieldReader, message: RowObject, what: str, role: str) 
 
 def _named_call(text: str) -> Call:
     """Return the call that is the whole text of a message."""
-    try:
-        given = orjson.loads(text)
-    except orjson.JSONDecodeError:
-        given = None
+    given = parse_text(text, None)
     return read_call(given)._replace(shown=f"[call {text}]") if isinstance(given, dict) else Call(f"[call {text}]")
 
 

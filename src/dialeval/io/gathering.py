@@ -45,17 +45,21 @@ from dialeval.io.fields import (
     ASSISTANT,
     LARGEST_TURN,
     SYSTEM,
+    TIME,
     TOOL,
+    USER,
     FieldReader,
     Message,
+    finite_number,
     missing_field,
     parse_cell,
     plain_message,
     read_message,
+    read_time,
     role_of,
 )
 from dialeval.io.row_shapes import Filters, may_hold_rows, ours, several_turns, unknown, unlike_fields, value_at
-from dialeval.io.rows import LISTS, NO_TURN, FieldNames, Records, RowObject, Rows, by_system, kind_of
+from dialeval.io.rows import LISTS, NO_TURN, OF_SOME_ROWS, FieldNames, Records, RowObject, Rows, by_system, kind_of
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -89,6 +93,8 @@ class _Row(NamedTuple):
     calls: str | None = None
     expected: str | None = None
     trial: str | None = None
+    turn_labels: str | None = None
+    latency: str | None = None
 
 
 class Texts(NamedTuple):
@@ -194,7 +200,7 @@ class _Gathered:
         self._roles: dict[int, Sequence[str]] = {}
         self._continued: list[int] = []
         self._labels: list[Sequence[Sequence[str]]] = []
-        self._texts: dict[Need, dict[int, str]] = {need: {} for need in _OF_SOME_ROWS}
+        self._texts: dict[Need, dict[int, str]] = {need: {} for need in OF_SOME_ROWS}
         self.trials = _Trials()
         self.filters = Filters()
 
@@ -212,7 +218,8 @@ class _Gathered:
         rows.dialogues.append(row.dialogue)
         rows.turns.append(NO_TURN if row.turn is None else row.turn)
         self._labels.append(row.labels)
-        for need, text in zip(_OF_SOME_ROWS, (row.calls, row.expected, row.trial), strict=True):
+        texts = (row.calls, row.expected, row.trial, row.turn_labels, row.latency)
+        for need, text in zip(OF_SOME_ROWS, texts, strict=True):
             if text is not None:
                 self._texts[need][number] = text
 
@@ -261,10 +268,6 @@ class _Gathered:
         continues = np.zeros(len(column), np.bool_)
         continues[self._continued] = True
         return SharedColumn.from_steps(column, continues)
-
-
-_OF_SOME_ROWS = (Need.CALLS, Need.EXPECTED_CALLS, Need.TRIALS)
-"""Columns with a text in some rows only."""
 
 
 def _order_by_task(systems: Sequence[str | None], tasks: Sequence[str | None]) -> Ints:
@@ -398,6 +401,12 @@ def _read_row(reader: FieldReader, row: RowObject, labels: Sequence[Sequence[str
         if not responses and (trial is not None or calls is not None):
             turns, roles = [turn for turn, _ in asked], [role for _, role in asked]
             responses = [_Row("", (), turns, roles, system=system, dialogue=dialogue, labels=labels)]
+        if len(responses) == 1:
+            mine, seconds = reader.turn_labels(row), reader.latency(row)
+            first = responses[0]
+            responses = [first._replace(turn_labels=first.turn_labels or mine, latency=first.latency or seconds)]
+        elif reader.turn_labels(row) is not None:
+            add_warning(f"{names.labels} of a whole chat are not read; put them into its messages")
         if responses:
             responses[0] = responses[0]._replace(trial=trial)
             responses[-1] = responses[-1]._replace(calls=calls, expected=expected)
@@ -406,7 +415,7 @@ def _read_row(reader: FieldReader, row: RowObject, labels: Sequence[Sequence[str
         trial, (calls, expected) = trials.read(reader, row, system, dialogue), reader.calls(row)
         response, references, (context, roles) = reader.response(row), reader.references(row), reader.context(row)
         own = (False, system, dialogue, reader.turn(row), labels, calls, expected, trial)
-        yield _Row(response, references, context, roles, *own)
+        yield _Row(response, references, context, roles, *own, reader.turn_labels(row), reader.latency(row))
 
 
 def _chat_rows(
@@ -426,6 +435,7 @@ def _chat_rows(
     said: list[str] = []
     roles: list[str] = []
     responses: list[_Row] = []
+    since: float | None = None
     for turn, given in enumerate(messages):
         if (plain := plain_message(given)) is not None:
             role, text = plain[0], reader.text(plain[1], name, turn)
@@ -441,8 +451,13 @@ def _chat_rows(
         if role == SYSTEM and not prompts:
             continue
         if speaks:
-            responses.append(_Row(text, references, said, roles, bool(responses), system, dialogue, turn, labels))
+            own = {"turn_labels": reader.turn_labels(given), "latency": reader.latency(given, since)}
+            responses.append(
+                _Row(text, references, said, roles, bool(responses), system, dialogue, turn, labels, **own)
+            )
             said, roles = [], []
+        if speaks or role == USER:
+            since = read_time(given.get(TIME))
         said.append(shown)
         roles.append(role)
     if references and len(responses) > 1:
@@ -495,7 +510,7 @@ class _Trials:
             parts = {str(key): _grade(each) for key, each in own.items()}
         elif len(parts) == 1:  # a single score is the reward itself
             parts = {}
-        end, cost = row.get(names.termination), _finite(row.get(names.cost))
+        end, cost = row.get(names.termination), finite_number(row.get(names.cost))
         known = {key: value for key, value in parts.items() if value is not None}
         found = {"task": task, "trial": trial, "reward": reward, "parts": known, "cost": cost}
         return orjson.dumps(found | {"end": end if isinstance(end, str) else None}, option=SETTINGS).decode()
@@ -507,15 +522,7 @@ def _grade(value: object) -> float | None:
         value = value.get("value")
     if isinstance(value, bool):
         return float(value)
-    return _GRADES[value] if isinstance(value, str) and value in _GRADES else _finite(value)
-
-
-def _finite(value: object) -> float | None:
-    try:
-        number = float(value) if isinstance(value, str | int | float) else None
-    except (ValueError, OverflowError):
-        return None
-    return number if number is not None and np.isfinite(number) else None
+    return _GRADES[value] if isinstance(value, str) and value in _GRADES else finite_number(value)
 
 
 def gather_texts(records: Records, names: FieldNames, need: Need) -> RaggedColumn:

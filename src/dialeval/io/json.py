@@ -46,7 +46,7 @@ def parsed(data: Bytes, where: str, form: str = "write a JSON document") -> Any:
         if not data.tobytes().strip():
             raise DataError(Problem(where, None, "is empty", form)) from None
         what = f"not JSON ({error.msg.partition(': line')[0]})"
-        problems = encoding_problems(split(data), where)
+        problems = encoding_problems(split(data, where), where)
         raise DataError(problems or Problem(where, error.lineno, what, "correct it there")) from None
 
 
@@ -154,7 +154,8 @@ _BLANKS = b" \t\r\n"
 
 def read_jsonl(path: PathSource) -> Records:
     """Return the rows of a file, parsed when they are asked for."""
-    return records_of(split(read_bytes(path)), str(path))
+    where = str(path)
+    return records_of(split(read_bytes(path), where), where)
 
 
 def records_of(lines: TextColumn, where: str) -> Records:

@@ -34,12 +34,14 @@ PathSource: TypeAlias = str | os.PathLike[str]
 
 MOST_TIMES = 200
 """Text shrinks to a quarter or a twentieth; what unpacks to more than this many times its size is a trap."""
+MOST_SHORT_LINES, SHORT_LINE = 1 << 22, 4
+"""So many lines of less than so many bytes on average are not responses."""
 LINES = "txt"
 """The format of a file whose suffix says nothing else."""
 
 
 class FileFormat(NamedTuple):
-    """A format of files with responses; `rows.reading` has the reader of each."""
+    """A format of files with responses; `io.reading` has the reader of each."""
 
     name: str
     suffixes: tuple[str, ...]
@@ -189,6 +191,15 @@ def without_mark(data: Bytes) -> Bytes:
     return data[3:] if data[:3].tobytes() == BYTE_ORDER_MARK else data
 
 
+def is_utf8(data: bytes) -> bool:
+    """Return whether bytes are text in UTF-8."""
+    try:
+        data.decode()
+    except UnicodeDecodeError:
+        return False
+    return True
+
+
 def _read(where: str) -> Bytes:
     with open(where, "rb") as file:  # noqa: PTH123  (a Path would turn an empty name into the current folder)
         refuse_device(where, file.fileno())
@@ -313,21 +324,16 @@ def size_of(path: str) -> int:
     return status.st_size
 
 
-def changed_at(path: str) -> str:
-    """Return a key that changes when a file is written again: its time of change, or what the storage has instead."""
+def change_times(path: str) -> tuple[str, str]:
+    """Return when the content (mtime) and when anything (ctime) of a local file last changed; elsewhere twice the key
+    that a storage changes with the content.
+    """
     with _problems_named(path):
-        if not is_remote(path):
-            return str(Path(local_path(path)).stat().st_mtime_ns)
-        system, inside = _storage(path)
-        return str(system.ukey(inside))
-
-
-def touched_at(path: str) -> str:
-    """Return when anything about a local file was last changed (ctime); as `changed_at` elsewhere."""
-    if is_remote(path):
-        return changed_at(path)
-    with _problems_named(path):
-        return str(Path(local_path(path)).stat().st_ctime_ns)
+        if is_remote(path):
+            system, inside = _storage(path)
+            return (str(system.ukey(inside)),) * 2
+        status = Path(local_path(path)).stat()
+    return str(status.st_mtime_ns), str(status.st_ctime_ns)
 
 
 def version_of(path: str) -> Hashable:
@@ -423,6 +429,13 @@ def _read_lines(stream: IO[bytes], limit: int | None, where: str) -> Iterator[by
             raise DataError(Problem(where, None, what, "write one row per line"))
         left -= len(line)
         yield line
+
+
+def check_lines(lines: int, size: int, where: str) -> None:
+    """Refuse a file of very many lines that are nearly all empty: each would be a row, or read for nothing."""
+    if lines > MOST_SHORT_LINES and size < SHORT_LINE * lines:
+        what = f"has {MOST_SHORT_LINES:,} lines of less than {SHORT_LINE} bytes on average"
+        raise DataError(Problem(where, None, what, "remove the empty lines"))
 
 
 def count_lines(path: str, size: int) -> int:

@@ -4,8 +4,7 @@ A pack is the folder `packs/NAME/VERSION` of the cache: the files, and `manifest
 each. `add_pack` builds it from the official address over HTTP, from another address (argument, or the environment
 variable `DIALEVAL_ADDRESS_NAME`, such as `DIALEVAL_ADDRESS_GLOVE_6B`), or from a local folder that holds the files or
 the archive. A pack without an official address is built from what the user has. It is built under another name and
-renamed, so it is whole or absent. Where the digest of a download is not known beforehand, the manifest records that of
-what was downloaded.
+renamed, so it is whole or absent. The manifest also records the digest of what was downloaded.
 """
 
 from __future__ import annotations
@@ -57,8 +56,6 @@ class PackSource:
     """The files that are kept; the first is the one that the pack's name alone stands for."""
     address: str | None = None
     """None where nobody promises to serve it: it is built from a local copy."""
-    sha256: str | None = None
-    """Digest of the download, where it is known for certain."""
     builder: str | None = None
     """Module with `build_local` and `build_remote`, where a pack is more than files out of one archive; both take the
     version last."""
@@ -222,8 +219,7 @@ def _from_address(source: PackSource, address: str, folder: Path, progress: Prog
     name = hashlib.sha256(check_address(address).encode()).hexdigest()[:16]
     archive = cache_folder("downloads") / f"{source.name}-{name}"
     if archive.is_symlink() or not archive.is_file():
-        # A digest is pinned for what the official address gives; a mirror must give the same.
-        download(address, archive, source.sha256, progress, _MOST_BYTES)
+        download(address, archive, progress, _MOST_BYTES)
     try:
         unpack(archive, source.files, folder, _MOST_BYTES, shown(address))
         digest = sha256_of(archive)
@@ -250,12 +246,8 @@ def _from_folder(source: PackSource, local: Path, folder: Path) -> str | None:
     if not archive.is_file():
         remedy = f"put these files or {archive.name} there"
         raise DataError(Problem(str(local), None, f"does not hold {', '.join(missing)}", remedy))
-    digest = sha256_of(archive)
-    if source.sha256 not in (None, digest):
-        what = f"SHA-256 {digest} instead of {source.sha256}"
-        raise DataError(Problem(str(archive), None, what, "get the file again"))
     unpack(archive, source.files, folder, _MOST_BYTES, str(archive))
-    return digest
+    return sha256_of(archive)
 
 
 def _write_manifest(source: PackSource, folder: Path, origin: str, download_sha256: str | None) -> None:

@@ -19,7 +19,7 @@ from dialeval.core.batch import Need
 from dialeval.core.columns import RaggedColumn, TextColumn
 from dialeval.core.errors import DataError, Problem
 from dialeval.core.validation import InvalidError
-from dialeval.io.opening import PathSource, format_of, read_bytes
+from dialeval.io.opening import PathSource, format_of, is_utf8, read_bytes
 from dialeval.io.rows import NO_TURN, FieldNames, Records
 
 if TYPE_CHECKING:
@@ -30,23 +30,23 @@ _ROWS = 1024
 """Rows that are turned into plain data at a time."""
 
 
-def read(path: PathSource, names: FieldNames | None = None, need: Need = Need.RESPONSE) -> Records:
-    """Read the rows of a file: of the columns that can matter to the need, or of all without `names`."""
+def read(path: PathSource, names: FieldNames, need: Need | None = Need.RESPONSE) -> Records:
+    """Read the rows of a file: of the columns that can matter to the need, or of all where it is None."""
     return records_of(read_table(path, names, need), str(path), names, need)
 
 
-def read_table(path: PathSource, names: FieldNames | None, need: Need) -> pa.Table:
+def read_table(path: PathSource, names: FieldNames, need: Need | None) -> pa.Table:
     """Read the table of a file; of a Parquet file only the columns that can matter to the need."""
     import pyarrow as pa
 
     source = pa.BufferReader(pa.py_buffer(read_bytes(path)))
-    return table_of(source, path, None if names is None else lambda there: names.chosen(there, need))
+    return table_of(source, path, lambda there: names.chosen(there, need))
 
 
-def records_of(table: pa.Table, where: str, names: FieldNames | None = None, need: Need = Need.RESPONSE) -> Records:
+def records_of(table: pa.Table, where: str, names: FieldNames, need: Need | None = Need.RESPONSE) -> Records:
     """Return the rows of a table with the columns that can matter; DataError where these are not sound."""
     given = table.column_names
-    chosen = set(given if names is None else names.chosen(given, need))
+    chosen = set(names.chosen(given, need))
     table = table.select([index for index, name in enumerate(given) if name in chosen])
     twice = sorted(name for name, count in Counter(table.column_names).items() if count > 1)
     if problems := [*(several_columns(name, where) for name in twice), *_column_problems(table, where)]:
@@ -129,7 +129,7 @@ def _column_problems(table: pa.Table, where: str) -> list[Problem]:
             if cells is column or "UTF8" not in str(error):
                 problems.append(Problem(where, None, f"column {name!r} is damaged ({_first_line(error)})", remedy))
                 continue
-            bad = (row for row, cell in enumerate(cells.to_pylist(), 1) if not _is_utf8(cell))
+            bad = (row for row, cell in enumerate(cells.to_pylist(), 1) if not is_utf8(cell or b""))
             problems += [Problem(where, row, f"{name} is not UTF-8", remedy) for row in bad]
     return problems
 
@@ -216,14 +216,6 @@ def _values_explained(where: str) -> Iterator[None]:
     except (pa.ArrowException, ValueError, OverflowError) as error:
         what = f"holds values that cannot be read ({_first_line(error)})"
         raise DataError(Problem(where, None, what, "write them as texts or numbers")) from None
-
-
-def _is_utf8(cell: bytes | None) -> bool:
-    try:
-        (cell or b"").decode()
-    except UnicodeDecodeError:
-        return False
-    return True
 
 
 def _first_line(error: Exception) -> str:

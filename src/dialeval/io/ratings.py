@@ -11,7 +11,7 @@ A rated row is a row (see `fields`) with `scores`, and where known `scale`, `dat
   rater. A rater's first answer counts, and one with `again: true` only where there is no other; where an answer was
   given several times, the last one counts, and a note says so (`rate merge` has the same rule). What else a row needs
   may be left out where `sampled` has it by its id: `{"id": "k3fq8w2a", "rater": "ann", "scores": {"overall": 4}}` (see
-  `analysis.sampling`).
+  `human.sample`).
 
 `fields` maps names as everywhere: `{"response": "answer", "scores": "human"}`. A row without a score of some quality
 has NaN there. Every problem of every file is found before one is raised.
@@ -28,12 +28,12 @@ from typing import NamedTuple, TypeAlias, TypeGuard
 
 import numpy as np
 import numpy.typing as npt
-import orjson
 
 from dialeval.core.arguments import checked
 from dialeval.core.arrays import Floats, Ints
 from dialeval.core.errors import SettingError, add_warning
 from dialeval.io import row_shapes
+from dialeval.io.calls import parse_text
 from dialeval.io.fields import FieldReader, missing_field
 from dialeval.io.opening import PathSource
 from dialeval.io.reading import read_objects
@@ -241,19 +241,19 @@ def _rater(row: RowObject, sampled: bool) -> str | None:
 
 def scores_of(reader: FieldReader, row: RowObject, name: str) -> dict[str, Floats]:
     """Return the annotators' values of each quality of a row."""
-    value = _parsed(row.get(name))
+    value = parse_text(row.get(name), None)
     if value is None:
         prefix = f"{name}."
         flat = {key[len(prefix) :]: cell for key, cell in row.items() if key.startswith(prefix)}
         value = flat or next((row[plain] for plain in _PLAIN if row.get(plain) is not None), None)
-    if not isinstance(value, dict):
-        value = {OVERALL: value}
-    scores = {str(quality): _values(reader, _parsed(given), f"{name}.{quality}") for quality, given in value.items()}
+    given = value if isinstance(value, dict) else {OVERALL: value}
+    scores = {str(quality): _values(reader, each, f"{name}.{quality}") for quality, each in given.items()}
     return {quality: values for quality, values in scores.items() if len(values)}
 
 
 def _values(reader: FieldReader, value: object, what: str) -> Floats:
-    items = [_parsed(item) for item in value] if isinstance(value, LISTS) else [value]
+    value = parse_text(value, None)
+    items = [parse_text(item, None) for item in value] if isinstance(value, LISTS) else [value]
     numbers = []
     for item in items:
         if _is_number(item):
@@ -277,7 +277,7 @@ def _is_number(value: object) -> TypeGuard[int | float]:
 def _scale(reader: FieldReader, value: object, what: str) -> tuple[float, float]:
     if isinstance(value, str):
         parts = value.split("-")
-        value = [_parsed(part.strip()) for part in parts] if len(parts) == 2 else _parsed(value)
+        value = [parse_text(part.strip(), None) for part in parts] if len(parts) == 2 else parse_text(value, None)
     if value is None or (isinstance(value, LISTS) and all(end is None for end in value)):
         return math.nan, math.nan
     if isinstance(value, LISTS) and len(value) == 2:
@@ -287,16 +287,6 @@ def _scale(reader: FieldReader, value: object, what: str) -> tuple[float, float]
     shown = listed(value) if isinstance(value, LISTS) else kind_of(value)
     reader.problem(f"{what} is {shown}", "make it [lowest, highest], or null where there is none")
     return math.nan, math.nan
-
-
-def _parsed(value: object) -> object:
-    """Return what a cell of a table stands for: a number, or JSON; anything that is no text stays as it is."""
-    if not isinstance(value, str):
-        return value
-    try:
-        return orjson.loads(value) if value.strip() else None
-    except orjson.JSONDecodeError:
-        return value
 
 
 def _mean(values: Floats) -> float:
@@ -309,8 +299,8 @@ def _mean(values: Floats) -> float:
 #
 # `id`, `rater` and `scores` are there; `again` is true where the rater met the row for the second time. A rater gives
 # one value for each quality. The first answer counts and one with `again` only shows how consistent the rater is;
-# where an answer was given several times, the last one counts (`merged_ratings`, `data.rows.ratings`). Files are
-# those of `data.rows.reading`. Every problem of every file is found before one is raised.
+# where an answer was given several times, the last one counts (as in `read_ratings` and
+# `human.merge`). Every problem of every file is found before one is raised.
 
 _REMEDY = "give what raters sent back: .jsonl, .json, .csv, .tsv, or the .sqlite of `dialeval rate serve`"
 

@@ -15,7 +15,7 @@ from dataclasses import replace
 from functools import partial
 from itertools import chain
 from pathlib import Path
-from typing import Any, TypeAlias, TypeVar
+from typing import Any, NamedTuple, TypeAlias, TypeVar
 
 import numpy as np
 
@@ -56,17 +56,14 @@ def read_responses(
     fields: Mapping[str, str] | None = None,
     name: str | None = None,
     keep: Sequence[str] = (),
-    system_prompts: bool = False,
-    separator: str | None = None,
-    every_call: bool = False,
+    **reading: Any,
 ) -> list[Rows]:
     """Read the rows of every system in a source, in order of appearance; `keep` names further fields that they keep.
 
-    With `name`, a single system is called that, and several are called `name/system`. `system_prompts`: these are part
-    of contexts. `separator`: what is between the cells of CSV files, where it should not be found. `every_call`: a row
-    without a tool call makes none, for assertions.
+    With `name`, a single system is called that, and several are called `name/system`. `reading`: the settings of
+    `FieldNames`, such as `system_prompts`.
     """
-    names = FieldNames.of(fields, keep, system_prompts, separator, every_call)
+    names = FieldNames.of(fields, keep, **reading)
     systems = _with_different_names(_responses(source, names, name))
     problems = [_without_field(rows, each) for rows in systems for each in keep if each not in rows.fields]
     if problems:
@@ -101,20 +98,13 @@ def check(
             return [], error.problems, notes
 
 
-def read_texts(
-    source: Any,
-    need: Need,
-    fields: Mapping[str, str] | None = None,
-    system_prompts: bool = False,
-    separator: str | None = None,
-) -> RaggedColumn:
+def read_texts(source: Any, need: Need, fields: Mapping[str, str] | None = None, **reading: Any) -> RaggedColumn:
     """Return references or contexts that are given on their own.
 
     Rows give the field of the need; if there is none, their response or their only column. `None` in a list is a row
     without a text. A mapping holds several sets, each with more texts for every row.
     """
-    names = FieldNames.of(fields, system_prompts=system_prompts, separator=separator)
-    return _texts(source, need, names, need.argument)
+    return _texts(source, need, FieldNames.of(fields, **reading), need.argument)
 
 
 def attach(rows: Rows, need: Need, column: RaggedColumn, where: str) -> Rows:
@@ -139,9 +129,7 @@ def files_in(folder: PathSource) -> list[Path]:
         remedy = "pass the files that were scored, or give the run to `dialeval compare` or `dialeval report`"
         raise DataError(Problem(os.fspath(folder), None, "is a saved run and no folder of responses", remedy))
     if not files:
-        raise DataError(
-            Problem(os.fspath(folder), None, "holds no file of responses", "put one file per system into it")
-        )
+        raise DataError(_no_responses(folder))
     return files
 
 
@@ -167,12 +155,13 @@ def read_any_lines(source: PathSource, passed_over: Collection[str]) -> tuple[di
     skipped = [file for file in files if is_folder(source) and (file.name in passed_over or file.name[:1] == ".")]
     read = [file for file in files if file not in skipped]
     if not read:
-        raise DataError(
-            Problem(os.fspath(source), None, "holds no file of responses", "put one file per system into it")
-        )
-    return dict(zip(map(str, read), all_of(partial(read_lines, file) for file in read), strict=True)), list(
-        map(str, skipped)
-    )
+        raise DataError(_no_responses(source))
+    lines = all_of(partial(read_lines, file) for file in read)
+    return dict(zip(map(str, read), lines, strict=True)), list(map(str, skipped))
+
+
+def _no_responses(folder: PathSource) -> Problem:
+    return Problem(os.fspath(folder), None, "holds no file of responses", "put one file per system into it")
 
 
 def _holds_responses(file: Path) -> bool:
@@ -276,18 +265,14 @@ def file_records(path: PathSource, names: FieldNames, need: Need | None = Need.R
     return _READERS[format_of(path)](path, names, need)
 
 
-def _read_table(path: PathSource, names: FieldNames, need: Need | None) -> dict[str | None, Records]:
-    return {None: parquet.read(path) if need is None else parquet.read(path, names, need)}
-
-
 _READERS: dict[str, Callable[[PathSource, FieldNames, Need | None], dict[str | None, Records]]] = {
     "json": lambda path, *_: json.read_json(path),
     "eval": lambda path, *_: json.read_archive(path),
     "jsonl": lambda path, *_: {None: json.read_jsonl(path)},
     "csv": lambda path, names, _: {None: delimited.read(path, names, ",")},
     "tsv": lambda path, names, _: {None: delimited.read(path, names, "\t")},
-    "parquet": _read_table,
-    "arrow": _read_table,
+    "parquet": lambda path, *rest: {None: parquet.read(path, *rest)},
+    "arrow": lambda path, *rest: {None: parquet.read(path, *rest)},
 }
 """The reader of each format in `opening.FORMATS` that is not lines."""
 
@@ -392,28 +377,28 @@ def _with_different_names(systems: list[Rows]) -> list[Rows]:
 # Plain dialogues: a JSONL file with one dialogue a line, `{"turns": [texts]}` or a chat with `messages`.
 
 
-def read_dialogues(paths: Iterable[PathSource]) -> list[list[str]]:
-    """Return the turns of every dialogue in files, in order; the problems of all files if there are any."""
-    files = all_of(partial(_file_dialogues, path) for path in paths)
-    return [turns for dialogues in files for turns in dialogues]
+class Dialogue(NamedTuple):
+    """The turns of a dialogue, and where known `replies`: other replies to its last turn."""
+
+    turns: list[str]
+    replies: list[str]
 
 
-def read_replies(paths: Iterable[PathSource]) -> list[list[str]]:
-    """Return the `replies` of every dialogue, other replies to its last turn; in the order of `read_dialogues`."""
-    files = all_of(partial(_file_dialogues, path, "replies") for path in paths)
-    return [replies for dialogues in files for replies in dialogues]
+def read_dialogues(paths: Iterable[PathSource]) -> list[Dialogue]:
+    """Return every dialogue in files, in order; the problems of all files if there are any."""
+    return _joined(partial(_file_dialogues, path) for path in paths)
 
 
-def _file_dialogues(path: PathSource, column: str = "turns") -> list[list[str]]:
+def _file_dialogues(path: PathSource) -> list[Dialogue]:
     records = json.read_jsonl(path)
     reader = FieldReader(records.where, FieldNames(), records.problems)
     dialogues = []
     for reader.line, row in records.rows:
         turns = row.get("turns", row.get("messages")) if isinstance(row, dict) else None
-        if turns is None:
+        if not isinstance(row, dict) or turns is None:
             reader.problem(f"is {kind_of(row)} without turns", "give a list of texts as `turns`, or `messages`")
         else:
-            wanted = turns if column == "turns" else row.get(column) or []  # type: ignore[attr-defined]
-            dialogues.append([turn.shown for turn in reader.turns(wanted, column)])
+            texts = (reader.turns(turns, "turns"), reader.turns(row.get("replies") or [], "replies"))
+            dialogues.append(Dialogue(*([turn.shown for turn in each] for each in texts)))
     records.raise_problems()
     return dialogues

@@ -2,12 +2,12 @@
 
 A row with `response` or `messages` is ours. Any other row is looked up in `SHAPES`, the table `row_shapes.toml`: the
 first shape whose signs are all there (not null) says by paths where our fields are. `a.0.b` is key `a`, its first item,
-key `b`; `a | b` is the first of the two that is there; `a & b` is both, one after the other. A JSON document may hold
-its rows in a list of its own (`document`), and give them what it says of them all (`outer`, `joined`). A shape with
-`refused` is known and not read, and says why; pairs of answers are read by `dialeval rank` (`pairs`). A new shape is a
-new entry of the table, and nothing else: every format and every way of reading goes through `ours`. Fields that such a
-row has by our names come first, unless the shape says that they mean something else there (`unlike`), and where it is
-said by hand which field holds the response no paths are looked for.
+key `b`; `a | b` is the first of the two that is there; `a & b` is both, one after the other (of a latency, start and
+end). A JSON document may hold its rows in a list of its own (`document`), and give them what it says of them all
+(`outer`, `joined`). A shape with `refused` is known and not read, and says why; pairs of answers are read by `dialeval
+rank` (`pairs`). A new shape is a new entry of the table, and nothing else: every format and every way of reading goes
+through `ours`. Fields that such a row has by our names come first, unless the shape says that they mean something else
+there (`unlike`), and where it is said by hand which field holds the response no paths are looked for.
 """
 
 from __future__ import annotations
@@ -119,11 +119,16 @@ def value_at(row: Mapping[str, Any], path: str) -> Any:
 
 
 def find(row: RowObject, paths: str) -> Any:
-    """Return what is at the first path that leads to something, or at all of them."""
-    if "&" in paths:
-        values = (value_at(row, path.strip()) for path in paths.split("&"))
-        return [value for value in values if value is not None and not (isinstance(value, str) and not value)]
-    return next((value for path in paths.split(" | ") if (value := value_at(row, path)) is not None), None)
+    """Return what is at the first path that leads to something; of paths joined by `&`, all that do."""
+    for path in paths.split(" | "):
+        if "&" not in path:
+            value = value_at(row, path)
+        else:
+            values = (value_at(row, each.strip()) for each in path.split("&"))
+            value = [each for each in values if each is not None and each != ""] or None
+        if value is not None:
+            return value
+    return None
 
 
 def shape_of(row: RowObject) -> RowShape | None:

@@ -36,6 +36,9 @@ SHOWN = (Need.CONTEXT, Need.ROLES, Need.RESPONSE, Need.REFERENCE, Need.HYPOTHESE
 _COMPARED_ROWS = 1 << 16
 """Rows whose names are compared at a time, so that those of many millions need little memory."""
 
+OF_SOME_ROWS = (Need.CALLS, Need.EXPECTED_CALLS, Need.TRIALS, Need.TURN_LABELS, Need.LATENCY)
+"""Columns of files with a text in some rows only."""
+
 _PLACE_NAME = re.compile(r"(row|line) \d+")
 """What a dialogue without an id is called: by its place in what was read at once."""
 
@@ -253,6 +256,8 @@ class FieldNames:
     cost: str = "cost"
     tool_calls: str = "tool_calls"
     expected_calls: str = "expected_calls"
+    labels: str = "labels"
+    latency: str = "latency"
     kept: tuple[str, ...] = ()
     """Further fields that rows keep, by the names that they have in the input."""
     system_prompts: bool = False
@@ -291,7 +296,8 @@ class FieldNames:
     @property
     def careful(self) -> tuple[str, ...]:
         """Return the fields that only the reader of single rows knows: rows that have one are not read by column."""
-        return (self.messages, self.response_is_reference, self.trial, self.tool_calls, self.expected_calls)
+        own = (self.messages, self.response_is_reference, self.trial, self.tool_calls, self.expected_calls)
+        return (*own, self.labels, self.latency)
 
     @property
     def paths(self) -> list[str]:
@@ -303,6 +309,7 @@ class FieldNames:
         """Return the fields that a row of another shape may have by our names, too; its `system` may be a prompt."""
         named = [self.dialog_id, self.turn, self.context, self.reference, self.response_is_reference, self.trial]
         named += [self.reward, self.reward_parts, self.termination, self.cost, self.tool_calls, self.expected_calls]
+        named += [self.labels, self.latency]
         return [*named, *([self.system] if self.system != "system" else [])]
 
     @property
@@ -310,8 +317,10 @@ class FieldNames:
         """Return the names of all our fields."""
         return [getattr(self, each.name) for each in fields(self) if each.name not in _SETTINGS]
 
-    def chosen(self, there: Sequence[str], need: Need) -> list[str]:
-        """Return the columns of a table that can matter; all where it lacks the main one, for the error."""
+    def chosen(self, there: Sequence[str], need: Need | None) -> list[str]:
+        """Return the columns of a table that can matter to a need; all where it lacks the main one, for the error."""
+        if need is None:
+            return list(there)
         main = {self.name(need), self.response, *([self.messages] if need is Need.RESPONSE else [])}
         shapes = frozenset() if self.response in there else row_shapes.columns()
         own = [*self.all, *self.kept]

@@ -21,24 +21,12 @@ from typing import Any
 from dialeval.core.batch import Need
 from dialeval.core.errors import DataError, Problem, SettingError, whole_characters
 from dialeval.core.run_schema import Role
+from dialeval.io import opening
 from dialeval.io.fields import kind_of
-from dialeval.io.opening import (
-    LINES,
-    changed,
-    format_of,
-    is_pattern,
-    is_remote,
-    local_path,
-    matching,
-    size_of,
-    stem_of,
-    version_of,
-    without_repeated,
-)
 from dialeval.io.reading import files_in, is_folder
-from dialeval.io.rows import Rows
+from dialeval.io.rows import OF_SOME_ROWS, Rows
 
-ROW_COLUMNS = frozenset({Need.RESPONSE, Need.REFERENCE, Need.CONTEXT, Need.CALLS, Need.EXPECTED_CALLS, Need.TRIALS})
+ROW_COLUMNS = frozenset({Need.RESPONSE, Need.REFERENCE, Need.CONTEXT, *OF_SOME_ROWS})
 """The columns that rows in a file may have."""
 
 
@@ -76,7 +64,7 @@ class Source:
         """Return the columns that its rows have or, where they have to be read first, may have."""
         if self.rows is not None:
             return frozenset(self.rows.columns)
-        if any(format_of(shard.path) != LINES for shard in self.shards):
+        if any(opening.format_of(shard.path) != opening.LINES for shard in self.shards):
             return ROW_COLUMNS
         return frozenset({Need.RESPONSE, *(need for shard in self.shards for need, _ in shard.beside)})
 
@@ -125,25 +113,26 @@ def find_sources(responses: Any, references: Any = None, contexts: Any = None, a
 
 def _systems(where: str, name: str | None, as_shards: bool) -> list[tuple[str, list[str], str]]:
     """Return the systems of one argument: what each is called, its files, and where they lie."""
-    if not is_pattern(where) and not is_remote(where) and is_folder(local_path(where)) and not as_shards:
-        return [(stem_of(file), [str(file)], str(file)) for file in files_in(local_path(where))]
+    one_system = as_shards or opening.is_pattern(where) or opening.is_remote(where)
+    if not one_system and is_folder(folder := opening.local_path(where)):
+        return [(opening.stem_of(file), [str(file)], str(file)) for file in files_in(folder)]
     return [(name or system_name(where), _paths(where, as_shards, "responses"), where)]
 
 
 def _paths(given: Any, as_shards: bool, what: str) -> list[str]:
     """Return the files of one system."""
     where = _path(given, what)
-    if is_pattern(where):
-        return matching(where)
-    if is_remote(where):
-        return matching(where.rstrip("/") + "/*") if as_shards and where.endswith("/") else [where]
-    if not is_folder(local_path(where)):
-        size_of(where)  # a file that is missing is refused now and not in an hour
+    if opening.is_pattern(where):
+        return opening.matching(where)
+    if opening.is_remote(where):
+        return opening.matching(where.rstrip("/") + "/*") if as_shards and where.endswith("/") else [where]
+    if not is_folder(opening.local_path(where)):
+        opening.size_of(where)  # a file that is missing is refused now and not in an hour
         return [where]
     if not as_shards:
         remedy = "name one file, or write --shards if the files of a folder are the parts of one"
         raise DataError(Problem(where, None, "is a folder, and one file is expected", remedy))
-    return without_repeated([str(file) for file in files_in(local_path(where))])
+    return opening.without_repeated([str(file) for file in files_in(opening.local_path(where))])
 
 
 def _path(given: Any, what: str) -> str:
@@ -163,7 +152,7 @@ def _with_files_beside(
 ) -> tuple[Shard, ...]:
     if not beside:
         return tuple(Shard(path) for path in paths)
-    rows = next((path for path in paths if format_of(path) != LINES), None)
+    rows = next((path for path in paths if opening.format_of(path) != opening.LINES), None)
     if rows is not None:
         remedy = "put them into the rows (fields reference, context), or give responses one a line"
         raise DataError(Problem(rows, None, "holds rows, and rows carry their own references and contexts", remedy))
@@ -180,10 +169,10 @@ def _with_files_beside(
 
 def system_name(where: str) -> str:
     """Name the responses behind a path or pattern: its file name without what varies, else the folder's."""
-    if not is_pattern(where):
-        return stem_of(where.rstrip("/"))
+    if not opening.is_pattern(where):
+        return opening.stem_of(where.rstrip("/"))
     path = PurePath(where)
-    fixed = re.sub(r"[*?]+|\[[^]]*\]", "", stem_of(path)).strip("-_. ")
+    fixed = re.sub(r"[*?]+|\[[^]]*\]", "", opening.stem_of(path)).strip("-_. ")
     return fixed or path.parent.name or "system"
 
 
@@ -198,7 +187,7 @@ class Versions:
     """What files were when a run began."""
 
     def __init__(self, paths: Iterable[str]) -> None:
-        self._versions = {path: version_of(path) for path in paths}
+        self._versions = {path: opening.version_of(path) for path in paths}
 
     @classmethod
     def of(cls, sources: Iterable[Source]) -> Versions:
@@ -208,7 +197,7 @@ class Versions:
     def refuse_changed(self, paths: Iterable[str] | None = None) -> None:
         """Raise DataError where some of the files, or any, are no longer what they were."""
         files = self._versions if paths is None else dict.fromkeys(paths)
-        if problems := [changed(path) for path in files if self._now(path) != self._versions[path]]:
+        if problems := [opening.changed(path) for path in files if self._now(path) != self._versions[path]]:
             raise DataError(problems)
 
     @contextmanager
@@ -225,6 +214,6 @@ class Versions:
 
     def _now(self, path: str) -> Hashable:
         try:
-            return version_of(path)
+            return opening.version_of(path)
         except DataError:  # it is gone, or may no longer be read
             return None

@@ -25,7 +25,7 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from itertools import chain
 from pathlib import Path
@@ -38,6 +38,7 @@ from dialeval.core import validation
 from dialeval.core.arrays import Floats
 from dialeval.core.errors import DataError, Problem
 from dialeval.core.validation import InvalidError
+from dialeval.io.opening import BYTE_ORDER_MARK, is_utf8
 
 Matrix: TypeAlias = npt.NDArray[np.floating[Any]]
 WordRows: TypeAlias = tuple[list[bytes], Matrix]
@@ -49,7 +50,6 @@ BLOCK_BYTES = 1 << 24
 MOST_PROBLEMS = 100_000
 """A file with so many errors is not a vector file; reading stops there."""
 _COMPRESSIONS = {".gz": "gzip", ".zst": "zstd"}
-_BYTE_ORDER_MARK = b"\xef\xbb\xbf"
 _NUMPY = b"\x93NUMPY"
 _VOTING_LINES = 64
 _HEADER_DIGITS = 12
@@ -146,7 +146,9 @@ def read_vectors(path: Path, findings: Findings) -> Iterator[WordRows]:
     if vocabulary:
         return _read_matrix(path, vocabulary[0], findings)
     plain = path.with_suffix("") if path.suffix.lower() in _COMPRESSIONS else path
-    return (_read_word2vec if plain.suffix.lower() == ".bin" else _read_text)(path, findings)
+    if plain.suffix.lower() == ".bin":
+        return _check_rows(_read_word2vec(path, findings), path, path, findings)
+    return _read_text(path, findings)
 
 
 def _open_stream(path: Path) -> BinaryIO:
@@ -221,7 +223,7 @@ def _split_blocks(stream: BinaryIO, where: str) -> Iterator[tuple[int, bytes]]:
             remedy = "give vectors as text, .npy with its vocabulary next to it, or word2vec .bin; unpack archives"
             raise DataError(Problem(where, None, "is not a text file", remedy))
         if line == 1 and not carried:
-            chunk = chunk.removeprefix(_BYTE_ORDER_MARK)
+            chunk = chunk.removeprefix(BYTE_ORDER_MARK)
         end = chunk.rfind(b"\n") + 1
         if not end:
             carried += chunk
@@ -295,7 +297,7 @@ def parse_plain(data: bytes, dimension: int) -> tuple[list[bytes], Floats] | Non
     from pyarrow import csv
 
     data = data.replace(b"\t", b" ").replace(b"\r\n", b"\n").replace(b" \n", b"\n")
-    if not data or data.startswith(_BYTE_ORDER_MARK) or any(space in data for space in (b"\r", b"\v", b"\f")):
+    if not data or data.startswith(BYTE_ORDER_MARK) or any(space in data for space in (b"\r", b"\v", b"\f")):
         return None
     names = list(map(str, range(dimension + 1)))
     types = {names[0]: pa.binary(), **dict.fromkeys(names[1:], pa.float64())}
@@ -313,7 +315,7 @@ def parse_plain(data: bytes, dimension: int) -> tuple[list[bytes], Floats] | Non
     for place, column in enumerate(columns):
         vectors[:, place] = column
     found: list[bytes] = words.to_pylist()
-    return (found, vectors) if all(found) and _are_utf8(found) and np.isfinite(vectors).all() else None
+    return (found, vectors) if all(found) and is_utf8(b"\n".join(found)) and np.isfinite(vectors).all() else None
 
 
 def _parse_line(line: bytes, dimension: int) -> tuple[bytes, list[float] | None, Oddity | None]:
@@ -331,7 +333,7 @@ def _parse_line(line: bytes, dimension: int) -> tuple[bytes, list[float] | None,
             wrong = next(text for text in fields if _to_floats([text]) is None)
             shown = wrong[:40].decode(errors="replace")
             raise InvalidError(f"{shown!r} is not a finite number", "correct the number, or take the line out")
-        if not _are_utf8([before]):
+        if not is_utf8(before):
             return before, None, "with a word that is not UTF-8"
         return before, numbers, _JOINED if _count_trailing_numbers(before.split()) else None
     if len(fields) == dimension - 1 and line[:1].isspace() and _to_floats([before, *fields]) is not None:
@@ -350,14 +352,6 @@ def _to_floats(fields: list[bytes]) -> list[float] | None:
     return numbers if all(map(math.isfinite, numbers)) and b"_" not in b"".join(fields) else None
 
 
-def _are_utf8(words: list[bytes]) -> bool:
-    try:
-        b"\n".join(words).decode()
-    except UnicodeDecodeError:
-        return False
-    return True
-
-
 def _read_matrix(path: Path, vocabulary: Path, findings: Findings) -> Iterator[WordRows]:
     remedy = "save a two-dimensional array of floats with numpy.save"
     matrix: Matrix = validation.read_array(path, None, remedy, None)
@@ -365,7 +359,7 @@ def _read_matrix(path: Path, vocabulary: Path, findings: Findings) -> Iterator[W
         what = f"holds an array of type {matrix.dtype} and shape {matrix.shape}"
         raise DataError(Problem(str(path), None, what, remedy))
     remedy = "give every row its word, one a line"
-    lines = validation.read_bytes(vocabulary, remedy).removeprefix(_BYTE_ORDER_MARK).removesuffix(b"\n").split(b"\n")
+    lines = validation.read_bytes(vocabulary, remedy).removeprefix(BYTE_ORDER_MARK).removesuffix(b"\n").split(b"\n")
     words = [line.removesuffix(b"\r") for line in lines]
     if len(words) != len(matrix):
         findings.odd += [(line, "blank") for line, word in enumerate(words, 1) if not word.strip()]
@@ -373,22 +367,13 @@ def _read_matrix(path: Path, vocabulary: Path, findings: Findings) -> Iterator[W
     if len(words) != len(matrix):
         what = f"{len(words)} words for the {len(matrix)} rows of {path.name}"
         raise DataError(Problem(str(vocabulary), None, what, remedy))
-    problems: list[Problem] = []
-    sound = 0
-    for start in range(0, len(matrix), _ROWS):
-        rows = matrix[start : start + _ROWS]
-        problems += _number_problems(rows, path, start)
-        kept = _sound_rows(words[start : start + _ROWS], rows, start, findings)
-        sound += len(kept[0])
-        if not problems:
-            yield kept
-    if findings.is_broken(sound):
-        problems = [*findings.problems(str(vocabulary)), *problems]
-    if problems:
-        raise DataError(problems)
+    starts = range(0, len(matrix), _ROWS)
+    blocks = ((words[start : start + _ROWS], matrix[start : start + _ROWS]) for start in starts)
+    return _check_rows(blocks, path, vocabulary, findings)
 
 
 def _read_word2vec(path: Path, findings: Findings) -> Iterator[WordRows]:
+    """Read blocks of words and vectors, which `_check_rows` has to check."""
     what = "is cut short, or is not in the word2vec binary format"
     broken = DataError(Problem(str(path), None, what, "get the file again, or give the vectors as text"))
     with _open_stream(path) as stream:
@@ -399,13 +384,12 @@ def _read_word2vec(path: Path, findings: Findings) -> Iterator[WordRows]:
         if not count or not 0 < dimension <= _LARGEST_DIMENSION:
             raise broken
         findings.header = True
-        found = sound = 0
-        size = 4 * dimension
+        found, size = 0, 4 * dimension
         longest = _LONGEST_WORD + 1 + size
-        for start in range(0, count, _ROWS):
-            words: list[bytes] = []
-            vectors: list[bytes] = []
-            for _ in range(min(_ROWS, count - start)):
+        words: list[bytes] = [b""]
+        while words and found < count:
+            words, vectors = [], list[bytes]()
+            while len(words) < min(_ROWS, count - found):
                 if len(data) - place < longest:
                     data, place = data[place:] + _read_chunk(stream, max(longest, _READ_BYTES), str(path)), 0
                 end = data.find(b" ", place, place + _LONGEST_WORD)
@@ -417,37 +401,32 @@ def _read_word2vec(path: Path, findings: Findings) -> Iterator[WordRows]:
                 words.append(data[place:end].removeprefix(b"\n"))
                 place = end + 1 + size
                 vectors.append(data[end + 1 : place])
-            rows = np.frombuffer(b"".join(vectors), "<f4").reshape(len(words), dimension)
-            if problems := _number_problems(rows, path, start):
-                raise DataError(problems)
-            kept = _sound_rows(words, rows, start, findings)
-            found, sound = found + len(words), sound + len(kept[0])
-            yield kept
-            if len(words) < min(_ROWS, count - start):
-                break
+            found += len(words)
+            yield words, np.frombuffer(b"".join(vectors), "<f4").reshape(len(words), dimension)
         if (data[place:] or _read_chunk(stream, _READ_BYTES, str(path))).strip(b"\n"):
             findings.other.append(f"the header promises {count} words, and what follows them was left out")
     if findings.check_header(count, found):
         raise broken
-    if findings.is_broken(sound):
-        raise DataError(findings.problems(str(path)))
 
 
-def _sound_rows(words: list[bytes], rows: Matrix, start: int, findings: Findings) -> WordRows:
-    """Return the rows that have a word; note the others in the findings."""
-    if _are_utf8(words) and all(map(bytes.strip, words)):
-        return words, rows
-    kept = []
-    for row, word in enumerate(words):
-        if word.strip() and _are_utf8([word]):
-            kept.append(row)
-        else:
-            kind: Oddity = "with a word that is not UTF-8" if word.strip() else "without a word"
-            findings.odd.append((start + row + 1, kind))
-    return [words[row] for row in kept], rows[kept]
-
-
-def _number_problems(rows: Matrix, path: Path, start: int) -> list[Problem]:
+def _check_rows(blocks: Iterable[WordRows], path: Path, vocabulary: Path, findings: Findings) -> Iterator[WordRows]:
+    """Yield the rows that have a word, note the others in the findings, and raise where a number is not finite."""
     what, remedy = "a number of this row is not finite", "correct the row, or take it out"
-    infinite = np.flatnonzero(~np.isfinite(rows).all(axis=1)).tolist()
-    return [Problem(str(path), start + row + 1, what, remedy) for row in infinite]
+    problems: list[Problem] = []
+    before = sound = 0
+    for words, rows in blocks:
+        infinite = np.flatnonzero(~np.isfinite(rows).all(axis=1)).tolist()
+        problems += [Problem(str(path), before + row + 1, what, remedy) for row in infinite]
+        number = len(words)
+        if not is_utf8(b"\n".join(words)) or not all(map(bytes.strip, words)):
+            odd: dict[int, Oddity] = {row: "without a word" for row, word in enumerate(words) if not word.strip()}
+            odd |= {row: "with a word that is not UTF-8" for row, word in enumerate(words) if not is_utf8(word)}
+            findings.odd += [(before + row + 1, odd[row]) for row in sorted(odd)]
+            words, rows = [word for row, word in enumerate(words) if row not in odd], np.delete(rows, list(odd), axis=0)
+        before, sound = before + number, sound + len(words)
+        if not problems:
+            yield words, rows
+    if findings.is_broken(sound):
+        problems = [*findings.problems(str(vocabulary)), *problems]
+    if problems:
+        raise DataError(problems)

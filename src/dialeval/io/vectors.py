@@ -6,9 +6,8 @@
 - the name of an installed data pack, `glove-6b`, or of one of its files, `glove-6b/glove.6B.100d.txt`: see `packs`;
 - `wordllama`, a table of word pieces inside a Python package.
 
-A file is parsed once; what was parsed is kept in the cache and memory-mapped from then on (`vectorstore`). Numbers that
-come from text are float64, equal to what `float` makes of them; arrays keep their type. Either way vectors are returned
-as float64.
+A file is parsed once; what was parsed is kept in the cache and memory-mapped from then on. Numbers that come from text
+are float64, equal to what `float` makes of them; arrays keep their type. Either way vectors are returned as float64.
 """
 
 from __future__ import annotations

@@ -26,7 +26,7 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
-from typing import Any, ClassVar, Generic, Protocol, TypeAlias, TypeVar
+from typing import TYPE_CHECKING, Any, ClassVar, Generic, Protocol, TypeAlias, TypeVar
 
 import numpy as np
 import numpy.typing as npt
@@ -40,6 +40,9 @@ from dialeval.core.files import check_files, place_of, reading_together, replaci
 from dialeval.core.fold import RowMetric
 from dialeval.metrics.encoder import Encoder, SentenceEncoder, SentenceVectors
 from dialeval.metrics.encoder_files import Singles, check_libraries, find_encoder
+
+if TYPE_CHECKING:
+    from dialeval.judges.schemas import Saved
 
 # A folder of trained weights holds `NAME.safetensors`, `NAME.json` with the digests of both, and for judges a card:
 # one format for the judges of `dialeval adem` and `dialeval judge` (NAME is `judge`) and for the models in PyTorch.
@@ -56,14 +59,6 @@ LOWEST, HIGHEST = 1.0, 5.0
 Tensors = Mapping[str, npt.NDArray[Any]]
 
 
-class _Document(Protocol):
-    """What every document has."""
-
-    @property
-    def sha256(self) -> str:
-        """The digest of the tensors."""
-
-
 class _Weights(Protocol):
     """What the weights of every judge have."""
 
@@ -72,7 +67,7 @@ class _Weights(Protocol):
         """What else is known, for people."""
 
 
-AnyDocument = TypeVar("AnyDocument", bound=_Document)
+AnyDocument = TypeVar("AnyDocument", bound="Saved")
 AnyWeights = TypeVar("AnyWeights", bound=_Weights)
 
 
@@ -113,8 +108,7 @@ def load_weights(
         for each, tensor in tensors.items():
             if tensor.dtype not in (np.int8, np.float16, np.float32):
                 raise DataError(Problem(str(place), None, f"{each} holds other numbers than weights have", remedy))
-        fields = schema.__struct_fields__  # type: ignore[attr-defined]
-        return document, {key: value for key, value in facts.items() if key not in fields}, tensors
+        return document, {name: facts[name] for name in facts if name not in schema.__struct_fields__}, tensors
 
     return reading_together(file, read)
 

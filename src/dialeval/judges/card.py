@@ -15,49 +15,14 @@ from pathlib import Path
 from typing import Any
 
 from dialeval.core.errors import plain
+from dialeval.core.validation import parse_toml
 from dialeval.judges.judge import JudgeWeights
 from dialeval.judges.validation import ATTACKS, Attack, MadeJudge, Validation
 from dialeval.reports.documents import markdown
 
 Rows = list[list[str]]
 
-_ADEM_PURPOSE = (
-    "A judge of dialogue responses for `dialeval score -m adem`. It gives 1 (bad) to 5 (good) to a response, given its "
-    "context, a reference, or both. Use it to order systems and to find bad responses among many; do not use it to "
-    "grade a single response, or a person."
-)
-_ADEM_HOW = (
-    "Each set was judged by weights fitted to the training sets above without that set and without any row that shares "
-    "a context with it. Spearman's rho with the mean human score; in brackets the middle 95% of {resamples} bootstrap "
-    "resamples of contexts. `identity` is the same formula untrained. Of a set that has references for some rows only, "
-    "those rows count. The default strengths were chosen among about forty settings by tables like this one on public "
-    "sets; near the best they differ by .01 to .02, so differences of that size mean little."
-)
-_ADEM_LIMITS = (
-    "The scores are fitted to opinions about chit-chat in English, mostly short replies. Other languages, long texts, "
-    "facts and safety are outside of what it has seen. It knows only what the encoder's vector keeps of a text: its "
-    "subject more than its logic."
-)
-_JUDGE_PURPOSE = (
-    "A judge of dialogue responses for `dialeval score -m judge`. It reads a response together with the last turns of "
-    "its context and gives 1 (bad) to 5 (good); a reference is used where there is one. Use it to order systems and to "
-    "find bad responses among many; do not use it to grade a single response, or a person."
-)
-_JUDGE_HOW = (
-    "Spearman's rho with the mean human score, in brackets the middle 95% of bootstrap resamples of contexts. A set "
-    "that was trained on was judged by weights trained without it and without any row that shares its last turn. With "
-    "references only the rows that have one count; the mean takes the other column for sets without any."
-)
-_JUDGE_LIMITS = (
-    "It has seen open chat in English, mostly short replies. Other languages, long texts, facts and safety are outside "
-    "of what it knows. Among fluent replies of large models it hardly tells better from worse."
-)
-_BREAKDOWNS = (
-    "Shares of O, T and X as the breakdown challenge scores them (lower JS divergence and squared error are better, "
-    "higher F of T and X together). A system was labeled by weights that were trained without it, on a scale that was "
-    "fitted to the other systems. Floors look at nothing: the mean shares of the other systems, and always X. "
-    "Ceilings: one annotator against the others, and a detector that knows the shares against new annotators."
-)
+_TEXTS = parse_toml((Path(__file__).parent / "cards.toml").read_bytes(), "cards.toml", "install dialeval again")
 _NAMES = {"dull": "A dull answer", "random": "A response to something else", "context": "Echoing the context"}
 NOT_VALIDATED = (
     "too few rated rows or contexts to leave any out, so the agreement of this judge with human ratings is unknown."
@@ -90,12 +55,12 @@ class JudgeCard:
         """Return the card, in Markdown."""
         judge, weights = self.judge, self.judge.weights
         data = [[each["name"], str(each["rows"]), each["license"]] for each in weights.facts["data"]]
-        stored = "Only weights fitted to vectors of these texts are stored; no text is."
-        parts = _begin(judge.title, _ADEM_PURPOSE, [["data set", "rows", "license"], *data], stored, weights.facts)
+        texts = _TEXTS["adem"]
+        parts = _begin(judge.title, texts, [["data set", "rows", "license"], *data], weights.facts)
         parts.append(f"Made by: {_code(judge.command)}")
         validation = judge.validation
         if validation is not None and validation.sets:
-            how = _ADEM_HOW.format(resamples=validation.resamples)
+            how = texts["how"].format(resamples=validation.resamples)
             parts += ["## Results", how, card_table(validation_rows(validation))]
             parts += ["Pearson's r:", card_table(pearson_rows(validation))]
         elif validation is not None:
@@ -105,7 +70,7 @@ class JudgeCard:
             listed = "\n".join(f"- {line}" for line in weaknesses(judge.attacks))
             parts += [listed, card_table(attack_rows(judge.attacks))]
         made_for = f"for vectors of {weights.encoder} ({weights.encoder_digest})"
-        parts += [_ADEM_LIMITS, f"Weights: {weights.kind}@{weights.digest}, {made_for}."]
+        parts += [texts["limits"], f"Weights: {weights.kind}@{weights.digest}, {made_for}."]
         return "\n\n".join(parts) + "\n"
 
 
@@ -127,32 +92,32 @@ def card_text(weights: JudgeWeights, title: str = "A judge of dialogue responses
         [each["name"], "dialogues" if "rows" not in each else f"{each['rows']} rated rows", each["license"]]
         for each in facts.get("data", ())
     ]
-    stored = "Only changes of weights are stored; no text is."
-    parts = _begin(title, _JUDGE_PURPOSE, [["data", "what", "license"], *data], stored, facts)
+    texts = _TEXTS["judge"]
+    parts = _begin(title, texts, [["data", "what", "license"], *data], facts)
     parts += [f"Made by: {_code(facts['command'])}"] if facts.get("command") else []
     parts += [facts["remarks"]] if facts.get("remarks") else []
     if "validation" in facts:
-        parts += ["## Results", _JUDGE_HOW, card_table(agreement_rows(facts["validation"]))]
+        parts += ["## Results", texts["how"], card_table(agreement_rows(facts["validation"]))]
         parts += [facts["validation"]["remarks"]] if "remarks" in facts["validation"] else []
     if "breakdowns" in facts:
-        parts += ["## Breakdowns", _BREAKDOWNS, card_table(breakdown_rows(facts["breakdowns"]))]
+        parts += ["## Breakdowns", texts["breakdowns"], card_table(breakdown_rows(facts["breakdowns"]))]
     parts.append("## Weaknesses")
     if attacks := _attacks(facts):
         parts.append(card_table(attack_rows(attacks)))
-    parts += [_JUDGE_LIMITS, f"Weights: {weights.digest}, on top of {weights.encoder} ({weights.encoder_digest})."]
+    parts += [texts["limits"], f"Weights: {weights.digest}, on top of {weights.encoder} ({weights.encoder_digest})."]
     return "\n\n".join(parts) + "\n"
 
 
-def _begin(title: str, purpose: str, data: Rows, stored: str, facts: Mapping[str, Any]) -> list[str]:
+def _begin(title: str, texts: Mapping[str, str], data: Rows, facts: Mapping[str, Any]) -> list[str]:
     """Return the parts that every card begins with; the last column of the data is free text."""
     head, *rest = data
     settings = facts.get("settings", {}).items()
     return [
         f"# {markdown(title)}",
-        purpose,
+        texts["purpose"],
         "## Data",
         card_table([head, *([*cells, markdown(free_text)] for *cells, free_text in rest)]),
-        stored,
+        texts["stored"],
         "## Settings",
         "\n".join(f"- {plain(name.replace('_', ' '))}: {plain(str(value))}" for name, value in settings),
     ]
@@ -214,7 +179,7 @@ def _attacks(facts: Mapping[str, Any]) -> list[Attack]:
 
 def weaknesses(attacks: Sequence[Attack]) -> list[str]:
     """Return the results of attacks in plain words."""
-    return [_weakness(each) for each in attacks]
+    return list(map(_weakness, attacks))
 
 
 def _weakness(each: Attack) -> str:

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import asdict
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -211,9 +211,10 @@ def attack_adem(judge_dir: str | None, encoder: str | None, device: str, **rest:
     Without RESPONSES the shipped sample is used.
     """
     from dialeval.judges.adem import open_judge
-    from dialeval.judges.card import weaknesses
+    from dialeval.judges.card import attack_rows, weaknesses
+    from dialeval.judges.validation import attack_systems
 
-    attacks = _attack(open_judge(judge_dir, encoder, device), **rest)
+    attacks = _attack(partial(attack_systems, open_judge(judge_dir, encoder, device)), attack_rows, **rest)
     if rest["format_"] == "table":
         for line in weaknesses(attacks):
             say(line)
@@ -237,28 +238,18 @@ def attack_judge(judge_dir: str | None, encoder: str | None, llm: options.Langua
     Without RESPONSES the shipped sample is used.
     """
     if llm.models:
-        _attack_llm(llm, **rest)
+        from dialeval.judges.llm.attack import attack_llm
+        from dialeval.reports import labels
+
+        with opened_llm(llm) as model:
+            chosen: dict[str, Any] = {"rubric": llm["rubric"] or "reply", "mode": llm["mode"] or "expected"}
+            _attack(partial(attack_llm, model, **chosen), labels.attack_rows, **rest)
         return
+    from dialeval.judges.card import attack_rows
     from dialeval.judges.judge import DialogueJudge
+    from dialeval.judges.validation import attack_systems
 
-    _attack(DialogueJudge(judge_dir, encoder), **rest)
-
-
-def _attack_llm(asked: options.LanguageModel, responses: tuple[str, ...], format_: str, **inputs: Any) -> None:
-    """Attack a language model on rows, and print the results."""
-    import msgspec
-
-    from dialeval.judges.llm.attack import attack_llm
-    from dialeval.judges.validation import read_attacked
-    from dialeval.reports.labels import attack_rows
-
-    with opened_llm(asked) as llm:
-        systems = read_attacked(responses or None, **inputs)
-        attacks = attack_llm(llm, systems, asked["rubric"] or "reply", asked["mode"] or "expected")
-    if format_ == "json":
-        show(json_bytes({"attacks": msgspec.to_builtins(attacks)}).decode())
-    else:
-        print_tables([("Attacks", attack_rows(attacks))])
+    _attack(partial(attack_systems, DialogueJudge(judge_dir, encoder)), attack_rows, **rest)
 
 
 @contextmanager
@@ -332,14 +323,17 @@ def judge_pair_files(pairs: tuple[str, ...], llm: options.LanguageModel, output:
         write(output, found.to_jsonl())
 
 
-def _attack(judge: Any, responses: tuple[str, ...], format_: str, **inputs: Any) -> Any:
+def _attack(
+    attack: Callable[[Any], Any], table: Callable[[Any], Any], responses: tuple[str, ...], format_: str, **inputs: Any
+) -> Any:
     """Attack a judge on rows, print the results, and return them."""
-    from dialeval.judges.card import attack_rows
-    from dialeval.judges.validation import attack_systems, read_attacked
+    import msgspec
 
-    attacks = attack_systems(judge, read_attacked(responses or None, **inputs))
+    from dialeval.judges.validation import read_attacked
+
+    attacks = attack(read_attacked(responses or None, **inputs))
     if format_ == "json":
-        show(json_bytes({"attacks": [asdict(each) for each in attacks]}).decode())
+        show(json_bytes({"attacks": msgspec.to_builtins(attacks)}).decode())
     else:
-        print_tables([("Attacks", attack_rows(attacks))])
+        print_tables([("Attacks", table(attacks))])
     return attacks

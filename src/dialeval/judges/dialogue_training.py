@@ -31,21 +31,11 @@ from dialeval.core.arrays import Floats, Ints
 from dialeval.core.errors import SettingError
 from dialeval.io.opening import PathSource
 from dialeval.io.ratings import Ratings, read_ratings, row_digests
-from dialeval.io.reading import read_dialogues, read_replies
+from dialeval.io.reading import read_dialogues
+from dialeval.judges import cross_training
 from dialeval.judges.adem import HIGHEST, LOWEST, Mask, Texts, closest_cosines, open_vectors
 from dialeval.judges.cross_encoder import HEADS, Pairs, PairShape, PairTokenizer, dialogue_pairs, rated_pairs, together
-from dialeval.judges.cross_training import (
-    Corpus,
-    CrossModel,
-    JudgeRecipe,
-    Log,
-    RatedRows,
-    keep,
-    predict_heads,
-    take_up,
-    train_on_dialogues,
-    train_on_ratings,
-)
+from dialeval.judges.cross_training import Corpus, CrossModel, JudgeRecipe, Log, RatedRows
 from dialeval.judges.fitting import fit_breakdown_scale, score_left_out_systems
 from dialeval.judges.judge import BreakdownScale, DialogueJudge, JudgeWeights, Scale, scores, softmax, split_heads
 from dialeval.judges.validation import ATTACKED_ROWS, agreed, attack, plain, some_rows
@@ -134,7 +124,7 @@ def make_dialogue_judge(
 
 def _replies(paths: Sequence[PathSource]) -> tuple[Texts, Sequence[str], Texts]:
     """Return turns of dialogues with their contexts, sampled by a fixed seed; there are no references."""
-    turns = [(turns, at) for turns in read_dialogues(paths) for at in range(1, len(turns)) if turns[at].strip()]
+    turns = [(turns, at) for turns, _ in read_dialogues(paths) for at in range(1, len(turns)) if turns[at].strip()]
     chosen = np.sort(np.random.default_rng(0).permutation(len(turns))[:ATTACKED_ROWS]).tolist()
     contexts = [turns[number][0][: turns[number][1]] for number in chosen]
     return contexts, [turns[number][0][turns[number][1]] for number in chosen], [[] for _ in chosen]
@@ -263,12 +253,12 @@ class JudgeTraining:
         data = rows.digest
         for fold in folds:
             file, made_of = self._place(fold, data)
-            kept = take_up(file, made_of)
+            kept = cross_training.take_up(file, made_of)
             if kept is None:
                 start = start or self._start(dialogues, rows)
                 self.log(f"{fold.name}: {len(fold.known)} rated rows")
                 kept = self._learn_fold(*start, rows, fold)
-                keep(file, kept, made_of)
+                cross_training.keep(file, kept, made_of)
             (found.by_system if fold.system else found.judged)[fold.test] = kept.pop("judged")
             found.changes = found.changes or kept  # the first is the model that ships
         found.judged[~rows.judged] = np.nan
@@ -291,7 +281,7 @@ class JudgeTraining:
         model = CrossModel(self.files, recipe.seed).to(self.device)
         corpus = self._read_dialogues(dialogues, ratings)
         state, made_of = self.folder / "run.safetensors", self._made_of(dialogues=corpus.digest)
-        train_on_dialogues(model, corpus, recipe, self.log, state, made_of)
+        cross_training.train_on_dialogues(model, corpus, recipe, self.log, state, made_of)
         model.factorize(recipe.rank)
         pairs = rated_pairs(self.tokenizer, ratings.contexts, ratings.responses, self.shape.turns)
         return model, corpus, self._corpus(pairs)
@@ -303,11 +293,11 @@ class JudgeTraining:
             by_name.setdefault(corpus_name(path), []).append(path)
         every, shared = [], SharedTurns(ratings)
         for name, files in by_name.items():
-            turns, replies = read_dialogues(files), read_replies(files)
-            kept = [number for number, dialogue in enumerate(turns) if not shared.are_in(dialogue)]
-            self.log(f"{name}: {len(kept)} of {len(turns)} dialogues share nothing with a rated context")
-            chosen = [turns[number] for number in kept], [replies[number] for number in kept]
-            every.append(dialogue_pairs(self.tokenizer, *chosen, self.shape.turns))
+            read = read_dialogues(files)
+            kept = [dialogue for dialogue in read if not shared.are_in(dialogue.turns)]
+            self.log(f"{name}: {len(kept)} of {len(read)} dialogues share nothing with a rated context")
+            turns, replies = [dialogue.turns for dialogue in kept], [dialogue.replies for dialogue in kept]
+            every.append(dialogue_pairs(self.tokenizer, turns, replies, self.shape.turns))
         sizes = [len(pairs) for pairs in every]
         if sum(sizes) < 2:
             raise SettingError("there are fewer than two pairs of context and reply to learn from")
@@ -322,11 +312,11 @@ class JudgeTraining:
     ) -> dict[str, Any]:
         """Train on the rows of a fold; return what ships of it, and its predictions for the rows to judge."""
         model = copy.deepcopy(start)
-        train_on_ratings(model, corpus, rated, rows, fold.known, self.recipe, self.log)
+        cross_training.train_on_ratings(model, corpus, rated, rows, fold.known, self.recipe, self.log)
         changes = model.changes()
         shipped = CrossModel(self.files).to(self.device)
         shipped.load(changes)
-        return {**changes, "judged": predict_heads(shipped, rated, fold.test).astype(np.float32)}
+        return {**changes, "judged": cross_training.predict_heads(shipped, rated, fold.test).astype(np.float32)}
 
 
 class SharedTurns:

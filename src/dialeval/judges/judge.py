@@ -56,19 +56,8 @@ from dialeval.core.columns import DIGEST_LENGTH
 from dialeval.core.errors import DataError, Problem, SettingError
 from dialeval.core.exact import Moments
 from dialeval.core.fold import Bounds, Estimate, Metric, Partial
-from dialeval.judges.adem import (
-    HIGHEST,
-    JUDGE_FILE,
-    LOWEST,
-    Mask,
-    Texts,
-    TrainedJudge,
-    closest_cosines,
-    load_weights,
-    open_vectors,
-    save_weights,
-)
-from dialeval.judges.adem import Judge as AdemJudge
+from dialeval.judges import adem
+from dialeval.judges.adem import HIGHEST, LOWEST, Texts
 from dialeval.judges.cross_encoder import HEADS, Changes, CrossEncoder, PairShape
 from dialeval.metrics.breakdown import O, T, X
 from dialeval.metrics.encoder import SentenceVectors
@@ -271,12 +260,12 @@ class JudgeWeights:
             "encoder": {"name": self.encoder, "digest": self.encoder_digest},
             **self.facts,
         }
-        return save_weights(folder, document, self.changes, card)
+        return adem.save_weights(folder, document, self.changes, card)
 
 
 def is_dialogue_judge(folder: str | os.PathLike[str]) -> bool:
     """Return whether a folder holds a judge of this kind and not one of `dialeval adem`."""
-    return bool(validation.read_json(Path(folder) / JUDGE_FILE, dict[str, Any], _REMEDY).get("kind") == KIND)
+    return bool(validation.read_json(Path(folder) / adem.JUDGE_FILE, dict[str, Any], _REMEDY).get("kind") == KIND)
 
 
 def load_judge(folder: str | os.PathLike[str]) -> JudgeWeights:
@@ -284,15 +273,15 @@ def load_judge(folder: str | os.PathLike[str]) -> JudgeWeights:
     from dialeval.judges.schemas import SavedDialogueJudge
 
     if not is_dialogue_judge(folder):
-        place = str(Path(folder) / JUDGE_FILE)
+        place = str(Path(folder) / adem.JUDGE_FILE)
         raise DataError(Problem(place, None, "is a judge of `dialeval adem`, or none", _REMEDY))
-    saved, facts, changes = load_weights(folder, SavedDialogueJudge, _REMEDY)
+    saved, facts, changes = adem.load_weights(folder, SavedDialogueJudge, _REMEDY)
     return JudgeWeights(
         changes, saved.scale, saved.shape, saved.encoder.name, saved.encoder.digest, saved.breakdown, facts
     )
 
 
-class DialogueJudge(TrainedJudge[JudgeWeights]):
+class DialogueJudge(adem.TrainedJudge[JudgeWeights]):
     """Judges responses by their context and references; what `Need.DIALOGUE_JUDGE` is."""
 
     _shipped_folder, _load = SHIPPED, staticmethod(load_judge)
@@ -319,7 +308,7 @@ class DialogueJudge(TrainedJudge[JudgeWeights]):
 
     @cached_property
     def _vectors(self) -> SentenceVectors:
-        return open_vectors(self._encoder or self.weights.encoder)
+        return adem.open_vectors(self._encoder or self.weights.encoder)
 
     @property
     def digest(self) -> str:
@@ -333,13 +322,13 @@ class DialogueJudge(TrainedJudge[JudgeWeights]):
 
     def verdicts(self, contexts: Texts, responses: Sequence[str], references: Texts) -> Verdicts:
         """Return the verdict on each response."""
-        has: Mask = np.array([any(turn.strip() for turn in context) for context in contexts], np.bool_)
+        has: adem.Mask = np.array([any(turn.strip() for turn in context) for context in contexts], np.bool_)
         rows = np.flatnonzero(has).tolist()
         heads = np.full((len(responses), sum(HEADS.values())), np.nan)
         if rows:
             heads[has] = self._cross_encoder.heads([contexts[row] for row in rows], [responses[row] for row in rows])
         parts = split_heads(heads)
-        closest = closest_cosines(self._vectors, responses, references) if any(references) else None
+        closest = adem.closest_cosines(self._vectors, responses, references) if any(references) else None
         true, random, echo, broken = softmax(parts["kind"]).T
         shares = shrunk(self.weights.breakdown, softmax(parts["breakdown"]))
         # Each against the true response alone: a response that is an echo is not therefore irrelevant.
@@ -395,7 +384,7 @@ def scores(scale: Scale, rating: Floats, rank: Floats, closest: Floats | None) -
 def open_judge(given: Any) -> dict[Need, Any]:
     """Return a judge, given as a folder or an object of either kind, by the needs that it meets."""
     if not hasattr(given, "score"):
-        given = DialogueJudge(given) if is_dialogue_judge(given) else AdemJudge(given)
+        given = DialogueJudge(given) if is_dialogue_judge(given) else adem.Judge(given)
     if hasattr(given, "verdicts"):
         return {Need.DIALOGUE_JUDGE: given}
     # The shipped judge of adem on another device is used next to the shipped judge of the other kind.

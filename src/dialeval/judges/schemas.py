@@ -14,11 +14,27 @@ from dialeval.judges.cross_encoder import PairShape
 from dialeval.judges.judge import BreakdownScale, Scale
 
 
+class Saved(Struct, kw_only=True):
+    """What the JSON file of every judge and model has."""
+
+    format: Annotated[int, Meta(ge=1)]
+    kind: str
+    sha256: Digest
+    """SHA-256 of the tensors."""
+    digest: Digest
+    """SHA-256 of all else in the document, see `validation.content_digest`."""
+
+
 class JudgeEncoder(Struct):
     """The encoder that a judge is for."""
 
     name: str
     digest: str
+
+
+class TextEncoder(JudgeEncoder):
+    """An encoder of texts, and the word pieces of a text that count."""
+
     tokens: Annotated[int, Meta(ge=0, le=1 << 24)]
 
 
@@ -34,45 +50,25 @@ class Calibration(Struct):
             raise ValueError("a beta is 0")
 
 
-class SavedJudge(Struct):
+class SavedJudge(Saved, kw_only=True):
     """`judge.json` of a judge of `dialeval adem`."""
 
-    format: Annotated[int, Meta(ge=1)]
-    kind: str
     identity: float
     calibration: Calibration
-    encoder: JudgeEncoder
+    encoder: TextEncoder
     turns: Size
-    sha256: Digest
-    digest: Digest
-    """SHA-256 of all else in the document, see `validation.content_digest`."""
 
 
-class SavedModel(Struct):
+class SavedModel(Saved, kw_only=True):
     """The JSON file of a model that PyTorch trained."""
 
-    format: Annotated[int, Meta(ge=1)]
-    kind: str
     settings: dict[str, Any]
-    sha256: Digest
-    digest: Digest
 
 
-class PlainEncoder(Struct):
-    """The encoder that a judge of dialogue changes."""
-
-    name: str
-    digest: str
-
-
-class SavedDialogueJudge(Struct):
+class SavedDialogueJudge(Saved, kw_only=True):
     """`judge.json` of a judge of dialogue."""
 
-    format: Annotated[int, Meta(ge=1)]
-    kind: str
     scale: Scale
     shape: PairShape
-    encoder: PlainEncoder
-    sha256: Digest
-    digest: Digest
+    encoder: JudgeEncoder
     breakdown: BreakdownScale = BreakdownScale()

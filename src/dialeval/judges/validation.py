@@ -95,9 +95,6 @@ def make_judge(
     *,
     encoder: str | os.PathLike[str] = MINILM,
     kind: str = "adem",
-    strength: float = 30.0,
-    response_strength: float = 100.0,
-    rank: int = 8,
     turns: int = 3,
     tokens: int | None = None,
     quality: str = "overall",
@@ -108,16 +105,18 @@ def make_judge(
     progress: Progress | None = None,
     command: str = "dialeval.adem.train(...)",
     title: str = "A judge of dialogue responses",
+    **strengths: Any,
 ) -> MadeJudge:
     """Train a judge on files of rated rows; `tests` are files to validate on only. See `dialeval adem train --help`.
 
-    `progress` counts steps: the encoding of all texts, then each fit on what remains when some rows are left out.
+    `strengths` are those of `AdemSettings`. `progress` counts steps: the encoding of all texts, then each fit on what
+    remains when some rows are left out.
     """
     if kind not in KINDS:
         raise SettingError(f"a judge is one of {', '.join(KINDS)}, not {kind!r}")
     if turns < 1:
         raise SettingError("a context has at least one turn")
-    settings = AdemSettings(strength, response_strength, rank)
+    settings = AdemSettings(**strengths)
     rated = read_ratings(ratings, fields)
     every = read_ratings([*ratings, *tests], fields) if tests else rated
     others = every.take(np.arange(len(rated), len(every))) if tests else rated
@@ -149,7 +148,7 @@ def make_judge(
         },
     }
     if kind == "adem":
-        facts["settings"] |= {"strength": strength, "response strength": response_strength, "rank": rank}
+        facts["settings"] |= {name.replace("_", " "): value for name, value in asdict(settings).items()}
     agreement = None
     if validate:
         columns = _judge_left_out(examples, known, settings, progress)
@@ -166,7 +165,7 @@ def make_judge(
 def attack_systems(judge: Scores, systems: Sequence[Rows]) -> list[Attack]:
     """Attack a judge on every row of some systems."""
     texts = [text for rows in systems for text in rows.responses]
-    return attack(judge, _lists(systems, Need.CONTEXT), texts, _lists(systems, Need.REFERENCE))
+    return attack(judge, texts_of(systems, Need.CONTEXT), texts, texts_of(systems, Need.REFERENCE))
 
 
 def read_attacked(
@@ -188,7 +187,7 @@ def read_attacked(
     return systems
 
 
-def _lists(systems: Sequence[Rows], need: Need) -> Texts:
+def texts_of(systems: Sequence[Rows], need: Need) -> Texts:
     """Return the texts of a need, row by row over all systems; an empty list where a system has none."""
     lists: list[Any] = []
     for rows in systems:

@@ -14,28 +14,14 @@ from dialeval.core.batch import Batch, Need
 from dialeval.core.errors import SettingError
 from dialeval.core.fold import Bounds, Metric
 from dialeval.core.signature import SACREBLEU, Signature
-from dialeval.metrics.bleu_counts import (
-    NIST,
-    NO_REFERENCE,
-    BleuCounts,
-    Method,
-    Order,
-    bleu_counts,
-    bleu_signature,
-    corpus_bleu,
-    log_precisions,
-    number_of_references,
-    reference_numbers,
-    sacre_bleu,
-    weighted_bleu,
-)
+from dialeval.metrics import bleu_counts as bleu
 from dialeval.metrics.counting import CountMetric, Flags, Per, SummedCounts
 from dialeval.text.tokenizers import DEFAULT, Tokenizer
 
 WEIGHTS = {1: (1.0,), 2: (0.5, 0.5), 3: (0.33, 0.33, 0.33), 4: (0.25, 0.25, 0.25, 0.25)}
 """What dialog-eval gives to nltk, without the zeros for the orders above n."""
 
-DEFAULT_SMOOTH: Method = 4
+DEFAULT_SMOOTH: bleu.Method = 4
 ABOVE_ONE = (5, 7)
 """Smoothing methods under which a value may exceed 1."""
 
@@ -74,15 +60,15 @@ class Bleu(CountMetric):
 
     family = "bleu"
     presets = {
-        **{f"bleu-{n}": {"n": n} for n in get_args(Order)},
+        **{f"bleu-{n}": {"n": n} for n in get_args(bleu.Order)},
         "sacrebleu": {"by": "sacre", "per": "corpus", "tokenizer": "13a"},
     }
     implied = {"per": "response"}
     needs = frozenset({Need.RESPONSE, Need.REFERENCE})
     better = "higher"
 
-    n: Order = 4
-    smooth: Method = DEFAULT_SMOOTH
+    n: bleu.Order = 4
+    smooth: bleu.Method = DEFAULT_SMOOTH
     by: Literal["nltk", "sacre"] = "nltk"
     per: Per = "response"
     tokenizer: Tokenizer = DEFAULT
@@ -117,33 +103,33 @@ class Bleu(CountMetric):
 
     def row_counts(self, batch: Batch) -> tuple[Ints, Flags]:
         """Return matches and n-grams by order, words of the response, words of the reference, numbers of references."""
-        counts = bleu_counts(batch, self.tokenizer)
+        counts = bleu.bleu_counts(batch, self.tokenizer)
         lengths = (counts.response_lengths, counts.reference_lengths)
-        numbers = reference_numbers(batch)
+        numbers = bleu.reference_numbers(batch)
         columns = (counts.matches[:, : self.n], counts.totals[:, : self.n], *lengths, numbers)
-        return np.column_stack(columns), counts.reference_lengths != NO_REFERENCE
+        return np.column_stack(columns), counts.reference_lengths != bleu.NO_REFERENCE
 
     def formula(self, counts: Ints | Floats) -> Floats:
-        return np.array([corpus_bleu(*line) / 100 for line in counts[:, :-2].tolist()], np.float64)
+        return np.array([bleu.corpus_bleu(*line) / 100 for line in counts[:, :-2].tolist()], np.float64)
 
     def row_values(self, counts: Ints) -> Floats:
         matches, totals, lengths = np.split(counts[:, :-2], (self.n, 2 * self.n), axis=1)
-        rows = BleuCounts(matches, totals, lengths[:, 0], lengths[:, 1])
-        return sacre_bleu(rows, log_precisions(rows, NIST, self.n), self.n)
+        rows = bleu.BleuCounts(matches, totals, lengths[:, 0], lengths[:, 1])
+        return bleu.sacre_bleu(rows, bleu.log_precisions(rows, bleu.NIST, self.n), self.n)
 
     def known_as(self, state: SummedCounts) -> Mapping[str, str]:
         if not self.of_corpus or self.n != max(WEIGHTS):
             return {}
-        line = bleu_signature(self.tokenizer, number_of_references(state))
+        line = bleu.bleu_signature(self.tokenizer, bleu.number_of_references(state))
         return {} if line is None else {SACREBLEU: line}
 
     def score(self, batch: Batch) -> Floats:
-        counts = bleu_counts(batch, self.tokenizer)
-        method = NIST if self.by == "sacre" else self.smooth
-        logs = batch.derived(("bleu logs", self.tokenizer, method), lambda: log_precisions(counts, method))
+        counts = bleu.bleu_counts(batch, self.tokenizer)
+        method = bleu.NIST if self.by == "sacre" else self.smooth
+        logs = batch.derived(("bleu logs", self.tokenizer, method), lambda: bleu.log_precisions(counts, method))
         if self.by == "sacre":
-            return sacre_bleu(counts, logs, self.n)
-        return weighted_bleu(counts, logs, WEIGHTS[self.n])
+            return bleu.sacre_bleu(counts, logs, self.n)
+        return bleu.weighted_bleu(counts, logs, WEIGHTS[self.n])
 
 
 TINY, SMALL = 1e-15, 1e-9
@@ -179,12 +165,12 @@ class NlgBleu(CountMetric):
     """
 
     family = "nlg-bleu"
-    presets = {f"nlg-bleu-{n}": {"n": n} for n in get_args(Order)}
+    presets = {f"nlg-bleu-{n}": {"n": n} for n in get_args(bleu.Order)}
     needs = frozenset({Need.RESPONSE, Need.REFERENCE})
     better = "higher"
     bounds = (0.0, 1.0)
 
-    n: Order = 4
+    n: bleu.Order = 4
     per: Per = "response"
     tokenizer: Tokenizer = DEFAULT
 
@@ -193,10 +179,10 @@ class NlgBleu(CountMetric):
         return 2 + 2 * self.n
 
     def row_counts(self, batch: Batch) -> tuple[Ints, Flags]:
-        counts = bleu_counts(batch, self.tokenizer)
+        counts = bleu.bleu_counts(batch, self.tokenizer)
         lengths = (counts.response_lengths, counts.reference_lengths)
         columns = np.column_stack((*lengths, counts.matches[:, : self.n], counts.totals[:, : self.n]))
-        return columns, counts.reference_lengths != NO_REFERENCE
+        return columns, counts.reference_lengths != bleu.NO_REFERENCE
 
     def formula(self, counts: Ints | Floats) -> Floats:
         length, reference, matches, totals = np.split(counts, (1, 2, 2 + self.n), axis=1)

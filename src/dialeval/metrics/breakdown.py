@@ -69,7 +69,6 @@ import numpy.typing as npt
 
 from dialeval.core.arrays import Floats, Ints
 from dialeval.core.batch import Batch, Need
-from dialeval.core.errors import SettingError
 from dialeval.core.fold import RowMetric
 from dialeval.metrics.counting import CountMetric, Flags
 
@@ -146,11 +145,9 @@ class LabelAccuracy(RowMetric):
     needs = frozenset({Need.LABELS, Need.ANNOTATIONS})
     better = "higher"
     bounds = (0.0, 1.0)
+    limits = {"threshold": (-math.inf, math.inf)}
 
     threshold: float = 0.0
-
-    def __post_init__(self) -> None:
-        check_threshold(self.threshold)
 
     def score(self, batch: Batch) -> Floats:
         codes = codes_of(batch, self.threshold)
@@ -195,14 +192,11 @@ class BreakdownDetection(CountMetric):
     width = len(DetectionCounts._fields)
     has_items = False
     bounds = (0.0, 1.0)
+    limits = LabelAccuracy.limits
 
     figure: Literal["precision", "recall", "f1"] = "f1"
     of: Literal["x", "tx"] = "x"
     threshold: float = 0.0
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        check_threshold(self.threshold)
 
     def __str__(self) -> str:
         # The short name with its threshold, f1-x(threshold=0.5): people know the figures by these names.
@@ -225,12 +219,6 @@ class BreakdownDetection(CountMetric):
 
     def formula(self, counts: Ints | Floats) -> Floats:
         return np.array([getattr(DetectionCounts(*line), self.figure) for line in counts.tolist()], np.float64)
-
-
-def check_threshold(threshold: float) -> None:
-    """Refuse what no share can be compared with."""
-    if not np.isfinite(threshold):
-        raise SettingError(f"a threshold is a number such as 0.5, not {threshold}")
 
 
 @dataclass(frozen=True)

@@ -55,6 +55,7 @@ class Chrf(CountMetric):
     needs = frozenset({Need.RESPONSE, Need.REFERENCE})
     better = "higher"
     bounds = (0.0, 1.0)
+    limits = dict.fromkeys(("n", "words", "beta"), (0, np.inf))
 
     n: int = 6
     words: int = 0
@@ -64,10 +65,8 @@ class Chrf(CountMetric):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        if self.n < 0 or self.words < 0 or not self.n + self.words:
-            raise SettingError(f"chrf counts n-grams of some order; n={self.n} with words={self.words} is not possible")
-        if not 0 <= self.beta < np.inf:
-            raise SettingError(f"chrf weighs recall beta times as much as precision; beta={self.beta} is not possible")
+        if not self.n + self.words:
+            raise SettingError("chrf counts n-grams of some order; n=0 with words=0 is not possible")
 
     @property
     def width(self) -> int:

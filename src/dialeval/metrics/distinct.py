@@ -23,6 +23,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from math import inf
 from typing import Any, Literal, cast
 
 import numpy as np
@@ -30,7 +31,6 @@ import numpy as np
 from dialeval.core.arrays import Floats, Ints
 from dialeval.core.batch import Batch, Need
 from dialeval.core.contributions import Resamples
-from dialeval.core.errors import SettingError
 from dialeval.core.exact import Moments
 from dialeval.core.fold import Estimate, Metric, Partial
 from dialeval.text.ngrams import NgramCounts, NgramTotals, ngram_counts, ngrams
@@ -58,17 +58,13 @@ class Distinct(Metric[DistinctState]):
     descriptive = True
     grows = True
     bounds = (0.0, 1.0)
+    limits = {"n": (1, inf)}
     definition = 2
 
     n: int = 2
     per: Literal["corpus", "response"] = "corpus"
     oov: Oov = "self"
     tokenizer: Tokenizer = DEFAULT
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        if self.n < 1:
-            raise SettingError(f"distinct counts n-grams of at least one word; n={self.n} is not possible")
 
     def empty(self) -> DistinctState:
         return DistinctState(NgramCounts.empty(self.n), Moments())

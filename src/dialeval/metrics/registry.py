@@ -263,6 +263,8 @@ _BUILT_IN: Mapping[Need, Sequence[str]] = {
         "suites.multiwoz.richness:Richness",
     ),
     Need.TRIALS: ("metrics.trials:PassHat,PassAt,Flips,TaskVariance,TrialVariance,Reward,TrialCost",),
+    Need.TURN_LABELS: ("metrics.log_columns:Label",),
+    Need.LATENCY: ("metrics.log_columns:Latency,LatencyPercentile",),
     Need.CALLS: (
         "metrics.calls:CallMatch,CallOrder,CallSequence,ArgumentMatch,MissingCalls,ExtraCalls,CallErrors,RepeatedCalls",
         "metrics.calls:CallAssertions",
@@ -314,6 +316,8 @@ Registered = TypeVar("Registered", bound=Callable[..., Any])
 
 _AT = "@dialogue-"
 """As in `metrics.conversation`, which is imported when a name has it."""
+_LABEL = re.compile(r"\s*label:([^\s(),@]+)\s*(?:\(([^()]*)\))?\s*")
+"""The rate of a label, and further settings."""
 _PLACE = re.compile(r"([A-Za-z_][\w.]*):([A-Za-z_]\w*)")
 """A module and a name in it."""
 
@@ -445,6 +449,8 @@ class Registry:
         """Return a name as it is spelled here: not an alias, in lower case unless it is known as it is."""
         if not isinstance(name, str):
             return name
+        if found := _LABEL.fullmatch(name):
+            name = f"label(of={','.join(filter(None, found.groups()))})"
         head, bracket, settings = name.strip().partition("(")
         lower = head.strip().lower()
         if lower in ALIASES:
@@ -551,6 +557,7 @@ _TOPICS: Mapping[str, Sequence[str]] = {
     "Words and entropy": ("metrics.words.",),
     "Sampled responses": ("suites.lsdscc.",),
     "Task dialogues": ("suites.multiwoz.", "suites.sgd."),
+    "Labels and latency": ("metrics.log_columns.",),
     "Agents": ("metrics.trials.", "metrics.calls."),
     "Breakdown detection": ("metrics.breakdown.",),
 }
@@ -570,14 +577,13 @@ def split_names(text: str) -> list[str]:
 
 
 def _settings(metric: MetricClass, inside: str) -> Iterator[tuple[str, object]]:
-    hints: Mapping[str, Any] = get_type_hints(metric)
     known = metric.setting_names()
     for part in filter(None, map(str.strip, inside.split(","))):
         name, equals, value = (piece.strip() for piece in part.partition("="))
         if not equals or name not in known:
             hint = suggest(name, known, f"it has {', '.join(known) or 'no settings'}")
             raise SettingError(f"{metric.family} has no setting {name!r}; {hint}")
-        yield name, _value(metric, name, value, hints[name])
+        yield name, _value(metric, name, value, get_type_hints(metric)[name])
 
 
 def _value(metric: MetricClass, name: str, text: str, hint: Any) -> object:

@@ -11,7 +11,6 @@ from numpy import uint64
 from dialeval.core.arrays import Floats, Ints, row_numbers
 from dialeval.core.batch import Batch, Need
 from dialeval.core.columns import TokenColumn
-from dialeval.core.errors import SettingError
 from dialeval.core.fold import RowMetric
 from dialeval.core.kernels import count_ones, kernel
 from dialeval.metrics.bleu_counts import SHORT, STEP, BleuCounts, equal_words
@@ -110,14 +109,10 @@ class RougeL(RowMetric):
     needs = frozenset({Need.RESPONSE, Need.REFERENCE})
     better = "higher"
     bounds = (0.0, 1.0)
+    limits = {"beta": (0, np.inf)}
 
     beta: float = 1.2
     tokenizer: Tokenizer = DEFAULT
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        if not 0 <= self.beta < np.inf:
-            raise SettingError(f"rouge weighs recall beta times as much as precision; beta={self.beta} is not possible")
 
     def score(self, batch: Batch) -> Floats:
         responses = tokens(batch, Need.RESPONSE, self.tokenizer)

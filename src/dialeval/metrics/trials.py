@@ -44,7 +44,7 @@ from abc import abstractmethod
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import pairwise
-from math import comb, nan
+from math import comb, inf, nan
 from typing import Any, ClassVar
 
 import numpy as np
@@ -53,7 +53,6 @@ import orjson
 from dialeval.core.arrays import Floats, Ints
 from dialeval.core.batch import Batch, Need
 from dialeval.core.contributions import Resamples, RowSums
-from dialeval.core.errors import SettingError
 from dialeval.core.exact import Moments
 from dialeval.core.fold import Estimate, Fact, Level, Metric, Partial, RowMetric
 from dialeval.core.validation import InvalidError
@@ -169,13 +168,9 @@ class PassHat(TrialMetric):
     family = "pass-hat"
     presets = {f"pass-hat-{k}": {"k": k} for k in (1, 2, 3, 4)}
     better = "higher"
+    limits = {"k": (1, inf)}
 
     k: int = 1
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        if self.k < 1:
-            raise SettingError(f"k is {self.k}; at least one trial must pass")
 
     def value(self, trials: int, passes: int) -> float:
         return comb(passes, self.k) / comb(trials, self.k) if trials >= self.k else nan

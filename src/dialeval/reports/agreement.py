@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING
 
 from dialeval.analysis.metric_ranking import CONTROL, LEVELS, RANKED_BY, SIGNIFICANT
 from dialeval.reports.documents import Document, LaidOut, Table, laid_out, latex_float, text_formats
-from dialeval.reports.figures import MISSING, plain, shorten, show_fixed
+from dialeval.reports.figures import MISSING, list_names, plain, shorten, show_fixed
 from dialeval.stats.correlation import NAMES
 
 if TYPE_CHECKING:
@@ -122,9 +122,7 @@ def _tests(agreement: Agreement, level: str) -> int:
 
 
 def _names(metrics: Sequence[str]) -> str:
-    more = len(metrics) - _MOST_NAMED
-    shown = [*map(shorten, metrics[:_MOST_NAMED]), *([f"{more} more"] if more > 0 else [])]
-    return " and ".join(filter(None, (", ".join(shown[:-1]), shown[-1])))
+    return list_names(metrics, _MOST_NAMED)
 
 
 def notes(agreement: Agreement) -> list[str]:

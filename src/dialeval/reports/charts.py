@@ -171,6 +171,12 @@ class Series(NamedTuple):
     low: Sequence[float] = ()
     high: Sequence[float] = ()
 
+    @classmethod
+    def of(cls, means: Sequence[BinMean], x: Mapping[float, float] | None = None) -> Series:
+        """Return the means of bins as a series; `x`: where each bin is drawn, else at its number."""
+        places = [each.at if x is None else x[each.at] for each in means]
+        return cls(places, *([getattr(each, end) for each in means] for end in ("mean", "low", "high")))
+
 
 class BinMean(NamedTuple):
     """The mean of the values in a bin, with its interval over clusters."""
@@ -182,9 +188,7 @@ class BinMean(NamedTuple):
     rows: int
 
 
-def mean_by_bin(
-    bins: Ints, values: Floats, clusters: Ints | None = None, level: float = DEFAULT_LEVEL
-) -> list[BinMean]:
+def mean_by_bin(bins: Ints, values: Floats, clusters: Ints | None = None) -> list[BinMean]:
     """Return the mean of the values of each bin with its interval: clustered standard errors, Wilson for 0 and 1.
 
     A bin with values of fewer than two clusters has no interval (NaN).
@@ -201,7 +205,7 @@ def mean_by_bin(
         if number > 1:
             residuals = np.bincount(groups, here - mean)
             error = math.sqrt(float((residuals**2).sum()) * number / (number - 1)) / len(here)
-            t = t_factor(level, number - 1)
+            t = t_factor(DEFAULT_LEVEL, number - 1)
             if np.isin(here, (0.0, 1.0)).all():
                 size = mean * (1 - mean) / error**2 if error > 0 else float(number)
                 low, high = wilson(mean, size, (0.0, 1.0), t)
@@ -240,6 +244,18 @@ class _Chart:
         attribute = f' class="{kind}"' if kind else ""
         self.parts.append(f'<text x="{x:.1f}" y="{y:.1f}"{attribute}>{escape(shown)}</text>')
 
+    def turned(self, x: float, y: float, angle: int, words: str, kind: str, room: float) -> None:
+        """Write words at an angle."""
+        self.parts.append(f'<g transform="translate({x:.1f},{y:.1f}) rotate({angle})">')
+        self.text(0, 0, words, kind, room)
+        self.parts.append("</g>")
+
+    def axis_title(self, x: float, words: str, room: float) -> None:
+        """Write the title of an axis below what is drawn, in as many lines as it takes."""
+        for line in textwrap.wrap(plain(words), max(12, int(room / _CHARACTER))):
+            self.text(x, self.y + 12, line, "axis-title")
+            self.y += 14
+
     def line(self, x1: float, y1: float, x2: float, y2: float, kind: str) -> None:
         """Draw a line."""
         self.parts.append(f'<line class="{kind}" x1="{x1:.1f}" y1="{y1:.1f}" x2="{x2:.1f}" y2="{y2:.1f}"/>')
@@ -274,9 +290,7 @@ class _Chart:
         for at, name in names.items():
             x = frame.left + frame.x(at)
             if slanted:
-                self.parts.append(f'<g transform="translate({x + 4:.1f},{bottom + 12:.1f}) rotate(-35)">')
-                self.text(0, 0, name, "tick end", 110)
-                self.parts.append("</g>")
+                self.turned(x + 4, bottom + 12, -35, name, "tick end", 110)
             else:
                 self.text(x, bottom + 14, name, "tick", room)
         for tick in frame.y.ticks:
@@ -284,13 +298,8 @@ class _Chart:
             self.line(frame.left, y, right, y, "grid")
             self.text(frame.left - 6, y + 4, f"{tick:.6g}", "tick end")
         self.y = bottom + (75 if slanted else 18)
-        for line in textwrap.wrap(plain(x_title), max(12, int(frame.width / _CHARACTER))):
-            self.text(frame.left + frame.width / 2, self.y + 12, line, "axis-title")
-            self.y += 14
-        middle = frame.top + frame.height / 2
-        self.parts.append(f'<g transform="translate(11,{middle:.1f}) rotate(-90)">')
-        self.text(0, 0, y_title, "axis-title", frame.height + 40)
-        self.parts.append("</g>")
+        self.axis_title(frame.left + frame.width / 2, x_title, frame.width)
+        self.turned(11, frame.top + frame.height / 2, -90, y_title, "axis-title", frame.height + 40)
 
     def notes(self, *lines: str) -> None:
         """Write small lines below."""
@@ -319,9 +328,9 @@ class _Frame(NamedTuple):
         return self.left + self.x(x), self.top + self.height - self.y(y)
 
 
-def _framed(chart: _Chart, xs: Iterable[float], ys: Iterable[float], height: float = 210, inside: float = 8) -> _Frame:
+def _framed(chart: _Chart, xs: Iterable[float], ys: Iterable[float], inside: float = 8) -> _Frame:
     """Return the frame of a chart whose axes show some values."""
-    left, width = 58.0, chart.width - 66.0
+    left, width, height = 58.0, chart.width - 66.0, 210.0
     x, y = Scale.over(xs, width, inside), Scale.over(ys, height, 6)
     fallback = (Scale(0, 1, width, inside), Scale(0, 1, height, 6))
     return _Frame(left, chart.y + 4, width, height, x or fallback[0], y or fallback[1])
@@ -385,9 +394,7 @@ def forest(
         if numbers:
             chart.text(width - right + 6, y + 4, figure, "number", width)
     chart.y = bottom + 18
-    for line in textwrap.wrap(plain(axis), max(12, int((width - left) / _CHARACTER))):
-        chart.text(left + scale.width / 2, chart.y + 12, line, "axis-title")
-        chart.y += 14
+    chart.axis_title(left + scale.width / 2, axis, width - left)
     chart.notes(*notes)
     return chart.figure()
 
@@ -502,37 +509,28 @@ def calibration(
     y_title: str,
     *,
     clusters: Ints | None = None,
-    diagonal: bool = False,
     width: int = WIDTH,
 ) -> Figure:
-    """Draw the mean of observed values by tenths of predicted ones; `diagonal`: both are on one scale."""
+    """Draw the mean of observed values by tenths of predicted ones."""
     known = np.isfinite(predicted) & np.isfinite(observed)
-    predicted, observed = predicted[known], observed[known]
-    bins = quantile_bins(predicted)
-    means = {each.at: each.mean for each in mean_by_bin(bins, predicted)}
-    found = mean_by_bin(bins, observed, None if clusters is None else clusters[known])
-    xs = [means[each.at] for each in found]
-    chart = _Chart("calibration", title, width)
-    ends = [end for each in found for end in (each.mean, each.low, each.high)]
-    frame = _framed(chart, [*xs, *ends] if diagonal else xs, [*ends, *xs] if diagonal else ends)
-    chart.axes(frame, x_title, y_title)
-    if diagonal:
-        chart.line(*frame(frame.x.low, frame.x.low), *frame(frame.x.high, frame.x.high), "zero")
-    _draw_series(chart, frame, Series(xs, *(list(column) for column in zip(*(e[1:4] for e in found), strict=True))), 0)
-    dashed = " Dashed: where the two are equal." if diagonal else ""
-    chart.notes(f"{len(predicted):,} rows in tenths of the predicted value, with 95% confidence intervals.{dashed}")
-    said = (f"{show(x, 2)}: {show(each.mean, 2)}" for x, each in zip(xs, found, strict=True))
-    chart.words.append(f"Mean observed value by predicted value: {', '.join(said)}.")
-    return chart.figure()
+    series = _mean_by_quantile(predicted[known], observed[known], 10, None if clusters is None else clusters[known])
+    notes = [f"{int(known.sum()):,} rows in tenths of the predicted value, with 95% confidence intervals."]
+    return curves({"all rows": series}, title, x_title, y_title, name="calibration", notes=notes, width=width)
 
 
-def _draw_series(chart: _Chart, frame: _Frame, series: Series, number: int, *, joined: bool = True) -> None:
+def _mean_by_quantile(x: Floats, y: Floats, most: int, clusters: Ints | None) -> Series:
+    """Return the mean of y in the quantile bins of x, at the mean of x."""
+    bins = quantile_bins(x, most)
+    return Series.of(mean_by_bin(bins, y, clusters), {each.at: each.mean for each in mean_by_bin(bins, x)})
+
+
+def _draw_series(chart: _Chart, frame: _Frame, series: Series, number: int) -> None:
     places = [frame(x, y) for x, y in zip(series.x, series.y, strict=True) if math.isfinite(y)]
     chart.parts.append(f'<g class="{_kind(number)}">')
     for x, low, high in zip(series.x, series.low, series.high, strict=False):
         if math.isfinite(low) and math.isfinite(high):
             chart.line(*frame(x, low), *frame(x, high), "range thin")
-    if joined and len(places) > 1:
+    if len(places) > 1:
         line = " ".join(f"{x:.1f},{y:.1f}" for x, y in places)
         chart.parts.append(f'<polyline class="curve dash-{number % _SHAPES}" points="{line}"/>')
     chart.parts.append("".join(marker(*place, number, 3.5) for place in places) + "</g>")
@@ -576,20 +574,6 @@ def _shift(series: Series, number: int, systems: int, frame: _Frame) -> Series:
     pixels = (number - (systems - 1) / 2) * min(3.0, 16 / max(1, systems))
     by = pixels * (frame.x.high - frame.x.low) / max(1.0, frame.width)
     return series._replace(x=[x + by for x in series.x])
-
-
-def pass_k_curve(
-    passes: Mapping[str, Sequence[BinMean]], *, numbers: Mapping[str, int] | None = None, width: int = WIDTH
-) -> Figure:
-    """Draw the chance that k trials of a task all pass, over k."""
-    series = {
-        name: Series(*(list(column) for column in zip(*(each[:4] for each in found), strict=True)))
-        for name, found in passes.items()
-    }
-    title, notes = "Reliability over repeated trials (pass^k)", ["95% confidence intervals over tasks."]
-    y_title = "fraction of tasks"
-    x_title = "k: trials of a task that must all pass"
-    return curves(series, title, x_title, y_title, name="pass-k", numbers=numbers, notes=notes, width=width)
 
 
 def bars(
@@ -655,9 +639,7 @@ def matrix(
     for at, each in enumerate(columns):
         x = left + size * (at + 0.5)
         if slanted:
-            chart.parts.append(f'<g transform="translate({x:.1f},{chart.y - 6:.1f}) rotate(-50)">')
-            chart.text(0, 0, each, "tick start", 92)
-            chart.parts.append("</g>")
+            chart.turned(x, chart.y - 6, -50, each, "tick start", 92)
         else:
             chart.text(x, chart.y - 5, each, "tick", size)
     finite = values[np.isfinite(values)]
@@ -736,12 +718,7 @@ def length_preference(ratio: Floats, preferred: Floats, *, width: int = WIDTH) -
     doublings = np.log2(np.concatenate((ratio, 1 / ratio)))
     both = np.concatenate((preferred, 1 - preferred))
     pairs = np.tile(np.arange(len(ratio)), 2)
-    bins = quantile_bins(doublings, 8)
-    x = {each.at: each.mean for each in mean_by_bin(bins, doublings)}
-    found = mean_by_bin(bins, both, pairs)
-    series = Series(
-        [x[each.at] for each in found], *([getattr(each, end) for each in found] for end in ("mean", "low", "high"))
-    )
+    series = _mean_by_quantile(doublings, both, 8, pairs)
     title = "Length and preference"
     x_title, y_title = "length against the other response, in doublings", "fraction preferred"
     notes = [f"{len(ratio):,} pairs, each seen from both sides; 95% confidence intervals over pairs."]

@@ -28,7 +28,6 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from math import comb
 from typing import TYPE_CHECKING, Any
-from xml.sax.saxutils import escape, quoteattr
 
 from msgspec import structs
 
@@ -37,6 +36,7 @@ from dialeval.analysis.comparison import STRONG, Best, Comparison, SystemRanking
 from dialeval.analysis.difference import Difference
 from dialeval.analysis.pairing import main_keys
 from dialeval.analysis.values import metric_of
+from dialeval.core.display import list_some
 from dialeval.core.errors import SettingError
 from dialeval.core.result import Run
 from dialeval.reports import documents, tables
@@ -47,7 +47,6 @@ from dialeval.reports.figures import (
     DIFFERENT,
     MISSING,
     WORSE,
-    draw_interval,
     plain,
     shorten,
     show,
@@ -199,10 +198,9 @@ def describe_designs(comparison: Comparison) -> list[str]:
     if len(by_text) == 1:
         return list(by_text)
     if len(by_text) > _MOST_NAMED:
-        return [f"Designs: {'; '.join(f'{name} ({_listed(own)})' for name, own in by_name.items())}."]
-    return [
-        f"{_listed(names)}: {text}" if text.startswith("Paired design: ") else text for text, names in by_text.items()
-    ]
+        return [f"Designs: {'; '.join(f'{name} ({list_some(own, _MOST_SYSTEMS)})' for name, own in by_name.items())}."]
+    shared = {text: f"{list_some(names, _MOST_SYSTEMS)}: {text}" for text, names in by_text.items()}
+    return [shared[text] if text.startswith("Paired design: ") else text for text in by_text]
 
 
 def _describe_design(comparison: Comparison, system: str) -> str:
@@ -230,7 +228,7 @@ def _about_many(comparison: Comparison) -> Iterable[str]:
         )
         found[names[bool(each.better), bool(each.worse)]] += [] if different else [shorten(each.system)]
     metrics = f" on {panel} metrics" if panel > 1 else f" on {shorten(stands[0].key)}" if panel else ""
-    parts = [f"{name}: {_listed(systems)}" for name, systems in found.items() if systems]
+    parts = [f"{name}: {list_some(systems, _MOST_SYSTEMS)}" for name, systems in found.items() if systems]
     yield f"Compared with {shorten(comparison.baseline)}{metrics} ({how_sure(comparison)}), {'; '.join(parts)}."
     if not panel:
         yield from _why_no_evidence(comparison.rows)
@@ -248,15 +246,8 @@ def describe_ranking(comparison: Comparison, ranking: SystemRanking) -> str:
         chain = " > ".join(", ".join(map(shorten, group)) for group in groups)
         return f"Ranking by {key}: {chain}. Systems separated by > differ significantly, others do not ({how})."
     letters = letter_display(groups)
-    shown = ", ".join(f"{shorten(name)} ({letters[name]})" for name in ranking.systems[:_MOST_RANKED])
-    more = len(ranking.systems) - _MOST_RANKED
-    shown += f" and {more} more" if more > 0 else ""
+    shown = list_some([f"{shorten(name)} ({letters[name]})" for name in ranking.systems], _MOST_RANKED)
     return f"Ranking by {key}, best first: {shown}. Systems differ significantly if they share no letter ({how})."
-
-
-def _listed(names: Sequence[str]) -> str:
-    more = len(names) - _MOST_SYSTEMS
-    return ", ".join(names) if more < 2 else f"{', '.join(names[:_MOST_SYSTEMS])} and {more} more"
 
 
 def how_sure(comparison: Comparison) -> str:
@@ -314,9 +305,7 @@ def _why_no_evidence(rows: Sequence[Difference]) -> Iterable[str]:
 
 
 def _list_differences(rows: Sequence[Difference]) -> str:
-    named = ", ".join(_figure(row) for row in sorted(rows, key=_size, reverse=True)[:_MOST_DIFFERENCES])
-    more = len(rows) - _MOST_DIFFERENCES
-    return f"{named}{f' and {more} more' if more > 0 else ''}"
+    return list_some([_figure(row) for row in sorted(rows, key=_size, reverse=True)], _MOST_DIFFERENCES)
 
 
 def _figure(row: Difference) -> str:
@@ -382,17 +371,16 @@ def _times_100(interval: tuple[float, float]) -> tuple[float, float]:
     return 100 * interval[0], 100 * interval[1]
 
 
-def document(comparison: Comparison, bars: bool = False) -> Document:
-    """Describe a comparison: the verdict, a table per system, and what the columns mean; `bars`: with drawn columns."""
-    tables = [system_table(comparison, system, bars) for system in comparison.systems]
+def document(comparison: Comparison) -> Document:
+    """Describe a comparison: the verdict, a table per system, and what the columns mean."""
+    tables = [system_table(comparison, system) for system in comparison.systems]
     signatures = dict.fromkeys(comparison.signatures[key] for key in comparison.keys if key in comparison.signatures)
     return Document(verdict(comparison), tables, [*legend(comparison), *signature_lines(signatures)])
 
 
-def table(comparison: Comparison, bars: bool = False) -> LaidOut:
-    """Lay out the comparison for a rich console; with `bars`, differences are also drawn where there is room."""
-    narrow = document(comparison)
-    return laid_out(document(comparison, bars=True), narrow) if bars else laid_out(narrow)
+def table(comparison: Comparison) -> LaidOut:
+    """Lay out the comparison for a rich console."""
+    return laid_out(document(comparison))
 
 
 def to_latex(comparison: Comparison, best: Best | None = None, transpose: bool = False) -> str:
@@ -436,8 +424,7 @@ def legend(comparison: Comparison) -> list[str]:
     level = f"{100 * comparison.confidence:g}% confidence intervals"
     lines = [f"Differences to {comparison.baseline} with {level} ({_intervals_of(comparison)})."]
     adjusted = f"adjusted by Holm for {tests} test{'s' * (tests != 1)}" if tests > 1 else "one test"
-    family = f"{adjusted} of {', '.join(comparison.panel[:_MOST_PANEL])}" if tests > 1 else adjusted
-    family += f" and {len(comparison.panel) - _MOST_PANEL} more" if len(comparison.panel) > _MOST_PANEL else ""
+    family = f"{adjusted} of {list_some(comparison.panel, _MOST_PANEL)}" if tests > 1 else adjusted
     others = f"; the {rest} tests of other metrics are corrected separately" if rest > 1 else ""
     lines.append(f"p-values: {_test_of(comparison)}, seed {comparison.seed}, {family}{others}; {marks}.")
     lines.append(f"detectable: minimum detectable difference at {100 * POWER:g}% power (one test).")
@@ -514,19 +501,12 @@ def _test_of(comparison: Comparison) -> str:
     return "; ".join(dict.fromkeys(names))
 
 
-def system_table(comparison: Comparison, system: str, bars: bool = False) -> Table:
-    """Return the differences of one system, a row per metric; `bars`: also drawn, all systems on one scale."""
+def system_table(comparison: Comparison, system: str) -> Table:
+    """Return the differences of one system, a row per metric."""
     names = [shorten(name) for name in (comparison.baseline, system)]
     head = ["metric", *names, "difference", "p adjusted", "effect", "won/tied/lost", "detectable"]
     needed = [] if comparison.detect is None else ["needed"]
-    rows = [_cells(row, comparison) for row in comparison.of(system)]
-    if bars:
-        scale, at = scale_of(comparison.rows), head.index("difference")
-        head.insert(at, "worse   better")
-        for cells, row in zip(rows, comparison.of(system), strict=True):
-            ends = stretched(row)
-            cells.insert(at, "" if ends is None else draw_interval(ends, scale.low, scale.high, zero=True))
-    return Table([*head, *needed], rows)
+    return Table([*head, *needed], [_cells(row, comparison) for row in comparison.of(system)])
 
 
 def _cells(row: Difference, comparison: Comparison) -> list[str]:
@@ -667,10 +647,14 @@ def _signature(result: Result, key: str) -> str:
 
 
 def _attribute(text: str) -> str:
+    from xml.sax.saxutils import quoteattr  # it imports an HTTP client
+
     return quoteattr(_valid(text))
 
 
 def _text(text: str) -> str:
+    from xml.sax.saxutils import escape
+
     return escape(_valid(text))
 
 

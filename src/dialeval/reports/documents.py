@@ -11,9 +11,10 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
+from pkgutil import resolve_name
 from typing import TYPE_CHECKING, Any, Generic, NamedTuple, TypeVar
 
 from dialeval.core.display import Tabular
@@ -24,6 +25,8 @@ from dialeval.reports.figures import BETTER, DIFFERENT, MISSING, WORSE
 if TYPE_CHECKING:
     from rich.console import Console, ConsoleOptions, RenderableType, RenderResult
     from rich.table import Table as RichTable
+
+    from dialeval.core.result import Run
 
 
 # A table in every format that reports are written in: CSV, Markdown, LaTeX, HTML, and the terminal.
@@ -358,3 +361,34 @@ def _parts(layouts: Sequence[Document], width: int) -> Iterator[RenderableType]:
 
 def _fits(document: Document, width: int) -> bool:
     return all(needed_width(*table.columns) <= width for table in document.tables)
+
+
+# Suites and judges show more than numbers. Their functions are listed by what a run must hold, so that a suite is
+# imported only for a run that it made.
+
+EXTENSIONS: Mapping[str, Mapping[str, str]] = {
+    "judge/": {
+        "section": "dialeval.judges.report:weak_turns_section",
+        "table": "dialeval.judges.report:weak_turns_table",
+        "rows": "dialeval.judges.report:explain_rows",
+    },
+    "alignments": {
+        "rows": "dialeval.suites.lsdscc.report:landed",
+        "note": "dialeval.suites.lsdscc.report:reached",
+    },
+    "failures": {"table": "dialeval.suites.multiwoz.report:ceiling_table"},
+    "transcripts": {"section": "dialeval.suites.multiwoz.report:transcripts"},
+    "trials": {
+        "table": "dialeval.reports.trials:trials_table",
+    },
+    "curves": {"section": "dialeval.suites.breakdown.report:curves"},
+}
+"""By a detail of a run, or the beginning of its keys: the function that makes a `section` of the report, a `table` for
+the terminal, fields of the explorer's `rows`, or a `note` above these."""
+
+
+def extensions(run: Run, kind: str) -> Iterator[Callable[..., Any]]:
+    """Yield the functions of a kind that suites and judges registered for what a run holds."""
+    for held, functions in EXTENSIONS.items():
+        if kind in functions and (held in run.details or any(key.startswith(held) for key in run.keys_in_order)):
+            yield resolve_name(functions[kind])

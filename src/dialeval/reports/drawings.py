@@ -14,7 +14,7 @@ import re
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from itertools import count
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -70,14 +70,15 @@ def _level(run: Run, key: str) -> Level:
     return next((est.level for est in estimates_of(run, key).values()), Level.TURN)
 
 
-def draw_means(run: Run, key: str, width: int = WIDTH) -> Figure | None:
-    """Draw the value of each system under a key with its confidence interval."""
+def draw_means(run: Run, key: str, width: int = WIDTH, ranked: bool = False) -> Figure | None:
+    """Draw the value of each system under a key with its confidence interval; `ranked`: the highest value first."""
     numbers = color_numbers(run)
     marks = [
         Mark(name, est.mean, est.interval, markup.color_of(numbers[name]))
         for name, est in estimates_of(run, key).items()
         if math.isfinite(est.mean)
     ]
+    marks = sorted(marks, key=lambda mark: -mark.value) if ranked else marks
     return charts.forest(marks, f"{_title(run, key)}, by system", _direction(run, key), width=width) if marks else None
 
 
@@ -121,16 +122,12 @@ def draw_turns(run: Run, key: str, width: int = WIDTH) -> Figure | None:
         known = (turns != NO_TURN) & (turns < turns.min(initial=0) + MOST_TURNS)
         found = mean_by_bin(turns[known], items[known], rows.clusters[known])
         if len(found) > 1:
-            series[name] = _series(found)
+            series[name] = Series.of(found)
     if not series:
         return None
     numbers = color_numbers(run)
     title, notes = f"{_title(run, key)} over the turns of a dialogue", ["95% confidence intervals over dialogues."]
     return charts.curves(series, title, "turn", shorten(key), name="turns", numbers=numbers, notes=notes, width=width)
-
-
-def _series(found: Sequence[charts.BinMean]) -> Series:
-    return Series(*(list(column) for column in zip(*(each[:4] for each in found), strict=True)))
 
 
 def draw_trend(run: Run, key: str, width: int = WIDTH) -> Figure | None:
@@ -254,8 +251,16 @@ def draw_pass_k(run: Run, width: int = WIDTH) -> Figure | None:
                 point = charts.BinMean(float(number[1]), est.mean, *ends, est.scored)
                 found.setdefault(name, []).append(point)
     numbers = color_numbers(run)
-    several = any(len(each) > 1 for each in found.values())
-    return charts.pass_k_curve(found, numbers=numbers, width=width) if several else None
+    if not any(len(each) > 1 for each in found.values()):
+        return None
+    series = {name: Series.of(means) for name, means in found.items()}
+    titles = (
+        "Reliability over repeated trials (pass^k)",
+        "k: trials of a task that must all pass",
+        "fraction of tasks",
+    )
+    notes = ["95% confidence intervals over tasks."]
+    return charts.curves(series, *titles, name="pass-k", numbers=numbers, notes=notes, width=width)
 
 
 def draw_tasks(run: Run, system: str | None = None, width: int | None = None) -> Figure | None:
@@ -443,8 +448,3 @@ def figures(drawn: Sequence[Figure | None]) -> str:
     """Return charts next to each other, as many as there is room for."""
     shown = "".join(f"<figure>{each.inline}</figure>" for each in drawn if each is not None)
     return f'<div class="figures">{shown}</div>' if shown else ""
-
-
-def plot(run: Run, kind: str = "distribution", metric: str | None = None, **options: Any) -> Figure:
-    """Return a chart for a notebook (`figure`)."""
-    return figure(run, kind, metric, **options)

@@ -22,9 +22,9 @@ from dialeval.core.columns import TextColumn
 from dialeval.core.fold import Level
 from dialeval.core.rowtable import NO_TURN, PROMPT, REFERENCE, RowTable
 from dialeval.reports import markup
+from dialeval.reports.documents import extensions
 from dialeval.reports.figures import plain
 from dialeval.reports.markup import Section
-from dialeval.reports.sections import extensions
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence

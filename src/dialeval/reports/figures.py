@@ -100,25 +100,6 @@ def show_rounded(number: float, interval: tuple[float, float] | None, signed: bo
     return f"{sign}{show(number, decimals)}" + (f" {show_interval(interval, decimals)}" if interval else "")
 
 
-BAR_WIDTH = 13
-"""Characters of a drawn interval."""
-
-
-def draw_interval(ends: Sequence[float], low: float, high: float, zero: bool = False) -> str:
-    """Draw an interval and its value on a scale from `low` to `high`: `  ├──●──┤   `; `zero`: with a line there.
-
-    What lies beyond the scale is drawn at its edge.
-    """
-    places = [round((BAR_WIDTH - 1) * (min(high, max(low, end)) - low) / (high - low)) for end in sorted(ends)]
-    start, middle, end = places
-    drawn = [" "] * BAR_WIDTH
-    if zero:
-        drawn[round((BAR_WIDTH - 1) * -low / (high - low))] = "│"
-    drawn[start : end + 1] = "─" * (end + 1 - start)
-    drawn[start], drawn[end], drawn[middle] = "├", "┤", "●"
-    return "".join(drawn)
-
-
 def show_signed(number: float) -> str:
     """Return a difference, with a plus where it is above zero."""
     return f"+{show(number)}" if number > 0 else show(number)
@@ -141,6 +122,12 @@ def show_p(p: float) -> str:
 def show_scored(estimate: Estimate) -> str:
     """Return `490/501` where some rows could not be scored; empty where all were."""
     return "" if estimate.scored == estimate.rows else f"{estimate.scored}/{estimate.rows}"
+
+
+def list_names(names: Sequence[str], most: int) -> str:
+    """Return names of systems or metrics in a sentence: `a, b and c`, or `a, b and 3 more`."""
+    shown = list(map(shorten, names[:most])) + ([f"{len(names) - most} more"] if len(names) > most else [])
+    return " and ".join(filter(None, (", ".join(shown[:-1]), *shown[-1:])))
 
 
 def shorten(name: str) -> str:

@@ -36,10 +36,10 @@ from dialeval.core.rowtable import PROMPT, REFERENCE
 from dialeval.core.version import __version__
 from dialeval.reports import markup, sections
 from dialeval.reports.comparisons import Verdict, judge_run
-from dialeval.reports.documents import to_html
-from dialeval.reports.drawings import draw_causes, draw_slices, plot
+from dialeval.reports.documents import extensions, to_html
+from dialeval.reports.drawings import draw_causes, draw_slices, figure
 from dialeval.reports.explorer import explorer
-from dialeval.reports.figures import plain, shorten
+from dialeval.reports.figures import list_names, plain
 from dialeval.reports.sections import correlations
 from dialeval.reports.slices import MOST_TESTS, losses, section, shown_keys
 from dialeval.reports.summary import DATA_SETS, blocks, metric_section, standing, summary
@@ -62,6 +62,8 @@ if TYPE_CHECKING:
 # the page.
 
 __all__ = ["html", "plot", "report"]
+
+plot = figure
 
 ASSETS = Path(__file__).with_name("assets")
 _THEME = (
@@ -219,7 +221,7 @@ def render(
         correlations(run),
         rows and rows[0],
         standing(run),
-        *(make(run) for make in sections.extensions(run, "section")),
+        *(make(run) for make in extensions(run, "section")),
         sections.provenance(run, command),
     ]
     scripts, data = [script("page.js")], ""
@@ -298,11 +300,8 @@ def _share_units(one: set[int], other: set[int]) -> bool:
 
 def _title(run: Run) -> str:
     """Return the systems of a run, the first few of them by name."""
-    names = [shorten(name) for name, result in run.items() if result.role == "system"] or list(run)
-    more = len(names) - _MOST_NAMED
-    if more > 0:
-        return f"{', '.join(names[:_MOST_NAMED])} and {more} more"
-    return " and ".join(filter(None, (", ".join(names[:-1]), *names[-1:]))) or "Evaluation report"
+    names = [name for name, result in run.items() if result.role == "system"] or list(run)
+    return list_names(names, _MOST_NAMED) or "Evaluation report"
 
 
 def _lead(run: Run, date: str | None) -> str:

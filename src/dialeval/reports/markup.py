@@ -85,6 +85,12 @@ def heads(*titles: str) -> str:
     return "<tr>" + "".join(f'<th scope="col">{title}</th>' for title in titles) + "</tr>"
 
 
+def figure_heads(first: str, titles: Iterable[str]) -> str:
+    """Return the head line of a table of values, aligned as they are; titles are markup."""
+    cells = "".join(f'<th scope="col" class="figure">{title}</th>' for title in titles)
+    return f'<tr><th scope="col">{first}</th>{cells}</tr>'
+
+
 def table(kind: str, caption: str, head: str, lines: Iterable[str], below: str = "") -> str:
     """Return a table that scrolls by itself where it is wider than the window, by keyboard as well."""
     foot = f"<tfoot>{below}</tfoot>" if below else ""
@@ -98,7 +104,7 @@ def document(shown: Document, kind: str, captions: Sequence[str]) -> str:
     for number, each in enumerate(shown.tables):
         lines = [row(text(name), cells(*map(text, own), kind="figure")) for name, *own in each.rows]
         caption = text(captions[min(number, len(captions) - 1)])
-        parts.append(table(kind, caption, heads(*map(text, each.head)), lines))
+        parts.append(table(kind, caption, figure_heads(text(each.head[0]), map(text, each.head[1:])), lines))
     return "".join([*parts, *(note(text(line)) for line in shown.notes)])
 
 

@@ -18,7 +18,7 @@ from dialeval.analysis.pairing import keys_meant, main_keys
 from dialeval.analysis.values import better_of, metric_of
 from dialeval.core.errors import SettingError
 from dialeval.core.result import Run
-from dialeval.reports.documents import latex, markdown
+from dialeval.reports.documents import Table, latex, markdown, markdown_table
 from dialeval.reports.figures import plain
 from dialeval.reports.tables import ARROWS, best_words
 
@@ -116,11 +116,7 @@ def _markdown(
     titles = [
         f"{f'{plain(name)}: ' if several else ''}{head}{arrow}" for name, (head, arrow) in zip(data, heads, strict=True)
     ]
-    lines = [["system", *titles], ["---", *("---:" for _ in titles)]]
-    body = [[markdown(cells[0]), *cells[1:]] for cells in rows]
-    first = [markdown(title) for title in lines[0]]
-    table = "\n".join("| " + " | ".join(cells) + " |" for cells in [first, lines[1], *body])
-    return f"{table}\n\n{' '.join(markdown(line) for line in words)}\n"
+    return f"{markdown_table(Table(['system', *titles], rows))}\n{' '.join(map(markdown, words))}\n"
 
 
 def _latex(

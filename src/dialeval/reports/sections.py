@@ -1,13 +1,8 @@
-"""Sections of the report: warnings, correlations of metrics, and provenance (skipped metrics, signatures, commands).
-
-Suites and judges show more than numbers. `EXTENSIONS` lists their functions by what a run must hold, so that a suite
-is imported only for a run that it made.
-"""
+"""Sections of the report: warnings, correlations of metrics, and provenance (skipped metrics, signatures, commands)."""
 
 from __future__ import annotations
 
-from pkgutil import resolve_name
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from dialeval.core.fold import Level
 from dialeval.reports import markup
@@ -15,41 +10,15 @@ from dialeval.reports.drawings import correlation_matrix, draw_metric_agreement,
 from dialeval.reports.markup import Section
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping, Sequence
+    from collections.abc import Sequence
 
     from dialeval.core.result import Run
 
 
 COMMANDS = "commands"
 """Where a run holds the command lines that made it."""
-EXTENSIONS: Mapping[str, Mapping[str, str]] = {
-    "judge/": {
-        "section": "dialeval.judges.report:weak_turns_section",
-        "table": "dialeval.judges.report:weak_turns_table",
-        "rows": "dialeval.judges.report:explain_rows",
-    },
-    "alignments": {
-        "rows": "dialeval.suites.lsdscc.report:landed",
-        "note": "dialeval.suites.lsdscc.report:reached",
-    },
-    "failures": {"table": "dialeval.suites.multiwoz.report:ceiling_table"},
-    "transcripts": {"section": "dialeval.suites.multiwoz.report:transcripts"},
-    "trials": {
-        "table": "dialeval.reports.trials:trials_table",
-    },
-    "curves": {"section": "dialeval.suites.breakdown.report:curves"},
-}
-"""By a detail of a run, or the beginning of its keys: the function that makes a `section` of the report, a `table` for
-the terminal, fields of the explorer's `rows`, or a `note` above these."""
 HUMAN_SECTION = "dialeval.human.report:people_section"
 """The function that makes the section on human evaluation."""
-
-
-def extensions(run: Run, kind: str) -> Iterator[Callable[..., Any]]:
-    """Yield the functions of a kind that suites and judges registered for what a run holds."""
-    for held, functions in EXTENSIONS.items():
-        if kind in functions and (held in run.details or any(key.startswith(held) for key in run.keys_in_order)):
-            yield resolve_name(functions[kind])
 
 
 def provenance(run: Run, command: str | None) -> Section:

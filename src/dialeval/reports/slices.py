@@ -17,6 +17,7 @@ from dataclasses import replace
 from dialeval.analysis.difference import Difference
 from dialeval.analysis.slices import Slices
 from dialeval.analysis.values import better_of, metric_of
+from dialeval.core.display import list_some
 from dialeval.core.fold import Estimate, Level
 from dialeval.reports import markup
 from dialeval.reports.comparisons import WIDTH, mark_of, percent_keys, run_in_percent, scale_of
@@ -25,7 +26,7 @@ from dialeval.reports.documents import Document, LaidOut, Table, laid_out, text_
 from dialeval.reports.drawings import draw_slices, figures
 from dialeval.reports.figures import BETTER, DIFFERENT, MISSING, WORSE, plain, shorten, show, show_rounded, show_spread
 from dialeval.reports.markup import Section
-from dialeval.reports.summary import axes_row, cell, heads
+from dialeval.reports.summary import axes_row, cell
 from dialeval.reports.tables import ARROWS, row_decimals
 
 ALL = "all rows"
@@ -115,9 +116,7 @@ def notes(slices: Slices) -> Iterator[str]:
 
 
 def _list_names(names: Sequence[str]) -> str:
-    more = len(names) - _MOST_NAMED
-    shown = ", ".join(shorten(name) for name in names[:_MOST_NAMED])
-    return shown + (f" and {more} more" if more > 0 else "")
+    return list_some(list(map(shorten, names)), _MOST_NAMED)
 
 
 def _knows_all_rows(slices: Slices, key: str) -> bool:
@@ -207,4 +206,6 @@ def _metric(slices: Slices, field: str, key: str) -> str:
     below = axes_row(scale, [name in tested for name in whole])
     caption = f"{markup.name(key)}{markup.arrow(better_of(whole, key))} by {markup.name(field)}, with intervals"
     caption += f"; strips: differences to {markup.name(next(iter(whole)))} in standard deviations." if rows else "."
-    return markup.table("summary", caption, heads(markup.name(field), map(markup.name, whole)), lines, below)
+    return markup.table(
+        "summary", caption, markup.figure_heads(markup.name(field), map(markup.name, whole)), lines, below
+    )

@@ -21,6 +21,7 @@ from dialeval.analysis.comparison import Best, Comparison, best_of, best_systems
 from dialeval.analysis.difference import Difference
 from dialeval.analysis.pairing import main_keys
 from dialeval.analysis.values import better_of
+from dialeval.core.display import list_some
 from dialeval.core.errors import SettingError
 from dialeval.core.fold import Estimate
 from dialeval.core.result import Result, Run
@@ -144,7 +145,10 @@ def _caption(run: Run, comparison: Comparison | None, best: Best) -> str:
             f"{BETTER}&nbsp;better, {WORSE}&nbsp;worse, {DIFFERENT}&nbsp;different: significant after correction for "
             "all tests."
         )
-    return " ".join([*parts, *map(markup.text, best_words(best))])
+    parts += map(markup.text, best_words(best))
+    if comparison is not None and comparison.ranking is not None and comparison.ranking.key in best.systems:
+        parts.append(f"Bold values of {markup.name(comparison.ranking.key)} are those of the ranking.")
+    return " ".join(parts)
 
 
 def metric_section(run: Run) -> Section | None:
@@ -164,7 +168,7 @@ def _verdict(comparison: Comparison, best: Best, more: Sequence[str]) -> str:
         return f'<ul class="answer">{_items([*sentences, *more])}</ul>'
     ranked = "" if comparison.ranking is None else comparison.ranking.key
     others = [key for key in comparison.panel if key in best.systems and key != ranked]
-    leaders = [f"{shorten(key)} {_name_some(best.systems[key])}" for key in others]
+    leaders = [f"{shorten(key)} {list_some(list(map(shorten, best.systems[key])), MOST_NAMED)}" for key in others]
     beyond = " and those not significantly worse" if best.tests else ""
     first = [*sentences, *more[:1], *([f"Best{beyond}: {'; '.join(leaders)}."] if leaders else [])]
     rest = _items([*system_verdicts(comparison), *more[1:]])
@@ -173,11 +177,6 @@ def _verdict(comparison: Comparison, best: Best, more: Sequence[str]) -> str:
 
 def _items(sentences: Sequence[str]) -> str:
     return "".join(f"<li>{markup.text(sentence)}</li>" for sentence in sentences)
-
-
-def _name_some(names: Sequence[str]) -> str:
-    more = len(names) - MOST_NAMED
-    return ", ".join(map(shorten, names[:MOST_NAMED])) + (f" and {more} more" if more > 0 else "")
 
 
 def has_best(comparison: Comparison | None) -> bool:
@@ -215,9 +214,8 @@ def _follow_ranking(best: Best, comparison: Comparison | None) -> Best:
 def _first_chart(run: Run) -> list[Figure]:
     """Return the chart of the first metric of the panel: distributions, or means of many systems or of 0 and 1."""
     key = next(iter(main_keys(run)), "")
-    ranked = sorted(run, key=lambda name: -run[name][key].mean if key in run[name] else math.inf)
     ranks = len(run) >= MANY or is_binary(run, key)
-    drawn = draw_means(Run({name: run[name] for name in ranked}, run.version), key) if ranks else None
+    drawn = draw_means(run, key, ranked=True) if ranks else None
     found = drawn or draw_distribution(run, key) or draw_means(run, key)
     return [] if found is None else [found]
 
@@ -274,10 +272,10 @@ def _table(page: _Page, keys: Sequence[str], caption: str) -> str:
     named = [_system_name(page, name) for name in systems]
     if as_rows:
         lines = [_row(title, (cells[key, name] for key in keys)) for title, name in zip(named, systems, strict=True)]
-        return markup.table("summary", caption, heads("System", linked), lines)
+        return markup.table("summary", caption, markup.figure_heads("System", linked), lines)
     lines = [_row(title, (cells[key, name] for name in systems)) for title, key in zip(linked, keys, strict=True)]
     below = axes_row(scale, [(keys[0], name) in rows for name in systems])
-    return markup.table("summary", caption, heads("Metric", named), lines, below)
+    return markup.table("summary", caption, markup.figure_heads("Metric", named), lines, below)
 
 
 def _row(title: str, cells: Iterable[str]) -> str:
@@ -308,12 +306,6 @@ def cell(
     drawn = "" if row is None or scale is None else strip(row, scale)
     classes = " ".join(filter(None, ("figure", *kinds, "" if row is None else kind_of(row))))
     return f'<td class="{classes}"><div>{markup.span("who", who)}{_figure(estimate, decimals, row)}{drawn}</div></td>'
-
-
-def heads(first: str, titles: Iterable[str]) -> str:
-    """Return the head of a table of values; titles are markup."""
-    cells = "".join(f'<th scope="col" class="figure">{title}</th>' for title in titles)
-    return f'<tr><th scope="col">{first}</th>{cells}</tr>'
 
 
 def _figure(estimate: Estimate | None, decimals: int, row: Difference | None) -> str:

@@ -6,10 +6,9 @@
 
 JSON and CSV hold every digit; the tables that people read are rounded by `figures`. Metrics are rows and systems are
 columns, since there are usually more metrics; in the terminal the longer side runs downwards. There a figure has the
-decimals that its interval supports. With `bars`, intervals are also drawn, all systems of a metric on one scale. Bars,
-and then intervals, are left out where one table would not hold them; columns that do not fit even so continue in a
-further table below, so that no figure is ever cut off. With a comparison, the verdict is above the table, and marks
-say which systems are significantly better (▲) or worse (▼) than the baseline.
+decimals that its interval supports. Intervals are left out where one table would not hold them; columns that do not fit
+even so continue in a further table below, so that no figure is ever cut off. With a comparison, the verdict is above
+the table, and marks say which systems are significantly better (▲) or worse (▼) than the baseline.
 
 `metrics-txt` is the table file of dialog-eval: a line of names, then a line per system with `mean,std,confidence` for
 each metric, all digits, a space behind each. A value of the whole corpus has the deviation `0`, as it is printed there.
@@ -35,7 +34,6 @@ from dialeval.reports.figures import (
     DIFFERENT,
     MISSING,
     WORSE,
-    draw_interval,
     interval_words,
     shorten,
     show,
@@ -69,24 +67,19 @@ _MOST_UNSCORED = 5
 """Metrics with rows that could not be scored that are named below a table before the rest is counted."""
 
 
-def table(
-    run: Run, found: Verdict | None = None, *, transpose: bool = False, bars: bool = False, notes: bool = True
-) -> LaidOut:
+def table(run: Run, found: Verdict | None = None, *, transpose: bool = False, notes: bool = True) -> LaidOut:
     """Lay out a run for a rich console below the verdict, with marks for significant differences and `notes` below."""
-    layouts = ((True, True), (False, True), (False, False))
-    made = [describe(run, found, transpose, drawn, spread, notes) for drawn, spread in layouts if bars or not drawn]
-    return laid_out(*made)
+    return laid_out(*(describe(run, found, transpose, intervals, notes) for intervals in (True, False)))
 
 
 def describe(
     run: Run,
     found: Verdict | None,
     transpose: bool = False,
-    bars: bool = False,
     intervals: bool = True,
     notes: bool = True,
 ) -> Document:
-    """Describe a run for people; `bars`: intervals are also drawn, `intervals` False: left out."""
+    """Describe a run for people; `intervals` False: left out."""
     from dialeval.analysis.values import better_of
 
     marks: dict[tuple[str, str], str] = {}
@@ -97,12 +90,12 @@ def describe(
         marks = {(row.system, row.key): mark_of(row) for row in comparison.rows}
     keys, cells = run.keys_in_order, {}
     for key in keys:
-        decimals, drawn = row_decimals(run, key), interval_bars(run, key) if bars else {}
+        decimals = row_decimals(run, key)
         for name, result in run.items():
             estimate = result.get(key)
             mean = MISSING if estimate is None else show(estimate.mean, decimals)
             spread = "" if estimate is None or not intervals else show_spread(estimate, decimals)
-            cells[name, key] = mean, marks.get((name, key), ""), spread, drawn.get(name, "")
+            cells[name, key] = mean, marks.get((name, key), ""), spread
     names = [shorten(key) + ARROWS[better_of(run, key)] for key in keys]
     systems = [shorten(name) for name in run]
     if (len(run) > len(keys)) != transpose:
@@ -127,7 +120,7 @@ def tokenizer_line(run: Run) -> list[str]:
 
 
 def _align(column: Sequence[tuple[str, ...]]) -> list[str]:
-    """Join the parts of the cells of a column: points below points, then marks, intervals and bars."""
+    """Join the parts of the cells of a column: points below points, then marks and intervals."""
     if not column:
         return []
     wholes, points, rests = zip(*(mean.partition(".") for mean, *_ in column), strict=True)
@@ -244,17 +237,6 @@ def row_decimals(run: Run, key: str) -> int:
     estimates = [result[key] for result in run.values() if key in result]
     supported = [each for est in estimates if (each := supported_decimals(est.interval)) is not None]
     return max(supported) if supported else significant_decimals(est.mean for est in estimates)
-
-
-def interval_bars(run: Run, key: str) -> dict[str, str]:
-    """Draw the interval of each system that has one under a key on a common scale: `  ├──●──┤   `."""
-    estimates = {name: result[key] for name, result in run.items() if key in result}
-    ends = [end for est in estimates.values() for end in (est.mean, *(est.interval or ())) if math.isfinite(end)]
-    low, high = min(ends, default=0.0), max(ends, default=0.0)
-    if not 0 < high - low < math.inf:
-        return {}
-    known = {name: (est.mean, *est.interval) for name, est in estimates.items() if est.interval is not None}
-    return {name: draw_interval(own, low, high) for name, own in known.items() if all(map(math.isfinite, own))}
 
 
 def footnotes(run: Run, comparison: Comparison | None, intervals: bool = True) -> Iterator[str]:

@@ -417,8 +417,8 @@ class UnsplitTexts(Fact[Counts, Counts]):
         split = tokens(batch, self.need, self.tokenizer)
         column = cast(Vocabulary, split.vocabulary).column()
         there = _long_runs(split.ids, column)[split.ids]
-        rows = np.unique(row_numbers(split.offsets)[there])
-        return (len(split), len(rows), *counts_of(column.take(split.ids[there].astype(np.int64))))
+        unsplit = int(np.count_nonzero(np.diff(row_numbers(split.offsets)[there], prepend=-1)))  # rows, each once
+        return (len(split), unsplit, *counts_of(column.take(split.ids[there].astype(np.int64))))
 
     def merge(self, left: Counts, right: Counts) -> Counts:
         return tuple(a + b for a, b in zip(left, right, strict=True))

@@ -66,7 +66,7 @@ def test_a_threshold_keeps_the_short_name() -> None:
     metric = registry().parse("f1-x(threshold=0.5)")
     assert str(metric) == "f1-x(threshold=0.5)"
     assert metric.signature()["threshold"] == "0.5"
-    with pytest.raises(SettingError, match="threshold is a number"):
+    with pytest.raises(SettingError, match="threshold of accuracy must be a finite number"):
         registry().parse("accuracy(threshold=nan)")
 
 

@@ -36,7 +36,7 @@ def test_the_metrics_and_the_table_share_one_alignment(monkeypatch: pytest.Monke
         calls += 1
         return align(*given)
 
-    monkeypatch.setattr("dialeval.suites.lsdscc.metrics.align", counted)
+    monkeypatch.setattr("dialeval.suites.lsdscc.alignment.align", counted)
     evaluate()
     assert calls == 1
 

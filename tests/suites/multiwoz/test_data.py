@@ -36,3 +36,19 @@ def test_goals_beyond_the_ontology_are_problems(tmp_path: Path) -> None:
         load_task(folder)
     places = [problem.where.rpartition(": ")[2] for problem in caught.value.problems]
     assert places == [f"{name}.circus", f"{name}.circus.requestable"]
+
+
+def test_a_booking_without_slots_may_be_an_empty_list_and_no_other(tmp_path: Path) -> None:
+    folder = shutil.copytree(sample_data.folder() / "town", tmp_path / "town")
+    file = next(iter(folder.rglob("goals.json")))
+    goals = json.loads(file.read_text("utf-8"))
+    name, goal = next(iter(goals.items()))
+    domain, wishes = next(iter(goal.items()))
+    for empty in ("[]", "null", "{}"):
+        wishes["booking"] = json.loads(empty)
+        file.write_text(json.dumps(goals), "utf-8")
+        load_task(folder)
+    wishes["booking"] = [3]
+    file.write_text(json.dumps(goals), "utf-8")
+    with pytest.raises(DataError, match=rf"{name}\.{domain}\.booking: is a list, not an object"):
+        load_task(folder)

@@ -8,20 +8,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from dialeval.cli import options
-from dialeval.cli.output import (
-    check_places,
-    check_transposed,
-    compare_and_save,
-    exit_status,
-    print_as,
-    print_run,
-    print_warnings,
-    printing_all_problems,
-    say,
-    say_next,
-    show,
-    write,
-)
+from dialeval.cli import output as out
 
 if TYPE_CHECKING:
     from dialeval.reports.comparisons import Verdict
@@ -90,7 +77,7 @@ def _data(*, required: bool) -> options.Decorator:
 @options.confidence
 @options.intervals
 @options.threads
-@printing_all_problems
+@out.printing_all_problems
 def breakdown(
     labels: str | dict[str, str],
     threshold: list[float],
@@ -118,13 +105,13 @@ def breakdown(
     format_ = format_ or ("original" if single and not macro else "table")
     if format_ == "original" and (macro or not single):
         raise click.UsageError("-f original prints one detector at one threshold, without --macro")
-    check_transposed(format_, transpose)
-    check_places(output, labels, inputs["data"], inputs["development"], files=(turns_file,))
+    out.check_transposed(format_, transpose)
+    out.check_places(output, labels, inputs["data"], inputs["development"], files=(turns_file,))
     if error_categories is not None:
         from dialeval.suites.breakdown import report
 
         format_ = "table" if format_ == "original" else format_
-        print_as(format_, report.CATEGORIES, report.error_categories(inputs["data"], labels, error_categories))
+        out.print_as(format_, report.CATEGORIES, report.error_categories(inputs["data"], labels, error_categories))
         return 0
     baselines = baselines and (format_ != "original" or output is not None)
     inputs["intervals"] = intervals.kind
@@ -132,20 +119,20 @@ def breakdown(
     run = intervals.added_to(run, inputs["confidence"])
     from dialeval.suites.breakdown.evaluation import with_curves
 
-    found = compare_and_save(run, format_, output, force, None if output is None else with_curves(run))
+    found = out.compare_and_save(run, format_, output, force, None if output is None else with_curves(run))
     if turns_file is not None:
         from dialeval.suites.breakdown.report import turns_csv
 
-        write(turns_file, turns_csv(run).encode(), "turns in")
+        out.write(turns_file, turns_csv(run).encode(), "turns in")
     if macro:
         from dialeval.suites.breakdown.report import MACRO, macro_averages
 
-        print_as(format_, MACRO, macro_averages(run))
-        print_warnings(run.warnings)
-        return exit_status(limits.gates(run))
+        out.print_as(format_, MACRO, macro_averages(run))
+        out.print_warnings(run.warnings)
+        return out.exit_status(limits.gates(run))
     print_breakdown(run, format_, transpose, found)
-    say_next(run, format_, output)
-    return exit_status(limits.gates(run))
+    out.say_next(run, format_, output)
+    return out.exit_status(limits.gates(run))
 
 
 @options.examples(
@@ -160,7 +147,7 @@ def breakdown(
 )
 @options.judge
 @options.row_fields
-@printing_all_problems
+@out.printing_all_problems
 def detect(chats: tuple[str, ...], output: Path, **inputs: Any) -> None:
     """Label the turns of CHATS where a breakdown is likely, by the judge.
 
@@ -177,7 +164,7 @@ def detect(chats: tuple[str, ...], output: Path, **inputs: Any) -> None:
     save_labels(documents, output)
     turns = [turn["labels"][0]["breakdown"] for document in documents for turn in document["turns"]]
     counted = ", ".join(f"{label} {turns.count(label)}" for label in ("O", "T", "X"))
-    say(f"{len(turns)} turns of {len(documents)} dialogues in {output}: {counted}")
+    out.say(f"{len(turns)} turns of {len(documents)} dialogues in {output}: {counted}")
 
 
 breakdown.inner = {"detect": detect}
@@ -188,11 +175,11 @@ def print_breakdown(run: BreakdownRun, format_: str, transpose: bool = False, fo
     from dialeval.suites.breakdown.report import original, tables_text
 
     if format_ != "original":
-        print_run(run, format_, transpose, found=found)
+        out.print_run(run, format_, transpose, found=found)
         if format_ == "table":
-            show("\n" + tables_text(run))
+            out.show("\n" + tables_text(run))
         return
     if len(run.detectors) > 1:
         raise click.UsageError(f"there are {len(run.detectors)} detectors; choose one, or another format (-f table)")
-    show(original(run))
-    print_warnings(run.warnings)
+    out.show(original(run))
+    out.print_warnings(run.warnings)

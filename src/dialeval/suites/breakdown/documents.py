@@ -266,7 +266,7 @@ def _read_file(folder: str, name: str) -> bytes:
 
 def _read_lines(path: str) -> Iterator[tuple[int, bytes]]:
     """Read the lines of a file that are not empty, with their numbers."""
-    lines = split(read_bytes(path))
+    lines = split(read_bytes(path), str(path))
     view = lines.data.data
     for number, (start, end) in enumerate(zip(lines.starts.tolist(), lines.ends.tolist(), strict=True), 1):
         data = bytes(view[start:end])

@@ -51,20 +51,7 @@ from dialeval.core.arrays import Floats, Ints, cut, offsets_of, ranges, row_numb
 from dialeval.core.columns import TextColumn, TokenColumn
 from dialeval.core.errors import SettingError
 from dialeval.io.vectors import WordVectors, load_embeddings
-from dialeval.metrics.bleu_counts import (
-    ALPHA,
-    EPSILON,
-    NIST,
-    NO_REFERENCE,
-    ORDERS,
-    BleuCounts,
-    K,
-    Method,
-    log_precisions,
-    match_long,
-    sacre_bleu,
-    smoothed_precisions,
-)
+from dialeval.metrics import bleu_counts as bleu
 from dialeval.metrics.embedding import WordValues
 from dialeval.metrics.words import VectorTable
 from dialeval.text.vocabulary import Vocabulary
@@ -164,16 +151,16 @@ class Comparison:
                 group_lists - group_lists[0],
             )
 
-    def bleu_counts(self, n: int) -> BleuCounts:
+    def bleu_counts(self, n: int) -> bleu.BleuCounts:
         """Count the n-grams of every pair, for all orders up to n and at least for those that smoothing looks at."""
         sizes = np.diff(self.groups)[self.pair_groups]
         hypotheses = self.hypotheses.take(self.pair_hypotheses)
         references = self.references.take(ranges(self.groups[self.pair_groups], sizes))
-        counts = BleuCounts.of(hypotheses, references, offsets_of(sizes))
-        if n <= ORDERS:
+        counts = bleu.BleuCounts.of(hypotheses, references, offsets_of(sizes))
+        if n <= bleu.ORDERS:
             return counts
         matches = np.empty((len(counts), n), np.int64, order="F")
-        match_long(np.arange(len(counts)), hypotheses, references, offsets_of(sizes), matches)
+        bleu.match_long(np.arange(len(counts)), hypotheses, references, offsets_of(sizes), matches)
         totals = np.maximum(counts.response_lengths[:, None] - np.arange(n), 0)
         return replace(counts, matches=matches, totals=totals)
 
@@ -241,7 +228,7 @@ class BleuAligner(NgramAligner):
         for order in range(self.n):
             ratios = (counts.matches[:, order] + 1.0) / (counts.totals[:, order] + 1.0)
             total += 1.0 / self.n * _apply(math.log, ratios)
-        return np.where(counts.reference_lengths == NO_REFERENCE, np.nan, _apply(math.exp, total))
+        return np.where(counts.reference_lengths == bleu.NO_REFERENCE, np.nan, _apply(math.exp, total))
 
 
 class SacreAligner(NgramAligner):
@@ -260,7 +247,7 @@ class SacreAligner(NgramAligner):
 
     def scores(self, comparison: Comparison) -> Floats:
         counts = comparison.bleu_counts(self.n)
-        return sacre_bleu(counts, log_precisions(counts, NIST, self.n), self.n)
+        return bleu.sacre_bleu(counts, bleu.log_precisions(counts, bleu.NIST, self.n), self.n)
 
 
 class NLTKNistAligner(NgramAligner):
@@ -357,9 +344,11 @@ class NLTKBleuAligner(PairAligner):
 
     def __post_init__(self) -> None:
         check_order(self.n)
-        given = self.smooth_function
-        if isinstance(given, int) and given not in get_args(Method):
-            raise SettingError(f"BLEU has the smoothing methods {', '.join(map(str, get_args(Method)))}, not {given}")
+        given, methods = self.smooth_function, get_args(bleu.Method)
+        if isinstance(given, int) and given not in methods:
+            raise SettingError(
+                f"BLEU has the smoothing methods {', '.join(map(str, get_args(bleu.Method)))}, not {given}"
+            )
         if not (given is None or isinstance(given, int) or callable(given)):
             raise SettingError(f"a smoothing function is the number of a method or can be called; {given!r} is neither")
 
@@ -373,13 +362,13 @@ class NLTKBleuAligner(PairAligner):
         if self.method is None:
             return CallAligner(self._by_nltk).scores(comparison)
         counts = comparison.bleu_counts(self.n)
-        smoothed = smoothed_precisions(counts, self.method, self.n)
+        smoothed = bleu.smoothed_precisions(counts, self.method, self.n)
         logs = 1.0 / self.n * _apply(math.log, np.where(smoothed > 0, smoothed, 1.0))
         total = np.fromiter(map(math.fsum, logs.tolist()), np.float64, len(logs))
         lengths, closest = counts.response_lengths, counts.reference_lengths
         penalty = np.where(lengths > closest, 1.0, _apply(math.exp, 1.0 - closest / np.maximum(lengths, 1)))
         scores = np.where(counts.matches[:, 0] == 0, 0.0, penalty * _apply(math.exp, total))
-        undefined = (closest == NO_REFERENCE) | ((counts.matches[:, 0] > 0) & np.isnan(smoothed).any(axis=1))
+        undefined = (closest == bleu.NO_REFERENCE) | ((counts.matches[:, 0] > 0) & np.isnan(smoothed).any(axis=1))
         return np.where(undefined, np.nan, scores)
 
     def _by_nltk(self, hypothesis: Words, group: Group) -> float:
@@ -395,9 +384,9 @@ def _nltk_method(function: SmoothFunction) -> int | None:
     owner, name = getattr(function, "__self__", None), getattr(function, "__name__", "")
     if (type(owner).__module__, type(owner).__name__) != ("nltk.translate.bleu_score", "SmoothingFunction"):
         return None
-    if (owner.epsilon, owner.alpha, owner.k) != (EPSILON, ALPHA, K):  # type: ignore[union-attr]
+    if (owner.epsilon, owner.alpha, owner.k) != (bleu.EPSILON, bleu.ALPHA, bleu.K):  # type: ignore[union-attr]
         return None
-    return next((method for method in get_args(Method) if name == f"method{method}"), None)
+    return next((method for method in get_args(bleu.Method) if name == f"method{method}"), None)
 
 
 @dataclass(frozen=True, eq=False)

@@ -477,5 +477,5 @@ def build_remote(address: str, target: Path, progress: Progress | None, version:
 
     with tempfile.TemporaryDirectory(prefix="dialeval-") as folder:
         file = Path(folder) / FILE
-        download(address, file, None, progress)
+        download(address, file, progress)
         build_local(file, target, version)

@@ -43,26 +43,12 @@ import numpy as np
 from dialeval.core.arrays import Floats, Ints
 from dialeval.core.batch import Batch, Need
 from dialeval.core.columns import RaggedColumn
-from dialeval.core.errors import SettingError
 from dialeval.core.fold import Bounds, RowMetric
 from dialeval.core.signature import Signature
 from dialeval.metrics.bleu_counts import Method
 from dialeval.metrics.embedding import SIF_WEIGHT, WordValues
 from dialeval.metrics.words import TrainText, VectorTable
-from dialeval.suites.lsdscc.alignment import (
-    DEFAULT_N,
-    AlignerName,
-    Alignment,
-    BleuAligner,
-    Comparison,
-    EmbeddingAligner,
-    NLTKBleuAligner,
-    NLTKNistAligner,
-    PairAligner,
-    SacreAligner,
-    align,
-    check_order,
-)
+from dialeval.suites.lsdscc import alignment as aligning
 from dialeval.suites.lsdscc.data import GroupedColumn
 from dialeval.text.tokenizers import DEFAULT, Tokenizer, tokenize, tokens
 from dialeval.text.vocabulary import Vocabulary
@@ -82,19 +68,14 @@ class Coverage(RowMetric):
     subject = Need.HYPOTHESES
     definition = 2
     better = "higher"
+    limits = {"threshold": (0, math.inf), "n": (1, aligning.MOST_ORDERS)}
 
     by: Literal["mds", "pds", "max-bleu"] = "mds"
-    aligner: AlignerName = "bleu"
-    n: int = DEFAULT_N
+    aligner: aligning.AlignerName = "bleu"
+    n: int = aligning.DEFAULT_N
     smooth: Method = 0
     threshold: float = 0.0
     tokenizer: Tokenizer = DEFAULT
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        if not (math.isfinite(self.threshold) and self.threshold >= 0):
-            raise SettingError(f"a threshold is 0 (groups as given) or above, not {self.threshold}")
-        check_order(self.n)
 
     @property
     def bounds(self) -> Bounds:
@@ -119,7 +100,7 @@ class Coverage(RowMetric):
         aligned = self.alignment(batch)
         return {"mds": aligned.mds, "pds": aligned.pds, "max-bleu": aligned.max_bleu}[self.by]
 
-    def alignment(self, batch: Batch) -> Alignment:
+    def alignment(self, batch: Batch) -> aligning.Alignment:
         """Align a batch; done once for all metrics of the batch that agree on it."""
         key = ("alignment", self.aligner, self.n, self.smooth, self.threshold, self.tokenizer)
         hypotheses, references = (
@@ -127,19 +108,19 @@ class Coverage(RowMetric):
         )
         groups = cast(GroupedColumn, batch.lists(Need.REFERENCE_GROUPS))
         lists = batch.lists(Need.HYPOTHESES).offsets
-        pairs = Comparison(hypotheses, lists, references, groups.groups, groups.lists)
-        return batch.derived(key, lambda: align(pairs, self._aligner(batch), self.threshold))
+        pairs = aligning.Comparison(hypotheses, lists, references, groups.groups, groups.lists)
+        return batch.derived(key, lambda: aligning.align(pairs, self._aligner(batch), self.threshold))
 
-    def _aligner(self, batch: Batch) -> PairAligner:
+    def _aligner(self, batch: Batch) -> aligning.PairAligner:
         if self.aligner == "embedding":
             vectors: VectorTable = batch.resource(Need.EMBEDDINGS)
             train: TrainText | None = batch.resource(Need.TRAIN) if batch.has(Need.TRAIN) else None
             shares = None if train is None else train.shares(1, self.tokenizer, "self")
-            return EmbeddingAligner(WordValues.of(vectors, None, shares))
+            return aligning.EmbeddingAligner(WordValues.of(vectors, None, shares))
         if self.aligner == "nltk-bleu":
-            return NLTKBleuAligner(self.smooth, self.n)
-        classes: dict[str, Callable[[int], PairAligner]]
-        classes = {"bleu": BleuAligner, "nltk-nist": NLTKNistAligner, "sacre": SacreAligner}
+            return aligning.NLTKBleuAligner(self.smooth, self.n)
+        classes: dict[str, Callable[[int], aligning.PairAligner]]
+        classes = {"bleu": aligning.BleuAligner, "nltk-nist": aligning.NLTKNistAligner, "sacre": aligning.SacreAligner}
         return classes[self.aligner](self.n)
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -10,19 +9,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from dialeval.cli import options
-from dialeval.cli.output import (
-    check_places,
-    check_transposed,
-    deliver_run,
-    exit_status,
-    json_bytes,
-    print_as,
-    printing_all_problems,
-    say,
-    show,
-    tell,
-    write,
-)
+from dialeval.cli import output as out
 from dialeval.cli.progress import metered
 from dialeval.core.arrays import without_garbage_collection
 
@@ -80,7 +67,7 @@ _RATIO = options.choice("--ratio", ["historical", "exact"], "Partial ratio by wh
 @click.option("--dialogues", type=options.FILE, help="Write one line per dialogue here (JSONL).")
 @options.of_task_runs
 @options.threads
-@printing_all_problems
+@out.printing_all_problems
 @without_garbage_collection()
 def multiwoz(
     predictions: Any,
@@ -113,8 +100,8 @@ def multiwoz(
 
     if not any(settings[name] for name in ("bleu", "success", "richness", "dst")):
         settings |= {"bleu": True, "success": True, "richness": True}
-    check_transposed(format_, transpose)
-    check_places(output, predictions, files=(dialogues,))
+    out.check_transposed(format_, transpose)
+    out.check_places(output, predictions, files=(dialogues,))
     evaluator = _evaluator(predictions, settings)
     if failures:
         _print_failures(evaluator, predictions, format_)
@@ -125,10 +112,10 @@ def multiwoz(
         run = evaluator.run(read, **chosen, progress=meter.run)
     run = intervals.added_to(run, confidence)
     if dialogues is not None:
-        write(dialogues, b"".join(orjson.dumps(row) + b"\n" for row in dialogue_rows(run, evaluator.task)))
+        out.write(dialogues, b"".join(orjson.dumps(row) + b"\n" for row in dialogue_rows(run, evaluator.task)))
     saved = evaluator.with_transcripts(run, read) if output is not None and settings["success"] else run
-    deliver_run(run, format_, output, force, transpose=transpose, by=by, compared=compared, saved=saved)
-    return exit_status(limits.gates(run))
+    out.deliver_run(run, format_, output, force, transpose=transpose, by=by, compared=compared, saved=saved)
+    return out.exit_status(limits.gates(run))
 
 
 def _evaluator(predictions: Any, settings: Mapping[str, Any]) -> Evaluator:
@@ -145,7 +132,7 @@ def _print_failures(evaluator: Evaluator, predictions: Any, format_: str) -> Non
     formats = {"table": failures_table, "json": failures_json, "csv": failures_csv}
     if format_ not in formats:
         raise click.UsageError("--failures is printed as table, json or csv")
-    show(formats[format_](evaluator.failures(predictions)))
+    out.show(formats[format_](evaluator.failures(predictions)))
 
 
 @options.examples("dialeval multiwoz explain pmul0320 -i damd.json")
@@ -154,7 +141,7 @@ def _print_failures(evaluator: Evaluator, predictions: Any, format_: str) -> Non
 @_INPUT
 @_DATA
 @_RATIO
-@printing_all_problems
+@out.printing_all_problems
 def explain(dialogue: str, predictions: Any, **settings: Any) -> int:
     """Explain, turn by turn, why DIALOGUE lost Inform or Success.
 
@@ -164,11 +151,11 @@ def explain(dialogue: str, predictions: Any, **settings: Any) -> int:
     by_system = _evaluator(predictions, settings).explain(predictions, dialogue)
     for system, explanations in by_system.items():
         if len(by_system) > 1:
-            tell(f"{system}\n")
+            out.tell(f"{system}\n")
         for explanation in explanations:
-            tell(str(explanation))
+            out.tell(str(explanation))
         if not explanations:
-            say(f"{system} does not give {dialogue}")
+            out.say(f"{system} does not give {dialogue}")
     return 0 if any(by_system.values()) else 2
 
 
@@ -178,7 +165,7 @@ def explain(dialogue: str, predictions: Any, **settings: Any) -> int:
 @_DATA
 @_RATIO
 @options.format_()
-@printing_all_problems
+@out.printing_all_problems
 def leaderboard(predictions: Any, format_: str, **settings: Any) -> None:
     """Print the published leaderboard next to what is computed from prediction files, with intervals.
 
@@ -191,7 +178,7 @@ def leaderboard(predictions: Any, format_: str, **settings: Any) -> None:
     read = evaluator.read(predictions)
     with metered() as meter:
         run = evaluator.run(read, progress=meter.run)
-    print_as(format_, LEADERBOARD, make_leaderboard(run, read, evaluator.task.files))
+    out.print_as(format_, LEADERBOARD, make_leaderboard(run, read, evaluator.task.files))
 
 
 @options.examples("dialeval multiwoz delexicalize -i replies.json --save predictions.json")
@@ -201,7 +188,7 @@ def leaderboard(predictions: Any, format_: str, **settings: Any) -> None:
 @click.option("--split", help="Split of the data.  [default: test]")
 @click.option("--save", "output", type=options.FILE, help="Write the predictions of a system with placeholders here.")
 @options.format_()
-@printing_all_problems
+@out.printing_all_problems
 def delexicalize_command(predictions: Any, output: Path | None, format_: str, **data: Any) -> None:
     """Map values in replies (venues, phone numbers, references, times) to placeholders, and list what was matched.
 
@@ -211,13 +198,13 @@ def delexicalize_command(predictions: Any, output: Path | None, format_: str, **
     from dialeval.suites.multiwoz.lexicalized import PRINTER, MatchReport, delexicalize
 
     evaluator = _evaluator(predictions, data)
-    check_places(None, predictions, files=(output,))
+    out.check_places(None, predictions, files=(output,))
     systems = [delexicalize(system, evaluator.task) for system in evaluator.read(predictions)]
     if output is not None:
         if len(systems) != 1:
             raise click.UsageError("--save writes the predictions of one system; name one with -i")
-        write(output, json_bytes(systems[0][0].document()))
-    print_as(format_, PRINTER, MatchReport([report for _, report in systems]))
+        out.write(output, out.json_bytes(systems[0][0].document()))
+    out.print_as(format_, PRINTER, MatchReport([report for _, report in systems]))
 
 
 @options.examples("dialeval multiwoz domains -i predictions.json --save with-domains.json")
@@ -226,12 +213,11 @@ def delexicalize_command(predictions: Any, output: Path | None, format_: str, **
 @click.option("--save", "output", required=True, type=options.FILE, help="Where to write.")
 @click.option("--replace-domains", is_flag=True, help="Replace active_domains that are there.")
 @click.option("--force", is_flag=True, help="Overwrite the output.")
-@printing_all_problems
+@out.printing_all_problems
 def domains(source: str, output: Path, replace_domains: bool, force: bool) -> None:
     """Add active domains to predictions, out of the domains in slot names ([hotel_name]: hotel).
 
-    Predictions that have active_domains in some turn are refused, and so is an output that exists (on a terminal you
-    are asked).
+    Predictions that have active_domains in some turn are refused, and so is an output that exists.
     """
     from dialeval.core.errors import DataError, Problem
     from dialeval.multiwoz import add_slot_domains
@@ -240,21 +226,15 @@ def domains(source: str, output: Path, replace_domains: bool, force: bool) -> No
     document = read_document(source)
     turns = ((f"{dialogue}[{at}]", turn) for dialogue, all_ in document.items() for at, turn in enumerate(all_))
     there = [place for place, turn in turns if "active_domains" in turn]
-    places = ", ".join(there[:SHOWN_PLACES]) + _more(len(there) - SHOWN_PLACES)
+    more = len(there) - SHOWN_PLACES
+    places = ", ".join(there[:SHOWN_PLACES]) + (f" and {more:,} more turns" if more > 0 else "")
     problems = []
     if there and not replace_domains:
         problems.append(Problem(source, None, f"has active_domains in {places}", "pass --replace-domains"))
-    asks = output.exists() and not force
-    if asks and not sys.stdin.isatty():
+    if output.exists() and not force:
         problems.append(Problem(str(output), None, "exists", "pass --force to overwrite it"))
     if problems:
         raise DataError(problems)
-    if asks:
-        click.confirm(f"{output} exists. Overwrite it?", abort=True)
-    write(output, json_bytes(add_slot_domains(document)))
+    out.write(output, out.json_bytes(add_slot_domains(document)))
     if there:
-        say(f"replaced the active_domains in {places}")
-
-
-def _more(count: int) -> str:
-    return f" and {count:,} more turns" if count > 0 else ""
+        out.say(f"replaced the active_domains in {places}")

@@ -21,9 +21,9 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
-from msgspec import Struct
+from msgspec import Meta, Struct
 
 from dialeval import sample_data
 from dialeval.core.arrays import without_garbage_collection
@@ -49,7 +49,7 @@ _FORM = "docs/own-task.md shows the form"
 class _Wishes(Struct):
     informable: dict[str, str] = {}
     requestable: list[str] = []
-    booking: dict[str, str] | list[Any] | None = None  # MultiWOZ has empty lists there
+    booking: dict[str, str] | Annotated[list[Any], Meta(max_length=0)] | None = None  # MultiWOZ has empty lists there
 
 
 @dataclass(frozen=True, slots=True)

@@ -19,17 +19,7 @@ from dialeval.core.columns import TextColumn
 from dialeval.core.errors import NeedError, SettingError
 from dialeval.core.fold import Estimate, Fact, Metric
 from dialeval.core.result import Result, Run
-from dialeval.engine.baselines import (
-    CONSTANT,
-    CONSTANT_RESPONSE,
-    GOLD,
-    SEED,
-    SHUFFLED,
-    Baselines,
-    check_names,
-    derangement,
-    with_standing,
-)
+from dialeval.engine import baselines as common
 from dialeval.engine.folding import Evaluation, Options, run_sources
 from dialeval.engine.plan import Plan
 from dialeval.engine.resources import Resources
@@ -149,9 +139,9 @@ def evaluate_task(
         run = _signed(replace(run, warnings=tuple(warnings)), task.files.version, mapped)
         if baselines is None:
             return run
-        run = with_standing(run, baselines, {**metrics, **tracking})
-        gold = [each for each in made if each.rows.system == GOLD] if choices.success else []
-        lost = {GOLD: by_cause(_explained(gold, task, choices)[GOLD], gold=True)} if gold else {}
+        run = common.with_standing(run, baselines, {**metrics, **tracking})
+        gold = [each for each in made if each.rows.system == common.GOLD] if choices.success else []
+        lost = {common.GOLD: by_cause(_explained(gold, task, choices)[common.GOLD], gold=True)} if gold else {}
         return replace(run, details={**run.details, **({FAILURES: lost} if lost else {})})
 
 
@@ -189,7 +179,7 @@ def _evaluated(
     task: TaskData,
     plans: Sequence[Plan],
     options: Options | None = None,
-    baselines: Baselines | None = None,
+    baselines: common.Baselines | None = None,
 ) -> Evaluation:
     # One thread: these metrics are plain Python, and threads would only wait for each other.
     options = replace(options or Options(), threads=1)
@@ -320,7 +310,7 @@ def explanations(
         raise SettingError(f"the data has no dialogue {dialogue!r}; {hint}")
     systems = read_systems(predictions, task, choices)
     if choices.baselines:
-        systems = [*systems, *(each for each in make_baselines(systems, task)[0] if each.rows.system == GOLD)]
+        systems = [*systems, *(each for each in make_baselines(systems, task)[0] if each.rows.system == common.GOLD)]
     return _explained(systems, task, choices, dialogue)
 
 
@@ -407,7 +397,7 @@ def with_transcripts(
         system: {each.dialogue: each for each in explained}
         for system, explained in explanations(predictions, task, choices).items()
     }
-    lost = {system: by_cause(mine.values(), gold=system == GOLD) for system, mine in by_system.items()}
+    lost = {system: by_cause(mine.values(), gold=system == common.GOLD) for system, mine in by_system.items()}
     chosen = _chosen(list(task.files.turns), lost, max(1, most // max(1, len(by_system))))
     numbers = {dialogue: number for number, dialogue in enumerate(task.files.turns)}
     users = task.files.users or {}
@@ -495,32 +485,32 @@ def _said(result: Result, number: int, turn: int) -> str | None:
 EVERY_WORD = "floor/every-word"
 
 
-def make_baselines(systems: Sequence[Predictions], task: TaskData) -> tuple[list[Predictions], Baselines]:
+def make_baselines(systems: Sequence[Predictions], task: TaskData) -> tuple[list[Predictions], common.Baselines]:
     """Return the floors and ceilings that the data of a task allows."""
-    check_names(system.rows.system for system in systems)
+    common.check_names(system.rows.system for system in systems)
     documents, left_out = _documents(task)
     made = [predictions_of(document, task.files, name, name) for name, document in documents.items()]
-    return made, Baselines([each.rows for each in made], left_out, systems[0].rows.system)
+    return made, common.Baselines([each.rows for each in made], left_out, systems[0].rows.system)
 
 
 def _documents(task: TaskData) -> tuple[dict[str, Mapping[str, Any]], dict[str, str]]:
     turns, states = task.files.turns, task.files.states
-    constant = {"response": CONSTANT_RESPONSE, "state": {}, "active_domains": []}
+    constant = {"response": common.CONSTANT_RESPONSE, "state": {}, "active_domains": []}
     documents: dict[str, Mapping[str, Any]] = {}
     left_out: dict[str, str] = {}
     if states is None:
-        left_out |= dict.fromkeys((GOLD, SHUFFLED, EVERY_WORD), "the data has no gold_states.json")
+        left_out |= dict.fromkeys((common.GOLD, common.SHUFFLED, EVERY_WORD), "the data has no gold_states.json")
     elif task.files.references is None:
-        left_out |= dict.fromkeys((GOLD, SHUFFLED), "the data has no references")
+        left_out |= dict.fromkeys((common.GOLD, common.SHUFFLED), "the data has no references")
     else:
         gold = gold_replies(task)
-        documents[GOLD] = _by_dialogue(turns, gold)
-        order = derangement(offsets_of(turns.values()), SEED)
+        documents[common.GOLD] = _by_dialogue(turns, gold)
+        order = common.derangement(offsets_of(turns.values()), common.SEED)
         if order is None:
-            left_out[SHUFFLED] = "more than half of the turns are of one dialogue"
+            left_out[common.SHUFFLED] = "more than half of the turns are of one dialogue"
         else:
-            documents[SHUFFLED] = _by_dialogue(turns, [gold[at] for at in order.tolist()])
-    documents[CONSTANT] = {dialogue: [constant] * count for dialogue, count in turns.items()}
+            documents[common.SHUFFLED] = _by_dialogue(turns, [gold[at] for at in order.tolist()])
+    documents[common.CONSTANT] = {dialogue: [constant] * count for dialogue, count in turns.items()}
     if states is not None:
         offers = [domain.offer for domain in task.ontology.domains.values() if domain.table is not None]
         words = " ".join(dict.fromkeys((*offers, *task.ontology.requested)))

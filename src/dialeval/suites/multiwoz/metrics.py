@@ -44,7 +44,7 @@ from dialeval.core.arrays import Floats, Ints, offsets_of
 from dialeval.core.batch import Batch, Need
 from dialeval.core.columns import TextColumn, TokenColumn
 from dialeval.core.contributions import Resamples, RowSums
-from dialeval.core.errors import NeedError, SettingError
+from dialeval.core.errors import NeedError
 from dialeval.core.exact import BySize, Moments, merged
 from dialeval.core.fold import Bounds, Estimate, Fact, Level, Metric, Partial
 from dialeval.metrics.bleu_counts import NIST, NO_REFERENCE, BleuCounts, corpus_bleu, log_precisions, sacre_bleu
@@ -373,17 +373,13 @@ class Tracking(CountMetric):
     needs = frozenset({Need.STATES, Need.TRUE_STATES, Need.ONTOLOGY})
     better = "higher"
     definition = 2  # 1 took an empty value for part of every other
+    limits = {"threshold": (0, 100)}
 
     of: Of = "joint"
     booking: Booking = "apart"
     missing: Missing = "ignored"
     ratio: Ratio = "historical"
     threshold: float = 95.0
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        if not 0 <= self.threshold <= 100:
-            raise SettingError(f"the threshold of the partial ratio must be between 0 and 100, not {self.threshold}")
 
     @property
     def bounds(self) -> Bounds:

@@ -99,7 +99,7 @@ def build_remote(address: str, target: Path, progress: Progress | None, version:
         file = place / name
         if not file.exists():
             file.parent.mkdir(parents=True, exist_ok=True)
-            download(f"{base}/{name}", file, None, progress)
+            download(f"{base}/{name}", file, progress)
     try:
         _build(place, target)
     finally:

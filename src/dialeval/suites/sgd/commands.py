@@ -8,16 +8,7 @@ from typing import Any
 import click
 
 from dialeval.cli import options
-from dialeval.cli.output import (
-    check_places,
-    check_transposed,
-    deliver_run,
-    exit_status,
-    print_as,
-    print_warnings,
-    printing_all_problems,
-    save_run,
-)
+from dialeval.cli import output as out
 from dialeval.cli.progress import metered
 
 
@@ -49,7 +40,7 @@ from dialeval.cli.progress import metered
 )
 @options.baselines("gold frames, those of other dialogues and empty ones")
 @options.of_task_runs
-@printing_all_problems
+@out.printing_all_problems
 def sgd(
     predictions: str | dict[str, str],
     output: Path | None,
@@ -74,17 +65,17 @@ def sgd(
 
     if joint_across_turns and not groups:
         raise click.UsageError("--joint-across-turns is for --groups")
-    check_transposed(format_, transpose)
-    check_places(output, (predictions, inputs["references"], inputs["schema"], inputs["train_schema"]))
+    out.check_transposed(format_, transpose)
+    out.check_places(output, (predictions, inputs["references"], inputs["schema"], inputs["train_schema"]))
     with metered() as meter:
         run = evaluate_sgd(predictions, intervals=intervals.kind, progress=meter.run, **inputs)
     run = intervals.added_to(run, inputs["confidence"])
     if groups:
         if output is not None:
-            save_run(run, output, force)
+            out.save_run(run, output, force)
         found = {name: original_output(result, joint_across_turns) for name, result in run.items()}
-        print_as(format_, GROUPS, ServiceGroups(found))
-        print_warnings(run.warnings)
-        return exit_status(limits.gates(run))
-    deliver_run(run, format_, output, force, transpose=transpose, by=by, compared=compared)
-    return exit_status(limits.gates(run))
+        out.print_as(format_, GROUPS, ServiceGroups(found))
+        out.print_warnings(run.warnings)
+        return out.exit_status(limits.gates(run))
+    out.deliver_run(run, format_, output, force, transpose=transpose, by=by, compared=compared)
+    return out.exit_status(limits.gates(run))

@@ -34,19 +34,7 @@ from dialeval.io.rows import all_of
 from dialeval.io.sources import memory_sources, system_name
 from dialeval.reports.documents import Document, Printer, Table
 from dialeval.reports.figures import show
-from dialeval.suites.sgd.data import (
-    DOMAIN,
-    SEEN,
-    SERVICE,
-    USER,
-    Predictions,
-    Schema,
-    State,
-    TrueFrames,
-    read_predictions,
-    read_references,
-    read_schema,
-)
+from dialeval.suites.sgd import data as sgd
 from dialeval.suites.sgd.metrics import Match
 
 MAIN = "joint-goal-accuracy,average-goal-accuracy,active-intent-accuracy,requested-slots-f1"
@@ -109,11 +97,11 @@ def evaluate_sgd(
         0.905
     """
     with without_garbage_collection():
-        services = read_schema(_schema(references) if schema is None else schema)
-        seen = None if train_schema is None else frozenset(read_schema(train_schema).services)
-        true = read_references(references, services)
+        services = sgd.read_schema(_schema(references) if schema is None else schema)
+        seen = None if train_schema is None else frozenset(sgd.read_schema(train_schema).services)
+        true = sgd.read_references(references, services)
         given = _systems(predictions).items()
-        systems = all_of(partial(read_predictions, source, true, services, seen, name) for name, source in given)
+        systems = all_of(partial(sgd.read_predictions, source, true, services, seen, name) for name, source in given)
         missing = "failed" if strict else "ignored"
         settings: dict[str, dict[str, object]] = {family: {"missing": missing} for family in FAMILIES}
         settings["goal-accuracy"]["match"] = match
@@ -131,13 +119,13 @@ def evaluate_sgd(
         return replace(run, warnings=(*run.warnings, *warnings))
 
 
-def baseline_documents(true: TrueFrames) -> dict[str, dict[str, Any]]:
+def baseline_documents(true: sgd.TrueFrames) -> dict[str, dict[str, Any]]:
     """Return floors and ceilings as documents of predictions.
 
     `ceiling/gold` has the true frames; `floor/shuffled-gold` those of the same service in other dialogues, where there
     are some; `floor/constant` empty states.
     """
-    empty: State = {"active_intent": "NONE", "requested_slots": [], "slot_values": {}}
+    empty: sgd.State = {"active_intent": "NONE", "requested_slots": [], "slot_values": {}}
     shuffled = [empty] * len(true.frames)
     by_service: dict[str, list[int]] = {}
     for row, frame in enumerate(true.frames):
@@ -155,14 +143,14 @@ def baseline_documents(true: TrueFrames) -> dict[str, dict[str, Any]]:
     }
 
 
-def _filled(true: TrueFrames, states: Sequence[State]) -> dict[str, Any]:
+def _filled(true: sgd.TrueFrames, states: Sequence[sgd.State]) -> dict[str, Any]:
     """Return the dialogues of the references with other states in their frames, in order."""
     following = iter(states)
     filled = {}
     for name, dialogue in true.dialogues.items():
         turns = []
         for turn in dialogue.turns:
-            if turn["speaker"] == USER:
+            if turn["speaker"] == sgd.USER:
                 frames = turn.get("frames", ())
                 turn = {**turn, "frames": [{**frame, "state": next(following), "slots": []} for frame in frames]}
             turns.append(turn)
@@ -171,11 +159,11 @@ def _filled(true: TrueFrames, states: Sequence[State]) -> dict[str, Any]:
 
 
 def _baselines(
-    systems: Sequence[Predictions], true: TrueFrames, schema: Schema, seen: frozenset[str] | None
+    systems: Sequence[sgd.Predictions], true: sgd.TrueFrames, schema: sgd.Schema, seen: frozenset[str] | None
 ) -> common.Baselines:
     common.check_names(system.rows.system for system in systems)
     documents = baseline_documents(true)
-    made = [read_predictions(document, true, schema, seen, name) for name, document in documents.items()]
+    made = [sgd.read_predictions(document, true, schema, seen, name) for name, document in documents.items()]
     return common.Baselines([each.rows for each in made], {}, systems[0].rows.system)
 
 
@@ -205,7 +193,7 @@ def _is_dialogue(value: object) -> bool:
     return isinstance(value, Mapping) and "turns" in value
 
 
-def _warnings(system: Predictions, true: TrueFrames, strict: bool) -> Iterator[str]:
+def _warnings(system: sgd.Predictions, true: sgd.TrueFrames, strict: bool) -> Iterator[str]:
     name, dialogues, frames = system.rows.system, len(true.dialogues), len(true.frames)
     if system.frames < frames:
         covered = f"{system.dialogues:,} of {dialogues:,} dialogues and {system.frames:,} of {frames:,} frames"
@@ -239,10 +227,10 @@ def original_output(result: Result, across_turns: bool = False) -> dict[str, dic
         return {}
     groups: dict[str, list[int]] = {ALL: list(range(len(result.rows)))}
     named = {"seen": SEEN_SERVICES, "unseen": UNSEEN_SERVICES}
-    for field in (SERVICE, DOMAIN, SEEN):
+    for field in (sgd.SERVICE, sgd.DOMAIN, sgd.SEEN):
         column: Sequence[Sequence[str]] = list(result.rows.fields.get(field, ()))
         for row, (value,) in enumerate(column):
-            groups.setdefault(named[value] if field == SEEN else value, []).append(row)
+            groups.setdefault(named[value] if field == sgd.SEEN else value, []).append(row)
     numbers = np.arange(len(result.rows)) if result.rows.turns is None else result.rows.turns
     places = list(zip(row_numbers(result.rows.offsets).tolist(), numbers.tolist(), strict=True))
     output: dict[str, dict[str, float]] = {}

@@ -1,0 +1,245 @@
+"""Columns of logs as metrics: labels of replies, and their latency.
+
+Labels are what people or models said about single replies: a class (breakdown O, T or X), a set of types (of errors),
+or yes or no (the behaviors of ABC-Eval). Rows hold them in the field `labels`, chats in that of each message:
+
+    {"breakdown": "X", "error": ["repetition", "contradiction"], "empathetic": true}
+
+    label:NAME         fraction of replies to which the answer is yes
+    label:NAME=VALUE   fraction of replies with this class, or with this type among others
+    labels             fraction of replies that have labels; `-m labels` adds the rate of every label of the rows
+
+With several annotators, who are a list of such objects (or, for one label, a list of yes and no, or of lists), the
+value of a reply is the fraction of its annotators who said so; with `annotators=majority`, whether more than half of
+them did. A number from 0 to 1 is such a fraction. The interval of a rate is over dialogues: Wilson's where all values
+are 0 or 1, else Student's.
+
+Edge cases: a reply without the label is not scored, and never counts as no; an empty list says that no type applies. A
+label that is yes or no in some rows and a class in others is two labels, each over its own rows. Neither more nor less
+is better, unless the name says so: `label:error=repetition(better=lower)`.
+
+    latency            mean of the seconds until a reply was there
+    latency-pN         the least number of seconds within which at least N% of the replies were there
+
+Logs give the seconds as a duration, as the times of start and end, or as the times of messages: from the message of the
+user, or the system's own before it, to the reply, with all calls of tools in between. A reply without them is not
+scored. The interval of a percentile Q(p) is Q(p) -+ t error, where the error comes from Woodruff's interval: with s the
+clustered standard error of the fraction of replies within Q(p) seconds, but at least that of independent replies,
+error = (Q(p + 2s) - Q(p - 2s)) / 4. There is none where p + 2s or p - 2s is no fraction: too few replies are slower, or
+faster.
+
+Papers: Finch, Finch and Choi 2023, Don't Forget Your ABC's: Evaluating the State-of-the-Art in Chat-Oriented Dialogue
+Systems; Higashinaka et al. 2016, The Dialogue Breakdown Detection Challenge; Woodruff 1952, Confidence Intervals for
+Medians and Other Position Measures, JASA; Francisco and Fuller 1991, Quantile Estimation with a Complex Survey Design,
+Annals of Statistics.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, replace
+from math import inf, nan, sqrt
+from typing import Any, Literal, TypeAlias
+
+import numpy as np
+import orjson
+
+from dialeval.core.arrays import Floats, Ints, offsets_of
+from dialeval.core.batch import Batch, Need
+from dialeval.core.contributions import ClusteredRows, Resamples, RowSums, by_cluster
+from dialeval.core.errors import add_warning
+from dialeval.core.exact import ClusterError, Moments
+from dialeval.core.fold import Estimate, Fact, Metric, Partial, RowMetric
+
+YES = ""
+"""The value under which answers of yes are counted."""
+MOST_VALUES = 20
+"""Values of one label that `labels` counts; a label with more is a free text, of which single values can be named."""
+
+_RowLabels: TypeAlias = Mapping[str, tuple[float, Mapping[str, float]]]
+"""By label: how many annotators gave it, and how many of them each value."""
+
+
+def _labels_of(batch: Batch) -> list[_RowLabels]:
+    column = batch.lists(Need.TURN_LABELS)
+    return batch.derived("labels", lambda: [orjson.loads(texts[0]) if texts else {} for texts in column])
+
+
+@dataclass(frozen=True)
+class Label(RowMetric):
+    """Fraction of replies with a label of people or models; `labels` stands for all labels of the rows."""
+
+    family = "label"
+    presets = {"labels": {}}
+    subject = Need.TURN_LABELS
+    needs = frozenset({Need.TURN_LABELS})
+    implied = {"better": None}
+    bounds = (0.0, 1.0)
+
+    of: str = ""
+    """NAME or NAME=VALUE; empty: whether a reply has labels."""
+    annotators: Literal["mean", "majority"] = "mean"
+    better: Literal["higher", "lower", None] = None
+
+    def __str__(self) -> str:
+        if not self.of:
+            return super().__str__()
+        changed = {"annotators": self.annotators != "mean", "better": self.better is not None}
+        inside = ",".join(f"{name}={getattr(self, name)}" for name, other in changed.items() if other)
+        return f"label:{self.of}" + (f"({inside})" if inside else "")
+
+    @property
+    def untestable(self) -> str | None:  # type: ignore[override]
+        """Why the fraction of labeled replies is not tested."""
+        return None if self.of else "it says how many replies have labels, which is a property of the data"
+
+    def score(self, batch: Batch) -> Floats:
+        values = np.array([self._value(row) for row in _labels_of(batch)], np.float64)
+        return np.where(np.isnan(values), nan, values > 0.5) if self.annotators == "majority" else values
+
+    def _value(self, row: _RowLabels) -> float:
+        if not self.of:
+            return float(bool(row))
+        name, _, value = self.of.partition("=")
+        annotators, counts = row.get(name, (0, {}))
+        if not annotators or (YES in counts) is not (value == YES):
+            return nan
+        return counts.get(value, 0) / annotators
+
+
+@dataclass(frozen=True)
+class LabelNames(Fact[dict[str, tuple[str, ...]], list[str]]):
+    """Collects the values of each label: of the rates that `labels` stands for."""
+
+    def empty(self) -> dict[str, tuple[str, ...]]:
+        return {}
+
+    def gather(self, batch: Batch) -> dict[str, tuple[str, ...]]:
+        if not batch.has(Need.TURN_LABELS):
+            return {}
+        found: dict[str, set[str]] = defaultdict(set)
+        for row in _labels_of(batch):
+            for name, (_, counts) in row.items():
+                found[name].update(counts)
+        return _limited(found)
+
+    def merge(self, left: dict[str, tuple[str, ...]], right: dict[str, tuple[str, ...]]) -> dict[str, tuple[str, ...]]:
+        return _limited({name: {*left.get(name, ()), *right.get(name, ())} for name in (*left, *right)})
+
+    def finish(self, state: dict[str, tuple[str, ...]]) -> list[str]:
+        free = [name for name, values in state.items() if len(values) > MOST_VALUES]
+        for name in free:
+            add_warning(f"the label {name} has more than {MOST_VALUES} values; name one: -m label:{name}=VALUE")
+        pairs = sorted((name, value) for name, values in state.items() if name not in free for value in values)
+        return [f"{name}={value}" if value else name for name, value in pairs]
+
+
+def _limited(found: Mapping[str, Iterable[str]]) -> dict[str, tuple[str, ...]]:
+    return {name: tuple(sorted(values)[: MOST_VALUES + 1]) for name, values in found.items()}
+
+
+def _seconds(batch: Batch) -> Floats:
+    """Return the latency of each row; NaN where it is unknown."""
+    return np.array([float(texts[0]) if texts else nan for texts in batch.lists(Need.LATENCY)], np.float64)
+
+
+@dataclass(frozen=True)
+class Latency(RowMetric):
+    """Mean of the seconds until a reply was there."""
+
+    family = "latency"
+    presets = {"latency": {}}
+    subject = Need.LATENCY
+    needs = frozenset({Need.LATENCY})
+    better = "lower"
+    bounds = (0.0, inf)
+
+    def score(self, batch: Batch) -> Floats:
+        return _seconds(batch)
+
+
+_Durations: TypeAlias = tuple[Floats, Ints, int]
+"""The known seconds, dialogue after dialogue; how many each dialogue has; and the number of rows."""
+
+
+@dataclass(frozen=True)
+class LatencyPercentile(Metric[_Durations]):
+    """The least number of seconds within which a given percentage of the replies were there."""
+
+    family = "latency-percentile"
+    presets = {f"latency-p{percent}": {"percent": percent} for percent in (50, 95)}
+    subject = Need.LATENCY
+    needs = frozenset({Need.LATENCY})
+    better = "lower"
+    bounds = (0.0, inf)
+
+    limits = {"percent": (1, 99)}
+
+    percent: int = 95
+
+    def empty(self) -> _Durations:
+        return np.empty(0), np.empty(0, np.int64), 0
+
+    def partial(self, batch: Batch) -> Partial[_Durations]:
+        values = _seconds(batch)
+        known = ~np.isnan(values)
+        sizes = np.diff(offsets_of(known)[batch.dialogues])
+        sums = RowSums(np.column_stack([np.where(known, values, 0.0), known]))
+        return Partial((values[known], sizes[sizes > 0], len(batch)), {}, {"latency": sums})
+
+    def merge(self, left: _Durations, right: _Durations) -> _Durations:
+        return np.concatenate((left[0], right[0])), np.concatenate((left[1], right[1])), left[2] + right[2]
+
+    def finish(self, state: _Durations) -> Mapping[str, Estimate]:
+        values, sizes, rows = state
+        if not len(values):
+            return {self.name: Estimate(nan, nan, rows, 0, corpus=True)}
+        value, error, _ = self._with_error(values, offsets_of(sizes))
+        return {self.name: Estimate(value, 0.0, rows, len(values), corpus=True, error=error)}
+
+    def _rank(self, number: Any) -> Any:
+        """Return how many of so many replies are within the percentile, at least."""
+        return -(-self.percent * number // 100)
+
+    def _with_error(self, values: Floats, offsets: Ints) -> tuple[float, ClusterError | None, float]:
+        """Return the percentile, its error, and how many seconds it moves per fraction of replies."""
+        ordered = np.sort(values)
+        value, fraction = float(ordered[self._rank(len(values)) - 1]), self.percent / 100
+        error = Estimate.of_moments(Moments.of((values <= value).astype(np.float64), offsets)).error
+        if error is None:
+            return value, None, nan
+        spread = max(error.error, sqrt(fraction * (1 - fraction) / len(values)))
+        ends = np.array([fraction - 2 * spread, fraction + 2 * spread])
+        if ends[0] <= 0 or ends[1] >= 1:
+            return value, None, nan
+        low, high = ordered[np.ceil(ends * len(values)).astype(np.int64) - 1].tolist()
+        return value, replace(error, error=(high - low) / 4), (high - low) / (4 * spread)
+
+    def resampled(self, sample: Resamples) -> Floats:
+        values, known = sample.rows.sums("latency").T
+        order, sizes = np.argsort(values, kind="stable"), np.diff(sample.rows.offsets)
+        ordered, taken = values[order], known[order].astype(np.int64)
+
+        def percentile(counts: Ints) -> float:
+            up_to = np.cumsum(np.repeat(counts, sizes)[order] * taken)
+            return float(ordered[np.searchsorted(up_to, self._rank(up_to[-1]))]) if up_to[-1:].any() else nan
+
+        return np.array([percentile(counts) for counts in sample.counts], np.float64)
+
+    def left_out(self, sample: Resamples) -> Floats:
+        """Return the linear part of the percentile: the jackknife of the percentile itself is not consistent."""
+        value, slope = sample.rows.derived(("percentile", self), lambda: self._slope_of(sample.rows))
+        seconds, known = sample.rows.sums("latency").T
+        within = by_cluster(np.column_stack([(seconds <= value) * known, known]), sample.rows.offsets)
+        with np.errstate(invalid="ignore"):  # 0 / 0: no known latency
+            every, some = (within.sum(axis=0)[None], sample.added(within))
+            return np.asarray(value + slope * (every[:, 0] / every[:, 1] - some[:, 0] / some[:, 1]))
+
+    def _slope_of(self, rows: ClusteredRows) -> tuple[float, float]:
+        seconds, known = rows.sums("latency").T
+        there = known > 0
+        if not there.any():
+            return nan, nan
+        value, _, slope = self._with_error(seconds[there], np.unique(offsets_of(there)[rows.offsets]))
+        return value, slope

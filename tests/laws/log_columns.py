@@ -1,0 +1,51 @@
+"""The world of columns of logs: labels of replies, and the seconds that they took."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import orjson
+from hypothesis import strategies as st
+
+from dialeval.core.batch import Need
+from dialeval.core.columns import Column, RaggedColumn
+from dialeval.io.fields import read_labels
+from laws.worlds import World
+
+
+@dataclass(frozen=True)
+class Row:
+    """What annotators said of a reply, an object each, and how long it took; nothing where that is unknown."""
+
+    annotators: tuple[dict[str, Any], ...] = ()
+    seconds: float | None = None
+
+
+def columns(rows: Sequence[Row]) -> dict[Need, Column]:
+    labels = [read_labels(row.annotators) for row in rows]
+    return {
+        Need.TURN_LABELS: RaggedColumn.from_lists([[orjson.dumps(each).decode()] if each else [] for each in labels]),
+        Need.LATENCY: RaggedColumn.from_lists([[] if row.seconds is None else [repr(row.seconds)] for row in rows]),
+    }
+
+
+annotator = st.fixed_dictionaries(
+    {},
+    optional={
+        "breakdown": st.sampled_from("OTX") | st.none(),
+        "error": st.lists(st.sampled_from("abc"), max_size=3) | st.just("a"),
+        "polite": st.booleans() | st.sampled_from([0.25, 1.0]) | st.lists(st.booleans(), max_size=3),
+    },
+)
+seconds = st.none() | st.sampled_from([0.0, 0.5, 1.0, 1.0, 2.25, 30.0]) | st.floats(0, 1e6)
+FULL = {"breakdown": "X", "error": ["a"], "polite": True}
+
+WORLD = World(
+    rows=st.builds(Row, st.lists(annotator, max_size=3).map(tuple), seconds),
+    columns=columns,
+    resources=lambda _vocabulary: {},
+    lone={"nothing": Row(), "no error": Row(({"error": []},), 0.0), "all": Row((FULL,), 1.5)},
+    rich=[Row((FULL, FULL), 1.0), Row(({**FULL, "breakdown": "O"},), 2.0), Row(({**FULL, "polite": 0.5},), 3.0)],
+)
