@@ -192,8 +192,8 @@ def best_words(best: Best) -> list[str]:
     """Explain arrows and bold values of a table."""
     if not best.systems:
         return []
-    pairs = f", corrected for {best.tests} pairs of systems" if best.tests > 1 else ""
-    tests = f"significance level {best.alpha:g}{pairs}"
+    corrected = f", corrected for {best.tests} tests" if best.tests > 1 else ""
+    tests = f"significance level {best.alpha:g}{corrected}"
     rest = f", and those that are not significantly worse ({tests})" if best.tests else ""
     return [f"Arrows: which values are better. Bold: the best value{rest}."]
 
