@@ -33,7 +33,7 @@ def main() -> None:
         vectors=here / "vectors.txt",
         metrics=METRICS,
     )
-    chromium = shutil.which("chromium")
+    chromium = shutil.which("chromium-headless-shell") or shutil.which("chromium")
     if chromium is None:
         sys.exit("needs Chromium on the path: sh tools/get-chromium.sh")
     with TemporaryDirectory() as folder, sync_playwright() as started:

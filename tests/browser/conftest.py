@@ -64,9 +64,9 @@ def page(browser: Browser) -> Iterator[Page]:
 @pytest.fixture(scope="session")
 def browser() -> Iterator[Browser]:
     """One browser for all tests; each test opens its own page."""
-    chromium = shutil.which("chromium")
+    chromium = shutil.which("chromium-headless-shell") or shutil.which("chromium")
     if chromium is None:
-        pytest.skip("needs Chromium on the path: apt-get install chromium")
+        pytest.skip("needs Chromium on the path: apt-get install chromium-headless-shell")
     playwright = pytest.importorskip("playwright.sync_api", reason="needs Playwright: pip install playwright")
     with playwright.sync_playwright() as started:
         launched = started.chromium.launch(executable_path=chromium, args=ARGUMENTS)

@@ -54,5 +54,6 @@ def some_kernels(folder: Path, monkeypatch: pytest.MonkeyPatch, source: str = SO
     file = folder / "some_kernel.py"
     if not file.exists() or file.read_text() != source:
         file.write_text(source)
+    monkeypatch.setattr(sys, "dont_write_bytecode", True)  # byte code of a file changed within a second would be kept
     monkeypatch.syspath_prepend(folder)
     return import_module("some_kernel")

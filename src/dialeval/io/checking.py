@@ -34,7 +34,7 @@ def type_problems(document: Any, kind: Any, where: str, form: str, **remedies: s
 def _fits(value: Any, kind: Any) -> bool:
     try:
         msgspec.convert(value, kind)
-    except (msgspec.ValidationError, UnicodeError):  # it takes no halves of characters, which are texts all the same
+    except (msgspec.ValidationError, UnicodeError, AttributeError):  # the last two: half a character, and a range
         return False
     return True
 
