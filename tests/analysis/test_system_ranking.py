@@ -13,6 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import dialeval
+from dialeval import sample_data
 from dialeval.analysis import difference
 from dialeval.analysis.comparison import SystemRanking, compare
 from dialeval.core.arrays import Floats
@@ -124,6 +125,15 @@ def test_a_system_that_could_hardly_be_scored_is_not_ranked() -> None:
     scarce[:2] = 0.9  # of one dialogue
     assert compare(run_of(a=0.5 + noise(1), b=0.9 + noise(2), c=scarce)).ranking is None
     assert compare(run_of({name: np.array([0.1, 0.2 * at]) for at, name in enumerate("abc")})).ranking is None
+
+
+def test_a_metric_without_a_test_is_passed_over() -> None:
+    here = sample_data.folder()
+    given = {"references": here / "references.txt", "train": here / "train.txt"}
+    compared = compare(dialeval.evaluate(here / "responses", metrics="unigram-kl-div,rouge-l", **given))
+    assert all(math.isnan(row.p) for row in compared.rows if row.key == "unigram-kl-div")
+    assert compared.ranking is not None
+    assert compared.ranking.key == "rouge-l"
 
 
 def test_designs_of_many_systems_are_one_sentence() -> None:

@@ -16,7 +16,7 @@ best.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from inspect import signature
 from itertools import islice
@@ -308,6 +308,8 @@ def compare(
     warnings = (compare_mixes(chosen.first, *each, fields, settings) for each in chosen.alignments.items())
     pairs = math.comb(1 + len(chosen.others), 2)
     ranked = pairwise and not fields and 1 < pairs <= (most_tests or pairs)
+    rows = _adjust([_limit(row, chosen) for row in _find_differences(chosen, settings, fields)], alpha, chosen.panel)
+    untestable = {row.key for row in rows if math.isnan(row.p)}
     return Comparison(
         baseline=chosen.first,
         systems=list(chosen.others),
@@ -316,25 +318,26 @@ def compare(
         panel=chosen.panel,
         adjusted_for=tuple(fields),
         warnings=tuple(dict.fromkeys(line for lines in warnings for line in lines)),
-        rows=_adjust([_limit(row, chosen) for row in _find_differences(chosen, settings, fields)], alpha, chosen.panel),
+        rows=rows,
         untested=chosen.untested,
         signatures={
             key: str(estimate.signature)
             for key, estimate in chosen.known[chosen.first].items()
             if estimate.signature is not None and any(key in shared for shared in chosen.common.values())
         },
-        ranking=_rank_systems(chosen, settings, trials is None, most_tests is None) if ranked else None,
+        ranking=_rank_systems(chosen, settings, untestable, trials is None, most_tests is None) if ranked else None,
     )
 
 
 def _rank_systems(
-    chosen: Selection, settings: Settings, more_trials: bool, corpus_values: bool
+    chosen: Selection, settings: Settings, untestable: Container[str], more_trials: bool, corpus_values: bool
 ) -> SystemRanking | None:
     """Order the systems by the first metric that says which replies are better, and test all pairs under it.
 
-    Without `corpus_values`, it is a mean where many pairs of a corpus value would take long. None where there is no
-    such metric, where not all pairs have the same design, or where a significant difference contradicts the order,
-    since it is over the rows that both systems have a value for.
+    Metrics whose differences to the baseline have no p-value are passed over (`untestable`). Without `corpus_values`,
+    it is a mean where many pairs of a corpus value would take long. None where there is no such metric, where not all
+    pairs have the same design, or where a significant difference contradicts the order, since it is over the rows that
+    both systems have a value for.
     """
     names = [chosen.first, *chosen.others]
     pairs = math.comb(len(names), 2)
@@ -342,7 +345,8 @@ def _rank_systems(
     metrics = {
         key: metric_of(estimate)
         for key, estimate in first.items()
-        if all(key in chosen.known[name] for name in names)
+        if key not in untestable
+        and all(key in chosen.known[name] for name in names)
         and (corpus_values or pairs <= _MOST_CORPUS_PAIRS or not estimate.corpus)
     }
     key = next((key for key, metric in metrics.items() if metric and metric.better and not metric.descriptive), None)
