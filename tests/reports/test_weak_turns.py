@@ -17,10 +17,11 @@ from judges.tiny_judges import tiny_dialogue_judge
 CHAT = ["hello there", "how are you ?", "<b>i</b> am fine", "the cat sat", "the cat sat", "not the dog", "a dog sat"]
 
 
-def judged(folder: Path) -> Run:
+def judged(folder: Path, trials: int = 1) -> Run:
     messages = [{"role": "assistant" if at % 2 else "user", "content": text} for at, text in enumerate(CHAT)]
     path = folder / "chats.jsonl"
-    path.write_text(json.dumps({"id": "d1", "messages": messages}) + "\n")
+    chats = [{"id": "d1", "trial": number, "reward": 1, "messages": messages} for number in range(trials)]
+    path.write_text("".join(json.dumps(chat) + "\n" for chat in chats))
     return dialeval.evaluate(str(path), metrics="judge", judge_dir=tiny_dialogue_judge(folder))
 
 
@@ -60,6 +61,11 @@ def test_turns_are_listed_worst_first_with_reasons(tmp_path: Path) -> None:
     assert shown[1]["groups"][0]["reasons"] == [
         ["", "does not follow from the context; repeats the context", "does not follow from the context"]
     ]
+
+
+def test_the_same_turn_of_several_trials_is_listed_once(tmp_path: Path) -> None:
+    run = with_values(judged(tmp_path, trials=2), "judge/continuity", [0.3, 0.1, 0.4, 0.2, 0.15, 0.4])
+    assert [(turn.place, turn.continuity) for turn in weak_turns(run, 2)] == [("d1, turn 3", 0.1), ("d1, turn 1", 0.2)]
 
 
 def test_a_run_without_the_judge_lists_nothing(tmp_path: Path) -> None:

@@ -219,15 +219,16 @@ def print_warnings(warnings: Iterable[str]) -> None:
 
 
 def print_tables(tables: Iterable[tuple[str, Sequence[Sequence[str]]]]) -> None:
-    """Print tables, each a title and lines of cells, the first of which is the head."""
+    """Print tables, each a title and lines of cells, the first of which is the head; numbers are at the right."""
     from rich.table import Table
     from rich.text import Text
 
     for title, (head, *lines) in tables:
         # Text, not str: a name such as [bold] is a name, not markup.
         table = Table(title=Text(title), title_justify="left")
-        for number, name in enumerate(head):
-            table.add_column(Text(name), justify="left" if number == 0 else "right")
+        for number, (name, *cells) in enumerate(zip(head, *lines, strict=True)):
+            is_numbers = number > 0 and all(cell[:1] in "0123456789+-.[–" for cell in cells)
+            table.add_column(Text(name), justify="right" if is_numbers else "left")
         for line in lines:
             table.add_row(*map(Text, line))
         show(table)

@@ -56,19 +56,14 @@ def _of_system(name: str, result: Result, most: int) -> list[WeakTurn]:
     values = parts.get(CONTINUITY)
     if rows is None or values is None or len(values) != len(rows) or "response" not in rows.texts:
         return []
-    order = np.argsort(np.where(np.isnan(values), np.inf, values), kind="stable")[:most]
-    chosen = [row for row in order.tolist() if values[row] < HIGHEST]
-    return [
-        WeakTurn(
-            name,
-            _place(rows, row),
-            float(values[row]),
-            _last(rows.texts.get("context"), row),
-            _last(rows.texts["response"], row),
-            reasons({part: float(column[row]) for part, column in parts.items()}),
-        )
-        for row in chosen
-    ]
+    turns: dict[tuple[str, str, str], WeakTurn] = {}
+    for row in np.argsort(np.where(np.isnan(values), np.inf, values), kind="stable").tolist():
+        if len(turns) == most or not values[row] < HIGHEST:
+            break
+        texts = (_place(rows, row), _last(rows.texts.get("context"), row), _last(rows.texts["response"], row))
+        why = reasons({part: float(column[row]) for part, column in parts.items()})
+        turns.setdefault(texts, WeakTurn(name, texts[0], float(values[row]), *texts[1:], why))  # trials repeat turns
+    return list(turns.values())
 
 
 def judged_parts(result: Result) -> dict[str, Floats]:
