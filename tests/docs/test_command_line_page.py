@@ -55,3 +55,39 @@ def test_commands_are_listed_in_their_groups() -> None:
     for title, commands in _GROUPS.items():
         (line,) = re.findall(rf"^\| {title} \| (.*) \|$", PAGE, re.MULTILINE)
         assert re.findall(r"`(\w+)`", line) == list(commands)
+
+
+OTHERS = {"--no-deps", "--only"}
+"""Options of pip and of our tools."""
+
+
+def options_by_name(command: click.Command) -> dict[str, list[click.Option]]:
+    """The options of a command and of those below it, by their names."""
+    found: dict[str, list[click.Option]] = {"--help": []}
+    for each in command.params:
+        for name in (*each.opts, *each.secondary_opts) if isinstance(each, click.Option) else ():
+            found.setdefault(name, []).append(each)
+    inner = dict(getattr(command, "inner", {}))
+    if isinstance(command, click.Group):
+        context = click.Context(command)
+        inner |= {name: command.get_command(context, name) for name in command.list_commands(context)}
+    for below in inner.values():
+        assert below is not None
+        for name, options in options_by_name(below).items():
+            found.setdefault(name, []).extend(options)
+    return found
+
+
+def test_pages_name_options_and_choices_that_exist() -> None:
+    known = options_by_name(dialeval_command)
+    pages = [path for path in (Path(__file__).parents[2] / "docs").glob("*.md") if "coming-from" not in path.name]
+    named = 0
+    for path in pages:
+        for option, value in re.findall(r"`(--[a-z0-9-]+)(?: ([a-z0-9-]+))?`", path.read_text(encoding="utf-8")):
+            if option in OTHERS:
+                continue
+            assert option in known, f"{path.name} names {option}"
+            choices = [each.type.choices for each in known[option] if isinstance(each.type, click.Choice)]
+            assert not value or len(choices) < len(known[option]) or any(value in each for each in choices), path.name
+            named += 1
+    assert named > 100
