@@ -65,8 +65,9 @@ def options_by_name(command: click.Command) -> dict[str, list[click.Option]]:
     """The options of a command and of those below it, by their names."""
     found: dict[str, list[click.Option]] = {"--help": []}
     for each in command.params:
-        for name in (*each.opts, *each.secondary_opts) if isinstance(each, click.Option) else ():
-            found.setdefault(name, []).append(each)
+        if isinstance(each, click.Option):
+            for name in (*each.opts, *each.secondary_opts):
+                found.setdefault(name, []).append(each)
     inner = dict(getattr(command, "inner", {}))
     if isinstance(command, click.Group):
         context = click.Context(command)
