@@ -137,5 +137,5 @@ def _explained(path: str | os.PathLike[str]) -> Iterator[None]:
     try:
         with validation.explained(path, _REMEDY):
             yield
-    except (sqlite3.Error, sqlite3.Warning) as error:
+    except (sqlite3.Error, sqlite3.Warning, ValueError) as error:  # ValueError: a path with a NUL, a text not in UTF-8
         raise DataError(Problem(str(path), None, f"cannot be used ({error})", _REMEDY)) from None

@@ -239,7 +239,7 @@ class LLM(Panel):
             if record.answer is None:
                 return Grades({}, (record.reason or "").partition(":")[0])
             answer = read_completion(record.answer)
-        except (MsgspecError, TypeError):
+        except (MsgspecError, TypeError, UnicodeError):
             return Grades({}, "the recorded answer is damaged")
         if mode == "expected":
             return rubrics.expected_grades(rubric, answer, self._least_mass)
