@@ -129,8 +129,9 @@ def test_a_system_that_could_hardly_be_scored_is_not_ranked() -> None:
 
 def test_a_metric_without_a_test_is_passed_over() -> None:
     here = sample_data.folder()
-    given = {"references": here / "references.txt", "train": here / "train.txt"}
-    compared = compare(dialeval.evaluate(here / "responses", metrics="unigram-kl-div,rouge-l", **given))
+    references, train = here / "references.txt", here / "train.txt"
+    run = dialeval.evaluate(here / "responses", references, metrics="unigram-kl-div,rouge-l", train=train)
+    compared = compare(run)
     assert all(math.isnan(row.p) for row in compared.rows if row.key == "unigram-kl-div")
     assert compared.ranking is not None
     assert compared.ranking.key == "rouge-l"
