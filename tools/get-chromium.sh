@@ -1,6 +1,6 @@
 #!/bin/sh
 # get-chromium.sh: Chromium for the browser tests, where it is missing and we may install it. Never fails the build.
-# The headless shell comes first: it starts faster than the browser with windows, which will do as well.
+# The headless shell comes first, since it draws no windows; the whole browser will do as well.
 found() { command -v chromium-headless-shell >/dev/null || command -v chromium >/dev/null; }
 found && exit 0
 if [ "$(id -u)" = 0 ] && command -v apt-get >/dev/null; then

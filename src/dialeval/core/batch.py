@@ -52,7 +52,7 @@ class Need(str, Enum):
     EXPECTED_CALLS = "expected-calls", "expected_calls", "a field expected_calls in RESPONSES"
     """The calls that should be made, in the rows that have calls."""
     TURN_LABELS = "turn-labels", "labels", "a field labels in RESPONSES, or in its messages"
-    """What people or models said of a reply: at most one text, a JSON object with counts of annotators."""
+    """Labels of a reply by annotators or models: at most one text, a JSON object with counts of annotators."""
     LATENCY = "latency", "latency", "a field latency, or messages with a timestamp, in RESPONSES"
     """The seconds until a reply was there: at most one text, a number."""
     ASSERTIONS = "assertions", "assertions", "--assertions"

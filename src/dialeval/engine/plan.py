@@ -183,12 +183,12 @@ def _with(metric: Metric[Any], settings: Settings, of_group: Mapping[str, object
 
 
 def asks_for_labels(plans: Iterable[Plan]) -> bool:
-    """Return whether a metric stands for the rates of all labels of the rows."""
+    """Return whether a metric means the rates of all labels of the rows."""
     return any(_with_label(metric, "") is not None for plan in plans for metric in plan.folded)
 
 
 def with_labels(planner: Planner, labels: Iterable[str]) -> Planner:
-    """Return a planner of the same plans, with the rates of these labels next to a metric that stands for all."""
+    """Return a planner of the same plans, with the rates of these labels next to a metric that means all."""
 
     def plan(number: int, available: frozenset[Need]) -> Plan:
         given = planner(number, available)
@@ -202,7 +202,7 @@ def with_labels(planner: Planner, labels: Iterable[str]) -> Planner:
 
 
 def _with_label(metric: Metric[Any], label: str) -> Metric[Any] | None:
-    """Return the metric of one label, for a metric that stands for all labels; None for another."""
+    """Return the metric of one label, for a metric that means all labels; None for another."""
     if isinstance(inner := getattr(metric, "inner", None), Metric):
         own = _with_label(inner, label)
         return None if own is None else replace(metric, inner=own)  # type: ignore[call-arg]

@@ -75,7 +75,7 @@ def _is_struct(kind: Any) -> bool:
 
 
 def _describe(kind: Any) -> str:
-    """Return what a type is, in words for people; of a number with limits its description."""
+    """Return what a type is, in words for messages; of a number with limits its description."""
     origin, inner = get_origin(kind), get_args(kind)
     if origin in (list, tuple, frozenset):
         item = get_origin(inner[0]) or inner[0]

@@ -1,6 +1,6 @@
 """Downloads over HTTP(S), checked and written whole or not at all.
 
-The bytes go to a `.part` file that is renamed when the file is complete. A download that breaks off is started anew a
+The bytes go to a `.part` file that is renamed when the file is complete. A download that breaks off is started again a
 few times after short waits. A lock lets one process at a time download a file.
 
 Only `http` and `https` are used, in redirections too, and never from `https` down to `http`.

@@ -1,6 +1,6 @@
 """Columns of logs as metrics: labels of replies, and their latency.
 
-Labels are what people or models said about single replies: a class (breakdown O, T or X), a set of types (of errors),
+Labels are given to single replies by annotators or models: a class (breakdown O, T or X), a set of types (of errors),
 or yes or no (the behaviors of ABC-Eval). Rows hold them in the field `labels`, chats in that of each message:
 
     {"breakdown": "X", "error": ["repetition", "contradiction"], "empathetic": true}
@@ -68,7 +68,7 @@ def _labels_of(batch: Batch) -> list[_RowLabels]:
 
 @dataclass(frozen=True)
 class Label(RowMetric):
-    """Fraction of replies with a label of people or models; `labels` stands for all labels of the rows."""
+    """Fraction of replies with a label of annotators or models; `labels` means all labels of the rows."""
 
     family = "label"
     presets = {"labels": {}}
@@ -110,7 +110,7 @@ class Label(RowMetric):
 
 @dataclass(frozen=True)
 class LabelNames(Fact[dict[str, tuple[str, ...]], list[str]]):
-    """Collects the values of each label: of the rates that `labels` stands for."""
+    """Collects the values of each label, for the rates that `labels` adds."""
 
     def empty(self) -> dict[str, tuple[str, ...]]:
         return {}

@@ -257,9 +257,7 @@ class Combined(Metric[CombinedState]):
     missing: Missing = "ignored"
     ratio: Ratio = "historical"
 
-    @property
-    def facts(self) -> tuple[Fact[Given, Given], ...]:
-        return (WhatIsGiven(),)
+    facts = Rate.facts
 
     @property
     def _inform(self) -> Inform:
