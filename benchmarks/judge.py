@@ -23,7 +23,7 @@ import numpy as np
 from benchmarks.measure import cpu_seconds
 from dialeval import sample_data
 from dialeval.core.arrays import Floats
-from dialeval.judges.cross_encoder import HEADS, CrossEncoder, rated_pairs
+from dialeval.judges.cross_encoder import HEADS, CrossEncoder
 from dialeval.judges.judge import SHIPPED, load_judge, split_heads
 from dialeval.metrics.encoder_files import find_encoder
 
@@ -92,8 +92,7 @@ def _heads(
     judge: CrossEncoder, run: Callable[..., Any], contexts: list[list[str]], replies: list[str], many: int
 ) -> Floats:
     """What the heads say of each reply, from texts on, some replies at a time, those of one length together."""
-    pairs = rated_pairs(judge._tokenizer, contexts, replies, TURNS)  # noqa: SLF001
-    read = [judge.sequence(pairs, pair) for pair in range(REPLIES)]
+    read = judge.sequences(contexts, replies)
     order = np.argsort([len(ids) for ids, _ in read], kind="stable")
     found = np.empty((REPLIES, sum(HEADS.values())))
     for start in range(0, REPLIES, many):

@@ -11,7 +11,8 @@ with one thread and with the instructions that all of them have, so that sums of
 
 `judge` takes a quarter of an hour on a GPU (DEVICE cuda, the default). What is done is kept in the folder WORK
 (build/judge), and the same command goes on from there. On a GPU sums have no fixed order, so the weights come out
-nearly the same, not bit for bit. NAME=VALUE are settings of the recipe (`steps=20 batch_size=8`), to try the program.
+nearly the same, not bit for bit. `tools/judge_training` has the recipe. NAME=VALUE are settings of it
+(`steps=20 batch_size=8`), to try the program.
 """
 
 from __future__ import annotations
@@ -111,9 +112,11 @@ def _make(ratings: Path, output: Path) -> None:
 
 
 def _make_judge(arguments: Sequence[str]) -> None:
+    sys.path.insert(0, str(HERE))
+    from tools.judge_training.card import card_text
+    from tools.judge_training.dialogue_training import make_dialogue_judge
+
     from dialeval.judges import judge
-    from dialeval.judges.card import card_text
-    from dialeval.judges.dialogue_training import make_dialogue_judge
 
     places = [argument for argument in arguments if "=" not in argument]
     named = [argument.split("=") for argument in arguments if "=" in argument]

@@ -20,9 +20,12 @@ import numpy as np
 import torch
 
 from dialeval.judges import adem, judge
-from dialeval.judges.cross_encoder import PairTokenizer, rated_pairs
-from dialeval.judges.cross_training import Corpus, CrossModel, predict_heads
+from dialeval.judges.cross_encoder import PairTokenizer
 from dialeval.metrics.encoder_files import find_encoder
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
+from tools.judge_training.cross_training import Corpus, CrossModel, predict_heads
+from tools.judge_training.pairs import continuations, rated_pairs
 
 
 def read_rows(corpora: Path) -> Iterator[list[str]]:
@@ -51,7 +54,7 @@ def measure_judge(rows: Sequence[Sequence[str]], device: str) -> dict[str, float
     files = find_encoder(weights.encoder)
     tokenizer, model = PairTokenizer(files), CrossModel(files).to(device)
     model.load(weights.changes)
-    marks, going_on = (tokenizer.first, tokenizer.end), tokenizer.continuations()
+    marks, going_on = (tokenizer.first, tokenizer.end), continuations(files)
 
     def judge_rows(rows: Sequence[Sequence[str]]) -> float:
         """Judge all, and return the seconds that it took after the tokenizer."""

@@ -64,7 +64,10 @@ MISTAKES: dict[str, tuple[str, ...]] = {
     "score a.txt --tokeniser 13a": ("No such option", "--tokenizer"),
     "score a.txt --tokenizer 13b": ("'13b' is not known", "did you mean '13a'?"),
     "score a.txt --vectors glove": ("no word vectors named 'glove'", "did you mean glove-6b?"),
-    "score a.txt --judge-dir folder -m judge -c b.txt": ("folder/judge.json: there is no such file", "judge train"),
+    "score a.txt --judge-dir folder -m judge -c b.txt": (
+        "folder/judge.json: there is no such file",
+        "the shipped judge",
+    ),
     "metrics blue": ("no metric is called 'blue'", "did you mean 'bleu'?"),
     # Output and checks
     "score a.txt -f jsn": ("'jsn' is not known", "did you mean 'json'?"),

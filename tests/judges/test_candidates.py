@@ -7,14 +7,15 @@ from itertools import pairwise
 
 import numpy as np
 import pytest
+from tools.judge_training.pairs import Pairs
 
-from dialeval.judges.cross_encoder import Pairs, PairShape
+from dialeval.judges.cross_encoder import PairShape
 
 pytest.importorskip("torch")
 
 import torch
+from tools.judge_training.cross_training import NEAR, RANDOM, Corpus
 
-from dialeval.judges.cross_training import NEAR, RANDOM, Corpus
 from dialeval.judges.torch_encoder import Batch
 
 FIRST, END = 1, 2

@@ -33,8 +33,8 @@ def test_no_name_in_a_card_is_markup() -> None:
     table = card.card_table([["data set", hostile], [hostile, ".46 [-.05, .96]"]])
     escaped = r"a\|b &lt;img src=x&gt;\\n# c"
     assert table == f"| data set | {escaped} |\n| --- | --- |\n| {escaped} | .46 [-.05, .96] |"
-    assert card._code("train x") == "`train x`"
-    assert card._code("train `` <b>\n") == "``` train `` <b>\\n ```"
+    assert card.as_code("train x") == "`train x`"
+    assert card.as_code("train `` <b>\n") == "``` train `` <b>\\n ```"
 
 
 def test_weaknesses_in_plain_words() -> None:

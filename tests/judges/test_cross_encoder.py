@@ -10,7 +10,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from dialeval.judges.cross_encoder import CrossEncoder, PairTokenizer, rated_pairs
+from dialeval.judges.cross_encoder import CrossEncoder, PairTokenizer
 from dialeval.metrics.encoder_files import EncoderFiles, find_encoder
 from judges.tiny_judges import SHAPE, tiny_changes
 from tiny_encoder import WORDS, write_encoder
@@ -26,13 +26,14 @@ def files(tmp_path: Path) -> EncoderFiles:
 
 def test_it_says_what_pytorch_says(files: EncoderFiles) -> None:
     pytest.importorskip("torch")
-    from dialeval.judges.cross_training import Corpus, CrossModel, predict_heads
+    from tools.judge_training.cross_training import Corpus, CrossModel, predict_heads
+    from tools.judge_training.pairs import continuations, rated_pairs
 
     changes, tokenizer = tiny_changes(files.folder), PairTokenizer(files)
     model = CrossModel(files)
     model.load(changes)
     pairs = rated_pairs(tokenizer, CONTEXTS, RESPONSES)
-    corpus = Corpus(pairs, SHAPE, (tokenizer.first, tokenizer.end), tokenizer.continuations(), "cpu")
+    corpus = Corpus(pairs, SHAPE, (tokenizer.first, tokenizer.end), continuations(files), "cpu")
     expected = predict_heads(model, corpus, np.arange(len(pairs)))
     np.testing.assert_allclose(CrossEncoder(files, changes, SHAPE).heads(CONTEXTS, RESPONSES), expected, atol=2e-5)
 
@@ -56,8 +57,7 @@ def test_nor_on_a_processor_whose_products_depend_on_the_place_of_a_row() -> Non
 
 def test_of_a_long_pair_the_end_of_the_context_and_the_beginning_of_the_response_count(files: EncoderFiles) -> None:
     reader = CrossEncoder(files, tiny_changes(files.folder), SHAPE)
-    pairs = rated_pairs(PairTokenizer(files), CONTEXTS, RESPONSES)
-    ids, said = reader.sequence(pairs, 2)
+    ids, said = reader.sequences(CONTEXTS, RESPONSES)[2]
     pieces = [WORDS[piece] for piece in ids]
     assert (len(pieces), said) == (SHAPE.context_tokens + SHAPE.response_tokens, SHAPE.response_tokens)
     assert pieces[:9] == ["[CLS]", *["dog", "sat", "on", "the", "mat", "."], "[SEP]", "a"]

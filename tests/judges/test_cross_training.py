@@ -7,9 +7,10 @@ from typing import Any
 
 import numpy as np
 import pytest
+from tools.judge_training.pairs import Pairs
 
 from dialeval.core.errors import SettingError
-from dialeval.judges.cross_encoder import Pairs, merged
+from dialeval.judges.cross_encoder import merged
 from dialeval.metrics.encoder_files import Singles, find_encoder
 from judges.test_candidates import corpus as turns_as_pairs
 from judges.tiny_judges import SHAPE, tiny_changes
@@ -18,9 +19,8 @@ from tiny_encoder import WORDS, write_encoder
 pytest.importorskip("torch")
 
 import torch
-
-from dialeval.judges import cross_training
-from dialeval.judges.cross_training import (
+from tools.judge_training import cross_training
+from tools.judge_training.cross_training import (
     Corpus,
     CrossModel,
     JudgeRecipe,

@@ -5,8 +5,9 @@ from __future__ import annotations
 from pathlib import Path
 
 import numpy as np
+from tools.judge_training.pairs import factors, in_eight_bits
 
-from dialeval.judges.cross_encoder import encoder_weights, factors, in_eight_bits, merged, trained_names
+from dialeval.judges.cross_encoder import encoder_weights, merged, trained_names
 from dialeval.metrics.encoder_files import find_encoder
 from judges.tiny_judges import tiny_changes
 from tiny_encoder import LAYERS, write_encoder

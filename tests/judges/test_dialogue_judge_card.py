@@ -6,7 +6,8 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from dialeval.judges.card import card_tables, card_text
+from tools.judge_training.card import card_text
+
 from dialeval.judges.judge import SHIPPED, load_judge
 from judges.tiny_judges import tiny_dialogue_judge
 
@@ -18,7 +19,7 @@ def agreed(rho: float | None) -> dict[str, Any]:
 FACTS: dict[str, Any] = {
     "data": [{"name": "chats", "license": "MIT"}, {"name": "one", "rows": 7, "license": "not stated"}],
     "settings": {"batch_size": 4},
-    "command": "dialeval judge train",
+    "command": "make checkpoint",
     "validation": {
         "sets": {"one": {"judge": agreed(0.456), "judge with references": agreed(0.5)}, "two": {"judge": agreed(None)}},
         "mean": {"judge": 0.4, "judge with references": 0.43},
@@ -36,7 +37,7 @@ def test_the_card_shows_every_fact(tmp_path: Path) -> None:
         "| chats | dialogues | MIT |",
         "| one | 7 rated rows | not stated |",
         "- batch size: 4",
-        "Made by: `dialeval judge train`",
+        "Made by: `make checkpoint`",
         "| one | 9 | .46 [.12, -] | .50 [.12, -] |",
         "| two | 9 | - [.12, -] |  |",
         "| mean |  | .40 | .43 |",
@@ -44,13 +45,7 @@ def test_the_card_shows_every_fact(tmp_path: Path) -> None:
         "| dull | 5 | 3.00 | 2.00 | 20% | - |",
     ):
         assert line in text.splitlines()
-    assert [title for title, _ in card_tables(weights)] == [
-        "Spearman's rho on sets left out",
-        "Breakdown labels on systems left out",
-        "Attacks",
-    ]
     bare = replace(weights, facts={})
-    assert [title for title, _ in card_tables(bare)] == ["Attacks"]
     assert "## Results" not in card_text(bare, "A title")
 
 

@@ -60,7 +60,7 @@ def write_data(folder: Path) -> dict[str, Any]:
 
 def test_from_dialogues_and_ratings_to_a_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     torch = pytest.importorskip("torch")
-    from dialeval.judges.dialogue_training import make_dialogue_judge
+    from tools.judge_training.dialogue_training import make_dialogue_judge
 
     torch.set_num_threads(1)
     monkeypatch.setenv("DIALEVAL_CACHE", str(tmp_path / "cache"))
@@ -107,7 +107,7 @@ def test_from_dialogues_and_ratings_to_a_folder(tmp_path: Path, monkeypatch: pyt
 
 def test_what_cannot_be_learned_from_is_refused(tmp_path: Path) -> None:
     pytest.importorskip("torch")
-    from dialeval.judges.dialogue_training import make_dialogue_judge
+    from tools.judge_training.dialogue_training import make_dialogue_judge
 
     asked = write_data(tmp_path)
     (tmp_path / "chats.jsonl").write_text('{"turns": ["hello"]}\n')
@@ -119,7 +119,7 @@ def test_what_cannot_be_learned_from_is_refused(tmp_path: Path) -> None:
 
 def test_the_scale_says_what_people_said() -> None:
     pytest.importorskip("torch")
-    from dialeval.judges.dialogue_training import fitted_scale
+    from tools.judge_training.dialogue_training import fitted_scale
 
     dice = np.random.default_rng(0)
     rating, rank, closest = dice.normal(size=(3, 4000))

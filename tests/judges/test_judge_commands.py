@@ -1,4 +1,4 @@
-"""The command `judge`: score, attack and train with a tiny encoder."""
+"""The command `judge`: score and attack with a tiny encoder."""
 
 from __future__ import annotations
 
@@ -8,7 +8,6 @@ from pathlib import Path
 import pytest
 
 from judges.test_adem_commands import run
-from judges.test_dialogue_training import write_data
 from judges.tiny_judges import tiny_dialogue_judge
 
 CONTEXTS = [["hello there", "how are you ?"], ["the cat sat"], ["you know"]]
@@ -41,22 +40,3 @@ def test_attacks_are_shown_as_a_table_and_as_json(rows: Path, tmp_path: Path) ->
     attacks = json.loads(run("judge", "attack", *given, "-f", "json").stdout)["attacks"]
     assert {each["name"] for each in attacks} == {"reversed", "dull", "random", "context", "reference"}
     assert "at least as high" in run("judge", "attack", *given).stdout
-
-
-def test_training_writes_a_judge_with_its_card(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    torch = pytest.importorskip("torch")
-    torch.set_num_threads(1)
-    monkeypatch.setenv("DIALEVAL_CACHE", str(tmp_path / "cache"))
-    write_data(tmp_path)
-    done = run(
-        *("judge", "train", "--dialogues", tmp_path / "chats.jsonl", "--ratings", tmp_path / "one.jsonl"),
-        *("--ratings", tmp_path / "two.jsonl", "--encoder", tmp_path / "encoder", "-o", tmp_path / "made"),
-        *("--steps", 2, "--batch-size", 2, "--rating-steps", 2, "--rank", 2, "--license", "chats=MIT"),
-        *("--breakdown", "two"),
-    )
-    assert "Spearman's rho on sets left out" in done.stdout
-    assert "Breakdown labels on systems left out" in done.stdout
-    card = (tmp_path / "made" / "README.md").read_text()
-    assert "| chats | dialogues | MIT |" in card
-    assert "Made by: `" in card
-    assert "- steps: 2" in card

@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import pytest
+from tools.judge_training.pairs import shape_within
 
 from dialeval.judges.cross_encoder import PairShape
 from dialeval.judges.judge import BreakdownScale
 
 
 def test_a_pair_is_cut_to_what_an_encoder_takes() -> None:
-    assert PairShape.within(512) == PairShape()
-    small = PairShape.within(32)
+    assert shape_within(512) == PairShape()
+    small = shape_within(32)
     assert (small.context_tokens + small.response_tokens, small.turns) == (32, 3)
     with pytest.raises(ValueError, match="from 1 on"):
         PairShape(0)

@@ -16,8 +16,8 @@ from judges.test_dialogue_training import rated, write_data
 
 torch = pytest.importorskip("torch")
 
-from dialeval.judges.cross_training import JudgeRecipe, RatedRows  # noqa: E402
-from dialeval.judges.dialogue_training import JudgeTraining, SharedTurns, corpus_name, left_out_rows  # noqa: E402
+from tools.judge_training.cross_training import JudgeRecipe, RatedRows  # noqa: E402
+from tools.judge_training.dialogue_training import JudgeTraining, SharedTurns, corpus_name, left_out_rows  # noqa: E402
 
 LONG = "one two three four five six seven eight"
 SIZES: dict[str, Any] = {"steps": 2, "batch_size": 4, "rating_steps": 2, "rating_rows": 8, "beside": 2, "rank": 2}

@@ -4,15 +4,21 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from tools.judge_training.pairs import Pairs, continuations, dialogue_pairs, rated_pairs, shape_within, together
 
-from dialeval.judges.cross_encoder import Pairs, PairShape, PairTokenizer, dialogue_pairs, rated_pairs, together
-from dialeval.metrics.encoder_files import find_encoder
+from dialeval.judges.cross_encoder import PairShape, PairTokenizer
+from dialeval.metrics.encoder_files import EncoderFiles, find_encoder
 from tiny_encoder import WORDS, write_encoder
 
 
 @pytest.fixture(scope="module")
-def tokenizer(tmp_path_factory: pytest.TempPathFactory) -> PairTokenizer:
-    return PairTokenizer(find_encoder(write_encoder(tmp_path_factory.mktemp("encoder"))))
+def files(tmp_path_factory: pytest.TempPathFactory) -> EncoderFiles:
+    return find_encoder(write_encoder(tmp_path_factory.mktemp("encoder")))
+
+
+@pytest.fixture(scope="module")
+def tokenizer(files: EncoderFiles) -> PairTokenizer:
+    return PairTokenizer(files)
 
 
 def words(pairs: Pairs, pair: int) -> tuple[str, str]:
@@ -59,8 +65,8 @@ def test_corpora_stand_one_behind_the_other(tokenizer: PairTokenizer) -> None:
 
 
 def test_an_encoder_with_few_positions_reads_less() -> None:
-    assert PairShape.within(256) == PairShape()
-    assert PairShape.within(64) == PairShape(3, 39, 25)
+    assert shape_within(256) == PairShape()
+    assert shape_within(64) == PairShape(3, 39, 25)
 
 
 def test_a_negation_that_corpora_detach_is_joined(tokenizer: PairTokenizer) -> None:
@@ -68,5 +74,5 @@ def test_a_negation_that_corpora_detach_is_joined(tokenizer: PairTokenizer) -> N
     np.testing.assert_array_equal(detached, joined)
 
 
-def test_pieces_that_go_on_with_a_word_are_known(tokenizer: PairTokenizer) -> None:
-    assert [WORDS[piece] for piece in np.flatnonzero(tokenizer.continuations())] == ["##s"]
+def test_pieces_that_go_on_with_a_word_are_known(files: EncoderFiles) -> None:
+    assert [WORDS[piece] for piece in np.flatnonzero(continuations(files))] == ["##s"]

@@ -6,10 +6,11 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from tools.judge_training.pairs import in_eight_bits
 
 from dialeval.io.ratings import Ratings
 from dialeval.judges.adem import Judge, Weights
-from dialeval.judges.cross_encoder import HEADS, PairShape, encoder_weights, in_eight_bits, trained_names
+from dialeval.judges.cross_encoder import HEADS, PairShape, encoder_weights, trained_names
 from dialeval.judges.judge import DialogueJudge, JudgeWeights, Scale
 from dialeval.metrics.encoder import Encoder, SentenceVectors
 from dialeval.metrics.encoder_files import find_encoder

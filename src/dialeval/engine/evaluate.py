@@ -185,8 +185,7 @@ def evaluate(
         vectors: Word vectors: a file, or the name of an installed data pack.
         in_vocabulary: Whether words with a vector count as in-vocabulary (`"vectors"`) or only the words of the
             vocabulary (`"listed"`). None: `"listed"` for a vector file with a header line.
-        judge_dir: The folder of a judge that `dialeval judge train` or `dialeval adem train` wrote; None: the shipped
-            one.
+        judge_dir: The folder of a judge, such as `dialeval adem train` wrote; None: the shipped one.
         assertions: Rules about tool calls for the metric `call-assertions`: a TOML file, or a list of dictionaries.
         llm: A language model for the metrics `llm` and `llm-conversation`: `dialeval.judges.LLM(...)` or a `Panel`.
         metrics: Names, families, groups such as `"dialog-eval"`, metric objects or functions made by `metric_of_rows`,

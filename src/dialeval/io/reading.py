@@ -15,7 +15,7 @@ from dataclasses import replace
 from functools import partial
 from itertools import chain
 from pathlib import Path
-from typing import Any, NamedTuple, TypeAlias, TypeVar
+from typing import Any, TypeAlias, TypeVar
 
 import numpy as np
 
@@ -372,33 +372,3 @@ def _with_different_names(systems: list[Rows]) -> list[Rows]:
         raise DataError(problems)
     check_number_of_systems(len(systems), systems[0].where if systems else "responses")
     return systems
-
-
-# Plain dialogues: a JSONL file with one dialogue a line, `{"turns": [texts]}` or a chat with `messages`.
-
-
-class Dialogue(NamedTuple):
-    """The turns of a dialogue, and where known `replies`: other replies to its last turn."""
-
-    turns: list[str]
-    replies: list[str]
-
-
-def read_dialogues(paths: Iterable[PathSource]) -> list[Dialogue]:
-    """Return every dialogue in files, in order; the problems of all files if there are any."""
-    return _joined(partial(_file_dialogues, path) for path in paths)
-
-
-def _file_dialogues(path: PathSource) -> list[Dialogue]:
-    records = json.read_jsonl(path)
-    reader = FieldReader(records.where, FieldNames(), records.problems)
-    dialogues = []
-    for reader.line, row in records.rows:
-        turns = row.get("turns", row.get("messages")) if isinstance(row, dict) else None
-        if not isinstance(row, dict) or turns is None:
-            reader.problem(f"is {kind_of(row)} without turns", "give a list of texts as `turns`, or `messages`")
-        else:
-            texts = (reader.turns(turns, "turns"), reader.turns(row.get("replies") or [], "replies"))
-            dialogues.append(Dialogue(*([turn.shown for turn in each] for each in texts)))
-    records.raise_problems()
-    return dialogues

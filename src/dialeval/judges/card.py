@@ -16,7 +16,6 @@ from typing import Any
 
 from dialeval.core.errors import plain
 from dialeval.core.validation import parse_toml
-from dialeval.judges.judge import JudgeWeights
 from dialeval.judges.validation import ATTACKS, Attack, MadeJudge, Validation
 from dialeval.reports.documents import markdown
 
@@ -29,8 +28,6 @@ NOT_VALIDATED = (
 )
 _MEAN = "mean of sets with references"
 _LEFT_OUT = "Spearman's rho on sets left out"
-_COLUMNS = ("judge", "judge with references")
-_BREAKDOWN_METRICS = ("jsd", "mse", "f1-tx")
 
 
 @dataclass(frozen=True)
@@ -56,8 +53,8 @@ class JudgeCard:
         judge, weights = self.judge, self.judge.weights
         data = [[each["name"], str(each["rows"]), each["license"]] for each in weights.facts["data"]]
         texts = _TEXTS["adem"]
-        parts = _begin(judge.title, texts, [["data set", "rows", "license"], *data], weights.facts)
-        parts.append(f"Made by: {_code(judge.command)}")
+        parts = begin_card(judge.title, texts, [["data set", "rows", "license"], *data], weights.facts)
+        parts.append(f"Made by: {as_code(judge.command)}")
         validation = judge.validation
         if validation is not None and validation.sets:
             how = texts["how"].format(resamples=validation.resamples)
@@ -74,41 +71,7 @@ class JudgeCard:
         return "\n\n".join(parts) + "\n"
 
 
-def card_tables(weights: JudgeWeights) -> list[tuple[str, Rows]]:
-    """Return the tables that `dialeval judge train` prints: agreement with people on sets left out, and attacks."""
-    facts = weights.facts
-    tables = [("Attacks", attack_rows(_attacks(facts)))]
-    if "breakdowns" in facts:
-        tables.insert(0, ("Breakdown labels on systems left out", breakdown_rows(facts["breakdowns"])))
-    if "validation" in facts:
-        tables.insert(0, (_LEFT_OUT, agreement_rows(facts["validation"])))
-    return tables
-
-
-def card_text(weights: JudgeWeights, title: str = "A judge of dialogue responses") -> str:
-    """Return the card of a judge that reads context and response together, in Markdown."""
-    facts = weights.facts
-    data = [
-        [each["name"], "dialogues" if "rows" not in each else f"{each['rows']} rated rows", each["license"]]
-        for each in facts.get("data", ())
-    ]
-    texts = _TEXTS["judge"]
-    parts = _begin(title, texts, [["data", "what", "license"], *data], facts)
-    parts += [f"Made by: {_code(facts['command'])}"] if facts.get("command") else []
-    parts += [facts["remarks"]] if facts.get("remarks") else []
-    if "validation" in facts:
-        parts += ["## Results", texts["how"], card_table(agreement_rows(facts["validation"]))]
-        parts += [facts["validation"]["remarks"]] if "remarks" in facts["validation"] else []
-    if "breakdowns" in facts:
-        parts += ["## Breakdowns", texts["breakdowns"], card_table(breakdown_rows(facts["breakdowns"]))]
-    parts.append("## Weaknesses")
-    if attacks := _attacks(facts):
-        parts.append(card_table(attack_rows(attacks)))
-    parts += [texts["limits"], f"Weights: {weights.digest}, on top of {weights.encoder} ({weights.encoder_digest})."]
-    return "\n\n".join(parts) + "\n"
-
-
-def _begin(title: str, texts: Mapping[str, str], data: Rows, facts: Mapping[str, Any]) -> list[str]:
+def begin_card(title: str, texts: Mapping[str, str], data: Rows, facts: Mapping[str, Any]) -> list[str]:
     """Return the parts that every card begins with; the last column of the data is free text."""
     head, *rest = data
     settings = facts.get("settings", {}).items()
@@ -129,9 +92,11 @@ def validation_rows(validation: Validation) -> Rows:
     rows = [["data set", "rows", *columns]]
     for name, row in asdict(validation)["sets"].items():
         shown = name if name in validation.referenced else f"{name} (no references)"
-        rows.append([shown, str(max(each["rows"] for each in row.values())), *(_spearman(row.get(c)) for c in columns)])
+        rows.append(
+            [shown, str(max(each["rows"] for each in row.values())), *(spearman_cell(row.get(c)) for c in columns)]
+        )
     if validation.mean:
-        rows.append([_MEAN, "", *(_spearman(asdict(validation)["mean"].get(c)) for c in columns)])
+        rows.append([_MEAN, "", *(spearman_cell(asdict(validation)["mean"].get(c)) for c in columns)])
     return rows
 
 
@@ -139,7 +104,7 @@ def pearson_rows(validation: Validation) -> Rows:
     """Return the same with Pearson's r, without intervals."""
     columns = _columns(validation)
     groups = {**validation.sets, **({_MEAN: validation.mean} if validation.mean else {})}
-    rows = [[name, *(_two(row[c].pearson) if c in row else "" for c in columns)] for name, row in groups.items()]
+    rows = [[name, *(two_digits(row[c].pearson) if c in row else "" for c in columns)] for name, row in groups.items()]
     return [["data set", *columns], *rows]
 
 
@@ -147,34 +112,15 @@ def _columns(validation: Validation) -> list[str]:
     return list(dict.fromkeys(name for row in validation.sets.values() for name in row))
 
 
-def agreement_rows(validation: Mapping[str, Any]) -> Rows:
-    """Return a header, a row per set and the mean, out of the facts of a judge."""
-    rows = [["data set", "rows", *_COLUMNS]]
-    for name, row in validation["sets"].items():
-        rows.append([name, str(row["judge"]["rows"]), *(_spearman(row.get(column)) for column in _COLUMNS)])
-    return [*rows, ["mean", "", *(_two(validation["mean"][column]) for column in _COLUMNS)]]
-
-
-def breakdown_rows(breakdowns: Mapping[str, Any]) -> Rows:
-    """Return a header, and a row per system and detector."""
-    rows = [["system", "detector", *_BREAKDOWN_METRICS]]
-    for name, detectors in breakdowns["systems"].items():
-        for detector, found in detectors.items():
-            rows.append([name, detector, *(f"{found[metric]:.4f}" for metric in _BREAKDOWN_METRICS)])
-    return rows
-
-
 def attack_rows(attacks: Iterable[Attack]) -> Rows:
     """Return a header and a row per attack."""
     rows = [["attack", "rows", "real mean", "attack mean", "at least as high", "correlation"]]
     for each in attacks:
         share = f"{100 * each.not_worse:.0f}%"
-        rows.append([each.name, str(each.rows), f"{each.real:.2f}", f"{each.mean:.2f}", share, _two(each.correlation)])
+        rows.append(
+            [each.name, str(each.rows), f"{each.real:.2f}", f"{each.mean:.2f}", share, two_digits(each.correlation)]
+        )
     return rows
-
-
-def _attacks(facts: Mapping[str, Any]) -> list[Attack]:
-    return [Attack(**each) for each in facts.get("attacks", ())]
 
 
 def weaknesses(attacks: Sequence[Attack]) -> list[str]:
@@ -188,7 +134,7 @@ def _weakness(each: Attack) -> str:
         kept = "hardly reads word order" if each.correlation > 0.8 else "reads word order only in part"
         return (
             f"It {kept}: the score of a response with its words reversed has a correlation of "
-            f"{_two(each.correlation)} with that of the real one, and is at least as high in {share}."
+            f"{two_digits(each.correlation)} with that of the real one, and is at least as high in {share}."
         )
     said = ATTACKS[each.name]
     if each.name == "reference":
@@ -199,14 +145,15 @@ def _weakness(each: Attack) -> str:
     )
 
 
-def _spearman(found: Mapping[str, Any] | None) -> str:
+def spearman_cell(found: Mapping[str, Any] | None) -> str:
+    """Return Spearman's rho with its interval; nothing where it was not computed."""
     if found is None:
         return ""
     low, high = found["spearman_interval"]
-    return f"{_two(found['spearman'])} [{_two(low)}, {_two(high)}]"
+    return f"{two_digits(found['spearman'])} [{two_digits(low)}, {two_digits(high)}]"
 
 
-def _two(value: float | None) -> str:
+def two_digits(value: float | None) -> str:
     """Return a number with two digits and no leading zero; in a file NaN is null."""
     return "-" if value is None or math.isnan(value) else f"{value:.2f}".replace("0.", ".", 1)
 
@@ -219,7 +166,7 @@ def card_table(rows: Rows) -> str:
     return "\n".join(f"| {' | '.join(row)} |" for row in lines)
 
 
-def _code(text: str) -> str:
+def as_code(text: str) -> str:
     """Return a text as code, between more backticks than are anywhere in it."""
     most = max(map(len, re.findall("`+", text)), default=0)
     fence, space = "`" * (most + 1), " " if most else ""

@@ -43,7 +43,6 @@ def adem() -> None:
 
 @options.examples(
     "dialeval judge score rows.jsonl",
-    "dialeval judge train --dialogues chats.jsonl --ratings ratings.jsonl -o judge/ --device cuda",
     "dialeval judge attack --judge-dir judge/",
 )
 @options.group()
@@ -147,54 +146,6 @@ def train_adem(
         print_warnings([NOT_VALIDATED])
     for line in weaknesses(made.attacks):
         say(f"weakness: {line}")
-    say(f"saved in {output}")
-
-
-@options.examples(
-    "dialeval judge train --dialogues chats.jsonl --ratings ratings.jsonl -o judge/ --device cuda",
-    "dialeval judge train --dialogues chats.jsonl --ratings a.jsonl --steps 200 --batch-size 32 -o judge/",
-)
-@judge.command("train")
-@click.option(
-    "--dialogues", multiple=True, required=True, type=click.Path(), help="JSONL of dialogues; repeat for several."
-)
-@click.option("--ratings", multiple=True, required=True, type=click.Path(), help="Rated rows; repeat for several.")
-@click.option("--test", "tests", multiple=True, type=click.Path(), help="Rated rows to validate on only.")
-@click.option("--breakdown", metavar="SET", help="The rated set whose annotators said O, T or X, as 1, 0.5 and 0.")
-@_OUTPUT
-@options.base_encoder
-@options.choice("--device", ["cpu", "cuda"], "Train on.")
-@click.option("--steps", type=click.IntRange(min=1), default=7200, help="Steps on dialogues.")
-@click.option("--batch-size", type=click.IntRange(min=1), default=512, help="Pairs of context and response of a step.")
-@click.option("--learning-rate", type=float, default=2e-4, help="Highest learning rate on dialogues.")
-@click.option("--rating-steps", type=click.IntRange(min=1), default=310, help="Steps on ratings.")
-@click.option("--rank", type=click.IntRange(min=1), default=64, help="Columns of the factors that are saved.")
-@options.pairs("--license", "licenses", "SET=TEXT", "License of a set or corpus, for the card.")
-@options.validate
-@click.option("--seed", type=options.SEED, default=0, help="Random seed.")
-def train_judge(
-    dialogues: tuple[str, ...], ratings: tuple[str, ...], tests: tuple[str, ...], output: Path, **settings: Any
-) -> None:
-    """Train a judge on plain dialogues and on ratings, and write it with its model card. Needs PyTorch.
-
-    Dialogues are JSONL files with `{"turns": [...]}` or `{"messages": [...]}` a line, and where known `replies`, other
-    replies to the last turn. Dialogues that share turns with a rated context are left out. Checkpoints
-    are in the folder `training` of the output; the same command continues from there.
-    """
-    from dialeval.core.errors import SettingError
-    from dialeval.judges.adem import check_folder
-    from dialeval.judges.card import card_tables, card_text
-
-    try:
-        from dialeval.judges.dialogue_training import make_dialogue_judge
-    except ModuleNotFoundError:
-        raise SettingError("PyTorch is not installed; run: pip install 'dialeval[learned]'") from None
-
-    check_folder(output, dialogues, ratings, tests)
-    command = command_line(short_paths=True)  # cards travel
-    made = make_dialogue_judge(dialogues, ratings, output, tests=tests, log=say, command=command, **settings)
-    made.save(output, card_text(made))
-    print_tables(card_tables(made))
     say(f"saved in {output}")
 
 

@@ -9,7 +9,7 @@
 All but the first are between 0 and 1. The last orders turns and systems, and is no probability: nearly all of its
 values are between 0.28 and 0.44, whatever fraction of people see a breakdown. A context is its last three turns. A
 reference is used where there is one: the closest one counts. The judge that ships with the package needs no PyTorch
-and no GPU; `--judge-dir FOLDER` takes another one, which `dialeval judge train` makes.
+and no GPU; `--judge-dir FOLDER` takes another one.
 
     raw = rating + a rank + b closest        score = 1 + 4 / (1 + exp(-(alpha + beta raw)))
 
@@ -67,7 +67,7 @@ SHIPPED = Path(__file__).parent / "checkpoints" / "judge"
 """The judge that comes with the package."""
 
 KIND = "cross-encoder"
-_REMEDY = "give a folder that `dialeval judge train` wrote"
+_REMEDY = "give the folder of such a judge, or none: the shipped judge is used then"
 
 CONTINUITY = "continuity"
 PARTS = ("relevance", "fluency", "novelty", CONTINUITY)

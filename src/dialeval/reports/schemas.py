@@ -54,7 +54,7 @@ WRITTEN: Mapping[str, Written] = {
     "breakdown-labels": Written("*.labels.json", "breakdown detect -o", f"{_PRINTED}:BreakdownLabels"),
     "journal": Written("manifest.json", "score --resume", "dialeval.engine.stores:JournalManifest"),
     "judge": Written("judge.json", "adem train -o", "dialeval.judges.schemas:SavedJudge"),
-    "dialogue-judge": Written("judge.json", "judge train -o", "dialeval.judges.schemas:SavedDialogueJudge"),
+    "dialogue-judge": Written("judge.json", "make checkpoint", "dialeval.judges.schemas:SavedDialogueJudge"),
     "model": Written("*.json", "save of dialeval.adem.ADEM", "dialeval.judges.schemas:SavedModel"),
     "pack": Written("manifest.json", "data add", f"{_RESOURCES}:PackManifest"),
     "vectors": Written("entry.json", "the cache of word vectors", f"{_RESOURCES}:VectorEntry"),

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from tools.judge_training.breakdown_scale import breakdown_scores, fit_breakdown_scale, score_left_out_systems
 
 from dialeval.breakdown import evaluate_breakdown
 from dialeval.core.arrays import Floats, Ints
-from dialeval.judges.fitting import breakdown_scores, fit_breakdown_scale, score_left_out_systems
 from dialeval.judges.judge import BreakdownScale, labeled, shrunk
 from dialeval.metrics.breakdown import LABELS
 

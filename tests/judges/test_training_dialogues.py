@@ -4,9 +4,9 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from tools.judge_training.pairs import read_dialogues
 
 from dialeval.core.errors import DataError, Problem
-from dialeval.io.reading import read_dialogues
 
 
 def test_texts_and_chats_of_several_files(write: Callable[[str, str], Path]) -> None:

@@ -1,7 +1,7 @@
 """Make a judge that reads context and response together: from dialogues and ratings to a folder.
 
 Stage 1 trains on the dialogues, less those that share a long turn or two turns in a row with a rated context; stage 2
-on the ratings (see `judges.cross_training`), once on all rows and once for each fold: without a rated set and without
+on the ratings (see `cross_training`), once on all rows and once for each fold: without a rated set and without
 any row that shares its last turn, and without each system of the set whose annotators gave breakdown labels. From what
 the models predict for rows that they have not learned from come the tables of the card, the scale of the scores, and
 that of the breakdown labels.
@@ -26,17 +26,25 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from tools.judge_training import cross_training
+from tools.judge_training.breakdown_scale import fit_breakdown_scale, score_left_out_systems
+from tools.judge_training.cross_training import Corpus, CrossModel, JudgeRecipe, Log, RatedRows
+from tools.judge_training.pairs import (
+    Pairs,
+    continuations,
+    dialogue_pairs,
+    rated_pairs,
+    read_dialogues,
+    shape_within,
+    together,
+)
 
 from dialeval.core.arrays import Floats, Ints
 from dialeval.core.errors import SettingError
 from dialeval.io.opening import PathSource
 from dialeval.io.ratings import Ratings, read_ratings, row_digests
-from dialeval.io.reading import read_dialogues
-from dialeval.judges import cross_training
 from dialeval.judges.adem import HIGHEST, LOWEST, Mask, Texts, closest_cosines, open_vectors
-from dialeval.judges.cross_encoder import HEADS, Pairs, PairShape, PairTokenizer, dialogue_pairs, rated_pairs, together
-from dialeval.judges.cross_training import Corpus, CrossModel, JudgeRecipe, Log, RatedRows
-from dialeval.judges.fitting import fit_breakdown_scale, score_left_out_systems
+from dialeval.judges.cross_encoder import HEADS, PairTokenizer
 from dialeval.judges.judge import BreakdownScale, DialogueJudge, JudgeWeights, Scale, scores, softmax, split_heads
 from dialeval.judges.validation import ATTACKED_ROWS, agreed, attack, plain, some_rows
 from dialeval.metrics.encoder_files import MINILM, EncoderFiles, find_encoder
@@ -243,7 +251,7 @@ class JudgeTraining:
 
     def __init__(self, files: EncoderFiles, recipe: JudgeRecipe, device: str, log: Log, folder: Path) -> None:
         self.files, self.recipe, self.device, self.log, self.folder = files, recipe, device, log, folder
-        self.shape, self.tokenizer = PairShape.within(files.most_tokens), PairTokenizer(files)
+        self.shape, self.tokenizer = shape_within(files.most_tokens), PairTokenizer(files)
 
     def learn(self, dialogues: Sequence[PathSource], rows: RatedRows, folds: Sequence[Fold]) -> Learned:
         """Train the models that are not kept yet, and collect their predictions."""
@@ -305,7 +313,7 @@ class JudgeTraining:
 
     def _corpus(self, pairs: Pairs, sizes: Sequence[int] | None = None) -> Corpus:
         marks = self.tokenizer.first, self.tokenizer.end
-        return Corpus(pairs, self.shape, marks, self.tokenizer.continuations(), self.device, sizes)
+        return Corpus(pairs, self.shape, marks, continuations(self.files), self.device, sizes)
 
     def _learn_fold(
         self, start: CrossModel, corpus: Corpus, rated: Corpus, rows: RatedRows, fold: Fold

@@ -36,6 +36,7 @@ import numpy as np
 import numpy.typing as npt
 import torch
 import torch.nn.functional as F  # noqa: N812
+from tools.judge_training.pairs import Pairs, factors, in_eight_bits
 from torch import Tensor, nn
 
 from dialeval.core.arrays import Floats, Ints
@@ -43,7 +44,7 @@ from dialeval.core.columns import DIGEST_LENGTH
 from dialeval.core.errors import SettingError
 from dialeval.core.files import write_bytes
 from dialeval.io.ratings import OVERALL, Ratings
-from dialeval.judges.cross_encoder import HEADS, Changes, Pairs, PairShape, factors, in_eight_bits, merged
+from dialeval.judges.cross_encoder import HEADS, Changes, PairShape, merged
 from dialeval.judges.fitting import context_numbers, on_scale
 from dialeval.judges.torch_encoder import Batch, Transformer, flat, sum_rows, tensor_of
 from dialeval.judges.trainer import descend
