@@ -25,15 +25,17 @@ ROWS = 200_000
 def judged() -> float:
     """Replies per CPU second, by the shipped judge."""
     weights = load(SHIPPED)
-    judge = Judge(weights, SentenceVectors(open_vectors(weights.encoder, weights.tokens).encoder, keep=False))
+    encoder = open_vectors(weights.encoder, weights.tokens).encoder
     dice = np.random.default_rng(1)
     words = (sample_data.folder() / "train.txt").read_text(encoding="utf-8").split()
     responses, contexts, references = (
         [" ".join(chosen) for chosen in dice.choice(words, (REPLIES, 12)).tolist()] for _ in range(3)
     )
-    judge.score([["x"]], ["x"], [["x"]])  # weights and kernels are loaded
+    Judge(weights, SentenceVectors(encoder)).score([["x"]], ["x"], [["x"]])  # weights and kernels are loaded
     alone = [[[text] for text in texts] for texts in (contexts, references)]
-    return REPLIES / cpu_seconds(lambda: judge.score(alone[0], responses, alone[1]), repeats=2)
+    return REPLIES / cpu_seconds(
+        lambda: Judge(weights, SentenceVectors(encoder)).score(alone[0], responses, alone[1]), repeats=2
+    )
 
 
 def step() -> float:

@@ -87,14 +87,7 @@ def main() -> None:
 
     # Where a processor lacks what is switched off, NumPy remarks on it.
     warnings.filterwarnings("ignore", category=ImportWarning)
-    import tempfile
-
-    ratings = Path(sys.argv[1])
-    output = Path(sys.argv[2]) if len(sys.argv) > 2 else SHIPPED
-    with tempfile.TemporaryDirectory() as fresh:
-        # Vectors that another processor left in the cache may differ in the last bit.
-        os.environ["DIALEVAL_CACHE"] = os.environ.get("CHECKPOINT_CACHE", fresh)
-        _make(ratings, output)
+    _make(Path(sys.argv[1]), Path(sys.argv[2]) if len(sys.argv) > 2 else SHIPPED)
 
 
 def _make(ratings: Path, output: Path) -> None:

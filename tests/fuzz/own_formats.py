@@ -520,29 +520,6 @@ def vector_cache(folder: Path) -> None:
             raise _made_anew(folder)
 
 
-def _sentence_caches() -> list[Files]:
-    from dialeval.metrics.encoder import Store
-
-    with tempfile.TemporaryDirectory() as place:
-        for number in range(2):
-            Store(Path(place), 3).add(np.array([b"k%015d" % number], "S16"), np.full((1, 3), number, np.float32))
-        return [files_of(Path(place))]
-
-
-@target("sentence-cache", seeds=_sentence_caches, mutators={".npy": [changed_header]})
-def sentence_cache(folder: Path) -> None:
-    """A cache of sentence vectors: what it says that it knows is right."""
-    from dialeval.metrics.encoder import Store
-
-    with copied(folder) as copy:
-        vectors = np.full((2, 3), -1.0, np.float32)
-        missing = Store(copy, 3).fill(np.array([b"k%015d" % number for number in range(2)], "S16"), vectors)
-        for number in {0, 1} - set(missing.tolist()):
-            assert (vectors[number] == number).all()
-        if len(missing):
-            raise _made_anew(folder)
-
-
 def _made_anew(folder: Path) -> DataError:
     """A cache refuses nothing; what it makes anew counts as refused here."""
     return DataError(Problem(str(folder), None, "is damaged", "it is rebuilt"))

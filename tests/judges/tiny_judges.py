@@ -20,7 +20,7 @@ CONSTANTS = {"both": (-2.0, 1.1), "context": (-1.0, 0.9), "reference": (-1.5, 0.
 
 
 def tiny_vectors(folder: Path, tokens: int = 32) -> SentenceVectors:
-    return SentenceVectors(Encoder(find_encoder(write_encoder(folder)), tokens), keep=False)
+    return SentenceVectors(Encoder(find_encoder(write_encoder(folder)), tokens))
 
 
 def tiny_weights(dimension: int = HIDDEN, rank: int = 2, seed: int = 0) -> Weights:

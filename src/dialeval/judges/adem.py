@@ -428,7 +428,7 @@ def open_judge(
 
 
 def open_vectors(encoder: str | os.PathLike[str], tokens: int | None = None, device: str = "cpu") -> SentenceVectors:
-    """Return the sentence vectors of an encoder on a device; only those of NumPy are reproducible, and kept on disk.
+    """Return the sentence vectors of an encoder on a device; only those of NumPy are reproducible.
 
     `tokens` of a text count; see `metrics.encoder`.
     """
@@ -439,7 +439,7 @@ def open_vectors(encoder: str | os.PathLike[str], tokens: int | None = None, dev
         from dialeval.judges.torch_encoder import TorchEncoder
     except ModuleNotFoundError:
         raise SettingError("PyTorch is not installed; run: pip install 'dialeval[learned]'") from None
-    return SentenceVectors(TorchEncoder(files, tokens, "cpu" if device == "torch" else device), keep=False)
+    return SentenceVectors(TorchEncoder(files, tokens, "cpu" if device == "torch" else device))
 
 
 def encode_rows(
