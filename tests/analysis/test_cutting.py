@@ -129,8 +129,10 @@ def test_task_dialogues() -> None:
     inside = [at for at, name in enumerate(table.dialogues or ()) if name in names]
     rows = np.concatenate([np.arange(table.offsets[at], table.offsets[at + 1]) for at in inside])
     found, anew = cut(whole, rows), town(names)
-    assert set(anew) <= set(found)
+    assert set(anew) - set(found) == {"msttr"}, "its segments reach over the ends of dialogues"
     for key, estimate in anew.items():
+        if key not in found:
+            continue
         assert found[key].mean == pytest.approx(estimate.mean, rel=1e-12), key
         assert found[key].scored == estimate.scored, key
     assert found["inform"].rows == 4

@@ -1,10 +1,9 @@
-"""n-grams and segments of resamples against rows that are really written one after the other."""
+"""n-grams of resamples against rows that are really written one after the other."""
 
 from __future__ import annotations
 
 import math
 from collections import Counter
-from itertools import pairwise
 
 import numpy as np
 import pytest
@@ -13,9 +12,9 @@ from hypothesis import strategies as st
 
 from dialeval.core.arrays import Ints, offsets_of
 from dialeval.core.columns import TextColumn
-from dialeval.core.contributions import ClusteredRows, Contributions, Resamples, RowSums, RowWords
+from dialeval.core.contributions import ClusteredRows, Resamples, RowWords
 from dialeval.text import resampled
-from dialeval.text.resampled import NgramValues, ngram_totals, row_sums, segment_kinds, window_ratios
+from dialeval.text.resampled import NgramValues, ngram_totals, row_sums
 from dialeval.text.vocabulary import Vocabulary
 
 rows = st.lists(st.lists(st.sampled_from("abcd"), max_size=9), min_size=1, max_size=8)
@@ -29,19 +28,15 @@ def drawn(data: st.DataObject, texts: list[list[str]]) -> tuple[Ints, Ints]:
     return offsets, np.array(counts, np.int64).reshape(2, -1)
 
 
-def sample_of(texts: list[list[str]], places: list[int], offsets: Ints, counts: Ints) -> Resamples:
+def sample_of(texts: list[list[str]], offsets: Ints, counts: Ints) -> Resamples:
     words = RowWords.of(Vocabulary().split(TextColumn.from_strings([" ".join(words) for words in texts])))
-    contributions: dict[str, Contributions] = {
-        "words": words,
-        "places": RowSums(np.array(places, float).reshape(-1, 1)),
-    }
-    return Resamples(ClusteredRows(contributions, offsets), counts)
+    return Resamples(ClusteredRows({"words": words}, offsets), counts)
 
 
 @given(rows, st.integers(1, 4), st.data())
 def test_ngrams(texts: list[list[str]], n: int, data: st.DataObject) -> None:
     offsets, counts = drawn(data, texts)
-    found = ngram_totals(sample_of(texts, [0] * len(texts), offsets, counts), "words", n)
+    found = ngram_totals(sample_of(texts, offsets, counts), "words", n)
     for taken, totals in zip(counts, found.T, strict=True):
         times = np.repeat(taken, np.diff(offsets))
         expected: Counter[tuple[str, ...]] = Counter()
@@ -49,34 +44,6 @@ def test_ngrams(texts: list[list[str]], n: int, data: st.DataObject) -> None:
             for at in range(len(words) - n + 1):
                 expected[tuple(words[at : at + n])] += often
         assert sorted(totals[totals > 0].tolist()) == sorted(count for count in expected.values() if count)
-
-
-@pytest.mark.parametrize("size", [1, 3, 7])
-@given(rows, st.data())
-def test_segments(size: int, texts: list[list[str]], data: st.DataObject) -> None:
-    offsets, counts = drawn(data, texts)
-    clusters = list(pairwise(offsets.tolist()))
-    order = data.draw(st.permutations(range(len(clusters))))
-    places = [0] * len(texts)
-    for rank, cluster in enumerate(order):  # rows of a cluster backwards, so that their order matters too
-        for row in range(*clusters[cluster]):
-            places[row] = 100 * rank - row
-    sample = sample_of(texts, places, offsets, counts)
-    found = np.transpose(segment_kinds(sample, "words", "places", size))
-    moving = window_ratios(sample, "words", "places", size)
-    for taken, (total, whole, rest), ratio in zip(counts, found.tolist(), moving.tolist(), strict=True):
-        words: list[str] = []
-        for cluster in order:
-            if any(texts[row] for row in range(*clusters[cluster])):
-                said = [word for row in reversed(range(*clusters[cluster])) for word in texts[row]]
-                words += said * int(taken[cluster])
-        parts = [words[at : at + size] for at in range(0, len(words), size)]
-        assert total == len(words)
-        assert whole == sum(len(set(part)) for part in parts if len(part) == size)
-        assert rest == sum(len(set(part)) for part in parts if len(part) < size)
-        windows = [words[at : at + size] for at in range(max(len(words) - size + 1, 1))]
-        expected = np.mean([len(set(part)) / len(part) for part in windows]) if words else math.nan
-        assert ratio == pytest.approx(expected, nan_ok=True)
 
 
 # Values of n-grams, against a dict and a loop.

@@ -11,7 +11,6 @@ from __future__ import annotations
 import errno
 import gzip
 import http.client
-import io
 import lzma
 import re
 import stat
@@ -32,7 +31,7 @@ from urllib.parse import urlsplit, urlunsplit
 
 from dialeval.core.errors import DataError, Problem, SettingError
 from dialeval.core.files import FULL, cache_refusals_explained
-from dialeval.io.opening import MOST_TIMES
+from dialeval.io.opening import MOST_TIMES, LimitedStream
 from dialeval.io.packs import Progress
 
 WAITS: tuple[float, ...] = (0.5, 1.0, 2.0, 4.0)
@@ -171,20 +170,16 @@ def _problem(address: str, what: str, remedy: str) -> DataError:
 # Reading archives from elsewhere without trusting them.
 #
 # What an archive states about itself is not believed. It is refused where a member is a link, a device or sparse, and
-# where it unpacks to more than it should: beyond a number of bytes, or so many times its own size. The last is looked
-# at while it is unpacked, a stretch at a time, so that a trap is left after little of it.
+# where it unpacks to more than it should: beyond a number of bytes, or so many times its own size.
 #
 # `unpack` takes out only the wanted files, by their last name, and also refuses an archive where any member could reach
 # beyond the folder (an absolute path, `..`, a drive, a backslash) or two are the same wanted file.
 
 _SMALL = 1 << 20
 """Below this size the ratio says nothing."""
-_STRETCH = 1 << 26
-"""Bytes that are unpacked before their ratio is looked at."""
-_READ_AHEAD = 1 << 17
-"""Bytes that gzip may have read before, at most."""
 _COPY_BYTES = 1 << 20
 _GZIP = b"\x1f\x8b"
+_FAR_MORE = "unpacks to far more than its declared size"
 
 _DAMAGE = (
     *(zipfile.BadZipFile, tarfile.TarError, gzip.BadGzipFile, zlib.error, lzma.LZMAError, EOFError),
@@ -225,14 +220,15 @@ class UntrustedArchive:
 
     def tar_files(self, packed: IO[bytes], limit: int) -> Iterator[tuple[str, IO[bytes]]]:
         """Yield name and content of each file in a tar or tar.gz; read the content before asking for the next."""
-        unpacking = Unpacking(packed, limit, self)
+        unpacked = cast("IO[bytes]", gzip.GzipFile(fileobj=packed)) if _is_gzip(packed) else packed
+        unpacking = LimitedStream(unpacked, limit, self.refusal(_FAR_MORE))
         # As a stream, so that what is skipped counts too: every byte has to be unpacked to get past it.
         with tarfile.open(fileobj=unpacking, mode="r|") as opened:
             for member in opened:
                 if member.issparse() or not (member.isreg() or member.isdir()):
                     raise self.refusal(f"holds {member.name!r}, which is a link or a device, or sparse")
                 if member.size > unpacking.left:
-                    raise self.refusal("unpacks to far more than its declared size")
+                    raise self.refusal(_FAR_MORE)
                 content = opened.extractfile(member) if member.isreg() else None
                 if content is not None:
                     yield member.name, content
@@ -251,41 +247,16 @@ class UntrustedArchive:
                         yield entry.filename, content
 
 
+def _is_gzip(packed: IO[bytes]) -> bool:
+    packed.seek(0)
+    start = packed.read(len(_GZIP))
+    packed.seek(0)
+    return start == _GZIP
+
+
 def unpacked_limit(packed_bytes: int, most_bytes: int) -> int:
     """Return how many bytes an archive of some size may unpack to."""
     return min(most_bytes, max(_SMALL, MOST_TIMES * packed_bytes))
-
-
-class Unpacking(io.RawIOBase):
-    """The bytes of an archive, unpacked if it is packed by gzip; refused beyond `limit`, or where they are a trap."""
-
-    def __init__(self, packed: IO[bytes], limit: int, archive: UntrustedArchive) -> None:
-        super().__init__()
-        is_gzip = packed.read(len(_GZIP)) == _GZIP
-        packed.seek(0)
-        self._packed, self._archive = packed, archive
-        self._stream = gzip.GzipFile(fileobj=packed) if is_gzip else packed
-        self.left = limit
-        self._stretch_left, self._stretch_packed = limit, 0
-
-    def read(self, size: int | None = -1) -> bytes:
-        """Return the next bytes."""
-        most = min(self.left + 1, _STRETCH)
-        chunk = self._stream.read(most if size is None or size < 0 else min(most, size))
-        self.left -= len(chunk)
-        if self.left < 0 or self._is_trap():
-            raise self._archive.refusal("unpacks to far more than its declared size")
-        return chunk
-
-    def _is_trap(self) -> bool:
-        """Return whether the stretch that is unpacked last is too many times the size of what it was unpacked from."""
-        unpacked = self._stretch_left - self.left
-        if unpacked < _STRETCH:
-            return False
-        place = self._packed.tell()
-        packed = place - self._stretch_packed + _READ_AHEAD
-        self._stretch_left, self._stretch_packed = self.left, place
-        return unpacked > MOST_TIMES * packed
 
 
 def unpack(archive: Path, wanted: Collection[str], folder: Path, most_bytes: int, where: str) -> None:
@@ -304,7 +275,7 @@ def unpack(archive: Path, wanted: Collection[str], folder: Path, most_bytes: int
             limit -= _copy_member(source, folder / name, limit)
             if limit < 0:
                 (folder / name).unlink()
-                raise untrusted.refusal("unpacks to far more than its declared size")
+                raise untrusted.refusal(_FAR_MORE)
     if missing := sorted(set(wanted) - taken):
         raise untrusted.refusal(f"does not hold {', '.join(missing)}")
 
@@ -315,10 +286,7 @@ def _list_files(
     """Yield name and content of each file of an archive, or the file itself if it has a wanted name."""
     if zipfile.is_zipfile(packed):
         return untrusted.zip_files(packed, wanted)
-    packed.seek(0)
-    is_gzip = packed.read(len(_GZIP)) == _GZIP
-    packed.seek(0)
-    if is_gzip:
+    if _is_gzip(packed):
         return untrusted.tar_files(packed, limit)
     if (name := PurePosixPath(untrusted.where).name) in wanted:
         return iter([(name, packed)])

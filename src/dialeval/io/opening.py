@@ -144,7 +144,9 @@ def unpacking(raw: IO[bytes], size: int, where: str) -> Iterator[IO[bytes]]:
         return
     try:
         with _unpack(raw, packing) as stream:
-            yield io.BufferedReader(_LimitedStream(stream, unpacked_limit(size), where), _BUFFER)
+            what, remedy = f"unpacks to more than {MOST_TIMES} times its size", "if that is correct, unpack it yourself"
+            refusal = DataError(Problem(where, None, what, remedy))
+            yield io.BufferedReader(LimitedStream(stream, unpacked_limit(size), refusal), _BUFFER)
     except (OSError, EOFError, zlib.error) as error:  # what the libraries raise for an archive that is cut off, or none
         what = f"not a whole {packing} archive ({error})"
         remedy = f"pack it again or, if it is not packed, take {packing} off its name"
@@ -164,12 +166,12 @@ def unpacked_limit(packed_bytes: int) -> int:
     return max(_SURELY_UNPACKED, MOST_TIMES * packed_bytes)
 
 
-class _LimitedStream(io.RawIOBase):
-    """The bytes of a stream; DataError beyond a number of bytes."""
+class LimitedStream(io.RawIOBase):
+    """The bytes of a stream; an error beyond a number of bytes. `left`: how many more there may be."""
 
-    def __init__(self, stream: IO[bytes], limit: int, where: str) -> None:
+    def __init__(self, stream: IO[bytes], limit: int, refusal: DataError) -> None:
         super().__init__()
-        self._stream, self._left, self._where = stream, limit, where
+        self._stream, self.left, self._refusal = stream, limit, refusal
 
     def readable(self) -> bool:
         """Return whether the stream can be read."""
@@ -177,11 +179,10 @@ class _LimitedStream(io.RawIOBase):
 
     def readinto(self, buffer: Any) -> int:
         """Read the next bytes into a buffer; 0 at the end."""
-        chunk = self._stream.read(len(buffer))
-        self._left -= len(chunk)
-        if self._left < 0:
-            what = f"unpacks to more than {MOST_TIMES} times its size"
-            raise DataError(Problem(self._where, None, what, "if that is correct, unpack it yourself"))
+        chunk = self._stream.read(min(len(buffer), self.left + 1))
+        self.left -= len(chunk)
+        if self.left < 0:
+            raise self._refusal
         buffer[: len(chunk)] = chunk
         return len(chunk)
 

@@ -29,7 +29,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from itertools import chain
 from pathlib import Path
-from typing import Any, BinaryIO, Literal, NamedTuple, TypeAlias, cast, get_args
+from typing import IO, Any, Literal, NamedTuple, TypeAlias, get_args
 
 import numpy as np
 import numpy.typing as npt
@@ -38,7 +38,7 @@ from dialeval.core import validation
 from dialeval.core.arrays import Floats
 from dialeval.core.errors import DataError, Problem
 from dialeval.core.validation import InvalidError
-from dialeval.io.opening import BYTE_ORDER_MARK, is_utf8
+from dialeval.io.opening import BYTE_ORDER_MARK, is_utf8, packing_of, unpacked
 
 Matrix: TypeAlias = npt.NDArray[np.floating[Any]]
 WordRows: TypeAlias = tuple[list[bytes], Matrix]
@@ -49,7 +49,6 @@ BLOCK_BYTES = 1 << 24
 """Text that is parsed at a time."""
 MOST_PROBLEMS = 100_000
 """A file with so many errors is not a vector file; reading stops there."""
-_COMPRESSIONS = {".gz": "gzip", ".zst": "zstd"}
 _NUMPY = b"\x93NUMPY"
 _VOTING_LINES = 64
 _HEADER_DIGITS = 12
@@ -145,24 +144,10 @@ def read_vectors(path: Path, findings: Findings) -> Iterator[WordRows]:
     _, *vocabulary = source_files(path)
     if vocabulary:
         return _read_matrix(path, vocabulary[0], findings)
-    plain = path.with_suffix("") if path.suffix.lower() in _COMPRESSIONS else path
+    plain = path.with_suffix("") if packing_of(path) else path
     if plain.suffix.lower() == ".bin":
         return _check_rows(_read_word2vec(path, findings), path, path, findings)
     return _read_text(path, findings)
-
-
-def _open_stream(path: Path) -> BinaryIO:
-    import pyarrow as pa
-
-    return cast("BinaryIO", pa.input_stream(str(path), compression=_COMPRESSIONS.get(path.suffix.lower())))
-
-
-def _read_chunk(stream: BinaryIO, size: int, where: str) -> bytes:
-    """Read the next bytes; DataError where that fails, as for a compressed file that was cut short."""
-    try:
-        return stream.read(size)
-    except OSError as error:
-        raise DataError(Problem(where, None, f"cannot be read: {error}", "get the file again")) from error
 
 
 class Layout(NamedTuple):
@@ -180,7 +165,7 @@ class Layout(NamedTuple):
 def _read_text(path: Path, findings: Findings) -> Iterator[WordRows]:
     where = str(path)
     count, problems = 0, list[Problem]()
-    with _open_stream(path) as stream:
+    with unpacked(str(path)) as stream:
         blocks = _split_blocks(stream, where)
         _, first = next(blocks, (1, b""))
         layout = find_layout(first)
@@ -215,10 +200,10 @@ def _in_order(problems: list[Problem], findings: Findings, where: str) -> list[P
     return sorted([*problems, *findings.problems(where)], key=lambda problem: problem.line or 0)
 
 
-def _split_blocks(stream: BinaryIO, where: str) -> Iterator[tuple[int, bytes]]:
+def _split_blocks(stream: IO[bytes], where: str) -> Iterator[tuple[int, bytes]]:
     """Split a stream after line ends; with each block the number of its first line."""
     line, carried = 1, b""
-    while chunk := _read_chunk(stream, BLOCK_BYTES, where):
+    while chunk := stream.read(BLOCK_BYTES):
         if line == 1 and b"\0" in chunk:
             remedy = "give vectors as text, .npy with its vocabulary next to it, or word2vec .bin; unpack archives"
             raise DataError(Problem(where, None, "is not a text file", remedy))
@@ -376,8 +361,8 @@ def _read_word2vec(path: Path, findings: Findings) -> Iterator[WordRows]:
     """Read blocks of words and vectors, which `_check_rows` has to check."""
     what = "is cut short, or is not in the word2vec binary format"
     broken = DataError(Problem(str(path), None, what, "get the file again, or give the vectors as text"))
-    with _open_stream(path) as stream:
-        data = _read_chunk(stream, max(_LONGEST_HEADER, _READ_BYTES), str(path))
+    with unpacked(str(path)) as stream:
+        data = stream.read(max(_LONGEST_HEADER, _READ_BYTES))
         place = data.find(b"\n", 0, _LONGEST_HEADER) + 1
         header = data[:place].split()
         count, dimension = map(int, header) if len(header) == 2 and all(map(bytes.isdigit, header)) else (0, 0)
@@ -391,7 +376,7 @@ def _read_word2vec(path: Path, findings: Findings) -> Iterator[WordRows]:
             words, vectors = [], list[bytes]()
             while len(words) < min(_ROWS, count - found):
                 if len(data) - place < longest:
-                    data, place = data[place:] + _read_chunk(stream, max(longest, _READ_BYTES), str(path)), 0
+                    data, place = data[place:] + stream.read(max(longest, _READ_BYTES)), 0
                 end = data.find(b" ", place, place + _LONGEST_WORD)
                 if end < 0 or len(data) < end + 1 + size:
                     if data[place:].strip(b"\n"):
@@ -403,7 +388,7 @@ def _read_word2vec(path: Path, findings: Findings) -> Iterator[WordRows]:
                 vectors.append(data[end + 1 : place])
             found += len(words)
             yield words, np.frombuffer(b"".join(vectors), "<f4").reshape(len(words), dimension)
-        if (data[place:] or _read_chunk(stream, _READ_BYTES, str(path))).strip(b"\n"):
+        if (data[place:] or stream.read(_READ_BYTES)).strip(b"\n"):
             findings.other.append(f"the header promises {count} words, and what follows them was left out")
     if findings.check_header(count, found):
         raise broken

@@ -12,20 +12,17 @@ are float64, equal to what `float` makes of them; arrays keep their type. Either
 
 from __future__ import annotations
 
-import atexit
 import hashlib
 import json
 import logging
 import os
-import shutil
-import tempfile
 import time
 import zlib
 from collections.abc import Iterable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from difflib import get_close_matches
-from functools import cache, cached_property
+from functools import cached_property
 from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
@@ -38,7 +35,7 @@ from dialeval.core.arguments import checked
 from dialeval.core.arrays import Floats
 from dialeval.core.columns import DIGEST_LENGTH
 from dialeval.core.errors import DataError, Problem, SettingError
-from dialeval.core.files import building, cache_folder, check_writable, discard, sha256_of
+from dialeval.core.files import building, cache_folder, discard, sha256_of
 from dialeval.core.validation import InvalidError
 from dialeval.io.packs import PACK_SOURCES, installed_pack
 from dialeval.io.vector_files import Findings, Matrix, read_vectors, source_files
@@ -60,8 +57,7 @@ if TYPE_CHECKING:
 #   files above, and a digest of itself.
 #
 # The index is checked when an entry is opened, a row of the matrix when its vector is asked for. An entry that is
-# damaged is made anew from its source, and a line of the log says so. Without a cache folder that can be written to,
-# an entry lasts as long as the process.
+# damaged is made anew from its source, and a line of the log says so.
 #
 # The name of an entry is made of the path, size, times of change and inode of its source. A program can set a file's
 # time of modification, but not that of its last change (ctime), so both count. Where the source is so fresh that its
@@ -97,7 +93,8 @@ class _Entry:
 
     def look_up(self, words: Sequence[str]) -> tuple[Floats, npt.NDArray[np.bool_]]:
         """Return what `Embeddings.vectors_for` returns; InvalidError where a row is not as it was written."""
-        keys = _hash_words(words)
+        # A lone surrogate has no UTF-8 form, so no file contains it; looking it up must not fail.
+        keys = _hash_words(word.encode("utf-8", "surrogatepass") for word in words)
         at = np.minimum(np.searchsorted(self.keys, keys), len(self.keys) - 1)
         known = self.keys[at] == keys
         found = self.index[at[known]]
@@ -179,14 +176,13 @@ class Embeddings:
             if _stamp(files) != stamp:
                 what, remedy = "the file changed while it was read", "run again when nothing writes to it"
                 raise DataError(Problem(str(self._path), None, what, remedy))
-        with suppress(SettingError):  # a cache that may only be read
-            forget(self._path, _OLD_SECONDS)
+        forget(self._path, _OLD_SECONDS)
         return _open_entry(folder)
 
 
 def forget(source: Path, seconds: float = 0.0) -> None:
     """Remove the entries of a source that are older than some seconds."""
-    for entry in _home().glob(f"{_hash_path(source)}-*"):
+    for entry in cache_folder("vectors").glob(f"{_hash_path(source)}-*"):
         with suppress(FileNotFoundError):  # another process removes too
             if entry.stat().st_mtime <= time.time() - seconds:
                 discard(entry)
@@ -209,7 +205,7 @@ def _write_entry(folder: Path, source: Path) -> None:
             sha.update(b"".join([b"%d:%s," % (len(word), word) for word in words]))
             # -0.0 and 0.0 are the same number, so they are the same content.
             sha.update(np.ascontiguousarray(vectors + 0.0, "<f8").data)
-    keys, last = np.unique(_hash_bytes(every)[::-1], return_index=True)
+    keys, last = np.unique(_hash_words(every)[::-1], return_index=True)
     index = np.empty(len(keys), _INDEX)
     index["key"], index["row"] = keys, len(every) - 1 - last
     index["check"] = np.array(checks, np.uint32)[index["row"]]
@@ -242,12 +238,7 @@ def _open_entry(folder: Path) -> _Entry:
     return _Entry(folder, facts, np.ascontiguousarray(index["key"]), index, matrix)
 
 
-def _hash_words(words: Iterable[str]) -> npt.NDArray[np.bytes_]:
-    # A lone surrogate has no UTF-8 form, so no file contains it; looking it up must not fail.
-    return _hash_bytes(word.encode("utf-8", "surrogatepass") for word in words)
-
-
-def _hash_bytes(words: Iterable[bytes]) -> npt.NDArray[np.bytes_]:
+def _hash_words(words: Iterable[bytes]) -> npt.NDArray[np.bytes_]:
     digests = b"".join([hashlib.blake2b(word, digest_size=_KEY_BYTES).digest() for word in words])
     return np.frombuffer(digests, f"S{_KEY_BYTES}")
 
@@ -272,34 +263,7 @@ def _find_folder(files: Sequence[Path], stamp: list[list[int]], sha256: str | No
     content = sha256_of(*files) if newest + _FRESH_SECONDS >= time.time() else None
     state = [[str(file.resolve()) for file in files[1:]], stamp, sha256, content]
     name = f"{_hash_path(files[0])}-{hashlib.sha256(json.dumps(state).encode()).hexdigest()[:32]}-{_LAYOUT}"
-    folder = _home() / name
-    if not folder.exists():
-        with suppress(DataError):
-            check_writable(folder.parent)
-            return folder
-        return _temporary_home() / name
-    return folder
-
-
-def _home() -> Path:
-    """Return the folder of all entries: in the cache, or for this process alone where that cannot be made."""
-    try:
-        return cache_folder("vectors")
-    except SettingError:
-        return _temporary_home()
-
-
-@cache
-def _temporary_home() -> Path:
-    """Make a folder that is removed when the process ends."""
-    try:
-        folder = tempfile.mkdtemp(prefix="dialeval-vectors-")
-    except OSError as error:
-        reason = f"no folder can be written to, neither the cache nor the one for temporary files ({error.strerror})"
-        raise SettingError(f"{reason}; set DIALEVAL_CACHE or TMPDIR to one that can") from None
-    atexit.register(shutil.rmtree, folder, ignore_errors=True)
-    _LOG.warning("the cache folder cannot be written to; word vectors are read again in each run")
-    return Path(folder)
+    return cache_folder("vectors") / name
 
 
 _WORDLLAMA = "wordllama"
@@ -338,7 +302,12 @@ def load_embeddings(source: str | os.PathLike[str]) -> Embeddings | Subwords:
             return Subwords()
         pack_name, _, file_name = name.partition("/")
         if pack_name in PACK_SOURCES:
-            return _load_from_pack(pack_name, file_name)
+            pack = installed_pack(pack_name)
+            file_name = file_name or PACK_SOURCES[pack_name].files[0]
+            if file_name not in pack.files:
+                held = ", ".join(pack.files)
+                raise SettingError(f"the data pack {pack_name} has no file {file_name!r}; it has {held}")
+            return _load_file(pack.file(file_name), f"{pack_name}/{file_name}", pack.files[file_name].sha256)
     if path.is_file():
         return _load_file(path, path.name)
     if path.suffix or len(path.parts) > 1 or not isinstance(source, str):
@@ -348,14 +317,6 @@ def load_embeddings(source: str | os.PathLike[str]) -> Embeddings | Subwords:
     close = get_close_matches(name, choices, 1)
     hint = f"did you mean {close[0]}?" if close else f"give a file or one of {', '.join(choices)}"
     raise SettingError(f"no word vectors named {name!r}; {hint}")
-
-
-def _load_from_pack(name: str, file_name: str) -> Embeddings:
-    pack = installed_pack(name)
-    file_name = file_name or PACK_SOURCES[name].files[0]
-    if file_name not in pack.files:
-        raise SettingError(f"the data pack {name} has no file {file_name!r}; it has {', '.join(pack.files)}")
-    return _load_file(pack.file(file_name), f"{name}/{file_name}", pack.files[file_name].sha256)
 
 
 def _load_file(path: Path, name: str, sha256: str | None = None) -> Embeddings:

@@ -10,14 +10,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dialeval.core.arrays import offsets_of
 from dialeval.core.columns import TextColumn
-from dialeval.core.contributions import ClusteredRows, Resamples, RowSums, RowWords, join_batches
+from dialeval.core.contributions import ClusteredRows, Resamples, join_batches
+from dialeval.core.errors import NeedError
 from dialeval.core.fold import Estimate
-from dialeval.stats.resampling import Influence
 from dialeval.suites.multiwoz.richness import (
-    PLACES,
-    WORDS,
     Of,
     Richness,
     conditional_entropy,
@@ -114,7 +111,7 @@ def test_segments_follow_the_order_of_the_file() -> None:
     assert estimate("msttr", [*rows[:2]]).mean == 49 / 50
 
 
-@pytest.mark.parametrize("of", ["entropy", "cond-entropy", "msttr", "num-unigrams", "num-bigrams", "num-trigrams"])
+@pytest.mark.parametrize("of", ["entropy", "cond-entropy", "num-unigrams", "num-bigrams", "num-trigrams"])
 def test_a_resample_is_an_evaluation_of_its_rows(of: Of) -> None:
     metric = Richness(of=of)
     found = Place(WORLD, ROWS).scored(metric, ROWS).contributions
@@ -125,34 +122,11 @@ def test_a_resample_is_an_evaluation_of_its_rows(of: Of) -> None:
     np.testing.assert_allclose(metric.resampled(Resamples(clusters, counts)), expected, rtol=1e-12, atol=1e-12)
 
 
-def clustered_words(random: np.random.Generator, dialogues: int) -> ClusteredRows:
-    """Dialogues of 30 to 160 words, which are drawn by Zipf's law."""
-    lengths = random.integers(30, 161, size=dialogues)
-    chances = 1 / np.arange(3, 1503)
-    ids = random.choice(1500, size=lengths.sum(), p=chances / chances.sum()).astype(np.int32)
-    words = RowWords(ids, offsets_of(lengths), [str(number) for number in range(1500)])
-    places = RowSums(np.arange(dialogues, dtype=np.float64).reshape(-1, 1))
-    return ClusteredRows({WORDS: words, PLACES: places}, np.arange(dialogues + 1))
-
-
-def test_the_jackknife_of_msttr_finds_how_much_it_varies() -> None:
-    """Leaving out a dialogue shifts all segments after it, which made the error three times too large."""
-    random, metric, values, squares = np.random.default_rng(1), Richness(of="msttr"), [], []
-    for _ in range(60):
-        rows = clustered_words(random, 100)
-        value = metric.resampled(Resamples(rows, np.ones((1, 100), np.int64)))[0]
-        without = metric.left_out(Resamples(rows, 1 - np.eye(100, dtype=np.int64)))
-        values.append(value)
-        squares.append(Influence.of(float(value), without, np.ones(100)).error ** 2)
-    assert np.sqrt(np.mean(squares)) == pytest.approx(np.std(values), rel=0.25)
-
-
-def test_without_a_dialogue_that_changes_nothing_msttr_is_the_same() -> None:
-    words = RowWords(np.arange(240, dtype=np.int32) % 60, np.arange(0, 241, 60), [str(number) for number in range(60)])
-    rows = ClusteredRows({WORDS: words, PLACES: RowSums(np.arange(4.0).reshape(-1, 1))}, np.arange(5))
-    metric = Richness(of="msttr")
-    assert metric.left_out(Resamples(rows, 1 - np.eye(4, dtype=np.int64))).tolist() == [1.0] * 4
-    assert metric.left_out(Resamples(rows, np.ones((1, 4), np.int64))).tolist() == [1.0]
+def test_msttr_is_not_resampled() -> None:
+    none = ClusteredRows({}, np.arange(2))
+    with pytest.raises(NeedError, match="reach over the ends of dialogues"):
+        Richness(of="msttr").resampled(Resamples(none, np.ones((1, 1), np.int64)))
+    assert not Place(WORLD, ROWS).scored(Richness(of="msttr"), ROWS).contributions
 
 
 def test_only_msttr_has_a_direction() -> None:

@@ -18,9 +18,8 @@ placeholder such as NAME and the word "name" are one.
 Edge cases: msttr needs the responses in their order in the file; its state keeps each response with its place, and
 sorts in the end, so that rows may be cut and merged in any order. A last segment of fewer than 50 words is left out;
 with at most 50 words in all, msttr is the fraction of different words among them. Turns that are missing are not
-scored. The interval of msttr is from the influence of each dialogue on the mean over all windows of 50 words (MATTR,
-Covington and McFall 2010, "Cutting the Gordian Knot: The Moving-Average Type-Token Ratio", Journal of Quantitative
-Linguistics): leaving out a dialogue would otherwise shift all segments after it.
+scored. msttr has no confidence interval and no test: its segments reach over the ends of dialogues, so that leaving out
+or repeating a dialogue moves all segments after it.
 """
 
 from __future__ import annotations
@@ -37,17 +36,18 @@ import numpy as np
 from dialeval.core.arrays import Bytes, Floats, Ids, Ints
 from dialeval.core.batch import Batch, Need
 from dialeval.core.columns import TextColumn, TokenColumn
-from dialeval.core.contributions import BatchContributions, Resamples, RowSums
+from dialeval.core.contributions import Resamples
+from dialeval.core.errors import NeedError
 from dialeval.core.exact import Moments
 from dialeval.core.fold import Better, Bounds, Estimate, Metric, Partial
 from dialeval.suites.multiwoz.turns import normalized_responses
 from dialeval.text.ngrams import NgramColumn, NgramCounts
-from dialeval.text.resampled import cluster_grams, ngram_totals, segment_kinds, window_ratios
+from dialeval.text.resampled import cluster_grams, ngram_totals
 from dialeval.text.vocabulary import Vocabulary
 
 Of = Literal["entropy", "cond-entropy", "avg-lengths", "msttr", "num-unigrams", "num-bigrams", "num-trigrams"]
-WORDS, PLACES = "task-words", "task-places"
-"""Names of the contributions of single responses: their words, and their place in the file."""
+WORDS = "task-words"
+"""The name of the contributions of single responses: their words."""
 
 SEGMENT = 50
 """Words of a segment of msttr."""
@@ -119,33 +119,17 @@ class Richness(Metric[RichnessState]):
         state = RichnessState(moments, counts, tuple(placed))
         if self.of == "avg-lengths":
             return Partial(state, {self.name: lengths})
-        contributions: dict[str, BatchContributions] = {WORDS: words}
-        if self.of == "msttr":
-            places = [-1 if row["position"] is None else row["position"] for row in rows]
-            contributions[PLACES] = RowSums(np.array(places, np.float64).reshape(-1, 1))
-        return Partial(state, {}, contributions)
+        return Partial(state, {}, {} if self.of == "msttr" else {WORDS: words})
 
     def resampled(self, sample: Resamples) -> Floats:
         if self.of == "avg-lengths":
             return super().resampled(sample)
         if self.of == "msttr":
-            words, whole, rest = segment_kinds(sample, WORDS, PLACES, SEGMENT)
-            short = words <= SEGMENT
-            with np.errstate(invalid="ignore"):  # 0 / 0: a resample without a response has no value
-                return np.where(short, whole + rest, whole) / np.where(short, words, words // SEGMENT * SEGMENT)
+            raise NeedError("its segments reach over the ends of dialogues")
         if self.of in ("entropy", "cond-entropy"):
             return self._entropies(sample)
         kinds = np.count_nonzero(ngram_totals(sample, WORDS, self._orders[0]), axis=0)
         return np.where(ngram_totals(sample, WORDS, 1).any(axis=0), kinds, np.nan)
-
-    def left_out(self, sample: Resamples) -> Floats:
-        if self.of != "msttr":
-            return self.resampled(sample)
-        # Without a dialogue all segments after it begin elsewhere. That moves msttr at random by more than the dialogue
-        # does, so that its influence is that on the mean over all windows of 50 words, wherever they begin.
-        whole = Resamples(sample.rows, np.ones((1, len(sample.rows.offsets) - 1), np.int64))
-        moving, of_all = (window_ratios(each, WORDS, PLACES, SEGMENT) for each in (sample, whole))
-        return self.resampled(whole) + (moving - of_all)
 
     def _entropies(self, sample: Resamples) -> Floats:
         """Return the same sums as of a state, by counts: sum of c / N log2(c / N) = (sum of c log2 c) / N - log2 N."""
