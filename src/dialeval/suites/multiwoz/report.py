@@ -22,10 +22,9 @@ from dialeval.reports import markup
 from dialeval.reports.documents import Document, Printer, Table, csv_text
 from dialeval.reports.figures import MISSING, plain, show_interval
 from dialeval.reports.markup import Section
-from dialeval.suites.multiwoz.data import TaskFiles
-from dialeval.suites.multiwoz.explain import Explanation, by_cause
+from dialeval.suites.multiwoz.data import Predictions, TaskFiles
 from dialeval.suites.multiwoz.pack import STANDARD
-from dialeval.suites.multiwoz.predictions import Predictions
+from dialeval.suites.multiwoz.turns import Explanation, by_cause
 
 SHOWN_LENGTH = 2_000
 """Characters of a text that are shown."""
