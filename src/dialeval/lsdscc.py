@@ -23,8 +23,6 @@ import numpy as np
 from dialeval.core.arguments import checked
 from dialeval.core.errors import DataError, Problem
 from dialeval.core.exact import Moments
-from dialeval.io.opening import PathSource
-from dialeval.suites.lsdscc import data
 from dialeval.suites.lsdscc.alignment import (
     Aligner,
     Alignment,
@@ -38,7 +36,7 @@ from dialeval.suites.lsdscc.alignment import (
     align,
     as_aligner,
 )
-from dialeval.suites.lsdscc.data import HypothesisSet, each_of
+from dialeval.suites.lsdscc.data import HypothesisSet, ReferenceSet, each_of
 
 __all__ = [
     "BleuAligner",
@@ -56,42 +54,6 @@ __all__ = [
 ]
 
 _LOG = logging.getLogger(__name__)
-
-
-class ReferenceSet(data.ReferenceSet):
-    """The references of one query in groups, each a list of words; a text is split at whitespace.
-
-    Args:
-        reference_set: The groups, each a list of references.
-        query: The query that the references answer, if it is known.
-        names: The ids of the groups, in order; None: their numbers.
-
-    Examples:
-        >>> from dialeval.lsdscc import ReferenceSet
-        >>> groups = ReferenceSet([["tea please", "some tea"], ["coffee"]], query="what would you like ?")
-        >>> len(groups), groups.n_references
-        (2, 3)
-    """
-
-    @classmethod
-    @checked
-    def load_json_corpus(cls, filename: PathSource | None = None) -> list[ReferenceSet]:
-        """Read the reference groups of every query of a file.
-
-        Args:
-            filename: The file; None: the one of the installed data pack `lsdscc`.
-
-        Returns:
-            A reference set per query.
-
-        Raises:
-            DataError: The file cannot be read, or is no such document.
-        """
-        if filename is None:
-            from dialeval.suites.lsdscc import data as lsdscc_pack
-
-            filename = lsdscc_pack.reference_groups()
-        return super().load_json_corpus(filename)
 
 
 class LSDSCCScore(NamedTuple):
@@ -171,10 +133,7 @@ def compute_score_on_corpus(
 
 @checked
 def align_corpus(
-    hypothesis_corpus: Sequence[Any],
-    reference_corpus: Sequence[Any],
-    aligner: Aligner | None = None,
-    threshold: float = 0.0,
+    hypothesis_corpus: Sequence[Any], reference_corpus: Sequence[Any], aligner: Aligner | None = None
 ) -> list[QueryAlignment]:
     """Align every hypothesis with a reference group.
 
@@ -183,7 +142,6 @@ def align_corpus(
         reference_corpus: A reference set per query.
         aligner: The similarity of a hypothesis and a reference group: one of the aligners of this module, or a function
             of a hypothesis and a group. None: `BleuAligner()`.
-        threshold: Above 0, references are first grouped by this similarity, whatever groups they came in.
 
     Returns:
         The alignment of each query.
@@ -197,12 +155,10 @@ def align_corpus(
         >>> alignment.aligned, alignment.unreached
         ((1,), (0,))
     """
-    return _aligned(hypothesis_corpus, reference_corpus, aligner, threshold).table()
+    return _aligned(hypothesis_corpus, reference_corpus, aligner).table()
 
 
-def _aligned(
-    hypotheses: Iterable[Any], references: Iterable[Any], aligner: Aligner | None, threshold: float = 0.0
-) -> Alignment:
+def _aligned(hypotheses: Iterable[Any], references: Iterable[Any], aligner: Aligner | None) -> Alignment:
     hypotheses, references = (list(each_of(corpus, "corpus")) for corpus in (hypotheses, references))
     if len(hypotheses) != len(references):
         what = f"{len(hypotheses)} hypothesis sets and {len(references)} reference sets"
@@ -211,4 +167,4 @@ def _aligned(
         raise DataError(Problem("corpus", None, "holds no queries", "give at least one"))
     left = [each if isinstance(each, HypothesisSet) else HypothesisSet(each) for each in hypotheses]
     right = [each if isinstance(each, ReferenceSet) else ReferenceSet(each) for each in references]
-    return align(Comparison.of_words(left, right), as_aligner(aligner), threshold)
+    return align(Comparison.of_words(left, right), as_aligner(aligner))

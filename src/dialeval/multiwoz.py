@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any
 from dialeval.core.arguments import checked
 from dialeval.core.errors import SettingError
 from dialeval.engine.folding import Options
-from dialeval.suites.multiwoz.data import TaskData, load_task
+from dialeval.suites.multiwoz.data import Predictions, TaskData, checked_document, load_task
 from dialeval.suites.multiwoz.evaluation import (
     Choices,
     dialogue_rows,
@@ -29,14 +29,11 @@ from dialeval.suites.multiwoz.evaluation import (
     read_systems,
     with_transcripts,
 )
-from dialeval.suites.multiwoz.ontology import MULTIWOZ, load_ontology
-from dialeval.suites.multiwoz.predictions import Predictions, checked_document
-from dialeval.suites.multiwoz.states import slot_domains
+from dialeval.suites.multiwoz.ontology import MULTIWOZ, load_ontology, slot_domains
 
 if TYPE_CHECKING:
     from dialeval.core.result import Run
-    from dialeval.suites.multiwoz.explain import Explanation
-    from dialeval.suites.multiwoz.turns import Fallback
+    from dialeval.suites.multiwoz.turns import Explanation, Fallback
     from dialeval.text.similarity import Ratio
 
 __all__ = ["Evaluator", "add_slot_domains", "dialogue_rows", "evaluate", "load_task"]

@@ -82,14 +82,9 @@ def test_settings_reach_the_signature_and_the_figures(dialeval: Dialeval) -> Non
         assert part in signature
 
 
-def test_groups_can_be_made(dialeval: Dialeval, tmp_path: Path) -> None:
+def test_references_without_groups(dialeval: Dialeval, tmp_path: Path) -> None:
     flat = {query: [text for group in groups.values() for text in group] for query, groups in GROUPS.items()}
     (tmp_path / "flat.json").write_text(json.dumps(flat))
-    done = dialeval("lsdscc", "a.txt", "-r", "flat.json", "--aligner", "sacre", "--auto-groups", "0.1", "-f", "json")
-    run = json.loads(done.stdout)
-    groups = [group["references"] for group in run["alignments"]["a"][0]["groups"]]
-    assert groups == [["a big black dog", "one black dog"], ["a cat"]]
-    assert "|threshold:0.1|" in run["systems"]["a"]["metrics"]["mds"]["signature"]
     plain = dialeval("lsdscc", "a.txt", "-r", "flat.json")
     assert "warning: no query has more than one group" in plain.stderr
 
@@ -136,7 +131,6 @@ def test_unscored_queries_do_not_end_the_run(dialeval: Dialeval, tmp_path: Path)
         (["a.txt", "-r", "groups.json", "--vectors", "vectors.txt"], "--vectors is for --aligner embedding"),
         (["a.txt", "-r", "groups.json", "--aligner", "embedding"], "needs vectors"),
         (["a.txt", "-r", "groups.json", "--eos", ""], "separator"),
-        (["a.txt", "-r", "groups.json", "--auto-groups", "0"], "--auto-groups"),
         (["a.txt", "a.txt", "-r", "groups.json"], "two systems are called 'a'"),
     ],
 )

@@ -22,9 +22,8 @@ from laws.worlds import Place
 VARIANTS = [
     Coverage(aligner="nltk-bleu", smooth=7),
     Coverage("max-bleu", aligner="nltk-nist", n=2),
-    Coverage("pds", aligner="sacre", threshold=0.2),
+    Coverage("pds", aligner="sacre"),
     Coverage("max-bleu", aligner="embedding"),
-    Coverage("mds", aligner="embedding", threshold=0.6),
     Coverage("max-bleu", n=5, tokenizer="lower-words.1"),
 ]
 
@@ -43,7 +42,6 @@ def test_batches_change_nothing(metric: RowMetric, rows: Sequence[Row], cut: int
 def test_names_read_back(metric: Coverage) -> None:
     assert registry().parse(str(metric)) == metric
     assert f"|aligner:{metric.aligner}|" in str(metric.signature())
-    assert f"|threshold:{metric.threshold!r}|" in str(metric.signature())
 
 
 def test_three_figures_share_one_alignment() -> None:
@@ -73,9 +71,6 @@ def test_the_training_text_weighs_words() -> None:
         {"n": 101},
         {"aligner": "embedding", "n": -1},
         {"smooth": 8},
-        {"threshold": -0.5},
-        {"threshold": float("nan")},
-        {"threshold": float("inf")},
         {"tokenizer": "letters"},
     ],
 )
@@ -131,12 +126,6 @@ def test_a_warning_without_groups() -> None:
     run = dialeval.evaluate([[text]], reference_groups=[[text, "b c"]])
     assert len(run.warnings) == 1
     assert "no query has more than one group" in run.warnings[0]
-    auto = dialeval.evaluate(
-        [[text]], reference_groups=[[text, "b c"]], settings={"coverage": {"threshold": 0.5, "aligner": "sacre"}}
-    )
-    assert auto.warnings == ()
-    assert auto["system"]["mds"].mean == 0.5
-    assert "|threshold:0.5|" in str(auto["system"]["mds"].signature)
 
 
 def test_a_warning_where_short_hypotheses_dominate() -> None:

@@ -5,17 +5,14 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
-import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from dialeval.core.batch import Need
-from dialeval.core.columns import TextColumn
 from dialeval.core.errors import DataError, SettingError
 from dialeval.engine.evaluate import has_lists
-from dialeval.io.delimited import split
-from dialeval.suites.lsdscc.data import HypothesisSet, read_hypotheses, separated
+from dialeval.suites.lsdscc.data import HypothesisSet, read_hypotheses, split_line
 
 
 def test_the_documented_ways_to_make_a_hypothesis_set(tmp_path: Path) -> None:
@@ -42,25 +39,18 @@ def test_the_documented_ways_to_make_a_hypothesis_set(tmp_path: Path) -> None:
 
 
 @given(
-    st.lists(st.text(st.sampled_from("ab</s>é日 "), max_size=12), min_size=1, max_size=5),
+    st.text(st.sampled_from("ab</s>é日 "), max_size=12),
     st.sampled_from(["</s>", "a", "aa", "aba", "é", " ", "<", None]),
-    st.booleans(),
 )
-def test_lines_are_cut_as_str_split_cuts_them(lines: list[str], eos: str | None, mapped: bool) -> None:
-    content = "".join(f"{line}\n" for line in lines).encode()
-    column = TextColumn.from_strings(lines)
-    if mapped:
-        column = split(np.frombuffer(content, np.uint8))
-    assert list(separated(column, eos)) == [[line] if eos is None else line.split(eos) for line in lines]
+def test_lines_are_cut_as_str_split_cuts_them(line: str, eos: str | None) -> None:
+    assert split_line(line, eos) == ([line] if eos is None else line.split(eos))
 
 
 def test_separators_that_cannot_be() -> None:
     for eos in ("", "\udc80"):
         with pytest.raises(SettingError, match="separator"):
-            separated(TextColumn.from_strings(["a"]), eos)
-    with pytest.raises(SettingError, match="separator"):
-        HypothesisSet.from_line("a", eos="")
-    assert list(separated(TextColumn.from_strings(["a", "b"]), "\n")) == [["a"], ["b"]]
+            HypothesisSet.from_line("a", eos=eos)
+    assert split_line("a", "\n") == ["a"]
 
 
 ROWS = [["a b", "c"], ["d"]]

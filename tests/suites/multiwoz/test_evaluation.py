@@ -11,9 +11,8 @@ import pytest
 from dialeval import sample_data
 from dialeval.core.errors import NeedError, SettingError
 from dialeval.multiwoz import Evaluator
-from dialeval.suites.multiwoz.data import load_task
+from dialeval.suites.multiwoz.data import load_task, read_predictions
 from dialeval.suites.multiwoz.evaluation import Choices, dialogue_rows, evaluate_task, explanations, original_output
-from dialeval.suites.multiwoz.predictions import read_predictions
 
 TOWN = sample_data.folder() / "town"
 TASK = load_task("town")

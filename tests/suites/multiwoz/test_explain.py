@@ -12,7 +12,7 @@ from dialeval import sample_data
 from dialeval.core.errors import SettingError
 from dialeval.multiwoz import Evaluator
 from dialeval.suites.multiwoz.data import TaskData, load_task
-from dialeval.suites.multiwoz.explain import by_cause
+from dialeval.suites.multiwoz.turns import by_cause
 
 
 @pytest.fixture(scope="module")

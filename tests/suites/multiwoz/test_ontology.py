@@ -7,8 +7,7 @@ from pathlib import Path
 import pytest
 
 from dialeval.core.errors import DataError
-from dialeval.suites.multiwoz.ontology import MULTIWOZ, Domain, load_ontology
-from dialeval.suites.multiwoz.states import Spelling
+from dialeval.suites.multiwoz.ontology import MULTIWOZ, Domain, Spelling, load_ontology
 
 pytestmark = pytest.mark.usefixtures("cache")
 

@@ -9,8 +9,7 @@ import pytest
 
 from dialeval.core.batch import Need
 from dialeval.core.errors import DataError
-from dialeval.suites.multiwoz.data import Goals, TaskFiles
-from dialeval.suites.multiwoz.predictions import read_document, read_predictions
+from dialeval.suites.multiwoz.data import Goals, TaskFiles, read_document, read_predictions
 
 TASK = TaskFiles(
     "data", Goals({"a1": {}, "b2": {}, "c3": {}}, None, ""), None, None, {"a1": 2, "b2": 1, "c3": 1}, None, {}

@@ -12,8 +12,8 @@ from dialeval import sample_data
 from dialeval.multiwoz import Evaluator
 from dialeval.reports.html import render, together
 from dialeval.suites.multiwoz.evaluation import with_transcripts
-from dialeval.suites.multiwoz.explain import by_cause
 from dialeval.suites.multiwoz.report import transcripts
+from dialeval.suites.multiwoz.turns import by_cause
 from reports.test_html import HOSTILE, Page
 
 if TYPE_CHECKING:

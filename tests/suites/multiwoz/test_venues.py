@@ -10,8 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from dialeval.core.errors import DataError
-from dialeval.suites.multiwoz.ontology import Domain, Ontology, load_ontology
-from dialeval.suites.multiwoz.states import Spelling, minutes
+from dialeval.suites.multiwoz.ontology import Domain, Ontology, Spelling, load_ontology, minutes
 from dialeval.suites.multiwoz.venues import Table, load_venues
 from dialeval.text.similarity import partial_ratio
 

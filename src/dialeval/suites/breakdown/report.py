@@ -9,23 +9,11 @@ annotators and detectors. It is made from the plain data that a run holds under 
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from html import escape
-from typing import TYPE_CHECKING, Any
-
-from dialeval.core.result import Run
-from dialeval.metrics.breakdown import LABELS, BreakdownDistance, Tables
-from dialeval.reports import markup
-from dialeval.reports.documents import csv_text
-from dialeval.reports.figures import MISSING, plain, shorten
-from dialeval.reports.markup import Section
-
-if TYPE_CHECKING:
-    from dialeval.suites.breakdown.evaluation import BreakdownRun
-
-
-from collections import Counter
 from math import nan
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from msgspec import Struct
@@ -34,12 +22,19 @@ from dialeval.analysis.slices import slices
 from dialeval.core.display import Tabular
 from dialeval.core.errors import SettingError
 from dialeval.core.fold import Estimate
+from dialeval.core.result import Run
 from dialeval.core.run_schema import Record
-from dialeval.reports.documents import Document, Printer, Table
-from dialeval.reports.figures import show, show_rounded
+from dialeval.metrics.breakdown import LABELS, BreakdownDistance, Tables
+from dialeval.reports import markup
+from dialeval.reports.documents import Document, Printer, Table, csv_text
+from dialeval.reports.figures import MISSING, plain, shorten, show, show_rounded
+from dialeval.reports.markup import Section
 from dialeval.stats.resampling import draws, percentiles
 from dialeval.suites.breakdown.documents import Findings
 from dialeval.suites.breakdown.reading import DATASET, categories, data_stores, detectors
+
+if TYPE_CHECKING:
+    from dialeval.suites.breakdown.evaluation import BreakdownRun
 
 WIDTH, HEIGHT, LEFT, RIGHT, TOP, BOTTOM = 560, 150, 34, 10, 10, 20
 COLORS = 6

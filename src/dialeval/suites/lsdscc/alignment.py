@@ -329,8 +329,8 @@ class NLTKBleuAligner(PairAligner):
     """Sentence BLEU of nltk with equal weights for the orders up to n.
 
     Attributes:
-        smooth_function: The number of a smoothing method; a method of nltk's `SmoothingFunction`, which is recognized
-            and computed here; or another function of that kind, for which nltk is called. None: no smoothing.
+        smooth_function: The number of a smoothing method, or a function such as a method of nltk's
+            `SmoothingFunction`, with which nltk is called. None: no smoothing.
         n: The largest order of n-grams.
 
     Examples:
@@ -346,23 +346,15 @@ class NLTKBleuAligner(PairAligner):
         check_order(self.n)
         given, methods = self.smooth_function, get_args(bleu.Method)
         if isinstance(given, int) and given not in methods:
-            raise SettingError(
-                f"BLEU has the smoothing methods {', '.join(map(str, get_args(bleu.Method)))}, not {given}"
-            )
+            raise SettingError(f"BLEU has the smoothing methods {', '.join(map(str, methods))}, not {given}")
         if not (given is None or isinstance(given, int) or callable(given)):
             raise SettingError(f"a smoothing function is the number of a method or can be called; {given!r} is neither")
 
-    @property
-    def method(self) -> int | None:
-        """The number of the smoothing method; None for another function."""
-        given = self.smooth_function
-        return given if isinstance(given, int) else 0 if given is None else _nltk_method(given)
-
     def scores(self, comparison: Comparison) -> Floats:
-        if self.method is None:
+        if callable(self.smooth_function):
             return CallAligner(self._by_nltk).scores(comparison)
         counts = comparison.bleu_counts(self.n)
-        smoothed = bleu.smoothed_precisions(counts, self.method, self.n)
+        smoothed = bleu.smoothed_precisions(counts, self.smooth_function or 0, self.n)
         logs = 1.0 / self.n * _apply(math.log, np.where(smoothed > 0, smoothed, 1.0))
         total = np.fromiter(map(math.fsum, logs.tolist()), np.float64, len(logs))
         lengths, closest = counts.response_lengths, counts.reference_lengths
@@ -377,16 +369,6 @@ class NLTKBleuAligner(PairAligner):
         except ImportError:
             raise SettingError("smoothing by a function needs nltk; run: pip install nltk") from None
         return float(sentence_bleu(group, hypothesis, (1 / self.n,) * self.n, self.smooth_function))
-
-
-def _nltk_method(function: SmoothFunction) -> int | None:
-    """Return the number of a method of nltk's `SmoothingFunction` with the paper's constants, else None."""
-    owner, name = getattr(function, "__self__", None), getattr(function, "__name__", "")
-    if (type(owner).__module__, type(owner).__name__) != ("nltk.translate.bleu_score", "SmoothingFunction"):
-        return None
-    if (owner.epsilon, owner.alpha, owner.k) != (bleu.EPSILON, bleu.ALPHA, bleu.K):  # type: ignore[union-attr]
-        return None
-    return next((method for method in get_args(bleu.Method) if name == f"method{method}"), None)
 
 
 @dataclass(frozen=True, eq=False)
@@ -555,10 +537,8 @@ class Alignment:
         ]
 
 
-def align(comparison: Comparison, aligner: PairAligner, threshold: float = 0.0) -> Alignment:
-    """Align every hypothesis; with a threshold above 0 the references are grouped first (`group_references`)."""
-    if threshold > 0:
-        comparison = group_references(comparison, aligner, threshold)
+def align(comparison: Comparison, aligner: PairAligner) -> Alignment:
+    """Align every hypothesis."""
     parts = [_best_groups(aligner.scores(part), part.group_counts) for part in comparison.parts()]
     best = np.concatenate([np.empty(0, np.int64), *(groups for groups, _ in parts)])
     scores = np.concatenate([np.empty(0), *(tops for _, tops in parts)])
@@ -595,59 +575,3 @@ def _best_groups(scores: Floats, counts: Ints) -> tuple[Ints, Floats]:
     texts, first = np.unique(owners[equal], return_index=True)
     best[texts] = equal[first] - starts[texts]
     return best, tops
-
-
-def group_references(comparison: Comparison, aligner: PairAligner, threshold: float) -> Comparison:
-    """Group the references of each query by their similarity, whatever groups they came in.
-
-    Every reference is a group at first. The two most similar groups are joined, again and again, as long as their
-    similarity is at least the threshold:
-
-        similarity of two references = (score(a, {b}) + score(b, {a})) / 2      by the aligner
-        similarity of two groups     = mean over all pairs of a reference of one and a reference of the other
-
-    (agglomerative clustering with average linkage). Groups are in the order of their first references, and so are the
-    references in each. Of equally similar pairs the first is joined: the result depends on the references alone.
-
-    The scale is the aligner's, and so is what counts as similar; NIST is not even bounded by 1. Look at the groups that
-    come out (the table of alignments shows them) before trusting a threshold. The default aligner gives short texts a
-    high score whatever is in them and should not be used for this.
-
-    Paper: Sokal and Michener 1958, "A Statistical Method for Evaluating Systematic Relationships".
-
-    Edge cases: references that cannot be compared are never joined. Equal texts may well be two groups where the
-    aligner does not call a text similar to itself.
-    """
-    texts = comparison.groups[comparison.group_lists]
-    one_by_one = np.arange(len(comparison.references) + 1)
-    pairwise_ = Comparison(comparison.references, texts, comparison.references, one_by_one, texts)
-    scores = np.concatenate([np.empty(0), *(aligner.scores(part) for part in pairwise_.parts())])
-    order, sizes, counts = [], [], []
-    for first, last, start in zip(texts[:-1], texts[1:], pairwise_.pairs[:-1], strict=True):
-        square = scores[start : start + (last - first) ** 2].reshape(last - first, last - first)
-        found = cluster((square + square.T) / 2, threshold)
-        order += [first + text for members in found for text in members]
-        sizes += [len(members) for members in found]
-        counts.append(len(found))
-    references = comparison.references.take(np.array(order, np.int64))
-    return replace(comparison, references=references, groups=offsets_of(sizes), group_lists=offsets_of(counts))
-
-
-def cluster(similarity: Floats, threshold: float) -> list[list[int]]:
-    """Cluster texts by a symmetric matrix of similarities (NaN: not to be joined); clusters are in ascending order."""
-    size = len(similarity)
-    members = [[text] for text in range(size)]
-    link = np.where(np.isnan(similarity), -np.inf, similarity)
-    np.fill_diagonal(link, -np.inf)
-    for _ in range(size - 1):
-        left, right = divmod(int(link.argmax()), size)  # the first of equal ones
-        if not link[left, right] >= threshold:
-            break
-        one, other = len(members[left]), len(members[right])
-        joined = (one * link[left] + other * link[right]) / (one + other)
-        joined[[left, right]] = -np.inf
-        link[left] = link[:, left] = joined
-        link[right] = link[:, right] = -np.inf
-        members[left] += members[right]
-        members[right] = []
-    return [sorted(each) for each in members if each]

@@ -22,7 +22,6 @@ EOS = "</s>"
     "dialeval lsdscc sampled.txt",
     "dialeval lsdscc sampled.txt -r groups.json --aligner nltk-bleu --bleu-smoothing 3 -f json",
     "dialeval lsdscc sampled.txt -r groups.json --aligner embedding --vectors wordllama -o results/",
-    "dialeval lsdscc sampled.jsonl -r references.json --aligner sacre --auto-groups 0.2",
 )
 @options.command()
 @options.responses("hypotheses")
@@ -42,12 +41,6 @@ EOS = "</s>"
     type=click.IntRange(0, 7),
     help="nltk's smoothing method for nltk-bleu.  [default: none]",
 )
-@click.option(
-    "--auto-groups",
-    type=click.FloatRange(min=0, min_open=True),
-    metavar="THRESHOLD",
-    help="Group the references by their similarity, at least this, instead of taking the groups as given.",
-)
 @click.option("--vectors", "vectors", help="Word vectors for embedding: a file, a data pack, or wordllama.")
 @click.option("--train", type=click.Path(), help="Text whose frequent words weigh less under embedding.")
 @options.tokenizer
@@ -65,7 +58,6 @@ def lsdscc(
     n: int,
     no_eos: bool,
     bleu_smoothing: int | None,
-    auto_groups: float | None,
     output: Path | None,
     force: bool,
     format_: str,
@@ -99,7 +91,7 @@ def lsdscc(
     read = (hypotheses, *(inputs[name] for name in ("reference_groups", "vectors", "train")))
     check_transposed(format_, transpose)
     check_places(output, read)
-    settings = {"aligner": aligner, "n": n, "smooth": bleu_smoothing or 0, "threshold": auto_groups or 0.0}
+    settings = {"aligner": aligner, "n": n, "smooth": bleu_smoothing or 0}
     with metered() as meter:
         run = evaluate(
             hypotheses,

@@ -25,7 +25,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any
 
 import numpy as np
 
@@ -41,8 +41,6 @@ from dialeval.io.opening import LINES, PathSource, format_of, read_bytes, stem_o
 from dialeval.io.packs import Progress, installed_pack
 from dialeval.io.reading import UNNAMED, files_in, is_folder
 from dialeval.io.rows import EOS, LISTS, Rows, kind_of
-
-AnySet = TypeVar("AnySet", bound="ReferenceSet")
 
 FIELDS = ("hypotheses", "responses", "response")
 """Where an object may hold its hypotheses."""
@@ -77,7 +75,7 @@ class HypothesisSet(list[list[str]]):
         Returns:
             The hypotheses.
         """
-        return cls(_split(line, eos))
+        return cls(split_line(line, eos))
 
     @classmethod
     @checked
@@ -104,7 +102,19 @@ class HypothesisSet(list[list[str]]):
 
 
 class ReferenceSet(list[list[list[str]]]):
-    """The references of one query in groups, each a list of words; a string is split at whitespace."""
+    """The references of one query in groups, each a list of words; a text is split at whitespace.
+
+    Args:
+        reference_set: The groups, each a list of references.
+        query: The query that the references answer, if it is known.
+        names: The ids of the groups, in order; None: their numbers.
+
+    Examples:
+        >>> from dialeval.lsdscc import ReferenceSet
+        >>> groups = ReferenceSet([["tea please", "some tea"], ["coffee"]], query="what would you like ?")
+        >>> len(groups), groups.n_references
+        (2, 3)
+    """
 
     def __init__(
         self,
@@ -149,9 +159,20 @@ class ReferenceSet(list[list[list[str]]]):
         return cls(groups, query, names)
 
     @classmethod
-    def load_json_corpus(cls: type[AnySet], filename: PathSource) -> list[AnySet]:
-        """Read the reference groups of every query of a file."""
-        groups = read_groups(filename)
+    @checked
+    def load_json_corpus(cls, filename: PathSource | None = None) -> list[ReferenceSet]:
+        """Read the reference groups of every query of a file.
+
+        Args:
+            filename: The file; None: the one of the installed data pack `lsdscc`.
+
+        Returns:
+            A reference set per query.
+
+        Raises:
+            DataError: The file cannot be read, or is no such document.
+        """
+        groups = read_groups(reference_groups() if filename is None else filename)
         named = enumerate(zip(groups.queries, groups.names, strict=True))
         return [cls(groups.column.grouped(row), query, names) for row, (query, names) in named]
 
@@ -159,14 +180,6 @@ class ReferenceSet(list[list[list[str]]]):
     def n_references(self) -> int:
         """The number of references in all groups."""
         return sum(map(len, self))
-
-    def __eq__(self, other: object) -> bool:
-        return super().__eq__(other) and vars(self) == getattr(other, "__dict__", None)
-
-    def __ne__(self, other: object) -> bool:  # a list has its own
-        return not self == other
-
-    __hash__ = None
 
     def __str__(self) -> str:
         lines = [] if self.query is None else [f"query: {self.query}"]
@@ -226,17 +239,11 @@ def read_hypothesis_column(path: PathSource, eos: str | None = EOS) -> RaggedCol
 
 def read_hypothesis_lines(path: PathSource, eos: str | None = EOS) -> RaggedColumn:
     """Read the hypotheses of every line of a text file, whatever its suffix is."""
-    return separated(read_lines(path), eos)
+    return RaggedColumn.from_lists([split_line(line, eos) for line in read_lines(path)])
 
 
-def separated(lines: TextColumn, eos: str | None) -> RaggedColumn:
-    """Split every line at the separator; without one each line is one text."""
-    if eos is None:
-        return RaggedColumn.single(lines)
-    return RaggedColumn.from_lists([_split(line, eos) for line in lines])
-
-
-def _split(line: str, eos: str | None) -> list[str]:
+def split_line(line: str, eos: str | None) -> list[str]:
+    """Split a line at the separator; without one it is one text."""
     if eos is None:
         return [line]
     if not eos.encode(errors="ignore"):  # nothing, or half a character

@@ -18,8 +18,6 @@ one value per query, then the mean. The three share one alignment.
   by the training text if there is one) are better choices. A hypothesis that has nothing in common with any group lands
   nowhere, whereas the original puts it into the first one, so that its MDS is never 0.
 - `n`: the longest n-grams that are counted.
-- `threshold` above 0 groups the references of each query by their similarity (see `alignment.group_references`),
-  whatever groups they came in: for references without groups.
 
 Paper: Xu et al. 2018, "LSDSCC: a Large Scale Domain-Specific Conversational Corpus for Response Generation with
 Diversity Oriented Evaluation Metrics", NAACL. Its exact Multi-BLEU is not known; the original says that it could not
@@ -68,13 +66,12 @@ class Coverage(RowMetric):
     subject = Need.HYPOTHESES
     definition = 2
     better = "higher"
-    limits = {"threshold": (0, math.inf), "n": (1, aligning.MOST_ORDERS)}
+    limits = {"n": (1, aligning.MOST_ORDERS)}
 
     by: Literal["mds", "pds", "max-bleu"] = "mds"
     aligner: aligning.AlignerName = "bleu"
     n: int = aligning.DEFAULT_N
     smooth: Method = 0
-    threshold: float = 0.0
     tokenizer: Tokenizer = DEFAULT
 
     @property
@@ -102,14 +99,14 @@ class Coverage(RowMetric):
 
     def alignment(self, batch: Batch) -> aligning.Alignment:
         """Align a batch; done once for all metrics of the batch that agree on it."""
-        key = ("alignment", self.aligner, self.n, self.smooth, self.threshold, self.tokenizer)
+        key = ("alignment", self.aligner, self.n, self.smooth, self.tokenizer)
         hypotheses, references = (
             tokens(batch, need, self.tokenizer) for need in (Need.HYPOTHESES, Need.REFERENCE_GROUPS)
         )
         groups = cast(GroupedColumn, batch.lists(Need.REFERENCE_GROUPS))
         lists = batch.lists(Need.HYPOTHESES).offsets
         pairs = aligning.Comparison(hypotheses, lists, references, groups.groups, groups.lists)
-        return batch.derived(key, lambda: aligning.align(pairs, self._aligner(batch), self.threshold))
+        return batch.derived(key, lambda: aligning.align(pairs, self._aligner(batch)))
 
     def _aligner(self, batch: Batch) -> aligning.PairAligner:
         if self.aligner == "embedding":

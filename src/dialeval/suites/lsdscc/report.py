@@ -84,10 +84,7 @@ def reached(run: Run) -> str:
 ALIGNMENTS = "alignments"
 """Where a run holds the table: by system a list with an entry per query."""
 
-_ONE_GROUP = (
-    "no query has more than one group of references, so mds and pds are not informative; group them, or "
-    "have them grouped by their similarity: coverage(threshold=...), --auto-groups on the command line"
-)
+_ONE_GROUP = "no query has more than one group of references, so mds and pds are not informative; group them"
 
 Aligned = tuple[tuple[QueryAlignment, list[str]], ...]
 """The alignment of each query, with its hypotheses."""
@@ -168,12 +165,12 @@ def evaluate_groups(
         if metric is None:
             continue
         hypotheses = rows.columns[Need.HYPOTHESES]
-        if not metric.threshold and len(groups.column.groups) - 1 <= len(rows):
+        if len(groups.column.groups) - 1 <= len(rows):
             warnings.append(_ONE_GROUP)
         if metric.aligner == "bleu" and isinstance(hypotheses, RaggedColumn) and rows in systems:
             warnings += filter(None, [warn_of_short(rows.system, hypotheses, metric.n)])
         if table:
-            tables[rows.system] = _table(evaluation.systems[rows.system].details()[ALIGNMENTS], groups, metric)
+            tables[rows.system] = _table(evaluation.systems[rows.system].details()[ALIGNMENTS], groups)
     run = evaluation.run
     if made is not None:
         run = common.with_standing(run, made, evaluation.systems[systems[0].system].plan.metrics)
@@ -186,12 +183,11 @@ def _coverage(plan: Plan) -> Coverage | None:
     return next((metric for metric in plan.metrics.values() if isinstance(metric, Coverage)), None)
 
 
-def _table(aligned: Aligned, groups: Groups, metric: Coverage) -> list[dict[str, Any]]:
+def _table(aligned: Aligned, groups: Groups) -> list[dict[str, Any]]:
     """Per query: its figures, the group and score of every hypothesis, the groups, and those that no one reached."""
     table = []
     for number, (query, hypotheses) in enumerate(aligned):
-        # Groups that were made here have no names, so they are called by their numbers.
-        entry = query.to_dict(None if metric.threshold else groups.names[number])
+        entry = query.to_dict(groups.names[number])
         for hypothesis, text in zip(entry["hypotheses"], hypotheses, strict=True):
             hypothesis["text"] = text.strip()
         table.append({"query": groups.queries[number], **entry})

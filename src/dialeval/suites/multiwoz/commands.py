@@ -221,7 +221,7 @@ def domains(source: str, output: Path, replace_domains: bool, force: bool) -> No
     """
     from dialeval.core.errors import DataError, Problem
     from dialeval.multiwoz import add_slot_domains
-    from dialeval.suites.multiwoz.predictions import read_document
+    from dialeval.suites.multiwoz.data import read_document
 
     document = read_document(source)
     turns = ((f"{dialogue}[{at}]", turn) for dialogue, all_ in document.items() for at, turn in enumerate(all_))

@@ -25,14 +25,12 @@ from dialeval.engine.plan import Plan
 from dialeval.engine.resources import Resources
 from dialeval.io.sources import memory_sources
 from dialeval.metrics.counting import Missing
-from dialeval.suites.multiwoz.data import TaskData, TaskFiles
-from dialeval.suites.multiwoz.explain import SHOWN_VENUES, Explanation, by_cause
+from dialeval.suites.multiwoz.data import Predictions, TaskData, TaskFiles, predictions_of, read_predictions
 from dialeval.suites.multiwoz.lexicalized import delexicalize, has_placeholders
 from dialeval.suites.multiwoz.metrics import Combined, Inform, Success, TaskBleu, Tracking
-from dialeval.suites.multiwoz.predictions import Predictions, predictions_of, read_predictions
+from dialeval.suites.multiwoz.ontology import unknown_placeholders
 from dialeval.suites.multiwoz.richness import Richness
-from dialeval.suites.multiwoz.states import unknown_placeholders
-from dialeval.suites.multiwoz.turns import Criteria, Fallback, Step, dialogue_turns
+from dialeval.suites.multiwoz.turns import SHOWN_VENUES, Criteria, Explanation, Fallback, Step, by_cause, dialogue_turns
 from dialeval.text.similarity import Ratio
 
 

@@ -30,9 +30,8 @@ from dialeval.core.columns import ObjectColumn
 from dialeval.core.display import Tabular
 from dialeval.core.run_schema import Record
 from dialeval.reports.documents import Document, Printer, Table
-from dialeval.suites.multiwoz.data import TaskData
-from dialeval.suites.multiwoz.predictions import Predictions
-from dialeval.suites.multiwoz.states import PLACEHOLDER, State
+from dialeval.suites.multiwoz.data import Predictions, TaskData
+from dialeval.suites.multiwoz.ontology import PLACEHOLDER, State
 
 By = Literal["database", "state", "pattern"]
 

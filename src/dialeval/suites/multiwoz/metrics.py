@@ -49,7 +49,7 @@ from dialeval.core.exact import BySize, Moments, merged
 from dialeval.core.fold import Bounds, Estimate, Fact, Level, Metric, Partial
 from dialeval.metrics.bleu_counts import NIST, NO_REFERENCE, BleuCounts, corpus_bleu, log_precisions, sacre_bleu
 from dialeval.metrics.counting import CountMetric, Flags, Missing, SummedCounts, cluster_counts, corpus_error
-from dialeval.suites.multiwoz.states import MAIN_REFERENCES, State
+from dialeval.suites.multiwoz.ontology import MAIN_REFERENCES, State
 from dialeval.suites.multiwoz.turns import Fallback, Given, Verdict, WhatIsGiven, normalized_responses, verdicts
 from dialeval.text.separation import split_13a
 from dialeval.text.similarity import Ratio, partial_ratio
@@ -72,7 +72,7 @@ class TaskBleu(CountMetric):
 
     with p_n the fraction of the responses' n-grams that are in their references too, over all turns together:
     sacreBLEU's corpus BLEU with its defaults (tokens 13a, exponential smoothing, one reference). The value of a single
-    turn, its item, is sacreBLEU's sentence BLEU. Responses are normalized first (`suites/multiwoz/states.py`).
+    turn, its item, is sacreBLEU's sentence BLEU. Responses are normalized first (`suites/multiwoz/ontology.py`).
 
     Papers: Papineni et al. 2002, "BLEU: a Method for Automatic Evaluation of Machine Translation", ACL; Post 2018, "A
     Call for Clarity in Reporting BLEU Scores", WMT.

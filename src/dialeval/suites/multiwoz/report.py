@@ -8,36 +8,23 @@ transcript by their names. Every text is escaped.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any
-
-from dialeval.core.validation import dump
-from dialeval.reports import markup
-from dialeval.reports.documents import csv_text
-from dialeval.reports.figures import plain
-from dialeval.reports.markup import Section
-from dialeval.suites.multiwoz.explain import by_cause
-
-if TYPE_CHECKING:
-    from dialeval.core.result import Run
-    from dialeval.suites.multiwoz.explain import Explanation
-
-
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Literal
+from typing import Any, Literal
 
 import msgspec
 
 from dialeval.core.display import Tabular
 from dialeval.core.result import Result, Run
 from dialeval.core.run_schema import Record
-from dialeval.core.validation import parse_toml
-from dialeval.reports.documents import Document, Printer, Table
-from dialeval.reports.figures import MISSING, show_interval
-from dialeval.suites.multiwoz.data import TaskFiles
+from dialeval.core.validation import dump, parse_toml
+from dialeval.reports import markup
+from dialeval.reports.documents import Document, Printer, Table, csv_text
+from dialeval.reports.figures import MISSING, plain, show_interval
+from dialeval.reports.markup import Section
+from dialeval.suites.multiwoz.data import Predictions, TaskFiles
 from dialeval.suites.multiwoz.pack import STANDARD
-from dialeval.suites.multiwoz.predictions import Predictions
+from dialeval.suites.multiwoz.turns import Explanation, by_cause
 
 SHOWN_LENGTH = 2_000
 """Characters of a text that are shown."""

@@ -36,7 +36,7 @@ from dialeval.core.errors import DataError, Problem
 from dialeval.core.validation import parse_json
 from dialeval.io import parquet
 from dialeval.io.opening import format_of, read_bytes, without_mark
-from dialeval.suites.multiwoz.states import minutes
+from dialeval.suites.multiwoz.ontology import minutes
 from dialeval.text.similarity import Ratio, similar
 
 if TYPE_CHECKING:
