@@ -31,31 +31,29 @@ _DEVICE = options.choice(
 _OUTPUT = click.option("-o", "--output", required=True, type=options.FOLDER, help="Folder for the judge.")
 
 
-@options.examples(
+@options.group(
     "dialeval adem score rows.jsonl",
     "dialeval adem train --ratings ratings.jsonl more.csv -o judge/",
     "dialeval adem attack --judge-dir judge/",
 )
-@options.group()
 def adem() -> None:
     """A learned judge of responses: predicts their mean human rating, from 1 to 5."""
 
 
-@options.examples(
+@options.group(
     "dialeval judge score rows.jsonl",
     "dialeval judge train --dialogues chats.jsonl --ratings ratings.jsonl -o judge/ --device cuda",
     "dialeval judge attack --judge-dir judge/",
 )
-@options.group()
 def judge() -> None:
     """A judge that reads context and response together: predicts the mean human rating of a response, from 1 to 5."""
 
 
-@options.examples(
+@adem.command(
     "dialeval adem score rows.jsonl",
     "dialeval adem score system.txt -r references.txt -c contexts.txt --judge-dir judge/ -f json",
+    name="score",
 )
-@adem.command("score")
 @options.responses()
 @options.judged_rows
 @_DEVICE
@@ -70,11 +68,11 @@ def score_adem(judge_dir: str | None, encoder: str | None, device: str, **rest: 
     _score("adem", given, **rest)
 
 
-@options.examples(
+@judge.command(
     "dialeval judge score rows.jsonl",
     "dialeval judge score system.txt -c contexts.txt -r references.txt --judge-dir judge/ -f json",
+    name="score",
 )
-@judge.command("score")
 @options.responses()
 @options.judged_rows
 @options.row_fields
@@ -99,11 +97,11 @@ def _score(metric: str, judge: object, output: Path | None, format_: str, force:
     deliver_run(run, format_, output, force)
 
 
-@options.examples(
+@adem.command(
     "dialeval adem train --ratings ratings.jsonl more.csv -o judge/",
     'dialeval adem train --ratings ratings.jsonl --test other.jsonl --license "ratings=CC BY 4.0" -o judge/',
+    name="train",
 )
-@adem.command("train")
 @click.option(
     "--ratings", multiple=True, required=True, type=click.Path(), help="Rated rows to learn from; several may follow."
 )
@@ -150,11 +148,11 @@ def train_adem(
     say(f"saved in {output}")
 
 
-@options.examples(
+@judge.command(
     "dialeval judge train --dialogues chats.jsonl --ratings ratings.jsonl -o judge/ --device cuda",
     "dialeval judge train --dialogues chats.jsonl --ratings a.jsonl --steps 200 --batch-size 32 -o judge/",
+    name="train",
 )
-@judge.command("train")
 @click.option(
     "--dialogues", multiple=True, required=True, type=click.Path(), help="JSONL of dialogues; repeat for several."
 )
@@ -198,8 +196,7 @@ def train_judge(
     say(f"saved in {output}")
 
 
-@options.examples("dialeval adem attack", "dialeval adem attack rows.jsonl --judge-dir judge/ -f json")
-@adem.command("attack")
+@adem.command("dialeval adem attack", "dialeval adem attack rows.jsonl --judge-dir judge/ -f json", name="attack")
 @click.argument("responses", nargs=-1, type=click.Path())
 @options.judged_rows
 @_DEVICE
@@ -220,12 +217,12 @@ def attack_adem(judge_dir: str | None, encoder: str | None, device: str, **rest:
             say(line)
 
 
-@options.examples(
+@judge.command(
     "dialeval judge attack",
     "dialeval judge attack rows.jsonl --judge-dir judge/ -f json",
     "dialeval judge attack rows.jsonl --llm-endpoint http://localhost:8000/v1 --llm-model NAME",
+    name="attack",
 )
-@judge.command("attack")
 @click.argument("responses", nargs=-1, type=click.Path())
 @options.judged_rows
 @options.llm
@@ -262,11 +259,11 @@ def opened_llm(asked: options.LanguageModel) -> Iterator[Any]:
         say(f"llm: {llm.describe()}")
 
 
-@options.examples(
+@judge.command(
     "dialeval judge llm rows.jsonl --show-prompt --llm-model NAME",
     "dialeval judge llm rows.jsonl --show-prompt --row 3 --rubric safety --llm-model NAME",
+    name="llm",
 )
-@judge.command("llm")
 @click.argument("responses", nargs=-1, required=True, type=click.Path())
 @options.judged_inputs
 @options.llm
@@ -294,11 +291,11 @@ def show_llm(llm: options.LanguageModel, responses: tuple[str, ...], row: int, *
     show(show_request(request))
 
 
-@options.examples(
+@judge.command(
     "dialeval judge pairs pairs.jsonl --llm-endpoint URL --llm-model NAME --save judged.jsonl",
     "dialeval rank judged.jsonl --length",
+    name="pairs",
 )
-@judge.command("pairs")
 @click.argument("pairs", nargs=-1, required=True, type=click.Path())
 @options.llm
 @options.output_file
