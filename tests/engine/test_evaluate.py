@@ -297,7 +297,7 @@ def test_memory_of_a_chat_grows_with_its_messages(tmp_path: Path) -> None:
         file, folder = tmp_path / f"{turns}.jsonl", tmp_path / f"run{turns}"
         said = [{"role": ("user", "assistant")[turn % 2], "content": f"a said {turn} " * 8} for turn in range(turns)]
         file.write_text(json.dumps({"messages": said}))
-        run = dialeval.evaluate(file, metrics=["coherence(turns=all)"], train=["a"], vectors=VECTORS)
+        run = dialeval.evaluate(file, metrics="coherence", train=["a"], vectors=VECTORS)
         run.save(folder)
         back = dialeval.load(folder)
         assert back[str(turns)].rows == run[str(turns)].rows

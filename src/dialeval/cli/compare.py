@@ -29,7 +29,7 @@ _FILE_WIDTH = 160
 """Characters in a line of a table that is written to a file."""
 
 
-@options.examples(
+@options.command(
     "dialeval compare results/                          all systems of a run with its first",
     "dialeval compare main/ branch/ -m sacrebleu,judge",
     "dialeval compare results/ --by domain,turn         where each system loses to the first",
@@ -40,7 +40,6 @@ _FILE_WIDTH = 160
     "dialeval compare results/ --sequential             interim looks at any time, without error inflation",
     "dialeval compare branch/ --no-worse-than main/ --margin sacrebleu=0.005 --fail-under sacrebleu=0.1",
 )
-@options.command()
 @click.argument("runs", nargs=-1, required=True, type=click.Path())
 @click.option("--baseline", metavar="NAME", help="The system that others are compared with.  [default: the first]")
 @click.option(

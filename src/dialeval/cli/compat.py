@@ -22,14 +22,13 @@ FLAGS = {"train": "-tns", "contexts": "-tts", "references": "-ttt", "vectors": "
 _IN = click.Path()
 
 
-@options.examples(
+@options.group(
     "dialeval compat dialog-eval -tns train.txt -tts contexts.txt -ttt references.txt -r responses/",
     "dialeval compat mwzeval --bleu --success --input predictions.json --output scores.json",
     "dialeval compat sgd --prediction_dir out/ --dstc8_data_dir dstc8/ --eval_set test --output_metric_file s.json",
     "dialeval compat lsdscc hypotheses.txt -r groups.json",
     "dialeval compat dbdc -p data/ -o labels/ -t 0.5",
 )
-@options.group()
 def compat() -> None:
     """Take the flags of an original program, and print and write what it does.
 
@@ -37,10 +36,10 @@ def compat() -> None:
     """
 
 
-@options.examples(
-    "dialeval compat dialog-eval -tns train.txt -tts contexts.txt -ttt references.txt -r responses/ -vv vectors.txt"
+@compat.command(
+    "dialeval compat dialog-eval -tns train.txt -tts contexts.txt -ttt references.txt -r responses/ -vv vectors.txt",
+    name="dialog-eval",
 )
-@compat.command("dialog-eval")
 @click.option("-tns", "--train_source", "train", type=_IN, help="Training text (source side), one text a line.")
 @click.option("-tts", "--test_source", "contexts", type=_IN, help="Dialogue context of each response.")
 @click.option("-ttt", "--test_target", "references", type=_IN, help="One reference per response.")
@@ -94,11 +93,10 @@ def dialog_eval(responses: str, smoothing: int, t: float, **inputs: Any) -> None
     print_warnings(run.warnings)
 
 
-@options.examples(
+@compat.command(
     "dialeval compat mwzeval --bleu --success --richness --input predictions.json --output scores.json",
     "dialeval multiwoz domains -i predictions.json --save with-domains.json",
 )
-@compat.command()
 @click.option("-b", "--bleu", is_flag=True, help="BLEU.")
 @click.option("-s", "--success", is_flag=True, help="Inform and Success.")
 @click.option("-r", "--richness", is_flag=True, help="Lexical richness.")
@@ -129,10 +127,9 @@ def mwzeval(
     print_warnings(evaluator.warnings)
 
 
-@options.examples(
+@compat.command(
     "dialeval compat sgd --prediction_dir out/ --dstc8_data_dir dstc8/ --eval_set test --output_metric_file s.json"
 )
-@compat.command()
 @click.option("--prediction_dir", required=True, type=_IN, help="Folder of *.json with the predictions.")
 @click.option("--dstc8_data_dir", required=True, type=_IN, help="Folder with train/, dev/ and test/.")
 @click.option("--eval_set", required=True, type=options.Choice(["train", "dev", "test"]), help="What was predicted.")
@@ -159,8 +156,7 @@ def sgd(prediction_dir: str, dstc8_data_dir: str, eval_set: str, output: Path, f
     print_warnings(run.warnings)
 
 
-@options.examples("dialeval compat lsdscc hypotheses.txt -r groups.json")
-@compat.command()
+@compat.command("dialeval compat lsdscc hypotheses.txt -r groups.json")
 @click.argument("hypothesis_file", type=_IN)
 @click.option(
     "-r", "--reference_file", type=_IN, help="Reference groups, a JSON file.  [default: the data pack lsdscc]"
@@ -179,8 +175,7 @@ def lsdscc(hypothesis_file: str, reference_file: str | None, eos: str) -> None:
     show(f"MaxBLEU: {scores.max_bleu:f}\nMDS: {scores.mds:f}\nPDS: {scores.pds:f}\n")
 
 
-@options.examples("dialeval compat dbdc -p data/ -o labels/ -t 0.5")
-@compat.command()
+@compat.command("dialeval compat dbdc -p data/ -o labels/ -t 0.5")
 @click.option("-p", "data", required=True, type=_IN, help="Folder of *.log.json with the annotated dialogues.")
 @click.option("-o", "labels", required=True, type=_IN, help="Folder of *.labels.json with a detector's labels.")
 @click.option(

@@ -10,13 +10,11 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from inspect import cleandoc
 from textwrap import indent as indent_lines
 from textwrap import wrap
-from typing import Any, ClassVar, TypeVar
+from typing import Any, ClassVar
 
 import click
 
 from dialeval.core.errors import suggest
-
-AnyCommand = TypeVar("AnyCommand", bound=click.Command)
 
 _MOST_USED = 3
 """Options at the top of a help: the first ones of the examples."""
@@ -58,10 +56,13 @@ def section_of(option: click.Option, command: str) -> str | None:
 class Command(click.Command):
     """A command with examples, whose help lists options by section; `inner`: commands of its own, by name."""
 
-    examples: Sequence[str] = ()
     inner: Mapping[str, click.Command] = {}
     groups: ClassVar[Mapping[str, type[Any]]] = {}
     """Types of arguments that hold several options: `NAME` is made of the values of all options `NAME_...`."""
+
+    def __init__(self, *args: Any, examples: Sequence[str] = (), **settings: Any) -> None:
+        super().__init__(*args, **settings)
+        self.examples = examples
 
     def make_context(
         self, info_name: str | None, args: list[str], parent: click.Context | None = None, **extra: Any
@@ -107,7 +108,9 @@ class Command(click.Command):
 class Group(Command, click.Group):
     """A group of commands, whose names may be in any case; an unknown one gets a suggestion."""
 
-    command_class = Command
+    def command(self, *examples: str, **settings: Any) -> Any:  # type: ignore[override]
+        """Make a function a command of the group, with examples for its help; a decorator."""
+        return super().command(cls=Command, examples=examples, **settings)
 
     def _write_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         self.format_commands(ctx, formatter)
@@ -135,24 +138,14 @@ class Choice(click.Choice):  # type: ignore[type-arg,unused-ignore]  # generic s
             raise click.BadParameter(f"{value!r} is not known; {suggest(value, self.choices)}", ctx, param) from None
 
 
-def command(**settings: Any) -> Callable[[Any], Command]:
-    """Make a function a command; a decorator."""
-    return click.command(cls=Command, **settings)
+def command(*examples: str, **settings: Any) -> Callable[[Any], Command]:
+    """Make a function a command, with examples for its help; a decorator."""
+    return click.command(cls=Command, examples=examples, **settings)
 
 
-def group(**settings: Any) -> Callable[[Any], Group]:
-    """Make a function a group of commands; a decorator."""
-    return click.group(cls=Group, **settings)
-
-
-def examples(*lines: str) -> Callable[[AnyCommand], AnyCommand]:
-    """Add examples to the help of a command."""
-
-    def decorate(command: AnyCommand) -> AnyCommand:
-        command.examples = lines  # type: ignore[attr-defined]
-        return command
-
-    return decorate
+def group(*examples: str, **settings: Any) -> Callable[[Any], Group]:
+    """Make a function a group of commands, with examples for its help; a decorator."""
+    return click.group(cls=Group, examples=examples, **settings)
 
 
 def _fold_example(example: str, indent: int, width: int) -> str:

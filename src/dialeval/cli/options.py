@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
-from dialeval.cli.help import Choice, Command, command, examples, group
+from dialeval.cli.help import Choice, Command, command, group
 
 if TYPE_CHECKING:
     from dialeval.analysis.gates import Gate
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 AnyRun = TypeVar("AnyRun", bound="Run")
 Decorator = Callable[[Any], Any]
 
-__all__ = ["Choice", "command", "examples", "group"]
+__all__ = ["Choice", "command", "group"]
 
 FOLDER = click.Path(file_okay=False, path_type=Path)
 FILE = click.Path(dir_okay=False, path_type=Path)

@@ -19,14 +19,13 @@ FIGURE_FORMATS = ("svg", "png", "pdf")
 """As in `reports.charts`, which is not imported to print help."""
 
 
-@options.examples(
+@options.command(
     "dialeval score damd.txt ubar.txt -r references.txt -o results",
     "dialeval report results --save report.html",
     "dialeval report results --by turn",
     "dialeval report results --figures pdf --figures-dir figures --width 3.3",
     "dialeval report results --human ratings.jsonl --sample to-rate --judge rouge-l",
 )
-@options.command()
 @click.argument("runs", nargs=-1, required=True, type=click.Path())
 @click.option("--save", "output", type=options.FILE, default=Path("report.html"), help="The file to write.")
 @click.option("--title", help="Heading of the page.  [default: the systems]")

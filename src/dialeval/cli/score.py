@@ -34,7 +34,7 @@ _FILES = ("responses", "contexts", "train", "vocabulary", "vectors", "assertions
 """The arguments that name files to read."""
 
 
-@options.examples(
+@options.command(
     "dialeval score damd.txt ubar.txt -r references.txt",
     "dialeval score chats.jsonl -m default,bertscore -o results/",
     "dialeval score outputs/ -r references.txt -f latex --percent",
@@ -43,7 +43,6 @@ _FILES = ("responses", "contexts", "train", "vocabulary", "vectors", "assertions
     "dialeval score 'logs/2026-*.jsonl' --jobs 8 --resume work/ -o results/",
     "dialeval score rows.jsonl -m llm --llm-endpoint http://localhost:8000/v1 --llm-model NAME --rubric reply",
 )
-@options.command()
 @options.responses()
 @click.option(
     "-r", "--references", multiple=True, type=click.Path(), help="One reference per response; repeat for several."

@@ -24,8 +24,7 @@ if TYPE_CHECKING:
     from dialeval.io.rows import Rows
 
 
-@options.examples("dialeval metrics", "dialeval metrics --all", "dialeval metrics sacrebleu")
-@options.command()
+@options.command("dialeval metrics", "dialeval metrics --all", "dialeval metrics sacrebleu")
 @click.argument("name", required=False, shell_complete=options.complete_metrics)
 @click.option("--all", "every", is_flag=True, help="List every variant, not only families.")
 def metrics(name: str | None, every: bool) -> None:
@@ -130,8 +129,7 @@ def _summary(metric: Metric[Any]) -> str:
     return (inspect.getdoc(type(metric)) or "").split("\n")[0]
 
 
-@options.examples("dialeval formats", "dialeval formats sharegpt")
-@options.command()
+@options.command("dialeval formats", "dialeval formats sharegpt")
 @click.argument("name", required=False)
 def formats(name: str | None) -> None:
     """List the shapes of rows that are recognized: where each holds our fields, and an example; or explain one NAME.
@@ -150,8 +148,7 @@ def formats(name: str | None) -> None:
         tell(f"{shape.name}: {shape.title} ({shape.origin})\n  {shape.explained}\n  {example}")
 
 
-@options.examples("dialeval schema", "dialeval schema run > run.schema.json")
-@options.command()
+@options.command("dialeval schema", "dialeval schema run > run.schema.json")
 @click.argument("name", required=False)
 def schema(name: str | None) -> None:
     """List what dialeval writes; with a NAME, print its JSON Schema."""
@@ -169,8 +166,7 @@ def schema(name: str | None) -> None:
         raise click.UsageError(str(error)) from None
 
 
-@options.examples("dialeval validate outputs/*.txt rows.jsonl")
-@options.command()
+@options.command("dialeval validate outputs/*.txt rows.jsonl")
 @click.argument("files", nargs=-1, required=True, type=click.Path())
 @options.row_fields
 @options.reading
@@ -204,22 +200,20 @@ def _describe(file: str, systems: Sequence[Rows]) -> str:
 # `dialeval data`: data packs, large public data in the user's cache.
 
 
-@options.examples(
+@options.group(
     "dialeval data list",
     "dialeval data add glove-6b",
     "dialeval score outputs/ -r references.txt --train train.txt --vectors glove-6b",
 )
-@options.group()
 def data() -> None:
     """Data packs: large public data such as word vectors, kept in the cache with the digests of its files."""
 
 
-@options.examples(
+@data.command(
     "dialeval data add glove-6b",
     "dialeval data add fasttext-en --from downloads/",
     "dialeval data add lsdscc --from LSDSCC/lsdscc/data/test.group.json",
 )
-@data.command()
 @click.argument("name")
 @click.option(
     "--from", "from_folder", type=click.Path(), help="Take the files from this folder or file, not from the network."
@@ -234,8 +228,7 @@ def add(name: str, from_folder: str | None, address: str | None) -> None:
     show(f"{pack.path}\n")
 
 
-@options.examples("dialeval data list")
-@data.command(name="list")
+@data.command("dialeval data list", name="list")
 def list_() -> None:
     """List the packs that are installed and those that could be."""
     from dialeval.io.packs import PACK_SOURCES, find_pack
@@ -246,8 +239,7 @@ def list_() -> None:
         tell(f"{name:<14}{state:<48}{source.title}")
 
 
-@options.examples("dialeval data verify glove-6b")
-@data.command()
+@data.command("dialeval data verify glove-6b")
 @click.argument("name")
 def verify(name: str) -> int:
     """Compare every file of a pack with its digest. Exit status 2 if one differs."""
@@ -261,8 +253,7 @@ def verify(name: str) -> int:
     return 2 if problems else 0
 
 
-@options.examples("dialeval data remove glove-6b")
-@data.command()
+@data.command("dialeval data remove glove-6b")
 @click.argument("name")
 def remove(name: str) -> None:
     """Delete a pack from the cache."""
@@ -281,8 +272,7 @@ BREAKDOWN = ("accuracy", "f1-x", "jsd-o-t-x")
 """The metrics that are printed: all tables together fit on two screens of 80 by 24. The report has the others."""
 
 
-@options.examples("dialeval demo", "dialeval demo -o dialeval-demo --open")
-@options.command()
+@options.command("dialeval demo", "dialeval demo -o dialeval-demo --open")
 @click.option(
     "-o", "--output", type=options.FOLDER, default=Path("dialeval-demo"), help="Folder for the runs and the report."
 )

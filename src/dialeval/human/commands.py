@@ -46,14 +46,13 @@ def _is_run(path: str) -> bool:
     return Path(path).is_dir() or Path(path).name == RUN_FILE
 
 
-@options.examples(
+@options.command(
     "dialeval sample results/ -n 200 -o to-rate/                  the same contexts for all systems",
     "dialeval sample results/ -n 200 --stratify turn,judge:3 -o to-rate/",
     "dialeval sample results/ -n 200 --uncertainty judge -o to-rate/   more where the judge is uncertain",
     "dialeval sample results/ --plan --width 0.2                  sample size for this width",
     "dialeval sample results/ --plan --width 0.2 --pilot ratings.jsonl --sample to-rate/ --judge judge",
 )
-@options.command()
 @click.argument("run", type=click.Path(exists=True))
 @click.option("-n", "number", type=click.IntRange(min=1), help="Responses to rate, of all systems together.")
 @click.option("-o", "--output", type=options.FOLDER, help="Write sample.json and rows.jsonl into this folder.")
@@ -150,20 +149,18 @@ def _plan(
     show(table(plan_from_pilot(whole, drawn, rows, width)))
 
 
-@options.examples(
+@options.group(
     "dialeval rate page to-rate/ --save rate.html",
     "dialeval rate serve to-rate/ --raters ann,bob,cy --per-row 2 --db ratings.sqlite",
     "dialeval rate merge ann.jsonl bob.jsonl --sample to-rate/ --save ratings.jsonl",
 )
-@options.group()
 def rate() -> None:
     """Collect human ratings of the rows of a sample (`dialeval sample`)."""
 
 
-@options.examples(
+@rate.command(
     "dialeval rate page to-rate/ --save rate.html", "dialeval rate page to-rate/ --form form.toml --save rate.html"
 )
-@rate.command()
 @click.argument("sample", type=click.Path(exists=True, file_okay=False))
 @click.option("--save", "output", type=options.FILE, required=True, help="Write the page to this file.")
 @_form
@@ -183,12 +180,11 @@ def page(sample: str, output: Path, form: Path | None) -> None:
     say(f"{len(things_to_rate(drawn, asked))} to rate; merge the returned files with `dialeval rate merge`")
 
 
-@options.examples(
+@rate.command(
     "dialeval rate merge ann.jsonl bob.jsonl --sample to-rate/ --save ratings.jsonl",
     "dialeval rate merge ratings.sqlite --sample to-rate/ --adjudicate disputed.html",
     "dialeval rate merge *.jsonl --sample to-rate/ --adjudicated eve.jsonl --save ratings.jsonl",
 )
-@rate.command()
 @click.argument("files", nargs=-1, required=True, type=click.Path())
 @click.option(
     "--save", "output", type=options.FILE, help="Write the ratings, or pairs for `rank`, to this file (JSONL)."
@@ -251,12 +247,11 @@ def merge(
         write(adjudicate, rating_page(drawn, asked, disputed).encode())
 
 
-@options.examples(
+@rate.command(
     "dialeval rate serve to-rate/ --raters ann,bob,cy --per-row 2",
     "dialeval rate serve to-rate/                      continues where it stopped, with the same links",
     "dialeval rate merge to-rate/ratings.sqlite --sample to-rate/ --save ratings.jsonl",
 )
-@rate.command()
 @click.argument("sample", type=click.Path(exists=True, file_okay=False))
 @click.option(
     "--db", "database", type=options.FILE, help="Keep ratings in this file.  [default: ratings.sqlite in SAMPLE]"
@@ -329,8 +324,7 @@ def _start(serve_at: Callable[[int], RatingServer], port: int | None, last: int)
         return server
 
 
-@options.examples("dialeval rate export to-rate/ratings.sqlite --save ratings.jsonl")
-@rate.command()
+@rate.command("dialeval rate export to-rate/ratings.sqlite --save ratings.jsonl")
 @click.argument("database", type=click.Path())
 @options.output_file
 def export(database: str, output: Path | None) -> None:
@@ -348,12 +342,11 @@ def export(database: str, output: Path | None) -> None:
     say(f"{len(lines)} ratings")
 
 
-@options.examples(
+@options.command(
     "dialeval estimate results/ --human ratings.jsonl --judge judge",
     "dialeval estimate results/ --human ann.jsonl --human bob.jsonl --sample to-rate/ --judge judge,rouge-l",
     "dialeval estimate results/ --human ratings.jsonl --judge judge --assume-random -f md",
 )
-@options.command()
 @click.argument("run", type=click.Path(exists=True))
 @click.option(
     "--human", required=True, multiple=True, type=click.Path(exists=True), help="Ratings; repeat for several files."
@@ -409,12 +402,11 @@ def estimate(run: str, human: tuple[str, ...], output: Path | None, format_: str
     print_warnings(found.warnings)
 
 
-@options.examples(
+@options.command(
     "dialeval rank pairs.jsonl",
     "dialeval rank ann.csv bob.csv --field a=left --field b=right --field better=winner --length",
     "dialeval rank results/ --metric judge --tie 0.2",
 )
-@options.command()
 @click.argument("pairs", nargs=-1, required=True, type=click.Path(exists=True), metavar="PAIRS...|RUN")
 @click.option("--metric", metavar="KEY", help="With a run: the metric whose values are compared row by row.")
 @click.option("--tie", type=float, default=0.0, help="With a run: a difference up to this is a tie.")
@@ -444,13 +436,12 @@ def rank(pairs: tuple[str, ...], output: Path | None, format_: str, **settings: 
     print_as(format_, report, found, output, _FILE_WIDTH)
 
 
-@options.examples(
+@options.command(
     "dialeval agreement ratings.jsonl --human overall -m nlg-bleu-4,rouge-l,chrf",
     "dialeval agreement results/ --human ratings.jsonl --quality engaging",
     "dialeval agreement ratings.csv --human overall --field response=answer --level system -f latex",
     "dialeval agreement results/ --human ratings.jsonl -f html --save agreement.html",
 )
-@options.command()
 @click.argument("subject", type=click.Path(exists=True), metavar="RUN|RATINGS")
 @click.option("--human", required=True, help="The ratings of a run's responses, or the quality in the rated rows.")
 @click.option("--quality", help="Which of the scores counts, where --human is a file.  [default: overall]")

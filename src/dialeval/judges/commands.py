@@ -31,30 +31,28 @@ _DEVICE = options.choice(
 _OUTPUT = click.option("-o", "--output", required=True, type=options.FOLDER, help="Folder for the judge.")
 
 
-@options.examples(
+@options.group(
     "dialeval adem score rows.jsonl",
     "dialeval adem train --ratings ratings.jsonl more.csv -o judge/",
     "dialeval adem attack --judge-dir judge/",
 )
-@options.group()
 def adem() -> None:
     """A learned judge of responses: predicts their mean human rating, from 1 to 5."""
 
 
-@options.examples(
+@options.group(
     "dialeval judge score rows.jsonl",
     "dialeval judge attack --judge-dir judge/",
 )
-@options.group()
 def judge() -> None:
     """A judge that reads context and response together: predicts the mean human rating of a response, from 1 to 5."""
 
 
-@options.examples(
+@adem.command(
     "dialeval adem score rows.jsonl",
     "dialeval adem score system.txt -r references.txt -c contexts.txt --judge-dir judge/ -f json",
+    name="score",
 )
-@adem.command("score")
 @options.responses()
 @options.judged_rows
 @_DEVICE
@@ -69,11 +67,11 @@ def score_adem(judge_dir: str | None, encoder: str | None, device: str, **rest: 
     _score("adem", given, **rest)
 
 
-@options.examples(
+@judge.command(
     "dialeval judge score rows.jsonl",
     "dialeval judge score system.txt -c contexts.txt -r references.txt --judge-dir judge/ -f json",
+    name="score",
 )
-@judge.command("score")
 @options.responses()
 @options.judged_rows
 @options.row_fields
@@ -98,11 +96,11 @@ def _score(metric: str, judge: object, output: Path | None, format_: str, force:
     deliver_run(run, format_, output, force)
 
 
-@options.examples(
+@adem.command(
     "dialeval adem train --ratings ratings.jsonl more.csv -o judge/",
     'dialeval adem train --ratings ratings.jsonl --test other.jsonl --license "ratings=CC BY 4.0" -o judge/',
+    name="train",
 )
-@adem.command("train")
 @click.option(
     "--ratings", multiple=True, required=True, type=click.Path(), help="Rated rows to learn from; several may follow."
 )
@@ -149,8 +147,7 @@ def train_adem(
     say(f"saved in {output}")
 
 
-@options.examples("dialeval adem attack", "dialeval adem attack rows.jsonl --judge-dir judge/ -f json")
-@adem.command("attack")
+@adem.command("dialeval adem attack", "dialeval adem attack rows.jsonl --judge-dir judge/ -f json", name="attack")
 @click.argument("responses", nargs=-1, type=click.Path())
 @options.judged_rows
 @_DEVICE
@@ -171,12 +168,12 @@ def attack_adem(judge_dir: str | None, encoder: str | None, device: str, **rest:
             say(line)
 
 
-@options.examples(
+@judge.command(
     "dialeval judge attack",
     "dialeval judge attack rows.jsonl --judge-dir judge/ -f json",
     "dialeval judge attack rows.jsonl --llm-endpoint http://localhost:8000/v1 --llm-model NAME",
+    name="attack",
 )
-@judge.command("attack")
 @click.argument("responses", nargs=-1, type=click.Path())
 @options.judged_rows
 @options.llm
@@ -213,11 +210,11 @@ def opened_llm(asked: options.LanguageModel) -> Iterator[Any]:
         say(f"llm: {llm.describe()}")
 
 
-@options.examples(
+@judge.command(
     "dialeval judge llm rows.jsonl --show-prompt --llm-model NAME",
     "dialeval judge llm rows.jsonl --show-prompt --row 3 --rubric safety --llm-model NAME",
+    name="llm",
 )
-@judge.command("llm")
 @click.argument("responses", nargs=-1, required=True, type=click.Path())
 @options.judged_inputs
 @options.llm
@@ -245,11 +242,11 @@ def show_llm(llm: options.LanguageModel, responses: tuple[str, ...], row: int, *
     show(show_request(request))
 
 
-@options.examples(
+@judge.command(
     "dialeval judge pairs pairs.jsonl --llm-endpoint URL --llm-model NAME --save judged.jsonl",
     "dialeval rank judged.jsonl --length",
+    name="pairs",
 )
-@judge.command("pairs")
 @click.argument("pairs", nargs=-1, required=True, type=click.Path())
 @options.llm
 @options.output_file

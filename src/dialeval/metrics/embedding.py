@@ -70,29 +70,6 @@ def extrema(ids, offsets, known, rows, matrix, ends, counted):  # type: ignore[n
         counted[text] = words
 
 
-@kernel
-def sums_of_texts(vectors, counted, starts, ends, sums, words):  # type: ignore[no-untyped-def]
-    """Fill `sums` with the sum of vector * words over the texts of each row, from first to last, `words` likewise.
-
-    A row that continues the texts of the row before goes on with its sum: a chat takes as long as it has messages.
-    """
-    size = vectors.shape[1]
-    for row in range(starts.shape[0]):
-        start = starts[row]
-        words[row] = 0
-        for k in range(size):
-            sums[row, k] = 0.0
-        if row > 0 and starts[row - 1] == start and ends[row - 1] <= ends[row]:
-            start = ends[row - 1]
-            words[row] = words[row - 1]
-            for k in range(size):
-                sums[row, k] = sums[row - 1, k]
-        for text in range(start, ends[row]):
-            words[row] += counted[text]
-            for k in range(size):
-                sums[row, k] += vectors[text, k] * counted[text]
-
-
 @kernel(fastmath=_FREE_ORDER)
 def fill_cosines(left, right, which, result):  # type: ignore[no-untyped-def]
     """Fill `result` with the cosine of `left[i]` and `right[which[i]]`; NaN where either is the zero vector."""
@@ -331,8 +308,7 @@ class Coherence(RowMetric):
 
         coherence = cosine of the weighted averages of the word vectors of the context's last turn and of the response
 
-    The average is that of `embedding-average` (see `vectors`). `turns=all` takes the words of the whole context instead
-    of its last turn; for a file with one line of context per response the two are the same.
+    The average is that of `embedding-average` (see `vectors`).
 
     A response that repeats its context is perfectly coherent by this measure: read it together with others.
 
@@ -349,7 +325,8 @@ class Coherence(RowMetric):
     bounds = (-1.0, 1.0)
     definition = 2
 
-    turns: Literal["last", "all"] = "last"
+    turns: Literal["last"] = "last"
+    """Which turns of the context count; in signatures."""
     oov: Oov = "self"
     tokenizer: Tokenizer = DEFAULT
 
@@ -360,19 +337,10 @@ class Coherence(RowMetric):
         sides = (Need.CONTEXT, Need.RESPONSE)
         turns, response = (text_vectors(batch, need, "average", self.tokenizer, self.oov) for need in sides)
         contexts = batch.contexts()
-        if self.turns == "all":
-            return cosines(_join_texts(turns, contexts.starts, contexts.ends), response, np.arange(len(batch)))
         if not len(turns.counted):
             return np.full(len(batch), np.nan)
         last = np.maximum(contexts.ends - 1, 0)  # of a row without a context some turn, which does not count
         return np.where(contexts.ends > contexts.starts, cosines(turns, response, last), np.nan)
-
-
-def _join_texts(turns: TextVectors, starts: Ints, ends: Ints) -> TextVectors:
-    """Return one average for all texts of each row: averages weighted by their numbers of words."""
-    vectors, counted = np.empty((len(starts), turns.vectors.shape[1])), np.empty(len(starts), np.int64)
-    sums_of_texts(turns.vectors, turns.counted, starts, ends, vectors, counted)
-    return TextVectors(vectors / np.maximum(counted, 1)[:, None], counted)
 
 
 @dataclass(frozen=True)

@@ -33,14 +33,13 @@ def _data(*, required: bool) -> options.Decorator:
     return click.option("-p", "--data", type=click.Path(), help=f"{where}; repeat for data sets, NAME=PATH.", **several)
 
 
-@options.examples(
+@options.command(
     "dialeval breakdown labels/ -p data/ -t 0.5",
     "dialeval breakdown mine.jsonl theirs.jsonl -p test.jsonl -t 0,0.3,0.5 --development dev/ -o results/",
     "dialeval breakdown labels/ -p data/ --match position --lenient",
     "dialeval breakdown labels/ -p CIC=cic/ -p IRIS=iris/ -p YI=yi/ -t 0.5 --macro",
     "dialeval breakdown detect chats.jsonl -o labels/",
 )
-@options.command()
 @options.responses("labels")
 @_data(required=True)
 @click.option(
@@ -135,11 +134,10 @@ def breakdown(
     return out.exit_status(limits.gates(run))
 
 
-@options.examples(
+@options.command(
     "dialeval breakdown detect chats.jsonl -o labels/",
     "dialeval breakdown detect -p data/ -o labels/ && dialeval breakdown labels/ -p data/ -f table",
 )
-@options.command()
 @click.argument("chats", nargs=-1, type=click.Path())
 @_data(required=False)
 @click.option(

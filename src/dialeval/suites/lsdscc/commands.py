@@ -17,13 +17,12 @@ METRICS = "mds,pds,max-bleu"
 EOS = "</s>"
 
 
-@options.examples(
+@options.command(
     "dialeval lsdscc beam.txt sampled.txt -r groups.json",
     "dialeval lsdscc sampled.txt",
     "dialeval lsdscc sampled.txt -r groups.json --aligner nltk-bleu --bleu-smoothing 3 -f json",
     "dialeval lsdscc sampled.txt -r groups.json --aligner embedding --vectors wordllama -o results/",
 )
-@options.command()
 @options.responses("hypotheses")
 @click.option(
     "-r",

@@ -42,15 +42,15 @@ SHOWN_PLACES = 3
 _RATIO = options.choice("--ratio", ["historical", "exact"], "Partial ratio by which names are compared.")
 
 
-@options.examples(
+@options.group(
     "dialeval multiwoz -i damd.json -b -s -r -o results/",
     "dialeval multiwoz -i predictions/ --data town",
     "dialeval multiwoz -i lava.json -i damd.json --by domain",
     "dialeval multiwoz -i damd.json --failures",
     "dialeval multiwoz -i damd.json --baselines",
     "dialeval multiwoz explain pmul0320 -i damd.json",
+    invoke_without_command=True,
 )
-@options.group(invoke_without_command=True)
 @_INPUT
 @click.option("-b", "--bleu", is_flag=True, help="BLEU against every reference set.")
 @click.option("-s", "--success", is_flag=True, help="Inform and Success.")
@@ -135,8 +135,7 @@ def _print_failures(evaluator: Evaluator, predictions: Any, format_: str) -> Non
     out.show(formats[format_](evaluator.failures(predictions)))
 
 
-@options.examples("dialeval multiwoz explain pmul0320 -i damd.json")
-@multiwoz.command()
+@multiwoz.command("dialeval multiwoz explain pmul0320 -i damd.json")
 @click.argument("dialogue")
 @_INPUT
 @_DATA
@@ -159,8 +158,7 @@ def explain(dialogue: str, predictions: Any, **settings: Any) -> int:
     return 0 if any(by_system.values()) else 2
 
 
-@options.examples("dialeval multiwoz leaderboard -i MultiWOZ_Evaluation/predictions -f md")
-@multiwoz.command()
+@multiwoz.command("dialeval multiwoz leaderboard -i MultiWOZ_Evaluation/predictions -f md")
 @_INPUT
 @_DATA
 @_RATIO
@@ -181,8 +179,7 @@ def leaderboard(predictions: Any, format_: str, **settings: Any) -> None:
     out.print_as(format_, LEADERBOARD, make_leaderboard(run, read, evaluator.task.files))
 
 
-@options.examples("dialeval multiwoz delexicalize -i replies.json --save predictions.json")
-@multiwoz.command("delexicalize")
+@multiwoz.command("dialeval multiwoz delexicalize -i replies.json --save predictions.json", name="delexicalize")
 @_INPUT
 @click.option("--data", help="Folder with the data, a pack such as multiwoz-2.4, or `town`.  [default: multiwoz]")
 @click.option("--split", help="Split of the data.  [default: test]")
@@ -207,8 +204,7 @@ def delexicalize_command(predictions: Any, output: Path | None, format_: str, **
     out.print_as(format_, PRINTER, MatchReport([report for _, report in systems]))
 
 
-@options.examples("dialeval multiwoz domains -i predictions.json --save with-domains.json")
-@multiwoz.command()
+@multiwoz.command("dialeval multiwoz domains -i predictions.json --save with-domains.json")
 @click.option("-i", "--input", "source", required=True, type=click.Path(), help="Predictions.")
 @click.option("--save", "output", required=True, type=options.FILE, help="Where to write.")
 @click.option("--replace-domains", is_flag=True, help="Replace active_domains that are there.")

@@ -12,13 +12,12 @@ from dialeval.cli import output as out
 from dialeval.cli.progress import metered
 
 
-@options.examples(
+@options.command(
     "dialeval sgd predictions/ -r dstc8/test/ --train-schema dstc8/train/schema.json --by seen",
     "dialeval sgd predictions/ -r dstc8/test/ --train-schema dstc8/train/schema.json --groups --joint-across-turns",
     "dialeval sgd mine/ theirs/ -r test/ -o results/",
     "dialeval sgd mine.json -r test.json --schema schema.json --match exact --fail-under joint-goal-accuracy=0.5",
 )
-@options.command()
 @options.responses("predictions")
 @click.option("-r", "--references", required=True, type=click.Path(), help="Dialogues with the true frames.")
 @click.option(
