@@ -63,7 +63,7 @@ def train(ratings: Sequence[PathSource], tests: Sequence[PathSource] = (), **set
         >>> bool(scores[0] > scores[1])
         True
     """
-    return JudgeCard(make_judge(ratings, tests, **settings))
+    return make_judge(ratings, tests, **settings)
 
 
 def __getattr__(name: str) -> Any:

@@ -12,7 +12,8 @@ import pytest
 from dialeval.core.arrays import Floats
 from dialeval.core.errors import SettingError
 from dialeval.judges.adem import Texts
-from dialeval.judges.validation import ATTACKS, _replacements, attack
+from dialeval.judges.card import ATTACKS
+from dialeval.judges.validation import _replacements, attack
 from judges.tiny_judges import invented_ratings, tiny_judge
 
 

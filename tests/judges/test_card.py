@@ -3,8 +3,16 @@
 from __future__ import annotations
 
 from dialeval.judges import card
-from dialeval.judges.card import attack_rows, pearson_rows, validation_rows, weaknesses
-from dialeval.judges.validation import ATTACKS, Agreed, Attack, Validation
+from dialeval.judges.card import (
+    ATTACKS,
+    Agreed,
+    Attack,
+    Validation,
+    attack_rows,
+    pearson_rows,
+    validation_rows,
+    weaknesses,
+)
 
 NAN = float("nan")
 GOOD = Agreed(40, 0.5, 0.456, (0.1, 0.9), (-0.05, 0.96))

@@ -1,4 +1,4 @@
-"""ADEM with its own encoder: padding, masks, empty turns, pretraining, given embeddings."""
+"""ADEM with its own encoder: padding, masks, empty turns, given embeddings."""
 
 from __future__ import annotations
 
@@ -66,8 +66,6 @@ def test_inputs_without_turns_or_words_and_of_different_lengths() -> None:
         model.predict_on_single_batch(context[:2], said, reference, mask[:2], one, other)
     with pytest.raises(SettingError, match="six arrays"):
         model.fit(context, mask, [1.0] * 4)
-    with pytest.raises(SettingError, match="nothing to learn"):
-        model.pretrain(context[:1], mask[:1], said[:1], one[:1])
 
 
 def test_the_whole_is_differentiable_and_learns() -> None:
@@ -81,19 +79,16 @@ def test_the_whole_is_differentiable_and_learns() -> None:
     assert first > 0
     moved = {name for name, value in model.network.state_dict().items() if not torch.equal(value, before[name])}
     assert moved >= {
-        "encoder.embeddings.weight",
-        "encoder.words.cells.weight_ih_l0",
-        "encoder.turns.cells.weight_hh_l0",
+        "embeddings.weight",
+        "words.cells.weight_ih_l0",
+        "turns.cells.weight_hh_l0",
     }
 
 
-def test_pretraining_finds_the_next_utterance_and_seeds_are_kept(tmp_path: Path) -> None:
-    context, following, _, mask, following_mask, _ = sequences(32)
-    context[:, -1, 0], mask[:, -1, 0] = np.arange(32) % 12, True
-    following[:, 0] = np.arange(32) % 12
+def test_seeds_are_kept(tmp_path: Path) -> None:
+    data, human = sequences(32), np.random.default_rng(0).uniform(1, 5, 32)
     models = [ADEMWithEncoder(*SIZES, SETTINGS, 0.02, seed=5) for _ in range(2)]
-    losses = [model.pretrain(context, mask, following, following_mask, epochs=15, batch_size=8) for model in models]
-    assert losses[0][-1] < 0.8 * losses[0][0]
+    losses = [model.fit(*data, human, epochs=3, batch_size=8).train_losses for model in models]
     assert losses[0] == losses[1]
     again = ADEMWithEncoder.load(models[0].save(tmp_path))
     for name, value in models[1].network.state_dict().items():
@@ -104,7 +99,7 @@ def test_given_embeddings_may_stay_as_they_are() -> None:
     table = np.random.default_rng(0).normal(size=(12, 5)).astype(np.float32)
     model = ADEMWithEncoder(*SIZES, SETTINGS, 0.1, embeddings=table, train_embeddings=False)
     model.train_on_single_batch(*(*sequences(), np.ones(5)))
-    np.testing.assert_array_equal(model.network.encoder.embeddings.weight.detach().numpy(), table)
+    np.testing.assert_array_equal(model.network.embeddings.weight.detach().numpy(), table)
     with pytest.raises(SettingError, match="embeddings have the shape"):
         ADEMWithEncoder(*SIZES, SETTINGS, embeddings=table[:3])
 
@@ -158,13 +153,14 @@ def test_who_shares_weights_is_a_setting(
 ) -> None:
     model = ADEMWithEncoder(*SIZES, EncoderSettings(6, 4, shared=shared), seed=1)
     data = sequences()
-    words = torch.from_numpy(data[1]), torch.from_numpy(data[4])
-    encoder = model.network.encoder
-    assert torch.equal(encoder.response(*words), encoder.utterance(*words, getattr(encoder, of_response)))
-    assert torch.equal(encoder.reference(*words), encoder.utterance(*words, getattr(encoder, of_reference)))
+    encoder, used = model.network, list[str]()
+    recurrent = {name: part for name, part in encoder.named_children() if hasattr(part, "cells")}
+    for name, part in recurrent.items():
+        part.register_forward_hook(lambda *_, name=name: used.append(name))
+    model.predict_on_single_batch(*data)
+    assert used == [of_context, "turns", of_response, of_reference]
     cells = {of_context, of_response, of_reference}
-    recurrent = {name for name, part in encoder.named_children() if hasattr(part, "cells")}
-    assert recurrent == {*cells, "turns"}
+    assert set(recurrent) == {*cells, "turns"}
     before = {name: value.clone() for name, value in encoder.state_dict().items()}
     model.train_on_single_batch(*(*data, np.ones(5)))
     moved = {name.split(".")[0] for name, value in encoder.state_dict().items() if not torch.equal(value, before[name])}
@@ -199,29 +195,3 @@ def test_unless_told_otherwise_it_learns_for_20_epochs_or_until_3_bring_nothing(
     held = *sequences(40, seed=1), np.random.default_rng(1).uniform(1, 5, 40)
     fitted = ADEMWithEncoder(*SIZES, SETTINGS, 0.1).fit(*data, human, validation=held)
     assert fitted.epochs == fitted.best_epoch + 1 + 3 < 20
-
-
-def test_pretraining_takes_at_least_one_epoch_and_two_utterances_to_choose_from() -> None:
-    model = ADEMWithEncoder(*SIZES, SETTINGS)
-    context, following, _, mask, following_mask, _ = sequences(4)
-    data = context, mask, following, following_mask
-    for epochs, batch_size in ((0, 64), (1, 1)):
-        with pytest.raises(SettingError, match="at least 2 utterances"):
-            model.pretrain(*data, epochs=epochs, batch_size=batch_size)
-    steps: list[tuple[int, int | None]] = []
-    two = tuple(part[:2] for part in data)
-    assert len(model.pretrain(*two, batch_size=2, progress=lambda *step: steps.append(step))) == 1
-    assert steps == [(1, 1)]
-
-
-def test_the_loss_of_pretraining_is_the_mean_over_contexts() -> None:
-    context, following, _, mask, following_mask, _ = sequences(5)
-    model = ADEMWithEncoder(*SIZES, SETTINGS, 1e-12, seed=4)
-    with torch.no_grad():
-        parts = model._sequences((context, mask, following, following_mask), ("context", "following"))
-        contexts = model.network.next(model.network.encoder.context(*parts[:2])).numpy()
-        scores = contexts @ model.network.encoder.response(*parts[2:]).numpy().T
-    expected = (np.log(np.exp(scores).sum(axis=1)) - np.diag(scores)).mean()
-    assert model.pretrain(context, mask, following, following_mask) == pytest.approx([expected], rel=1e-4)
-    one_left_over = model.pretrain(context, mask, following, following_mask, batch_size=4)
-    assert 0 < one_left_over[0] < expected, "a context alone in its batch has nothing to choose from, and counts"

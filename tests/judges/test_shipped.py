@@ -13,8 +13,7 @@ import pytest
 
 import dialeval
 from dialeval.judges.adem import SHIPPED, load, open_judge
-from dialeval.judges.card import JudgeCard
-from dialeval.judges.validation import Agreed, Attack, MadeJudge, Validation
+from dialeval.judges.card import Agreed, Attack, JudgeCard, Validation
 from dialeval.metrics.encoder_files import lacking
 from dialeval.reports.documents import markdown
 
@@ -49,7 +48,7 @@ def test_the_card_is_what_its_facts_say() -> None:
     attacks = [Attack(**{name: known(value) for name, value in each.items()}) for each in weights.facts["attacks"]]
     command = "python tools/make_checkpoint.py RATINGS_FOLDER"
     title = shipped.partition("\n")[0].removeprefix("# ")
-    made = JudgeCard(MadeJudge(weights, validation, attacks, command, title)).text()
+    made = JudgeCard(weights, validation, attacks, command, title).text()
     number = re.compile(r"-?\d*\.\d\d\b")
     assert number.sub("N", made) == number.sub("N", shipped)
     for one, other in zip(number.findall(made), number.findall(shipped), strict=True):

@@ -9,11 +9,10 @@ import numpy as np
 import pytest
 
 from dialeval.io.packs import Progress
+from dialeval.judges.card import Agreed, Validation
 from dialeval.judges.fitting import AdemSettings, Examples, examples_of, fit_adem
 from dialeval.judges.validation import (
     FOLDS,
-    Agreed,
-    Validation,
     _judge_left_out,
     _mean,
     _splits,

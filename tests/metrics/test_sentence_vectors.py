@@ -7,14 +7,14 @@ from collections.abc import Sequence
 import numpy as np
 import pytest
 
-from dialeval.metrics.encoder import SentenceVectors
+from dialeval.metrics.encoder import Encoder, SentenceVectors
 from dialeval.metrics.encoder_files import Singles
 
 
-class Counting:
+class Counting(Encoder):
     """An encoder that counts what it is asked."""
 
-    name, digest, dimension = "counting", "c0", 3
+    dimension = 3  # type: ignore[assignment]
 
     def __init__(self) -> None:
         self.asked: list[str] = []

@@ -7,9 +7,8 @@ from pathlib import Path
 from typing import Any
 
 from dialeval.core.validation import parse_toml
-from dialeval.judges.card import Rows, as_code, attack_rows, begin_card, card_table, spearman_cell, two_digits
+from dialeval.judges.card import Attack, Rows, as_code, attack_rows, begin_card, card_table, spearman_cell, two_digits
 from dialeval.judges.judge import JudgeWeights
-from dialeval.judges.validation import Attack
 
 _TEXTS = parse_toml((Path(__file__).parent / "card.toml").read_bytes(), "card.toml", "check out the repository again")
 _COLUMNS = ("judge", "judge with references")

@@ -26,7 +26,7 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, ClassVar, Generic, Protocol, TypeAlias, TypeVar
+from typing import TYPE_CHECKING, Any, ClassVar, Generic, TypeAlias, TypeVar
 
 import numpy as np
 import numpy.typing as npt
@@ -38,10 +38,11 @@ from dialeval.core.columns import DIGEST_LENGTH
 from dialeval.core.errors import DataError, Problem, SettingError
 from dialeval.core.files import check_files, place_of, reading_together, replacing_together
 from dialeval.core.fold import RowMetric
-from dialeval.metrics.encoder import Encoder, SentenceEncoder, SentenceVectors
+from dialeval.metrics.encoder import Encoder, SentenceVectors
 from dialeval.metrics.encoder_files import Singles, check_libraries, find_encoder
 
 if TYPE_CHECKING:
+    from dialeval.judges.judge import JudgeWeights
     from dialeval.judges.schemas import Saved
 
 # A folder of trained weights holds `NAME.safetensors`, `NAME.json` with the digests of both, and for judges a card:
@@ -59,16 +60,8 @@ LOWEST, HIGHEST = 1.0, 5.0
 Tensors = Mapping[str, npt.NDArray[Any]]
 
 
-class _Weights(Protocol):
-    """What the weights of every judge have."""
-
-    @property
-    def facts(self) -> Mapping[str, Any]:
-        """What else is known, for people."""
-
-
 AnyDocument = TypeVar("AnyDocument", bound="Saved")
-AnyWeights = TypeVar("AnyWeights", bound=_Weights)
+AnyWeights = TypeVar("AnyWeights", bound="Weights | JudgeWeights")
 
 
 def save_weights(
@@ -152,15 +145,11 @@ class Adem(RowMetric):
 
     family = "adem"
     needs = frozenset({Need.RESPONSE, Need.JUDGE})
-    one_of = frozenset({Need.REFERENCE, Need.CONTEXT})
+    wants = one_of = frozenset({Need.REFERENCE, Need.CONTEXT})
     costly = True
     device = True
     better = "higher"
     bounds = (LOWEST, HIGHEST)
-
-    @property
-    def wants(self) -> frozenset[Need]:
-        return frozenset({Need.REFERENCE, Need.CONTEXT})
 
     def score(self, batch: Batch) -> Floats:
         judge = batch.resource(Need.JUDGE)
@@ -367,7 +356,7 @@ class Judge(TrainedJudge[Weights]):
         weights, vectors = self.weights, self._encoder
         if not isinstance(vectors, SentenceVectors):
             vectors = open_vectors(vectors or weights.encoder, weights.tokens, *self._more)
-        if weights.encoder_digest and weights.encoder_digest != files_digest(vectors.encoder):
+        if weights.encoder_digest and weights.encoder_digest != vectors.encoder.files.digest:
             remedy = f"pass the encoder {weights.encoder!r} ({weights.encoder_digest}), or train a judge for this one"
             raise SettingError(f"the judge was fitted to other vectors than those of {vectors.encoder.name}; {remedy}")
         return vectors
@@ -479,12 +468,6 @@ def _closest_references(vectors: SentenceVectors, references: Texts, response: S
 def _cosines(left: Vectors, right: Vectors) -> Floats:
     lengths = np.sqrt(row_products(left, left) * row_products(right, right))
     return row_products(left, right) / np.maximum(lengths, 1e-12)
-
-
-def files_digest(encoder: SentenceEncoder) -> str:
-    """Return the digest of an encoder's files, whatever computes its vectors."""
-    files = getattr(encoder, "files", None)
-    return encoder.digest if files is None else str(files.digest)
 
 
 def _pad_tile(vectors: Vectors, start: int) -> Floats:

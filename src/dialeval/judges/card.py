@@ -16,8 +16,9 @@ from typing import Any
 
 from dialeval.core.errors import plain
 from dialeval.core.validation import parse_toml
-from dialeval.judges.validation import ATTACKS, Attack, MadeJudge, Validation
+from dialeval.judges.adem import Weights
 from dialeval.reports.documents import markdown
+from dialeval.stats.resampling import DEFAULT_RESAMPLES
 
 Rows = list[list[str]]
 
@@ -27,35 +28,84 @@ NOT_VALIDATED = (
     "too few rated rows or contexts to leave any out, so the agreement of this judge with human ratings is unknown."
 )
 _MEAN = "mean of sets with references"
-_LEFT_OUT = "Spearman's rho on sets left out"
+
+
+DULL = "i do not know ."
+ATTACKS = {
+    "reversed": "its words in reverse order",
+    "dull": f'"{DULL}" instead',
+    "random": "the response to another context instead",
+    "context": "the last turn of the context repeated instead",
+    "reference": "the first reference instead",
+}
+"""What is said instead of the response."""
 
 
 @dataclass(frozen=True)
+class Agreed:
+    """Correlations with mean human ratings on one set, or their mean over sets, with confidence intervals."""
+
+    rows: int
+    pearson: float
+    spearman: float
+    pearson_interval: tuple[float, float]
+    spearman_interval: tuple[float, float]
+
+
+@dataclass(frozen=True)
+class Validation:
+    """Agreement by set and then by judge or baseline; `mean` is that over the sets with references."""
+
+    sets: Mapping[str, Mapping[str, Agreed]]
+    mean: Mapping[str, Agreed]
+    referenced: Sequence[str]
+    resamples: int = DEFAULT_RESAMPLES
+
+
+@dataclass(frozen=True)
+class Attack:
+    """The scores of a judge under one attack."""
+
+    name: str
+    rows: int
+    real: float
+    """Mean score of the real responses."""
+    mean: float
+    """Mean score under the attack."""
+    not_worse: float
+    """Fraction of rows in which the attack is scored at least as high as the real response."""
+    correlation: float
+    """Pearson's, between the scores of the real responses and those under the attack; NaN where one is constant."""
+
+
+@dataclass(frozen=True, eq=False)
 class JudgeCard:
     """A trained judge of `adem` with its model card."""
 
-    judge: MadeJudge
+    weights: Weights
+    validation: Validation | None
+    attacks: Sequence[Attack]
+    command: str
+    title: str
 
     def save(self, folder: str | os.PathLike[str]) -> Path:
         """Write `judge.safetensors`, `judge.json` and the card."""
-        return self.judge.weights.save(folder, self.text())
+        return self.weights.save(folder, self.text())
 
     def tables(self) -> list[tuple[str, Rows]]:
         """Return the tables that the training command prints."""
-        validation = self.judge.validation
-        tables = [("Attacks", attack_rows(self.judge.attacks))]
-        if validation is not None and validation.sets:
-            tables.insert(0, (_LEFT_OUT, validation_rows(validation)))
+        tables = [("Attacks", attack_rows(self.attacks))]
+        if self.validation is not None and self.validation.sets:
+            tables.insert(0, ("Spearman's rho on sets left out", validation_rows(self.validation)))
         return tables
 
     def text(self) -> str:
         """Return the card, in Markdown."""
-        judge, weights = self.judge, self.judge.weights
+        weights, validation = self.weights, self.validation
         data = [[each["name"], str(each["rows"]), each["license"]] for each in weights.facts["data"]]
         texts = _TEXTS["adem"]
-        parts = begin_card(judge.title, texts, [["data set", "rows", "license"], *data], weights.facts)
-        parts.append(f"Made by: {as_code(judge.command)}")
-        validation = judge.validation
+        parts = begin_card(self.title, texts, [["data set", "rows", "license"], *data], weights.facts)
+        parts.append(f"Made by: {as_code(self.command)}")
         if validation is not None and validation.sets:
             how = texts["how"].format(resamples=validation.resamples)
             parts += ["## Results", how, card_table(validation_rows(validation))]
@@ -63,9 +113,9 @@ class JudgeCard:
         elif validation is not None:
             parts += ["## Results", f"None: {NOT_VALIDATED}"]
         parts.append("## Weaknesses")
-        if judge.attacks:
-            listed = "\n".join(f"- {line}" for line in weaknesses(judge.attacks))
-            parts += [listed, card_table(attack_rows(judge.attacks))]
+        if self.attacks:
+            listed = "\n".join(f"- {line}" for line in weaknesses(self.attacks))
+            parts += [listed, card_table(attack_rows(self.attacks))]
         made_for = f"for vectors of {weights.encoder} ({weights.encoder_digest})"
         parts += [texts["limits"], f"Weights: {weights.kind}@{weights.digest}, {made_for}."]
         return "\n\n".join(parts) + "\n"

@@ -130,19 +130,18 @@ def train_adem(
     and `context`, `reference` or both. The table that is printed is in the card as well.
     """
     from dialeval.judges.adem import check_folder
-    from dialeval.judges.card import NOT_VALIDATED, JudgeCard, weaknesses
+    from dialeval.judges.card import NOT_VALIDATED, weaknesses
     from dialeval.judges.validation import make_judge
 
     check_folder(output, ratings, more, tests)
     command = command_line(short_paths=True)  # cards travel
     with metered() as meter:
-        made = make_judge([*ratings, *more], tests, progress=meter.steps, command=command, **settings)
-    card = JudgeCard(made)
+        card = make_judge([*ratings, *more], tests, progress=meter.steps, command=command, **settings)
     card.save(output)
     print_tables(card.tables())
-    if made.validation is not None and not made.validation.sets:
+    if card.validation is not None and not card.validation.sets:
         print_warnings([NOT_VALIDATED])
-    for line in weaknesses(made.attacks):
+    for line in weaknesses(card.attacks):
         say(f"weakness: {line}")
     say(f"saved in {output}")
 

@@ -23,10 +23,9 @@ one dimension less, the number of words of each utterance, as the original takes
 Responses and references are (batch, words); of (batch, turns, words), as the original has them, the turns of a row are
 read as one utterance. Sequences are packed, so that padding costs nothing and changes nothing.
 
-`pretrain` teaches the encoder on plain dialogues first: which of the utterances of the batch comes next, by the softmax
-of c' W u over all of them. The authors pre-train the encoder of a generator (VHRED) instead. The original program loops
-over the batch inside its graph, and has three encoders over words and turns; here a batch is one pass, and only
-contexts have an encoder over turns.
+The authors pre-train the encoder of a generator (VHRED); here `embeddings` may start from given word vectors. The
+original program loops over the batch inside its graph, and has three encoders over words and turns; here a batch is one
+pass, and only contexts have an encoder over turns.
 """
 
 from __future__ import annotations
@@ -54,6 +53,7 @@ L1 = 0.3
 MAX_GRAD_NORM = 5.0
 """The largest norm of a gradient, that of the original program."""
 
+_INPUTS = ("context", "model_response", "reference_response")
 Constants = Literal["learned", "fixed"]
 Tensors = tuple[Tensor, ...]
 AnyTrainer = TypeVar("AnyTrainer", bound="Trainer")
@@ -400,8 +400,7 @@ class ADEM(Trainer):
 
     def _inputs(self, inputs: Sequence[Any]) -> Tensors:
         tensors = tuple(as_tensor(part, torch.float32, self.device) for part in inputs)
-        names = ("context", "model_response", "reference_response")
-        for name, tensor, dimension in zip(names, tensors, self.dimensions, strict=True):
+        for name, tensor, dimension in zip(_INPUTS, tensors, self.dimensions, strict=True):
             if tensor.ndim != 2 or tensor.shape[1] != dimension or len(tensor) != len(tensors[0]):
                 shape = tuple(tensor.shape)
                 raise SettingError(f"{name} has the shape {shape}; one row per response and {dimension} numbers each")
@@ -410,8 +409,7 @@ class ADEM(Trainer):
         return tensors
 
     def _shape(self) -> dict[str, Any]:
-        names = ("context_dim", "model_response_dim", "reference_response_dim")
-        return dict(zip(names, self.dimensions, strict=True))
+        return {f"{name}_dim": dimension for name, dimension in zip(_INPUTS, self.dimensions, strict=True)}
 
 
 def descend(optimizer: torch.optim.Optimizer, loss: Tensor, max_norm: float) -> None:
@@ -514,10 +512,12 @@ class Recurrent(nn.Module):
         return states.index_copy(0, there, last)
 
 
-class HierarchicalEncoder(nn.Module):
-    """Utterances to vectors, and contexts of several utterances to vectors."""
+class HierarchicalNetwork(nn.Module):
+    """Utterances to vectors, contexts of several utterances to vectors, and the formula."""
 
-    def __init__(self, vocabulary_size: int, embedding_size: int, settings: EncoderSettings) -> None:
+    def __init__(
+        self, vocabulary_size: int, embedding_size: int, settings: EncoderSettings, alpha: float, beta: float
+    ) -> None:
         super().__init__()
         self.embeddings = nn.Embedding(vocabulary_size, embedding_size)
         self.words = Recurrent(embedding_size, settings.utterance, settings)
@@ -528,14 +528,17 @@ class HierarchicalEncoder(nn.Module):
             self.responses = Recurrent(embedding_size, settings.utterance, settings)
         if settings.shared == "none":
             self.references = Recurrent(embedding_size, settings.utterance, settings)
+        self.head = Bilinear(settings.context, settings.utterance, settings.utterance, alpha, beta)
 
-    def response(self, indices: Tensor, mask: Tensor) -> Tensor:
-        """Return the vectors of responses."""
-        return self.utterance(indices, mask, getattr(self, "responses", self.words))
-
-    def reference(self, indices: Tensor, mask: Tensor) -> Tensor:
-        """Return the vectors of references."""
-        return self.utterance(indices, mask, getattr(self, "references", getattr(self, "responses", self.words)))
+    def forward(self, *inputs: Tensor) -> Tensor:
+        """Return the scores."""
+        context, context_mask, response, response_mask, reference, reference_mask = inputs
+        responses = getattr(self, "responses", self.words)
+        return self.head(  # type: ignore[no-any-return]
+            self.context(context, context_mask),
+            self.utterance(response, response_mask, responses),
+            self.utterance(reference, reference_mask, getattr(self, "references", responses)),
+        )
 
     def utterance(self, indices: Tensor, mask: Tensor, cells: Recurrent) -> Tensor:
         """Return the vectors of utterances: (batch, words) to (batch, utterance)."""
@@ -550,30 +553,6 @@ class HierarchicalEncoder(nn.Module):
         vectors = self.utterance(indices.reshape(flat), mask.reshape(flat), self.words)
         vectors = vectors.reshape(batch, turns, self.words.outputs)
         return self.dropout(self.turns(*_left(vectors, mask.any(-1))))  # type: ignore[no-any-return]
-
-
-class _Network(nn.Module):
-    def __init__(
-        self, vocabulary_size: int, embedding_size: int, settings: EncoderSettings, alpha: float, beta: float
-    ) -> None:
-        super().__init__()
-        self.encoder = HierarchicalEncoder(vocabulary_size, embedding_size, settings)
-        self.head = Bilinear(settings.context, settings.utterance, settings.utterance, alpha, beta)
-        self.next = nn.Linear(settings.context, settings.utterance, bias=False)
-
-    def forward(self, *inputs: Tensor) -> Tensor:
-        context, context_mask, response, response_mask, reference, reference_mask = inputs
-        return self.head(  # type: ignore[no-any-return]
-            self.encoder.context(context, context_mask),
-            self.encoder.response(response, response_mask),
-            self.encoder.reference(reference, reference_mask),
-        )
-
-    def next_utterance(self, context: Tensor, context_mask: Tensor, following: Tensor, mask: Tensor) -> Tensor:
-        """Return the loss of telling which utterance of the batch follows each context."""
-        contexts = self.next(self.encoder.context(context, context_mask))
-        scores = contexts @ self.encoder.response(following, mask).T
-        return nn.functional.cross_entropy(scores, torch.arange(len(scores), device=scores.device))
 
 
 class ADEMWithEncoder(Trainer):
@@ -607,7 +586,7 @@ class ADEMWithEncoder(Trainer):
 
     kind = "adem-with-encoder"
     epochs, patience = 20, 3
-    network: _Network
+    network: HierarchicalNetwork
 
     def __init__(
         self,
@@ -632,8 +611,8 @@ class ADEMWithEncoder(Trainer):
         self.settings, self.train_embeddings = encoder, train_embeddings
         with torch.random.fork_rng():
             torch.manual_seed(seed)
-            network = _Network(vocabulary_size, embedding_size, encoder, alpha, beta)
-        table = network.encoder.embeddings.weight
+            network = HierarchicalNetwork(vocabulary_size, embedding_size, encoder, alpha, beta)
+        table = network.embeddings.weight
         if embeddings is not None:
             given = as_tensor(embeddings, torch.float32, "cpu")
             if given.shape != table.shape:
@@ -698,68 +677,13 @@ class ADEMWithEncoder(Trainer):
             (context, model_response, reference_response, context_mask, model_response_mask, reference_response_mask)
         )
 
-    def pretrain(
-        self,
-        context: Any,
-        context_mask: Any,
-        following: Any,
-        following_mask: Any,
-        *,
-        epochs: int = 1,
-        batch_size: int = 64,
-        seed: int = 0,
-        progress: Progress | None = None,
-    ) -> list[float]:
-        """Train the encoder to predict which utterance follows a context.
-
-        Args:
-            context: The contexts.
-            context_mask: Their masks, or their lengths.
-            following: The utterances that follow.
-            following_mask: Their masks, or their lengths.
-            epochs: The number of epochs.
-            batch_size: Rows of a step.
-            seed: The seed of the order of rows, and of dropout.
-            progress: Called with the number of epochs done and their number.
-
-        Returns:
-            The mean loss of each epoch.
-
-        Raises:
-            SettingError: There are fewer than two rows, or a setting is out of range.
-        """
-        if epochs < 1 or batch_size < 2:
-            raise SettingError("epochs are at least 1, and a batch has at least 2 utterances to choose from")
-        parts = self._sequences((context, context_mask, following, following_mask), ("context", "following"))
-        if len(parts[0]) < 2:
-            raise SettingError("there is nothing to learn from: give at least two contexts and what follows them")
-        order = torch.Generator().manual_seed(seed)
-        torch.manual_seed(seed)
-        losses = []
-        for epoch in range(epochs):
-            total = 0.0
-            for rows in batches(len(parts[0]), batch_size, order):
-                self.network.train()
-                loss = self.network.next_utterance(*take(parts, rows))
-                descend(self.optimizer, loss, self.max_grad_norm)
-                total += float(loss.detach()) * len(rows)
-            losses.append(total / len(parts[0]))
-            if progress is not None:
-                progress(epoch + 1, epochs)
-        return losses
-
     def _inputs(self, inputs: Sequence[Any]) -> Tensors:
         if len(inputs) != 6:
             raise SettingError(
                 f"inputs are six arrays, context, response and reference, then their masks: {len(inputs)}"
             )
-        words_and_masks = tuple(part for pair in zip(inputs[:3], inputs[3:], strict=True) for part in pair)
-        return self._sequences(words_and_masks, ("context", "model_response", "reference_response"))
-
-    def _sequences(self, inputs: Sequence[Any], names: Sequence[str]) -> Tensors:
-        """Return words and masks of contexts (with a dimension for turns) and of utterances, all with as many rows."""
         parts: list[Tensor] = []
-        for words, mask, name in zip(inputs[::2], inputs[1::2], names, strict=True):
+        for words, mask, name in zip(inputs[:3], inputs[3:], _INPUTS, strict=True):
             parts += self._sequence(words, mask, 3 if name == "context" else 2, name)
         if len({len(part) for part in parts}) > 1:
             counts = ", ".join(str(len(part)) for part in parts[::2])

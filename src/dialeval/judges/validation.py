@@ -27,7 +27,7 @@ import math
 import os
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, replace
 from importlib.util import find_spec
 from typing import Any, Protocol
 
@@ -44,7 +44,8 @@ from dialeval.io.packs import Progress
 from dialeval.io.ratings import Ratings, read_ratings, row_digests
 from dialeval.io.reading import attach, read_files, read_texts
 from dialeval.io.rows import Rows
-from dialeval.judges.adem import Judge, Texts, Weights, files_digest, open_vectors
+from dialeval.judges.adem import Judge, Texts, Weights, open_vectors
+from dialeval.judges.card import DULL, Agreed, Attack, JudgeCard, Validation
 from dialeval.judges.fitting import KINDS, AdemSettings, Examples, examples_of, fit
 from dialeval.metrics.encoder_files import MINILM
 from dialeval.stats.correlation import Points
@@ -55,38 +56,6 @@ ATTACKED_ROWS = 500
 BASELINES = ("bleu-4", "rouge-l", "embedding-average", "length")
 FOLDS = 5
 _FEWEST_ROWS = 20
-
-
-@dataclass(frozen=True)
-class Agreed:
-    """Correlations with mean human ratings on one set, or their mean over sets, with confidence intervals."""
-
-    rows: int
-    pearson: float
-    spearman: float
-    pearson_interval: tuple[float, float]
-    spearman_interval: tuple[float, float]
-
-
-@dataclass(frozen=True)
-class Validation:
-    """Agreement by set and then by judge or baseline; `mean` is that over the sets with references."""
-
-    sets: Mapping[str, Mapping[str, Agreed]]
-    mean: Mapping[str, Agreed]
-    referenced: Sequence[str]
-    resamples: int = DEFAULT_RESAMPLES
-
-
-@dataclass(frozen=True, eq=False)
-class MadeJudge:
-    """A trained judge, and what its model card reports in addition to the facts of the weights."""
-
-    weights: Weights
-    validation: Validation | None
-    attacks: Sequence[Attack]
-    command: str
-    title: str
 
 
 def make_judge(
@@ -106,7 +75,7 @@ def make_judge(
     command: str = "dialeval.adem.train(...)",
     title: str = "A judge of dialogue responses",
     **strengths: Any,
-) -> MadeJudge:
+) -> JudgeCard:
     """Train a judge on files of rated rows; `tests` are files to validate on only. See `dialeval adem train --help`.
 
     `strengths` are those of `AdemSettings`. `progress` counts steps: the encoding of all texts, then each fit on what
@@ -129,8 +98,8 @@ def make_judge(
     weights = replace(
         fit(kind, known, settings),
         encoder=vectors.encoder.name,
-        encoder_digest=files_digest(vectors.encoder),
-        tokens=getattr(vectors.encoder, "tokens", 0),
+        encoder_digest=vectors.encoder.files.digest,
+        tokens=vectors.encoder.tokens,
         turns=turns,
     )
     facts: dict[str, Any] = {
@@ -159,7 +128,7 @@ def make_judge(
     tried = some_rows(others)
     attacks = attack(Judge(weights, vectors), tried.contexts, tried.responses, tried.references)
     facts |= {"attacks": plain([asdict(each) for each in attacks]), "trained_on": sorted(set(row_digests(rated)))}
-    return MadeJudge(replace(weights, facts=facts), agreement, attacks, command, title)
+    return JudgeCard(replace(weights, facts=facts), agreement, attacks, command, title)
 
 
 def attack_systems(judge: Scores, systems: Sequence[Rows]) -> list[Attack]:
@@ -316,38 +285,11 @@ def _mean(sets: Sequence[Agreed], resampled: Sequence[Floats]) -> Agreed:
     )
 
 
-DULL = "i do not know ."
-ATTACKS = {
-    "reversed": "its words in reverse order",
-    "dull": f'"{DULL}" instead',
-    "random": "the response to another context instead",
-    "context": "the last turn of the context repeated instead",
-    "reference": "the first reference instead",
-}
-"""What is said instead of the response."""
-
-
 class Scores(Protocol):
     """Whatever scores responses: a judge of either kind."""
 
     def score(self, contexts: Texts, responses: Sequence[str], references: Texts) -> Floats:
         """Return one score per response, NaN where it cannot be judged."""
-
-
-@dataclass(frozen=True)
-class Attack:
-    """The scores of a judge under one attack."""
-
-    name: str
-    rows: int
-    real: float
-    """Mean score of the real responses."""
-    mean: float
-    """Mean score under the attack."""
-    not_worse: float
-    """Fraction of rows in which the attack is scored at least as high as the real response."""
-    correlation: float
-    """Pearson's, between the scores of the real responses and those under the attack; NaN where one is constant."""
 
 
 def attack(judge: Scores, contexts: Texts, responses: Sequence[str], references: Texts, seed: int = 0) -> list[Attack]:
@@ -382,9 +324,14 @@ def attack(judge: Scores, contexts: Texts, responses: Sequence[str], references:
         rows = [row for row, text in enumerate(replaced) if text is not None and not np.isnan(real[row])]
         if not rows:
             continue
-        others = [_others(references[row]) if name == "reference" else references[row] for row in rows]
+        others = [references[row] for row in rows]
+        if name == "reference":
+            others = [[text for text in texts if text != texts[0]] or texts for texts in others]
         scores = judge.score([contexts[row] for row in rows], [replaced[row] or "" for row in rows], others)
-        attacks.append(_attack(name, real[rows], scores))
+        means, not_worse = (float(real[rows].mean()), float(scores.mean())), float((scores >= real[rows]).mean())
+        constant = min(real[rows].std(), scores.std()) < 1e-9
+        correlation = float("nan") if constant else float(np.corrcoef(real[rows], scores)[0, 1])
+        attacks.append(Attack(name, len(rows), *means, not_worse, correlation))
     return attacks
 
 
@@ -415,15 +362,3 @@ def _elsewhere(row: int, asked: Texts, responses: Sequence[str], dice: np.random
         if list(asked[other]) != list(asked[row]) and responses[other] != responses[row]:
             return responses[other]
     return None
-
-
-def _others(references: Sequence[str]) -> Sequence[str]:
-    return [text for text in references[1:] if text != references[0]] or references
-
-
-def _attack(name: str, real: Floats, scores: Floats) -> Attack:
-    constant = min(real.std(), scores.std()) < 1e-9
-    correlation = float("nan") if constant else float(np.corrcoef(real, scores)[0, 1])
-    return Attack(
-        name, len(real), float(real.mean()), float(scores.mean()), float((scores >= real).mean()), correlation
-    )

@@ -17,7 +17,7 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Iterator, Mapping, Sequence
 from functools import cached_property
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -97,27 +97,8 @@ KEPT_TOKENS = 1 << 16
 """Tokens whose vectors are kept at most: 100 MB of the shipped encoder, some 4,000 replies."""
 
 
-class SentenceEncoder(Protocol):
-    """The interface of sentence encoders."""
-
-    @property
-    def name(self) -> str:
-        """What it is called, for people."""
-
-    @property
-    def digest(self) -> str:
-        """What its vectors depend on."""
-
-    @property
-    def dimension(self) -> int:
-        """Numbers per text."""
-
-    def encode(self, texts: Sequence[str], ends: bool = False) -> Singles:
-        """Return one row per text; `ends` keeps the end of a text that is too long, not its beginning."""
-
-
-class TokenizedEncoder:
-    """Base of the encoders of one folder: the word pieces of a text, and the digest."""
+class Encoder:
+    """An encoder in NumPy: the vectors of texts out of the files of a folder. Pickled as the place of its files."""
 
     backend = ""
 
@@ -155,14 +136,11 @@ class TokenizedEncoder:
             found.append(ids)
         return found
 
-
-class Encoder(TokenizedEncoder):
-    """An encoder in NumPy; see `SentenceEncoder` for the interface. Pickled as the place of its files."""
-
     def __reduce__(self) -> tuple[type[Encoder], tuple[EncoderFiles, int]]:
         return type(self), (EncoderFiles(self.files.name, self.files.folder), self.tokens)
 
     def encode(self, texts: Sequence[str], ends: bool = False) -> Singles:
+        """Return one row per text; `ends` keeps the end of a text that is too long, not its beginning."""
         vectors = np.empty((len(texts), self.files.config.hidden_size), np.float32)
         first = self.files.pooling == "cls"
         for text, rows in self._forward(texts, ends):
@@ -372,15 +350,15 @@ MOST_KEPT = 1 << 18
 class SentenceVectors:
     """The vectors of texts by one encoder, which are kept for texts that come again: systems share contexts."""
 
-    def __init__(self, encoder: SentenceEncoder) -> None:
+    def __init__(self, encoder: Encoder) -> None:
         self.encoder = encoder
         self._kept: dict[tuple[str, bool], Singles] = {}
 
-    def __reduce__(self) -> tuple[type[SentenceVectors], tuple[SentenceEncoder]]:
+    def __reduce__(self) -> tuple[type[SentenceVectors], tuple[Encoder]]:
         return type(self), (self.encoder,)
 
     def of(self, texts: Sequence[str], ends: bool = False) -> Singles:
-        """Return one row per text; see `SentenceEncoder.encode`."""
+        """Return one row per text; see `Encoder.encode`."""
         kept = self._kept  # never changed, only replaced: threads share it
         new = [text for text in dict.fromkeys(texts) if (text, ends) not in kept]
         found = kept | dict(zip(((text, ends) for text in new), self.encoder.encode(new, ends), strict=True))
