@@ -23,7 +23,7 @@ import hashlib
 import math
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import partial
+from functools import cached_property, partial
 from typing import NamedTuple, TypeAlias, TypeGuard
 
 import numpy as np
@@ -56,7 +56,7 @@ _LISTED = ("datasets", "dialogues", "systems", "contexts", "responses", "referen
 """The columns of `Ratings` that are plain lists."""
 
 
-@dataclass(frozen=True, eq=False, slots=True)
+@dataclass(frozen=True, eq=False)
 class Ratings:
     """Rated replies; every column has one entry per row, in the order of the files."""
 
@@ -74,22 +74,27 @@ class Ratings:
     """Lowest and highest value of `overall`, two columns; NaN where the row states none."""
     annotations: Mapping[str, Sequence[Floats]]
     """By quality and row: one value per annotator, or a single one where the source gives no more."""
-    values: Mapping[str, Floats] = field(default_factory=dict)
-    """By quality: the mean over annotators, NaN where no annotator answered."""
     raters: Mapping[str, Sequence[Sequence[str]]] = field(default_factory=dict)
     """By quality and row: who gave each value of `annotations`; nobody where the source names no raters."""
 
     def __len__(self) -> int:
         return len(self.responses)
 
+    @cached_property
+    def values(self) -> Mapping[str, Floats]:
+        """Return by quality the mean over annotators, NaN where no annotator answered."""
+        return {
+            quality: np.array([row.mean() if len(row) else math.nan for row in column])
+            for quality, column in self.annotations.items()
+        }
+
     def take(self, rows: Ints | npt.NDArray[np.bool_]) -> Ratings:
         """Return the given rows, by number or by mask, in order."""
         chosen: list[int] = np.arange(len(self))[rows].tolist()
         columns = {name: [getattr(self, name)[row] for row in chosen] for name in _LISTED}
         annotations = {quality: [column[row] for row in chosen] for quality, column in self.annotations.items()}
-        values = {quality: column[chosen] for quality, column in self.values.items()}
         raters = {quality: [column[row] for row in chosen] for quality, column in self.raters.items()}
-        return Ratings(**columns, scales=self.scales[chosen], annotations=annotations, values=values, raters=raters)
+        return Ratings(**columns, scales=self.scales[chosen], annotations=annotations, raters=raters)
 
 
 @checked
@@ -114,11 +119,10 @@ def read_ratings(
         quality: [row.get(quality, np.empty(0)) for row in scores]
         for quality in dict.fromkeys(quality for row in scores for quality in row)
     }
-    values = {quality: np.array([_mean(row) for row in column]) for quality, column in annotations.items()}
     raters = {quality: [row.get(quality, ()) for row in named] for quality in annotations}
     listed = dict(zip(_LISTED, map(list, columns), strict=True))
     ends = np.array(scales, np.float64)
-    return Ratings(**listed, scales=ends, annotations=annotations, values=values, raters=raters)
+    return Ratings(**listed, scales=ends, annotations=annotations, raters=raters)
 
 
 def row_digests(ratings: Ratings) -> list[str]:
@@ -210,7 +214,7 @@ def _rated_row(
     yield _Rated(
         dataset,
         f"{dataset}/{reader.dialogue(row) or f'row {reader.line}'}",
-        reader.system(row),
+        reader.identifier(row, reader.names.system),
         reader.context(row)[0],
         reader.response(row),
         reader.references(row),
@@ -287,10 +291,6 @@ def _scale(reader: FieldReader, value: object, what: str) -> tuple[float, float]
     shown = listed(value) if isinstance(value, LISTS) else kind_of(value)
     reader.problem(f"{what} is {shown}", "make it [lowest, highest], or null where there is none")
     return math.nan, math.nan
-
-
-def _mean(values: Floats) -> float:
-    return float(values.mean()) if len(values) else math.nan
 
 
 # Rating lines: what single raters said of rows that were drawn, as it comes back from them.
@@ -427,7 +427,12 @@ def read_pairs(
             raise SettingError(f"there is no field {name!r} to map; a pair has {', '.join(NAMES)}")
         names[name] = actual
     columns = FieldNames(response=names["better"], dialog_id=names["dialog_id"])
-    rows = read_objects(paths, "pairs", "a, b and better", columns, partial(_read_pairs, names=names))
+
+    def read(reader: FieldReader, row: RowObject, _name: str) -> list[_Row]:
+        found = [_pair(reader, each, names) for each in _known_pairs(row, names)]
+        return [pair for pair in found if pair is not None]
+
+    rows = read_objects(paths, "pairs", "a, b and better", columns, read)
     if not rows:
         raise SettingError("no pairs were given; name at least one file of compared responses")
     systems = list(dict.fromkeys(name for left, right, *_ in rows for name in (left, right)))
@@ -449,11 +454,6 @@ def read_pairs(
 
 
 _Row = tuple[str, str, int, "str | None", float]
-
-
-def _read_pairs(reader: FieldReader, row: RowObject, _name: str, names: Mapping[str, str]) -> list[_Row]:
-    found = [_pair(reader, each, names) for each in _known_pairs(row, names)]
-    return [pair for pair in found if pair is not None]
 
 
 _DECIDED = {
