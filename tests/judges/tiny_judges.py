@@ -88,4 +88,5 @@ def invented_ratings(rows: int = 120, sets: int = 3, seed: int = 0) -> Ratings:
         [None] * rows,
         np.tile([1.0, 5.0], (rows, 1)),
         {"overall": [np.array([value]) for value in values]},
+        {"overall": values},
     )

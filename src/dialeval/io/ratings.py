@@ -23,7 +23,7 @@ import hashlib
 import math
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import cached_property, partial
+from functools import partial
 from typing import NamedTuple, TypeAlias, TypeGuard
 
 import numpy as np
@@ -56,7 +56,7 @@ _LISTED = ("datasets", "dialogues", "systems", "contexts", "responses", "referen
 """The columns of `Ratings` that are plain lists."""
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, slots=True)
 class Ratings:
     """Rated replies; every column has one entry per row, in the order of the files."""
 
@@ -74,27 +74,22 @@ class Ratings:
     """Lowest and highest value of `overall`, two columns; NaN where the row states none."""
     annotations: Mapping[str, Sequence[Floats]]
     """By quality and row: one value per annotator, or a single one where the source gives no more."""
+    values: Mapping[str, Floats] = field(default_factory=dict)
+    """By quality: the mean over annotators, NaN where no annotator answered."""
     raters: Mapping[str, Sequence[Sequence[str]]] = field(default_factory=dict)
     """By quality and row: who gave each value of `annotations`; nobody where the source names no raters."""
 
     def __len__(self) -> int:
         return len(self.responses)
 
-    @cached_property
-    def values(self) -> Mapping[str, Floats]:
-        """Return by quality the mean over annotators, NaN where no annotator answered."""
-        return {
-            quality: np.array([row.mean() if len(row) else math.nan for row in column])
-            for quality, column in self.annotations.items()
-        }
-
     def take(self, rows: Ints | npt.NDArray[np.bool_]) -> Ratings:
         """Return the given rows, by number or by mask, in order."""
         chosen: list[int] = np.arange(len(self))[rows].tolist()
         columns = {name: [getattr(self, name)[row] for row in chosen] for name in _LISTED}
         annotations = {quality: [column[row] for row in chosen] for quality, column in self.annotations.items()}
+        values = {quality: column[chosen] for quality, column in self.values.items()}
         raters = {quality: [column[row] for row in chosen] for quality, column in self.raters.items()}
-        return Ratings(**columns, scales=self.scales[chosen], annotations=annotations, raters=raters)
+        return Ratings(**columns, scales=self.scales[chosen], annotations=annotations, values=values, raters=raters)
 
 
 @checked
@@ -119,10 +114,14 @@ def read_ratings(
         quality: [row.get(quality, np.empty(0)) for row in scores]
         for quality in dict.fromkeys(quality for row in scores for quality in row)
     }
+    values = {
+        quality: np.array([float(row.mean()) if len(row) else math.nan for row in column])
+        for quality, column in annotations.items()
+    }
     raters = {quality: [row.get(quality, ()) for row in named] for quality in annotations}
     listed = dict(zip(_LISTED, map(list, columns), strict=True))
     ends = np.array(scales, np.float64)
-    return Ratings(**listed, scales=ends, annotations=annotations, raters=raters)
+    return Ratings(**listed, scales=ends, annotations=annotations, values=values, raters=raters)
 
 
 def row_digests(ratings: Ratings) -> list[str]:
