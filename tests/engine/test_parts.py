@@ -16,8 +16,8 @@ from dialeval.engine.plan import make_plan
 from dialeval.engine.resources import Resources
 from dialeval.engine.worker import Job, Stage, StateSums, SystemStates, Worker, cut_states, merge_states
 from dialeval.io.chunks import cut_sources
-from dialeval.io.fields import FieldNames
 from dialeval.io.reading import read_responses
+from dialeval.io.rows import FieldNames
 from dialeval.io.sources import memory_sources
 from dialeval.metrics.distinct import Distinct
 from dialeval.text.vocabulary import Vocabulary

@@ -14,8 +14,8 @@ from dialeval.engine.plan import Plan, make_plan
 from dialeval.engine.resources import Resources
 from dialeval.engine.worker import Job, Worker
 from dialeval.io.chunks import Chunk, cut_sources
-from dialeval.io.fields import FieldNames
 from dialeval.io.reading import read_responses
+from dialeval.io.rows import FieldNames
 from dialeval.io.sources import memory_sources
 from dialeval.text.vocabulary import Vocabulary
 from engine.chats import Delicate

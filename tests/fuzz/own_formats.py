@@ -459,22 +459,6 @@ _HEADERS = [
 ]
 
 
-def _matrices() -> list[Files]:
-    out = io.BytesIO()
-    np.save(out, np.arange(6, dtype=np.float32).reshape(3, 2))
-    return [{"vectors.npy": out.getvalue(), "vectors.vocab": b"one\ntwo\nthree\n"}]
-
-
-@target("npy", seeds=_matrices, mutators={".npy": [changed_header] * 3})
-def npy(folder: Path) -> None:
-    """Word vectors in a NumPy file, read and kept in a cache."""
-    from dialeval.io.vectors import load_embeddings
-
-    with tempfile.TemporaryDirectory() as cache, cache_at(Path(cache)):
-        vectors, known = load_embeddings(folder / "vectors.npy").vectors_for(["one", "four"])
-        assert vectors.shape[0] == len(known) == 2
-
-
 # Caches of vectors.
 
 _TEXT = b"one 1 2\ntwo 3 4\nthree 5 6\n"

@@ -20,9 +20,8 @@ from dialeval.core.batch import Need
 from dialeval.core.columns import RaggedColumn
 from dialeval.core.errors import DataError
 from dialeval.io.chunks import Chunk, cut_sources, row_blocks
-from dialeval.io.fields import FieldNames
 from dialeval.io.reading import read_responses
-from dialeval.io.rows import Rows
+from dialeval.io.rows import FieldNames, Rows
 from dialeval.io.sources import Source, find_sources, memory_sources
 
 NAMES = FieldNames()

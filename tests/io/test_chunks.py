@@ -29,8 +29,8 @@ from dialeval.io.chunks import (
     row_boundary,
     row_range,
 )
-from dialeval.io.fields import FieldNames
 from dialeval.io.reading import read_responses
+from dialeval.io.rows import FieldNames
 from dialeval.io.sources import find_sources, memory_sources
 
 NAMES = FieldNames()

@@ -315,10 +315,7 @@ def test_a_file_that_changes_meanwhile_is_refused(tmp_path: Path, monkeypatch: p
 def test_digest_is_that_of_the_content(tmp_path: Path) -> None:
     text = load(settled(tmp_path / "v.txt", TEXT)).digest
     (tmp_path / "v.vec.gz").write_bytes(gzip.compress(b"4 2\n" + TEXT.replace(" ", "\t").encode()))
-    np.save(tmp_path / "w.npy", np.array([[0.1, 0.2], [3, 4], [0.5, 0.6], [-0.0, 0]]))
-    (tmp_path / "w.vocab").write_text("the\nof\nthe\nzero\n")
     assert load(tmp_path / "v.vec.gz").digest == text
-    assert load(tmp_path / "w.npy").digest == text
     assert load(settled(tmp_path / "x.txt", TEXT.replace("0.6", "0.7"))).digest != text
     assert load(settled(tmp_path / "y.txt", TEXT.replace("zero", "null"))).digest != text
 

@@ -76,7 +76,7 @@ def test_calls_as_they_are_shown(call: Any, shown: str) -> None:
     own, problems = reader()
     message = read_message(own, {"content": "", "tool_calls": [call]}, "m", "assistant")
     assert [call.shown for call in message.calls] == [shown]
-    assert message.only_calls
+    assert message.calls
     assert message.shown == shown
     assert not problems
 

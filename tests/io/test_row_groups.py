@@ -11,7 +11,7 @@ import pytest
 
 from dialeval.core.errors import DataError
 from dialeval.io.chunks import Span, read_row_groups
-from dialeval.io.fields import FieldNames
+from dialeval.io.rows import FieldNames
 
 NAMES = FieldNames()
 

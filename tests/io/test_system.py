@@ -7,7 +7,7 @@ import pytest
 
 from dialeval.core.batch import Need
 from dialeval.core.columns import Column, RaggedColumn, TextColumn
-from dialeval.io.rows import NO_TURN, Rows, by_system
+from dialeval.io.rows import NO_TURN, Rows, split_systems
 
 
 def make(dialogues: list[str] | None) -> Rows:
@@ -48,14 +48,14 @@ def test_a_slice_cuts_every_column() -> None:
 
 def test_rows_of_a_system_stay_in_order_when_there_are_many() -> None:
     texts = [str(number) for number in range(500)]
-    codes = np.random.default_rng(0).integers(0, 3, len(texts))
+    codes = np.array([0, 1, 2, *np.random.default_rng(0).integers(0, 3, len(texts) - 3)])
     whole = Rows("all", {Need.RESPONSE: TextColumn.from_strings(texts)})
-    for code, part in enumerate(by_system(whole, ["a", "b", "c"], codes)):
+    for code, part in enumerate(split_systems(whole, [*"012", *map(str, codes[3:])], "")):
         assert list(part.responses) == [text for text, own in zip(texts, codes, strict=True) if own == code]
 
 
 def test_systems_are_taken_apart_and_keep_their_order() -> None:
-    first, second = by_system(make(["x", "x", "y", "y"]), ["one", "two"], np.array([0, 1, 1, 0]))
+    first, second = split_systems(make(["x", "x", "y", "y"]), ["one", "two", "two", None], "one")
     assert (first.system, list(first.responses)) == ("one", ["a", "d"])
     assert (second.system, list(second.columns[Need.REFERENCE])) == ("two", [[], ["s", "t"]])
     assert second.dialogues is not None
@@ -80,7 +80,7 @@ def test_further_fields_go_with_their_rows() -> None:
     assert list(rows.slice(1, 3).fields["topic"]) == [[], ["b", "c"]]
     assert list(rows.take(np.array([3, 0])).fields["topic"]) == [["d"], ["a"]]
     assert list(rows.table().fields["topic"]) == [["a"], [], ["b", "c"], ["d"]]
-    one, other = by_system(rows, ["s", "t"], np.array([0, 1, 0, 1]))
+    one, other = split_systems(rows, ["s", "t", "s", "t"], "")
     assert (list(one.fields["topic"]), list(other.fields["topic"])) == ([["a"], ["b", "c"]], [[], ["d"]])
 
 

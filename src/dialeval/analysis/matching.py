@@ -30,7 +30,7 @@ from dialeval.engine.plan import Asked, Settings, planner
 from dialeval.engine.resources import Resources
 from dialeval.io.ratings import DIALOGUE, OVERALL, Ratings
 from dialeval.io.reading import UNNAMED
-from dialeval.io.rows import Rows, by_system
+from dialeval.io.rows import Rows, split_systems
 from dialeval.io.sources import memory_sources
 from dialeval.text.tokenizers import Tokenizer
 
@@ -155,10 +155,8 @@ def score_ratings(
     for need, lists in ((Need.REFERENCE, ratings.references), (Need.CONTEXT, ratings.contexts)):
         if any(lists):
             columns[need] = RaggedColumn.from_lists(lists)
-    names = list(dict.fromkeys(name or UNNAMED for name in ratings.systems))
-    codes = np.array([names.index(name or UNNAMED) for name in ratings.systems], np.int64)
     rows = Rows(UNNAMED, columns, TextColumn.from_strings(ratings.dialogues), where="ratings")
-    sources = memory_sources(by_system(rows, names, codes))
+    sources = memory_sources(split_systems(rows, ratings.systems, UNNAMED))
     run = run_sources(sources, planner("all" if metrics is None else metrics, settings, tokenizer), resources).run
     if metrics is None and DIALOGUE not in ratings.levels:
         turns = {
@@ -166,7 +164,8 @@ def score_ratings(
             for name, result in run.items()
         }
         run = replace(run, systems={name: replace(run[name], estimates=own) for name, own in turns.items()})
-    places = {name: np.flatnonzero(codes == code) for code, name in enumerate(names)}
+    systems = np.array([name or UNNAMED for name in ratings.systems], object)
+    places = {name: np.flatnonzero(systems == name) for name in run}
     own = {name: np.arange(len(rows)) for name, rows in places.items()}
     return _build_rated_rows(ratings, quality, run, _scatter_scores(run, places, own, len(ratings)))
 

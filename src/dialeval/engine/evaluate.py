@@ -19,10 +19,9 @@ from dialeval.engine.folding import BATCH_ROWS, Options, Progress, run_sources
 from dialeval.engine.plan import Asked, Settings, planner
 from dialeval.engine.resources import Resources, WordChoice
 from dialeval.engine.worker import Engine
-from dialeval.io.fields import FieldNames
 from dialeval.io.opening import LINES, format_of, is_pattern, is_remote
 from dialeval.io.reading import attach, read_responses, read_texts
-from dialeval.io.rows import EOS, LISTS, Rows, split_fields
+from dialeval.io.rows import EOS, LISTS, FieldNames, Rows, split_fields
 from dialeval.io.sources import Source, file_names, find_sources, memory_sources
 from dialeval.text.tokenizers import Tokenizer
 

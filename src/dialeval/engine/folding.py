@@ -54,10 +54,9 @@ from dialeval.engine.worker import (
     open_context,
 )
 from dialeval.io.chunks import Chunk, cut_sources, row_blocks
-from dialeval.io.fields import FieldNames
 from dialeval.io.gathering import no_rows
 from dialeval.io.reading import check_number_of_systems
-from dialeval.io.rows import Rows
+from dialeval.io.rows import FieldNames, Rows
 from dialeval.io.sources import Source, Versions
 from dialeval.metrics.log_columns import LabelNames
 from dialeval.text.row_digests import digest_rows

@@ -18,8 +18,8 @@ from typing import TYPE_CHECKING, Any, Literal, TypeAlias, cast, get_args
 from dialeval.core.batch import Need
 from dialeval.core.columns import TextColumn
 from dialeval.core.errors import DataError, Problem, SettingError
-from dialeval.io.fields import kind_of
 from dialeval.io.reading import read_texts
+from dialeval.io.rows import kind_of
 from dialeval.text.vocabulary import Vocabulary
 
 if TYPE_CHECKING:

@@ -27,8 +27,7 @@ from dialeval.engine.folding import Options, make_job, run_sources
 from dialeval.engine.plan import Asked, Planner, Settings, names_of, planner
 from dialeval.engine.resources import Resources, WordChoice
 from dialeval.engine.worker import Context, Job, open_context
-from dialeval.io.fields import FieldNames
-from dialeval.io.rows import Rows
+from dialeval.io.rows import FieldNames, Rows
 from dialeval.io.sources import memory_sources
 from dialeval.text.tokenizers import Tokenizer
 

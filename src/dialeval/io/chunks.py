@@ -31,11 +31,10 @@ from dialeval.core.columns import Column, RaggedColumn, TextColumn
 from dialeval.core.errors import DataError, Problem
 from dialeval.io import json, opening, parquet
 from dialeval.io.delimited import encoding_problems, split
-from dialeval.io.fields import FieldNames
 from dialeval.io.gathering import gather_rows
 from dialeval.io.reading import file_responses, side_by_side
 from dialeval.io.row_shapes import ours
-from dialeval.io.rows import Rows, unequal
+from dialeval.io.rows import FieldNames, Rows, unequal
 
 if TYPE_CHECKING:
     import pyarrow as pa

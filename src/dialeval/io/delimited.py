@@ -5,7 +5,7 @@ known fields, and else most columns; the one that belongs to the suffix where th
 Excel knows it, says it outright, and `FieldNames.separator` above all. The text is UTF-8, or UTF-16 with a byte order
 mark. Where it is neither and no character is one of UTF-8, it is read as Windows-1252, and a note says so.
 
-The header names the fields. LF and CRLF end a row outside quotes; a lone CR is part of its cell. An empty cell means
+The header names the fields. LF and CRLF end a row outside quotes; a lone CR has to be in quotes. An empty cell means
 that the field is not given, except in the response column, where it is an empty response. Blank lines are skipped; in
 a table of one column, where such a line is an empty cell, it is a row. A row with more or fewer cells than the header
 is a problem, and every problem names the line of the file on which its row starts.
@@ -127,9 +127,6 @@ _LOOKED_AT = 1 << 16
 """Characters among which the header is looked for."""
 _UTF_16 = {b"\xff\xfe": "utf-16-le", b"\xfe\xff": "utf-16-be"}
 _UTF_8_CHARACTER = re.compile(rb"[\xc2-\xdf][\x80-\xbf]|[\xe0-\xef][\x80-\xbf]{2}|[\xf0-\xf4][\x80-\xbf]{3}")
-_FIRST_PRIVATE_CHARACTER = 0xE000
-_TROUBLE = re.compile("\0|\r(?!\n)")
-"""What the parser of the standard library stumbles over inside a cell: a NUL (before Python 3.11) and a lone CR."""
 
 
 def read(path: PathSource, names: FieldNames, delimiter: str) -> Records:
@@ -188,7 +185,7 @@ def _separator(text: str, names: FieldNames, usual: str) -> str:
     known = {*names.all, *row_shapes.columns()}
     best, most = usual, (0, 0)
     for candidate in dict.fromkeys((usual, *_SEPARATORS)):
-        reader = csv.reader(io.StringIO(_without_trouble(head)[0], newline="\n"), delimiter=candidate)
+        reader = csv.reader(io.StringIO(head, newline="\n"), delimiter=candidate)
         with _cells_of_any_length(), suppress(csv.Error):
             header = next(reader, [])
             found = (len(known.intersection(header)), len(header))
@@ -220,7 +217,6 @@ def _cells(
 
     `before`: lines of the file before the text.
     """
-    text, back = _without_trouble(text)
     reader = csv.reader(io.StringIO(text, newline="\n"), delimiter=delimiter, strict=True)
     with _cells_of_any_length():
         while True:
@@ -233,19 +229,7 @@ def _cells(
                 remedy = 'close every double quote, and write "" for one inside a quoted cell'
                 problems.append(Problem(where, line, f"is not quoted correctly ({error})", remedy))
                 continue
-            yield line, [cell.translate(back) for cell in row] if back else row
-
-
-def _without_trouble(text: str) -> tuple[str, dict[int, str]]:
-    """Return the text with stand-ins that do not occur in it for what cannot be parsed, and the way back."""
-    back: dict[int, str] = {}
-    code = _FIRST_PRIVATE_CHARACTER
-    for trouble in sorted(set(_TROUBLE.findall(text))):
-        while chr(code) in text:
-            code += 1
-        text = re.sub("\r(?!\n)" if trouble == "\r" else trouble, chr(code), text)
-        back[code] = trouble
-    return text, back
+            yield line, row
 
 
 @contextmanager

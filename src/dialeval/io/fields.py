@@ -52,8 +52,6 @@ from dialeval.io.calls import (
 from dialeval.io.row_shapes import nearest, unknown, value_at
 from dialeval.io.rows import LISTS, FieldNames, RowObject, kind_of, listed
 
-__all__ = ["FieldNames", "FieldReader", "kind_of", "missing_field"]
-
 TIME = "timestamp"
 """The time at which a message was there, in logs of chats."""
 _MILLISECONDS = 1e11
@@ -113,11 +111,6 @@ class Message(NamedTuple):
     def shown(self) -> str:
         """Return what a reader of the context sees."""
         return " ".join(filter(None, (self.text, *(call.shown for call in self.calls)))) if self.calls else self.text
-
-    @property
-    def only_calls(self) -> bool:
-        """Return whether nothing is said."""
-        return bool(self.calls) and not self.text.strip()
 
 
 def missing_field(name: str, wanted: str, there: Iterable[object], kind: str = "field") -> tuple[str, str]:
@@ -299,10 +292,6 @@ class FieldReader:
         value = unwrap(value) or value
         role = next((value[key] for key in ("role", "from") if isinstance(value.get(key), str)), "")
         return read_message(self, value, f"{what}[{index}]", ROLES.get(str(role), ""))
-
-    def system(self, row: RowObject) -> str | None:
-        """Return the system's name, if the row gives one."""
-        return self.identifier(row, self.names.system)
 
     def dialogue(self, row: RowObject) -> str | None:
         """Return the dialogue's name, if the row gives one."""
@@ -501,7 +490,9 @@ def read_message(reader: FieldReader, message: RowObject, what: str, role: str) 
         return Message(role, "", tuple(calls))
     text, parts = content(reader, message[key], what, results=role != ASSISTANT)
     if any(isinstance(message.get(key), str) and message[key] == CALLER for key in _ROLE_KEYS):
-        return Message(role, "", (*calls, _named_call(text)))
+        given, shown = parse_text(text, None), f"[call {text}]"  # the call is the whole text of the message
+        call = read_call(given)._replace(shown=shown) if isinstance(given, dict) else Call(shown)
+        return Message(role, "", (*calls, call))
     own = [part for part in parts if isinstance(part, Call)]
     results = [part for part in parts if isinstance(part, ToolResult)]
     results += [
@@ -512,12 +503,6 @@ def read_message(reader: FieldReader, message: RowObject, what: str, role: str) 
     elif role == USER and results and len(results) == len(message[key]):  # type: ignore[arg-type]
         role = TOOL  # Anthropic and Gemini send results back as the user
     return Message(role, text, (*calls, *own), tuple(results))
-
-
-def _named_call(text: str) -> Call:
-    """Return the call that is the whole text of a message."""
-    given = parse_text(text, None)
-    return read_call(given)._replace(shown=f"[call {text}]") if isinstance(given, dict) else Call(f"[call {text}]")
 
 
 def _checked_call(reader: FieldReader, value: object, what: str) -> Call:

@@ -34,7 +34,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 import numpy as np
 import orjson
 
-from dialeval.core.arrays import Ints, offsets_of
+from dialeval.core.arrays import offsets_of
 from dialeval.core.batch import Need
 from dialeval.core.columns import Column, RaggedColumn, SharedColumn, TextColumn
 from dialeval.core.errors import DataError, Problem, add_warning
@@ -58,8 +58,8 @@ from dialeval.io.fields import (
     read_time,
     role_of,
 )
-from dialeval.io.row_shapes import Filters, may_hold_rows, ours, several_turns, unknown, unlike_fields, value_at
-from dialeval.io.rows import LISTS, NO_TURN, OF_SOME_ROWS, FieldNames, Records, RowObject, Rows, by_system, kind_of
+from dialeval.io.row_shapes import Filters, may_hold_rows, ours, several_turns, unknown, value_at
+from dialeval.io.rows import LISTS, NO_TURN, OF_SOME_ROWS, FieldNames, Records, RowObject, Rows, kind_of, split_systems
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -126,10 +126,6 @@ class PlainRows(NamedTuple):
     turns: list[int]
 
 
-class _NotPlainError(Exception):
-    """Rows have to be read one by one."""
-
-
 def gather_rows(records: Records, names: FieldNames, system: str, part: bool = False) -> list[Rows]:
     """Return the rows of each system in order of appearance; `system` is the name of those that give none.
 
@@ -139,7 +135,19 @@ def gather_rows(records: Records, names: FieldNames, system: str, part: bool = F
     if records.table is not None and (found := _table_rows(records.table, names, system, records.where)) is not None:
         return found
     gathered = _Gathered(names)
-    _read_blocks(records, gathered)
+    reader = FieldReader(records.where, names, records.problems)
+    parsed, problems = iter(records.rows), 0
+    while block := list(islice(parsed, _ROWS_AT_ONCE)):
+        plain = plain_rows(_columns_of([row for _, row in block], names), names)
+        if plain is not None:
+            gathered.extend(plain)
+        else:
+            for row in _read_rows(reader, block, gathered.trials, gathered.filters):
+                gathered.add(row)
+        # Lines that do not parse are found before the fields of the lines above them.
+        records.problems[problems:] = sorted(records.problems[problems:], key=lambda problem: problem.line or 0)
+        problems = len(records.problems)
+    reader.count_unknown()
     if not records.problems and not gathered.rows.responses and not part:
         records.problems.append(no_rows(records.where))
     records.raise_problems()
@@ -172,23 +180,7 @@ def _table_rows(table: pa.Table, names: FieldNames, system: str, where: str) -> 
     else:
         named = _name_dialogues(list(dialogues))
     rows = Rows(system, found, named, turns, where)
-    return _split_systems(rows, [None] * len(table) if systems is None else list(systems), system)
-
-
-def _read_blocks(records: Records, gathered: _Gathered) -> None:
-    reader = FieldReader(records.where, gathered.names, records.problems)
-    parsed, problems = iter(records.rows), 0
-    while block := list(islice(parsed, _ROWS_AT_ONCE)):
-        plain = plain_rows(_columns_of([row for _, row in block], gathered.names), gathered.names)
-        if plain is not None:
-            gathered.extend(plain)
-        else:
-            for row in _read_rows(reader, block, gathered.trials, gathered.filters):
-                gathered.add(row)
-        # Lines that do not parse are found before the fields of the lines above them.
-        records.problems[problems:] = sorted(records.problems[problems:], key=lambda problem: problem.line or 0)
-        problems = len(records.problems)
-    reader.count_unknown()
+    return split_systems(rows, [None] * len(table) if systems is None else list(systems), system)
 
 
 class _Gathered:
@@ -255,10 +247,13 @@ class _Gathered:
         }
         names = _name_dialogues(dialogues)
         rows = Rows(system, columns, names, turns if (turns != NO_TURN).any() else None, where, fields=fields)
-        if tried:
-            order = _order_by_task(systems, dialogues)
-            return _split_systems(rows.take(order), [systems[row] for row in order.tolist()], system)
-        return _split_systems(rows, systems, system)
+        if tried:  # rows of a task are brought together; one without a task is alone
+            first: dict[_Task, int] = {}
+            tasks = enumerate(zip(systems, dialogues, strict=True))
+            firsts = [row if task[1] is None else first.setdefault(task, row) for row, task in tasks]
+            order = np.argsort(np.array(firsts, np.int64), kind="stable")
+            rows, systems = rows.take(order), [systems[row] for row in order.tolist()]
+        return split_systems(rows, systems, system)
 
     def _shared(self, texts: Texts) -> RaggedColumn | SharedColumn:
         """Return texts of which some rows begin with those of the row before."""
@@ -268,20 +263,6 @@ class _Gathered:
         continues = np.zeros(len(column), np.bool_)
         continues[self._continued] = True
         return SharedColumn.from_steps(column, continues)
-
-
-def _order_by_task(systems: Sequence[str | None], tasks: Sequence[str | None]) -> Ints:
-    """Return the order of rows in which those of a task are together; a row without a task is alone."""
-    first: dict[_Task, int] = {}
-    keys = enumerate(zip(systems, tasks, strict=True))
-    firsts = [row if key[1] is None else first.setdefault(key, row) for row, key in keys]
-    return np.argsort(np.array(firsts, np.int64), kind="stable")
-
-
-def _split_systems(rows: Rows, systems: Sequence[str | None], system: str) -> list[Rows]:
-    """Return the rows of each system in the order of appearance; `system` is the name of those that give none."""
-    codes = {name: code for code, name in enumerate(dict.fromkeys(each or system for each in systems))}
-    return by_system(rows, list(codes), np.array([codes[each or system] for each in systems], np.int64))
 
 
 def _name_dialogues(names: Sequence[str | None]) -> TextColumn | None:
@@ -298,8 +279,6 @@ def _columns_of(rows: Sequence[Any], names: FieldNames) -> Mapping[str, list[Any
         return {names.response: list(rows)}
     fields = set().union(*rows) if types == {dict} else set()
     _warn_plural(fields, names)
-    if unlike_fields(fields, names):
-        return {}
     return {name: [row.get(name) for row in rows] for name in fields.intersection(names.all)}
 
 
@@ -323,7 +302,7 @@ def plain_rows(columns: Mapping[str, list[Any]], names: FieldNames) -> PlainRows
         turns = _plain_turns(columns.get(names.turn, nothing))
         texts = chain(responses, references.values, contexts.values, filter(None, systems), filter(None, dialogues))
         "".join(texts).encode()
-    except (_NotPlainError, UnicodeEncodeError):  # the second one: half of a surrogate pair
+    except (InvalidError, UnicodeEncodeError):  # the second one: half of a surrogate pair
         return None
     return PlainRows(responses, references, contexts, systems, dialogues, turns)
 
@@ -331,7 +310,7 @@ def plain_rows(columns: Mapping[str, list[Any]], names: FieldNames) -> PlainRows
 def _may_be_plain(columns: Mapping[str, Any], names: FieldNames) -> bool:
     """Return whether rows with these fields have a response and nothing that only `FieldReader` reads."""
     simple = names.response in columns and not names.kept and not names.paths
-    return simple and columns.keys().isdisjoint(names.careful) and not unlike_fields(columns, names)
+    return simple and columns.keys().isdisjoint(names.careful)
 
 
 def _plain_texts(column: list[Any]) -> Texts:
@@ -341,18 +320,18 @@ def _plain_texts(column: list[Any]) -> Texts:
     if types == {str}:
         return Texts(column, [1] * len(column))
     if not types <= {str, list, _NOTHING}:
-        raise _NotPlainError
+        raise InvalidError
     lists = [value if type(value) is list else [] if value is None else [value] for value in column]
     values = list(chain.from_iterable(lists))
     if not {*map(type, values)} <= {str}:
-        raise _NotPlainError
+        raise InvalidError
     return Texts(values, list(map(len, lists)))
 
 
 def _plain_names(column: list[Any]) -> list[str | None]:
     types = {*map(type, column)}
     if not types <= {str, int, _NOTHING}:
-        raise _NotPlainError
+        raise InvalidError
     if types == {_NOTHING}:
         return column
     return [str(name) if type(name) is int else name or None for name in column]
@@ -363,7 +342,7 @@ def _plain_turns(column: list[Any]) -> list[int]:
         return [NO_TURN] * len(column)
     given = [turn for turn in column if turn is not None]
     if not {*map(type, given)} <= {int} or (given and not 0 <= min(given) <= max(given) <= LARGEST_TURN):
-        raise _NotPlainError
+        raise InvalidError
     return [NO_TURN if turn is None else turn for turn in column]
 
 
@@ -393,7 +372,7 @@ def _read_rows(
 def _read_row(reader: FieldReader, row: RowObject, labels: Sequence[Sequence[str]], trials: _Trials) -> Iterator[_Row]:
     """Read one row, with the names of our fields."""
     names = reader.names
-    system, dialogue = reader.system(row), reader.dialogue(row)
+    system, dialogue = reader.identifier(row, names.system), reader.dialogue(row)
     if row.get(names.messages) is not None:
         dialogue = dialogue or reader.identifier(row, "id") or f"line {reader.line}"
         responses, log, asked = _chat_rows(reader, row, system, dialogue, labels)
@@ -445,7 +424,7 @@ def _chat_rows(
         elif (message := _read_message(reader, given, f"{name}[{turn}]")) is not None:
             role, text, shown = message.role, message.text, message.shown
             log.add(message.calls if role == ASSISTANT else (), message.results)
-            speaks = role == ASSISTANT and not message.only_calls
+            speaks = role == ASSISTANT and (bool(message.text.strip()) or not message.calls)
         else:
             continue
         if role == SYSTEM and not prompts:

@@ -143,7 +143,13 @@ def unpacking(raw: IO[bytes], size: int, where: str) -> Iterator[IO[bytes]]:
         yield raw
         return
     try:
-        with _unpack(raw, packing) as stream:
+        if packing == ".gz":
+            packed = cast("IO[bytes]", gzip.GzipFile(fileobj=raw))
+        else:
+            import pyarrow as pa
+
+            packed = cast("IO[bytes]", pa.CompressedInputStream(pa.PythonFile(raw, "r"), "zstd"))
+        with packed as stream:
             what, remedy = f"unpacks to more than {MOST_TIMES} times its size", "if that is correct, unpack it yourself"
             refusal = DataError(Problem(where, None, what, remedy))
             yield io.BufferedReader(LimitedStream(stream, unpacked_limit(size), refusal), _BUFFER)
@@ -151,14 +157,6 @@ def unpacking(raw: IO[bytes], size: int, where: str) -> Iterator[IO[bytes]]:
         what = f"not a whole {packing} archive ({error})"
         remedy = f"pack it again or, if it is not packed, take {packing} off its name"
         raise DataError(Problem(where, None, what, remedy)) from None
-
-
-def _unpack(raw: IO[bytes], packing: str) -> IO[bytes]:
-    if packing == ".gz":
-        return cast("IO[bytes]", gzip.GzipFile(fileobj=raw))
-    import pyarrow as pa
-
-    return cast("IO[bytes]", pa.CompressedInputStream(pa.PythonFile(raw, "r"), "zstd"))
 
 
 def unpacked_limit(packed_bytes: int) -> int:
@@ -356,21 +354,15 @@ def version_of(path: str) -> Hashable:
 @contextmanager
 def stored(path: str) -> Iterator[IO[bytes]]:
     """Open a stream of the bytes of a file as it is stored; it can seek."""
-    with _problems_named(path), _opened(path) as stream:
-        yield stream
-
-
-def _opened(path: str) -> IO[bytes]:
-    if is_remote(path):
-        system, inside = _storage(path)
-        return io.BufferedReader(system.open(inside, "rb"), _CHUNK)
-    file = open(local_path(path), "rb")  # noqa: PTH123, SIM115  (a Path would turn an empty name into the current folder)
-    try:
-        refuse_device(path, file.fileno())
-    except DataError:
-        file.close()
-        raise
-    return file
+    with _problems_named(path):
+        if is_remote(path):
+            system, inside = _storage(path)
+            with io.BufferedReader(system.open(inside, "rb"), _CHUNK) as stream:
+                yield stream
+        else:
+            with open(local_path(path), "rb") as stream:  # noqa: PTH123  (a Path turns an empty name into ".")
+                refuse_device(path, stream.fileno())
+                yield stream
 
 
 @contextmanager

@@ -142,9 +142,15 @@ def plain_rows(table: pa.Table, where: str) -> Iterator[dict[str, Any]]:
 
 
 def _rows(table: pa.Table, where: str) -> Iterator[dict[str, Any]]:
-    with _values_explained(where):
-        for batch in table.to_batches(_ROWS):
-            yield from batch.to_pylist()
+    import pyarrow as pa
+
+    for batch in table.to_batches(_ROWS):
+        try:
+            rows = batch.to_pylist()
+        except (pa.ArrowException, ValueError, OverflowError) as error:  # such as a date of the year 300000
+            what = f"holds values that cannot be read ({_first_line(error)})"
+            raise DataError(Problem(where, None, what, "write them as texts or numbers")) from None
+        yield from rows
 
 
 # Columns without a Python object per value. What is not as simple is an InvalidError, and left to the reader of rows.
@@ -204,18 +210,6 @@ def turn_numbers(column: pa.ChunkedArray | None) -> Ints | None:
         raise InvalidError("holds a turn below 0")
     turns: Ints = numbers_of(column, NO_TURN)
     return turns
-
-
-@contextmanager
-def _values_explained(where: str) -> Iterator[None]:
-    """Raise DataError for values that are no plain data, such as a date of the year 300000."""
-    import pyarrow as pa
-
-    try:
-        yield
-    except (pa.ArrowException, ValueError, OverflowError) as error:
-        what = f"holds values that cannot be read ({_first_line(error)})"
-        raise DataError(Problem(where, None, what, "write them as texts or numbers")) from None
 
 
 def _first_line(error: Exception) -> str:

@@ -114,7 +114,10 @@ def read_ratings(
         quality: [row.get(quality, np.empty(0)) for row in scores]
         for quality in dict.fromkeys(quality for row in scores for quality in row)
     }
-    values = {quality: np.array([_mean(row) for row in column]) for quality, column in annotations.items()}
+    values = {
+        quality: np.array([float(row.mean()) if len(row) else math.nan for row in column])
+        for quality, column in annotations.items()
+    }
     raters = {quality: [row.get(quality, ()) for row in named] for quality in annotations}
     listed = dict(zip(_LISTED, map(list, columns), strict=True))
     ends = np.array(scales, np.float64)
@@ -210,7 +213,7 @@ def _rated_row(
     yield _Rated(
         dataset,
         f"{dataset}/{reader.dialogue(row) or f'row {reader.line}'}",
-        reader.system(row),
+        reader.identifier(row, reader.names.system),
         reader.context(row)[0],
         reader.response(row),
         reader.references(row),
@@ -287,10 +290,6 @@ def _scale(reader: FieldReader, value: object, what: str) -> tuple[float, float]
     shown = listed(value) if isinstance(value, LISTS) else kind_of(value)
     reader.problem(f"{what} is {shown}", "make it [lowest, highest], or null where there is none")
     return math.nan, math.nan
-
-
-def _mean(values: Floats) -> float:
-    return float(values.mean()) if len(values) else math.nan
 
 
 # Rating lines: what single raters said of rows that were drawn, as it comes back from them.
@@ -427,7 +426,12 @@ def read_pairs(
             raise SettingError(f"there is no field {name!r} to map; a pair has {', '.join(NAMES)}")
         names[name] = actual
     columns = FieldNames(response=names["better"], dialog_id=names["dialog_id"])
-    rows = read_objects(paths, "pairs", "a, b and better", columns, partial(_read_pairs, names=names))
+
+    def read(reader: FieldReader, row: RowObject, _name: str) -> list[_Row]:
+        found = [_pair(reader, each, names) for each in _known_pairs(row, names)]
+        return [pair for pair in found if pair is not None]
+
+    rows = read_objects(paths, "pairs", "a, b and better", columns, read)
     if not rows:
         raise SettingError("no pairs were given; name at least one file of compared responses")
     systems = list(dict.fromkeys(name for left, right, *_ in rows for name in (left, right)))
@@ -449,11 +453,6 @@ def read_pairs(
 
 
 _Row = tuple[str, str, int, "str | None", float]
-
-
-def _read_pairs(reader: FieldReader, row: RowObject, _name: str, names: Mapping[str, str]) -> list[_Row]:
-    found = [_pair(reader, each, names) for each in _known_pairs(row, names)]
-    return [pair for pair in found if pair is not None]
 
 
 _DECIDED = {

@@ -11,7 +11,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
-from functools import cache
+from functools import cached_property
 from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar, cast
 
 import numpy as np
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
     import pyarrow as pa
 
-__all__ = ["NO_TURN", "Rows", "by_system"]
+__all__ = ["NO_TURN", "Rows", "split_systems"]
 
 SHOWN = (Need.CONTEXT, Need.ROLES, Need.RESPONSE, Need.REFERENCE, Need.HYPOTHESES)
 """The columns that a reader wants to see next to the values of a row."""
@@ -205,14 +205,14 @@ def _cut_offsets(offsets: Ints, start: int, stop: int) -> Ints:
     return np.concatenate(([0], inner - start, [stop - start])) if stop > start else np.zeros(1, np.int64)
 
 
-def by_system(rows: Rows, systems: Sequence[str], codes: Ints) -> list[Rows]:
-    """Return rows of several systems taken apart: row `i` belongs to `systems[codes[i]]`."""
-    if len(systems) == 1:
-        return [replace(rows, system=systems[0])]
-    order = np.argsort(codes, kind="stable")
-    offsets = offsets_of(np.bincount(codes, minlength=len(systems)))
-    parts = zip(systems, np.split(order, offsets[1:-1]), strict=True)
-    return [replace(rows.take(part), system=system) for system, part in parts]
+def split_systems(rows: Rows, systems: Sequence[str | None], system: str) -> list[Rows]:
+    """Return the rows of each system in the order of appearance; `system` is the name of those that give none."""
+    named = {name: code for code, name in enumerate(dict.fromkeys(each or system for each in systems))}
+    if len(named) == 1:
+        return [replace(rows, system=next(iter(named)))]
+    codes = np.array([named[each or system] for each in systems], np.int64)
+    parts = np.split(np.argsort(codes, kind="stable"), np.cumsum(np.bincount(codes))[:-1])
+    return [replace(rows.take(part), system=name) for name, part in zip(named, parts, strict=True)]
 
 
 # Parsed rows on their way from a file to columns, what their fields are called, and words for what they hold.
@@ -237,7 +237,7 @@ def unequal(path: str, rows: int, other: str, others: int) -> Problem:
     return Problem(path, None, what, f"both must have one line per response; {first} is the first without")
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class FieldNames:
     """What each field of a row is called in the input."""
 
@@ -299,10 +299,10 @@ class FieldNames:
         own = (self.messages, self.response_is_reference, self.trial, self.tool_calls, self.expected_calls)
         return (*own, self.labels, self.latency)
 
-    @property
+    @cached_property
     def paths(self) -> list[str]:
         """Return the names that lead into objects, such as `output.text`."""
-        return _paths(self)
+        return [name for name in self.all if "." in name]
 
     @property
     def beside(self) -> list[str]:
@@ -330,11 +330,6 @@ class FieldNames:
     def name(self, need: Need) -> str:
         """Return the field that holds what a need names."""
         return str(getattr(self, need.value))
-
-
-@cache
-def _paths(names: FieldNames) -> list[str]:
-    return [name for name in names.all if "." in name]
 
 
 @dataclass(slots=True)

@@ -22,9 +22,8 @@ from dialeval.core.batch import Need
 from dialeval.core.errors import DataError, Problem, SettingError, whole_characters
 from dialeval.core.run_schema import Role
 from dialeval.io import opening
-from dialeval.io.fields import kind_of
 from dialeval.io.reading import files_in, is_folder
-from dialeval.io.rows import OF_SOME_ROWS, Rows
+from dialeval.io.rows import OF_SOME_ROWS, Rows, kind_of
 
 ROW_COLUMNS = frozenset({Need.RESPONSE, Need.REFERENCE, Need.CONTEXT, *OF_SOME_ROWS})
 """The columns that rows in a file may have."""

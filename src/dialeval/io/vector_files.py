@@ -1,11 +1,9 @@
-"""Read files of word vectors: text, NumPy matrices, word2vec binary.
+"""Read files of word vectors: text and word2vec binary.
 
 - Text (GloVe, word2vec text, fastText `.vec`; also `.gz`, `.zst`): a line is a word and its numbers, separated by ASCII
   whitespace. The last `dimension` fields are the numbers, and what precedes them is the word: it may contain spaces
   (`. . .` in GloVe) and any other Unicode space. Numbers are float64, exactly as `float` reads them. A first line of
   two integers is a header, `words dimension`. Without one the dimension is that of most of the first lines.
-- `x.npy`: a matrix of floats, one row per line of the vocabulary `x.vocab`, `x.txt` or `vocab.txt` in the same folder;
-  never unpickled. An `.npy` that is text, such as the `vocab.npy` of dialog-eval, is read as text.
 - `x.bin`, `x.bin.gz`, `x.bin.zst`: a header line `words dimension`, then per word its bytes, a space, and `dimension`
   little-endian float32 numbers; a line feed may follow. What follows the promised words is left out, as gensim does.
   The `.bin` models of fastText are another format and are refused.
@@ -34,7 +32,6 @@ from typing import IO, Any, Literal, NamedTuple, TypeAlias, get_args
 import numpy as np
 import numpy.typing as npt
 
-from dialeval.core import validation
 from dialeval.core.arrays import Floats
 from dialeval.core.errors import DataError, Problem
 from dialeval.core.validation import InvalidError
@@ -49,11 +46,10 @@ BLOCK_BYTES = 1 << 24
 """Text that is parsed at a time."""
 MOST_PROBLEMS = 100_000
 """A file with so many errors is not a vector file; reading stops there."""
-_NUMPY = b"\x93NUMPY"
 _VOTING_LINES = 64
 _HEADER_DIGITS = 12
 _ROWS = 1 << 14
-"""Rows of a matrix that are checked at a time."""
+"""Rows of a binary file that are checked at a time."""
 _READ_BYTES = 1 << 24
 _LONGEST_HEADER = 64
 _LONGEST_WORD = 1 << 16
@@ -117,36 +113,15 @@ def _is_much(odd: int, sound: int) -> bool:
     return odd > max(min(_FEW, sound), _FRACTION * sound)
 
 
-def source_files(path: Path) -> tuple[Path, ...]:
-    """Return the files that word vectors consist of: the file itself, and the vocabulary of a matrix."""
-    if path.suffix.lower() != ".npy":
-        return (path,)
-    with path.open("rb") as stream:
-        beginning = stream.read(1 << 12)
-    if beginning.strip() and not beginning.startswith(_NUMPY) and b"\0" not in beginning:
-        return (path,)
-    choices = [path.with_suffix(".vocab"), path.with_suffix(".txt"), path.with_name("vocab.txt")]
-    for choice in choices:
-        if choice.is_file():
-            return path, choice
-    names = ", ".join(choice.name for choice in choices)
-    raise DataError(
-        Problem(str(path), None, "has no vocabulary next to it", f"put the words, one a line, into {names}")
-    )
-
-
 def read_vectors(path: Path, findings: Findings) -> Iterator[WordRows]:
     """Read all words and vectors in file order, and fill in the findings.
 
     Raises:
         DataError: With every error of the file.
     """
-    _, *vocabulary = source_files(path)
-    if vocabulary:
-        return _read_matrix(path, vocabulary[0], findings)
     plain = path.with_suffix("") if packing_of(path) else path
     if plain.suffix.lower() == ".bin":
-        return _check_rows(_read_word2vec(path, findings), path, path, findings)
+        return _check_rows(_read_word2vec(path, findings), str(path), findings)
     return _read_text(path, findings)
 
 
@@ -205,7 +180,7 @@ def _split_blocks(stream: IO[bytes], where: str) -> Iterator[tuple[int, bytes]]:
     line, carried = 1, b""
     while chunk := stream.read(BLOCK_BYTES):
         if line == 1 and b"\0" in chunk:
-            remedy = "give vectors as text, .npy with its vocabulary next to it, or word2vec .bin; unpack archives"
+            remedy = "give vectors as text or in the word2vec binary format (.bin); unpack archives"
             raise DataError(Problem(where, None, "is not a text file", remedy))
         if line == 1 and not carried:
             chunk = chunk.removeprefix(BYTE_ORDER_MARK)
@@ -337,26 +312,6 @@ def _to_floats(fields: list[bytes]) -> list[float] | None:
     return numbers if all(map(math.isfinite, numbers)) and b"_" not in b"".join(fields) else None
 
 
-def _read_matrix(path: Path, vocabulary: Path, findings: Findings) -> Iterator[WordRows]:
-    remedy = "save a two-dimensional array of floats with numpy.save"
-    matrix: Matrix = validation.read_array(path, None, remedy, None)
-    if matrix.ndim != 2 or not np.issubdtype(matrix.dtype, np.floating) or matrix.dtype.itemsize > 8 or not matrix.size:
-        what = f"holds an array of type {matrix.dtype} and shape {matrix.shape}"
-        raise DataError(Problem(str(path), None, what, remedy))
-    remedy = "give every row its word, one a line"
-    lines = validation.read_bytes(vocabulary, remedy).removeprefix(BYTE_ORDER_MARK).removesuffix(b"\n").split(b"\n")
-    words = [line.removesuffix(b"\r") for line in lines]
-    if len(words) != len(matrix):
-        findings.odd += [(line, "blank") for line, word in enumerate(words, 1) if not word.strip()]
-        words = [word for word in words if word.strip()]
-    if len(words) != len(matrix):
-        what = f"{len(words)} words for the {len(matrix)} rows of {path.name}"
-        raise DataError(Problem(str(vocabulary), None, what, remedy))
-    starts = range(0, len(matrix), _ROWS)
-    blocks = ((words[start : start + _ROWS], matrix[start : start + _ROWS]) for start in starts)
-    return _check_rows(blocks, path, vocabulary, findings)
-
-
 def _read_word2vec(path: Path, findings: Findings) -> Iterator[WordRows]:
     """Read blocks of words and vectors, which `_check_rows` has to check."""
     what = "is cut short, or is not in the word2vec binary format"
@@ -394,14 +349,14 @@ def _read_word2vec(path: Path, findings: Findings) -> Iterator[WordRows]:
         raise broken
 
 
-def _check_rows(blocks: Iterable[WordRows], path: Path, vocabulary: Path, findings: Findings) -> Iterator[WordRows]:
+def _check_rows(blocks: Iterable[WordRows], where: str, findings: Findings) -> Iterator[WordRows]:
     """Yield the rows that have a word, note the others in the findings, and raise where a number is not finite."""
     what, remedy = "a number of this row is not finite", "correct the row, or take it out"
     problems: list[Problem] = []
     before = sound = 0
     for words, rows in blocks:
         infinite = np.flatnonzero(~np.isfinite(rows).all(axis=1)).tolist()
-        problems += [Problem(str(path), before + row + 1, what, remedy) for row in infinite]
+        problems += [Problem(where, before + row + 1, what, remedy) for row in infinite]
         number = len(words)
         if not is_utf8(b"\n".join(words)) or not all(map(bytes.strip, words)):
             odd: dict[int, Oddity] = {row: "without a word" for row, word in enumerate(words) if not word.strip()}
@@ -412,6 +367,6 @@ def _check_rows(blocks: Iterable[WordRows], path: Path, vocabulary: Path, findin
         if not problems:
             yield words, rows
     if findings.is_broken(sound):
-        problems = [*findings.problems(str(vocabulary)), *problems]
+        problems = [*findings.problems(where), *problems]
     if problems:
         raise DataError(problems)

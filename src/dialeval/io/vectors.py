@@ -2,12 +2,13 @@
 
 `load_embeddings` takes
 
-- a file of word vectors (text, `.npy` with its vocabulary, word2vec `.bin`): see `vector_files`;
+- a file of word vectors (text, word2vec `.bin`): see `vector_files`;
 - the name of an installed data pack, `glove-6b`, or of one of its files, `glove-6b/glove.6B.100d.txt`: see `packs`;
 - `wordllama`, a table of word pieces inside a Python package.
 
 A file is parsed once; what was parsed is kept in the cache and memory-mapped from then on. Numbers that come from text
-are float64, equal to what `float` makes of them; arrays keep their type. Either way vectors are returned as float64.
+are float64, equal to what `float` makes of them; those of a binary file are float32. Either way
+vectors are returned as float64.
 """
 
 from __future__ import annotations
@@ -38,7 +39,7 @@ from dialeval.core.errors import DataError, Problem, SettingError
 from dialeval.core.files import building, cache_folder, discard, sha256_of
 from dialeval.core.validation import InvalidError
 from dialeval.io.packs import PACK_SOURCES, installed_pack
-from dialeval.io.vector_files import Findings, Matrix, read_vectors, source_files
+from dialeval.io.vector_files import Findings, Matrix, read_vectors
 
 if TYPE_CHECKING:
     from dialeval.io.schemas import VectorEntry
@@ -65,8 +66,7 @@ if TYPE_CHECKING:
 # removed after a day.
 #
 # The content digest covers the words and the vectors as float64 in file order, block by block as they are read: the
-# same for a text file, its compressed copy and an array with equal vectors, unless they are so large that blocks
-# differ.
+# same for a text file and its compressed copy.
 
 _LAYOUT = 4
 """Part of an entry's name: raise it when what is parsed, or how it is stored, changes."""
@@ -148,16 +148,15 @@ class Embeddings:
 
     def _load(self, digest: str | None) -> _Entry:
         """Open the entry of the source; make it if it is not there or damaged."""
-        files = source_files(self._path)
-        stamp = _stamp(files)
-        folder = _find_folder(files, stamp, self._sha256)
+        stamp = _stamp(self._path)
+        folder = _find_folder(self._path, stamp, self._sha256)
         entry: _Entry | None = None
         if folder.exists():
             try:
                 entry = _open_entry(folder)
             except (DataError, OSError, InvalidError) as error:
                 self._discard(folder, error)
-        entry = entry or self._build(folder, files, stamp)
+        entry = entry or self._build(folder, stamp)
         if digest not in (None, entry.facts.content):
             what, remedy = "the file has changed since the run began", "run again when nothing writes to it"
             raise DataError(Problem(self.name, None, what, remedy))
@@ -167,13 +166,13 @@ class Embeddings:
         _LOG.warning("%s: its entry in the cache is damaged (%s) and is rebuilt", self.name, reason)
         discard(folder)
 
-    def _build(self, folder: Path, files: Sequence[Path], stamp: list[list[int]]) -> _Entry:
+    def _build(self, folder: Path, stamp: list[int]) -> _Entry:
         if self._sha256 is not None and (sha256 := sha256_of(self._path)) != self._sha256:
             what, remedy = f"SHA-256 {sha256} instead of {self._sha256}", "run: dialeval data remove, then: data add"
             raise DataError(Problem(str(self._path), None, what, remedy))
         with building(folder) as unfinished:
             _write_entry(unfinished, self._path)
-            if _stamp(files) != stamp:
+            if _stamp(self._path) != stamp:
                 what, remedy = "the file changed while it was read", "run again when nothing writes to it"
                 raise DataError(Problem(str(self._path), None, what, remedy))
         forget(self._path, _OLD_SECONDS)
@@ -248,21 +247,20 @@ def _check_rows(matrix: Matrix, numbers: Iterable[int]) -> list[int]:
     return [zlib.crc32(row, int(number) & 0xFFFFFFFF) for row, number in zip(matrix, numbers, strict=True)]
 
 
-def _stamp(files: Iterable[Path]) -> list[list[int]]:
-    found = (file.stat() for file in files)
-    return [[status.st_size, status.st_mtime_ns, status.st_ctime_ns, status.st_ino] for status in found]
+def _stamp(source: Path) -> list[int]:
+    status = source.stat()
+    return [status.st_mtime_ns, status.st_ctime_ns, status.st_size, status.st_ino]
 
 
 def _hash_path(source: Path) -> str:
     return hashlib.sha256(bytes(source.resolve())).hexdigest()[:32]
 
 
-def _find_folder(files: Sequence[Path], stamp: list[list[int]], sha256: str | None) -> Path:
+def _find_folder(source: Path, stamp: list[int], sha256: str | None) -> Path:
     """Return the place of the entry of a source in its present state."""
-    newest = max(time_ns for _, *times, _ in stamp for time_ns in times) / 1e9
-    content = sha256_of(*files) if newest + _FRESH_SECONDS >= time.time() else None
-    state = [[str(file.resolve()) for file in files[1:]], stamp, sha256, content]
-    name = f"{_hash_path(files[0])}-{hashlib.sha256(json.dumps(state).encode()).hexdigest()[:32]}-{_LAYOUT}"
+    is_fresh = max(stamp[:2]) / 1e9 + _FRESH_SECONDS >= time.time()
+    state = [stamp, sha256, sha256_of(source) if is_fresh else None]
+    name = f"{_hash_path(source)}-{hashlib.sha256(json.dumps(state).encode()).hexdigest()[:32]}-{_LAYOUT}"
     return cache_folder("vectors") / name
 
 

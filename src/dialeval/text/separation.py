@@ -334,21 +334,9 @@ def only_letters_and_digits(data, starts, ends, result, result_starts, result_en
 
 @kernel
 def count_kinds(data, starts, ends, kinds, counts):  # type: ignore[no-untyped-def]
-    """Add to `counts` how many characters of each kind the texts have."""
+    """Add to `counts` how many characters of each kind every text has, one line per text."""
     for row in range(starts.shape[0]):
         i = starts[row]
         while i < ends[row]:
-            counts[_kind(data, i, kinds)] += 1
+            counts[row, _kind(data, i, kinds)] += 1
             i += _width(data[i])
-
-
-@kernel
-def count_from(data, starts, ends, kinds, least, result):  # type: ignore[no-untyped-def]
-    """Fill `result` with how many characters of kind `least` or a higher one each text has."""
-    for row in range(starts.shape[0]):
-        count = 0
-        i = starts[row]
-        while i < ends[row]:
-            count += 1 if _kind(data, i, kinds) >= least else 0
-            i += _width(data[i])
-        result[row] = count

@@ -28,14 +28,21 @@ from typing import Any, Literal, TypeAlias, cast
 import numpy as np
 from numpy import int64, uint64
 
-from dialeval.core.arrays import Bytes, Ids, Mask, row_numbers
+from dialeval.core.arrays import Bytes, Ids, Ints, Mask, row_numbers
 from dialeval.core.batch import Batch, Need
 from dialeval.core.columns import TextColumn, TokenColumn
 from dialeval.core.errors import SettingError
 from dialeval.core.fold import Fact
 from dialeval.core.kernels import kernel
-from dialeval.text import separation as _kernel
-from dialeval.text.separation import ids_of_characters, kinds_of, split_13a, split_intl, split_rouge, split_zh
+from dialeval.text.separation import (
+    count_kinds,
+    ids_of_characters,
+    kinds_of,
+    split_13a,
+    split_intl,
+    split_rouge,
+    split_zh,
+)
 from dialeval.text.vocabulary import Vocabulary, space_width
 
 # Tokenizers of other libraries: `unicode`, the words of UAX #29, and `ja`, Japanese words by MeCab.
@@ -246,9 +253,14 @@ def _kinds() -> Bytes:
 
 def counts_of(texts: TextColumn) -> Counts:
     """Return how many characters of each kind texts have."""
-    counts = np.zeros(_KINDS, np.int64)
-    _kernel.count_kinds(texts.data, texts.starts, texts.ends, _kinds(), counts)
-    return tuple(counts.tolist())
+    return tuple(_count_by_text(texts).sum(axis=0).tolist())
+
+
+def _count_by_text(texts: TextColumn) -> Ints:
+    """Return how many characters of each kind (columns) every text has."""
+    counts = np.zeros((len(texts), _KINDS), np.int64)
+    count_kinds(texts.data, texts.starts, texts.ends, _kinds(), counts)
+    return counts
 
 
 def chosen(counts: Counts) -> Tokenizer:
@@ -324,9 +336,7 @@ def _long_runs(ids: Ids, column: TextColumn) -> Mask:
     """Return whether each word of a vocabulary is among the ids and has a long run of letters without spaces."""
     used = np.zeros(len(column), np.bool_)
     used[ids] = True
-    words = column.take(np.flatnonzero(used))
-    letters = np.empty(len(words), np.int64)
-    _kernel.count_from(words.data, words.starts, words.ends, _kinds(), _CHINESE_LETTERS, letters)
+    letters = _count_by_text(column.take(np.flatnonzero(used)))[:, _CHINESE_LETTERS:].sum(axis=1)
     used[used] = letters >= LONG_RUN
     return used
 
