@@ -47,11 +47,11 @@ from dialeval.core.columns import DIGEST_LENGTH, ObjectColumn, RaggedColumn, Tex
 from dialeval.core.errors import DataError, NeedError, Problem, SettingError
 from dialeval.io import json
 from dialeval.io.checking import type_problems
-from dialeval.io.opening import PACKINGS, PathSource, read_bytes, stem_of, without_mark
+from dialeval.io.opening import PathSource, read_bytes, stem_of, without_mark
 from dialeval.io.reading import files_in, is_folder
 from dialeval.io.rows import Rows, all_of
-from dialeval.suites.multiwoz.ontology import MAIN_REFERENCES, MULTIWOZ, Normalizer, Ontology, load_ontology
-from dialeval.suites.multiwoz.venues import Venues, load_venues
+from dialeval.suites.multiwoz.ontology import MAIN_REFERENCES, MULTIWOZ, Ontology, load_ontology, normalizer
+from dialeval.suites.multiwoz.venues import Venues, existing, load_venues
 
 if TYPE_CHECKING:
     from dialeval.io.packs import Pack
@@ -138,7 +138,7 @@ def read_task(folder: Path, split: str | None = None) -> TaskFiles:
     shas: dict[str, str] = {}
 
     def load(name: str, kind: Any) -> Any:
-        path = _existing(folder / name)
+        path = existing(folder / name)
         if path is None:
             return None
         try:
@@ -156,7 +156,7 @@ def read_task(folder: Path, split: str | None = None) -> TaskFiles:
     booked = load("booked_domains.json", dict[str, list[list[str]]])
     states = load("gold_states.json", dict[str, list[dict[str, dict[str, str]]]])
     users = load("user_turns.json", dict[str, list[str]])
-    if (stated := _existing(whole / VERSION_FILE)) is not None:
+    if (stated := existing(whole / VERSION_FILE)) is not None:
         version, _ = _document(stated)
         problems.extend(type_problems(version, str, str(stated), _FORM))
     names = sorted(_reference_names(folder), key=lambda name: (name != MAIN_REFERENCES, name))
@@ -193,11 +193,6 @@ def _whole(goals: Mapping[str, Any]) -> dict[str, dict[str, Any]]:
     }
 
 
-def _existing(path: Path) -> Path | None:
-    packed = (path.with_name(f"{path.name}{packing}") for packing in sorted(PACKINGS))
-    return next((file for file in (path, *packed) if file.is_file()), None)
-
-
 def _document(path: Path) -> tuple[Any, str]:
     data = without_mark(read_bytes(path))
     return json.parsed(data, str(path)), hashlib.sha256(data.data).hexdigest()
@@ -215,7 +210,7 @@ def _reference_names(folder: Path) -> set[str]:
 
 def _split(folder: Path, asked: str | None) -> tuple[str | None, dict[str, str]]:
     """Return the split that is read, and the dialogues of the others; None for a folder without splits."""
-    path = _existing(folder / "splits.json")
+    path = existing(folder / "splits.json")
     if path is None:
         if asked is not None:
             raise SettingError(f"the data in {folder} has no splits, so there is no split {asked!r}")
@@ -373,7 +368,7 @@ def _normalized(references: ReferenceSets | None, ontology: Ontology) -> Referen
     """Return the references as the normalized responses are spelled."""
     if references is None or ontology.normalized_references:
         return references
-    normalize = Normalizer(ontology.words)
+    normalize = normalizer(ontology.words)
     sets = {
         name: {dialogue: [normalize(text) for text in texts] for dialogue, texts in dialogues.items()}
         for name, dialogues in references.sets.items()

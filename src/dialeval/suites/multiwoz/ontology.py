@@ -27,9 +27,9 @@ import hashlib
 import os
 import re
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
-from functools import cached_property
+from functools import cache, cached_property
 from pathlib import Path
 from typing import Annotated, Literal
 
@@ -223,11 +223,6 @@ class Spelling:
         return self.same.get(value, value)
 
 
-def plain(value: str) -> str:
-    """Return the value as it stands."""
-    return value
-
-
 def text(value: str) -> str:
     """Return the value stripped and in lower case."""
     return value.strip().lower()
@@ -302,7 +297,7 @@ def minutes(value: str) -> int:
     return 60 * int(match[1]) + minute
 
 
-_BY_RULE = {"plain": plain, "text": text, "name": name, "time": clock}
+_BY_RULE = {"plain": str, "text": text, "name": name, "time": clock}
 _PLAIN = Spelling()
 
 
@@ -310,61 +305,19 @@ class StateNormalizer:
     """Normalizes states, each distinct value once; `slots` renames slots, `spellings` gives the rule of a slot."""
 
     def __init__(self, slots: Mapping[str, str], spellings: Mapping[str, Spelling]) -> None:
-        self._renamed = slots
-        self._spellings = spellings
-        self._slots: dict[str, str] = {}
-        self._values: dict[tuple[str, str], str] = {}
-        self._pairs = _Pairs(self)
-
-    def slot(self, slot: str) -> str:
+        self.slot: Callable[[str], str] = cache(lambda slot: slots.get(bare := slot.lower().replace(" ", ""), bare))
         """Return the one name of a slot."""
-        known = self._slots.get(slot)
-        if known is None:
-            bare = slot.lower().replace(" ", "")
-            known = self._slots[slot] = self._renamed.get(bare, bare)
-        return known
-
-    def value(self, slot: str, value: str) -> str:
+        self.value: Callable[[str, str], str] = cache(lambda slot, value: spellings.get(slot, _PLAIN)(value))
         """Return the one spelling of a value; `slot` is a slot's one name."""
-        known = self._values.get((slot, value))
-        if known is None:
-            known = self._values[slot, value] = self._spellings.get(slot, _PLAIN)(value)
-        return known
+        self._pair = cache(lambda given: (slot := self.slot(given[0]), self.value(slot, given[1])))
 
     def domain(self, slots: Mapping[str, str]) -> Mapping[str, str]:
         """Return the slots of one domain."""
-        return dict(map(self._pairs.__getitem__, slots.items()))
+        return dict(map(self._pair, slots.items()))
 
     def __call__(self, state: State) -> State:
         """Return the whole state."""
         return {domain: self.domain(slots) for domain, slots in state.items()}
-
-    def dialogue(self, states: Iterable[State]) -> Iterator[State]:
-        """The states of a dialogue, turn by turn; slots of a domain that are as in the turn before are one object."""
-        given: State = {}
-        spelled: State = {}
-        for state in states:
-            before, given = given, state
-            # In equal slots of another order, another of two spellings of one slot may come last.
-            spelled = {
-                domain: spelled[domain]
-                if (old := before.get(domain)) is not None and slots == old and list(slots) == list(old)
-                else self.domain(slots)
-                for domain, slots in state.items()
-            }
-            yield spelled
-
-
-class _Pairs(dict[tuple[str, str], tuple[str, str]]):
-    """A slot and a value as they were given -> as they are spelled; what is not there yet is made."""
-
-    def __init__(self, normalizer: StateNormalizer) -> None:
-        self._normalizer = normalizer
-
-    def __missing__(self, given: tuple[str, str]) -> tuple[str, str]:
-        slot = self._normalizer.slot(given[0])
-        spelled = self[given] = slot, self._normalizer.value(slot, given[1])
-        return spelled
 
 
 # Delexicalized responses: texts in which values are placeholders, such as `[hotel_name] is [value_price]`.
@@ -378,46 +331,27 @@ class _Pairs(dict[tuple[str, str], tuple[str, str]]):
 # 3. every `-s` is deleted, then every `-ly`;
 # 4. split and joined again by Moses (`text/tokenizers.py`).
 #
-# `Normalizer` does this once for each distinct response. The steps are those of the MultiWOZ evaluation, with what is
+# `normalizer` does this once for each distinct response. The steps are those of the MultiWOZ evaluation, with what is
 # odd about them: `[stars]-star` becomes `COUNTtar`, and `10:00` becomes `10: 00`.
 
 PLACEHOLDER = re.compile(r"\[([\w\s]+)\](?:es|s|-s|-es)?")
 
 
-class Normalizer:
-    """Normalizes responses, each distinct one once; `words` gives the word of each slot."""
+def normalizer(words: Mapping[str, str]) -> Callable[[str], str]:
+    """Return the function that normalizes responses, each distinct one once; `words` gives the word of each slot."""
 
-    def __init__(self, words: Mapping[str, str]) -> None:
-        self._words = words
-        self._known: dict[str, str] = {}
-
-    def __call__(self, response: str) -> str:
-        """Return the normalized response."""
-        known = self._known.get(response)
-        if known is None:
-            known = self._known[response] = self._normalized(response)
-        return known
-
-    def _normalized(self, response: str) -> str:
-        text = response.lower()
-        if "[" in text:
-            text = PLACEHOLDER.sub(lambda match: self._words.get(match[1], ""), text)
+    @cache
+    def normalize(response: str) -> str:
+        text = PLACEHOLDER.sub(lambda match: words.get(match[1], ""), response.lower())
         return tidied(text.replace("-s", "").replace("-ly", ""))
+
+    return normalize
 
 
 def unknown_placeholders(responses: Iterable[str], words: Mapping[str, str]) -> dict[str, int]:
     """The slots of placeholders that have no word, each with the number of times it occurs, most frequent first."""
-    found: Counter[str] = Counter()
-    texts = Counter(responses)
-    # Most systems have none, which one search through all texts says: no placeholder has a NUL inside.
-    if words.keys() >= set(PLACEHOLDER.findall("\0".join(texts).lower())):
-        return {}
-    for response, times in texts.items():
-        if "[" in response:
-            for match in PLACEHOLDER.finditer(response.lower()):
-                if match[1] not in words:
-                    found[match[1]] += times
-    return dict(found.most_common())
+    slots = (slot for response in responses for slot in PLACEHOLDER.findall(response.lower()))
+    return dict(Counter(slot for slot in slots if slot not in words).most_common())
 
 
 def slot_domains(response: str, domains: Iterable[str]) -> list[str]:

@@ -23,9 +23,9 @@ import io
 import math
 import os
 from bisect import bisect_left, bisect_right
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from functools import reduce
+from functools import cache, reduce
 from itertools import accumulate, chain, islice
 from operator import or_
 from pathlib import Path
@@ -35,7 +35,7 @@ from dialeval.core.columns import DIGEST_LENGTH
 from dialeval.core.errors import DataError, Problem
 from dialeval.core.validation import parse_json
 from dialeval.io import parquet
-from dialeval.io.opening import format_of, read_bytes, without_mark
+from dialeval.io.opening import PACKINGS, format_of, read_bytes, without_mark
 from dialeval.suites.multiwoz.ontology import minutes
 from dialeval.text.similarity import Ratio, similar
 
@@ -56,12 +56,9 @@ class Table:
         self._everything = (1 << len(venues)) - 1
         self.columns = list(dict.fromkeys(chain.from_iterable(venues)))
         """The slots that a query may use."""
-        self._having: dict[str, dict[str, int]] = {}
-        """Column -> value -> the venues that have it, of the columns that were asked for."""
-        self._ordered: dict[str, tuple[Sequence[float], Sequence[int]]] = {}
-        """Column -> the ranks of its values in order, and the venues that have the first none, one, two and so on."""
-        self._matches: dict[tuple[str, str, Ratio], int] = {}
-        self._queries: dict[tuple[Ratio | tuple[str, str], ...], int] = {}
+        self.matching: Callable[[str, str, Ratio], int] = cache(self._matching)
+        """Return the venues that meet one slot; all of them where it is no constraint."""
+        self._values, self._order = cache(self._having), cache(self._ordered)
         self._again: dict[int, int] = {}
         """Rows whose key has occurred before -> the row where it did."""
         first: dict[str, int] = {}
@@ -75,26 +72,11 @@ class Table:
 
     def query(self, slots: Mapping[str, str], ratio: Ratio = "historical") -> int:
         """Return the venues that meet all slots."""
-        key = (ratio, *slots.items())
-        venues = self._queries.get(key)
-        if venues is None:
-            venues = self._everything
-            for slot, value in slots.items():
-                venues &= self.matching(slot, value, ratio)
-            venues = self._queries[key] = self._by_key(venues)
-        return venues
-
-    def _by_key(self, venues: int) -> int:
+        venues = self._everything
+        for slot, value in slots.items():
+            venues &= self.matching(slot, value, ratio)
         for row in self.rows(venues & self._doubles):
             venues = venues & ~(1 << row) | 1 << self._again[row]
-        return venues
-
-    def matching(self, slot: str, value: str, ratio: Ratio = "historical") -> int:
-        """Return the venues that meet one slot; all of them where it is no constraint."""
-        key = (slot, value, ratio)
-        venues = self._matches.get(key)
-        if venues is None:
-            venues = self._matches[key] = self._matching(slot, value, ratio)
         return venues
 
     def _matching(self, slot: str, value: str, ratio: Ratio) -> int:
@@ -119,24 +101,20 @@ class Table:
             return having[bisect_right(ranks, limit)]
         return having[-1] & ~having[bisect_left(ranks, limit)]
 
-    def _order(self, slot: str) -> tuple[Sequence[float], Sequence[int]]:
-        """Return the order of a column, as `_ordered` has it."""
-        if slot not in self._ordered:
-            ranks = [(self._rank(slot, value), venues) for value, venues in self._values(slot).items()]
-            ranked = sorted((rank, venues) for rank, venues in ranks if not math.isnan(rank))
-            having = accumulate((venues for _, venues in ranked), or_, initial=NONE)
-            self._ordered[slot] = [rank for rank, _ in ranked], list(having)
-        return self._ordered[slot]
+    def _ordered(self, slot: str) -> tuple[Sequence[float], Sequence[int]]:
+        """Return the ranks of a column's values in order, and the venues that have the first none, one, two, ..."""
+        ranks = [(self._rank(slot, value), venues) for value, venues in self._values(slot).items()]
+        ranked = sorted((rank, venues) for rank, venues in ranks if not math.isnan(rank))
+        having = accumulate((venues for _, venues in ranked), or_, initial=NONE)
+        return [rank for rank, _ in ranked], list(having)
 
-    def _values(self, slot: str) -> Mapping[str, int]:
+    def _having(self, slot: str) -> Mapping[str, int]:
         """Return the values of a column, each with the venues that have it."""
-        if slot not in self._having:
-            having: dict[str, int] = {}
-            for row, venue in enumerate(self.venues):
-                if slot in venue:
-                    having[venue[slot]] = having.get(venue[slot], NONE) | 1 << row
-            self._having[slot] = having
-        return self._having[slot]
+        having: dict[str, int] = {}
+        for row, venue in enumerate(self.venues):
+            if slot in venue:
+                having[venue[slot]] = having.get(venue[slot], NONE) | 1 << row
+        return having
 
     def _rank(self, slot: str, value: str) -> float:
         spelling = self._ontology.spellings.get(slot)
@@ -184,7 +162,8 @@ def load_venues(ontology: Ontology, folder: str | os.PathLike[str]) -> Venues:
     for name, domain in ontology.domains.items():
         if domain.table is None:
             continue
-        path = _existing(Path(folder) / domain.table)
+        path = Path(folder) / domain.table
+        path = existing(path) or path
         try:
             content = without_mark(read_bytes(path)).tobytes()
             sha.update(f"{name} {hashlib.sha256(content).hexdigest()}\n".encode())
@@ -196,10 +175,10 @@ def load_venues(ontology: Ontology, folder: str | os.PathLike[str]) -> Venues:
     return Venues(tables, sha.hexdigest()[:DIGEST_LENGTH])
 
 
-def _existing(path: Path) -> Path:
-    """Return the file, or its packed form."""
-    packed = (path.with_name(f"{path.name}{packing}") for packing in (".gz", ".zst"))
-    return path if path.exists() else next((file for file in packed if file.exists()), path)
+def existing(path: Path) -> Path | None:
+    """Return the file, or its packed form, if there is one."""
+    packed = (path.with_name(f"{path.name}{packing}") for packing in sorted(PACKINGS))
+    return next((file for file in (path, *packed) if file.is_file()), None)
 
 
 def _records(path: Path, content: bytes) -> list[Any]:
@@ -226,25 +205,20 @@ def _venues(domain: Domain, ontology: Ontology, records: Sequence[Any], where: s
     """Return the venues with the one names of their columns; what is no slot is dropped."""
     venues: list[dict[str, str]] = []
     problems: list[Problem] = []
-    columns: dict[Any, str] = {}
     for row, record in enumerate(records):
         if not isinstance(record, dict):
             problems.append(Problem(f"{where}: [{row}]", None, "is not an object", "give one object per venue"))
             continue
         venue: dict[str, str] = {}
         for name, value in record.items():
-            column = columns.get(name)
-            if column is None:
-                column = columns[name] = ontology.states.slot(str(name))
+            column = ontology.states.slot(str(name))
             if column in domain.drop or value is None:
                 continue
-            if type(value) is str:
-                venue[column] = value
-            elif isinstance(value, dict | list):
+            if isinstance(value, dict | list):
                 remedy = f"name the column in `drop` of domains.{domain.name}, or give a text"
                 problems.append(Problem(f"{where}: [{row}].{name}", None, "is not a text or number", remedy))
-            else:
-                venue[column] = _text(value)
+            else:  # MultiWOZ writes true and false as yes and no
+                venue[column] = ("yes" if value else "no") if isinstance(value, bool) else str(value)
         if domain.key not in venue:
             remedy = f"give it one, or name another column as `key` of domains.{domain.name}"
             problems.append(Problem(f"{where}: [{row}]", None, f"has no {domain.key!r}", remedy))
@@ -252,8 +226,3 @@ def _venues(domain: Domain, ontology: Ontology, records: Sequence[Any], where: s
     if problems:
         raise DataError(problems)
     return venues
-
-
-def _text(value: object) -> str:
-    """Return a value as a text; MultiWOZ writes true and false as yes and no."""
-    return ("yes" if value else "no") if isinstance(value, bool) else str(value)
