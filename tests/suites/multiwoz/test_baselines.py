@@ -16,7 +16,7 @@ from dialeval.engine.baselines import CONSTANT, GOLD, SHUFFLED
 from dialeval.multiwoz import Evaluator
 from dialeval.suites.multiwoz.data import load_task
 from dialeval.suites.multiwoz.evaluation import EVERY_WORD, gold_replies
-from dialeval.suites.multiwoz.ontology import normalizer
+from dialeval.suites.multiwoz.venues import normalizer
 
 TOWN = sample_data.folder() / "town"
 HASTY = TOWN / "predictions" / "hasty.json"

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from dialeval.suites.multiwoz.ontology import normalizer, slot_domains, unknown_placeholders
+from dialeval.suites.multiwoz.venues import normalizer, slot_domains, unknown_placeholders
 
 WORDS = {"name": "NAME", "hotel_name": "NAME", "stars": "COUNT", "entrance fee": "PRICE"}
 

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from dialeval.suites.multiwoz.ontology import Spelling, StateNormalizer, clock, minutes, name
+from dialeval.suites.multiwoz.venues import Spelling, StateNormalizer, clock, minutes, name
 
 
 @pytest.mark.parametrize(

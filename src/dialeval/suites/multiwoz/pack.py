@@ -40,7 +40,8 @@ from dialeval.core.errors import DataError, NeedError, Problem, SettingError
 from dialeval.core.files import cache_folder
 from dialeval.io.packs import Progress
 from dialeval.suites.multiwoz.data import VERSION_FILE, read_task
-from dialeval.suites.multiwoz.ontology import MULTIWOZ, Ontology, load_ontology, normalizer
+from dialeval.suites.multiwoz.ontology import MULTIWOZ, Ontology, load_ontology
+from dialeval.suites.multiwoz.venues import normalizer
 
 DOMAINS = ("restaurant", "hotel", "attraction", "train")
 """The domains with venues."""

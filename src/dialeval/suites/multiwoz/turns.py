@@ -47,12 +47,12 @@ from dialeval.core.batch import Batch, Need
 from dialeval.core.errors import NeedError
 from dialeval.core.fold import Fact
 from dialeval.metrics.counting import Missing
-from dialeval.suites.multiwoz.ontology import Ontology, State, normalizer
-from dialeval.suites.multiwoz.venues import NONE, Venues
+from dialeval.suites.multiwoz.venues import NONE, State, Venues, normalizer
 from dialeval.text.similarity import Ratio
 
 if TYPE_CHECKING:
     from dialeval.suites.multiwoz.data import Goals, TrueStates
+    from dialeval.suites.multiwoz.ontology import Ontology
 
 Fallback = Literal["file", "turn"]
 
