@@ -26,9 +26,9 @@ from benchmarks.startup import MAIN, shown
 from dialeval import sample_data
 from dialeval.multiwoz import Evaluator
 from dialeval.suites.multiwoz.data import TaskData, load_task
-from dialeval.suites.multiwoz.ontology import PLACEHOLDER
 from dialeval.suites.multiwoz.richness import words_of
 from dialeval.suites.multiwoz.turns import estimated_domains
+from dialeval.suites.multiwoz.venues import PLACEHOLDER
 from dialeval.text.similarity import partial_ratio
 
 SHARED = Path(__file__).parent.parent.parent / "shared" / "data" / "multiwoz"

@@ -29,7 +29,8 @@ from dialeval.suites.multiwoz.evaluation import (
     read_systems,
     with_transcripts,
 )
-from dialeval.suites.multiwoz.ontology import MULTIWOZ, load_ontology, slot_domains
+from dialeval.suites.multiwoz.ontology import MULTIWOZ, load_ontology
+from dialeval.suites.multiwoz.venues import slot_domains
 
 if TYPE_CHECKING:
     from dialeval.core.result import Run

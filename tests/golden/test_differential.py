@@ -34,7 +34,7 @@ from dialeval.core.errors import DataError
 from dialeval.multiwoz import Evaluator
 from dialeval.originals.lsdscc import HypothesisSet, ReferenceSet, compute_score_on_corpus
 from dialeval.suites.multiwoz.data import TrueStates, load_task
-from dialeval.suites.multiwoz.ontology import clock, minutes
+from dialeval.suites.multiwoz.venues import clock, minutes
 from golden import mutations
 from golden.dialog_eval import inputs, per_response
 from suites.breakdown.challenge import Row, by_the_original, write

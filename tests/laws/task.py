@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 from dialeval.core.batch import Need
 from dialeval.core.columns import Column, ObjectColumn
 from dialeval.suites.multiwoz.data import Goals, ReferenceSets, TrueStates
-from dialeval.suites.multiwoz.ontology import Domain, Ontology, Spelling
-from dialeval.suites.multiwoz.venues import Table, Venues
+from dialeval.suites.multiwoz.ontology import Domain, Ontology
+from dialeval.suites.multiwoz.venues import Spelling, Table, Venues
 from dialeval.text.vocabulary import Vocabulary
 from laws.worlds import World
 

@@ -16,7 +16,7 @@ from dialeval.engine.baselines import CONSTANT, GOLD, SHUFFLED
 from dialeval.multiwoz import Evaluator
 from dialeval.suites.multiwoz.data import load_task
 from dialeval.suites.multiwoz.evaluation import EVERY_WORD, gold_replies
-from dialeval.suites.multiwoz.ontology import Normalizer
+from dialeval.suites.multiwoz.venues import normalizer
 
 TOWN = sample_data.folder() / "town"
 HASTY = TOWN / "predictions" / "hasty.json"
@@ -80,7 +80,7 @@ def test_the_command_saves_and_reports_them(dialeval: Dialeval, tmp_path: Path) 
 def test_gold_on_multiwoz_by_cause(shared_data: Path, dialeval: Dialeval) -> None:
     folder = shared_data / "multiwoz"
     task = load_task(folder)
-    normalize = Normalizer(task.ontology.words)
+    normalize = normalizer(task.ontology.words)
     assert task.files.references is not None
     expected = [text for dialogue in task.files.turns for text in task.files.references.sets["mwz22"][dialogue]]
     assert list(map(normalize, gold_replies(task))) == expected

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from dialeval.suites.multiwoz.ontology import Normalizer, slot_domains, unknown_placeholders
+from dialeval.suites.multiwoz.venues import normalizer, slot_domains, unknown_placeholders
 
 WORDS = {"name": "NAME", "hotel_name": "NAME", "stars": "COUNT", "entrance fee": "PRICE"}
 
@@ -21,7 +21,7 @@ WORDS = {"name": "NAME", "hotel_name": "NAME", "stars": "COUNT", "entrance fee":
     ],
 )
 def test_normalized(response: str, expected: str) -> None:
-    assert Normalizer(WORDS)(response) == expected
+    assert normalizer(WORDS)(response) == expected
 
 
 def test_unknown_placeholders_are_counted_once_each() -> None:

@@ -154,7 +154,7 @@ def with_values(task: TaskData) -> dict[str, list[dict[str, Any]]]:
 
     document: dict[str, list[dict[str, Any]]] = {}
     for dialogue, texts in task.files.references.sets["mwz22"].items():
-        states = list(task.ontology.states.dialogue(task.files.states.states[dialogue]))
+        states = list(map(task.ontology.states, task.files.states.states[dialogue]))
         document[dialogue] = []
         for text, active in zip(texts, estimated_domains(states), strict=True):
             domain = next((name for name in active if name in tables and name != "train"), "restaurant")

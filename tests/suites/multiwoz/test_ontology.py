@@ -7,7 +7,8 @@ from pathlib import Path
 import pytest
 
 from dialeval.core.errors import DataError
-from dialeval.suites.multiwoz.ontology import MULTIWOZ, Domain, Spelling, load_ontology
+from dialeval.suites.multiwoz.ontology import MULTIWOZ, Domain, load_ontology
+from dialeval.suites.multiwoz.venues import Spelling
 
 pytestmark = pytest.mark.usefixtures("cache")
 

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from dialeval.suites.multiwoz.ontology import Spelling, StateNormalizer, clock, minutes, name
+from dialeval.suites.multiwoz.venues import Spelling, StateNormalizer, clock, minutes, name
 
 
 @pytest.mark.parametrize(
@@ -83,10 +83,5 @@ def test_the_states_of_a_dialogue() -> None:
     normalize = StateNormalizer({"leaveat": "leave"}, {"leave": Spelling("time")})
     first = {"taxi": {"leaveat": "5 pm", "leave": "6 pm"}, "inn": {}}
     states = [first, {"taxi": dict(first["taxi"])}, {"taxi": {"leave": "6 pm", "leaveat": "5 pm"}}, {}, first]
-    spelt = list(normalize.dialogue(states))
-    assert spelt == [normalize(state) for state in states]
-    assert [state.get("taxi") for state in spelt] == [{"leave": time} for time in ("18:00", "18:00", "17:00")] + [
-        None,
-        {"leave": "18:00"},
-    ]
-    assert spelt[0]["taxi"] is spelt[1]["taxi"]
+    times = [normalize(state).get("taxi", {}).get("leave") for state in states]
+    assert times == ["18:00", "18:00", "17:00", None, "18:00"]

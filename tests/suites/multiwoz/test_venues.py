@@ -10,8 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from dialeval.core.errors import DataError
-from dialeval.suites.multiwoz.ontology import Domain, Ontology, Spelling, load_ontology, minutes
-from dialeval.suites.multiwoz.venues import Table, load_venues
+from dialeval.suites.multiwoz.ontology import Domain, Ontology, load_ontology
+from dialeval.suites.multiwoz.venues import Spelling, Table, load_venues, minutes
 from dialeval.text.similarity import partial_ratio
 
 pytestmark = pytest.mark.usefixtures("cache")

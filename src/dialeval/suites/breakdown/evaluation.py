@@ -154,7 +154,10 @@ def evaluate_breakdown(
         >>> run["keywords"]["accuracy"].mean
         0.625
     """
-    thresholds = _thresholds(threshold)
+    given = [threshold] if isinstance(threshold, int | float) else list(threshold)
+    if not given:
+        raise SettingError("give at least one threshold")
+    thresholds = list(dict.fromkeys(map(float, given)))
     read_data = read(data, labels, match, lenient)
     warnings, systems = list(read_data.warnings), list(read_data.systems)
     if baselines:
@@ -165,7 +168,9 @@ def evaluate_breakdown(
             warnings += findings.warnings()
         systems += _baselines(read_data, thresholds, known)
     # All needs of these metrics are met; and without the registry, which imports every metric, the start is faster.
-    plan, roles = Plan(_metrics(thresholds)), _roles(systems[len(read_data.systems) :])
+    plan, roles = Plan(_metrics(thresholds)), dict[str, Role]()
+    for rows in systems[len(read_data.systems) :]:
+        roles[rows.system] = "ceiling" if rows.system in (_ANNOTATOR, _ORACLE) else "floor"
     options = Options(t=t, confidence=confidence, intervals=intervals, threads=threads, progress=progress)
     run = run_sources(memory_sources(systems, roles), lambda _source, _available: plan, options=options).run
     results = dict(run.systems)
@@ -178,17 +183,6 @@ def evaluate_breakdown(
     }
     details = {name: [asdict(table) for table in by.values()] for name, by in tables.items()}
     return BreakdownRun(results, __version__, (*warnings, *run.warnings), {"breakdown": details}, tables, read_data)
-
-
-def _roles(baselines: Sequence[Rows]) -> dict[str, Role]:
-    return {rows.system: "ceiling" if rows.system in (_ANNOTATOR, _ORACLE) else "floor" for rows in baselines}
-
-
-def _thresholds(threshold: float | Sequence[float]) -> list[float]:
-    given = [threshold] if isinstance(threshold, int | float) else list(threshold)
-    if not given:
-        raise SettingError("give at least one threshold")
-    return list(dict.fromkeys(map(float, given)))
 
 
 def _metrics(thresholds: list[float]) -> dict[str, Metric[Any]]:
@@ -280,7 +274,7 @@ def with_curves(run: BreakdownRun, most: int = MOST) -> Run:
     chosen = sorted(far, key=lambda dialogue: -float(np.mean(far[dialogue])))[:most]
     said = {} if run.data is None else run.data.annotated.utterances(set(chosen))
     kept = {
-        system: [{**mine[name], "said": [list(each) for each in said.get(name, ())]} for name in chosen if name in mine]
+        system: [{**mine[name], "said": said.get(name, [])} for name in chosen if name in mine]
         for system, mine in curves.items()
     }
     return replace(run, details={**run.details, CURVES: kept})

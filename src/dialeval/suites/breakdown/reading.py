@@ -26,7 +26,7 @@ from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from itertools import chain
 from operator import attrgetter, itemgetter
-from typing import Any, Literal, NamedTuple, get_args
+from typing import Any, Literal, get_args
 
 import numpy as np
 from msgspec import UNSET
@@ -37,27 +37,8 @@ from dialeval.core.columns import NumberColumn, RaggedColumn, TextColumn
 from dialeval.core.errors import DataError, Problem, SettingError
 from dialeval.core.rowtable import NO_TURN
 from dialeval.io.rows import Rows
-from dialeval.suites.breakdown.documents import (
-    LABELS,
-    LOGS,
-    SYSTEM,
-    USER,
-    Dialogue,
-    Document,
-    Files,
-    Findings,
-    Labels,
-    Listed,
-    Place,
-    ProblemType,
-    Store,
-    Turn,
-    decode_dialogue,
-    decode_labels,
-    name_turns,
-    open_stores,
-    parse,
-)
+from dialeval.suites.breakdown import documents
+from dialeval.suites.breakdown.documents import Document, Files, Findings, Labels, Listed, Place, ProblemType, Store
 
 Match = Literal["turn-index", "position"]
 
@@ -82,14 +63,6 @@ _MATCHED = {
 }
 
 
-class Utterance(NamedTuple):
-    """A turn of a dialogue: its turn-index if it has one, whether the user said it, and the text."""
-
-    turn: int | None
-    by_user: bool
-    text: str
-
-
 @dataclass(frozen=True, eq=False)
 class Annotated:
     """All annotated turns, dialogue after dialogue."""
@@ -104,32 +77,32 @@ class Annotated:
     """The turn-index of each; `NO_TURN` where there is none."""
     counts: Floats
     """O, T and X of each."""
-    all_turns: list[list[Turn]]
+    all_turns: list[list[documents.Turn]]
     """Every turn of each dialogue, without annotations."""
     datasets: list[str] = field(default_factory=list)
     """The data set that each dialogue is of: its folder, file or name."""
 
-    def utterances(self, dialogues: Collection[str]) -> dict[str, list[Utterance]]:
-        """Return what was said in some dialogues, by name."""
-        found = {}
-        for name, turns in zip(self.dialogues, self.all_turns, strict=True):
-            if name in dialogues:
-                said = [turn for turn in turns if isinstance(turn.utterance, str)]
-                found[name] = [
-                    Utterance(
-                        turn.index if type(turn.index) is int and turn.index != NO_TURN else None,
-                        turn.speaker == USER,
-                        # It becomes part of a saved run, which holds no halves of characters.
-                        turn.utterance.encode("utf-8", "backslashreplace").decode(),
-                    )
-                    for turn in said
+    def utterances(self, dialogues: Collection[str]) -> dict[str, list[list[Any]]]:
+        """Return what was said in some dialogues: the turn-index if there is one, whether by the user, and the text."""
+        return {
+            name: [
+                [
+                    turn.index if type(turn.index) is int and turn.index != NO_TURN else None,
+                    turn.speaker == documents.USER,
+                    # It becomes part of a saved run, which holds no halves of characters.
+                    turn.utterance.encode("utf-8", "backslashreplace").decode(),
                 ]
-        return found
+                for turn in turns
+                if isinstance(turn.utterance, str)
+            ]
+            for name, turns in zip(self.dialogues, self.all_turns, strict=True)
+            if name in dialogues
+        }
 
 
 def read_logs(source: Any, findings: Findings) -> Annotated:
     """Read the annotated turns of a folder, a file, an archive, or of documents that are parsed already."""
-    dialogues: list[Dialogue] = []
+    dialogues: list[documents.Dialogue] = []
     places: list[Place] = []
     sizes: list[int] = []
     indices: list[int] = []
@@ -139,7 +112,7 @@ def read_logs(source: Any, findings: Findings) -> Annotated:
     try:
         for dataset, store in data_stores(source).items():
             for document in store.documents():
-                dialogue = decode_dialogue(document, findings)
+                dialogue = documents.decode_dialogue(document, findings)
                 judged = None if dialogue is None else _judged_turns(document, dialogue.turns, findings)
                 if dialogue is None or judged is None:
                     continue
@@ -175,20 +148,20 @@ def read_logs(source: Any, findings: Findings) -> Annotated:
 def data_stores(source: Any) -> dict[str, Store]:
     """Return where annotated dialogues are, by data set; `source` may be a mapping of names to sources."""
     if not isinstance(source, Mapping) or "turns" in source:  # a single dialogue is refused there
-        return open_stores(source, LOGS)
+        return documents.open_stores(source, documents.LOGS)
     found: dict[str, Store] = {}
     for name, each in source.items():
-        stores = open_stores(each, LOGS)
+        stores = documents.open_stores(each, documents.LOGS)
         found |= {name if len(stores) == 1 else f"{name}/{inner}": store for inner, store in stores.items()}
     return found
 
 
-def _judged_turns(document: Document, turns: list[Turn], findings: Findings) -> list[Turn] | None:
+def _judged_turns(document: Document, turns: list[documents.Turn], findings: Findings) -> list[documents.Turn] | None:
     """Return the annotated turns of a system; None if one of them cannot be used."""
     judged, unnumbered, others = [], [], []
     for at, turn in enumerate(turns):
         speaker, annotations, index = turn.speaker, turn.annotations, turn.index
-        if speaker == USER or (annotations is not UNSET and not annotations):
+        if speaker == documents.USER or (annotations is not UNSET and not annotations):
             continue
         if annotations is UNSET or speaker is UNSET:
             lacking = "annotations" if annotations is UNSET else "speaker"
@@ -199,14 +172,14 @@ def _judged_turns(document: Document, turns: list[Turn], findings: Findings) -> 
         if type(index) is not int or not -1 <= index < _LARGEST_INDEX:
             unnumbered.append(at)
             turn.index = NO_TURN
-        if speaker != SYSTEM:
+        if speaker != documents.SYSTEM:
             others.append(at)
     for kind, places, what in (
         (ProblemType.BAD_INDEX, unnumbered, "the turn-index is not a whole number from 0 on"),
         (ProblemType.OTHER_SPEAKER, others, "the speaker is neither S nor U"),
     ):
         if places:
-            findings.add(kind, document.place, f"{name_turns(places)} of the list: {what}", len(places))
+            findings.add(kind, document.place, f"{documents.name_turns(places)} of the list: {what}", len(places))
     return judged
 
 
@@ -218,7 +191,7 @@ def _check_annotated(annotated: Annotated, findings: Findings) -> None:
             findings.add(ProblemType.REPEATED_DIALOGUE, place, f"the dialogue {dialogue!r} is also in {seen[dialogue]}")
         seen.setdefault(dialogue, place[0])
     for at, rows in _rows_by_dialogue(annotated, annotated.counts.sum(axis=1) == 0):
-        what = f"{name_turns(annotated.turns[rows].tolist())}: no annotation is O, T or X"
+        what = f"{documents.name_turns(annotated.turns[rows].tolist())}: no annotation is O, T or X"
         findings.add(ProblemType.NO_REFERENCE, annotated.places[at], what, len(rows))
 
 
@@ -236,9 +209,9 @@ def read_chats(source: Any) -> list[dict[str, Any]]:
     so, as with every other problem, all problems are raised at once.
     """
     findings, chats = Findings(), []
-    for store in open_stores(source, LOGS).values():
+    for store in documents.open_stores(source, documents.LOGS).values():
         for document in store.documents():
-            dialogue = decode_dialogue(document, findings)
+            dialogue = documents.decode_dialogue(document, findings)
             if dialogue is None:
                 continue
             turns = dialogue.turns
@@ -248,12 +221,10 @@ def read_chats(source: Any) -> list[dict[str, Any]]:
                 what = f"turn {turns[moved[0]].index} is the {moved[0] + 1}. of the list, counted from index 0"
                 findings.add(ProblemType.BAD_INDEX, document.place, what, len(moved))
             if silent:
-                findings.add(
-                    ProblemType.UNREADABLE_LOG, document.place, f"{name_turns(silent)} of the list: no utterance"
-                )
-            messages = [
-                {"role": "user" if turn.speaker == USER else "assistant", "content": turn.utterance} for turn in turns
-            ]
+                what = f"{documents.name_turns(silent)} of the list: no utterance"
+                findings.add(ProblemType.UNREADABLE_LOG, document.place, what)
+            roles = ("user" if turn.speaker == documents.USER else "assistant" for turn in turns)
+            messages = [{"role": role, "content": turn.utterance} for role, turn in zip(roles, turns, strict=True)]
             chats.append({"dialog_id": dialogue.name, "messages": messages})
     findings.warnings()  # raises all problems
     return chats
@@ -294,22 +265,22 @@ class LabelsReader:
 
     def _by_dialogue(self, source: Listed) -> dict[str, Document]:
         """Parse the documents of a list, by their dialogue-id."""
-        documents: dict[str, Document] = {}
+        found: dict[str, Document] = {}
         for document in map(self._parsed, source.documents()):
             dialogue = _dialogue_id(document)
             if not isinstance(dialogue, str):
                 if document.content is not None:
                     self.findings.add(ProblemType.UNREADABLE_LABELS, document.place, "has no dialogue-id")
-            elif dialogue in documents:
+            elif dialogue in found:
                 what = f"there are labels for the dialogue {dialogue!r} before"
                 self.findings.add(ProblemType.REPEATED_LABELS, document.place, what)
             else:
-                documents[dialogue] = document
-        return documents
+                found[dialogue] = document
+        return found
 
     def _of_file(self, source: Files, dialogue: str) -> Document | None:
         """Parse the labels file of a dialogue; None if there is no such file."""
-        name = dialogue + LABELS
+        name = dialogue + documents.LABELS
         if name not in source.names:
             return None
         try:
@@ -320,15 +291,14 @@ class LabelsReader:
         other = _dialogue_id(document)
         if document.content is not None and other != dialogue:
             called = "no dialogue" if other is None else f"the dialogue {other!r}"
-            self.findings.add(
-                ProblemType.OTHER_DIALOGUE, document.place, f"holds the labels of {called}, not {dialogue!r}"
-            )
+            what = f"holds the labels of {called}, not {dialogue!r}"
+            self.findings.add(ProblemType.OTHER_DIALOGUE, document.place, what)
         return document
 
     def _parsed(self, document: Document) -> Document:
         """Return a document with its content parsed; None for content that is no JSON."""
         try:
-            return document._replace(content=decode_labels(document, self.findings))
+            return document._replace(content=documents.decode_labels(document, self.findings))
         except DataError as error:
             self.findings.add_error(ProblemType.UNREADABLE_LABELS, document.place, error)
             return document._replace(content=None)
@@ -345,7 +315,8 @@ class LabelsReader:
         chosen = by_position if self.match == "position" else by_index
         missing = [turn for turn, at in zip(turns, chosen, strict=True) if at is None]
         if missing:
-            what = f"{name_turns(missing)}: no labels ({len(values)} entries for {len(turns)} annotated turns)"
+            entries = f"{len(values)} entries for {len(turns)} annotated turns"
+            what = f"{documents.name_turns(missing)}: no labels ({entries})"
             self.findings.add(ProblemType.MISSING_TURNS, document.place, what, len(missing))
         self.unused += len(values) - sum(at is not None for at in chosen)
         return [_NONE if at is None else values[at] for at in chosen]
@@ -390,7 +361,7 @@ class LabelsReader:
         nameless = sum(type(index) is not int for index in indices)
         if self.match == "turn-index":
             if repeated:
-                what = f"{name_turns(repeated)}: labels more than once"
+                what = f"{documents.name_turns(repeated)}: labels more than once"
                 self.findings.add(ProblemType.REPEATED_LABELS, document.place, what, len(repeated))
             if nameless:
                 what = f"{nameless} of {len(indices)} entries have no whole number as turn-index"
@@ -427,7 +398,7 @@ class LabelsReader:
             for owner, rows in _rows_by_dialogue(self.annotated, bad):
                 shown = ", ".join(f"{p:g}" for p in probabilities[rows[0]])
                 first = "" if kind is ProblemType.UNKNOWN_LABEL else f" (first: {shown})"
-                message = f"{name_turns(self.annotated.turns[rows].tolist())}: {what}{first}"
+                message = f"{documents.name_turns(self.annotated.turns[rows].tolist())}: {what}{first}"
                 self.findings.add(kind, self.places[owner], message, len(rows))
 
 
@@ -498,7 +469,7 @@ def detectors(labels: Any, findings: Findings) -> dict[str, Store]:
         findings.refuse(Problem("labels", None, "name no detector", "give the labels of at least one"))
     for name, source in sources:
         try:
-            stores = open_stores(source, LABELS)
+            stores = documents.open_stores(source, documents.LABELS)
         except DataError as error:
             # Nothing can be said of a detector that is not there, but the others may have problems too.
             findings.refuse(*error.problems)
@@ -515,7 +486,7 @@ def detectors(labels: Any, findings: Findings) -> dict[str, Store]:
 def categories(store: Store, held: str, name: str, findings: Findings) -> Iterator[tuple[tuple[str, Any], list[Any]]]:
     """Yield each turn (dialogue-id, turn-index) with the categories in a field of its annotations or labels."""
     for document in store.documents():
-        content = parse(document, findings)
+        content = documents.parse(document, findings)
         try:
             for turn in content["turns"]:
                 values = [each.get(name) or [] for each in turn.get(held) or ()]

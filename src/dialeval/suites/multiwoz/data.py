@@ -47,11 +47,11 @@ from dialeval.core.columns import DIGEST_LENGTH, ObjectColumn, RaggedColumn, Tex
 from dialeval.core.errors import DataError, NeedError, Problem, SettingError
 from dialeval.io import json
 from dialeval.io.checking import type_problems
-from dialeval.io.opening import PACKINGS, PathSource, read_bytes, stem_of, without_mark
+from dialeval.io.opening import PathSource, read_bytes, stem_of, without_mark
 from dialeval.io.reading import files_in, is_folder
 from dialeval.io.rows import Rows, all_of
-from dialeval.suites.multiwoz.ontology import MAIN_REFERENCES, MULTIWOZ, Normalizer, Ontology, load_ontology
-from dialeval.suites.multiwoz.venues import Venues, load_venues
+from dialeval.suites.multiwoz.ontology import MULTIWOZ, Ontology, load_ontology
+from dialeval.suites.multiwoz.venues import MAIN_REFERENCES, Venues, existing, load_venues, normalizer
 
 if TYPE_CHECKING:
     from dialeval.io.packs import Pack
@@ -93,12 +93,6 @@ class TrueStates:
     states: Mapping[str, Sequence[Mapping[str, Mapping[str, str]]]]
     digest: str
 
-    @property
-    def frames(self) -> set[tuple[str, ...]]:
-        """Each domain with the slots that it has in some state."""
-        given = (state for turns in self.states.values() for state in turns)
-        return {(domain, *slots) for state in given for domain, slots in state.items()}
-
 
 @dataclass(frozen=True, slots=True)
 class ReferenceSets:
@@ -138,7 +132,7 @@ def read_task(folder: Path, split: str | None = None) -> TaskFiles:
     shas: dict[str, str] = {}
 
     def load(name: str, kind: Any) -> Any:
-        path = _existing(folder / name)
+        path = existing(folder / name)
         if path is None:
             return None
         try:
@@ -156,23 +150,22 @@ def read_task(folder: Path, split: str | None = None) -> TaskFiles:
     booked = load("booked_domains.json", dict[str, list[list[str]]])
     states = load("gold_states.json", dict[str, list[dict[str, dict[str, str]]]])
     users = load("user_turns.json", dict[str, list[str]])
-    if (stated := _existing(whole / VERSION_FILE)) is not None:
+    if (stated := existing(whole / VERSION_FILE)) is not None:
         version, _ = _document(stated)
         problems.extend(type_problems(version, str, str(stated), _FORM))
     names = sorted(_reference_names(folder), key=lambda name: (name != MAIN_REFERENCES, name))
     sets = {name: load(f"references/{name}.json", dict[str, list[str]]) for name in names}
     if problems:
         raise DataError(problems)
-    counts = {
-        "booked_domains": _lengths(booked),
-        "gold_states": _lengths(states),
-        "user_turns": _lengths(users),
-        **{name: _lengths(texts) for name, texts in sets.items()},
+    by_turn = {"booked_domains": booked, "gold_states": states, "user_turns": users, **sets}
+    turns = _turn_counts(folder, list(goals), {name: each for name, each in by_turn.items() if each is not None})
+    parts: dict[str, Any] = {"informable": {}, "requestable": [], "booking": {}}
+    whole_goals = {
+        dialogue: {domain: parts | wishes for domain, wishes in goal.items()} for dialogue, goal in goals.items()
     }
-    turns = _turn_counts(folder, list(goals), counts)
     return TaskFiles(
         str(whole),
-        Goals(_whole(goals), booked, _digest(shas, "goals.json", "booked_domains.json")),
+        Goals(whole_goals, booked, _digest(shas, "goals.json", "booked_domains.json")),
         None if states is None else TrueStates(states, _digest(shas, "gold_states.json")),
         ReferenceSets(sets, _digest(shas, *(f"references/{name}.json" for name in sets))) if sets else None,
         turns,
@@ -181,21 +174,6 @@ def read_task(folder: Path, split: str | None = None) -> TaskFiles:
         users,
         version,
     )
-
-
-def _whole(goals: Mapping[str, Any]) -> dict[str, dict[str, Any]]:
-    """Return the goals, each with all its parts."""
-    return {
-        dialogue: {
-            domain: {"informable": {}, "requestable": [], "booking": {}, **wishes} for domain, wishes in goal.items()
-        }
-        for dialogue, goal in goals.items()
-    }
-
-
-def _existing(path: Path) -> Path | None:
-    packed = (path.with_name(f"{path.name}{packing}") for packing in sorted(PACKINGS))
-    return next((file for file in (path, *packed) if file.is_file()), None)
 
 
 def _document(path: Path) -> tuple[Any, str]:
@@ -215,7 +193,7 @@ def _reference_names(folder: Path) -> set[str]:
 
 def _split(folder: Path, asked: str | None) -> tuple[str | None, dict[str, str]]:
     """Return the split that is read, and the dialogues of the others; None for a folder without splits."""
-    path = _existing(folder / "splits.json")
+    path = existing(folder / "splits.json")
     if path is None:
         if asked is not None:
             raise SettingError(f"the data in {folder} has no splits, so there is no split {asked!r}")
@@ -229,23 +207,17 @@ def _split(folder: Path, asked: str | None) -> tuple[str | None, dict[str, str]]
     return name, {dialogue: other for other, ids in splits.items() if other != name for dialogue in ids}
 
 
-def _lengths(document: Mapping[str, Sequence[Any]] | None) -> dict[str, int] | None:
-    """Return the number of turns of each dialogue in a document."""
-    return None if document is None else {dialogue: len(turns) for dialogue, turns in document.items()}
-
-
 def _turn_counts(
-    folder: Path, dialogues: Sequence[str], files: Mapping[str, Mapping[str, int] | None]
+    folder: Path, dialogues: Sequence[str], files: Mapping[str, Mapping[str, Sequence[Any]]]
 ) -> dict[str, int]:
     """Return the number of turns of each dialogue, on which all files have to agree."""
-    given = {name: turns for name, turns in files.items() if turns is not None}
-    if not given:
+    if not files:
         what = "says nothing about turns"
         remedy = "add booked_domains.json, gold_states.json, user_turns.json or references/NAME.json"
         raise DataError(Problem(str(folder), None, what, remedy))
     problems, turns = [], {}
     for dialogue in dialogues:
-        counts = {name: turns_of.get(dialogue, 0) for name, turns_of in given.items()}
+        counts = {name: len(turns_of.get(dialogue, ())) for name, turns_of in files.items()}
         if len(set(counts.values())) > 1:
             what = "has " + ", ".join(f"{count} turns in {name}" for name, count in counts.items())
             problems.append(Problem(f"{folder}: {dialogue}", None, what, "every file must have all its system turns"))
@@ -300,7 +272,8 @@ class TaskData:
             for domain, wishes in goal.items()
         }
         if self.files.states is not None:
-            frames.update(self.files.states.frames)
+            every = (state for turns in self.files.states.states.values() for state in turns)
+            frames.update((domain, *slots) for state in every for domain, slots in state.items())
         return frozenset(known | {(domain, slot(name)) for domain, *names in frames for name in names})
 
 
@@ -373,7 +346,7 @@ def _normalized(references: ReferenceSets | None, ontology: Ontology) -> Referen
     """Return the references as the normalized responses are spelled."""
     if references is None or ontology.normalized_references:
         return references
-    normalize = Normalizer(ontology.words)
+    normalize = normalizer(ontology.words)
     sets = {
         name: {dialogue: [normalize(text) for text in texts] for dialogue, texts in dialogues.items()}
         for name, dialogues in references.sets.items()
@@ -389,6 +362,8 @@ SHOWN_UNKNOWN = 20
 """Unknown dialogue ids are named one by one up to this number, and then counted."""
 
 _PREDICTIONS_FORM = "give an object of dialogue id -> list of turns, each an object with a response"
+_SYSTEM = (str, os.PathLike, Mapping)
+"""What a system is in a mapping of names to systems; a dialogue is a list."""
 _REMEDIES = {
     "response": "give every turn one; an empty one if the system said nothing",
     "state": "give domains with their slots and values, or leave it out where there is none",
@@ -453,10 +428,10 @@ def read_predictions(source: Any, task: TaskFiles) -> list[Predictions]:
     if problems:
         raise DataError(problems)
     with without_garbage_collection():
-        return all_of(partial(_read, read, task, system, where) for system, where, read in documents)
+        return all_of(partial(_read, task, *document) for document in documents)
 
 
-def _read(read: Callable[[], Any], task: TaskFiles, system: str, where: str) -> Predictions:
+def _read(task: TaskFiles, system: str, where: str, read: Callable[[], Any]) -> Predictions:
     return predictions_of(read(), task, system, where)
 
 
@@ -466,7 +441,7 @@ def _documents(source: Any) -> Iterator[tuple[str, str, Any]]:
         paths: Sequence[PathSource] = files_in(source) if is_folder(source) else [source]
         for path in paths:
             yield stem_of(path), os.fspath(path), partial(json.load, path, _PREDICTIONS_FORM)
-    elif isinstance(source, Mapping) and source and all(_names_a_system(value) for value in source.values()):
+    elif isinstance(source, Mapping) and source and all(isinstance(each, _SYSTEM) for each in source.values()):
         for name, value in source.items():
             is_path = isinstance(value, str | os.PathLike)
             for system, where, read in _documents(value):
@@ -474,11 +449,6 @@ def _documents(source: Any) -> Iterator[tuple[str, str, Any]]:
                 yield shown, where if is_path else str(name), read
     else:
         yield UNNAMED, UNNAMED, lambda: source
-
-
-def _names_a_system(value: object) -> bool:
-    """Return whether a value of a mapping is a whole system and not a dialogue, which is a list."""
-    return isinstance(value, str | os.PathLike | Mapping)
 
 
 def read_document(path: PathSource) -> dict[str, Any]:

@@ -28,9 +28,9 @@ from dialeval.metrics.counting import Missing
 from dialeval.suites.multiwoz.data import Predictions, TaskData, TaskFiles, predictions_of, read_predictions
 from dialeval.suites.multiwoz.lexicalized import delexicalize, has_placeholders
 from dialeval.suites.multiwoz.metrics import Combined, Inform, Success, TaskBleu, Tracking
-from dialeval.suites.multiwoz.ontology import unknown_placeholders
 from dialeval.suites.multiwoz.richness import Richness
 from dialeval.suites.multiwoz.turns import SHOWN_VENUES, Criteria, Explanation, Fallback, Step, by_cause, dialogue_turns
+from dialeval.suites.multiwoz.venues import unknown_placeholders
 from dialeval.text.similarity import Ratio
 
 
@@ -99,8 +99,7 @@ class Explanations(Fact[tuple[Explanation, ...], tuple[Explanation, ...]]):
         return ()
 
     def gather(self, batch: Batch) -> tuple[Explanation, ...]:
-        goals, ontology, venues = (batch.resource(need) for need in (Need.GOALS, Need.ONTOLOGY, Need.VENUES))
-        criteria = Criteria(goals, ontology, venues, self.choices.ratio)
+        criteria = Criteria.of_batch(batch, self.choices.ratio)
         dialogues = dialogue_turns(batch, self.choices.fallback, self.choices.missing)
         return tuple(
             Explanation(name, turns, criteria)
@@ -224,7 +223,8 @@ def _warnings(system: Predictions, result: Result, task: TaskData, choices: Choi
 
 def _listed(counts: Mapping[str, int], form: str) -> str:
     """Return each name once, with its count."""
-    return ", ".join(f"{form.format(name)} ({_times(count)})" for name, count in counts.items())
+    times = {name: "once" if count == 1 else f"{count:,} times" for name, count in counts.items()}
+    return ", ".join(f"{form.format(name)} ({often})" for name, often in times.items())
 
 
 def _missing(system: Predictions, result: Result, files: TaskFiles, choices: Choices) -> Iterator[str]:
@@ -291,10 +291,6 @@ def _unknown_slots(rows: Sequence[Mapping[str, Any]], task: TaskData) -> dict[st
             if (domain, slot_name(slot)) not in known:
                 unknown[f"{domain}.{slot}"] += times
     return dict(unknown.most_common())
-
-
-def _times(count: int) -> str:
-    return "once" if count == 1 else f"{count:,} times"
 
 
 def explanations(
@@ -486,12 +482,6 @@ EVERY_WORD = "floor/every-word"
 def make_baselines(systems: Sequence[Predictions], task: TaskData) -> tuple[list[Predictions], common.Baselines]:
     """Return the floors and ceilings that the data of a task allows."""
     common.check_names(system.rows.system for system in systems)
-    documents, left_out = _documents(task)
-    made = [predictions_of(document, task.files, name, name) for name, document in documents.items()]
-    return made, common.Baselines([each.rows for each in made], left_out, systems[0].rows.system)
-
-
-def _documents(task: TaskData) -> tuple[dict[str, Mapping[str, Any]], dict[str, str]]:
     turns, states = task.files.turns, task.files.states
     constant = {"response": common.CONSTANT_RESPONSE, "state": {}, "active_domains": []}
     documents: dict[str, Mapping[str, Any]] = {}
@@ -513,7 +503,8 @@ def _documents(task: TaskData) -> tuple[dict[str, Mapping[str, Any]], dict[str, 
         offers = [domain.offer for domain in task.ontology.domains.values() if domain.table is not None]
         words = " ".join(dict.fromkeys((*offers, *task.ontology.requested)))
         documents[EVERY_WORD] = _by_dialogue(turns, [_placeholders(task.ontology.words)(words)] * sum(turns.values()))
-    return documents, left_out
+    made = [predictions_of(document, task.files, name, name) for name, document in documents.items()]
+    return made, common.Baselines([each.rows for each in made], left_out, systems[0].rows.system)
 
 
 def gold_replies(task: TaskData) -> list[str]:

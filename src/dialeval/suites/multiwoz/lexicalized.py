@@ -31,7 +31,7 @@ from dialeval.core.display import Tabular
 from dialeval.core.run_schema import Record
 from dialeval.reports.documents import Document, Printer, Table
 from dialeval.suites.multiwoz.data import Predictions, TaskData
-from dialeval.suites.multiwoz.ontology import PLACEHOLDER, State
+from dialeval.suites.multiwoz.venues import PLACEHOLDER, State
 
 By = Literal["database", "state", "pattern"]
 

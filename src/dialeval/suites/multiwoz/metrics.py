@@ -33,24 +33,24 @@ from __future__ import annotations
 
 import math
 from abc import abstractmethod
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
-from functools import partial
+from functools import cache
 from typing import TYPE_CHECKING, Literal, TypeVar, cast
 
 import numpy as np
 
 from dialeval.core.arrays import Floats, Ints, offsets_of
 from dialeval.core.batch import Batch, Need
-from dialeval.core.columns import TextColumn, TokenColumn
+from dialeval.core.columns import TextColumn
 from dialeval.core.contributions import Resamples, RowSums
 from dialeval.core.errors import NeedError
 from dialeval.core.exact import BySize, Moments, merged
 from dialeval.core.fold import Bounds, Estimate, Fact, Level, Metric, Partial
 from dialeval.metrics.bleu_counts import NIST, NO_REFERENCE, BleuCounts, corpus_bleu, log_precisions, sacre_bleu
 from dialeval.metrics.counting import CountMetric, Flags, Missing, SummedCounts, cluster_counts, corpus_error
-from dialeval.suites.multiwoz.ontology import MAIN_REFERENCES, State
 from dialeval.suites.multiwoz.turns import Fallback, Given, Verdict, WhatIsGiven, normalized_responses, verdicts
+from dialeval.suites.multiwoz.venues import MAIN_REFERENCES, State
 from dialeval.text.separation import split_13a
 from dialeval.text.similarity import Ratio, partial_ratio
 from dialeval.text.vocabulary import Vocabulary
@@ -72,7 +72,7 @@ class TaskBleu(CountMetric):
 
     with p_n the fraction of the responses' n-grams that are in their references too, over all turns together:
     sacreBLEU's corpus BLEU with its defaults (tokens 13a, exponential smoothing, one reference). The value of a single
-    turn, its item, is sacreBLEU's sentence BLEU. Responses are normalized first (`suites/multiwoz/ontology.py`).
+    turn, its item, is sacreBLEU's sentence BLEU. Responses are normalized first (`suites/multiwoz/venues.py`).
 
     Papers: Papineni et al. 2002, "BLEU: a Method for Automatic Evaluation of Machine Translation", ACL; Post 2018, "A
     Call for Clarity in Reporting BLEU Scores", WMT.
@@ -120,9 +120,9 @@ class TaskBleu(CountMetric):
             there = [
                 texts[row["dialogue"]][row["turn"]] for row, text in zip(rows, here, strict=True) if text is not None
             ]
-            split = partial(_split, vocabulary=cast(Vocabulary, batch.vocabulary))
             lists = offsets_of(text is not None for text in here)
-            counts = BleuCounts.of(split([text or "" for text in here]), split(there), lists)
+            columns = map(TextColumn.from_strings, ([text or "" for text in here], there))
+            counts = BleuCounts.of(*(split_13a(each, cast(Vocabulary, batch.vocabulary)) for each in columns), lists)
             lengths = (counts.response_lengths, counts.reference_lengths)
             sums = np.column_stack((counts.matches[:, :ORDERS], counts.totals[:, :ORDERS], *lengths))
             return sums, counts.reference_lengths != NO_REFERENCE
@@ -136,10 +136,6 @@ class TaskBleu(CountMetric):
         matches, totals, lengths = np.split(counts, (ORDERS, 2 * ORDERS), axis=1)
         turns = BleuCounts(matches, totals, lengths[:, 0], lengths[:, 1])
         return 100 * sacre_bleu(turns, log_precisions(turns, NIST), ORDERS)
-
-
-def _split(texts: Sequence[str], vocabulary: Vocabulary) -> TokenColumn:
-    return split_13a(TextColumn.from_strings(texts), vocabulary)
 
 
 # Rates of dialogues: what Inform and Success have in common.
@@ -260,16 +256,9 @@ class Combined(Metric[CombinedState]):
     facts = Rate.facts
 
     @property
-    def _inform(self) -> Inform:
-        return Inform(self.fallback, self.missing, self.ratio)
-
-    @property
-    def _success(self) -> Success:
-        return Success(self.fallback, self.missing, self.ratio)
-
-    @property
-    def _bleu(self) -> TaskBleu:
-        return TaskBleu(self.references, self.missing)
+    def _metrics(self) -> tuple[Inform, Success, TaskBleu]:
+        settings = self.fallback, self.missing, self.ratio
+        return Inform(*settings), Success(*settings), TaskBleu(self.references, self.missing)
 
     @property
     def _rates(self) -> str:
@@ -277,10 +266,11 @@ class Combined(Metric[CombinedState]):
         return f"task-rates/{self.fallback}/{self.missing}/{self.ratio}"
 
     def empty(self) -> CombinedState:
-        return self._inform.empty(), self._success.empty(), self._bleu.empty(), {}
+        inform, success, bleu = self._metrics
+        return inform.empty(), success.empty(), bleu.empty(), {}
 
     def partial(self, batch: Batch) -> Partial[CombinedState]:
-        inform, success, bleu = self._inform, self._success, self._bleu
+        inform, success, bleu = self._metrics
         informed, succeeded, said = inform.partial(batch), success.partial(batch), bleu.partial(batch)
         rates = np.zeros((len(batch), 3))
         held = [informed.items[inform.name], succeeded.items[success.name]]
@@ -292,17 +282,13 @@ class Combined(Metric[CombinedState]):
         return Partial(state, {}, {**said.contributions, self._rates: RowSums(rates)})
 
     def merge(self, left: CombinedState, right: CombinedState) -> CombinedState:
-        return (
-            self._inform.merge(left[0], right[0]),
-            self._success.merge(left[1], right[1]),
-            self._bleu.merge(left[2], right[2]),
-            merged(left[3], right[3]),
-        )
+        inform, success, bleu = self._metrics
+        rates = inform.merge(left[0], right[0]), success.merge(left[1], right[1])
+        return *rates, bleu.merge(left[2], right[2]), merged(left[3], right[3])
 
     def finish(self, state: CombinedState) -> Mapping[str, Estimate]:
-        inform = self._inform.finish(state[0])[self._inform.name]
-        success = self._success.finish(state[1])[self._success.name]
-        bleu = self._bleu.finish(state[2])[self._bleu.name]
+        estimates = (metric.finish(part)[metric.name] for metric, part in zip(self._metrics, state[:3], strict=True))
+        inform, success, bleu = estimates
         value = combined_score(inform.mean, success.mean, bleu.mean)
         held = [round(each.mean * each.scored / HELD) if each.scored else 0 for each in (inform, success)]
         error = corpus_error(self._formula, [inform.scored, *held, *state[2].counts], state[3])
@@ -311,14 +297,14 @@ class Combined(Metric[CombinedState]):
     def _formula(self, counts: Floats) -> Floats:
         """Return the score of dialogues, those informed, those that succeeded, and the counts of BLEU."""
         dialogues, informed, succeeded = np.maximum(counts[:, :3].T, [[1.0], [0.0], [0.0]])
-        bleu = self._bleu.formula(counts[:, 3:])
+        bleu = self._metrics[2].formula(counts[:, 3:])
         return combined_score(HELD * informed / dialogues, HELD * succeeded / dialogues, bleu)
 
     def resampled(self, sample: Resamples) -> Floats:
         dialogues, informed, succeeded = sample.totals(self._rates).T
         with np.errstate(invalid="ignore"):  # 0 / 0: a resample without a dialogue has no value
             inform, success = HELD * informed / dialogues, HELD * succeeded / dialogues
-        return combined_score(inform, success, self._bleu.resampled(sample))
+        return combined_score(inform, success, self._metrics[2].resampled(sample))
 
 
 def combined_score(inform: Value, success: Value, bleu: Value) -> Value:
@@ -330,8 +316,6 @@ Of = Literal["joint", "f1", "precision", "recall"]
 Booking = Literal["apart", "unified"]
 TINY = 1e-10
 """Added to every divisor."""
-
-Slots = dict[tuple[str, str], str]
 
 
 @dataclass(frozen=True)
@@ -402,7 +386,7 @@ class Tracking(CountMetric):
         rows = batch.objects(Need.STATES)
 
         def make() -> Ints:
-            compare = _Comparison(ontology, self.booking, self.ratio, self.threshold)
+            compare = state_comparison(ontology, self.booking, self.ratio, self.threshold)
             counts = [
                 compare(row["state"] or {}, true.states[row["dialogue"]][row["turn"]])
                 if row["response"] is not None or self.missing == "failed"
@@ -427,33 +411,23 @@ class Tracking(CountMetric):
         return values
 
 
-class _Comparison:
-    """Compares states; each distinct pair of values once."""
+def state_comparison(
+    ontology: Ontology, booking: Booking, ratio: Ratio, threshold: float
+) -> Callable[[State, State], tuple[int, int, int]]:
+    """Return a function that counts the slots of a state that agree with the true one, are wrong and are missing."""
+    prefix = ontology.booking_prefix if booking == "unified" else ""
+    agree = cache(lambda value, true: value == true or partial_ratio(value, true, ratio) > threshold)
 
-    def __init__(self, ontology: Ontology, booking: Booking, ratio: Ratio, threshold: float) -> None:
-        self._normalize = ontology.states
-        self._prefix = ontology.booking_prefix if booking == "unified" else ""
-        self._ratio, self._threshold = ratio, threshold
-        self._known: dict[tuple[str, str], bool] = {}
-
-    def __call__(self, state: State, true: State) -> tuple[int, int, int]:
-        """Slots that agree, that are wrong and that are missing."""
-        here, there = self._slots(self._normalize(state)), self._slots(self._normalize(true))
-        agree = sum(slot in there and self._agree(value, there[slot]) for slot, value in here.items())
-        return agree, len(here) - agree, len(there) - agree
-
-    def _slots(self, state: State) -> Slots:
-        prefix = self._prefix
+    def by_slot(state: State) -> dict[tuple[str, str], str]:
         return {
             (domain, slot.removeprefix(prefix) or slot): value
-            for domain, slots in state.items()
+            for domain, slots in ontology.states(state).items()
             for slot, value in slots.items()
         }
 
-    def _agree(self, value: str, true: str) -> bool:
-        if value == true:
-            return True
-        known = self._known.get((value, true))
-        if known is None:
-            known = self._known[value, true] = partial_ratio(value, true, self._ratio) > self._threshold
-        return known
+    def compare(state: State, true: State) -> tuple[int, int, int]:
+        here, there = by_slot(state), by_slot(true)
+        right = sum(slot in there and agree(value, there[slot]) for slot, value in here.items())
+        return right, len(here) - right, len(there) - right
+
+    return compare

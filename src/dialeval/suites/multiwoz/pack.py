@@ -30,7 +30,7 @@ from __future__ import annotations
 import hashlib
 import shutil
 import tempfile
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -40,7 +40,8 @@ from dialeval.core.errors import DataError, NeedError, Problem, SettingError
 from dialeval.core.files import cache_folder
 from dialeval.io.packs import Progress
 from dialeval.suites.multiwoz.data import VERSION_FILE, read_task
-from dialeval.suites.multiwoz.ontology import MULTIWOZ, Normalizer, Ontology, load_ontology
+from dialeval.suites.multiwoz.ontology import MULTIWOZ, Ontology, load_ontology
+from dialeval.suites.multiwoz.venues import normalizer
 
 DOMAINS = ("restaurant", "hotel", "attraction", "train")
 """The domains with venues."""
@@ -128,7 +129,7 @@ def _take_over(source: Path, target: Path) -> None:
 def _build(source: Path, target: Path) -> None:
     """Build all splits from a copy of the official repository."""
     ontology = load_ontology(MULTIWOZ)
-    normalize = Normalizer(ontology.words)
+    normalize = normalizer(ontology.words)
     corpus, acts = _corpus(source), _by_id(source / ACTS)
     splits: dict[str, list[str]] = {}
     for split in SPLITS:
@@ -212,7 +213,7 @@ def _parts(
     entry: Mapping[str, Any],
     acts: Mapping[str, Any],
     ontology: Ontology,
-    normalize: Normalizer,
+    normalize: Callable[[str], str],
 ) -> tuple[Any, ...]:
     """Return what is written of a dialogue: goal, bookings, states, user turns, references; `entry` is that of 2.1."""
     turns = list(_system_turns(dialogue))

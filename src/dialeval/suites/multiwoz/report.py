@@ -50,7 +50,11 @@ def transcripts(run: Run) -> Section | None:
     )
     colors = markup.colors(run)
     shown = "".join(_dialogue(name, systems, lost.get(name, ()), colors) for name, systems in dialogues.items())
-    others = "".join(_name(name, mine) for name, mine in lost.items() if name not in dialogues)
+    others = "".join(
+        f'<p class="dialogue" data-lost="{" ".join(sorted(mine))}">{markup.name(name)}</p>'
+        for name, mine in lost.items()
+        if name not in dialogues
+    )
     if others:
         others = markup.note("Lost too, without a transcript here (dialeval multiwoz explain prints one):") + others
     return Section("transcripts", "Task dialogues", _causes(failures, tokens, dialogues) + note + shown + others)
@@ -70,10 +74,6 @@ def _lost_by(failures: _Failures, tokens: Mapping[tuple[str, str], str]) -> dict
             for name in names:
                 lost.setdefault(name, []).append(tokens[system, cause])
     return lost
-
-
-def _name(name: str, lost: Iterable[str]) -> str:
-    return f'<p class="dialogue" data-lost="{" ".join(sorted(lost))}">{markup.name(name)}</p>'
 
 
 def _causes(
@@ -173,19 +173,14 @@ def _turn(turn: _Entry, before: Mapping[str, Mapping[str, str]]) -> str:
     }
     whose = "true state" if turn["true_state"] else "state"
     notes = [f"{whose}, {markup.text(domain)}: {_slots(slots)}" for domain, slots in changed.items()]
-    if gone := _gone(turn["state"], before):
+    lost = ((domain, slot) for domain, slots in before.items() for slot in slots)
+    if gone := [f"{domain} {slot}" for domain, slot in lost if slot not in turn["state"].get(domain, {})]:
         notes.append(f"{whose} without {_listed(gone)}")
     active = _listed(turn["active"]) if turn["active"] else "none"
     notes.append(f"active: {active}{' (estimated)' if turn['estimated'] else ''}")
     steps = "".join(map(_step, turn["steps"]))
     lines = "".join(f'<div class="aside">{note}</div>' for note in notes)
     return f'<p class="said">{markup.text(turn["response"], most=SHOWN_LENGTH)}</p>{steps}{lines}'
-
-
-def _gone(state: Mapping[str, Mapping[str, str]], before: Mapping[str, Mapping[str, str]]) -> list[str]:
-    return [
-        f"{domain} {slot}" for domain, slots in before.items() for slot in slots if slot not in state.get(domain, {})
-    ]
 
 
 def _step(step: _Entry) -> str:

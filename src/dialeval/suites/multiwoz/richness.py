@@ -1,6 +1,6 @@
 """Richness: how varied the language of a system's responses is.
 
-Over all normalized responses (`suites/multiwoz/ontology.py`), with words in lower case and without punctuation:
+Over all normalized responses (`suites/multiwoz/venues.py`), with words in lower case and without punctuation:
 
     num-unigrams, num-bigrams, num-trigrams = different n-grams within responses
     avg-lengths  = words per response

@@ -38,7 +38,7 @@ Gold replies with true states lose dialogues too. `Explanation.origin` says what
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import cached_property
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
@@ -47,8 +47,7 @@ from dialeval.core.batch import Batch, Need
 from dialeval.core.errors import NeedError
 from dialeval.core.fold import Fact
 from dialeval.metrics.counting import Missing
-from dialeval.suites.multiwoz.ontology import Normalizer, State
-from dialeval.suites.multiwoz.venues import NONE, Venues
+from dialeval.suites.multiwoz.venues import NONE, State, Venues, normalizer
 from dialeval.text.similarity import Ratio
 
 if TYPE_CHECKING:
@@ -102,7 +101,7 @@ def normalized_responses(batch: Batch) -> list[str | None]:
     column = batch.objects(Need.TASK_TURNS)
 
     def make() -> list[str | None]:
-        normalize = Normalizer(ontology.words)
+        normalize = normalizer(ontology.words)
         return [None if row["response"] is None else normalize(row["response"]) for row in column]
 
     return batch.derived("normalized responses", make)
@@ -142,7 +141,7 @@ def prepared(
     """Return the turns of one dialogue from its rows, each with its normalized response."""
     use_true = fallback == "file" and given.states < given.turns
     estimate_all = fallback == "file" and given.domains < given.turns
-    states = list(ontology.states.dialogue(_state(row, use_true, true_states) for row, _ in rows))
+    states = [ontology.states(_state(row, use_true, true_states)) for row, _ in rows]
     domains = [None if estimate_all else row["active_domains"] for row, _ in rows]
     estimates: Iterable[Any] = estimated_domains(states) if None in domains else domains
     turns = []
@@ -171,7 +170,7 @@ def estimated_domains(states: Sequence[State]) -> Iterator[list[str]]:
     before: State = {}
     changed_before: list[str] = []
     for state in states:
-        changed = [domain for domain, slots in state.items() if _news(slots, before.get(domain, {}))]
+        changed = [domain for domain, slots in state.items() if not slots.items() <= before.get(domain, {}).items()]
         if not changed and current is None:
             yield []
             continue
@@ -182,10 +181,6 @@ def estimated_domains(states: Sequence[State]) -> Iterator[list[str]]:
             current = max(changed, key=lambda domain: len(state[domain]))
         before, changed_before = state, changed
         yield [current] if current is not None else []
-
-
-def _news(slots: Mapping[str, str], before: Mapping[str, str]) -> bool:
-    return slots is not before and not slots.items() <= before.items()
 
 
 # Offers: which venues are on offer at the end of a dialogue, and what the system has told about each domain.
@@ -214,20 +209,11 @@ class Criteria:
     ontology: Ontology
     venues: Venues
     ratio: Ratio = "historical"
-    said: dict[str, frozenset[str]] = field(default_factory=dict)
-    """By response, the requested words in it; what was asked once."""
 
     @classmethod
     def of_batch(cls, batch: Batch, ratio: Ratio) -> Criteria:
         """Return the resources of a batch."""
         return cls(batch.resource(Need.GOALS), batch.resource(Need.ONTOLOGY), batch.resource(Need.VENUES), ratio)
-
-    def requested_in(self, response: str) -> frozenset[str]:
-        """Return the requested words that are in a response."""
-        said = self.said.get(response)
-        if said is None:
-            said = self.said[response] = frozenset([word for word in self.ontology.requested if word in response])
-        return said
 
 
 NO_WORDS: frozenset[str] = frozenset()
@@ -271,7 +257,7 @@ def steps(turns: Sequence[Turn], dialogue: str, goal: Mapping[str, Any], criteri
         active = [domain for domain in goal if domain in turn.domains]
         if not active:
             continue
-        said = criteria.requested_in(turn.response)
+        said = frozenset([word for word in criteria.ontology.requested if word in turn.response])
         early = said & criteria.ontology.when_booked
         for domain in active:
             table = tables.get(domain)

@@ -1,4 +1,4 @@
-"""Venues: one table per domain, searched by the slots of a state.
+"""Venues, one table per domain, searched by the slots of a state; and how slots, values and responses are spelled.
 
 A query gives the venues that meet every slot which is a column of the domain's table:
 
@@ -13,6 +13,20 @@ same key are one venue (MultiWOZ has train ids that occur twice): in what a quer
 all.
 
 Tables are JSON (a list of objects), CSV, TSV, Parquet or Arrow, each also packed.
+
+Slot names and values in one spelling: what a system wrote as a state, as the venues have it.
+
+Slot names: lower case, spaces removed, then renamed by the ontology (`leaveat` is `leave`). Values by a rule:
+
+- `plain`: as it stands; `text`: stripped and in lower case;
+- `name`: as text, `&` written out as ` and `, no space before an apostrophe;
+- `time`: HH:MM, see `clock`;
+
+and then, on exact equality, another spelling from the ontology's list.
+
+The rules are those of the MultiWOZ evaluation, with what is odd about them: `12:30 pm` is `24:30`, `929` is `929:00`,
+`2 : 15 pm` is `14: 15` (and `14:15` when it is normalized again for a query), and a time that does not begin with
+HH:MM in ASCII digits counts as midnight.
 """
 
 from __future__ import annotations
@@ -22,22 +36,24 @@ import hashlib
 import io
 import math
 import os
+import re
 from bisect import bisect_left, bisect_right
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
-from functools import reduce
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cache, reduce
 from itertools import accumulate, chain, islice
 from operator import or_
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 from dialeval.core.columns import DIGEST_LENGTH
 from dialeval.core.errors import DataError, Problem
 from dialeval.core.validation import parse_json
 from dialeval.io import parquet
-from dialeval.io.opening import format_of, read_bytes, without_mark
-from dialeval.suites.multiwoz.ontology import minutes
+from dialeval.io.opening import PACKINGS, format_of, read_bytes, without_mark
 from dialeval.text.similarity import Ratio, similar
+from dialeval.text.tokenizers import tidied
 
 if TYPE_CHECKING:
     from dialeval.suites.multiwoz.ontology import Domain, Ontology
@@ -56,12 +72,9 @@ class Table:
         self._everything = (1 << len(venues)) - 1
         self.columns = list(dict.fromkeys(chain.from_iterable(venues)))
         """The slots that a query may use."""
-        self._having: dict[str, dict[str, int]] = {}
-        """Column -> value -> the venues that have it, of the columns that were asked for."""
-        self._ordered: dict[str, tuple[Sequence[float], Sequence[int]]] = {}
-        """Column -> the ranks of its values in order, and the venues that have the first none, one, two and so on."""
-        self._matches: dict[tuple[str, str, Ratio], int] = {}
-        self._queries: dict[tuple[Ratio | tuple[str, str], ...], int] = {}
+        self.matching: Callable[[str, str, Ratio], int] = cache(self._matching)
+        """Return the venues that meet one slot; all of them where it is no constraint."""
+        self._values, self._order = cache(self._having), cache(self._ordered)
         self._again: dict[int, int] = {}
         """Rows whose key has occurred before -> the row where it did."""
         first: dict[str, int] = {}
@@ -75,26 +88,11 @@ class Table:
 
     def query(self, slots: Mapping[str, str], ratio: Ratio = "historical") -> int:
         """Return the venues that meet all slots."""
-        key = (ratio, *slots.items())
-        venues = self._queries.get(key)
-        if venues is None:
-            venues = self._everything
-            for slot, value in slots.items():
-                venues &= self.matching(slot, value, ratio)
-            venues = self._queries[key] = self._by_key(venues)
-        return venues
-
-    def _by_key(self, venues: int) -> int:
+        venues = self._everything
+        for slot, value in slots.items():
+            venues &= self.matching(slot, value, ratio)
         for row in self.rows(venues & self._doubles):
             venues = venues & ~(1 << row) | 1 << self._again[row]
-        return venues
-
-    def matching(self, slot: str, value: str, ratio: Ratio = "historical") -> int:
-        """Return the venues that meet one slot; all of them where it is no constraint."""
-        key = (slot, value, ratio)
-        venues = self._matches.get(key)
-        if venues is None:
-            venues = self._matches[key] = self._matching(slot, value, ratio)
         return venues
 
     def _matching(self, slot: str, value: str, ratio: Ratio) -> int:
@@ -119,24 +117,20 @@ class Table:
             return having[bisect_right(ranks, limit)]
         return having[-1] & ~having[bisect_left(ranks, limit)]
 
-    def _order(self, slot: str) -> tuple[Sequence[float], Sequence[int]]:
-        """Return the order of a column, as `_ordered` has it."""
-        if slot not in self._ordered:
-            ranks = [(self._rank(slot, value), venues) for value, venues in self._values(slot).items()]
-            ranked = sorted((rank, venues) for rank, venues in ranks if not math.isnan(rank))
-            having = accumulate((venues for _, venues in ranked), or_, initial=NONE)
-            self._ordered[slot] = [rank for rank, _ in ranked], list(having)
-        return self._ordered[slot]
+    def _ordered(self, slot: str) -> tuple[Sequence[float], Sequence[int]]:
+        """Return the ranks of a column's values in order, and the venues that have the first none, one, two, ..."""
+        ranks = [(self._rank(slot, value), venues) for value, venues in self._values(slot).items()]
+        ranked = sorted((rank, venues) for rank, venues in ranks if not math.isnan(rank))
+        having = accumulate((venues for _, venues in ranked), or_, initial=NONE)
+        return [rank for rank, _ in ranked], list(having)
 
-    def _values(self, slot: str) -> Mapping[str, int]:
+    def _having(self, slot: str) -> Mapping[str, int]:
         """Return the values of a column, each with the venues that have it."""
-        if slot not in self._having:
-            having: dict[str, int] = {}
-            for row, venue in enumerate(self.venues):
-                if slot in venue:
-                    having[venue[slot]] = having.get(venue[slot], NONE) | 1 << row
-            self._having[slot] = having
-        return self._having[slot]
+        having: dict[str, int] = {}
+        for row, venue in enumerate(self.venues):
+            if slot in venue:
+                having[venue[slot]] = having.get(venue[slot], NONE) | 1 << row
+        return having
 
     def _rank(self, slot: str, value: str) -> float:
         spelling = self._ontology.spellings.get(slot)
@@ -184,7 +178,8 @@ def load_venues(ontology: Ontology, folder: str | os.PathLike[str]) -> Venues:
     for name, domain in ontology.domains.items():
         if domain.table is None:
             continue
-        path = _existing(Path(folder) / domain.table)
+        path = Path(folder) / domain.table
+        path = existing(path) or path
         try:
             content = without_mark(read_bytes(path)).tobytes()
             sha.update(f"{name} {hashlib.sha256(content).hexdigest()}\n".encode())
@@ -196,10 +191,10 @@ def load_venues(ontology: Ontology, folder: str | os.PathLike[str]) -> Venues:
     return Venues(tables, sha.hexdigest()[:DIGEST_LENGTH])
 
 
-def _existing(path: Path) -> Path:
-    """Return the file, or its packed form."""
-    packed = (path.with_name(f"{path.name}{packing}") for packing in (".gz", ".zst"))
-    return path if path.exists() else next((file for file in packed if file.exists()), path)
+def existing(path: Path) -> Path | None:
+    """Return the file, or its packed form, if there is one."""
+    packed = (path.with_name(f"{path.name}{packing}") for packing in sorted(PACKINGS))
+    return next((file for file in (path, *packed) if file.is_file()), None)
 
 
 def _records(path: Path, content: bytes) -> list[Any]:
@@ -226,25 +221,20 @@ def _venues(domain: Domain, ontology: Ontology, records: Sequence[Any], where: s
     """Return the venues with the one names of their columns; what is no slot is dropped."""
     venues: list[dict[str, str]] = []
     problems: list[Problem] = []
-    columns: dict[Any, str] = {}
     for row, record in enumerate(records):
         if not isinstance(record, dict):
             problems.append(Problem(f"{where}: [{row}]", None, "is not an object", "give one object per venue"))
             continue
         venue: dict[str, str] = {}
         for name, value in record.items():
-            column = columns.get(name)
-            if column is None:
-                column = columns[name] = ontology.states.slot(str(name))
+            column = ontology.states.slot(str(name))
             if column in domain.drop or value is None:
                 continue
-            if type(value) is str:
-                venue[column] = value
-            elif isinstance(value, dict | list):
+            if isinstance(value, dict | list):
                 remedy = f"name the column in `drop` of domains.{domain.name}, or give a text"
                 problems.append(Problem(f"{where}: [{row}].{name}", None, "is not a text or number", remedy))
-            else:
-                venue[column] = _text(value)
+            else:  # MultiWOZ writes true and false as yes and no
+                venue[column] = ("yes" if value else "no") if isinstance(value, bool) else str(value)
         if domain.key not in venue:
             remedy = f"give it one, or name another column as `key` of domains.{domain.name}"
             problems.append(Problem(f"{where}: [{row}]", None, f"has no {domain.key!r}", remedy))
@@ -254,6 +244,177 @@ def _venues(domain: Domain, ontology: Ontology, records: Sequence[Any], where: s
     return venues
 
 
-def _text(value: object) -> str:
-    """Return a value as a text; MultiWOZ writes true and false as yes and no."""
-    return ("yes" if value else "no") if isinstance(value, bool) else str(value)
+Rule = Literal["plain", "text", "name", "time"]
+
+MAIN_REFERENCES = "mwz22"
+"""The reference set that comes first where it is there."""
+
+State = Mapping[str, Mapping[str, str]]
+"""Domain -> slot -> value."""
+
+_TIMES = {
+    "afternoon": "13:00",
+    "lunch": "12:00",
+    "noon": "12:00",
+    "mid-day": "12:00",
+    "around lunch time": "12:00",
+    "morning": "08:00",
+    "seven o'clock tomorrow evening": "07:00",
+    "three forty five p.m": "15:45",
+    "one thirty p.m.": "13:30",
+    "six fourty five": "06:45",
+    "eight thirty": "08:30",
+}
+_BEGINNINGS = {"one o'clock p.m": "13:00", "ten o'clock a.m": "10:00"}
+_CLOCK = re.compile(r"([0-9]{2}):([0-9]{2}[^:]*)")
+
+
+@dataclass(frozen=True, slots=True)
+class Spelling:
+    """How the values of some slots are written: a rule, and other spellings of whole values."""
+
+    rule: Rule = "plain"
+    same: Mapping[str, str] = field(default_factory=dict)
+
+    def __call__(self, value: str) -> str:
+        """Return the value in the one spelling."""
+        value = _BY_RULE[self.rule](value)
+        return self.same.get(value, value)
+
+
+def text(value: str) -> str:
+    """Return the value stripped and in lower case."""
+    return value.strip().lower()
+
+
+def name(value: str) -> str:
+    """Return the name of a place."""
+    return text(value).replace(" & ", " and ").replace("&", " and ").replace(" '", "'")
+
+
+def clock(value: str) -> str:
+    """Return a time of day as HH:MM where it can be understood, else what is left of it."""
+    value = text(value)
+    if value in _TIMES:
+        return _TIMES[value]
+    for beginning, time in _BEGINNINGS.items():
+        if value.startswith(beginning):
+            return time
+    value = _without_words(value)
+    for ending in ("pm", "p.m."):
+        if value.endswith(ending):
+            value = value.removesuffix(ending).strip()
+            if (later := _add_twelve_hours(value)) is not None:
+                return later
+    return _digits(value)
+
+
+def _add_twelve_hours(value: str) -> str | None:
+    """Return a time twelve hours later, what follows its colon unchanged; None if its hour is not a number."""
+    hour, *minute = value.split(":")
+    if len(minute) > 1 or not (minute or hour.isdigit()):
+        return None
+    try:
+        return f"{int(hour) + 12}:{minute[0] if minute else '00'}"
+    except ValueError:  # the original ends here: "six:15", or "²", which is a digit and not a number
+        return None
+
+
+def _without_words(value: str) -> str:
+    if value.startswith("by"):
+        value = value[3:]
+    for beginning in ("after", "afer"):
+        if value.startswith(beginning):
+            value = value.removeprefix(beginning).strip()
+    for ending in ("am", "a.m."):
+        if value.endswith(ending):
+            value = value.removesuffix(ending).strip()
+    return value
+
+
+def _digits(value: str) -> str:
+    if not value:
+        return "00:00"
+    if value[-1] in ".,?":
+        value = value[:-1]
+    if value.isdigit():
+        return f"{value[:2]}:{value[2:]}" if len(value) == 4 else f"{value.zfill(2)}:00"
+    if ":" in value:
+        value = value.replace(" ", "")
+    return f"0{value}" if len(value) == 4 and value[1] == ":" else value
+
+
+def minutes(value: str) -> int:
+    """Return the minutes since midnight of a time that begins with HH:MM in ASCII digits, else 0."""
+    match = _CLOCK.match(value)
+    if match is None:
+        return 0
+    try:
+        minute = int(match[2])
+    except ValueError:  # the original ends here: "15o'clock"
+        minute = int(match[2][:2])
+    return 60 * int(match[1]) + minute
+
+
+_BY_RULE = {"plain": str, "text": text, "name": name, "time": clock}
+_PLAIN = Spelling()
+
+
+class StateNormalizer:
+    """Normalizes states, each distinct value once; `slots` renames slots, `spellings` gives the rule of a slot."""
+
+    def __init__(self, slots: Mapping[str, str], spellings: Mapping[str, Spelling]) -> None:
+        self.slot: Callable[[str], str] = cache(lambda slot: slots.get(bare := slot.lower().replace(" ", ""), bare))
+        """Return the one name of a slot."""
+        self.value: Callable[[str, str], str] = cache(lambda slot, value: spellings.get(slot, _PLAIN)(value))
+        """Return the one spelling of a value; `slot` is a slot's one name."""
+        self._pair = cache(lambda given: (slot := self.slot(given[0]), self.value(slot, given[1])))
+
+    def domain(self, slots: Mapping[str, str]) -> Mapping[str, str]:
+        """Return the slots of one domain."""
+        return dict(map(self._pair, slots.items()))
+
+    def __call__(self, state: State) -> State:
+        """Return the whole state."""
+        return {domain: self.domain(slots) for domain, slots in state.items()}
+
+
+# Delexicalized responses: texts in which values are placeholders, such as `[hotel_name] is [value_price]`.
+#
+# A response is normalized in four steps, so that systems with different placeholders can be compared:
+#
+# 1. lower case;
+# 2. a placeholder (`[` word characters, spaces or digits `]`, and a plural ending right behind it) becomes the word
+# that
+#    the ontology has for its slot, in upper case; a slot that the ontology does not know is removed;
+# 3. every `-s` is deleted, then every `-ly`;
+# 4. split and joined again by Moses (`text/tokenizers.py`).
+#
+# `normalizer` does this once for each distinct response. The steps are those of the MultiWOZ evaluation, with what is
+# odd about them: `[stars]-star` becomes `COUNTtar`, and `10:00` becomes `10: 00`.
+
+PLACEHOLDER = re.compile(r"\[([\w\s]+)\](?:es|s|-s|-es)?")
+
+
+def normalizer(words: Mapping[str, str]) -> Callable[[str], str]:
+    """Return the function that normalizes responses, each distinct one once; `words` gives the word of each slot."""
+
+    @cache
+    def normalize(response: str) -> str:
+        text = PLACEHOLDER.sub(lambda match: words.get(match[1], ""), response.lower())
+        return tidied(text.replace("-s", "").replace("-ly", ""))
+
+    return normalize
+
+
+def unknown_placeholders(responses: Iterable[str], words: Mapping[str, str]) -> dict[str, int]:
+    """The slots of placeholders that have no word, each with the number of times it occurs, most frequent first."""
+    slots = (slot for response in responses for slot in PLACEHOLDER.findall(response.lower()))
+    return dict(Counter(slot for slot in slots if slot not in words).most_common())
+
+
+def slot_domains(response: str, domains: Iterable[str]) -> list[str]:
+    """Return the domains that a response's placeholders name (`[hotel_name]`: hotel), in order of appearance."""
+    named = (match[1].partition("_")[0] for match in PLACEHOLDER.finditer(response.lower()))
+    known = set(domains)
+    return list(dict.fromkeys(name for name in named if name in known))
