@@ -37,7 +37,7 @@ def all_charts(name: str, width: int = 460) -> dict[str, Figure | None]:
         "scatter": charts.scatter({each: (v, v + 1) for each, v in values.items()}, name, name, name, width=width),
         "calibration": charts.calibration(values[name], values["other"], name, name, name, width=width),
         "curves": charts.curves(dict.fromkeys(names, line), name, name, name, notes=[name], width=width),
-        "trend": charts.curves({name: line._replace(x=[0, 1, 2])}, name, name, name, labels=[name] * 3, width=width),
+        "numbered": charts.curves({name: line._replace(x=[0, 1, 2])}, name, name, name, width=width),
         "bins": charts.curves(
             {each: Series.of([BinMean(1, 0.5, 0.4, 0.6, 9)]) for each in names}, name, name, name, width=width
         ),

@@ -276,10 +276,10 @@ class _Chart:
             x += size
         self.y += _LINE + 4
 
-    def axes(self, frame: _Frame, x_title: str, y_title: str, labels: Sequence[str] | None = None) -> None:
+    def axes(self, frame: _Frame, x_title: str, y_title: str, labels: Sequence[str] = ()) -> None:
         """Draw grid lines, ticks and titles; `labels`: names of the x values 0, 1, and so on, in place of numbers."""
         bottom, right = frame.top + frame.height, frame.left + frame.width
-        names = {float(at): label for at, label in enumerate(labels or ())}
+        names = {float(at): label for at, label in enumerate(labels)}
         for tick in names or frame.x.ticks:
             x = frame.left + frame.x(tick)
             self.line(x, frame.top, x, bottom, "grid")
@@ -328,12 +328,11 @@ class _Frame(NamedTuple):
         return self.left + self.x(x), self.top + self.height - self.y(y)
 
 
-def _framed(chart: _Chart, xs: Iterable[float], ys: Iterable[float], inside: float = 8) -> _Frame:
+def _framed(chart: _Chart, xs: Iterable[float], ys: Iterable[float]) -> _Frame:
     """Return the frame of a chart whose axes show some values."""
     left, width, height = 58.0, chart.width - 66.0, 210.0
-    x, y = Scale.over(xs, width, inside), Scale.over(ys, height, 6)
-    fallback = (Scale(0, 1, width, inside), Scale(0, 1, height, 6))
-    return _Frame(left, chart.y + 4, width, height, x or fallback[0], y or fallback[1])
+    x, y = Scale.over(xs, width, 8) or Scale(0, 1, width, 8), Scale.over(ys, height, 6) or Scale(0, 1, height, 6)
+    return _Frame(left, chart.y + 4, width, height, x, y)
 
 
 def color_of(number: int) -> str:
@@ -545,21 +544,19 @@ def curves(
     *,
     name: str = "curves",
     numbers: Mapping[str, int] | None = None,
-    labels: Sequence[str] | None = None,
     notes: Sequence[str] = (),
     width: int = WIDTH,
 ) -> Figure:
-    """Draw a line per system with intervals: score over turns, pass^k over k, a trend over versions."""
+    """Draw a line per system with intervals: score over turns, pass^k over k."""
     own = _numbers(series, numbers)
     chart = _Chart(name, title, width)
     if len(series) > 1:
         chart.legend(list(series), own, dashes=True)
     xs = [x for each in series.values() for x in each.x]
     ys = [y for each in series.values() for column in each[1:] for y in column]
-    frame = _framed(chart, xs, ys, inside=24 if labels else 8)
+    frame = _framed(chart, xs, ys)
     whole = sorted({float(x) for x in xs})
-    plain_labels = [f"{x:g}" for x in whole] if labels is None and whole == [*range(len(whole))] else labels
-    chart.axes(frame, x_title, y_title, plain_labels)
+    chart.axes(frame, x_title, y_title, [f"{x:g}" for x in whole] if whole == [*range(len(whole))] else ())
     crowded = len(series) > MOST_INTERVALS
     for each, own_series in series.items():
         own_series = own_series._replace(low=(), high=()) if crowded else own_series
