@@ -229,9 +229,7 @@ def _print_sequential(
     from dialeval.reports.sequential import SEQUENTIAL
 
     if more:
-        raise click.UsageError(
-            "--sequential cannot be combined with gates, --by, --adjust or --detect"
-        )
+        raise click.UsageError("--sequential cannot be combined with gates, --by, --adjust or --detect")
     names = ("baseline", "systems", "metrics", "alpha", "design", "weight")
     tested = sequential(load_runs(runs), **{name: chosen[name] for name in names})
     print_as(format_, SEQUENTIAL, tested, output, _FILE_WIDTH)
