@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 from dialeval.core.errors import NeedError, SettingError
 from dialeval.reports import charts
-from dialeval.reports.charts import BinMean, Figure, Mark, Scale, Series, mean_by_bin, quantile_bins
+from dialeval.reports.charts import Figure, Mark, Point, Scale, mean_by_bin, quantile_bins
 from dialeval.stats.intervals import t_factor
 
 if TYPE_CHECKING:
@@ -30,17 +30,17 @@ def all_charts(name: str, width: int = 460) -> dict[str, Figure | None]:
     """Every chart, with a name of a system in it."""
     names = [name, "other"]
     values = {each: RANDOM.normal(at, 1.0, 60) for at, each in enumerate(names)}
-    line = Series([1, 2, 3], [0.1, 0.2, math.nan], [0.0, 0.1, math.nan], [0.2, 0.3, math.nan])
+    line = [Point(1, 0.1, 0.0, 0.2), Point(2, 0.2, 0.1, 0.3), Point(3, math.nan)]
     return {
         "forest": charts.forest([Mark(each, 0.5, (0.1, 0.9)) for each in names], name, name, zero=True, width=width),
         "distribution": charts.distribution(values, name, name, width=width),
         "scatter": charts.scatter({each: (v, v + 1) for each, v in values.items()}, name, name, name, width=width),
         "calibration": charts.calibration(values[name], values["other"], name, name, name, width=width),
         "curves": charts.curves(dict.fromkeys(names, line), name, name, name, notes=[name], width=width),
-        "trend": charts.curves({name: line._replace(x=[0, 1, 2])}, name, name, name, labels=[name] * 3, width=width),
-        "bins": charts.curves(
-            {each: Series.of([BinMean(1, 0.5, 0.4, 0.6, 9)]) for each in names}, name, name, name, width=width
+        "numbered": charts.curves(
+            {name: [point._replace(x=at) for at, point in enumerate(line)]}, name, name, name, width=width
         ),
+        "bins": charts.curves({each: [Point(1, 0.5, 0.4, 0.6)] for each in names}, name, name, name, width=width),
         "bars": charts.bars({name: dict.fromkeys(names, 3)}, name, name, width=width),
         "matrix": charts.matrix(np.array([[0.1, math.nan]]), [name], names, name, name, width=width),
         "wins": charts.win_matrix({name: {"other": (3, 1, 2)}, "other": {name: (2, 1, 3)}}, width=width),
@@ -132,23 +132,22 @@ def test_intervals_of_bins_are_over_clusters() -> None:
     values = RANDOM.normal(size=40)
     (alone,) = mean_by_bin(np.zeros(40, np.int64), values)
     error = values.std(ddof=1) / math.sqrt(40)
-    assert np.isclose(alone.high - alone.mean, t_factor(0.95, 39) * error)
+    assert np.isclose(alone.high - alone.y, t_factor(0.95, 39) * error)
     (paired,) = mean_by_bin(np.zeros(80, np.int64), np.repeat(values, 2), np.repeat(np.arange(40), 2))
     assert np.isclose(paired.high, alone.high), "a value that occurs twice is no more evidence"
     (one,) = mean_by_bin(np.zeros(3, np.int64), values[:3], np.zeros(3, np.int64))
     assert math.isnan(one.low)
-    assert one.rows == 3
 
 
 def test_intervals_of_proportions_stay_between_0_and_1() -> None:
     (found,) = mean_by_bin(np.zeros(9, np.int64), np.ones(9))
-    assert (found.mean, found.high) == (1.0, 1.0)
+    assert (found.y, found.high) == (1.0, 1.0)
     assert 0.5 < found.low < 1
 
 
 def test_missing_values_are_in_no_bin() -> None:
     found = mean_by_bin(np.array([0, 0, 1]), np.array([1.0, math.nan, math.nan]))
-    assert [(each.at, each.mean, each.rows) for each in found] == [(0.0, 1.0, 1)]
+    assert [(each.x, each.y) for each in found] == [(0.0, 1.0)]
 
 
 @given(st.lists(st.floats(-1e6, 1e6), min_size=1, max_size=60))
@@ -206,7 +205,7 @@ def test_other_forms_are_refused_and_a_missing_extra_has_a_remedy(
     drawn = charts.forest([Mark("a", 0.5)], "t", "x")
     with pytest.raises(SettingError, match="svg, png, pdf"):
         drawn.save(tmp_path / "x.gif")
-    monkeypatch.setattr(charts, "can_convert", lambda: False)
+    monkeypatch.setattr(charts, "find_spec", lambda _name: None)
     with pytest.raises(NeedError, match=r"dialeval\[report\]"):
         drawn.save(tmp_path / "x.pdf")
 

@@ -440,7 +440,6 @@ def rank(pairs: tuple[str, ...], output: Path | None, format_: str, **settings: 
     "dialeval agreement ratings.jsonl --human overall -m nlg-bleu-4,rouge-l,chrf",
     "dialeval agreement results/ --human ratings.jsonl --quality engaging",
     "dialeval agreement ratings.csv --human overall --field response=answer --level system -f latex",
-    "dialeval agreement results/ --human ratings.jsonl -f html --save agreement.html",
 )
 @click.argument("subject", type=click.Path(exists=True), metavar="RUN|RATINGS")
 @click.option("--human", required=True, help="The ratings of a run's responses, or the quality in the rated rows.")
@@ -460,7 +459,7 @@ def rank(pairs: tuple[str, ...], output: Path | None, format_: str, **settings: 
 @click.option("--most", type=click.IntRange(min=1), default=20, help="Rows of --disputed.")
 @options.fields_in("rated rows")
 @options.output_file
-@options.format_((*options.FORMATS, "html"))
+@options.format_()
 @options.threads
 def agreement(
     subject: str,
@@ -523,8 +522,8 @@ def _compare_labels(
     from dialeval.human.sample import read_sample
     from dialeval.reports.labels import LABELS
 
-    if format_ == "html" or (disputed is not None and chosen["sample"] is None):
-        raise click.UsageError("labels have no -f html, and --disputed shows rows of a sample, which --sample names")
+    if disputed is not None and chosen["sample"] is None:
+        raise click.UsageError("--disputed shows rows of a sample, which --sample names")
     found = label_agreement(*rated, **chosen)
     print_as(format_, LABELS, found, output, _FILE_WIDTH)
     if disputed is not None:

@@ -1,6 +1,6 @@
 """Agreement of metrics with human ratings as tables: for the terminal, papers, pages and other programs.
 
-    FORMATS["csv"](agreement)        json, csv, md, latex, html, each a str
+    FORMATS["csv"](agreement)        json, csv, md, latex, each a str
     console.print(table(agreement))  the terminal
 
 The verdict comes first: which metric agrees best with people, and which do not differ significantly from it. Then a
@@ -13,7 +13,6 @@ the level of dialogues would repeat that of turns and is left out of tables. JSO
 from __future__ import annotations
 
 import math
-from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from dialeval.analysis.metric_ranking import CONTROL, LEVELS, RANKED_BY, SIGNIFICANT
@@ -53,24 +52,7 @@ def to_latex(agreement: Agreement) -> str:
     )
 
 
-def to_html(agreement: Agreement) -> str:
-    """Return a page like those of runs, that opens from disk."""
-    from dialeval.reports import markup
-    from dialeval.reports.html import page, script
-
-    shown = document(agreement)
-    lines = markup.bullets((*shown.notes, *agreement.warnings))
-    content = markup.document(replace(shown, notes=[]), "agreement", shown.titles)
-    sections = [
-        markup.Section("agreement", "Agreement", content),
-        markup.Section("about", "How to read it", lines),
-    ]
-    title = f"Agreement with human ratings: {agreement.quality}"
-    counts = f"{markup.count(agreement.rated, 'rated row')}, {markup.count(len(agreement.metrics), 'metric')}"
-    return page(title, f'<p class="lead">{counts}.</p>', sections, "", [script("page.js")])
-
-
-FORMATS = {**text_formats(document), "latex": to_latex, "html": to_html}
+FORMATS = {**text_formats(document), "latex": to_latex}
 """Every format that is a text, by its name on the command line."""
 
 

@@ -129,28 +129,22 @@ class Figure:
         form = Path(path).suffix.removeprefix(".")
         if form not in get_args(FigureFormat):
             raise SettingError(f"figures are written as {', '.join(get_args(FigureFormat))}, not as {form!r}")
-        write_bytes(Path(path), _convert(self, form))
+        content = self.svg.encode()
+        if form != "svg":
+            if find_spec("vl_convert") is None:
+                raise NeedError("PNG and PDF files need vl-convert-python; install it: pip install 'dialeval[report]'")
+            import vl_convert
+
+            if form == "png":
+                content = bytes(vl_convert.svg_to_png(self.svg, scale=PNG_SCALE))
+            else:  # the unit of a PDF page is a point
+                pixels = f'width="{self.width}" height="{self.height}"'
+                points = 'width="{:.2f}" height="{:.2f}"'.format(
+                    *(size * 72 / PIXELS_PER_INCH for size in (self.width, self.height))
+                )
+                content = bytes(vl_convert.svg_to_pdf(self.svg.replace(pixels, points, 1)))
+        write_bytes(Path(path), content)
         return Path(path)
-
-
-def can_convert() -> bool:
-    """Return whether the extra `report` is installed."""
-    return find_spec("vl_convert") is not None
-
-
-def _convert(figure: Figure, form: str) -> bytes:
-    if form == "svg":
-        return figure.svg.encode()
-    if not can_convert():
-        raise NeedError("PNG and PDF files need vl-convert-python; install it: pip install 'dialeval[report]'")
-    import vl_convert
-
-    if form == "png":
-        return bytes(vl_convert.svg_to_png(figure.svg, scale=PNG_SCALE))
-    # The unit of a PDF page is a point.
-    points = [f'{name}="{getattr(figure, name)}"' for name in ("width", "height")]
-    scaled = [f'{name}="{getattr(figure, name) * 72 / PIXELS_PER_INCH:.2f}"' for name in ("width", "height")]
-    return bytes(vl_convert.svg_to_pdf(figure.svg.replace(" ".join(points), " ".join(scaled), 1)))
 
 
 class Mark(NamedTuple):
@@ -163,32 +157,16 @@ class Mark(NamedTuple):
     """Class of its color: `own-N`, or `up`, `down`, `other`, `unsettled` of a difference."""
 
 
-class Series(NamedTuple):
-    """Values over some x, with intervals where they are known."""
+class Point(NamedTuple):
+    """A value over some x, such as the mean of a bin, with its interval; NaN where there is none."""
 
-    x: Sequence[float]
-    y: Sequence[float]
-    low: Sequence[float] = ()
-    high: Sequence[float] = ()
-
-    @classmethod
-    def of(cls, means: Sequence[BinMean], x: Mapping[float, float] | None = None) -> Series:
-        """Return the means of bins as a series; `x`: where each bin is drawn, else at its number."""
-        places = [each.at if x is None else x[each.at] for each in means]
-        return cls(places, *([getattr(each, end) for each in means] for end in ("mean", "low", "high")))
+    x: float
+    y: float
+    low: float = math.nan
+    high: float = math.nan
 
 
-class BinMean(NamedTuple):
-    """The mean of the values in a bin, with its interval over clusters."""
-
-    at: float
-    mean: float
-    low: float
-    high: float
-    rows: int
-
-
-def mean_by_bin(bins: Ints, values: Floats, clusters: Ints | None = None) -> list[BinMean]:
+def mean_by_bin(bins: Ints, values: Floats, clusters: Ints | None = None) -> list[Point]:
     """Return the mean of the values of each bin with its interval: clustered standard errors, Wilson for 0 and 1.
 
     A bin with values of fewer than two clusters has no interval (NaN).
@@ -211,7 +189,7 @@ def mean_by_bin(bins: Ints, values: Floats, clusters: Ints | None = None) -> lis
                 low, high = wilson(mean, size, (0.0, 1.0), t)
             else:
                 low, high = student(mean, error, (-math.inf, math.inf), t)
-        found.append(BinMean(float(at), mean, low, high, len(here)))
+        found.append(Point(float(at), mean, low, high))
     return found
 
 
@@ -276,10 +254,19 @@ class _Chart:
             x += size
         self.y += _LINE + 4
 
-    def axes(self, frame: _Frame, x_title: str, y_title: str, labels: Sequence[str] | None = None) -> None:
-        """Draw grid lines, ticks and titles; `labels`: names of the x values 0, 1, and so on, in place of numbers."""
+    def axes(
+        self, xs: Iterable[float], ys: Iterable[float], x_title: str, y_title: str, labels: Sequence[str] = ()
+    ) -> _Frame:
+        """Draw grid lines, ticks and titles of axes that show some values, and return the frame between them.
+
+        `labels`: names of the x values 0, 1, and so on, in place of numbers.
+        """
+        width, height = self.width - 66.0, 210.0
+        x_scale = Scale.over(xs, width, 8) or Scale(0, 1, width, 8)
+        y_scale = Scale.over(ys, height, 6) or Scale(0, 1, height, 6)
+        frame = _Frame(58.0, self.y + 4, width, height, x_scale, y_scale)
         bottom, right = frame.top + frame.height, frame.left + frame.width
-        names = {float(at): label for at, label in enumerate(labels or ())}
+        names = {float(at): label for at, label in enumerate(labels)}
         for tick in names or frame.x.ticks:
             x = frame.left + frame.x(tick)
             self.line(x, frame.top, x, bottom, "grid")
@@ -300,6 +287,7 @@ class _Chart:
         self.y = bottom + (75 if slanted else 18)
         self.axis_title(frame.left + frame.width / 2, x_title, frame.width)
         self.turned(11, frame.top + frame.height / 2, -90, y_title, "axis-title", frame.height + 40)
+        return frame
 
     def notes(self, *lines: str) -> None:
         """Write small lines below."""
@@ -326,14 +314,6 @@ class _Frame(NamedTuple):
 
     def __call__(self, x: float, y: float) -> tuple[float, float]:
         return self.left + self.x(x), self.top + self.height - self.y(y)
-
-
-def _framed(chart: _Chart, xs: Iterable[float], ys: Iterable[float], inside: float = 8) -> _Frame:
-    """Return the frame of a chart whose axes show some values."""
-    left, width, height = 58.0, chart.width - 66.0, 210.0
-    x, y = Scale.over(xs, width, inside), Scale.over(ys, height, 6)
-    fallback = (Scale(0, 1, width, inside), Scale(0, 1, height, 6))
-    return _Frame(left, chart.y + 4, width, height, x or fallback[0], y or fallback[1])
 
 
 def color_of(number: int) -> str:
@@ -435,7 +415,7 @@ def distribution(
             tall = max(1.0, (height - 8) * each / tallest) if each else 0.0  # what occurs is seen
             points.append(f"{left + scale(low):.1f},{base - tall:.1f} {left + scale(high):.1f},{base - tall:.1f}")
         around = f"{left + scale(edges[0]):.1f},{base} {' '.join(points)} {left + scale(edges[-1]):.1f},{base}"
-        where = f"mean {show(mean, _decimals(scale))}"
+        where = f"mean {show(mean, supported_decimals((scale.low, scale.high)) or 0)}"
         about = f"{shorten(name)}: {where}, {len(items[name]):,} {unit}"
         chart.parts.append(f'<g class="{color_of(own[name])}"><title>{escape(about)}</title>')
         chart.parts.append(f'<polygon class="bar" points="{around}"/>')
@@ -465,10 +445,6 @@ def _bin_edges(columns: Iterable[Floats], scale: Scale) -> Floats:
     return np.linspace(scale.low, scale.high, BINS + 1)
 
 
-def _decimals(scale: Scale) -> int:
-    return supported_decimals((scale.low, scale.high)) or 0
-
-
 def scatter(
     points: Mapping[str, tuple[Floats, Floats]],
     title: str,
@@ -485,8 +461,7 @@ def scatter(
     chart = _Chart("scatter", title, width)
     if len(points) > 1:
         chart.legend(list(points), own)
-    frame = _framed(chart, xs.tolist(), ys.tolist())
-    chart.axes(frame, x_title, y_title)
+    frame = chart.axes(xs.tolist(), ys.tolist(), x_title, y_title)
     part = min(1.0, MOST_POINTS / max(1, len(xs)))
     random = np.random.default_rng(0)
     for name, (x, y) in points.items():
@@ -519,62 +494,52 @@ def calibration(
     return curves({"all rows": series}, title, x_title, y_title, name="calibration", notes=notes, width=width)
 
 
-def _mean_by_quantile(x: Floats, y: Floats, most: int, clusters: Ints | None) -> Series:
+def _mean_by_quantile(x: Floats, y: Floats, most: int, clusters: Ints | None) -> list[Point]:
     """Return the mean of y in the quantile bins of x, at the mean of x."""
     bins = quantile_bins(x, most)
-    return Series.of(mean_by_bin(bins, y, clusters), {each.at: each.mean for each in mean_by_bin(bins, x)})
-
-
-def _draw_series(chart: _Chart, frame: _Frame, series: Series, number: int) -> None:
-    places = [frame(x, y) for x, y in zip(series.x, series.y, strict=True) if math.isfinite(y)]
-    chart.parts.append(f'<g class="{color_of(number)}">')
-    for x, low, high in zip(series.x, series.low, series.high, strict=False):
-        if math.isfinite(low) and math.isfinite(high):
-            chart.line(*frame(x, low), *frame(x, high), "range thin")
-    if len(places) > 1:
-        line = " ".join(f"{x:.1f},{y:.1f}" for x, y in places)
-        chart.parts.append(f'<polyline class="curve dash-{number % _SHAPES}" points="{line}"/>')
-    chart.parts.append("".join(marker(*place, number, 3.5) for place in places) + "</g>")
+    means = {each.x: each.y for each in mean_by_bin(bins, x)}
+    return [each._replace(x=means[each.x]) for each in mean_by_bin(bins, y, clusters)]
 
 
 def curves(
-    series: Mapping[str, Series],
+    series: Mapping[str, Sequence[Point]],
     title: str,
     x_title: str,
     y_title: str,
     *,
     name: str = "curves",
     numbers: Mapping[str, int] | None = None,
-    labels: Sequence[str] | None = None,
     notes: Sequence[str] = (),
     width: int = WIDTH,
 ) -> Figure:
-    """Draw a line per system with intervals: score over turns, pass^k over k, a trend over versions."""
+    """Draw a line per system with intervals: score over turns, pass^k over k."""
     own = _numbers(series, numbers)
     chart = _Chart(name, title, width)
     if len(series) > 1:
         chart.legend(list(series), own, dashes=True)
-    xs = [x for each in series.values() for x in each.x]
-    ys = [y for each in series.values() for column in each[1:] for y in column]
-    frame = _framed(chart, xs, ys, inside=24 if labels else 8)
+    xs = [point.x for each in series.values() for point in each]
+    ys = [y for each in series.values() for point in each for y in point[1:]]
     whole = sorted({float(x) for x in xs})
-    plain_labels = [f"{x:g}" for x in whole] if labels is None and whole == [*range(len(whole))] else labels
-    chart.axes(frame, x_title, y_title, plain_labels)
+    labels = [f"{x:g}" for x in whole] if whole == [*range(len(whole))] else ()
+    frame = chart.axes(xs, ys, x_title, y_title, labels)
     crowded = len(series) > MOST_INTERVALS
-    for each, own_series in series.items():
-        own_series = own_series._replace(low=(), high=()) if crowded else own_series
-        _draw_series(chart, frame, _shift(own_series, own[each], len(series), frame), own[each])
-        ends = [show(y, 3) for y in (own_series.y[0], own_series.y[-1])] if len(own_series.y) else ["–", "–"]
+    for each, points in series.items():
+        # A little to the side, so that intervals of several systems do not hide each other.
+        pixels = (own[each] - (len(series) - 1) / 2) * min(3.0, 16 / len(series))
+        aside = pixels * (frame.x.high - frame.x.low) / max(1.0, frame.width)
+        chart.parts.append(f'<g class="{color_of(own[each])}">')
+        for x, _, low, high in points:
+            if math.isfinite(low) and math.isfinite(high) and not crowded:
+                chart.line(*frame(x + aside, low), *frame(x + aside, high), "range thin")
+        places = [frame(point.x + aside, point.y) for point in points if math.isfinite(point.y)]
+        if len(places) > 1:
+            line = " ".join(f"{x:.1f},{y:.1f}" for x, y in places)
+            chart.parts.append(f'<polyline class="curve dash-{own[each] % _SHAPES}" points="{line}"/>')
+        chart.parts.append("".join(marker(*place, own[each], 3.5) for place in places) + "</g>")
+        ends = [show(point.y, 3) for point in (points[0], points[-1])] if points else ["–", "–"]
         chart.words.append(f"{shorten(each)}: from {ends[0]} to {ends[1]}.")
     chart.notes(*([f"Intervals of more than {MOST_INTERVALS} systems are left out."] if crowded else notes))
     return chart.figure()
-
-
-def _shift(series: Series, number: int, systems: int, frame: _Frame) -> Series:
-    """Move a series a little to the side, so that intervals of several systems do not hide each other."""
-    pixels = (number - (systems - 1) / 2) * min(3.0, 16 / max(1, systems))
-    by = pixels * (frame.x.high - frame.x.low) / max(1.0, frame.width)
-    return series._replace(x=[x + by for x in series.x])
 
 
 def bars(
@@ -764,11 +729,15 @@ def task_trial_grid(
         chart.text(0, chart.y + 13, task, room=left - 8)
         for system, own in outcomes.items():
             for trial, value in enumerate(own.get(task, ())):
-                if not math.isnan(value):
-                    about = f"{shorten(system)}, {shorten(task)}, trial {trial + 1}"
-                    chart.parts.append(
-                        _trial_mark(starts[system] + trial * size + 2, chart.y + 2, size - 4, value, about)
-                    )
+                if math.isnan(value):
+                    continue
+                x, y, side, passed = starts[system] + trial * size + 2, chart.y + 2, size - 4, value >= 1 - 1e-6
+                result = "passed" if passed else f"failed, reward {value:g}"
+                words = escape(f"{shorten(system)}, {shorten(task)}, trial {trial + 1}: {result}")
+                kind = "passed" if passed else "failed"
+                box = f'<rect class="{kind}" x="{x}" y="{y}" width="{side}" height="{side}"/>'
+                cross = "" if passed else f'<path class="cross" d="M{x},{y}l{side},{side}m0,{-side}l{-side},{side}"/>'
+                chart.parts.append(f"<g><title>{words}</title>{box}{cross}</g>")
         chart.y += max(18.0, size)
     counts = [f"{shorten(system)}: {len(own)} of {len(means[system])} tasks" for system, own in flips.items()]
     more = f" {len(tasks) - most:,} more tasks are not drawn." if len(tasks) > most else ""
@@ -777,14 +746,6 @@ def task_trial_grid(
     )
     chart.words.append(f"Tasks that pass in some trials and fail in others: {'; '.join(counts)}.")
     return chart.figure()
-
-
-def _trial_mark(x: float, y: float, size: float, reward: float, about: str) -> str:
-    passed = reward >= 1 - 1e-6
-    words = escape(f"{about}: passed" if passed else f"{about}: failed, reward {reward:g}")
-    box = f'<rect class="{"passed" if passed else "failed"}" x="{x}" y="{y}" width="{size}" height="{size}"/>'
-    cross = "" if passed else f'<path class="cross" d="M{x},{y}l{size},{size}m0,{-size}l{-size},{size}"/>'
-    return f"<g><title>{words}</title>{box}{cross}</g>"
 
 
 # Strips of a few pixels next to the values of the summary.

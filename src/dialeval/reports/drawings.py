@@ -27,7 +27,7 @@ from dialeval.core.errors import SettingError
 from dialeval.core.fold import Level
 from dialeval.core.rowtable import NO_TURN, TRIALS
 from dialeval.reports import charts, markup
-from dialeval.reports.charts import PIXELS_PER_INCH, WIDTH, Figure, FigureFormat, Mark, Series, mean_by_bin
+from dialeval.reports.charts import PIXELS_PER_INCH, WIDTH, Figure, FigureFormat, Mark, Point, mean_by_bin
 from dialeval.reports.comparisons import kind_of, stretched
 from dialeval.reports.figures import plain, shorten, show
 from dialeval.reports.tables import ARROWS
@@ -108,7 +108,7 @@ def is_binary(run: Run, key: str) -> bool:
 
 def draw_turns(run: Run, key: str, width: int = WIDTH) -> Figure | None:
     """Draw the mean of a metric over the turns of dialogues."""
-    series: dict[str, Series] = {}
+    series: dict[str, list[Point]] = {}
     for name, est in estimates_of(run, key).items():
         rows, items = run[name].rows, est.items
         if rows is None or items is None or len(items) != len(rows) or run[name].role != "system":
@@ -117,29 +117,12 @@ def draw_turns(run: Run, key: str, width: int = WIDTH) -> Figure | None:
         known = (turns != NO_TURN) & (turns < turns.min(initial=0) + MOST_TURNS)
         found = mean_by_bin(turns[known], items[known], rows.clusters[known])
         if len(found) > 1:
-            series[name] = Series.of(found)
+            series[name] = found
     if not series:
         return None
     title, notes = f"{_title(run, key)} over the turns of a dialogue", ["95% confidence intervals over dialogues."]
     return charts.curves(
         series, title, "turn", shorten(key), name="turns", numbers=markup.color_numbers(run), notes=notes, width=width
-    )
-
-
-def draw_trend(run: Run, key: str, width: int = WIDTH) -> Figure | None:
-    """Draw a metric over the systems in their order, for versions of one system."""
-    known = {
-        name: est for name, est in estimates_of(run, key).items() if name not in run.baselines and est.mean == est.mean
-    }
-    if len(known) < 2:
-        return None
-    ends = [est.interval or (math.nan, math.nan) for est in known.values()]
-    means, places = [est.mean for est in known.values()], list(range(len(known)))
-    series = Series(places, means, [low for low, _ in ends], [high for _, high in ends])
-    labels, title = list(known), f"{_title(run, key)} from version to version"
-    notes = ["Versions in the order in which they were given, with confidence intervals."]
-    return charts.curves(
-        {"value": series}, title, "version", shorten(key), name="trend", labels=labels, notes=notes, width=width
     )
 
 
@@ -238,17 +221,15 @@ def draw_causes(run: Run, width: int = WIDTH) -> Figure | None:
 
 def draw_pass_k(run: Run, width: int = WIDTH) -> Figure | None:
     """Draw pass^k of each system over k."""
-    found: dict[str, list[charts.BinMean]] = {}
+    series: dict[str, list[Point]] = {}
     for name, result in run.items():
         for key, est in result.items():
             number = re.fullmatch(r"pass-hat-(\d+)", key)
             if number and math.isfinite(est.mean):
                 ends = est.interval or (math.nan, math.nan)
-                point = charts.BinMean(float(number[1]), est.mean, *ends, est.scored)
-                found.setdefault(name, []).append(point)
-    if not any(len(each) > 1 for each in found.values()):
+                series.setdefault(name, []).append(Point(float(number[1]), est.mean, *ends))
+    if not any(len(each) > 1 for each in series.values()):
         return None
-    series = {name: Series.of(means) for name, means in found.items()}
     titles = (
         "Reliability over repeated trials (pass^k)",
         "k: trials of a task that must all pass",
@@ -315,7 +296,6 @@ _BY_KEY = {
     "means": draw_means,
     "distribution": draw_distribution,
     "turns": draw_turns,
-    "trend": draw_trend,
     "wins": draw_wins,
 }
 _OF_RUN = {"causes": draw_causes, "pass-k": draw_pass_k}
@@ -399,10 +379,9 @@ def write_figures(
 
 def _all_figures(run: Run, pixels: int) -> Iterator[tuple[str, Figure]]:
     panel = main_keys(run)
-    several = len(run) - len(run.baselines) > 1
     for kind, draw in _BY_KEY.items():
         for key in run.keys_in_order if kind in ("means", "distribution") else panel:
-            if (several or kind != "trend") and (drawn := draw(run, key, pixels)) is not None:
+            if (drawn := draw(run, key, pixels)) is not None:
                 yield f"{kind}-{key}", drawn
     others: dict[str, Figure | None] = {kind: draw(run, pixels) for kind, draw in _OF_RUN.items()}
     for name in run:
