@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 from dialeval.core.arrays import offsets_of
 from dialeval.core.errors import DialevalError
 from dialeval.core.exact import UNIT_EXPONENT, Moments, exact_sums
+from dialeval.core.validation import InvalidError
 
 floats = st.floats(min_value=-1e100, max_value=1e100, allow_nan=False)
 columns = st.lists(st.one_of(floats, st.just(math.nan)), max_size=50)
@@ -99,3 +100,13 @@ def test_nothing_scored() -> None:
 def test_infinity_is_refused() -> None:
     with pytest.raises(DialevalError, match="infinite"):
         Moments.of(np.array([np.inf]))
+
+
+def test_sums_from_a_file_are_those_of_some_values() -> None:
+    """The largest float is one of them; anything above has no standard deviation that is a float."""
+    largest = Moments.of(np.array([1.7976931348623157e308, -1.7976931348623157e308, 1.0]), np.array([0, 2, 3]))
+    plain = (largest.rows, largest.scored, largest.total, largest.squares, largest.clusters)
+    assert Moments.from_plain(*plain) == largest
+    for at, changed in ((0, 2), (1, -1), (2, largest.total << 2000), (3, largest.squares << 8)):
+        with pytest.raises(InvalidError):
+            Moments.from_plain(*plain[:at], changed, *plain[at + 1 :])  # type: ignore[arg-type,call-arg]

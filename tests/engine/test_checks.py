@@ -5,12 +5,14 @@ from __future__ import annotations
 import random
 
 import numpy as np
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from dialeval.core.batch import Batch, Need
 from dialeval.core.columns import TextColumn
 from dialeval.core.fold import Reduction
+from dialeval.core.validation import InvalidError
 from dialeval.engine.checks import DialogueIds, SeenIds
 from dialeval.io.rows import Rows
 from dialeval.text.vocabulary import Vocabulary
@@ -61,3 +63,14 @@ def test_names_that_say_where_a_row_stands_are_no_ids() -> None:
     assert len(gathered(["row 1", "line 7", "", "row", "a", "row 1b"]).hashes) == 3
     assert FOLD.finish(gathered(["row 1", "row 1", "", ""])) is None
     assert len(FOLD.gather(Batch(1, {}, Vocabulary(), np.arange(2))).hashes) == 0
+
+
+@pytest.mark.parametrize(
+    ("hashes", "split", "closed"),
+    [([2, 1], [], 0), ([1, 1], [], 0), ([], [3, 2], 0), ([], [], -1), ([], [], "1")],
+)
+def test_what_is_no_state_is_refused(hashes: list[int], split: list[int], closed: int) -> None:
+    with pytest.raises(InvalidError):
+        SeenIds.from_plain(np.array(hashes, np.uint64), np.array(split, np.uint64), closed)
+    with pytest.raises(InvalidError):
+        SeenIds.from_plain(np.zeros(1), np.zeros(0, np.uint64), 0)  # type: ignore[arg-type]

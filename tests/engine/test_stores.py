@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import io
+import json
 import os
 import random
 import shutil
@@ -11,7 +12,7 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -19,6 +20,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+import dialeval
 from dialeval.core.errors import DataError, DialevalError, SettingError
 from dialeval.core.result import Run
 from dialeval.engine.stores import stamp
@@ -101,17 +103,52 @@ def test_a_damaged_chunk_is_folded_again(shards: Path) -> None:
     assert files(shards / "out") == whole
 
 
-def test_a_chunk_of_other_classes_is_named(shards: Path) -> None:
-    scored(shards)
-    chunk = shards / "work" / "metrics-0.chunk"
+def forge(chunk: Path, change: Callable[[Any], Any]) -> None:
+    """Write other contents into a chunk, with a digest that fits."""
     tree = np.load(io.BytesIO(chunk.read_bytes()[32:]))
     arrays = {name: tree[name] for name in tree.files}
-    document = arrays.pop("tree").tobytes().replace(b"dialeval.core.exact:Moments", b"os:system")
+    document = change(json.loads(arrays.pop("tree").tobytes()))
     target = io.BytesIO()
-    np.savez(target, **arrays, tree=np.frombuffer(document, np.uint8))
+    np.savez(target, **arrays, tree=np.frombuffer(json.dumps(document).encode(), np.uint8))
     chunk.write_bytes(hashlib.sha256(target.getvalue()).digest() + target.getvalue())
+
+
+def replaced(tree: Any, old: str, new: Any) -> Any:
+    """A tree with another value at the first place where a text or class of that name stands."""
+    text = json.dumps(tree)
+    assert old in text
+    return json.loads(text.replace(old, json.dumps(new) if not isinstance(new, str) else new, 1))
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        lambda old: replaced(old, '[{"tuple": [0, "s"]}', '[{"tuple": [7, "s"]}'),
+        lambda old: replaced(old, '{"tuple": [0, "s"]}', '"s"'),
+        lambda old: replaced(old, '{"array": "a2"}', "3"),
+        lambda old: replaced(old, '{"array": "a2"}', {"array": "a3"}),
+        lambda old: replaced(old, '"items"', '"models"'),
+        lambda old: replaced(old, '{"tuple": ["items", {"bytes": "a0"}]}', '"items"'),
+        lambda old: replaced(old, '{"bytes": "a0"}', "7"),
+        lambda _: 7,
+        lambda _: {"list": [1]},
+        lambda _: {"tuple": [{"list": []}, 7]},
+    ],
+)
+def test_a_forged_chunk_is_named(shards: Path, change: Callable[[Any], Any]) -> None:
+    scored(shards)
+    chunk = shards / "work" / "metrics-0.chunk"
+    forge(chunk, change)
     with pytest.raises(DataError, match=rf"{chunk.name}: is damaged \(.*remove it, and run"):
         scored(shards)
+
+
+def test_forged_items_are_refused_where_they_are_read(shards: Path) -> None:
+    scored(shards)
+    forge(shards / "work" / "metrics-0.chunk", lambda old: replaced(old, '{"bytes": "a0"}', {"bytes": "a2"}))
+    scored(shards)
+    with pytest.raises(DataError, match=r"items-00000.parquet: .*not a readable Parquet file"):
+        dialeval.load(shards / "out")
 
 
 def test_what_is_no_plain_file_in_a_journal_is_never_opened(shards: Path) -> None:

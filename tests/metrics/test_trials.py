@@ -15,6 +15,7 @@ import dialeval
 from dialeval.analysis.values import cut
 from dialeval.core.errors import SettingError
 from dialeval.core.fold import Analytic, IntervalChoice
+from dialeval.core.validation import InvalidError
 from dialeval.metrics.trials import Flips, PassAt, PassHat, TaskCounts, TaskVariance, TrialVariance
 
 LOGS = Path(__file__).parents[3] / "shared" / "data" / "logs"
@@ -105,6 +106,21 @@ def test_slices_have_the_interval_of_an_evaluation() -> None:
     for key, estimate in alone.items():
         assert part[key].interval == estimate.interval
         assert part[key].interval_by == estimate.interval_by
+
+
+def test_counts_of_tasks_out_of_a_file_are_checked() -> None:
+    state = TaskCounts({"a": (3, 2)}, 1, 0)
+    assert TaskCounts.from_plain(state.counts, state.others, state.unjudged) == state
+    wrong: list[tuple[dict[Any, Any], Any, Any]] = [
+        ({"a": (1, 2)}, 0, 0),
+        ({"a": (-1, -1)}, 0, 0),
+        ({"a": (1.0, 1)}, 0, 0),
+        ({}, -1, 0),
+        ({}, 0, "1"),
+    ]
+    for parts in wrong:
+        with pytest.raises(InvalidError, match="no tasks"):
+            TaskCounts.from_plain(*parts)
 
 
 def test_a_reward_is_a_pass_where_it_is_one() -> None:

@@ -41,6 +41,7 @@ from dialeval.core.contributions import BatchContributions, Resamples
 from dialeval.core.errors import NeedError, SettingError
 from dialeval.core.exact import UNIT_EXPONENT, ClusterError, Moments, mean_error
 from dialeval.core.signature import Signature
+from dialeval.core.validation import InvalidError, check_array
 from dialeval.core.version import __version__
 from dialeval.stats.intervals import (
     DEFAULT_LEVEL,
@@ -559,7 +560,9 @@ def _choices(metric: type[Metric[Any]]) -> Mapping[str, tuple[object, ...]]:
 # field by field (one that refers to a vocabulary) has `to_plain` and `from_plain`.
 #
 # `to_bytes` writes such a tree as JSON with its arrays next to it, in NumPy's own archive. Nothing in it is executed:
-# `from_bytes` makes only objects of the classes that a state of no rows contains, and refuses everything else.
+# `from_bytes` makes only objects of the classes that a state of no rows contains, and refuses everything else. A
+# class whose parts must fit together has a `from_plain` that raises InvalidError where they do not; `check_like`
+# compares with a state of no rows.
 
 T = TypeVar("T")
 
@@ -603,6 +606,30 @@ def from_bytes(content: bytes, like: object) -> Any:
         return _from_tree(orjson.loads(arrays.pop(_TREE_NAME).tobytes()), arrays, _classes(like))
     except Exception as error:  # an archive, a header, a tree or a state may be broken in any way
         raise DamagedStateError(f"{type(error).__name__}: {error}") from error
+
+
+def check_like(value: Any, example: Any, where: str = "state") -> None:
+    """Raise InvalidError where a value has another form than an example of no rows: types, sizes, array types.
+
+    An empty list, dict or array in the example stands for one of any size, None for anything.
+    """
+    if example is None:
+        return
+    if isinstance(value, np.ndarray) and isinstance(example, np.ndarray):
+        sizes = example.shape if example.size else (None, *example.shape[1:])
+        if value.dtype.kind != example.dtype.kind:
+            raise InvalidError(f"{where} holds {value.dtype}, not {example.dtype}")
+        check_array(value, value.dtype, sizes)
+    elif type(value) is not type(example):
+        raise InvalidError(f"{where} is a {type(value).__name__}, not a {type(example).__name__}")
+    elif isinstance(example, list | tuple) and example:
+        if len(value) != len(example):
+            raise InvalidError(f"{where} has {len(value)} parts, not {len(example)}")
+        for number, (part, one) in enumerate(zip(value, example, strict=True)):
+            check_like(part, one, f"{where}[{number}]")
+    elif is_dataclass(example):
+        for each in fields(example):
+            check_like(getattr(value, each.name), getattr(example, each.name), f"{where}.{each.name}")
 
 
 def _name(kind: type) -> str:

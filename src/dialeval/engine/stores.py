@@ -26,7 +26,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any, cast, get_args
 
 import msgspec
 from msgspec import Struct
@@ -36,10 +36,12 @@ from dialeval.core.arrays import Floats, release, unscored
 from dialeval.core.contributions import KEPT_ROWS, BatchContributions, Contributions, join_batches
 from dialeval.core.errors import DataError, Problem, SettingError
 from dialeval.core.files import force, is_unfinished, replacing, workplace, write_bytes
-from dialeval.core.fold import DamagedStateError, Level, from_bytes, to_bytes
+from dialeval.core.fingerprint import Fingerprint
+from dialeval.core.fold import Level, check_like, from_bytes, to_bytes
 from dialeval.core.rowtable import ItemPart, PartKind
+from dialeval.core.validation import InvalidError
 from dialeval.core.version import __version__
-from dialeval.engine.worker import ChunkItems, Job, Stage, System, SystemStates
+from dialeval.engine.worker import ChunkItems, Job, Stage, System, SystemState, SystemStates
 from dialeval.io.chunks import Chunk, FileChunk, MemoryChunk
 from dialeval.io.opening import change_times, size_of, stored
 from dialeval.io.sources import Source
@@ -154,7 +156,8 @@ class Journal(ItemStore):
     keeps_states = True
 
     def __init__(self, folder: Path, job: Job, workplace: Path) -> None:
-        self._folder, self.workplace = folder, str(workplace)
+        self._folder, self._job = folder, job
+        self.workplace = str(workplace)
         self._like = {stage: job.no_rows(stage) for stage in _STAGES}
 
     @classmethod
@@ -202,11 +205,17 @@ class Journal(ItemStore):
         return [ItemPart(kind, hashlib.sha256(content).hexdigest(), content) for kind, content in parts]
 
     def _read(self, stage: Stage, number: int) -> tuple[list[tuple[PartKind, bytes]], SystemStates]:
-        """Read the parts with items and the states of a chunk; DataError where they are of other classes."""
+        """Read the parts with items and the states of a chunk; DataError where they are damaged or forged."""
         file = self._file(stage, number)
         try:
             kept = from_bytes(_read_content(file) or b"", self._like[stage])
-        except DamagedStateError as error:
+            check_like(kept, ([], {}), "chunk")
+            for part in kept[0]:
+                check_like(part, ("", b""), "part")
+                if part[0] not in get_args(PartKind):
+                    raise InvalidError("a part holds neither items nor rows")
+            _check_states(kept[1], self._job, stage)
+        except ValueError as error:
             what = f"is damaged ({error})"[:300]
             raise DataError(Problem(str(file), None, what, "remove it, and run the same command again")) from None
         return cast("tuple[list[tuple[PartKind, bytes]], SystemStates]", kept)
@@ -232,6 +241,22 @@ def _read_content(file: Path) -> bytes | None:
         return None
     digest, rest = content[:_DIGEST_BYTES], content[_DIGEST_BYTES:]
     return rest if hashlib.sha256(rest).digest() == digest else None
+
+
+def _check_states(states: Any, job: Job, stage: Stage) -> None:
+    """Raise InvalidError for what is not the states of systems, each with a part for every fold of its source."""
+    if not isinstance(states, dict) or not all(isinstance(each, SystemState) for each in states.values()):
+        raise InvalidError("there is no SystemState by system")
+    for system in states:
+        check_like(system, (0, ""), "system")
+    for (source, _), state in states.items():
+        if not 0 <= source < len(job.plans) or type(state.rows) is not int or state.rows < 0:
+            raise InvalidError("a state is of no source, or of no rows")
+        check_like(state.states, tuple(fold.empty() for fold in job.folds(stage, source)))
+        if not isinstance(state.fingerprints, dict):
+            raise InvalidError("fingerprints are not by column")
+        for need, fingerprint in state.fingerprints.items():
+            check_like((need, fingerprint), ("", Fingerprint()))
 
 
 class JournalManifest(Struct):
