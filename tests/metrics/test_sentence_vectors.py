@@ -73,22 +73,7 @@ def test_a_vector_that_is_damaged_is_computed_again(start: int, caplog: pytest.L
     ), "one whose key is damaged is not found at all"
 
 
-def test_damaged_vectors_are_not_merged(tmp_path: Path) -> None:
-    store, keys, vectors = Store(tmp_path, 2), np.array([b"k" * 16]), np.ones((1, 2), np.float32)
-    store.add(keys, vectors)
-    (first,) = tmp_path.glob("*.npy")
-    first.write_bytes(first.read_bytes()[:-8] + bytes(8))
-    for number in range(40):
-        store.add(np.array([b"x%015d" % number]), vectors)
-    found = np.empty_like(vectors)
-    assert len(Store(tmp_path, 2).fill(keys, found)) == 1
-    assert len(list(tmp_path.glob("*.npy"))) == 1
-    store.add(keys, vectors)
-    assert len(Store(tmp_path, 2).fill(keys, found)) == 0
-    assert found.tolist() == [[1, 1]]
-
-
-def test_segments_are_merged_and_bounded(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_segments_are_bounded(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     store = Store(tmp_path, 2)
     keys = np.array([f"key{number:013d}".encode() for number in range(40)], "S16")
     vectors = np.arange(80, dtype=np.float32).reshape(40, 2)
@@ -98,7 +83,8 @@ def test_segments_are_merged_and_bounded(tmp_path: Path, monkeypatch: pytest.Mon
     found = np.empty_like(vectors)
     assert len(again.fill(keys, found)) == 0
     np.testing.assert_array_equal(found, vectors)
-    assert len(list(tmp_path.glob("*.npy"))) == 1, "many segments become one"
+    monkeypatch.setattr("dialeval.metrics.encoder.MOST_SEGMENTS", 30)
+    assert len(Store(tmp_path, 2).fill(keys, found)) == 10, "the oldest go"
     monkeypatch.setattr("dialeval.metrics.encoder.LIMIT_BYTES", 100)
     assert len(Store(tmp_path, 2).fill(keys, found)) == 40, "what is too much goes"
 

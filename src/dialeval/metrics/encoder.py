@@ -132,13 +132,12 @@ class TokenizedEncoder:
         tokens = min(TOKENS, files.most_tokens) if tokens is None else tokens
         if not 3 <= tokens <= files.most_tokens:
             raise SettingError(f"{files.name} takes 3 to {files.most_tokens} tokens of a text, not {tokens}")
-        self.files, self.tokens = files, tokens
-        self.name = files.name
+        self.files, self.tokens, self.name = files, tokens, files.name
 
     @property
     def dimension(self) -> int:
         """Numbers per text."""
-        return self.files.dimension
+        return self.files.config.hidden_size
 
     @property
     def digest(self) -> str:
@@ -266,13 +265,13 @@ class Transformer:
     """The weights, laid out for row vectors, and the forward pass over a group of texts."""
 
     def __init__(self, files: EncoderFiles, weights: TransformerWeights) -> None:
-        config = files.config
-        self.heads = config.num_attention_heads
-        self.epsilon = np.float32(config.layer_norm_eps)
-        self.words, self.positions, self.norm = weights.words, weights.positions, weights.norm
-        self.second = weights.second
+        self.heads, self.epsilon = files.config.num_attention_heads, np.float32(files.config.layer_norm_eps)
+        self.words, self.positions = weights.words, weights.positions
+        self.second, self.norm = weights.second, weights.norm
+        # Matrices are multiplied by rows from the left; the weight of a normalization stays as it is.
         self.layers = [
-            {name: (_for_rows(weight), bias) for name, (weight, bias) in layer.items()} for layer in weights.layers
+            {name: (np.ascontiguousarray(weight.T), bias) for name, (weight, bias) in layer.items()}
+            for layer in weights.layers
         ]
         first = self.layers[:1]  # there may be none
         self.step = step_of_products([layer[name][0] for layer in first for name in ("qkv", "out", "up", "down")])
@@ -367,26 +366,22 @@ def _row_numbers(starts: Sequence[int], chosen: Sequence[Ints]) -> Ints:
     return np.concatenate([start + numbers for start, numbers in zip(starts, chosen, strict=True)])
 
 
-def _for_rows(weight: Singles) -> Singles:
-    """Return a matrix that is multiplied by rows from the left; the weight of a normalization stays as it is."""
-    return np.ascontiguousarray(weight.T)
-
-
 # Sentence vectors, each computed once: texts are deduplicated, and vectors kept on disk by the digest of their text.
 #
 # The store is a folder of the user's cache, one for each encoder digest, with segments of (key, vector) that are
 # written whole and then only read, memory-mapped. It holds digests of texts and no texts. It grows to `LIMIT_BYTES`
-# for each encoder; then its oldest segments are removed. Many small segments are merged into one. Where the cache
-# folder cannot be written to, vectors are computed again each time.
+# and `MOST_SEGMENTS` for each encoder; then its oldest segments are removed. Where the cache folder cannot be written
+# to, vectors are computed again each time.
 #
 # A vector out of the store is the one that was computed, to the last bit: each has a CRC-32, and one that is damaged
 # is computed again, which a line of the log says. Only encoders whose vectors do not depend on the texts that they
 # are encoded with may use it (see `encoder`).
 
 LIMIT_BYTES = 1 << 30
+MOST_SEGMENTS = 200
+"""Each one that is mapped takes a file descriptor; so many full ones have about `LIMIT_BYTES`."""
 _KEY_BYTES = 16
 _LOG = logging.getLogger("dialeval")
-_SEGMENTS = 32
 _STEP = 4096
 """Texts that are encoded before they are kept, so that an interrupted run keeps what it has done."""
 
@@ -446,13 +441,10 @@ class Store:
         vector = ("vector", np.float32, (dimension,))
         self.dtype = np.dtype([("key", f"S{_KEY_BYTES}"), ("check", np.uint32), vector])
         self._segments: list[tuple[Keys, npt.NDArray[np.int64], Any]] = []
-        files = self._remove_oldest()
-        for file in files:
+        for file in self._remove_oldest():
             # A segment that another run has just removed, or that a full disk has broken, is computed again.
             with suppress(DataError):
                 self._remember(validation.read_array(file, self.dtype, ""))
-        if len(self._segments) > _SEGMENTS:
-            self._merge(files)
 
     def fill(self, keys: Keys, vectors: Singles) -> npt.NDArray[np.int64]:
         """Write the known vectors into `vectors`, and return the numbers of the keys that are missing."""
@@ -475,11 +467,8 @@ class Store:
         entries["key"], entries["vector"] = keys, vectors
         entries["check"] = _checksums(entries)
         self._remember(entries)
-        with suppress(DialevalError):
-            self._write(entries)
-
-    def _write(self, entries: Any) -> None:
-        with replacing(self.folder / f"{os.urandom(16).hex()}.npy") as beside, beside.open("wb") as stream:
+        file = self.folder / f"{os.urandom(16).hex()}.npy"
+        with suppress(DialevalError), replacing(file) as beside, beside.open("wb") as stream:
             np.save(stream, entries, allow_pickle=False)
 
     def _remember(self, entries: Any) -> None:
@@ -495,19 +484,8 @@ class Store:
                 segments.append((file.stat().st_mtime, file.stat().st_size, file))
         segments.sort()
         total = sum(size for _, size, _ in segments)
-        while total > LIMIT_BYTES:
+        while total > LIMIT_BYTES or len(segments) > MOST_SEGMENTS:
             _, size, file = segments.pop(0)
             file.unlink(missing_ok=True)
             total -= size
         return [file for _, _, file in segments]
-
-    def _merge(self, files: list[Path]) -> None:
-        merged = np.concatenate([np.asarray(entries) for _, _, entries in self._segments])
-        merged = merged[merged["check"] == _checksums(merged)]
-        merged = merged[np.unique(merged["key"], return_index=True)[1]]
-        self._segments = []
-        self._remember(merged)
-        with suppress(OSError, DialevalError):
-            self._write(merged)
-            for file in files:
-                file.unlink(missing_ok=True)
