@@ -14,7 +14,6 @@ Columns are never changed after they are made. `join_columns` puts the rows of s
 from __future__ import annotations
 
 import re
-from abc import ABC, abstractmethod
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Protocol, TypeAlias, TypeVar, cast
@@ -43,15 +42,20 @@ class Words(Protocol):
     def words(self, ids: Ids) -> list[str]: ...
 
 
-class _Digested(ABC):
+class _Digested:
     """A column whose digest is a fold over its rows."""
 
     __slots__ = ()
 
     @property
-    @abstractmethod
     def fingerprint(self) -> Fingerprint:
         """The state behind the digest: the fingerprints of parts add up to that of the whole."""
+        column, total = cast(Any, self), Fingerprint()
+        for start in range(0, len(column), _DIGEST_ROWS):
+            part = column.slice(start, start + _DIGEST_ROWS)
+            total += part._fingerprint()  # noqa: SLF001
+            part.release()
+        return total
 
     @property
     def digest(self) -> str:
@@ -117,14 +121,8 @@ class TextColumn(_Digested):
         """Return the given rows in the given order, over the same bytes."""
         return TextColumn(self.data, self.starts[rows], self.ends[rows])
 
-    @property
-    def fingerprint(self) -> Fingerprint:
-        total = Fingerprint()
-        for start in range(0, len(self), _DIGEST_ROWS):
-            part = self.slice(start, start + _DIGEST_ROWS)
-            total += Fingerprint.of(part.data, part.starts, part.ends)
-            part.release()
-        return total
+    def _fingerprint(self) -> Fingerprint:
+        return Fingerprint.of(self.data, self.starts, self.ends)
 
     def release(self) -> None:
         """Release the pages of texts in a mapped file; they are read again when needed."""
@@ -148,6 +146,10 @@ class _TextLists(_Digested):
 
     def __iter__(self) -> Iterator[list[str]]:
         return (self[row] for row in range(len(self)))
+
+    def _fingerprint(self) -> Fingerprint:
+        texts = self.values
+        return Fingerprint.of(texts.data, texts.starts, texts.ends, (self.starts, self.ends))
 
     def release(self) -> None:
         """Release the pages of texts in a mapped file; they are read again when needed."""
@@ -198,16 +200,6 @@ class RaggedColumn(_TextLists):
         counts = self.offsets[rows + 1] - self.offsets[rows]
         offsets = offsets_of(counts)
         return RaggedColumn(self.values.take(ranges(self.offsets[rows], counts)), offsets)
-
-    @property
-    def fingerprint(self) -> Fingerprint:
-        total = Fingerprint()
-        for start in range(0, len(self), _DIGEST_ROWS):
-            offsets = self.offsets[start : start + _DIGEST_ROWS + 1]
-            part = self.values.slice(int(offsets[0]), int(offsets[-1]))
-            total += Fingerprint.of(part.data, part.starts, part.ends, offsets)
-            part.release()
-        return total
 
 
 @dataclass(frozen=True, eq=False, slots=True)
@@ -262,11 +254,6 @@ class SharedColumn(_TextLists):
         values = self.values.slice(int(lows[0]), int(reach[-1])) if whole else self.values.take(ranges(lows, lengths))
         return SharedColumn(values, starts + shifts, ends + shifts)
 
-    @property
-    def fingerprint(self) -> Fingerprint:
-        texts = self.values
-        return Fingerprint.of_shared(texts.data, texts.starts, texts.ends, self.starts, self.ends)
-
 
 @dataclass(frozen=True, eq=False, slots=True)
 class TokenColumn:
@@ -313,7 +300,7 @@ class ObjectColumn:
 
     def slice(self, start: int, stop: int) -> ObjectColumn:
         """Return rows `start` to `stop`."""
-        return ObjectColumn(self.values[start:stop])
+        return type(self)(self.values[start:stop])
 
     def take(self, rows: Ints) -> ObjectColumn:
         """Return the given rows in the given order."""
@@ -339,10 +326,6 @@ class NumberColumn(ObjectColumn):
     def matrix(self) -> Floats:
         """All rows at once."""
         return cast("Floats", self.values)
-
-    def slice(self, start: int, stop: int) -> NumberColumn:
-        """Return rows `start` to `stop`, over the same memory."""
-        return NumberColumn(self.values[start:stop])
 
     def take(self, rows: Ints) -> NumberColumn:
         """Return the given rows in the given order."""

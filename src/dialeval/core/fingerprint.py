@@ -47,21 +47,16 @@ class Fingerprint:
     texts: int = 0
 
     @classmethod
-    def of(cls, data: Bytes, starts: Ints, ends: Ints, lists: Ints | None = None) -> Fingerprint:
-        """Compute the fingerprint of texts; where rows hold several, `lists` are the offsets of the rows."""
-        totals = np.zeros(3, np.uint64)
-        offsets = np.empty(0, np.int64) if lists is None else lists
-        add_texts(data, starts, ends, offsets, totals)
+    def of(cls, data: Bytes, starts: Ints, ends: Ints, rows: tuple[Ints, Ints] | None = None) -> Fingerprint:
+        """Compute the fingerprint of texts; where rows hold several, `rows` are the first and the last of each row."""
+        totals, number = np.zeros(3, np.uint64), len(starts)
+        if rows is None:
+            add_texts(data, starts, ends, totals)
+        else:
+            add_lists(data, starts, ends, *rows, np.zeros((number + 1, 3), np.uint64), totals)
+            number = int((rows[1] - rows[0]).sum())
         first, second, symbols = totals.tolist()
-        return cls(first, second, symbols, len(starts))
-
-    @classmethod
-    def of_shared(cls, data: Bytes, starts: Ints, ends: Ints, firsts: Ints, lasts: Ints) -> Fingerprint:
-        """Compute the fingerprint of rows of several texts: row `i` is the texts `firsts[i]` to `lasts[i]`."""
-        totals, before = np.zeros(3, np.uint64), np.zeros((len(starts) + 1, 3), np.uint64)
-        add_shared_texts(data, starts, ends, firsts, lasts, before, totals)
-        first, second, symbols = totals.tolist()
-        return cls(first, second, symbols, int((lasts - firsts).sum()))
+        return cls(first, second, symbols, number)
 
     def __add__(self, other: Fingerprint) -> Fingerprint:
         count = other.symbols
@@ -117,20 +112,11 @@ def _with_text(data, start, end, first, second, symbols):  # type: ignore[no-unt
 
 
 @kernel
-def add_texts(data, starts, ends, lists, totals):  # type: ignore[no-untyped-def]
-    """Go on with `totals` (two sums, and the number of symbols) over texts; `lists` has the row offsets, or nothing."""
+def add_texts(data, starts, ends, totals):  # type: ignore[no-untyped-def]
+    """Go on with `totals` (two sums, and the number of symbols) over texts."""
     first, second, symbols = totals[0], totals[1], totals[2]
-    row = 1
-    while row < lists.shape[0] and lists[row] == lists[0]:
-        first, second = _step(first, _FIRST, _END_OF_ROW), _step(second, _SECOND, _END_OF_ROW)
-        symbols += uint64(1)
-        row += 1
     for text in range(starts.shape[0]):
         first, second, symbols = _with_text(data, starts[text], ends[text], first, second, symbols)
-        while row < lists.shape[0] and lists[row] - lists[0] == text + 1:
-            first, second = _step(first, _FIRST, _END_OF_ROW), _step(second, _SECOND, _END_OF_ROW)
-            symbols += uint64(1)
-            row += 1
     totals[0], totals[1], totals[2] = first, second, symbols
 
 
@@ -153,8 +139,8 @@ def _between(before, after, power):  # type: ignore[no-untyped-def]
 
 
 @kernel
-def add_shared_texts(data, starts, ends, firsts, lasts, before, totals):  # type: ignore[no-untyped-def]
-    """Go on with `totals` over rows that share texts: row `i` is the texts `firsts[i]` to `lasts[i]`.
+def add_lists(data, starts, ends, firsts, lasts, before, totals):  # type: ignore[no-untyped-def]
+    """Go on with `totals` over rows of several texts, which they may share: `firsts[i]` to `lasts[i]` of row `i`.
 
     Each text is read once; `before` is filled with the sums and the symbols of all texts before each one. Two such sums
     give that of the texts between them, as a polynomial without its first coefficients.

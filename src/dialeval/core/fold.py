@@ -305,9 +305,9 @@ class Fold(ABC, Generic[State]):
     def empty(self) -> State:
         """Return the state of no rows: the identity of `merge`."""
 
-    @abstractmethod
     def merge(self, left: State, right: State) -> State:
-        """Merge two states; associative and commutative, and it changes neither argument."""
+        """Merge two states; associative and commutative, and it changes neither argument. Their sum unless defined."""
+        return cast("State", cast(Any, left) + right)
 
     def cut(self, state: State, parts: int) -> list[State]:
         """Split a state that grows into parts, each a state; they merge into the whole."""
@@ -509,22 +509,19 @@ class Reduction(Generic[State]):
 
 
 class RowMetric(Metric[Moments]):
-    """A metric that is the mean of one value per row; a subclass only says what that value is."""
+    """A metric that is the mean of one value per row or dialogue (`level`); a subclass only says what that value is."""
 
     @abstractmethod
     def score(self, batch: Batch) -> Floats:
-        """Return one value per row, NaN where a row cannot be scored."""
+        """Return one value per row or dialogue, NaN where it cannot be scored."""
 
     def empty(self) -> Moments:
         return Moments()
 
     def partial(self, batch: Batch) -> Partial[Moments]:
-        items = self.score(batch)
-        check_column(self.name, items, len(batch))
-        return Partial(Moments.of(items, batch.dialogues), {self.name: items})
-
-    def merge(self, left: Moments, right: Moments) -> Moments:
-        return left + right
+        items, dialogues = self.score(batch), batch.dialogues if self.level is Level.TURN else None
+        check_column(self.name, items, len(batch) if dialogues is not None else len(batch.dialogues) - 1)
+        return Partial(Moments.of(items, dialogues), {self.name: items})
 
     def finish(self, state: Moments) -> Mapping[str, Estimate]:
         estimate = Estimate.of_moments(state, self.bounds)

@@ -481,30 +481,25 @@ def reference_numbers(batch: Batch) -> Ints:
     return np.stack((numbers, numbers * numbers), axis=1)
 
 
-def number_of_references(state: SummedCounts) -> int | None:
-    """Return the references of each scored row, from sums that end in `reference_numbers`; None where it differs."""
+def number_of_references(state: SummedCounts) -> int | str:
+    """Return the references of each scored row, from sums that end in `reference_numbers`; `var` where it differs."""
     *_, total, squares = state.counts
     rows = state.moments.scored
-    return total // rows if rows and rows * squares == total * total else None
+    return total // rows if rows and rows * squares == total * total else "var"
 
 
-def bleu_signature(tokenizer: Tokenizer, references: int | None) -> str | None:
+def bleu_signature(tokenizer: Tokenizer, references: int | str) -> str | None:
     """Return the signature of corpus BLEU with the defaults of sacreBLEU; None for other tokenizers."""
     if tokenizer not in _TOKENIZERS:
         return None
     case, name = _TOKENIZERS[tokenizer]
-    return f"BLEU|nrefs:{_shown(references)}|case:{case}|eff:no|tok:{name}|smooth:exp|version:{VERSION}"
+    return f"BLEU|nrefs:{references}|case:{case}|eff:no|tok:{name}|smooth:exp|version:{VERSION}"
 
 
-def chrf_signature(characters: int, words: int, beta: float, lower: bool, references: int | None) -> str | None:
+def chrf_signature(characters: int, words: int, beta: float, lower: bool, references: int | str) -> str | None:
     """Return the signature of corpus chrF; None for a beta that is not a whole number."""
     if beta != int(beta):
         return None
     case = "lc" if lower else "mixed"
-    name = f"chrF{int(beta)}{'+' * words}"
-    orders = f"nc:{characters}|nw:{words}"
-    return f"{name}|nrefs:{_shown(references)}|case:{case}|eff:yes|{orders}|space:no|version:{VERSION}"
-
-
-def _shown(references: int | None) -> str:
-    return "var" if references is None else str(references)
+    name, orders = f"chrF{int(beta)}{'+' * words}", f"nc:{characters}|nw:{words}"
+    return f"{name}|nrefs:{references}|case:{case}|eff:yes|{orders}|space:no|version:{VERSION}"

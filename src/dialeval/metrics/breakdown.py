@@ -387,9 +387,9 @@ def annotators(counts: Floats) -> tuple[Ints, Floats, Floats]:
     return rows, np.column_stack([codes.astype(np.float64), own]), counts[rows] - own
 
 
-def oracle(counts: Floats, seed: int = SEED) -> tuple[Ints, Floats, Floats]:
+def oracle(counts: Floats) -> tuple[Ints, Floats, Floats]:
     """Return a detector that knows the shares: rows of the data, labels column, annotations drawn from the shares."""
     rows = np.flatnonzero(counts.sum(axis=1) >= 1)
     share = shares(counts[rows])
-    drawn = np.random.default_rng(seed).multinomial(counts[rows].sum(axis=1).astype(np.int64), share)
+    drawn = np.random.default_rng(SEED).multinomial(counts[rows].sum(axis=1).astype(np.int64), share)
     return rows, np.column_stack([np.argmax(share, axis=1).astype(np.float64), share]), drawn.astype(np.float64)

@@ -26,9 +26,10 @@ from __future__ import annotations
 import re
 from abc import abstractmethod
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from itertools import pairwise
 from math import inf, isfinite, nan
+from operator import attrgetter
 from typing import Any, ClassVar, Literal, NamedTuple, get_args
 
 import numpy as np
@@ -36,8 +37,7 @@ import numpy as np
 from dialeval.core.arrays import Floats
 from dialeval.core.batch import Batch, Need
 from dialeval.core.errors import SettingError
-from dialeval.core.exact import Moments
-from dialeval.core.fold import Better, Bounds, Estimate, Fact, Level, Metric, Partial
+from dialeval.core.fold import Better, Bounds, Level, Metric, RowMetric
 from dialeval.core.signature import Signature
 
 How = Literal["mean", "min", "max", "last", "first-failure"]
@@ -50,31 +50,8 @@ _QUESTION = re.compile("[?？]")
 _SIMILAR = 0.5
 
 
-class DialogueMetric(Metric[Moments]):
-    """A mean over dialogues of one value each."""
-
-    level = Level.DIALOGUE
-
-    @abstractmethod
-    def score(self, batch: Batch) -> Floats:
-        """Return one value per dialogue, NaN where a dialogue cannot be scored."""
-
-    def empty(self) -> Moments:
-        return Moments()
-
-    def partial(self, batch: Batch) -> Partial[Moments]:
-        items = self.score(batch)
-        return Partial(Moments.of(items), {self.name: items})
-
-    def merge(self, left: Moments, right: Moments) -> Moments:
-        return left + right
-
-    def finish(self, state: Moments) -> Mapping[str, Estimate]:
-        return {self.name: replace(Estimate.of_moments(state, self.bounds), level=self.level)}
-
-
 @dataclass(frozen=True)
-class OverDialogue(DialogueMetric):
+class OverDialogue(RowMetric):
     """The values of a metric over the replies of a dialogue, condensed into one.
 
     `mean`, `min`, `max`; `last`, the value of the last reply; `first-failure`, the number of replies before the first
@@ -82,8 +59,14 @@ class OverDialogue(DialogueMetric):
     there is none. Replies without a value are left out.
     """
 
+    level = Level.DIALOGUE
     family = "over-dialogue"
     presets: ClassVar[Mapping[str, Mapping[str, object]]] = {}
+    subject: ClassVar[Any] = property(attrgetter("inner.subject"))
+    needs: ClassVar[Any] = property(attrgetter("inner.needs"))
+    wants: ClassVar[Any] = property(attrgetter("inner.wants"))
+    one_of: ClassVar[Any] = property(attrgetter("inner.one_of"))
+    facts: ClassVar[Any] = property(attrgetter("inner.facts"))
 
     inner: Metric[Any]
     how: How = "mean"
@@ -106,34 +89,12 @@ class OverDialogue(DialogueMetric):
         return sum(self.inner.bounds) / 2 if self.below is None else self.below
 
     @property
-    def subject(self) -> Need:  # type: ignore[override]
-        """The column that the metric measures."""
-        return self.inner.subject
-
-    @property
-    def needs(self) -> frozenset[Need]:
-        return self.inner.needs
-
-    @property
-    def wants(self) -> frozenset[Need]:
-        return self.inner.wants
-
-    @property
-    def one_of(self) -> frozenset[Need]:  # type: ignore[override]
-        """Those of the metric."""
-        return self.inner.one_of
-
-    @property
     def better(self) -> Better | None:
         return "higher" if self.how == "first-failure" else self.inner.better
 
     @property
     def bounds(self) -> Bounds:
         return (0.0, inf) if self.how == "first-failure" else self.inner.bounds
-
-    @property
-    def facts(self) -> tuple[Fact[Any, Any], ...]:
-        return self.inner.facts
 
     def signature(self) -> Signature:
         own = dict(self.inner.signature().fields)
@@ -208,9 +169,10 @@ def _list_conversations(batch: Batch) -> Iterator[list[Turn]]:
 
 
 @dataclass(frozen=True)
-class ConversationMetric(DialogueMetric):
+class ConversationMetric(RowMetric):
     """A value that the turns of a conversation give."""
 
+    level = Level.DIALOGUE
     subject = Need.CONTEXT
     needs = frozenset({Need.RESPONSE, Need.CONTEXT})
     wants = frozenset({Need.ROLES})

@@ -106,13 +106,12 @@ class Encoder:
         tokens = min(TOKENS, files.most_tokens) if tokens is None else tokens
         if not 3 <= tokens <= files.most_tokens:
             raise SettingError(f"{files.name} takes 3 to {files.most_tokens} tokens of a text, not {tokens}")
-        self.files, self.tokens = files, tokens
-        self.name = files.name
+        self.files, self.tokens, self.name = files, tokens, files.name
 
     @property
     def dimension(self) -> int:
         """Numbers per text."""
-        return self.files.dimension
+        return self.files.config.hidden_size
 
     @property
     def digest(self) -> str:
@@ -237,13 +236,13 @@ class Transformer:
     """The weights, laid out for row vectors, and the forward pass over a group of texts."""
 
     def __init__(self, files: EncoderFiles, weights: TransformerWeights) -> None:
-        config = files.config
-        self.heads = config.num_attention_heads
-        self.epsilon = np.float32(config.layer_norm_eps)
-        self.words, self.positions, self.norm = weights.words, weights.positions, weights.norm
-        self.second = weights.second
+        self.heads, self.epsilon = files.config.num_attention_heads, np.float32(files.config.layer_norm_eps)
+        self.words, self.positions = weights.words, weights.positions
+        self.second, self.norm = weights.second, weights.norm
+        # Matrices are multiplied by rows from the left; the weight of a normalization stays as it is.
         self.layers = [
-            {name: (_for_rows(weight), bias) for name, (weight, bias) in layer.items()} for layer in weights.layers
+            {name: (np.ascontiguousarray(weight.T), bias) for name, (weight, bias) in layer.items()}
+            for layer in weights.layers
         ]
         first = self.layers[:1]  # there may be none
         self.step = step_of_products([layer[name][0] for layer in first for name in ("qkv", "out", "up", "down")])
@@ -336,11 +335,6 @@ class Transformer:
 def _row_numbers(starts: Sequence[int], chosen: Sequence[Ints]) -> Ints:
     """Return the rows of tokens that are given by their number in their text."""
     return np.concatenate([start + numbers for start, numbers in zip(starts, chosen, strict=True)])
-
-
-def _for_rows(weight: Singles) -> Singles:
-    """Return a matrix that is multiplied by rows from the left; the weight of a normalization stays as it is."""
-    return np.ascontiguousarray(weight.T)
 
 
 MOST_KEPT = 1 << 18

@@ -134,11 +134,6 @@ class EncoderFiles:
         """Whether vectors are brought to length 1."""
         return bool(self._modules["Normalize"])
 
-    @property
-    def dimension(self) -> int:
-        """Numbers per text."""
-        return self.config.hidden_size
-
     @cached_property
     def digest(self) -> str:
         """Digest of what the vectors depend on: weights, tokenizer, pooling and shape."""
@@ -234,9 +229,8 @@ def _by_our_names(tensors: Mapping[str, Singles], config: TransformerConfig) -> 
     shapes = {"up": (inner, width), "down": (width, inner), "out": (width, width)}
 
     def part(name: str, *shape: int) -> Part:
-        return validation.tensor(tensors, f"{name}.weight", shape), validation.tensor(
-            tensors, f"{name}.bias", shape[:1]
-        )
+        bias = validation.tensor(tensors, f"{name}.bias", shape[:1])
+        return validation.tensor(tensors, f"{name}.weight", shape), bias
 
     layers = []
     for number in range(config.num_hidden_layers):

@@ -149,7 +149,6 @@ class Latency(RowMetric):
     """Mean of the seconds until a reply was there."""
 
     family = "latency"
-    presets = {"latency": {}}
     subject = Need.LATENCY
     needs = frozenset({Need.LATENCY})
     better = "lower"

@@ -136,9 +136,6 @@ class TrialMetric(Metric[TaskCounts]):
             items.append(self.value(n, c) if n and batch.whole else nan)
         return Partial(TaskCounts(counts, others, unjudged), {self.name: np.array(items, np.float64)})
 
-    def merge(self, left: TaskCounts, right: TaskCounts) -> TaskCounts:
-        return left + right
-
     def finish(self, state: TaskCounts) -> Mapping[str, Estimate]:
         values = [self.value(n, c) if n else nan for n, c in state.counts.values()]
         return {self.name: _mean_over_tasks(np.array([*values, *[nan] * state.others], np.float64))}
