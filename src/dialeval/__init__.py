@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from dialeval.analysis.comparison import Comparison, compare
     from dialeval.analysis.difference import Difference
     from dialeval.analysis.gates import assert_no_worse
-    from dialeval.analysis.sequential import SequentialDifference, SequentialTest, sequential
+    from dialeval.analysis.sequential import MetricTrend, SequentialDifference, SequentialTest, Trend, sequential, trend
     from dialeval.analysis.slices import Slice, Slices, slices
     from dialeval.analysis.values import with_intervals
     from dialeval.core.display import ItemTable
@@ -35,7 +35,7 @@ _NAMES = {
     "analysis.comparison": "Comparison compare",
     "analysis.difference": "Difference",
     "analysis.gates": "assert_no_worse",
-    "analysis.sequential": "SequentialDifference SequentialTest sequential",
+    "analysis.sequential": "MetricTrend SequentialDifference SequentialTest Trend sequential trend",
     "analysis.slices": "Slice Slices slices",
     "analysis.values": "with_intervals",
     "core.display": "ItemTable",
@@ -64,6 +64,7 @@ __all__ = [
     "HumanEstimate",
     "HumanEstimates",
     "ItemTable",
+    "MetricTrend",
     "NeedError",
     "Ranked",
     "Ranking",
@@ -77,6 +78,7 @@ __all__ = [
     "Slice",
     "Slices",
     "Tally",
+    "Trend",
     "__version__",
     "agreement",
     "assert_no_worse",
@@ -91,6 +93,7 @@ __all__ = [
     "sample",
     "sequential",
     "slices",
+    "trend",
     "with_intervals",
 ]
 

@@ -327,3 +327,57 @@ def test_the_case_mix_is_adjusted_for_and_warned_of(dialeval: Dialeval, tmp_path
     missing = dialeval("compare", "old", "week", "--adjust", "channel")
     assert missing.returncode == 2
     assert "no field 'channel' to adjust for" in missing.stderr
+
+
+def test_a_trend_over_versions(dialeval: Dialeval, tmp_path: Path) -> None:
+    for number, words in enumerate((6, 7, 8, 9)):
+        make_log(PROMPTS, number, words, None).openai(tmp_path / f"v{number}.jsonl")
+        assert dialeval("score", f"v{number}.jsonl", "-m", "length", "-o", f"v{number}").returncode == 0
+    found = json.loads(dialeval("compare", "v0", "v1", "v2", "v3", "--trend", "-f", "json").stdout)
+    (row,) = found["metrics"]
+    means = [mean(make_log(PROMPTS, number, words, None)) for number, words in enumerate((6, 7, 8, 9))]
+    assert found["design"] == "paired"
+    assert row["values"] == pytest.approx(means)
+    assert row["slope"] == pytest.approx(np.polyfit(range(4), means, 1)[0])
+    assert row["significant"]
+    shown = dialeval("compare", "v0", "v1", "v2", "v3", "--trend")
+    assert "length rises" in shown.stdout
+    assert "Change points are not tested." in " ".join(shown.stdout.split())
+    assert dialeval("compare", "v0", "v1", "v2", "--trend", "-f", "junit").returncode == 2
+    assert dialeval("compare", "v0", "v1", "v2", "--trend", "--sequential").returncode == 2
+    assert dialeval("compare", "v0", "v1", "v2", "--trend", "--baseline", "v0").returncode == 2
+    short = dialeval("compare", "v0", "v1", "--trend")
+    assert short.returncode == 2
+    assert "at least three systems" in short.stderr
+
+
+def test_agents_on_the_same_tasks_are_paired_by_task(dialeval: Dialeval, tmp_path: Path) -> None:
+    """Simulated users speak freely, so that turns and prompts differ between agents and trials."""
+
+    def agent(name: str, seed: int, passed: Callable[[int, int], bool]) -> None:
+        lines = []
+        for trial in range(3):
+            log = make_log(make_prompts(12, 100 * seed + trial), seed, 8, None)
+            for task, dialogue in enumerate(log.dialogues):
+                said = [
+                    {"role": role, "content": text}
+                    for turn in dialogue.turns
+                    for role, text in zip(("user", "assistant"), turn, strict=True)
+                ]
+                reward = float(passed(task, trial))
+                lines.append({"dialog_id": str(task), "trial": trial, "reward": reward, "messages": said})
+        (tmp_path / f"{name}.jsonl").write_text("".join(json.dumps(line) + "\n" for line in lines))
+
+    agent("one", 1, lambda task, trial: (task + trial) % 2 == 0)
+    agent("two", 2, lambda task, trial: task % 3 > 0)
+    scored = dialeval("score", "one.jsonl", "two.jsonl", "-m", "pass-hat,length", "-o", "run")
+    assert scored.returncode == 0, scored.stderr
+    assert scored.stdout.startswith("Paired design: the systems have the same 12 dialogues, matched by id.")
+    found = json.loads(dialeval("compare", "run", "-f", "json").stdout)
+    design = found["designs"]["two"]
+    assert (design["name"], design["by"], design["whole"], design["common"]) == ("paired", "ids", True, 12)
+    rows = {row["key"]: row for row in found["differences"]}
+    assert rows["pass-hat-1"]["baseline_mean"] == pytest.approx(0.5)
+    assert rows["pass-hat-1"]["mean"] == pytest.approx(2 / 3)
+    assert rows["pass-hat-1"]["p"] <= 1
+    assert found["panel"] == ["pass-hat-3"]

@@ -130,7 +130,7 @@ def test_compare_asks_ranks_and_writes_pairs(dialeval: Dialeval, tmp_path: Path)
     assert ranked.returncode == 0, ranked.stderr
     assert json.loads(ranked.stdout)["systems"] == found["ranking"]["systems"]
     assert "--llm-model" in dialeval("compare", run, "--length").stderr
-    assert dialeval("compare", run, *given, "--sequential").returncode == 2
+    assert dialeval("compare", run, *given, "--trend").returncode == 2
 
 
 HUMAN = [

@@ -1,4 +1,4 @@
-"""Interim looks in every format."""
+"""Interim looks and trends in every format."""
 
 from __future__ import annotations
 
@@ -7,7 +7,8 @@ import io
 import json
 
 import dialeval
-from dialeval.reports.sequential import SEQUENTIAL
+from dialeval.core.result import Run
+from dialeval.reports.sequential import SEQUENTIAL, TREND, trend_document
 from human.rated_runs import run_of
 from human.test_report import printed
 
@@ -34,3 +35,18 @@ def test_every_format_of_interim_looks() -> None:
     assert "\n| metric | system |" in SEQUENTIAL.FORMATS["md"](FOUND)
     assert r"\toprule" in SEQUENTIAL.FORMATS["latex"](FOUND)
     assert json.loads(SEQUENTIAL.FORMATS["json"](FOUND)) == FOUND.to_dict()
+
+
+def test_every_format_of_trends() -> None:
+    made = [
+        dialeval.evaluate({f"v{at}": ["w " * (at + n % 3 + 1) for n in range(30)]}, metrics="length") for at in range(3)
+    ]
+    found = dialeval.trend(Run({name: result for run in made for name, result in run.items()}, "0"))
+    shown = trend_document(found)
+    assert shown.said[0] == "Paired design: the same 30 rows in all systems."
+    assert shown.said[1].startswith("length rises: +1.000")
+    assert TREND.FORMATS["md"](found).startswith("Paired design")
+    lines = list(csv.DictReader(io.StringIO(TREND.FORMATS["csv"](found))))
+    assert [(line["system"], float(line["value"])) for line in lines] == [("v0", 2.0), ("v1", 3.0), ("v2", 4.0)]
+    assert json.loads(TREND.FORMATS["json"](found))["design"] == "paired"
+    assert "length" in TREND.FORMATS["latex"](found)

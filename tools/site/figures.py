@@ -34,6 +34,7 @@ def gallery_figures() -> Iterator[tuple[str, Figure]]:
         {month: here / "logs" / f"{month}.jsonl" for month in ("march", "april")}, metrics="length"
     )
     yield "turns", logs.plot("turns", "length")
+    yield "trend", logs.plot("trend", "length")
     evaluator, predictions = Evaluator(data="town"), here / "town" / "predictions"
     yield "causes", evaluator.with_transcripts(evaluator.run(predictions), predictions).plot("causes")
     trials = dialeval.evaluate(_tried(), metrics="pass-hat")

@@ -36,6 +36,7 @@ _FILE_WIDTH = 160
     "dialeval compare results/ --baseline damd -f latex --save table.tex",
     "dialeval compare results/ --detect 0.01            sample size for a difference of 0.01",
     "dialeval compare week1/ week2/ --adjust topic      independent logs, at the same mix of topics",
+    "dialeval compare v1/ v2/ v3/ v4/ --trend           runs in order: is there a trend?",
     "dialeval compare results/ --sequential             interim looks at any time, without error inflation",
     "dialeval compare branch/ --no-worse-than main/ --margin sacrebleu=0.005 --fail-under sacrebleu=0.1",
 )
@@ -75,6 +76,7 @@ _FILE_WIDTH = 160
     metavar="FIELDS",
     help="Unpaired logs: standardize to the same mix of these fields (post-stratification).",
 )
+@click.option("--trend", is_flag=True, help="Test for a trend over the systems in the given order.")
 @options.llm
 @click.option("--length", is_flag=True, help="With --llm-model: control for the length of the responses.")
 @click.option(
@@ -112,6 +114,7 @@ def compare(
     margins: Mapping[str, float],
     by: list[str],
     sequential: bool,
+    trend: bool,
     llm: options.LanguageModel,
     length: bool,
     pairs_file: Path | None,
@@ -139,14 +142,14 @@ def compare(
     _check_baseline(bar, baseline, margins)
     check_percent(format_, percent)
     check_transposed(format_, transpose, ["latex"])
-    if percent and sequential:
-        raise click.UsageError("--percent is not for --sequential; leave it out")
-    if format_ in options.GATE_FORMATS and (by or sequential):
-        raise click.UsageError(f"{format_} cannot show slices or sequential tests; choose another format")
+    if percent and (sequential or trend):
+        raise click.UsageError("--percent is not for --sequential and --trend; leave it out")
+    if format_ in options.GATE_FORMATS and (by or sequential or trend):
+        raise click.UsageError(f"{format_} cannot show slices, sequential tests or trends; choose another format")
     check_places(None, files_of(*runs, *([] if bar is None else [bar])), files=(output, pairs_file))
     named = None if systems is None else [name.strip() for name in systems.split(",")]
     if llm.models:
-        if any((runs[1:], bar, by, sequential, limits.lowest, limits.highest, baseline, metrics)):
+        if any((runs[1:], bar, by, sequential, trend, limits.lowest, limits.highest, baseline, metrics)):
             raise click.UsageError(
                 "--llm-model compares the systems of one run, by pairs alone; leave other options out"
             )
@@ -161,9 +164,9 @@ def compare(
         "confidence": confidence,
         **settings,
     }
-    if sequential:
-        others = (bar, by, limits.lowest, limits.highest, settings["adjust"], settings["detect"])
-        _print_sequential(runs, any(others), chosen, format_, output)
+    if sequential or trend:
+        others = (bar, by, limits.lowest, limits.highest, settings["adjust"])
+        _print_over_time(runs, sequential, trend, any(others), chosen, format_, output)
         return 0
     loaded, chosen["baseline"] = _load_with_bar(runs, bar, baseline)
     stored = load_comparison(runs[0], next(iter(loaded.values())), **chosen) if len(loaded) == 1 else None
@@ -219,19 +222,33 @@ def _compare_by_llm(
         return found
 
 
-def _print_sequential(
-    runs: tuple[str, ...], more: bool, chosen: Mapping[str, Any], format_: str, output: Path | None
+def _print_over_time(
+    runs: tuple[str, ...],
+    sequential: bool,
+    trend: bool,
+    more: bool,
+    chosen: Mapping[str, Any],
+    format_: str,
+    output: Path | None,
 ) -> None:
-    """Print confidence sequences; `more`: options were given that do not go with them."""
+    """Print confidence sequences or a trend; `more`: options were given that go with neither."""
     from dialeval.analysis.pairing import load_runs
-    from dialeval.analysis.sequential import sequential
-    from dialeval.reports.sequential import SEQUENTIAL
+    from dialeval.analysis.sequential import sequential as test_sequentially
+    from dialeval.analysis.sequential import trend as find_trend
+    from dialeval.reports.sequential import SEQUENTIAL, TREND
 
-    if more:
-        raise click.UsageError("--sequential cannot be combined with gates, --by, --adjust or --detect")
-    names = ("baseline", "systems", "metrics", "alpha", "design", "weight")
-    tested = sequential(load_runs(runs), **{name: chosen[name] for name in names})
-    print_as(format_, SEQUENTIAL, tested, output, _FILE_WIDTH)
+    if sequential and (more or trend or chosen["detect"]):
+        raise click.UsageError(
+            "--sequential cannot be combined with gates, --by, --adjust, --trend or --detect; leave these out"
+        )
+    if trend and (more or chosen["baseline"] is not None):
+        raise click.UsageError("--trend cannot be combined with --baseline, gates, --by or --adjust; leave these out")
+    names = ("baseline", "weight") if sequential else ("confidence",)
+    settings = {name: chosen[name] for name in ("systems", "metrics", "alpha", "design", *names)}
+    if sequential:
+        print_as(format_, SEQUENTIAL, test_sequentially(load_runs(runs), **settings), output, _FILE_WIDTH)
+    else:
+        print_as(format_, TREND, find_trend(load_runs(runs), **settings), output, _FILE_WIDTH)
 
 
 def _load_with_bar(runs: tuple[str, ...], bar: str | None, baseline: str | None) -> tuple[dict[str, Run], str | None]:

@@ -219,7 +219,7 @@ class Run(Mapping[str, Result], Tabular, Shown):
         """Draw a figure.
 
         Args:
-            kind: `means`, `distribution`, `turns`, `wins`, `scatter`, `forest`, `slices`, `causes`, `pass-k`,
+            kind: `means`, `distribution`, `turns`, `trend`, `wins`, `scatter`, `forest`, `slices`, `causes`, `pass-k`,
                 `tasks` or `agreement`.
             metric: The metric; None: the first of the panel.
             **options: `against`, `by`, `system`, `width` in inches.

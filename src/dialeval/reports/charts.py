@@ -262,7 +262,8 @@ class _Chart:
         `labels`: names of the x values 0, 1, and so on, in place of numbers.
         """
         width, height = self.width - 66.0, 210.0
-        x_scale = Scale.over(xs, width, 8) or Scale(0, 1, width, 8)
+        inside = 8 if all(map(str.isdigit, labels)) else 24  # names need more room at the ends than numbers
+        x_scale = Scale.over(xs, width, inside) or Scale(0, 1, width, inside)
         y_scale = Scale.over(ys, height, 6) or Scale(0, 1, height, 6)
         frame = _Frame(58.0, self.y + 4, width, height, x_scale, y_scale)
         bottom, right = frame.top + frame.height, frame.left + frame.width
@@ -509,10 +510,11 @@ def curves(
     *,
     name: str = "curves",
     numbers: Mapping[str, int] | None = None,
+    labels: Sequence[str] = (),
     notes: Sequence[str] = (),
     width: int = WIDTH,
 ) -> Figure:
-    """Draw a line per system with intervals: score over turns, pass^k over k."""
+    """Draw a line per system with intervals: score over turns, pass^k over k, a trend over versions."""
     own = _numbers(series, numbers)
     chart = _Chart(name, title, width)
     if len(series) > 1:
@@ -520,7 +522,8 @@ def curves(
     xs = [point.x for each in series.values() for point in each]
     ys = [y for each in series.values() for point in each for y in point[1:]]
     whole = sorted({float(x) for x in xs})
-    labels = [f"{x:g}" for x in whole] if whole == [*range(len(whole))] else ()
+    if not labels and whole == [*range(len(whole))]:
+        labels = [f"{x:g}" for x in whole]
     frame = chart.axes(xs, ys, x_title, y_title, labels)
     crowded = len(series) > MOST_INTERVALS
     for each, points in series.items():

@@ -126,6 +126,20 @@ def draw_turns(run: Run, key: str, width: int = WIDTH) -> Figure | None:
     )
 
 
+def draw_trend(run: Run, key: str, width: int = WIDTH) -> Figure | None:
+    """Draw a metric over the systems in their order, for versions of one system."""
+    known = {
+        name: est for name, est in estimates_of(run, key).items() if name not in run.baselines and est.mean == est.mean
+    }
+    if len(known) < 2:
+        return None
+    points = [Point(at, est.mean, *(est.interval or (math.nan, math.nan))) for at, est in enumerate(known.values())]
+    title = f"{_title(run, key)} from version to version"
+    notes = ["Versions in the order in which they were given, with confidence intervals."]
+    titles = (title, "version", shorten(key))
+    return charts.curves({"value": points}, *titles, name="trend", labels=list(known), notes=notes, width=width)
+
+
 def draw_scatter(run: Run, key: str, against: str, width: int = WIDTH) -> Figure | None:
     """Draw the per-row scores of one metric against those of another."""
     points = {}
@@ -296,6 +310,7 @@ _BY_KEY = {
     "means": draw_means,
     "distribution": draw_distribution,
     "turns": draw_turns,
+    "trend": draw_trend,
     "wins": draw_wins,
 }
 _OF_RUN = {"causes": draw_causes, "pass-k": draw_pass_k}
@@ -379,9 +394,10 @@ def write_figures(
 
 def _all_figures(run: Run, pixels: int) -> Iterator[tuple[str, Figure]]:
     panel = main_keys(run)
+    several = len(run) - len(run.baselines) > 1
     for kind, draw in _BY_KEY.items():
         for key in run.keys_in_order if kind in ("means", "distribution") else panel:
-            if (drawn := draw(run, key, pixels)) is not None:
+            if (several or kind != "trend") and (drawn := draw(run, key, pixels)) is not None:
                 yield f"{kind}-{key}", drawn
     others: dict[str, Figure | None] = {kind: draw(run, pixels) for kind, draw in _OF_RUN.items()}
     for name in run:

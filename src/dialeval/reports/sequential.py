@@ -1,10 +1,13 @@
-"""Interim looks in every format: `SEQUENTIAL` prints them."""
+"""Interim looks and trends over systems in order, in every format: `SEQUENTIAL` and `TREND` print them."""
 
 from __future__ import annotations
 
-from dialeval.analysis.sequential import SequentialDifference, SequentialTest
+import math
+
+from dialeval.analysis.sequential import MetricTrend, SequentialDifference, SequentialTest, Trend
 from dialeval.reports.documents import Document, Printer, Table
-from dialeval.reports.figures import BETTER, DIFFERENT, MISSING, WORSE, plain, shorten, show_rounded
+from dialeval.reports.figures import BETTER, DIFFERENT, MISSING, WORSE, plain, shorten, show_p, show_rounded
+from dialeval.reports.tables import ARROWS
 
 
 def sequential_document(test: SequentialTest) -> Document:
@@ -38,4 +41,41 @@ def _difference_cells(row: SequentialDifference) -> list[str]:
     ]
 
 
+def trend_document(trend: Trend) -> Document:
+    """Describe a trend: sentences, a table with a row per metric, and notes."""
+    names = [shorten(name) for name in trend.systems]
+    table = Table(["metric", *names, "slope per step", "adjusted p"], [_trend_cells(row) for row in trend.rows])
+    tests = sum(not math.isnan(row.p) and row.key in trend.panel for row in trend.rows)
+    family = f", adjusted by Holm for {tests} tests" if tests > 1 else ""
+    test = f"* p < {trend.alpha:g}: t test of a linear trend{family}. Change points are not tested."
+    notes = [f"Values with {100 * trend.confidence:g}% confidence intervals; {test}"]
+    notes += dict.fromkeys(f"{plain(row.key)}: not tested, {row.reason}." for row in trend.rows if row.reason)
+    return Document(_describe_trend(trend), [table], notes)
+
+
+def _describe_trend(trend: Trend) -> list[str]:
+    design = f"independent samples of {', '.join(f'{units:,}' for units in trend.units)} {trend.unit}"
+    if trend.design == "paired":
+        design = f"the same {trend.units[0]:,} {trend.unit} in all systems"
+    sentences = [f"{trend.design.capitalize()} design: {design}."]
+    for row in trend.rows:
+        if row.significant and row.key in trend.panel:
+            way = "rises" if row.slope > 0 else "falls"
+            good = {"higher": row.slope > 0, "lower": row.slope < 0}.get(row.better or "")
+            judged = "" if good is None else " (better)" if good else " (worse)"
+            step = show_rounded(row.slope, row.interval, signed=True)
+            sentences.append(f"{shorten(row.key)} {way}{judged}: {step} per step.")
+    return (
+        sentences if len(sentences) > 1 else [*sentences, f"No significant trend (significance level {trend.alpha:g})."]
+    )
+
+
+def _trend_cells(row: MetricTrend) -> list[str]:
+    values = [show_rounded(value, interval) for value, interval in zip(row.values, row.intervals, strict=True)]
+    slope = MISSING if math.isnan(row.slope) else show_rounded(row.slope, row.interval, signed=True)
+    slope += "*" if row.significant else ""
+    return [shorten(row.key) + ARROWS[row.better], *values, slope, show_p(row.adjusted_p)]
+
+
 SEQUENTIAL = Printer(sequential_document)
+TREND = Printer(trend_document)
