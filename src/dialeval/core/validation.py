@@ -74,6 +74,14 @@ class InvalidError(ValueError):
     """A content that fails its check; `explained` adds the file."""
 
 
+_SQLITE_REMEDIES = {
+    "locked": "another program uses it: wait, or end that program",
+    "full": "make room on the disk",
+    "disk I/O": "make room on the disk, or check it",
+}
+"""What to do about an error of SQLite, by a part of its message."""
+
+
 @contextmanager
 def explained(where: str | os.PathLike[str], remedy: str) -> Iterator[None]:
     """Turn errors of a content (InvalidError) or of the system into a DataError that names the file."""
@@ -85,6 +93,19 @@ def explained(where: str | os.PathLike[str], remedy: str) -> Iterator[None]:
         raise DataError(Problem(str(error.filename or where), None, what, remedy)) from None
     except InvalidError as error:
         raise DataError(Problem(str(where), None, str(error)[:_LONGEST], remedy)) from None
+
+
+@contextmanager
+def explained_sqlite(where: str | os.PathLike[str], remedy: str) -> Iterator[None]:
+    """Do as `explained`, also for what SQLite reports."""
+    import sqlite3
+
+    try:
+        with explained(where, remedy):
+            yield
+    except (sqlite3.Error, sqlite3.Warning, ValueError) as error:  # ValueError: a path with a NUL, a text not in UTF-8
+        remedy = next((known for part, known in _SQLITE_REMEDIES.items() if part in str(error)), remedy)
+        raise DataError(Problem(str(where), None, f"cannot be used ({error})", remedy)) from None
 
 
 def size_of(path: str | os.PathLike[str], remedy: str) -> int:

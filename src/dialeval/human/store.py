@@ -52,12 +52,6 @@ CREATE TABLE ratings (
 """
 _NOT_OURS = "is not a database of ratings"
 _REMEDY = "give a database that `dialeval rate serve` made"
-_REMEDIES = {
-    "locked": "another program uses it: wait, or end that program",
-    "full": "make room on the disk",
-    "disk I/O": "make room on the disk, or check it",
-}
-"""What to do about an error of SQLite, by a part of its message."""
 
 Name = Annotated[str, Meta(min_length=1, max_length=LONGEST_NAME)]
 RowId = Annotated[str, Meta(min_length=1, max_length=130)]
@@ -108,7 +102,7 @@ class RatingStore:
         empty = new or validation.size_of(self.path, _REMEDY) == 0
         if not empty:
             _check_header(self.path)
-        with _explained(self.path):
+        with validation.explained_sqlite(self.path, _REMEDY):
             if new:
                 os.close(os.open(self.path, os.O_CREAT | os.O_EXCL | os.O_RDWR, 0o600))
             self._connection = _connect(self.path)
@@ -138,7 +132,7 @@ class RatingStore:
     @contextmanager
     def _transaction(self) -> Iterator[sqlite3.Connection]:
         """Write all of a block to the disk, or nothing of it."""
-        with self._lock, _explained(self.path):
+        with self._lock, validation.explained_sqlite(self.path, _REMEDY):
             self._connection.execute("BEGIN IMMEDIATE")
             try:
                 yield self._connection
@@ -149,7 +143,7 @@ class RatingStore:
                 raise
 
     def _select(self, query: str, *values: object) -> list[Any]:
-        with self._lock, _explained(self.path):
+        with self._lock, validation.explained_sqlite(self.path, _REMEDY):
             return self._connection.execute(query, values).fetchall()
 
     def add_raters(self, names: Sequence[str]) -> None:
@@ -238,7 +232,8 @@ def stored_lines(path: str | PathLike[str]) -> Iterator[tuple[int, dict[str, Any
     validation.size_of(path, _REMEDY)
     _check_header(path)
     # A journal that a killed server left is rolled back by whoever opens the file next, if they may write to it.
-    with _explained(path), closing(_connect(path, "rw" if os.access(path, os.W_OK) else "ro")) as connection:
+    mode: Literal["rw", "ro"] = "rw" if os.access(path, os.W_OK) else "ro"
+    with validation.explained_sqlite(path, _REMEDY), closing(_connect(path, mode)) as connection:
         connection.execute("BEGIN")
         _, ratings = _read_content(connection)
     for number, rating in enumerate(ratings, 1):
@@ -295,14 +290,3 @@ def _read_content(connection: sqlite3.Connection) -> tuple[_About, list[Rating]]
         if rater not in names or (rater, identity) not in dealt:
             raise validation.InvalidError(f"{rater} rated {identity}, which was not assigned to this rater")
     return content.about, ratings
-
-
-@contextmanager
-def _explained(path: str | PathLike[str]) -> Iterator[None]:
-    """Raise a DataError that names the file for what SQLite or a check reports."""
-    try:
-        with validation.explained(path, _REMEDY):
-            yield
-    except (sqlite3.Error, sqlite3.Warning, ValueError) as error:  # ValueError: a path with a NUL
-        remedy = next((remedy for part, remedy in _REMEDIES.items() if part in str(error)), _REMEDY)
-        raise DataError(Problem(str(path), None, f"cannot be used ({error})", remedy)) from None

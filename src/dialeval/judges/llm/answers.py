@@ -2,9 +2,9 @@
 
     answers(key, request, answer, reason)
 
-An answer counts only when it is committed, so that neither Ctrl-C nor a killed process loses one that was received.
-Threads that store answers at the same time share a commit. A request that failed is recorded with its reason; a run
-sends it again, a replay repeats the reason. The file holds texts of the dialogues, and no key.
+An answer counts only when it is committed, so that neither Ctrl-C nor a killed process loses one that was received. (A
+commit does not wait for the disk: a power failure may lose the latest.) A request that failed is recorded with its
+reason; a run sends it again, a replay repeats the reason. The file holds texts of the dialogues, and no key.
 """
 
 from __future__ import annotations
@@ -12,14 +12,12 @@ from __future__ import annotations
 import os
 import sqlite3
 import threading
-from collections.abc import Iterable, Iterator, Sequence
-from concurrent.futures import ThreadPoolExecutor
-from contextlib import closing, contextmanager
+from collections.abc import Iterable, Sequence
+from contextlib import closing
 from pathlib import Path
 from typing import NamedTuple
 
 from dialeval.core import validation
-from dialeval.core.errors import DataError, Problem
 from dialeval.core.files import cache_root, replacing
 
 APPLICATION = 0x6C6C6D31
@@ -45,12 +43,10 @@ class AnswerStore:
 
     def __init__(self, path: str | os.PathLike[str] | None = None, read_only: bool = False) -> None:
         self.path = cache_root() / "llm" / "answers.sqlite" if path is None else Path(path)
-        self._lock, self._using = threading.Lock(), threading.Lock()
-        self._writer = ThreadPoolExecutor(1, "answers")
-        self._waiting: list[Record] = []
+        self._using = threading.Lock()
         if read_only or self.path.exists():
             validation.size_of(self.path, _REMEDY)
-        with _explained(self.path):
+        with validation.explained_sqlite(self.path, _REMEDY):
             if not read_only:
                 self.path.parent.mkdir(parents=True, exist_ok=True)
             address = f"{self.path.absolute().as_uri()}?mode={'ro' if read_only else 'rwc'}"
@@ -78,7 +74,7 @@ class AnswerStore:
             raise validation.InvalidError("is not a file of recorded answers")
         if not read_only:
             run("PRAGMA journal_mode=WAL")
-            run("PRAGMA synchronous=FULL")
+            run("PRAGMA synchronous=NORMAL")
 
     def find(self, keys: Sequence[str], failures: bool = False) -> dict[str, Record]:
         """Return the records of some requests; with `failures` also those without an answer."""
@@ -87,26 +83,14 @@ class AnswerStore:
             some = keys[start : start + _AT_ONCE]
             marks = ",".join("?" * len(some))
             query = f"SELECT key, request, answer, reason FROM answers WHERE key IN ({marks})"  # noqa: S608
-            with _explained(self.path), self._using:
+            with validation.explained_sqlite(self.path, _REMEDY), self._using:
                 rows = self._connection.execute(query, some).fetchall()
             found |= {row[0]: Record(*row) for row in rows if failures or row[2] is not None}
         return found
 
-    def store(self, record: Record) -> None:
-        """Write a record; it is committed when this returns, together with those of other threads."""
-        with self._lock:
-            self._waiting.append(record)
-        self._writer.submit(self._flush).result()
-
-    def _flush(self) -> None:
-        with self._lock:
-            records, self._waiting = self._waiting, []
-        if records:  # else they were committed before, or the failure of that ends the run
-            self.write(records)
-
-    def write(self, records: Iterable[Record], journal: str = "WAL") -> None:
+    def store(self, records: Iterable[Record], journal: str = "WAL") -> None:
         """Commit records, and put all into one file where the journal is to be deleted."""
-        with _explained(self.path), self._using:
+        with validation.explained_sqlite(self.path, _REMEDY), self._using:
             self._connection.execute("BEGIN IMMEDIATE")
             self._connection.executemany(
                 "INSERT INTO answers VALUES (?, ?, ?, ?) ON CONFLICT (key) DO UPDATE SET request = excluded.request, "
@@ -114,28 +98,16 @@ class AnswerStore:
                 records,
             )
             self._connection.execute("COMMIT")
-            if journal == "DELETE":
-                self._connection.execute("PRAGMA journal_mode=DELETE")
+            self._connection.execute(f"PRAGMA journal_mode={journal}")
 
     def copy(self, keys: Iterable[str], target: str | os.PathLike[str]) -> None:
         """Write the records of some requests to a file of their own, which can be read anywhere."""
         records = self.find(sorted(set(keys)), failures=True)
-        with replacing(target) as beside, _explained(target):
+        with replacing(target) as beside, validation.explained_sqlite(target, _REMEDY):
             beside.unlink(missing_ok=True)
             with closing(AnswerStore(beside)) as copied:
-                copied.write(records.values(), "DELETE")
+                copied.store(records.values(), "DELETE")
 
     def close(self) -> None:
         """Close the file."""
-        self._writer.shutdown()
         self._connection.close()
-
-
-@contextmanager
-def _explained(path: str | os.PathLike[str]) -> Iterator[None]:
-    """Raise a DataError that names the file for what SQLite or a check reports."""
-    try:
-        with validation.explained(path, _REMEDY):
-            yield
-    except (sqlite3.Error, sqlite3.Warning, ValueError) as error:  # ValueError: a path with a NUL, a text not in UTF-8
-        raise DataError(Problem(str(path), None, f"cannot be used ({error})", _REMEDY)) from None
