@@ -167,6 +167,11 @@ class Difference(Record, frozen=True):
         return (self.better == "higher" and self.difference < 0) or (self.better == "lower" and self.difference > 0)
 
     @property
+    def size(self) -> float:
+        """The size of the effect; beyond all others for a difference that is the same in every dialogue."""
+        return abs(self.effect) if not math.isnan(self.effect) else math.inf if self.difference else 0.0
+
+    @property
     def scale(self) -> float:
         """The size of the two values, which rounding errors are relative to."""
         return max(abs(self.mean), abs(self.baseline_mean))

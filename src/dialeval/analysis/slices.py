@@ -305,11 +305,8 @@ class Slices(Tabular, Shown):
 
 
 def _gain(row: Difference) -> float:
-    """Return the effect size, above zero where the system is better; infinite if all dialogues differ alike."""
-    size = abs(row.effect)
-    if math.isnan(size):
-        size = math.inf if row.difference else 0.0
-    return -size if row.worse else size
+    """Return the effect size, above zero where the system is better."""
+    return -row.size if row.worse else row.size
 
 
 @checked

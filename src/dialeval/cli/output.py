@@ -119,7 +119,7 @@ def print_run(
     `percent`: show scores from 0 to 1 times 100.
     """
     from dialeval.reports import tables
-    from dialeval.reports.documents import extensions, write_as
+    from dialeval.reports.documents import WRITERS, extensions
 
     whole = run
     if percent:
@@ -143,7 +143,7 @@ def print_run(
         print_as(format_, tables, run)
     if format_ in ("table", "md", "latex") and (standing := tables.standing(run)):
         show("\n")
-        show(write_as(format_, standing))
+        show(WRITERS[format_](standing))
     if format_ == "table":
         print_tables(table for make in extensions(run, "table") for table in make(run))
     if format_ == "metrics-txt" and (other := [key for key in run.keys_in_order if key not in tables.METRICS_TXT]):

@@ -30,7 +30,7 @@ from dialeval.human.rank import Ranking
 from dialeval.reports import agreement as agreements
 from dialeval.reports import charts, markup
 from dialeval.reports.charts import Figure, Mark
-from dialeval.reports.documents import Document, LaidOut, Table, laid_out, text_formats
+from dialeval.reports.documents import Document, LaidOut, Table, text_formats
 from dialeval.reports.drawings import figures
 from dialeval.reports.figures import MISSING, plain, shorten, show_fixed, show_interval, show_p, show_rounded
 from dialeval.reports.html import page, script
@@ -64,7 +64,7 @@ def document(result: Any) -> Document:
 
 def table(result: Any) -> LaidOut:
     """Lay a result out for a rich console."""
-    return laid_out(document(result))
+    return LaidOut(document(result))
 
 
 FORMATS = text_formats(document)

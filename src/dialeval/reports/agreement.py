@@ -16,7 +16,7 @@ import math
 from typing import TYPE_CHECKING
 
 from dialeval.analysis.metric_ranking import CONTROL, LEVELS, RANKED_BY, SIGNIFICANT
-from dialeval.reports.documents import Document, LaidOut, Table, laid_out, latex_float, text_formats
+from dialeval.reports.documents import Document, LaidOut, Table, latex_float, text_formats
 from dialeval.reports.figures import MISSING, list_names, plain, shorten, show_fixed
 from dialeval.stats.correlation import NAMES
 
@@ -39,7 +39,7 @@ def document(agreement: Agreement) -> Document:
 
 def table(agreement: Agreement) -> LaidOut:
     """Lay the agreement out for a rich console."""
-    return laid_out(document(agreement))
+    return LaidOut(document(agreement))
 
 
 def to_latex(agreement: Agreement) -> str:

@@ -26,13 +26,11 @@ import math
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from math import comb
 from typing import TYPE_CHECKING, Any
 
 from msgspec import structs
 
-from dialeval.analysis.alignment import Design
-from dialeval.analysis.comparison import STRONG, Best, Comparison, SystemRanking, compare, dump_comparison
+from dialeval.analysis.comparison import MOST_TESTS, STRONG, Best, Comparison, SystemRanking, compare, dump_comparison
 from dialeval.analysis.difference import Difference
 from dialeval.analysis.pairing import main_keys
 from dialeval.analysis.values import metric_of
@@ -41,7 +39,7 @@ from dialeval.core.errors import SettingError
 from dialeval.core.result import Run
 from dialeval.reports import documents, tables
 from dialeval.reports.charts import HEIGHT, MARGIN, Scale, grid, svg
-from dialeval.reports.documents import Document, LaidOut, Table, laid_out, markdown, text_formats, to_markdown
+from dialeval.reports.documents import Document, LaidOut, Table, markdown, text_formats, to_markdown
 from dialeval.reports.figures import (
     BETTER,
     DIFFERENT,
@@ -65,8 +63,6 @@ if TYPE_CHECKING:
     from dialeval.core.result import Result
 
 
-MOST_TESTS = 300
-"""Tests that are made without being asked for; `dialeval compare` makes any number."""
 MOST_UNASKED = 60
 """With more tests than that only the panel is tested unless `dialeval compare` is asked."""
 _MOST_NAMED = 3
@@ -278,7 +274,7 @@ def _about(stands: Standing, comparison: Comparison) -> Iterable[str]:
         yield f"{system} is {first} than {baseline} on {on} ({sure})."
         for what, rows in (("gain", stands.better), ("loss", stands.worse)):
             if rows:
-                yield f"Largest {what}: {_figure(max(rows, key=_size))}."
+                yield f"Largest {what}: {_figure(max(rows, key=lambda row: row.size))}."
     else:
         on = stands.undecided[0].key if stands.panel == 1 else f"any of the {stands.panel} metrics"
         yield f"No significant difference between {system} and {baseline} on {on} ({sure})."
@@ -305,22 +301,15 @@ def _why_no_evidence(rows: Sequence[Difference]) -> Iterable[str]:
 
 
 def _list_differences(rows: Sequence[Difference]) -> str:
-    return list_some([_figure(row) for row in sorted(rows, key=_size, reverse=True)], _MOST_DIFFERENCES)
+    return list_some([_figure(row) for row in sorted(rows, key=lambda row: row.size, reverse=True)], _MOST_DIFFERENCES)
 
 
 def _figure(row: Difference) -> str:
     return f"{shorten(row.key)} {show_rounded(row.difference, row.interval, signed=True)}"
 
 
-def _size(row: Difference) -> float:
-    """Return the effect size; beyond all others for a difference that is the same in every dialogue."""
-    if math.isnan(row.effect):
-        return math.inf if row.difference else 0.0
-    return abs(row.effect)
-
-
 def _what_it_takes(undecided: Sequence[Difference], comparison: Comparison) -> Iterable[str]:
-    clearest = min(undecided, key=lambda row: (row.p, -_size(row)))
+    clearest = min(undecided, key=lambda row: (row.p, -row.size))
     alpha, design = comparison.alpha, comparison.designs[clearest.system]
     needed = needed_clusters(design.clusters, clearest.error, alpha, abs(clearest.difference))
     if clearest.p < alpha:
@@ -380,7 +369,7 @@ def document(comparison: Comparison) -> Document:
 
 def table(comparison: Comparison) -> LaidOut:
     """Lay out the comparison for a rich console."""
-    return laid_out(document(comparison))
+    return LaidOut(document(comparison))
 
 
 def to_latex(comparison: Comparison, best: Best | None = None, transpose: bool = False) -> str:
@@ -435,7 +424,10 @@ def legend(comparison: Comparison) -> list[str]:
         )
     if any(row.rough for row in comparison.rows):
         lines.append(f"~: rough approximation, because there are few {unit} or a few of them dominate.")
-    least = max(map(_least_p, designs))
+    least = max(
+        1 / math.comb(design.clusters, design.baseline_units) if design.name == "unpaired" else least_p(design.common)
+        for design in designs
+    )
     if least * tests >= comparison.alpha:
         lines.append(
             f"No difference can be significant: p is at least {least:.2g} with so few {unit}, before it is "
@@ -453,13 +445,6 @@ def legend(comparison: Comparison) -> list[str]:
 def _show_unadjusted(row: Difference) -> str:
     interval = f" {show_interval(row.unadjusted_interval)}" if row.unadjusted_interval else ""
     return f"{row.key} of {row.system} unadjusted: {show_signed(row.unadjusted)}{interval}."
-
-
-def _least_p(design: Design) -> float:
-    """Return the least p-value that a design allows."""
-    if design.name == "unpaired":
-        return 1 / comb(design.baseline_units + design.system_units, design.baseline_units)
-    return least_p(design.common)
 
 
 def _intervals_of(comparison: Comparison) -> str:
@@ -512,6 +497,7 @@ def system_table(comparison: Comparison, system: str) -> Table:
 def _cells(row: Difference, comparison: Comparison) -> list[str]:
     interval = f" {show_interval(row.interval)}" if row.interval else ""
     scored = f" ({row.rows}/{row.of})" if row.rows != row.of and not row.corpus else ""
+    rough = "~" if row.rough else ""
     cells = [
         shorten(row.key),
         show(row.baseline_mean),
@@ -520,20 +506,11 @@ def _cells(row: Difference, comparison: Comparison) -> list[str]:
         show_p(row.adjusted_p),
         show(row.effect, 2) if abs(row.effect) >= 0.005 or math.isnan(row.effect) else "0.00",
         MISSING if row.wins is None else f"{row.wins}/{row.ties}/{row.losses}",
-        show_detectable(row),
+        rough + show(row.detectable),
     ]
     if comparison.detect is not None:
-        cells.append(MISSING if row.needed is None else f"{_rough(row)}{row.needed:,}")
+        cells.append(MISSING if row.needed is None else f"{rough}{row.needed:,}")
     return cells
-
-
-def show_detectable(row: Difference) -> str:
-    """Return the minimum detectable difference, marked where it is rough."""
-    return _rough(row) + show(row.detectable)
-
-
-def _rough(row: Difference) -> str:
-    return "~" if row.rough else ""
 
 
 def _latex_value(mean: float | None, decimals: int, best: bool, marks: str) -> str:
@@ -590,18 +567,24 @@ _NOT_XML = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 
 def to_junit(gates: Sequence[Gate], results: Mapping[str, Result]) -> str:
     """Return test results that CI servers read; characters that XML cannot hold are written out."""
+    from xml.sax.saxutils import escape, quoteattr  # it imports an HTTP client
+
+    def valid(text: str) -> str:
+        """Write out what a terminal obeys, and replace characters that XML does not allow."""
+        return _NOT_XML.sub("\ufffd", plain(text))
+
     failed = sum(gate.failure is not None for gate in gates)
     counts = f'tests="{len(gates)}" failures="{failed}" errors="0"'
     lines = ['<?xml version="1.0" encoding="UTF-8"?>', f"<testsuites {counts}>"]
     lines.append(f'  <testsuite name="dialeval" {counts} skipped="0">')
     for gate in gates:
-        lines.append(
-            f"    <testcase classname={_attribute(gate.system)} name={_attribute(f'{gate.key} {gate.asked}')}>"
-        )
+        case, name = quoteattr(valid(gate.system)), quoteattr(valid(f"{gate.key} {gate.asked}"))
+        lines.append(f"    <testcase classname={case} name={name}>")
         if gate.failure is not None:
-            lines.append(f"      <failure message={_attribute(gate.failure)}>{_text(gate.failure)}</failure>")
+            failure = valid(gate.failure)
+            lines.append(f"      <failure message={quoteattr(failure)}>{escape(failure)}</failure>")
         if signature := _signature(results[gate.system], gate.key):
-            lines.append(f"      <system-out>{_text(signature)}</system-out>")
+            lines.append(f"      <system-out>{escape(valid(signature))}</system-out>")
         lines.append("    </testcase>")
     return "\n".join([*lines, "  </testsuite>", "</testsuites>", ""])
 
@@ -613,7 +596,12 @@ def to_github(
 
     `sentences`: the verdict on a run.
     """
-    shown_document = document(subject) if isinstance(subject, Comparison) else _describe_run(subject, sentences)
+    if isinstance(subject, Comparison):
+        shown_document = document(subject)
+    else:
+        skipped = (f"skipped {key}: {reason}" for key, reason in subject.skipped.items())
+        described = tables.document(subject)
+        shown_document = replace(described, said=sentences, notes=[*described.notes, *skipped, *subject.warnings])
     failures = "".join(f"- {markdown(gate.failure)}\n" for gate in gates if gate.failure is not None)
     shown = to_markdown(Document(shown_document.said, shown_document.tables, []))
     signatures = (_signature(result, key) for result in results.values() for key in result)
@@ -624,12 +612,6 @@ def to_github(
         "\n</details>\n",
     ]
     return "\n".join([f"### {_heading(gates)}\n", *([failures] if failures else []), shown, *folded])
-
-
-def _describe_run(run: Run, sentences: Sequence[str]) -> Document:
-    shown = tables.document(run)
-    notes = [*shown.notes, *(f"skipped {key}: {reason}" for key, reason in run.skipped.items()), *run.warnings]
-    return Document(sentences, shown.tables, notes)
 
 
 def _heading(gates: Sequence[Gate]) -> str:
@@ -644,20 +626,3 @@ def _heading(gates: Sequence[Gate]) -> str:
 def _signature(result: Result, key: str) -> str:
     estimate = result.get(key)
     return "" if estimate is None or estimate.signature is None else str(estimate.signature)
-
-
-def _attribute(text: str) -> str:
-    from xml.sax.saxutils import quoteattr  # it imports an HTTP client
-
-    return quoteattr(_valid(text))
-
-
-def _text(text: str) -> str:
-    from xml.sax.saxutils import escape
-
-    return escape(_valid(text))
-
-
-def _valid(text: str) -> str:
-    """Write out what a terminal obeys, and replace characters that XML does not allow."""
-    return _NOT_XML.sub("\ufffd", plain(text))

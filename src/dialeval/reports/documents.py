@@ -1,7 +1,7 @@
 """A result in every format: sentences, tables of texts and notes.
 
     document = Document(["People do not tell b from a."], [table], ["95% intervals."])
-    console.print(laid_out(document))       the terminal
+    console.print(LaidOut(document))        the terminal
     to_markdown(document), to_latex(document), to_html(document)
 
 A report module makes the document of its result; `text_formats` makes the formats of the command line of that.
@@ -13,7 +13,6 @@ import math
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from functools import partial
 from pkgutil import resolve_name
 from typing import TYPE_CHECKING, Any, Generic, NamedTuple, TypeVar
 
@@ -196,32 +195,6 @@ def rich_table(columns: Iterable[Sequence[str]]) -> RichTable:
     return drawn
 
 
-@dataclass(frozen=True)
-class LaidOut:
-    """A rich renderable whose parts depend on the width of the console that it is printed to."""
-
-    parts: Callable[[int], Iterable[RenderableType]]
-
-    def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
-        yield from self.parts(options.max_width)
-
-
-def paragraphs(sentences: Iterable[str]) -> Iterator[RenderableType]:
-    """Yield texts for a rich console, each with an empty line after it."""
-    from rich.text import Text
-
-    for sentence in sentences:
-        yield Text(sentence)
-        yield Text()
-
-
-def needed_width(names: Sequence[str], columns: Sequence[Sequence[str]]) -> int:
-    """Return how wide a console must be for one table to hold all columns next to their names."""
-    from rich.cells import cell_len
-
-    return sum(max(map(cell_len, column)) + GAP for column in columns) + max(map(cell_len, names))
-
-
 def fitting_tables(names: Sequence[str], columns: Sequence[Sequence[str]], width: int) -> Iterator[RichTable]:
     """Yield tables of right-aligned columns next to their names; columns that do not fit are in a table below."""
     from rich.cells import cell_len
@@ -295,7 +268,7 @@ class Printer(Generic[T]):
 
     def table(self, value: T) -> LaidOut:
         """Lay out a result for a rich console."""
-        return laid_out(self.document(value))
+        return LaidOut(self.document(value))
 
 
 def text_formats(document: Callable[[Any], Document]) -> dict[str, Callable[[Any], str]]:
@@ -308,16 +281,29 @@ def text_formats(document: Callable[[Any], Document]) -> dict[str, Callable[[Any
     }
 
 
-def write_as(format_: str, document: Document) -> str | LaidOut:
-    """Write a document as `table`, `md` or `latex`."""
-    if format_ == "table":
-        return laid_out(document)
-    return to_markdown(document) if format_ == "md" else to_latex(document)
+class LaidOut:
+    """A rich renderable of a document: the first of some layouts whose tables fit the console, else the last."""
 
+    def __init__(self, *layouts: Document) -> None:
+        self.layouts = layouts
 
-def laid_out(*layouts: Document) -> LaidOut:
-    """Lay out a document for a rich console: the first of some layouts whose tables fit its width, else the last."""
-    return LaidOut(partial(_parts, layouts))
+    def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
+        from rich.console import Group
+        from rich.text import Text
+
+        width = options.max_width
+        document = next((each for each in self.layouts if _fits(each, width)), self.layouts[-1])
+        for sentence in document.said:
+            yield from (Text(plain(sentence)), Text())
+        parts: list[RenderableType] = []
+        for title, table in zip(document.titles or [""] * len(document.tables), document.tables, strict=True):
+            first, *others = fitting_tables(*table.columns, width)
+            parts += [Group(Text(title, "bold"), first) if title else first, *others]
+        for number, part in enumerate(parts):
+            yield from [Text()] if number else []
+            yield part
+        yield from [Text()] if parts and document.notes and not document.tight else []
+        yield from map(Text, map(plain, document.notes))
 
 
 def to_markdown(document: Document) -> str:
@@ -342,25 +328,23 @@ def to_html(document: Document) -> str:
     return said + "".join(map(html_table, document.tables)) + (f"<p><small>{notes}</small></p>" if notes else "")
 
 
-def _parts(layouts: Sequence[Document], width: int) -> Iterator[RenderableType]:
-    from rich.console import Group
-    from rich.text import Text
-
-    document = next((each for each in layouts if _fits(each, width)), layouts[-1])
-    yield from paragraphs(map(plain, document.said))
-    parts: list[RenderableType] = []
-    for title, table in zip(document.titles or [""] * len(document.tables), document.tables, strict=True):
-        first, *others = fitting_tables(*table.columns, width)
-        parts += [Group(Text(title, "bold"), first) if title else first, *others]
-    for number, part in enumerate(parts):
-        yield from [Text()] if number else []
-        yield part
-    yield from [Text()] if parts and document.notes and not document.tight else []
-    yield from map(Text, map(plain, document.notes))
-
-
 def _fits(document: Document, width: int) -> bool:
-    return all(needed_width(*table.columns) <= width for table in document.tables)
+    """Tell whether each table of a document fits a console without being cut."""
+    from rich.cells import cell_len
+
+    needed = (
+        sum(max(map(cell_len, column)) + GAP for column in columns) + max(map(cell_len, names))
+        for names, columns in (table.columns for table in document.tables)
+    )
+    return all(each <= width for each in needed)
+
+
+WRITERS: Mapping[str, Callable[[Document], str | LaidOut]] = {
+    "table": LaidOut,
+    "md": to_markdown,
+    "latex": to_latex,
+}
+"""How a document without a result is written, by format."""
 
 
 # Suites and judges show more than numbers. Their functions are listed by what a run must hold, so that a suite is

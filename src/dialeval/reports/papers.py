@@ -11,20 +11,21 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
+from itertools import accumulate
 from typing import Literal
 
 from dialeval.analysis.comparison import Best, best_systems
 from dialeval.analysis.pairing import keys_meant, main_keys
-from dialeval.analysis.values import better_of, metric_of
+from dialeval.analysis.values import better_of
 from dialeval.core.errors import SettingError
 from dialeval.core.result import Run
-from dialeval.reports.documents import Table, latex, markdown, markdown_table
+from dialeval.reports.comparisons import percent_keys
+from dialeval.reports.documents import Table, latex, latex_lines, markdown, markdown_table
 from dialeval.reports.figures import plain
 from dialeval.reports.tables import ARROWS, best_words
 
 PaperFormat = Literal["latex", "md"]
 _PERCENT = 100.0
-_LATEX_ARROWS = {" ↑": r" $\uparrow$", " ↓": r" $\downarrow$", "": ""}
 
 
 def paper_table(
@@ -61,34 +62,37 @@ def paper_table(
     best = {name: best_systems(run, keys[name]) for name, run in runs.items()}
     systems = list(dict.fromkeys(name for run in runs.values() for name in run))
     columns = [(name, run, key) for name, run in runs.items() for key in keys[name]]
-    scales = {(name, key): _PERCENT if percent and _is_fraction(run, key) else 1.0 for name, run, key in columns}
-    heads = [_head(run, key, scales[name, key]) for name, run, key in columns]
+    fractions = {name: percent_keys(run) if percent else set() for name, run in runs.items()}
+    scales = [_PERCENT if key in fractions[name] else 1.0 for name, _, key in columns]
+    heads = [
+        f"{plain(key)}{' (%)' if scale == _PERCENT else ''}{ARROWS[better_of(run, key)]}"
+        for (_, run, key), scale in zip(columns, scales, strict=True)
+    ]
     bold = "**{}**" if form == "md" else r"\textbf{{{}}}"
     rows = []
     for system in systems:
         cells = []
-        for name, run, key in columns:
-            estimate = run[system].get(key) if system in run else None
-            known = estimate is not None and not math.isnan(estimate.mean)
-            shown = f"{scales[name, key] * estimate.mean:.{digits}f}" if known and estimate is not None else "--"
+        for (name, run, key), scale in zip(columns, scales, strict=True):
+            mean = run[system][key].mean if system in run and key in run[system] else math.nan
+            shown = "--" if math.isnan(mean) else f"{scale * mean:.{digits}f}"
             cells.append(bold.format(shown) if system in best[name].systems.get(key, ()) else shown)
         rows.append([system, *cells])
     words = _caption(runs, keys, best)
-    sizes = {name: len(keys[name]) for name in runs}
-    return _latex(rows, heads, sizes, words) if form == "latex" else _markdown(rows, heads, sizes, words)
-
-
-def _is_fraction(run: Run, key: str) -> bool:
-    """Tell whether all values of a metric are between 0 and 1."""
-    metric = metric_of(next(result[key] for result in run.values() if key in result))
-    if metric is not None and metric.bounds is not None:
-        return tuple(metric.bounds) == (0.0, 1.0)
-    return all(0 <= result[key].mean <= 1 for result in run.values() if key in result)
-
-
-def _head(run: Run, key: str, scale: float) -> tuple[str, str]:
-    """Return the name of a metric with its unit, and its arrow."""
-    return f"{plain(key)} (%)" if scale == _PERCENT else plain(key), ARROWS[better_of(run, key)]
+    if form == "md":
+        several = len(runs) > 1
+        titles = [
+            f"{plain(name)}: {head}" if several else head for (name, *_), head in zip(columns, heads, strict=True)
+        ]
+        return f"{markdown_table(Table(['system', *titles], rows))}\n{' '.join(map(markdown, words))}\n"
+    lines = latex_lines(len(heads) + 1, Table(["system", *heads], rows))
+    if len(runs) > 1:
+        sizes = {name: len(own) for name, own in keys.items()}
+        names = (rf"\multicolumn{{{size}}}{{c}}{{{latex(name)}}}" for name, size in sizes.items())
+        starts = accumulate(sizes.values(), initial=2)
+        rules = (rf"\cmidrule(lr){{{at}-{at + size - 1}}}" for at, size in zip(starts, sizes.values(), strict=False))
+        lines[2:2] = [" & ".join(["", *names]) + r" \\", " ".join(rules)]
+    caption = rf"\caption{{{' '.join(map(latex, words))}}}"
+    return "\n".join([r"\begin{table}", r"\centering", *lines, caption, r"\label{tab:results}", r"\end{table}", ""])
 
 
 def _caption(runs: Mapping[str, Run], keys: Mapping[str, Sequence[str]], best: Mapping[str, Best]) -> list[str]:
@@ -106,34 +110,3 @@ def _caption(runs: Mapping[str, Run], keys: Mapping[str, Sequence[str]], best: M
             signatures = {str(result[key].signature) for result in run.values() if key in result}
             words += [f"{plain(key)}: {' and '.join(sorted(signatures))}."] if signatures != {"None"} else []
     return list(dict.fromkeys(words))
-
-
-def _markdown(
-    rows: Sequence[Sequence[str]], heads: Sequence[tuple[str, str]], sizes: Mapping[str, int], words: Sequence[str]
-) -> str:
-    data = [name for name, size in sizes.items() for _ in range(size)]
-    several = len(sizes) > 1
-    titles = [
-        f"{f'{plain(name)}: ' if several else ''}{head}{arrow}" for name, (head, arrow) in zip(data, heads, strict=True)
-    ]
-    return f"{markdown_table(Table(['system', *titles], rows))}\n{' '.join(map(markdown, words))}\n"
-
-
-def _latex(
-    rows: Sequence[Sequence[str]], heads: Sequence[tuple[str, str]], sizes: Mapping[str, int], words: Sequence[str]
-) -> str:
-    lines = [r"\begin{table}", r"\centering", rf"\begin{{tabular}}{{l{'r' * len(heads)}}}", r"\toprule"]
-    if len(sizes) > 1:
-        names = (rf"\multicolumn{{{size}}}{{c}}{{{latex(name)}}}" for name, size in sizes.items())
-        lines.append(" & ".join(["", *names]) + r" \\")
-        start, rules = 2, []
-        for size in sizes.values():
-            rules.append(rf"\cmidrule(lr){{{start}-{start + size - 1}}}")
-            start += size
-        lines.append(" ".join(rules))
-    titles = [f"{latex(head)}{_LATEX_ARROWS[arrow]}" for head, arrow in heads]
-    lines += [" & ".join(["system", *titles]) + r" \\", r"\midrule"]
-    lines += [" & ".join([latex(cells[0]), *cells[1:]]) + r" \\" for cells in rows]
-    caption = " ".join(map(latex, words))
-    below = [r"\bottomrule", r"\end{tabular}", rf"\caption{{{caption}}}", r"\label{tab:results}", r"\end{table}", ""]
-    return "\n".join([*lines, *below])

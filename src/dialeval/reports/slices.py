@@ -22,7 +22,7 @@ from dialeval.core.fold import Estimate, Level
 from dialeval.reports import markup
 from dialeval.reports.comparisons import WIDTH, mark_of, percent_keys, run_in_percent, scale_of
 from dialeval.reports.comparisons import in_percent as scale
-from dialeval.reports.documents import Document, LaidOut, Table, laid_out, text_formats
+from dialeval.reports.documents import Document, LaidOut, Table, text_formats
 from dialeval.reports.drawings import draw_slices, figures
 from dialeval.reports.figures import BETTER, DIFFERENT, MISSING, WORSE, plain, shorten, show, show_rounded, show_spread
 from dialeval.reports.markup import Section
@@ -63,7 +63,7 @@ def brief_document(slices: Slices) -> Document:
 
 def table(slices: Slices) -> LaidOut:
     """Lay out the slices for a rich console, with the metrics that differ most surely in some slice."""
-    return laid_out(brief_document(slices))
+    return LaidOut(brief_document(slices))
 
 
 FORMATS = text_formats(document)

@@ -27,7 +27,7 @@ from typing import TYPE_CHECKING, Any
 from dialeval.core.signature import SACREBLEU, Signature
 from dialeval.metrics.registry import GROUPS
 from dialeval.reports import documents
-from dialeval.reports.documents import Document, LaidOut, Table, laid_out
+from dialeval.reports.documents import Document, LaidOut, Table
 from dialeval.reports.figures import (
     BETTER,
     DECIMALS,
@@ -69,7 +69,7 @@ _MOST_UNSCORED = 5
 
 def table(run: Run, found: Verdict | None = None, *, transpose: bool = False, notes: bool = True) -> LaidOut:
     """Lay out a run for a rich console below the verdict, with marks for significant differences and `notes` below."""
-    return laid_out(*(describe(run, found, transpose, intervals, notes) for intervals in (True, False)))
+    return LaidOut(*(describe(run, found, transpose, intervals, notes) for intervals in (True, False)))
 
 
 def describe(
