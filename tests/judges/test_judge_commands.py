@@ -1,4 +1,4 @@
-"""The command `judge`: score and attack with a tiny encoder."""
+"""The command `judge` and the program that trains a judge, with a tiny encoder."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from judges.test_adem_commands import run
+from judges.test_dialogue_training import write_data
 from judges.tiny_judges import tiny_dialogue_judge
 
 CONTEXTS = [["hello there", "how are you ?"], ["the cat sat"], ["you know"]]
@@ -40,3 +41,35 @@ def test_attacks_are_shown_as_a_table_and_as_json(rows: Path, tmp_path: Path) ->
     attacks = json.loads(run("judge", "attack", *given, "-f", "json").stdout)["attacks"]
     assert {each["name"] for each in attacks} == {"reversed", "dull", "random", "context", "reference"}
     assert "at least as high" in run("judge", "attack", *given).stdout
+
+
+def test_training_writes_a_judge_with_its_card(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    torch = pytest.importorskip("torch")
+    from tools.train_judge import main
+
+    torch.set_num_threads(1)
+    monkeypatch.setenv("DIALEVAL_CACHE", str(tmp_path / "cache"))
+    write_data(tmp_path)
+    given = (
+        *("--dialogues", tmp_path / "chats.jsonl", "--ratings", tmp_path / "one.jsonl", tmp_path / "two.jsonl"),
+        *("--encoder", tmp_path / "encoder", "-o", tmp_path / "made", "--steps", 2, "--batch-size", 2),
+        *("--rating-steps", 2, "--rank", 2, "--license", "chats=MIT", "--breakdown", "two"),
+    )
+    main([str(each) for each in given])
+    card = (tmp_path / "made" / "README.md").read_text()
+    assert capsys.readouterr().out == card + "\n"
+    assert "| chats | dialogues | MIT |" in card
+    assert "Made by: `python tools/train_judge.py --dialogues" in card
+    assert "- steps: 2" in card
+    judged = ["judge", "score", tmp_path / "one.jsonl", "--judge-dir", tmp_path / "made"]
+    assert "judge/relevance" in run(*judged, "--encoder", tmp_path / "encoder", "-f", "json").stdout
+
+
+def test_files_that_are_not_there_are_named(tmp_path: Path) -> None:
+    pytest.importorskip("torch")
+    from tools.train_judge import main
+
+    with pytest.raises(SystemExit, match=r"train_judge: .*no\.jsonl: there is no such file"):
+        main(["--dialogues", "no.jsonl", "--ratings", "no.jsonl", "-o", str(tmp_path / "made")])

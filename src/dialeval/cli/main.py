@@ -37,7 +37,7 @@ _GROUPS = {
         "breakdown": "Breakdown detectors (DBDC); `breakdown detect` labels chats.",
         "adem": "ADEM, a learned judge: train, score, attack.",
     },
-    "Judges": {"judge": "A learned judge that reads the context: train, score, attack."},
+    "Judges": {"judge": "A learned judge that reads the context; language models as judges."},
     "Human evaluation": {
         "sample": "Sample responses to rate, or plan the sample size.",
         "rate": "Rating page, rating server, inter-annotator agreement.",
