@@ -1,5 +1,6 @@
-"""Train a judge on plain dialogues and on ratings, and write it with its model card. Needs PyTorch, and for useful sizes
-a GPU:
+"""Train a judge on plain dialogues and on ratings, and write it with its model card.
+
+It needs PyTorch and, for useful sizes, a GPU:
 
     python tools/train_judge.py --dialogues chats.jsonl --ratings rated.jsonl -o judge/ --device cuda
     python tools/train_judge.py --dialogues chats.jsonl --ratings rated.jsonl -o judge/ --steps 200 --batch-size 32
