@@ -573,6 +573,7 @@ def _build_sample(
         table = tables[system]
         turn = NO_TURN if table.turns is None else int(table.turns[row])
         texts = [table.texts_at(name, row) for name in ("response", "context", "roles", "reference")]
+        response, context, roles, reference = texts
         size += sum(len(text.encode("utf-8", "surrogatepass")) for column in texts for text in column)
         if size > MOST_BYTES:  # every row of a long chat repeats what was said before it
             raise SettingError(
@@ -580,9 +581,9 @@ def _build_sample(
                 "rows, or cut long chats into dialogues"
             )
         dialogue = None if table.dialogues is None else table.dialogues[int(clusters[system][row])] or None
-        drawn_with = names[system], row + 1, float(probabilities[unit]), strata[unit]
-        (response,), *others = texts
-        rows.append(SampledRow(identifier, *drawn_with, response, *others, dialogue, None if turn == NO_TURN else turn))
+        chance, own_turn = float(probabilities[unit]), None if turn == NO_TURN else turn
+        drawn_row = identifier, names[system], row + 1, chance, strata[unit]
+        rows.append(SampledRow(*drawn_row, response[0], context, roles, reference, dialogue, own_turn))
     units, drawn = Counter(strata), Counter(name for name, was in zip(strata, taken, strict=True) if was)
     responses, rated = Counter(strata[unit] for unit in frame.unit.tolist()), Counter(row.stratum for row in rows)
     return Sample(
