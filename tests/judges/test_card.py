@@ -11,7 +11,7 @@ from dialeval.judges.card import (
     attack_rows,
     pearson_rows,
     validation_rows,
-    weaknesses,
+    weakness,
 )
 
 NAN = float("nan")
@@ -46,8 +46,8 @@ def test_no_name_in_a_card_is_markup() -> None:
 
 
 def test_weaknesses_in_plain_words() -> None:
-    said = weaknesses([Attack(name, 7, 3.0, 2.5, 0.25, 0.81) for name in ATTACKS])
+    said = [weakness(Attack(name, 7, 3.0, 2.5, 0.25, 0.81)) for name in ATTACKS]
     assert all(figure in said[0] for figure in (".81", "25%"))
     assert all(figure in said[4] for figure in ("2.50", "3.00"))
-    (lower,) = weaknesses([Attack("reversed", 7, 3.0, 2.5, 0.25, 0.8)])
+    lower = weakness(Attack("reversed", 7, 3.0, 2.5, 0.25, 0.8))
     assert lower.partition(":")[0] != said[0].partition(":")[0], "word order is read in part below a limit"

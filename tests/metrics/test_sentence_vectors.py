@@ -14,7 +14,7 @@ from dialeval.metrics.encoder_files import Singles
 class Counting(Encoder):
     """An encoder that counts what it is asked."""
 
-    dimension = 3  # type: ignore[assignment]
+    dimension = 3
 
     def __init__(self) -> None:
         self.asked: list[str] = []

@@ -150,6 +150,11 @@ class RowTable:
             },
         )
 
+    def texts_at(self, name: str, row: int) -> list[str]:
+        """Return the texts of a row in a column; none where there is no such column."""
+        found = self.texts[name][row] if name in self.texts else ()
+        return [found] if isinstance(found, str) else list(found)
+
     def to_arrow(self, system: str) -> pa.Table:
         """Return the table as it is saved, one line per row; `row` and `dialogue` count from 1."""
         import pyarrow as pa

@@ -59,7 +59,6 @@ from dialeval.analysis.values import collapse_dialogues, metric_of
 from dialeval.core import validation
 from dialeval.core.arguments import checked
 from dialeval.core.arrays import Floats, Ints
-from dialeval.core.columns import RaggedColumn, SharedColumn
 from dialeval.core.display import Shown, Tabular, listed
 from dialeval.core.errors import DataError, Problem, SettingError, whole_characters
 from dialeval.core.files import check_files, place_of, reading_together, replacing_together
@@ -573,28 +572,18 @@ def _build_sample(
         system, row, unit = int(frame.system[place]), int(frame.row[place]), int(frame.unit[place])
         table = tables[system]
         turn = NO_TURN if table.turns is None else int(table.turns[row])
-        texts = {name: _texts(table, name, row) for name in ("response", "context", "roles", "reference")}
-        size += sum(len(text.encode("utf-8", "surrogatepass")) for column in texts.values() for text in column)
+        texts = [table.texts_at(name, row) for name in ("response", "context", "roles", "reference")]
+        response, context, roles, reference = texts
+        size += sum(len(text.encode("utf-8", "surrogatepass")) for column in texts for text in column)
         if size > MOST_BYTES:  # every row of a long chat repeats what was said before it
             raise SettingError(
                 f"the sampled rows with their contexts have more than {MOST_BYTES >> 20} MiB of text; sample fewer "
                 "rows, or cut long chats into dialogues"
             )
-        rows.append(
-            SampledRow(
-                id=identifier,
-                system=names[system],
-                row=row + 1,
-                probability=float(probabilities[unit]),
-                stratum=strata[unit],
-                response=texts["response"][0],
-                context=texts["context"],
-                roles=texts["roles"],
-                reference=texts["reference"],
-                dialog_id=None if table.dialogues is None else table.dialogues[int(clusters[system][row])] or None,
-                turn=None if turn == NO_TURN else turn,
-            )
-        )
+        dialogue = None if table.dialogues is None else table.dialogues[int(clusters[system][row])] or None
+        chance, own_turn = float(probabilities[unit]), None if turn == NO_TURN else turn
+        drawn_row = identifier, names[system], row + 1, chance, strata[unit]
+        rows.append(SampledRow(*drawn_row, response[0], context, roles, reference, dialogue, own_turn))
     units, drawn = Counter(strata), Counter(name for name, was in zip(strata, taken, strict=True) if was)
     responses, rated = Counter(strata[unit] for unit in frame.unit.tolist()), Counter(row.stratum for row in rows)
     return Sample(
@@ -608,13 +597,6 @@ def _build_sample(
         ),
         rows,
     )
-
-
-def _texts(table: RowTable, name: str, row: int) -> list[str]:
-    column = table.texts.get(name)
-    if column is None:
-        return []
-    return list(column[row]) if isinstance(column, RaggedColumn | SharedColumn) else [column[row]]
 
 
 def _make_ids(number: int, drawn: str) -> list[str]:

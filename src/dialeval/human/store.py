@@ -42,14 +42,14 @@ PATIENCE = 5.0
 APPLICATION = int.from_bytes(b"dlev", "big")
 """SQLite's application id, in the header of the file."""
 _MAGIC, _ROLLBACK_JOURNAL = b"SQLite format 3\0", b"\1\1"
-_TABLES = """
-CREATE TABLE about (name TEXT PRIMARY KEY, value TEXT NOT NULL);
-CREATE TABLE raters (name TEXT PRIMARY KEY, secret TEXT NOT NULL UNIQUE);
-CREATE TABLE dealt (rater TEXT NOT NULL REFERENCES raters, id TEXT NOT NULL, PRIMARY KEY (rater, id));
-CREATE TABLE ratings (
+_TABLES = (
+    "CREATE TABLE about (name TEXT PRIMARY KEY, value TEXT NOT NULL)",
+    "CREATE TABLE raters (name TEXT PRIMARY KEY, secret TEXT NOT NULL UNIQUE)",
+    "CREATE TABLE dealt (rater TEXT NOT NULL REFERENCES raters, id TEXT NOT NULL, PRIMARY KEY (rater, id))",
+    """CREATE TABLE ratings (
     rater TEXT NOT NULL, id TEXT NOT NULL, again INTEGER NOT NULL, line TEXT NOT NULL, PRIMARY KEY (rater, id, again)
-);
-"""
+)""",
+)
 _NOT_OURS = "is not a database of ratings"
 _REMEDY = "give a database that `dialeval rate serve` made"
 
@@ -124,7 +124,7 @@ class RatingStore:
     def _create_tables(self, digest: str) -> None:
         with self._transaction() as connection:
             connection.execute(f"PRAGMA application_id={APPLICATION}")
-            for statement in filter(str.strip, _TABLES.split(";")):
+            for statement in _TABLES:
                 connection.execute(statement)
             about = {"format": str(FORMAT), "digest": digest}
             connection.executemany("INSERT INTO about VALUES (?, ?)", about.items())
@@ -263,8 +263,7 @@ def _read_content(connection: sqlite3.Connection) -> tuple[_About, list[Rating]]
     A view or a trigger of somebody else would run, a page or a value that was changed would fail much later.
     """
     found = connection.execute("SELECT sql FROM sqlite_master WHERE sql IS NOT NULL").fetchall()
-    ours = {" ".join(statement.split()) for statement in _TABLES.split(";") if statement.strip()}
-    if {" ".join(str(sql).split()) for (sql,) in found} != ours:
+    if sorted(str(sql) for (sql,) in found) != sorted(_TABLES):
         raise validation.InvalidError(_NOT_OURS)
     damage = connection.execute("PRAGMA integrity_check(1)").fetchone()[0]
     if damage != "ok":

@@ -114,7 +114,7 @@ class JudgeCard:
             parts += ["## Results", f"None: {NOT_VALIDATED}"]
         parts.append("## Weaknesses")
         if self.attacks:
-            listed = "\n".join(f"- {line}" for line in weaknesses(self.attacks))
+            listed = "\n".join(f"- {weakness(each)}" for each in self.attacks)
             parts += [listed, card_table(attack_rows(self.attacks))]
         made_for = f"for vectors of {weights.encoder} ({weights.encoder_digest})"
         parts += [texts["limits"], f"Weights: {weights.kind}@{weights.digest}, {made_for}."]
@@ -173,12 +173,8 @@ def attack_rows(attacks: Iterable[Attack]) -> Rows:
     return rows
 
 
-def weaknesses(attacks: Sequence[Attack]) -> list[str]:
-    """Return the results of attacks in plain words."""
-    return list(map(_weakness, attacks))
-
-
-def _weakness(each: Attack) -> str:
+def weakness(each: Attack) -> str:
+    """Return the result of an attack in plain words."""
     share = f"{100 * each.not_worse:.0f}% of cases"
     if each.name == "reversed":
         kept = "hardly reads word order" if each.correlation > 0.8 else "reads word order only in part"

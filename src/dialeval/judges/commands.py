@@ -130,7 +130,7 @@ def train_adem(
     and `context`, `reference` or both. The table that is printed is in the card as well.
     """
     from dialeval.judges.adem import check_folder
-    from dialeval.judges.card import NOT_VALIDATED, weaknesses
+    from dialeval.judges.card import NOT_VALIDATED, weakness
     from dialeval.judges.validation import make_judge
 
     check_folder(output, ratings, more, tests)
@@ -141,8 +141,8 @@ def train_adem(
     print_tables(card.tables())
     if card.validation is not None and not card.validation.sets:
         print_warnings([NOT_VALIDATED])
-    for line in weaknesses(card.attacks):
-        say(f"weakness: {line}")
+    for each in card.attacks:
+        say(f"weakness: {weakness(each)}")
     say(f"saved in {output}")
 
 
@@ -158,13 +158,13 @@ def attack_adem(judge_dir: str | None, encoder: str | None, device: str, **rest:
     Without RESPONSES the shipped sample is used.
     """
     from dialeval.judges.adem import open_judge
-    from dialeval.judges.card import attack_rows, weaknesses
+    from dialeval.judges.card import attack_rows, weakness
     from dialeval.judges.validation import attack_systems
 
     attacks = _attack(partial(attack_systems, open_judge(judge_dir, encoder, device)), attack_rows, **rest)
     if rest["format_"] == "table":
-        for line in weaknesses(attacks):
-            say(line)
+        for each in attacks:
+            say(weakness(each))
 
 
 @judge.command(

@@ -247,14 +247,9 @@ def _low_rank(matrix: Floats, rank: int) -> tuple[Floats, Floats]:
     left, sizes, right = np.linalg.svd(matrix)
     roots = np.sqrt(sizes[:rank])
     one, other = left[:, :rank] * roots, right[:rank].T * roots
-    signs = _signs(one)
+    # A decomposition leaves signs open, and machines differ in them: each column's largest entry is positive.
+    signs = np.sign(one[np.abs(one).argmax(axis=0), np.arange(one.shape[1])])
     return _round(one * signs), _round(other * signs)
-
-
-def _signs(columns: Floats) -> Floats:
-    """Return the sign of each column's largest entry: a decomposition leaves it open, and machines differ in it."""
-    signs: Floats = np.sign(columns[np.abs(columns).argmax(axis=0), np.arange(columns.shape[1])])
-    return signs
 
 
 def _round(values: Floats) -> Floats:

@@ -152,9 +152,12 @@ class Judgment(Metric[JudgmentState]):
 
     def partial(self, batch: Batch) -> Partial[JudgmentState]:
         verdicts = batch_verdicts(batch)
-        columns = {key: _part(verdicts, part) for part, key in self._keys.items()}
+        parts = {**vars(verdicts), CONTINUITY: verdicts.breakdown[:, 0]}
+        columns = {key: parts[part] for part, key in self._keys.items()}
         state = {key: Moments.of(values, batch.dialogues) for key, values in columns.items()}
-        return Partial({**state, OUTSIDE: _count_outside(batch)}, columns)
+        shipped = batch.resource(Need.DIALOGUE_JUDGE).shipped  # nothing is known of what others were validated on
+        outside = [is_outside(text) for text in batch.texts(Need.RESPONSE)] if shipped else []
+        return Partial({**state, OUTSIDE: Moments.of(np.array(outside, np.float64))}, columns)
 
     def merge(self, left: JudgmentState, right: JudgmentState) -> JudgmentState:
         return {key: left[key] + right[key] for key in left}
@@ -181,17 +184,6 @@ def is_outside(response: str) -> bool:
     return len(_LIST_ITEM.findall(response)) > 1
 
 
-def _count_outside(batch: Batch) -> Moments:
-    """Count the responses outside; nothing is counted for a judge other than the shipped one."""
-    if not batch.resource(Need.DIALOGUE_JUDGE).shipped:
-        return Moments()
-    return Moments.of(np.array([is_outside(text) for text in batch.texts(Need.RESPONSE)], np.float64))
-
-
-def _part(verdicts: Verdicts, part: str) -> Floats:
-    return verdicts.breakdown[:, 0] if part == CONTINUITY else getattr(verdicts, part)
-
-
 def reasons(parts: Mapping[str, float]) -> list[str]:
     """Return the reasons for a low score in words; `parts` are the values of its parts by their keys or names."""
     named = {key.rpartition("/")[2]: value for key, value in parts.items()}
@@ -200,16 +192,14 @@ def reasons(parts: Mapping[str, float]) -> list[str]:
 
 def batch_verdicts(batch: Batch) -> Verdicts:
     """Return the verdicts on the responses of a batch, computed once for all metrics."""
-    return batch.derived("verdicts", lambda: _verdicts(batch))
 
+    def judge_all() -> Verdicts:
+        responses, judge = list(batch.texts(Need.RESPONSE)), batch.resource(Need.DIALOGUE_JUDGE)
+        references = list(batch.lists(Need.REFERENCE)) if batch.has(Need.REFERENCE) else [()] * len(responses)
+        contexts = list(batch.contexts().last(judge.weights.shape.turns))
+        return judge.verdicts(contexts, responses, references)  # type: ignore[no-any-return]
 
-def _verdicts(batch: Batch) -> Verdicts:
-    responses = list(batch.texts(Need.RESPONSE))
-    references = list(batch.lists(Need.REFERENCE)) if batch.has(Need.REFERENCE) else [()] * len(responses)
-    judge = batch.resource(Need.DIALOGUE_JUDGE)
-    contexts = list(batch.contexts().last(judge.weights.shape.turns))
-    verdicts: Verdicts = judge.verdicts(contexts, responses, references)
-    return verdicts
+    return batch.derived("verdicts", judge_all)
 
 
 @dataclass(frozen=True, eq=False)

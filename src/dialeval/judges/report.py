@@ -13,7 +13,6 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from dialeval.core.arrays import Floats, Ints
-from dialeval.core.columns import TextColumn
 from dialeval.core.fold import Level
 from dialeval.core.rowtable import NO_TURN, RowTable
 from dialeval.judges.judge import CONTINUITY, reasons
@@ -44,10 +43,10 @@ class WeakTurn(NamedTuple):
 
 
 def weak_turns(run: Run, most: int) -> list[WeakTurn]:
-    """Return the turns of each system with the most probable breakdowns, worst first."""
+    """Return the turns with the most probable breakdowns, worst first."""
     systems = [(name, result) for name, result in run.items() if result.role == "system"]
     found = [turn for name, result in systems for turn in _of_system(name, result, most)]
-    return sorted(found, key=lambda turn: turn.continuity)
+    return sorted(found, key=lambda turn: turn.continuity)[:most]
 
 
 def _of_system(name: str, result: Result, most: int) -> list[WeakTurn]:
@@ -60,7 +59,7 @@ def _of_system(name: str, result: Result, most: int) -> list[WeakTurn]:
     for row in np.argsort(np.where(np.isnan(values), np.inf, values), kind="stable").tolist():
         if len(turns) == most or not values[row] < HIGHEST:
             break
-        texts = (_place(rows, row), _last(rows.texts.get("context"), row), _last(rows.texts["response"], row))
+        texts = (_place(rows, row), _last(rows, "context", row), _last(rows, "response", row))
         why = reasons({part: float(column[row]) for part, column in parts.items()})
         turns.setdefault(texts, WeakTurn(name, texts[0], float(values[row]), *texts[1:], why))  # trials repeat turns
     return list(turns.values())
@@ -93,11 +92,9 @@ def _place(rows: RowTable, row: int) -> str:
     return ", ".join(filter(None, (dialogue or f"row {row + 1}", f"turn {turn}" if turn != NO_TURN else "")))
 
 
-def _last(column: Any, row: int) -> str:
+def _last(rows: RowTable, name: str, row: int) -> str:
     """Return the last text of a row, shortened where it is very long."""
-    if column is None:
-        return ""
-    text = column[row] if isinstance(column, TextColumn) else next(iter(list(column[row])[-1:]), "")
+    text = "".join(rows.texts_at(name, row)[-1:])
     return text if len(text) <= MOST_CHARACTERS else f"{text[:MOST_CHARACTERS]} …"
 
 
@@ -105,7 +102,7 @@ def weak_turns_table(run: Run) -> Iterator[tuple[str, list[list[str]]]]:
     """Yield a title with a header and a row per turn, for the terminal; nothing where there is nothing to list."""
     lines = [
         [turn.system, turn.place, f"{turn.continuity:.2f}", turn.said, "; ".join(turn.reasons)]
-        for turn in weak_turns(run, PRINTED)[:PRINTED]
+        for turn in weak_turns(run, PRINTED)
     ]
     if lines:
         header = ["system", "turn", "continuity", "said", "why"]
@@ -114,7 +111,7 @@ def weak_turns_table(run: Run) -> Iterator[tuple[str, list[list[str]]]]:
 
 def weak_turns_section(run: Run) -> Section | None:
     """Return the section of the report; None for a run without such turns."""
-    turns = weak_turns(run, LISTED)[:LISTED]
+    turns = weak_turns(run, LISTED)
     if not turns:
         return None
     note = markup.note(

@@ -172,7 +172,7 @@ def pairs_of_run(run: Run, systems: Sequence[str] | None = None) -> list[PairTex
 def _match_rows(left: str, right: str, one: RowTable, two: RowTable) -> Iterator[PairTexts]:
     for row, cluster in enumerate(one.clusters.tolist()):
         start = int(one.offsets[cluster])
-        before, other = _texts(one, "context", row), _texts(two, "context", row)
+        before, other = one.texts_at("context", row), two.texts_at("context", row)
         named = one.dialogues[cluster] if one.dialogues is not None else None
         yield PairTexts(
             a=left,
@@ -181,14 +181,9 @@ def _match_rows(left: str, right: str, one: RowTable, two: RowTable) -> Iterator
             response_b=str(two.texts["response"][row]),
             context=before,
             context_b=None if other == before else other,
-            roles=_texts(one, "roles", row),
-            dialogue=named or "".join(_texts(one, "context", start)[:1]) or f"row {start + 1}",
+            roles=one.texts_at("roles", row),
+            dialogue=named or "".join(one.texts_at("context", start)[:1]) or f"row {start + 1}",
         )
-
-
-def _texts(table: RowTable, name: str, row: int) -> list[str]:
-    found = table.texts[name][row] if name in table.texts else ()
-    return [found] if isinstance(found, str) else list(found)
 
 
 def read_pair_texts(paths: PathSource | Sequence[Any]) -> list[PairTexts]:
