@@ -25,7 +25,7 @@ import numpy as np
 import orjson
 
 from dialeval.core.arrays import cut, offsets_of
-from dialeval.core.arrow import check_decoded_size
+from dialeval.core.arrow import check_decoded_size, counted_batches
 from dialeval.core.batch import Need
 from dialeval.core.columns import Column, RaggedColumn, TextColumn
 from dialeval.core.errors import DataError, Problem
@@ -466,7 +466,7 @@ def read_row_groups(span: Span, names: FieldNames, rows: int) -> Iterator[tuple[
         groups = [group for group in range(span.start, number) if starts[group] < last]
         held: list[pa.Table] = []
         place, before, dialogue = starts[span.start], first, None
-        for batch in file.iter_batches(rows, row_groups=groups, columns=columns):
+        for batch in counted_batches(file, opening.size_of(span.path), rows, row_groups=groups, columns=columns):
             low, high = max(first - place, 0), min(last - place, len(batch))
             place += len(batch)
             if low >= high:
