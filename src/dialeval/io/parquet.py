@@ -245,7 +245,7 @@ def _first_line(error: Exception) -> str:
     return (str(error) or type(error).__name__).splitlines()[0][:200]
 
 
-def as_table(source: object, where: str, names: FieldNames, need: Need) -> pa.Table | None:
+def as_table(source: Any, where: str, names: FieldNames, need: Need) -> pa.Table | None:
     """Return the table behind an object, or None if it is no table."""
     pandas = sys.modules.get("pandas")  # an object of pandas can only be there if pandas is loaded
     from_pandas = pandas is not None and isinstance(source, pandas.DataFrame | pandas.Series)
@@ -255,33 +255,20 @@ def as_table(source: object, where: str, names: FieldNames, need: Need) -> pa.Ta
     import pyarrow as pa
 
     try:
+        if from_pandas and hasattr(source, "columns"):
+            # Only what matters: a column of scores need not be something Arrow knows; and not the index.
+            return pa.Table.from_pandas(source[names.chosen(source.columns, need)], preserve_index=False)
         if from_pandas:
-            return _from_pandas(source, names, need)
-        if is_dataset and not isinstance(source, pa.Table | pa.RecordBatch):
-            return _from_dataset(source)
+            source = pa.array(source, from_pandas=True)
+        elif is_dataset and not isinstance(source, pa.Table | pa.RecordBatch):
+            if hasattr(source, "with_format"):  # by its rows, since its table also holds rows that were filtered out
+                return source.with_format("arrow")[:]
+            return pa.table({name: list(source[name]) for name in source.column_names})
         return _from_arrow(source, names, need)
     except (pa.ArrowException, TypeError, ValueError) as error:
         what = f"cannot be made an Arrow table ({_first_line(error)})"
         remedy = "give every column one type: strings, or lists of strings"
         raise DataError(Problem(where, None, what, remedy)) from None
-
-
-def _from_pandas(source: Any, names: FieldNames, need: Need) -> pa.Table:
-    import pyarrow as pa
-
-    if not hasattr(source, "columns"):
-        return _from_arrow(pa.array(source, from_pandas=True), names, need)
-    # Only what matters: a column of scores need not be something Arrow knows; and not the index.
-    return pa.Table.from_pandas(source[names.chosen(source.columns, need)], preserve_index=False)
-
-
-def _from_dataset(source: Any) -> pa.Table:
-    """Convert a Hugging Face dataset by its rows, since its table also holds rows that were filtered out."""
-    import pyarrow as pa
-
-    if hasattr(source, "with_format"):
-        return source.with_format("arrow")[:]
-    return pa.table({name: list(source[name]) for name in source.column_names})
 
 
 def _from_arrow(source: Any, names: FieldNames, need: Need) -> pa.Table:
