@@ -29,21 +29,18 @@ def rows() -> np.ndarray[tuple[int, ...], np.dtype[np.float32]]:
 
 
 def vector_files() -> list[Files]:
-    """Text with and without a header, the binary form of word2vec, and a matrix with its words."""
+    """Text with and without a header, also packed, and the binary form of word2vec."""
     text = b"".join(b"%s %s\n" % (line.split()[0], b" ".join(line.split()[1 : DIMENSION + 1])) for line in LINES)
     header = b"%d %d\n" % (len(LINES), DIMENSION)
     binary = b"".join(word + b" " + row.tobytes() + b"\n" for word, row in zip(WORDS, rows(), strict=True))
-    matrix = io.BytesIO()
-    np.save(matrix, rows())
-    beside = {"v.npy": matrix.getvalue(), "v.txt": b"\n".join(WORDS) + b"\n"}
     packed = {"v.txt.gz": gzip.compress(text, mtime=0)}
-    return [{"v.txt": text}, {"v.vec": header + text}, {"v.bin": header + binary}, beside, packed]
+    return [{"v.txt": text}, {"v.vec": header + text}, {"v.bin": header + binary}, packed]
 
 
 @target("vectors", seeds=vector_files)
 def vectors(folder: Path) -> None:
     """Vectors of every kind, and a metric that looks words up; the cache is a folder that goes away."""
-    names = ("v.npy", "v.bin", "v.vec", "v.txt.gz", "v.txt")
+    names = ("v.bin", "v.vec", "v.txt.gz", "v.txt")
     main = [folder / name for name in names if (folder / name).exists()]
     before = os.environ.get("DIALEVAL_CACHE")
     with tempfile.TemporaryDirectory() as cache:

@@ -10,10 +10,13 @@ import pyarrow.feather
 import pyarrow.parquet
 import pytest
 
+from dialeval.core import arrow
 from dialeval.core.batch import Need
 from dialeval.core.errors import Problem
+from dialeval.io.chunks import Span, read_row_groups
 from dialeval.io.ratings import read_ratings
 from dialeval.io.reading import read_responses, read_texts
+from dialeval.io.rows import FieldNames
 
 Caught = Callable[[Callable[[], object]], list[Problem]]
 Write = Callable[[str, "bytes | str"], Path]
@@ -148,3 +151,61 @@ def test_values_that_python_cannot_hold_are_a_problem(write: Write, problems_of:
     path = write("a.parquet", packed(pa.table({"response": ["a"], "scores": late})))
     [problem] = problems_of(lambda: read_ratings(path))
     assert "cannot be read" in problem.what
+
+
+TRAPS = {
+    "compressed batch": pa.table({"response": ["x" * 1000] * 1000}),
+    "compressed dictionary": pa.table({"response": pa.array(["x" * 1_000_000]).dictionary_encode()}),
+    "repeated entry": pa.table(
+        {"response": pa.DictionaryArray.from_arrays(pa.array([0] * 2000, pa.int8()), pa.array(["x" * 1000]))}
+    ),
+}
+
+
+@pytest.mark.parametrize("form", [pa.ipc.new_file, pa.ipc.new_stream])
+@pytest.mark.parametrize("compression", ["zstd", "lz4"])
+@pytest.mark.parametrize("trap", TRAPS)
+def test_a_small_arrow_file_whose_values_take_very_much_is_refused(
+    tmp_path: Path,
+    problems_of: Caught,
+    monkeypatch: pytest.MonkeyPatch,
+    form: Callable[..., pa.ipc.RecordBatchStreamWriter],
+    compression: str,
+    trap: str,
+) -> None:
+    path, table = tmp_path / "a.arrow", TRAPS[trap]
+    with form(str(path), table.schema, options=pa.ipc.IpcWriteOptions(compression=compression)) as writer:
+        writer.write_table(table)
+    assert len(read_responses(path)[0]) == len(table)
+    monkeypatch.setattr(arrow, "SURELY_DECODED", 1 << 19)
+    monkeypatch.setattr(arrow, "MOST_TIMES", 50)
+    [problem] = problems_of(lambda: read_responses(path))
+    assert problem.what == "its values take more than 50 times the size of the file"
+
+
+def test_nothing_of_a_footer_is_believed(tmp_path: Path) -> None:
+    with pa.ipc.new_file(str(tmp_path / "a.arrow"), TABLE.schema) as writer:
+        writer.write_table(TABLE)
+    content = (tmp_path / "a.arrow").read_bytes()
+    (tmp_path / "a.arrow").write_bytes(content[:-100] + bytes(100))
+    assert list(read_responses(tmp_path / "a.arrow")[0].responses) == ["a", "b"]
+
+
+def test_values_of_a_large_parquet_file_are_counted_while_it_is_read(
+    tmp_path: Path, problems_of: Caught, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = tmp_path / "a.parquet"
+    table = pa.table({"response": ["x" * 1000] * 4000, "more": [1] * 4000})
+    pa.parquet.write_table(table, path, compression="zstd", row_group_size=500)
+    monkeypatch.setattr(arrow, "LARGEST_CHECKED", 0)
+    assert len(read_responses(path)[0]) == 4000
+    span = Span(str(path), 0, 8)
+    assert sum(len(part) for _, part in read_row_groups(span, FieldNames(), 100)) == 4000
+    monkeypatch.setattr(arrow, "SURELY_DECODED", 1 << 20)
+    monkeypatch.setattr(arrow, "MOST_TIMES", 50)
+    for read in (partial(read_responses, path), lambda: list(read_row_groups(span, FieldNames(), 100))):
+        [problem] = problems_of(read)
+        assert problem.what == "its values take more than 50 times the size of the file"
+    pa.parquet.write_table(table.slice(0, 0), path)
+    [problem] = problems_of(lambda: read_responses(path))
+    assert problem.what == "holds no rows"

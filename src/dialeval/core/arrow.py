@@ -7,14 +7,15 @@ A Parquet file that dialeval wrote is checked against its digest and schema when
 values take far more memory than the file has bytes are refused: a column that repeats one value is stored as a
 dictionary of one entry and a run length, so that 489 bytes can hold gigabytes. Before a small file is decoded, the
 longest entry of each dictionary times the number of values bounds what comes out of it. Where that is more than
-`decoded_limit`, the lengths of all values are added up, which takes four bytes for each. Files above `LARGEST_CHECKED`
-bytes are not checked: their readers expect to need memory. Nor are the lengths of lists of numbers.
+`decoded_limit`, the lengths of all values are added up, which takes four bytes for each. That takes too long for files
+above `LARGEST_CHECKED` bytes: their values are counted while they are read, a batch of rows at a time. The lengths of
+lists of numbers are not checked.
 """
 
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -32,6 +33,7 @@ SURELY_DECODED = 1 << 29
 LARGEST_CHECKED = 1 << 26
 _NUMBER_BYTES = 8
 _GROUP_ROWS = 1 << 16
+_COUNTED_ROWS = 1 << 14
 _MOST_BYTES = (1 << 31) - 1
 """The bytes of an array of texts, and the values of an array of lists: their offsets are 32-bit numbers."""
 
@@ -150,13 +152,11 @@ def read_table(
     document `of` says of the file.
     """
     import pyarrow as pa
-    import pyarrow.parquet as pq
 
     content = read_bytes(path, remedy, sha256, of)
     with explained(path, remedy):
         try:
-            check_decoded_size(pa.BufferReader(content), len(content))
-            table = pq.ParquetFile(pa.BufferReader(content)).read()  # read_table would import pandas
+            table = read_parquet(pa.BufferReader(content))
             table.validate(full=True)
             names = table.column_names
         except InvalidError:
@@ -180,6 +180,30 @@ def read_table(
     return table
 
 
+def read_parquet(source: pa.BufferReader, chosen: Callable[[list[str]], list[str]] | None = None) -> pa.Table:
+    """Read the table of a Parquet file; `chosen` picks columns by name. What `check_decoded_size` raises is raised."""
+    import pyarrow as pa
+    from pyarrow.parquet import ParquetFile
+
+    check_decoded_size(source, source.size())
+    file = ParquetFile(source)  # pyarrow.parquet.read_table would import pandas
+    columns = None if chosen is None else chosen(file.schema_arrow.names)
+    if source.size() <= LARGEST_CHECKED:
+        return file.read(columns=columns)
+    batches = list(counted_batches(file, source.size(), _COUNTED_ROWS, columns=columns))
+    return pa.Table.from_batches(batches) if batches else file.schema_arrow.empty_table()
+
+
+def counted_batches(file: Any, size: int, rows: int, **chosen: Any) -> Iterator[pa.RecordBatch]:
+    """Yield the batches of a Parquet file of `size` bytes; InvalidError as soon as they take too much memory."""
+    left = decoded_limit(size)
+    for batch in file.iter_batches(rows, **chosen):
+        left -= batch.nbytes
+        if left < 0:
+            raise too_large()
+        yield batch
+
+
 def decoded_limit(size: int) -> int:
     """Return how many bytes the values of a file of some size may take: 200 times as many, and 512 MiB in any case."""
     return max(SURELY_DECODED, MOST_TIMES * size)
@@ -194,8 +218,6 @@ def check_decoded_size(source: Any, size: int) -> None:
     """
     from pyarrow.parquet import ParquetFile
 
-    if size > LARGEST_CHECKED:
-        return
     metadata = ParquetFile(source).metadata
     limit, total = decoded_limit(size), 0
     for number in range(metadata.num_row_groups):
@@ -205,15 +227,16 @@ def check_decoded_size(source: Any, size: int) -> None:
         sizes = (each.length for each in columns if each.physical_type == "FIXED_LEN_BYTE_ARRAY")
         total += group.total_byte_size + group.num_rows * (_NUMBER_BYTES * len(columns) + sum(sizes))
         if total > limit:
-            raise _refusal()
+            raise too_large()
         texts = {each.path: at for at, each in enumerate(columns) if each.physical_type == "BYTE_ARRAY"}
-        if texts and group.num_rows:
+        if texts and group.num_rows and size <= LARGEST_CHECKED:
             total += _text_bytes(source, group, number, texts, limit)
         if total > limit:
-            raise _refusal()
+            raise too_large()
 
 
-def _refusal() -> InvalidError:
+def too_large() -> InvalidError:
+    """Return the error of a file whose values take too much memory."""
     return InvalidError(f"its values take more than {MOST_TIMES} times the size of the file")
 
 
@@ -236,25 +259,32 @@ def _text_bytes(source: Any, group: Any, number: int, places: Mapping[str, int],
             return (longest + _NUMBER_BYTES) * values
         total = _NUMBER_BYTES * values
         if total > limit:
-            raise _refusal()
+            raise too_large()
         for path in paths:
             whole = file.read_row_group(number, columns=[path]).to_batches()
-            for each in (leaf for batch in whole for leaf in _leaves(batch)):
-                total += int(_lengths(each)[numbers_of(each.indices.drop_null()).astype(np.int64)].sum())
+            total += expanded_bytes(whole)
     except KeyError:
         raise InvalidError("it names columns that it does not have") from None
     return total
 
 
+def expanded_bytes(batches: Iterable[pa.RecordBatch]) -> int:
+    """Return the bytes of all texts in dictionary-encoded columns, each as often as it occurs."""
+    leaves = (leaf for batch in batches for leaf in _leaves(batch))
+    return sum(int(_lengths(each)[numbers_of(each.indices.drop_null()).astype(np.int64)].sum()) for each in leaves)
+
+
 def _leaves(batch: pa.RecordBatch) -> Iterator[pa.DictionaryArray]:
-    """Yield the dictionary-encoded arrays of a batch, however deep they are nested."""
+    """Yield the arrays of texts of a batch that are dictionary-encoded, however deep they are nested."""
     import pyarrow as pa
 
+    texts = (pa.string(), pa.large_string(), pa.binary(), pa.large_binary())
     stack = list(batch.columns)
     while stack:
         array = stack.pop()
         if pa.types.is_dictionary(array.type):
-            yield array
+            if array.type.value_type in texts:
+                yield array
         elif pa.types.is_struct(array.type):
             stack += array.flatten()
         elif pa.types.is_map(array.type):

@@ -25,7 +25,7 @@ import numpy as np
 import orjson
 
 from dialeval.core.arrays import cut, offsets_of
-from dialeval.core.arrow import check_decoded_size
+from dialeval.core.arrow import check_decoded_size, counted_batches
 from dialeval.core.batch import Need
 from dialeval.core.columns import Column, RaggedColumn, TextColumn
 from dialeval.core.errors import DataError, Problem
@@ -145,13 +145,9 @@ def _cut_shard(shard: Shard, size: int, most: int) -> Iterable[FileChunk]:
         return [FileChunk(0, "", "rows", span, span.stop - span.start) for span in spans]
     if pieces == "lines" and size > most and not any(map(opening.is_remote, shard.paths)):
         return _line_chunks(shard, most)
-    return [_whole(shard, size)]
-
-
-def _whole(shard: Shard, size: int) -> FileChunk:
     size_of = opening.size_of
     beside = tuple((need, tuple(Span(file, 0, size_of(file)) for file in files)) for need, files in shard.beside)
-    return FileChunk(0, "", "whole", Span(shard.path, 0, size), size, beside)
+    return [FileChunk(0, "", "whole", Span(shard.path, 0, size), size, beside)]
 
 
 def _row_groups(path: str, most: int) -> Iterator[FileChunk]:
@@ -171,32 +167,26 @@ def _row_groups(path: str, most: int) -> Iterator[FileChunk]:
 
 def _line_chunks(shard: Shard, most: int) -> list[FileChunk]:
     """Return chunks of equally many lines, of the responses and of the files next to them."""
-    lines = _lines_in(shard.path, most)
-    edges, count = _line_edges(shard.path, lines)
-    chunks = [
-        FileChunk(0, "", "lines", Span(shard.path, start, stop, number * lines), stop - start)
-        for number, (start, stop) in enumerate(pairwise(edges))
-    ]
+    with opening.stored(shard.path) as stream:
+        head = stream.read(_READ_BYTES)
+    lines = max(1, most * (head.count(b"\n") + 1) // len(head))  # about as many as fit into so many bytes
+
+    def spans_of(file: str) -> tuple[list[Span], int]:
+        edges, count = _line_edges(file, lines)
+        return [Span(file, *ends, number * lines) for number, ends in enumerate(pairwise(edges))], count
+
+    own, count = spans_of(shard.path)
+    beside: list[tuple[Need, list[tuple[Span, ...]]]] = []
     for need, files in shard.beside:
-        spans: list[list[Span]] = [[] for _ in chunks]
-        for file in files:
-            own, other = _line_edges(file, lines)
+        sets = [spans_of(file) for file in files]
+        for file, (_, other) in zip(files, sets, strict=True):
             if other != count:
                 raise DataError(unequal(shard.path, count, file, other))
-            for number, (start, stop) in enumerate(pairwise(own)):
-                spans[number].append(Span(file, start, stop, number * lines))
-        chunks = [
-            replace(chunk, beside=(*chunk.beside, (need, tuple(here))))
-            for chunk, here in zip(chunks, spans, strict=True)
-        ]
-    return chunks
-
-
-def _lines_in(path: str, size: int) -> int:
-    """Estimate how many lines fit into some bytes."""
-    with opening.stored(path) as stream:
-        head = stream.read(_READ_BYTES)
-    return max(1, size * (head.count(b"\n") + 1) // len(head))
+        beside.append((need, list(zip(*(spans for spans, _ in sets), strict=True))))
+    return [
+        FileChunk(0, "", "lines", span, span.stop - span.start, tuple((need, spans[at]) for need, spans in beside))
+        for at, span in enumerate(own)
+    ]
 
 
 def _line_edges(path: str, every: int) -> tuple[list[int], int]:
@@ -331,7 +321,10 @@ def _line_blocks(chunk: FileChunk, rows: int) -> Iterator[RowBlock]:
             for (need, span), other in zip(beside, others, strict=True):
                 texts = _split(other.take(rows), span.path, first)
                 if len(texts) != len(column):
-                    _raise_unequal(chunk.span, own, rows, span, other)
+                    for stream in (own, other):  # to their ends, for the message
+                        while stream.take(rows):
+                            pass
+                    raise DataError(unequal(chunk.span.path, own.lines, span.path, other.lines))
                 sets[need][f"{len(sets[need])} {span.path}" if span.path in sets[need] else span.path] = texts
             if not len(column):
                 return
@@ -354,14 +347,6 @@ def _read_lines(
     if problems:
         raise DataError(problems)
     return [Rows(chunk.system, columns, where=where)] if stop > start else []
-
-
-def _raise_unequal(span: Span, own: opening.LineStream, rows: int, other_span: Span, other: opening.LineStream) -> None:
-    """Count both files to their ends for the message."""
-    for stream in (own, other):
-        while stream.take(rows):
-            pass
-    raise DataError(unequal(span.path, own.lines, other_span.path, other.lines))
 
 
 @contextmanager
@@ -398,12 +383,9 @@ def _json_blocks(chunk: FileChunk, names: FieldNames, rows: int) -> Iterator[Row
             lines = _split([*content, *_rest_of_dialogue(content, stream, names)], path, not span.start and not taken)
             size += len(lines.data)
             opening.check_lines(stream.lines, size, path)
-            yield RowBlock(path, len(lines), partial(read, lines), partial(_lines_before, path, span.start, taken))
-
-
-def _lines_before(path: str, start: int, taken: int) -> int:
-    """Count the lines in the first `start` bytes of a file, and those taken since."""
-    return taken + (opening.count_lines(path, start) if start else 0)
+            yield RowBlock(
+                path, len(lines), partial(read, lines), partial(opening.count_lines, path, span.start, taken)
+            )
 
 
 def _rest_of_dialogue(content: Sequence[bytes], stream: opening.LineStream, names: FieldNames) -> Iterator[bytes]:
@@ -466,7 +448,7 @@ def read_row_groups(span: Span, names: FieldNames, rows: int) -> Iterator[tuple[
         groups = [group for group in range(span.start, number) if starts[group] < last]
         held: list[pa.Table] = []
         place, before, dialogue = starts[span.start], first, None
-        for batch in file.iter_batches(rows, row_groups=groups, columns=columns):
+        for batch in counted_batches(file, opening.size_of(span.path), rows, row_groups=groups, columns=columns):
             low, high = max(first - place, 0), min(last - place, len(batch))
             place += len(batch)
             if low >= high:

@@ -106,14 +106,15 @@ def read_archive(path: PathSource) -> dict[str | None, Records]:
 
 def _item_lines(data: Bytes, name: str | None) -> list[int]:
     """Return the line on which each item of a list starts; fewer where the document is nested too deeply to tell."""
-    text = data.tobytes().decode()
+    text, decoder = data.tobytes().decode(), json.JSONDecoder()
     lines: list[int] = []
     line, counted = 1, 0
     try:
-        start = _skipped(text, 0) + 1 if name is None else _list_start(text, name)
-        for position in _item_starts(text, start):
+        position = _skipped(text, 0) + 1 if name is None else _list_start(text, name)
+        while text[position := _skipped(text, position)] != "]":
             line, counted = line + text.count("\n", counted, position), position
             lines.append(line)
+            _, position = decoder.raw_decode(text, position)
     except RecursionError:
         pass
     return lines
@@ -130,13 +131,6 @@ def _list_start(text: str, name: str) -> int:
             start = position + 1
         _, position = decoder.raw_decode(text, position)
     return start
-
-
-def _item_starts(text: str, position: int) -> Iterator[int]:
-    decoder = json.JSONDecoder()
-    while text[position := _skipped(text, position)] != "]":
-        yield position
-        _, position = decoder.raw_decode(text, position)
 
 
 def _skipped(text: str, position: int) -> int:

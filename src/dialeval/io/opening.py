@@ -206,7 +206,10 @@ def _read(where: str) -> Bytes:
         # A pipe has no size, nor do some files of the system.
         if not stat.S_ISREG(before.st_mode) or not before.st_size:
             return np.frombuffer(file.read(), np.uint8)
-        content = _room_for(before.st_size)
+        try:
+            content = empty_array((before.st_size,), np.uint8, SPILLED_BYTES)
+        except (OSError, SettingError):  # nothing can be written anywhere
+            content = np.empty(before.st_size, np.uint8)
         parts = [content[start : start + _READ_BYTES] for start in range(0, len(content), _READ_BYTES)]
         for part in parts:
             if file.readinto(part.data) < len(part):
@@ -215,13 +218,6 @@ def _read(where: str) -> Bytes:
         if version(os.fstat(file.fileno())) != version(before):
             raise DataError(changed(where))
     return content
-
-
-def _room_for(size: int) -> Bytes:
-    try:
-        return empty_array((size,), np.uint8, SPILLED_BYTES)
-    except (OSError, SettingError):  # nothing can be written anywhere
-        return np.empty(size, np.uint8)
 
 
 def version(status: os.stat_result) -> tuple[int, ...]:
@@ -431,9 +427,8 @@ def check_lines(lines: int, size: int, where: str) -> None:
         raise DataError(Problem(where, None, what, "remove the empty lines"))
 
 
-def count_lines(path: str, size: int) -> int:
-    """Count the line feeds among the first bytes of a file."""
-    feeds = 0
+def count_lines(path: str, size: int, feeds: int = 0) -> int:
+    """Count the line feeds among the first bytes of a file, and add them to `feeds`."""
     with stored(path) as stream:
         while size > 0 and (chunk := stream.read(min(_CHUNK, size))):
             feeds += chunk.count(b"\n")

@@ -11,10 +11,13 @@ import sys
 from collections import Counter
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from struct import unpack_from
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
 from dialeval.core.arrays import Ints, offsets_of
-from dialeval.core.arrow import check_decoded_size, no_text, numbers_of
+from dialeval.core.arrow import decoded_limit, expanded_bytes, no_text, numbers_of, read_parquet, too_large
 from dialeval.core.batch import Need
 from dialeval.core.columns import RaggedColumn, TextColumn
 from dialeval.core.errors import DataError, Problem
@@ -26,6 +29,7 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
 
+_ARROW_MARK = b"ARROW1\0\0"
 _ROWS = 1024
 """Rows that are turned into plain data at a time."""
 
@@ -65,7 +69,7 @@ def table_of(
 ) -> pa.Table:
     """Read the table in some bytes, whose format the path says; `chosen` picks columns of a Parquet file by name."""
     with damage_explained(path):
-        return _parquet(source, chosen) if format_of(path) == "parquet" else _arrow(source)
+        return read_parquet(source, chosen) if format_of(path) == "parquet" else _arrow(source)
 
 
 @contextmanager
@@ -82,27 +86,52 @@ def damage_explained(path: PathSource) -> Iterator[None]:
         raise DataError(Problem(str(path), None, what, "write it again, or give it the suffix of its format")) from None
 
 
-def _parquet(source: pa.BufferReader, chosen: Callable[[list[str]], list[str]] | None) -> pa.Table:
-    from pyarrow.parquet import ParquetFile
-
-    check_decoded_size(source, source.size())
-    file = ParquetFile(source)
-    return file.read(columns=None if chosen is None else chosen(file.schema_arrow.names))
-
-
 def _arrow(source: pa.BufferReader) -> pa.Table:
     import pyarrow as pa
 
-    try:
-        table = pa.ipc.open_file(source).read_all()
-    except pa.ArrowInvalid:
-        source.seek(0)
-        table = pa.ipc.open_stream(source).read_all()
+    # A file is a stream between a mark and a footer. It is read as a stream, since a footer can point anywhere.
+    start = len(_ARROW_MARK) if source.read(len(_ARROW_MARK)) == _ARROW_MARK else 0
+    source.seek(start)
+    if sum(map(_unpacked_bytes, pa.ipc.MessageReader.open_stream(source))) > decoded_limit(source.size()):
+        raise too_large()
+    source.seek(start)
+    table = pa.ipc.open_stream(source).read_all()
     # The buffers of an Arrow file are used as they are, and offsets in them can point anywhere. Those of a Parquet
     # file are made by its decoder.
     for _, column in zip(table.column_names, table.columns, strict=True):  # names that are not UTF-8 fail as well
         as_bytes(column).validate(full=True)
+    if expanded_bytes(table.to_batches()) > decoded_limit(source.size()):
+        raise too_large()
     return table
+
+
+def _unpacked_bytes(message: pa.Message) -> int:
+    """Return how many bytes the packed buffers of a message unpack to: each begins with that number.
+
+    The places of the buffers are in its metadata, whose tables (Flatbuffers) Arrow has checked.
+    """
+    if message.type not in ("record batch", "dictionary"):
+        return 0
+    data, body = memoryview(message.metadata), memoryview(message.body)
+
+    def field(table: int, number: int) -> int:
+        """Return where a field of a table is; 0 where it has none."""
+        offsets = table - unpack_from("<i", data, table)[0]
+        place = 4 + 2 * number
+        offset = unpack_from("<H", data, offsets + place)[0] if place < unpack_from("<H", data, offsets)[0] else 0
+        return table + int(offset) if offset else 0
+
+    def follow(place: int) -> int:
+        return place + int(unpack_from("<I", data, place)[0])
+
+    batch = follow(field(follow(0), 2))
+    if message.type == "dictionary":
+        batch = follow(field(batch, 1))
+    if not field(batch, 3) or not field(batch, 2):  # not packed, or without buffers
+        return 0
+    buffers = follow(field(batch, 2))
+    places = np.frombuffer(data, "<i8", 2 * unpack_from("<I", data, buffers)[0], buffers + 4)[::2].tolist()
+    return sum(max(int(unpack_from("<q", body, place)[0]), 0) for place in places if 0 <= place <= len(body) - 8)
 
 
 def as_bytes(column: pa.ChunkedArray) -> pa.ChunkedArray:
@@ -216,7 +245,7 @@ def _first_line(error: Exception) -> str:
     return (str(error) or type(error).__name__).splitlines()[0][:200]
 
 
-def as_table(source: object, where: str, names: FieldNames, need: Need) -> pa.Table | None:
+def as_table(source: Any, where: str, names: FieldNames, need: Need) -> pa.Table | None:
     """Return the table behind an object, or None if it is no table."""
     pandas = sys.modules.get("pandas")  # an object of pandas can only be there if pandas is loaded
     from_pandas = pandas is not None and isinstance(source, pandas.DataFrame | pandas.Series)
@@ -226,33 +255,20 @@ def as_table(source: object, where: str, names: FieldNames, need: Need) -> pa.Ta
     import pyarrow as pa
 
     try:
+        if from_pandas and hasattr(source, "columns"):
+            # Only what matters: a column of scores need not be something Arrow knows; and not the index.
+            return pa.Table.from_pandas(source[names.chosen(source.columns, need)], preserve_index=False)
         if from_pandas:
-            return _from_pandas(source, names, need)
-        if is_dataset and not isinstance(source, pa.Table | pa.RecordBatch):
-            return _from_dataset(source)
+            source = pa.array(source, from_pandas=True)
+        elif is_dataset and not isinstance(source, pa.Table | pa.RecordBatch):
+            if hasattr(source, "with_format"):  # by its rows, since its table also holds rows that were filtered out
+                return source.with_format("arrow")[:]
+            return pa.table({name: list(source[name]) for name in source.column_names})
         return _from_arrow(source, names, need)
     except (pa.ArrowException, TypeError, ValueError) as error:
         what = f"cannot be made an Arrow table ({_first_line(error)})"
         remedy = "give every column one type: strings, or lists of strings"
         raise DataError(Problem(where, None, what, remedy)) from None
-
-
-def _from_pandas(source: Any, names: FieldNames, need: Need) -> pa.Table:
-    import pyarrow as pa
-
-    if not hasattr(source, "columns"):
-        return _from_arrow(pa.array(source, from_pandas=True), names, need)
-    # Only what matters: a column of scores need not be something Arrow knows; and not the index.
-    return pa.Table.from_pandas(source[names.chosen(source.columns, need)], preserve_index=False)
-
-
-def _from_dataset(source: Any) -> pa.Table:
-    """Convert a Hugging Face dataset by its rows, since its table also holds rows that were filtered out."""
-    import pyarrow as pa
-
-    if hasattr(source, "with_format"):
-        return source.with_format("arrow")[:]
-    return pa.table({name: list(source[name]) for name in source.column_names})
 
 
 def _from_arrow(source: Any, names: FieldNames, need: Need) -> pa.Table:

@@ -65,15 +65,16 @@ def read_responses(
     """
     names = FieldNames.of(fields, keep, **reading)
     systems = _with_different_names(_responses(source, names, name))
-    problems = [_without_field(rows, each) for rows in systems for each in keep if each not in rows.fields]
+    remedy = "check its name; only files and tables of rows have further fields"
+    problems = [
+        Problem(rows.where, None, f"no row of {rows.system} has a value in the field {each!r}", remedy)
+        for rows in systems
+        for each in keep
+        if each not in rows.fields
+    ]
     if problems:
         raise DataError(problems)
     return systems
-
-
-def _without_field(rows: Rows, name: str) -> Problem:
-    what = f"no row of {rows.system} has a value in the field {name!r}"
-    return Problem(rows.where, None, what, "check its name; only files and tables of rows have further fields")
 
 
 def read_files(paths: Iterable[PathSource], fields: Mapping[str, str] | None = None) -> list[Rows]:
@@ -182,7 +183,7 @@ def _responses(source: Any, names: FieldNames, name: str | None) -> list[Rows]:
         systems = _joined(partial(_responses, value, names, key) for key, value in named)
     elif not isinstance(source, str | os.PathLike):
         systems = _rows_of(_content(source, name or "responses", names), name or "responses", names, name or UNNAMED)
-    elif is_folder(source) and _is_dataset(source):
+    elif is_folder(source) and all(Path(source, name).is_file() for name in _DATASET):
         systems = _dataset_responses(source, names)
     elif is_folder(source):
         systems = _joined(partial(_responses, file, names, None) for file in files_in(source))
@@ -193,11 +194,6 @@ def _responses(source: Any, names: FieldNames, name: str | None) -> list[Rows]:
     if len(systems) == 1:
         return [replace(systems[0], system=name)]
     return [replace(rows, system=f"{name}/{rows.system}") for rows in systems]
-
-
-def _is_dataset(folder: PathSource) -> bool:
-    """Return whether a folder is a dataset of Hugging Face, as `save_to_disk` writes it."""
-    return all(Path(folder, name).is_file() for name in _DATASET)
 
 
 def _dataset_responses(folder: PathSource, names: FieldNames) -> list[Rows]:

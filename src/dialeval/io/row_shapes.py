@@ -85,13 +85,10 @@ class RowShape:
         return rows + "; ".join(f"{name} = {paths}" for name, paths in self.paths.items())
 
 
-def _load_shapes() -> list[RowShape]:
-    entries = parse_toml(_TABLE.read_bytes(), str(_TABLE), "install dialeval again")
-    examples = {name: orjson.loads(entry.pop("example")) for name, entry in entries.items()}
-    return [RowShape(name, example=examples[name], **entry) for name, entry in entries.items()]
-
-
-OWN, *SHAPES = _load_shapes()
+OWN, *SHAPES = [
+    RowShape(name, example=orjson.loads(entry.pop("example")), **entry)
+    for name, entry in parse_toml(_TABLE.read_bytes(), str(_TABLE), "install dialeval again").items()
+]
 """A row of ours, which is told by its response without being looked up; and other shapes in the order of trying."""
 
 CHAT = next(shape for shape in SHAPES if shape.name == "chat")
@@ -275,8 +272,6 @@ def is_row(document: RowObject) -> bool:
     if shape is None or len(shape.signs) > 1:
         return shape is not None and not all(isinstance(value, list) for value in document.values())
     messages = value_at(document, shape.signs[0])
-    return isinstance(messages, list) and bool(messages) and all(map(_is_message, messages))
-
-
-def _is_message(value: object) -> bool:
-    return isinstance(value, dict) and ("role" in value or "from" in value)
+    if not isinstance(messages, list) or not messages:
+        return False
+    return all(isinstance(each, dict) and ("role" in each or "from" in each) for each in messages)

@@ -69,7 +69,10 @@ class Rows:
 
     def slice(self, start: int, stop: int) -> Rows:
         """Return rows `start` to `stop`, over the same bytes."""
-        offsets = None if self.offsets is None else _cut_offsets(self.offsets, start, stop)
+        offsets = self.offsets
+        if offsets is not None:  # a dialogue may be cut
+            inner = offsets[np.searchsorted(offsets, start, "right") : np.searchsorted(offsets, stop, "left")]
+            offsets = np.concatenate(([0], inner - start, [stop - start] if stop > start else inner[:0]))
         return self._picked(lambda column: column.slice(start, stop), slice(start, stop), offsets)
 
     def take(self, rows: Ints) -> Rows:
@@ -197,12 +200,6 @@ def _by_place(names: TextColumn) -> list[int]:
     letters = names.data[names.starts[there]]
     maybe = there[(letters == ord("r")) | (letters == ord("l"))]  # few names are looked at as texts
     return [number for number in maybe.tolist() if _PLACE_NAME.fullmatch(names[number])]
-
-
-def _cut_offsets(offsets: Ints, start: int, stop: int) -> Ints:
-    """Return the offsets of the dialogues in rows `start` to `stop`, also where one is cut."""
-    inner = offsets[np.searchsorted(offsets, start, "right") : np.searchsorted(offsets, stop, "left")]
-    return np.concatenate(([0], inner - start, [stop - start])) if stop > start else np.zeros(1, np.int64)
 
 
 def split_systems(rows: Rows, systems: Sequence[str | None], system: str) -> list[Rows]:

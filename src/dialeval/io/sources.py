@@ -96,7 +96,9 @@ def find_sources(responses: Any, references: Any = None, contexts: Any = None, a
     if not named:
         raise DataError(Problem("responses", None, "is an empty mapping", "name at least one system"))
     beside = {
-        need: [_paths(one, as_shards, need.argument) for one in _sets(given)]
+        need: [
+            _paths(one, as_shards, need.argument) for one in (given.values() if isinstance(given, Mapping) else [given])
+        ]
         for need, given in {Need.REFERENCE: references, Need.CONTEXT: contexts}.items()
         if given is not None
     }
@@ -140,10 +142,6 @@ def _path(given: Any, what: str) -> str:
     raise SettingError(
         f"{what}: {kind_of(given)} is in the memory of this process; save it to a file to score it in batches"
     )
-
-
-def _sets(given: Any) -> list[Any]:
-    return list(given.values()) if isinstance(given, Mapping) else [given]
 
 
 def _with_files_beside(

@@ -43,7 +43,11 @@ def partial_ratio(one: str, other: str, ratio: Ratio = "historical") -> int:
         return 100
     if not one or not other:
         return 0
-    return _historical(one, other) if ratio == "historical" else _exact(one, other)
+    if ratio == "historical":
+        return _historical(one, other)
+    from rapidfuzz import fuzz
+
+    return round(fuzz.partial_ratio(one, other))
 
 
 def similar(text: str, others: Iterable[str], least: int, ratio: Ratio = "historical") -> list[str]:
@@ -70,12 +74,6 @@ def _historical(one: str, other: str) -> int:
             return 100
         best = max(best, window)
     return round(100 * best)
-
-
-def _exact(one: str, other: str) -> int:
-    from rapidfuzz import fuzz
-
-    return round(fuzz.partial_ratio(one, other))
 
 
 def token_sort_ratio(one: str, other: str, matching: Matching = "blocks") -> int:
