@@ -198,7 +198,16 @@ def read_schema(source: Any) -> Schema:
     document = json.load(source, _SCHEMA_FORM) if is_path else source
     if problems := type_problems(document, list[_Service], where, _SCHEMA_FORM):
         raise DataError(problems)
-    if problems := list(_twice(document, where)):
+    problems, met = [], set()
+    for number, service in enumerate(document):
+        name, slots = service["service_name"], Counter(slot["name"] for slot in service["slots"])
+        here = f"{where}: [{number}]"
+        if name in met:
+            problems.append(Problem(here, None, f"the service {name!r} occurs twice", "keep one of them"))
+        met.add(name)
+        twice = (f"the slot {slot!r} occurs twice" for slot, times in slots.items() if times > 1)
+        problems += [Problem(f"{here}.slots", None, what, "keep one of them") for what in twice]
+    if problems:
         raise DataError(problems)
     services = {
         whole_characters(service["service_name"]): {
@@ -208,17 +217,6 @@ def read_schema(source: Any) -> Schema:
     }
     # The order of slots is part of it, as products are taken in that order.
     return Schema(services, ObjectColumn([[name, list(slots.items())] for name, slots in services.items()]).digest)
-
-
-def _twice(document: Any, where: str) -> Iterator[Problem]:
-    met = set()
-    for number, service in enumerate(document):
-        name, slots = service["service_name"], Counter(slot["name"] for slot in service["slots"])
-        if name in met:
-            yield Problem(f"{where}: [{number}]", None, f"the service {name!r} occurs twice", "keep one of them")
-        met.add(name)
-        for slot in (slot for slot, times in slots.items() if times > 1):
-            yield Problem(f"{where}: [{number}].slots", None, f"the slot {slot!r} occurs twice", "keep one of them")
 
 
 SERVICE, DOMAIN, SEEN = "service", "domain", "seen"
