@@ -301,6 +301,23 @@ def read_predictions(
         for slot in (() if state is None else state["slot_values"])
         if slot not in schema.services[frame.service]
     )
+    spans = [
+        None if frame is None or "slots" not in frame else _spans(frame, reference.utterance)
+        for frame, reference in zip(given, true.frames, strict=True)
+    ]
+    rows = frame_rows(true, seen, system, where, states, spans)
+    return Predictions(rows, len(dialogues), sum(state is not None for state in states), dict(unknown.most_common()))
+
+
+def frame_rows(
+    true: TrueFrames,
+    seen: frozenset[str] | None,
+    system: str,
+    where: str,
+    states: Sequence[State | None],
+    spans: Sequence[list[list[str]] | None],
+) -> Rows:
+    """Return the rows of states and spans that stand in the places of the true frames."""
     services = [frame.service for frame in true.frames]
     fields = {SERVICE: services, DOMAIN: [service.split("_")[0] for service in services]}
     if seen is not None:
@@ -311,10 +328,6 @@ def read_predictions(
             [{"service": frame.service, "spans": frame.spans, **frame.state} for frame in true.frames]
         ),
     }
-    spans = [
-        None if frame is None or "slots" not in frame else _spans(frame, reference.utterance)
-        for frame, reference in zip(given, true.frames, strict=True)
-    ]
     if any(each is not None for each in spans):
         columns[Need.SPANS] = ObjectColumn(spans)
     shown = {
@@ -322,7 +335,7 @@ def read_predictions(
         "response": ["" if state is None else _shown(state) for state in states],
         "reference": [_shown(frame.state) for frame in true.frames],
     }
-    rows = Rows(
+    return Rows(
         system,
         columns,
         TextColumn.from_strings([frame.dialogue for frame in true.frames]),
@@ -331,7 +344,6 @@ def read_predictions(
         fields={name: RaggedColumn.from_lists([[value] for value in values]) for name, values in fields.items()},
         shown={name: TextColumn.from_strings(texts) for name, texts in shown.items()},
     )
-    return Predictions(rows, len(dialogues), sum(state is not None for state in states), dict(unknown.most_common()))
 
 
 def _unknown(dialogues: Mapping[str, Dialogue], true: TrueFrames, where: str) -> Iterator[Problem]:

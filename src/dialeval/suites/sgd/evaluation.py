@@ -115,14 +115,18 @@ def evaluate_sgd(
         return replace(run, warnings=(*run.warnings, *warnings))
 
 
-def baseline_documents(true: sgd.TrueFrames) -> dict[str, dict[str, Any]]:
-    """Return floors and ceilings as documents of predictions.
+def _baselines(
+    systems: Sequence[sgd.Predictions], true: sgd.TrueFrames, schema: sgd.Schema, seen: frozenset[str] | None
+) -> common.Baselines:
+    """Return floors and ceilings.
 
     `ceiling/gold` has the true frames; `floor/shuffled-gold` those of the same service in other dialogues, where there
     are some; `floor/constant` empty states.
     """
+    common.check_names(system.rows.system for system in systems)
     empty: sgd.State = {"active_intent": "NONE", "requested_slots": [], "slot_values": {}}
-    shuffled = [empty] * len(true.frames)
+    constant = [empty] * len(true.frames)
+    shuffled = list(constant)
     by_service: dict[str, list[int]] = {}
     for row, frame in enumerate(true.frames):
         by_service.setdefault(frame.service, []).append(row)
@@ -132,34 +136,12 @@ def baseline_documents(true: sgd.TrueFrames) -> dict[str, dict[str, Any]]:
         for row, other in zip(rows, () if order is None else order.tolist(), strict=False):
             shuffled[row] = true.frames[rows[other]].state
     gold = {name: {"turns": dialogue.turns} for name, dialogue in true.dialogues.items()}
-    return {
-        common.GOLD: gold,
-        common.SHUFFLED: _filled(true, shuffled),
-        common.CONSTANT: _filled(true, [empty] * len(true.frames)),
-    }
-
-
-def _filled(true: sgd.TrueFrames, states: Sequence[sgd.State]) -> dict[str, Any]:
-    """Return the dialogues of the references with other states in their frames, in order."""
-    following = iter(states)
-    filled = {}
-    for name, dialogue in true.dialogues.items():
-        turns = []
-        for turn in dialogue.turns:
-            if turn["speaker"] == sgd.USER:
-                frames = turn.get("frames", ())
-                turn = {**turn, "frames": [{**frame, "state": next(following), "slots": []} for frame in frames]}
-            turns.append(turn)
-        filled[name] = {"turns": turns}
-    return filled
-
-
-def _baselines(
-    systems: Sequence[sgd.Predictions], true: sgd.TrueFrames, schema: sgd.Schema, seen: frozenset[str] | None
-) -> common.Baselines:
-    common.check_names(system.rows.system for system in systems)
-    made = (sgd.read_predictions(each, true, schema, seen, name) for name, each in baseline_documents(true).items())
-    return common.Baselines([each.rows for each in made], {}, systems[0].rows.system)
+    floors = {common.SHUFFLED: shuffled, common.CONSTANT: constant}
+    made = [
+        sgd.read_predictions(gold, true, schema, seen, common.GOLD).rows,
+        *(sgd.frame_rows(true, seen, name, name, states, [[]] * len(states)) for name, states in floors.items()),
+    ]
+    return common.Baselines(made, {}, systems[0].rows.system)
 
 
 def _schema(references: Any) -> Path:
