@@ -37,7 +37,7 @@ from dialeval.core.errors import SettingError
 from dialeval.core.fold import Metric
 from dialeval.core.result import Run
 from dialeval.core.run_schema import Role
-from dialeval.engine.folding import Options, run_sources
+from dialeval.engine.folding import Evaluation, Options, run_sources
 from dialeval.engine.plan import Planner
 from dialeval.engine.resources import Resources, train_texts
 from dialeval.io.rows import Rows, no_texts
@@ -76,10 +76,18 @@ class Baselines:
 def evaluate_with_baselines(systems: Sequence[Rows], planner: Planner, resources: Resources, options: Options) -> Run:
     """Score systems with baselines next to them, and say how each system stands between floor and ceiling."""
     resources = replace(resources, train=train_texts(resources.train))
-    baselines = make_baselines(systems, resources.train)
-    sources = memory_sources([*systems, *baselines.systems], baselines.roles)
+    return run_with(systems, make_baselines(systems, resources.train), planner, resources, options).run
+
+
+def run_with(
+    systems: Sequence[Rows], made: Baselines | None, planner: Planner, resources: Resources, options: Options
+) -> Evaluation:
+    """Score systems and their baselines, if there are any; the run then has the standing of each system."""
+    sources = memory_sources([*systems, *(made.systems if made else ())], made.roles if made else None)
     evaluation = run_sources(sources, planner, resources, options)
-    return with_standing(evaluation.run, baselines, evaluation.systems[systems[0].system].plan.metrics)
+    if made is None:
+        return evaluation
+    return evaluation._replace(run=with_standing(evaluation.run, made, evaluation.systems[made.rows_of].plan.metrics))
 
 
 def make_baselines(systems: Sequence[Rows], train: TextColumn | None) -> Baselines:

@@ -27,12 +27,12 @@ from dataclasses import dataclass, field
 from enum import Enum
 from functools import partial
 from pathlib import Path, PurePosixPath
-from typing import Annotated, Any, Literal, NamedTuple, TypeVar
+from typing import Any, Literal, NamedTuple
 
 import msgspec
 import numpy as np
 import orjson
-from msgspec import UNSET, Meta, Struct, UnsetType, ValidationError
+from msgspec import UNSET, Struct, UnsetType, ValidationError
 
 from dialeval.core.errors import DataError, Problem
 from dialeval.core.rowtable import NO_TURN
@@ -55,7 +55,6 @@ _CHUNK = 1 << 17
 """Bytes read at once; a dialogue of the challenge has half as many."""
 _SHOWN_TURNS = 12
 
-Decoded = TypeVar("Decoded")
 Place = tuple[str, int | None]
 """The file of a document, and its line in a JSONL file."""
 
@@ -317,30 +316,7 @@ class Dialogue(Struct, gc=False, rename={"name": "dialogue-id"}):
     turns: list[Turn]
 
 
-class Label(Struct, gc=False, rename={"o": "prob-O", "t": "prob-T", "x": "prob-X"}):
-    """What a detector says of a turn."""
-
-    breakdown: Literal["O", "T", "X"]
-    o: float
-    t: float
-    x: float
-
-
-class LabeledTurn(Struct, gc=False, rename={"index": "turn-index"}):
-    """An entry of a labels file."""
-
-    labels: Annotated[list[Label], Meta(min_length=1)]
-    index: Any = None
-
-
-class Labels(Struct, gc=False, rename={"name": "dialogue-id"}):
-    """The labels of a detector for one dialogue, without any problem."""
-
-    name: str
-    turns: list[LabeledTurn]
-
-
-_DIALOGUES, _LABELS = msgspec.json.Decoder(Dialogue), msgspec.json.Decoder(Labels)
+_DIALOGUES = msgspec.json.Decoder(Dialogue)
 
 
 def decode_dialogue(document: Document, findings: Findings) -> Dialogue | None:
@@ -365,8 +341,11 @@ def decode_dialogue(document: Document, findings: Findings) -> Dialogue | None:
 
 
 def _decode_dialogue(document: Document, findings: Findings) -> Dialogue:
-    if (decoded := _decode(_DIALOGUES, document.content)) is not None:
-        return decoded
+    content = document.content
+    with suppress(ValueError, RecursionError):
+        # The decoder does not check the bytes of texts that it skips.
+        if isinstance(content, bytes) and (content.isascii() or content.decode()):
+            return _DIALOGUES.decode(content)
     dialogue = _pick(parse(document, findings), "dialogue-id", "turns")
     if isinstance(dialogue, dict):
         if dialogue.get("turns") in ({}, ""):
@@ -374,22 +353,6 @@ def _decode_dialogue(document: Document, findings: Findings) -> Dialogue:
         elif isinstance(dialogue.get("turns"), list):
             dialogue["turns"] = [_pick_turn(turn) for turn in dialogue["turns"]]
     return msgspec.convert(dialogue, Dialogue)
-
-
-def _decode(decoder: msgspec.json.Decoder[Decoded], content: Any) -> Decoded | None:
-    """Decode bytes that are exactly as expected; None for anything else, which a careful reader then explains."""
-    try:
-        # The decoder does not check the bytes of texts that it skips.
-        if isinstance(content, bytes) and (content.isascii() or content.decode()):
-            return decoder.decode(content)
-    except (ValueError, RecursionError):
-        pass
-    return None
-
-
-def decode_labels(document: Document, findings: Findings) -> Any:
-    """Return `Labels`, or the parsed document where it is not exactly as expected."""
-    return _decode(_LABELS, document.content) or parse(document, findings)
 
 
 def _pick_turn(given: Any) -> Any:

@@ -38,7 +38,7 @@ from dialeval.core.errors import DataError, Problem, SettingError
 from dialeval.core.rowtable import NO_TURN
 from dialeval.io.rows import Rows
 from dialeval.suites.breakdown import documents
-from dialeval.suites.breakdown.documents import Document, Files, Findings, Labels, Listed, Place, ProblemType, Store
+from dialeval.suites.breakdown.documents import Document, Files, Findings, Listed, Place, ProblemType, Store
 
 Match = Literal["turn-index", "position"]
 
@@ -298,7 +298,7 @@ class LabelsReader:
     def _parsed(self, document: Document) -> Document:
         """Return a document with its content parsed; None for content that is no JSON."""
         try:
-            return document._replace(content=documents.decode_labels(document, self.findings))
+            return document._replace(content=documents.parse(document, self.findings))
         except DataError as error:
             self.findings.add_error(ProblemType.UNREADABLE_LABELS, document.place, error)
             return document._replace(content=None)
@@ -323,12 +323,6 @@ class LabelsReader:
 
     def _entries(self, document: Document) -> tuple[list[Any], list[tuple[Any, ...]]]:
         """Return the turn-index of every entry, and its code and probabilities; report what an entry lacks."""
-        if isinstance(document.content, Labels):
-            turns = document.content.turns
-            self.several += sum(len(turn.labels) > 1 for turn in turns)
-            firsts = [turn.labels[0] for turn in turns]
-            values = [(_CODES[label.breakdown], label.o, label.t, label.x) for label in firsts]
-            return [turn.index for turn in turns], values
         given = document.content.get("turns") if isinstance(document.content, dict) else None
         if not isinstance(given, list):
             self.findings.add(ProblemType.UNREADABLE_LABELS, document.place, 'has no list of "turns"')
@@ -403,8 +397,6 @@ class LabelsReader:
 
 
 def _dialogue_id(document: Document) -> Any:
-    if isinstance(document.content, Labels):
-        return document.content.name
     return document.content.get("dialogue-id") if isinstance(document.content, dict) else None
 
 

@@ -17,11 +17,10 @@ from dialeval.core.columns import RaggedColumn, TextColumn
 from dialeval.core.fold import Fact
 from dialeval.core.result import Run
 from dialeval.engine import baselines as common
-from dialeval.engine.folding import Options, run_sources
+from dialeval.engine.folding import Options
 from dialeval.engine.plan import Plan, Planner
 from dialeval.engine.resources import Resources
 from dialeval.io.rows import Rows
-from dialeval.io.sources import memory_sources
 from dialeval.reports import markup
 from dialeval.suites.lsdscc.alignment import QueryAlignment
 from dialeval.suites.lsdscc.data import GroupedColumn, Groups
@@ -155,13 +154,11 @@ def evaluate_groups(
         metric = _coverage(plan)
         return replace(plan, details={ALIGNMENTS: QueryAlignments(metric)}) if table and metric is not None else plan
 
-    every = [*systems, *(made.systems if made else ())]
-    sources = memory_sources(every, None if made is None else made.roles)
-    evaluation = run_sources(sources, with_alignments, resources, options)
+    run, evaluated = common.run_with(systems, made, with_alignments, resources, options)
     warnings: list[str] = []
     tables: dict[str, Any] = {}
-    for rows in every:
-        metric = _coverage(evaluation.systems[rows.system].plan)
+    for rows in (*systems, *(made.systems if made else ())):
+        metric = _coverage(evaluated[rows.system].plan)
         if metric is None:
             continue
         hypotheses = rows.columns[Need.HYPOTHESES]
@@ -170,10 +167,7 @@ def evaluate_groups(
         if metric.aligner == "bleu" and isinstance(hypotheses, RaggedColumn) and rows in systems:
             warnings += filter(None, [warn_of_short(rows.system, hypotheses, metric.n)])
         if table:
-            tables[rows.system] = _table(evaluation.systems[rows.system].details()[ALIGNMENTS], groups)
-    run = evaluation.run
-    if made is not None:
-        run = common.with_standing(run, made, evaluation.systems[systems[0].system].plan.metrics)
+            tables[rows.system] = _table(evaluated[rows.system].details()[ALIGNMENTS], groups)
     details = {**run.details, ALIGNMENTS: tables} if tables else run.details
     return replace(run, details=details, warnings=tuple(dict.fromkeys([*run.warnings, *warnings])))
 

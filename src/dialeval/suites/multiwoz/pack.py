@@ -32,6 +32,7 @@ import shutil
 import tempfile
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -54,6 +55,9 @@ REFERENCES = "mwz22"
 STANDARD = "2.2"
 """The version of the pack `multiwoz`."""
 FILES = ("goals.json", "booked_domains.json", "gold_states.json", "user_turns.json")
+PARTS = (*FILES, f"references/{REFERENCES}.json")
+"""The files of a split, in the order in which the parts of a dialogue are listed; references may be missing."""
+_Dialogues = dict[str, tuple[Any, ...]]
 _MOST_BYTES = 1 << 30
 _REMEDY = "get the whole repository"
 _WORDS = {"phone": "PHONE", "address": "ADDRESS", "postcode": "POST", "trainid": "TRAINID", "reference": "REFERENCE"}
@@ -62,11 +66,6 @@ _WORDS = {"phone": "PHONE", "address": "ADDRESS", "postcode": "POST", "trainid":
 def dialogue_files(split: str) -> list[str]:
     """Return the files of a split in the official repository."""
     return [f"data/MultiWOZ_2.2/{split}/dialogues_{number:03}.json" for number in range(1, SPLITS[split] + 1)]
-
-
-def venue_files() -> list[str]:
-    """Return the files of venues in the official repository."""
-    return [f"db/{domain}_db.json" for domain in DOMAINS]
 
 
 def build_local(source: Path, target: Path, version: str = STANDARD) -> None:
@@ -94,8 +93,8 @@ def build_remote(address: str, target: Path, progress: Progress | None, version:
 
     base = check_address(address).rstrip("/")
     place = cache_folder("downloads", f"multiwoz-{hashlib.sha256(base.encode()).hexdigest()[:16]}")
-    names = [GOALS_ZIP, ACTS, *venue_files(), *(name for split in SPLITS for name in dialogue_files(split))]
-    for name in names:
+    venues, dialogues = (f"db/{domain}_db.json" for domain in DOMAINS), map(dialogue_files, SPLITS)
+    for name in (GOALS_ZIP, ACTS, *venues, *chain.from_iterable(dialogues)):
         file = place / name
         if not file.exists():
             file.parent.mkdir(parents=True, exist_ok=True)
@@ -131,24 +130,15 @@ def _build(source: Path, target: Path) -> None:
     ontology = load_ontology(MULTIWOZ)
     normalize = normalizer(ontology.words)
     corpus, acts = _corpus(source), _by_id(source / ACTS)
-    splits: dict[str, list[str]] = {}
-    for split in SPLITS:
-        files: dict[str, dict[str, Any]] = {name: {} for name in (*FILES, f"references/{REFERENCES}.json")}
+    splits: dict[str, _Dialogues] = {split: {} for split in SPLITS}
+    for split, parts in splits.items():
         for dialogue in _dialogues(source, split):
             with _problems_explained(f"{source}: a dialogue of {split}"):
                 name = _id(dialogue["dialogue_id"])
             if name in corpus:
                 with _problems_explained(f"{source}: {name}"):
-                    parts = _parts(dialogue, corpus[name], acts.get(name, {}), ontology, normalize)
-                    for file, part in zip(files.values(), parts, strict=True):
-                        file[name] = part
-        for file_name, content in files.items():
-            _write(target / split / file_name, content)
-        splits[split] = list(files["goals.json"])
-    for file_name in venue_files():
-        _copy(source / file_name, target / "database" / Path(file_name).name)
-    _write(target / "splits.json", splits)
-    _write(target / VERSION_FILE, f"multiwoz-{STANDARD}")
+                    parts[name] = _parts(dialogue, corpus[name], acts.get(name, {}), ontology, normalize)
+    _write_pack(target, splits, source / "db", STANDARD)
 
 
 def _build_version(source: Path, target: Path, version: str) -> None:
@@ -162,30 +152,34 @@ def _build_version(source: Path, target: Path, version: str) -> None:
         remedy = f"name the folder that the archive of MultiWOZ {version} unpacks to"
         raise DataError(Problem(str(source), None, "does not hold data.json", remedy))
     ontology, corpus = load_ontology(MULTIWOZ), _by_id(source / "data.json")
-    splits = {split: _listed(source, f"{name}ListFile") for split, name in (("dev", "val"), ("test", "test"))}
-    known = {name for names in splits.values() for name in names}
-    splits = {"train": [name for name in corpus if name not in known], **splits}
-    for split, names in splits.items():
-        files: dict[str, dict[str, Any]] = {name: {} for name in FILES}
-        for name in names:
+    names = {split: _listed(source, f"{name}ListFile") for split, name in (("dev", "val"), ("test", "test"))}
+    known = {name for each in names.values() for name in each}
+    names = {"train": [name for name in corpus if name not in known], **names}
+    splits: dict[str, _Dialogues] = {split: {} for split in names}
+    for split, parts in splits.items():
+        for name in names[split]:
             with _problems_explained(f"{source}: {name}"):
                 goal, log = corpus[name]["goal"], corpus[name]["log"]
                 states = [ontology.states(annotated_state(turn["metadata"], ontology)) for turn in log[1::2]]
                 users = [str(turn["text"]) for turn in log[::2]][: len(states)]
-                parts = goal_of(goal, ontology), booked_of(log, len(states)), states, users
-            for file, part in zip(files.values(), parts, strict=True):
-                file[name] = part
-        for file_name, content in files.items():
-            _write(target / split / file_name, content)
-        references = standard.path / split / "references" / f"{REFERENCES}.json"
+                parts[name] = goal_of(goal, ontology), booked_of(log, len(states)), states, users
+        references = standard.path / split / f"references/{REFERENCES}.json"
         if references.is_file():
             texts = validation.read_json(references, dict[str, list[str]], _REMEDY)
-            turns = {name: len(states) for name, states in files["gold_states.json"].items()}
-            if {name: len(texts.get(name, ())) for name in names} == turns:
-                _write(target / split / "references" / references.name, {name: texts[name] for name in names})
+            if all(len(texts.get(name, ())) == len(part[2]) for name, part in parts.items()):
+                splits[split] = {name: (*part, texts[name]) for name, part in parts.items()}
+    _write_pack(target, splits, standard.path / "database", version)
+
+
+def _write_pack(target: Path, splits: Mapping[str, _Dialogues], venues: Path, version: str) -> None:
+    """Write the files of all splits, each with the parts of its dialogues, and the venues."""
+    for split, dialogues in splits.items():
+        given = min(map(len, dialogues.values()), default=len(PARTS))
+        for at, name in enumerate(PARTS[:given]):
+            _write(target / split / name, {dialogue: parts[at] for dialogue, parts in dialogues.items()})
     for domain in DOMAINS:
-        _copy(standard.path / "database" / f"{domain}_db.json", target / "database" / f"{domain}_db.json")
-    _write(target / "splits.json", splits)
+        _copy(venues / f"{domain}_db.json", target / "database" / f"{domain}_db.json")
+    _write(target / "splits.json", {split: list(dialogues) for split, dialogues in splits.items()})
     _write(target / VERSION_FILE, f"multiwoz-{version}")
 
 

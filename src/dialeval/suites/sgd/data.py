@@ -198,7 +198,16 @@ def read_schema(source: Any) -> Schema:
     document = json.load(source, _SCHEMA_FORM) if is_path else source
     if problems := type_problems(document, list[_Service], where, _SCHEMA_FORM):
         raise DataError(problems)
-    if problems := list(_twice(document, where)):
+    problems, met = [], set()
+    for number, service in enumerate(document):
+        name, slots = service["service_name"], Counter(slot["name"] for slot in service["slots"])
+        here = f"{where}: [{number}]"
+        if name in met:
+            problems.append(Problem(here, None, f"the service {name!r} occurs twice", "keep one of them"))
+        met.add(name)
+        twice = (f"the slot {slot!r} occurs twice" for slot, times in slots.items() if times > 1)
+        problems += [Problem(f"{here}.slots", None, what, "keep one of them") for what in twice]
+    if problems:
         raise DataError(problems)
     services = {
         whole_characters(service["service_name"]): {
@@ -208,17 +217,6 @@ def read_schema(source: Any) -> Schema:
     }
     # The order of slots is part of it, as products are taken in that order.
     return Schema(services, ObjectColumn([[name, list(slots.items())] for name, slots in services.items()]).digest)
-
-
-def _twice(document: Any, where: str) -> Iterator[Problem]:
-    met = set()
-    for number, service in enumerate(document):
-        name, slots = service["service_name"], Counter(slot["name"] for slot in service["slots"])
-        if name in met:
-            yield Problem(f"{where}: [{number}]", None, f"the service {name!r} occurs twice", "keep one of them")
-        met.add(name)
-        for slot in (slot for slot, times in slots.items() if times > 1):
-            yield Problem(f"{where}: [{number}].slots", None, f"the slot {slot!r} occurs twice", "keep one of them")
 
 
 SERVICE, DOMAIN, SEEN = "service", "domain", "seen"
@@ -303,6 +301,23 @@ def read_predictions(
         for slot in (() if state is None else state["slot_values"])
         if slot not in schema.services[frame.service]
     )
+    spans = [
+        None if frame is None or "slots" not in frame else _spans(frame, reference.utterance)
+        for frame, reference in zip(given, true.frames, strict=True)
+    ]
+    rows = frame_rows(true, seen, system, where, states, spans)
+    return Predictions(rows, len(dialogues), sum(state is not None for state in states), dict(unknown.most_common()))
+
+
+def frame_rows(
+    true: TrueFrames,
+    seen: frozenset[str] | None,
+    system: str,
+    where: str,
+    states: Sequence[State | None],
+    spans: Sequence[list[list[str]] | None],
+) -> Rows:
+    """Return the rows of states and spans that stand in the places of the true frames."""
     services = [frame.service for frame in true.frames]
     fields = {SERVICE: services, DOMAIN: [service.split("_")[0] for service in services]}
     if seen is not None:
@@ -313,10 +328,6 @@ def read_predictions(
             [{"service": frame.service, "spans": frame.spans, **frame.state} for frame in true.frames]
         ),
     }
-    spans = [
-        None if frame is None or "slots" not in frame else _spans(frame, reference.utterance)
-        for frame, reference in zip(given, true.frames, strict=True)
-    ]
     if any(each is not None for each in spans):
         columns[Need.SPANS] = ObjectColumn(spans)
     shown = {
@@ -324,7 +335,7 @@ def read_predictions(
         "response": ["" if state is None else _shown(state) for state in states],
         "reference": [_shown(frame.state) for frame in true.frames],
     }
-    rows = Rows(
+    return Rows(
         system,
         columns,
         TextColumn.from_strings([frame.dialogue for frame in true.frames]),
@@ -333,7 +344,6 @@ def read_predictions(
         fields={name: RaggedColumn.from_lists([[value] for value in values]) for name, values in fields.items()},
         shown={name: TextColumn.from_strings(texts) for name, texts in shown.items()},
     )
-    return Predictions(rows, len(dialogues), sum(state is not None for state in states), dict(unknown.most_common()))
 
 
 def _unknown(dialogues: Mapping[str, Dialogue], true: TrueFrames, where: str) -> Iterator[Problem]:

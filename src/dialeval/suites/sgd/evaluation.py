@@ -26,12 +26,12 @@ from dialeval.core.fold import IntervalKind
 from dialeval.core.result import Result, Run
 from dialeval.core.run_schema import Record
 from dialeval.engine import baselines as common
-from dialeval.engine.folding import Options, Progress, run_sources
+from dialeval.engine.folding import Options, Progress
 from dialeval.engine.plan import Asked, planner
 from dialeval.engine.resources import Resources
 from dialeval.io.reading import is_folder
 from dialeval.io.rows import all_of
-from dialeval.io.sources import memory_sources, system_name
+from dialeval.io.sources import system_name
 from dialeval.reports.documents import Document, Printer, Table
 from dialeval.reports.figures import show
 from dialeval.suites.sgd import data as sgd
@@ -109,24 +109,24 @@ def evaluate_sgd(
         # One thread: these metrics are plain Python, and threads would only wait for each other.
         options = Options(t=t, confidence=confidence, intervals=intervals, threads=1, progress=progress)
         made = _baselines(systems, true, services, seen) if baselines else None
-        every = [*(system.rows for system in systems), *(made.systems if made else ())]
-        sources = memory_sources(every, None if made is None else made.roles)
-        evaluation = run_sources(sources, plans, Resources(ready={Need.SCHEMA: services}), options)
-        run = evaluation.run
-        if made is not None:
-            run = common.with_standing(run, made, evaluation.systems[made.rows_of].plan.metrics)
+        resources = Resources(ready={Need.SCHEMA: services})
+        run = common.run_with([system.rows for system in systems], made, plans, resources, options).run
         warnings = [line for system in systems for line in _warnings(system, true, strict)]
         return replace(run, warnings=(*run.warnings, *warnings))
 
 
-def baseline_documents(true: sgd.TrueFrames) -> dict[str, dict[str, Any]]:
-    """Return floors and ceilings as documents of predictions.
+def _baselines(
+    systems: Sequence[sgd.Predictions], true: sgd.TrueFrames, schema: sgd.Schema, seen: frozenset[str] | None
+) -> common.Baselines:
+    """Return floors and ceilings.
 
     `ceiling/gold` has the true frames; `floor/shuffled-gold` those of the same service in other dialogues, where there
     are some; `floor/constant` empty states.
     """
+    common.check_names(system.rows.system for system in systems)
     empty: sgd.State = {"active_intent": "NONE", "requested_slots": [], "slot_values": {}}
-    shuffled = [empty] * len(true.frames)
+    constant = [empty] * len(true.frames)
+    shuffled = list(constant)
     by_service: dict[str, list[int]] = {}
     for row, frame in enumerate(true.frames):
         by_service.setdefault(frame.service, []).append(row)
@@ -136,35 +136,12 @@ def baseline_documents(true: sgd.TrueFrames) -> dict[str, dict[str, Any]]:
         for row, other in zip(rows, () if order is None else order.tolist(), strict=False):
             shuffled[row] = true.frames[rows[other]].state
     gold = {name: {"turns": dialogue.turns} for name, dialogue in true.dialogues.items()}
-    return {
-        common.GOLD: gold,
-        common.SHUFFLED: _filled(true, shuffled),
-        common.CONSTANT: _filled(true, [empty] * len(true.frames)),
-    }
-
-
-def _filled(true: sgd.TrueFrames, states: Sequence[sgd.State]) -> dict[str, Any]:
-    """Return the dialogues of the references with other states in their frames, in order."""
-    following = iter(states)
-    filled = {}
-    for name, dialogue in true.dialogues.items():
-        turns = []
-        for turn in dialogue.turns:
-            if turn["speaker"] == sgd.USER:
-                frames = turn.get("frames", ())
-                turn = {**turn, "frames": [{**frame, "state": next(following), "slots": []} for frame in frames]}
-            turns.append(turn)
-        filled[name] = {"turns": turns}
-    return filled
-
-
-def _baselines(
-    systems: Sequence[sgd.Predictions], true: sgd.TrueFrames, schema: sgd.Schema, seen: frozenset[str] | None
-) -> common.Baselines:
-    common.check_names(system.rows.system for system in systems)
-    documents = baseline_documents(true)
-    made = [sgd.read_predictions(document, true, schema, seen, name) for name, document in documents.items()]
-    return common.Baselines([each.rows for each in made], {}, systems[0].rows.system)
+    floors = {common.SHUFFLED: shuffled, common.CONSTANT: constant}
+    made = [
+        sgd.read_predictions(gold, true, schema, seen, common.GOLD).rows,
+        *(sgd.frame_rows(true, seen, name, name, states, [[]] * len(states)) for name, states in floors.items()),
+    ]
+    return common.Baselines(made, {}, systems[0].rows.system)
 
 
 def _schema(references: Any) -> Path:
@@ -183,14 +160,10 @@ def _schema(references: Any) -> Path:
 def _systems(predictions: Any) -> dict[str, Any]:
     if isinstance(predictions, str | os.PathLike):
         return {system_name(os.fspath(predictions)): predictions}
-    if isinstance(predictions, Mapping) and predictions and not any(map(_is_dialogue, predictions.values())):
-        return {str(name): value for name, value in predictions.items()}
+    given = predictions if isinstance(predictions, Mapping) else {}
+    if given and not any(isinstance(each, Mapping) and "turns" in each for each in given.values()):  # no dialogues
+        return {str(name): value for name, value in given.items()}
     return {UNNAMED: predictions}
-
-
-def _is_dialogue(value: object) -> bool:
-    """Return whether a value of a mapping is a dialogue and not a system."""
-    return isinstance(value, Mapping) and "turns" in value
 
 
 def _warnings(system: sgd.Predictions, true: sgd.TrueFrames, strict: bool) -> Iterator[str]:

@@ -149,7 +149,8 @@ class GoalAccuracy(FrameMetric):
         schema: Schema = batch.resource(Need.SCHEMA)
 
         def make() -> list[list[_Slot]]:
-            likeness = cache(_likeness(self.match))
+            match = self.match
+            likeness = cache(lambda a, b: float(a == b) if match == "exact" else token_sort_ratio(a, b, match) / 100)
             return [
                 list(_slots(given["slot_values"], true["slot_values"], schema.services[true["service"]], likeness))
                 for given, true in pairs
@@ -186,12 +187,6 @@ def _found(given: Sequence[Hashable], true: Sequence[Hashable], of: Of) -> float
 
 Likeness = Callable[[str, str], float]
 """How like its true value (first) a value is, from 0 to 1."""
-
-
-def _likeness(match: Match) -> Likeness:
-    if match == "exact":
-        return lambda true, given: float(true == given)
-    return lambda true, given: token_sort_ratio(true, given, match) / 100
 
 
 def _slots(given: State, true: State, known: Mapping[str, bool], likeness: Likeness) -> Iterator[_Slot]:
