@@ -11,9 +11,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from rich.console import Console
-from rich.table import Table as RichTable
 
 from dialeval.reports.documents import (
+    Document,
     LaidOut,
     Table,
     csv_text,
@@ -159,15 +159,10 @@ def test_figures_are_aligned_right() -> None:
     assert len({len(line.rstrip()) for line in printed(table)[2:]}) == 1
 
 
-def test_a_layout_is_given_the_width_of_its_console() -> None:
-    seen: list[int] = []
-
-    def parts(width: int) -> list[RichTable]:
-        seen.append(width)
-        return []
-
-    printed(LaidOut(parts), 33)
-    assert set(seen) == {33}
+def test_a_console_shows_the_first_layout_that_fits_it() -> None:
+    wide, narrow = (Document([], [Table(["metric", text], [["bleu", "1"]])], []) for text in ("a wide head", "head"))
+    assert "a wide head" in printed(LaidOut(wide, narrow), 33)[0]
+    assert "a wide" not in printed(LaidOut(wide, narrow), 16)[0]
 
 
 @pytest.mark.parametrize("name", ["[9cm]", " [9cm] x", "*", "*[1em]"])

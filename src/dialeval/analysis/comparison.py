@@ -44,7 +44,6 @@ from dialeval.core import validation
 from dialeval.core.arguments import checked
 from dialeval.core.display import Shown, Tabular, flatten_intervals, listed
 from dialeval.core.errors import SettingError, plain
-from dialeval.core.fold import Better
 from dialeval.core.result import Result, Run, read_comparison
 from dialeval.core.run_schema import Record
 from dialeval.core.version import __version__
@@ -468,30 +467,25 @@ class Best:
     systems: Mapping[str, list[str]]
     tests: int
     """Pairs that were corrected for; 0 where nothing was tested."""
-    alpha: float = DEFAULT_ALPHA
 
 
-def best_of(means: Mapping[str, float], better: Better | None) -> list[str]:
-    """Return the systems with the best value; none where neither higher nor lower is better."""
-    known = [mean for mean in means.values() if not math.isnan(mean)]
-    if better is None or not known:
-        return []
-    best = max(known) if better == "higher" else min(known)
-    return [name for name, mean in means.items() if mean == best]
+def best_systems(results: Mapping[str, Result], keys: Iterable[str], tested: bool = True) -> Best:
+    """Find the system with the best value of each key and, if tested, those not significantly worse.
 
-
-def best_systems(results: Mapping[str, Result], keys: Iterable[str]) -> Best:
-    """Find the system with the best value of each key and those not significantly worse; floors and ceilings never."""
+    Floors and ceilings are never the best.
+    """
     real = {name: result for name, result in results.items() if result.role == "system"}
     best: dict[str, list[str]] = {}
     sizes: list[int] = []
     for key in keys:
         means = {name: result[key].mean for name, result in real.items() if key in result}
-        if len(means) > 1 and (found := best_of(means, better_of(real, key))):
-            best[key] = found
+        known, better = [mean for mean in means.values() if not math.isnan(mean)], better_of(real, key)
+        if len(means) > 1 and known and better is not None:
+            top = max(known) if better == "higher" else min(known)
+            best[key] = [name for name, mean in means.items() if mean == top]
             sizes.append(len(means))
     pairs = sum(size * (size - 1) // 2 for size in sizes)
-    if not 0 < sum(sizes) - len(sizes) <= MOST_TESTS:
+    if not tested or not 0 < sum(sizes) - len(sizes) <= MOST_TESTS:
         return Best(best, 0)
     try:
         comparisons = list(_compare_with_best(real, best, enough_trials(pairs, DEFAULT_ALPHA, 1.0)))

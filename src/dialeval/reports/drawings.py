@@ -11,7 +11,7 @@ from __future__ import annotations
 import math
 import os
 import re
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from itertools import count
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -25,7 +25,7 @@ from dialeval.analysis.values import better_of
 from dialeval.core.arrays import Floats
 from dialeval.core.errors import SettingError
 from dialeval.core.fold import Level
-from dialeval.core.rowtable import NO_TURN, TRIALS
+from dialeval.core.rowtable import NO_TURN
 from dialeval.reports import charts, markup
 from dialeval.reports.charts import PIXELS_PER_INCH, WIDTH, Figure, FigureFormat, Mark, Point, mean_by_bin
 from dialeval.reports.comparisons import kind_of, stretched
@@ -144,16 +144,14 @@ def draw_scatter(run: Run, key: str, against: str, width: int = WIDTH) -> Figure
     """Draw the per-row scores of one metric against those of another."""
     points = {}
     for name, result in run.items():
-        one, two = result.get(against), result.get(key)
-        items = [est.items for est in (one, two) if est is not None and est.items is not None]
+        known = [result[name] for name in (against, key) if name in result]
+        items = [est.items for est in known if est.items is not None]
         if len(items) == 2 and len(items[0]) == len(items[1]) and result.role == "system":
             points[name] = (items[0], items[1])
-    title = f"{shorten(key)} against {shorten(against)}"
-    return (
-        charts.scatter(points, title, shorten(against), shorten(key), numbers=markup.color_numbers(run), width=width)
-        if points
-        else None
-    )
+    if not points:
+        return None
+    words = f"{shorten(key)} against {shorten(against)}", shorten(against), shorten(key)
+    return charts.scatter(points, *words, numbers=markup.color_numbers(run), width=width)
 
 
 def draw_metric_agreement(
@@ -186,11 +184,12 @@ def correlation_matrix(result: Result, level: Level) -> tuple[list[str], Floats]
 def draw_slices(found: Slices, field: str, key: str, width: int = WIDTH) -> Figure | None:
     """Draw the values of a metric by slice and system; cells that differ from the baseline have a frame."""
     parts, systems = found.worst_first(field, key)[:MOST_SLICES], list(found.whole)
-    values = np.array([[_mean(each.estimate(name, key)) for name in systems] for each in parts])
+    known = [[each.estimate(name, key) for name in systems] for each in parts]
+    values = np.array([[math.nan if est is None else est.mean for est in line] for line in known])
     if not np.isfinite(values).any():
         return None
-    rows = [(each, [each.difference(name, key) for name in systems]) for each in parts]
-    marked = np.array([[row is not None and row.significant for row in differences] for _, differences in rows])
+    rows = [[each.difference(name, key) for name in systems] for each in parts]
+    marked = np.array([[row is not None and row.significant for row in differences] for differences in rows])
     labels = [f"{shorten(each.label)} ({each.dialogues:,})" for each in parts]
     sign = -1.0 if better_of(found.whole, key) == "lower" else 1.0
     center = float(np.nanmean(values)) if better_of(found.whole, key) else float(np.nanmin(values))
@@ -214,10 +213,6 @@ def draw_slices(found: Slices, field: str, key: str, width: int = WIDTH) -> Figu
         notes=notes,
         width=width,
     )
-
-
-def _mean(estimate: Estimate | None) -> float:
-    return math.nan if estimate is None else estimate.mean
 
 
 def draw_causes(run: Run, width: int = WIDTH) -> Figure | None:
@@ -254,36 +249,20 @@ def draw_pass_k(run: Run, width: int = WIDTH) -> Figure | None:
 
 
 def draw_tasks(run: Run, system: str | None = None, width: int | None = None) -> Figure | None:
-    """Draw which trials of each task passed: of one system, or of the first few side by side.
-
-    Where the run does not list trials, it knows how many of each task passed: these are drawn first.
-    """
+    """Draw which trials of each task passed: of one system, or of the first few side by side."""
     systems = [system] if system else [name for name, result in run.items() if result.role == "system"]
-    found = {name: own for name in systems if name in run and (own := _trials_by_task(run, name))}
-    found = dict(list(found.items())[:MOST_AGENTS])
+    found: dict[str, dict[str, list[float]]] = {}
+    for name, trials in run.details.get("trials", {}).items():
+        if trials and name in systems and len(found) < MOST_AGENTS:
+            own = found.setdefault(name, {})
+            for trial in trials:
+                reward = math.nan if trial["reward"] is None else float(trial["reward"])
+                own.setdefault(trial["task"], []).append(reward)
     if not found:
         return None
     columns = sum(max(map(len, own.values())) for own in found.values())
     title = f"Trials of each task by {shorten(next(iter(found)))}" if len(found) == 1 else "Trials of each task"
-    title += "" if run.details.get("trials") else ", passed ones first"
     return charts.task_trial_grid(found, title, width=width or max(WIDTH, 150 + 24 * columns))
-
-
-def _trials_by_task(run: Run, system: str) -> dict[str, list[float]]:
-    """Return the rewards of the trials of each task; nothing for a system without trials."""
-    found: dict[str, list[float]] = {}
-    for trial in run.details.get("trials", {}).get(system, ()):
-        found.setdefault(trial["task"], []).append(math.nan if trial["reward"] is None else float(trial["reward"]))
-    rows, passed = run[system].rows, run[system].get("pass-hat-1")
-    if found or rows is None or passed is None or passed.items is None:
-        return found
-    if TRIALS not in rows.digests or len(passed.items) != len(rows.offsets) - 1:
-        return {}
-    trials = rows.digests[TRIALS][rows.offsets[:-1]].astype(np.int64)
-    passes = np.round(np.nan_to_num(passed.items) * trials).astype(np.int64)
-    names = rows.dialogues or [None] * len(trials)
-    counts = zip(names, passes.tolist(), trials.tolist(), strict=True)
-    return {name or f"task {at}": [1.0] * own + [0.0] * (of - own) for at, (name, own, of) in enumerate(counts, 1)}
 
 
 def draw_wins(run: Run, key: str, width: int = WIDTH) -> Figure | None:
@@ -387,8 +366,11 @@ def write_figures(
     paths: dict[str, Path] = {}
     pixels = WIDTH if width is None else max(_NARROWEST, round(width * PIXELS_PER_INCH))
     for name, drawn in (*_all_figures(run, pixels), *((each.name, each) for each in more)):
-        path = Path(folder) / f"{_file_name(name, paths)}.{form}"
-        paths[path.stem] = drawn.save(path)
+        stem = re.sub(r"[^\w.()=,-]+", "-", plain(name)).strip("-.")[:80]  # whatever the metric is called
+        stem = re.sub("-{2,}", "-", stem) or "figure"
+        numbered = (stem if number == 1 else f"{stem}-{number}" for number in count(1))
+        stem = next(each for each in numbered if each not in paths)
+        paths[stem] = drawn.save(Path(folder) / f"{stem}.{form}")
     return list(paths.values())
 
 
@@ -403,14 +385,6 @@ def _all_figures(run: Run, pixels: int) -> Iterator[tuple[str, Figure]]:
     for name in run:
         others |= {f"{kind}-{name}": draw(run, name, pixels) for kind, draw in _OF_SYSTEM.items()}
     yield from ((name, drawn) for name, drawn in others.items() if drawn is not None)
-
-
-def _file_name(key: str, taken: Collection[str]) -> str:
-    """Return a file name for a figure, whatever its metric is called."""
-    name = re.sub(r"[^\w.()=,-]+", "-", plain(key)).strip("-.")[:80]
-    name = re.sub("-{2,}", "-", name) or "figure"
-    names = (name if number == 1 else f"{name}-{number}" for number in count(1))
-    return next(each for each in names if each not in taken)
 
 
 def drawings(run: Run, prefix: str = "") -> str:

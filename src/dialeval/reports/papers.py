@@ -79,11 +79,9 @@ def paper_table(
         rows.append([system, *cells])
     words = _caption(runs, keys, best)
     if form == "md":
-        several = len(runs) > 1
-        titles = [
-            f"{plain(name)}: {head}" if several else head for (name, *_), head in zip(columns, heads, strict=True)
-        ]
-        return f"{markdown_table(Table(['system', *titles], rows))}\n{' '.join(map(markdown, words))}\n"
+        if len(runs) > 1:
+            heads = [f"{plain(name)}: {head}" for (name, *_), head in zip(columns, heads, strict=True)]
+        return f"{markdown_table(Table(['system', *heads], rows))}\n{' '.join(map(markdown, words))}\n"
     lines = latex_lines(len(heads) + 1, Table(["system", *heads], rows))
     if len(runs) > 1:
         sizes = {name: len(own) for name, own in keys.items()}

@@ -16,7 +16,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import NamedTuple
 
-from dialeval.analysis.comparison import Best, Comparison, best_of, best_systems, compare
+from dialeval.analysis.comparison import Best, Comparison, best_systems, compare
 from dialeval.analysis.difference import Difference
 from dialeval.analysis.pairing import main_keys
 from dialeval.analysis.values import better_of
@@ -92,8 +92,7 @@ def summary(
                 comparison = compare(block, most_tests=MOST_TESTS)
             except SettingError as error:
                 reason = markup.note(f"Not compared: {markup.text(str(error))}")
-        best = _find_best(block, bool(compared), comparison) if not reason and has_best(comparison) else Best({}, 0)
-        best = _follow_ranking(best, comparison)
+        best = Best({}, 0) if reason else _find_best(block, bool(compared), comparison)
         tables += "" if comparison is None else _verdict(comparison, best, more)
         places = {key: f"{at or ''}{'-' if at else ''}{place}" for place, key in enumerate(block.keys_in_order)}
         values = _tables(block, places, comparison, best)
@@ -174,30 +173,21 @@ def _verdict(comparison: Comparison, best: Best, more: Sequence[str]) -> str:
     return markup.bullets(first, "answer") + markup.details("System by system", rest)
 
 
-def has_best(comparison: Comparison | None) -> bool:
-    """Tell whether systems can be ranked by their values: not where they were scored on other units."""
-    return comparison is None or all(design.name == "paired" for design in comparison.designs.values())
-
-
 def _find_best(run: Run, tested: bool, comparison: Comparison | None) -> Best:
-    """Return the best systems of each metric: with those not significantly worse where that is tested."""
+    """Return the best systems of each metric: with those not significantly worse where that is tested.
+
+    There are none where systems were scored on other units. Those of the ranked metric share a group with the first.
+    """
+    if comparison is not None and any(design.name != "paired" for design in comparison.designs.values()):
+        return Best({}, 0)
     two = comparison is not None and len(comparison.systems) == 1  # it has tested the only pair that there is
-    if tested and not two and (len(run) - len(run.baselines) - 1) * len(run.keys_in_order) <= MOST_UNASKED:
-        return best_systems(run, run.keys_in_order)
-    means = {
-        key: {name: result[key].mean for name, result in run.items() if key in result and result.role == "system"}
-        for key in run.keys_in_order
-    }
-    found = {key: best_of(own, better_of(run, key)) for key, own in means.items() if len(own) > 1}
+    few = (len(run) - len(run.baselines) - 1) * len(run.keys_in_order) <= MOST_UNASKED
+    best = best_systems(run, run.keys_in_order, tested and not two and few)
     if comparison is not None and two:
         equal = {row.key for row in comparison.rows if not row.significant and not math.isnan(row.p)}
-        found = {key: list(means[key]) if names and key in equal else names for key, names in found.items()}
-        return Best({key: names for key, names in found.items() if names}, len(comparison.rows))
-    return Best({key: names for key, names in found.items() if names}, 0)
-
-
-def _follow_ranking(best: Best, comparison: Comparison | None) -> Best:
-    """Let the best systems of the ranked metric be those that share a group with the first, as the verdict says."""
+        names = [comparison.baseline, *comparison.systems]
+        found = {key: names if key in equal else own for key, own in best.systems.items()}
+        best = Best(found, len(comparison.rows))
     ranking = None if comparison is None else comparison.ranking
     if ranking is None or ranking.key not in best.systems:
         return best
@@ -266,15 +256,13 @@ def _table(page: _Page, keys: Sequence[str], caption: str) -> str:
     linked = [f'<a href="#metric-{page.places[key]}">{markup.name(key)}</a>{arrows[key]}' for key in keys]
     named = [_system_name(page, name) for name in systems]
     if as_rows:
-        lines = [_row(title, (cells[key, name] for key in keys)) for title, name in zip(named, systems, strict=True)]
+        pairs = zip(named, systems, strict=True)
+        lines = [markup.row(title, "".join(cells[key, name] for key in keys)) for title, name in pairs]
         return markup.table("summary", caption, markup.figure_heads("System", linked), lines)
-    lines = [_row(title, (cells[key, name] for name in systems)) for title, key in zip(linked, keys, strict=True)]
+    pairs = zip(linked, keys, strict=True)
+    lines = [markup.row(title, "".join(cells[key, name] for name in systems)) for title, key in pairs]
     below = axes_row(scale, [(keys[0], name) in rows for name in systems])
     return markup.table("summary", caption, markup.figure_heads("Metric", named), lines, below)
-
-
-def _row(title: str, cells: Iterable[str]) -> str:
-    return markup.row(title, "".join(cells))
 
 
 def _system_name(page: _Page, name: str) -> str:
@@ -316,11 +304,10 @@ def _figure(estimate: Estimate | None, decimals: int, row: Difference | None) ->
 def _rows(run: Run, system: str) -> str:
     """Say how many rows a system has, where not all have as many."""
     sizes = {name: {str(est.level): est.rows for est in result.values()} for name, result in run.items()}
-    if all(
-        sizes[name].items() <= sizes[system].items() or sizes[system].items() <= sizes[name].items() for name in run
-    ):
+    own = sizes[system].items()
+    if all(each.items() <= own or own <= each.items() for each in sizes.values()):
         return ""
-    return markup.span("aside", ", ".join(markup.count(rows, level) for level, rows in sizes[system].items()))
+    return markup.span("aside", ", ".join(markup.count(rows, level) for level, rows in own))
 
 
 def _differences(comparison: Comparison) -> str:

@@ -190,10 +190,12 @@ def signature_lines(signatures: Iterable[str]) -> list[str]:
 
 def best_words(best: Best) -> list[str]:
     """Explain arrows and bold values of a table."""
+    from dialeval.analysis.difference import DEFAULT_ALPHA
+
     if not best.systems:
         return []
     corrected = f", corrected for {best.tests} tests" if best.tests > 1 else ""
-    tests = f"significance level {best.alpha:g}{corrected}"
+    tests = f"significance level {DEFAULT_ALPHA:g}{corrected}"
     rest = f", and those that are not significantly worse ({tests})" if best.tests else ""
     return [f"Arrows: which values are better. Bold: the best value{rest}."]
 
