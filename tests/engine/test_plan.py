@@ -14,7 +14,8 @@ from dialeval.core.batch import Batch, Need
 from dialeval.core.errors import NeedError, SettingError
 from dialeval.core.fold import RowMetric
 from dialeval.engine.plan import MOST_JUDGED, make_plan
-from dialeval.metrics.registry import register, registry
+from dialeval.metrics.registry import register
+from metrics.evaluated import unregister
 
 RESPONSES = frozenset({Need.RESPONSE})
 
@@ -36,7 +37,7 @@ class Echo(RowMetric):
 def echo() -> Iterator[None]:
     register(Echo)
     yield
-    registry().unregister(Echo)
+    unregister(Echo)
 
 
 def test_everything_that_can_run_does_and_the_rest_says_why() -> None:

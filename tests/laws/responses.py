@@ -21,7 +21,7 @@ from dialeval.judges.adem import Judge
 from dialeval.judges.judge import DialogueJudge
 from dialeval.judges.llm.rubrics import Grades, Parts, Rubric
 from dialeval.metrics.encoder import ShippedEncoder
-from dialeval.metrics.words import KnownWords, TrainText, VectorTable, listed_words
+from dialeval.metrics.words import KnownWords, TrainText, VectorTable
 from dialeval.text.vocabulary import Vocabulary
 from judges.tiny_judges import tiny_dialogue_judge, tiny_judge
 from laws.worlds import World
@@ -73,7 +73,7 @@ def columns(rows: Sequence[Row]) -> dict[Need, Column]:
 
 def resources(vocabulary: Vocabulary) -> dict[Need, Any]:
     vectors = VectorTable(vocabulary, FewVectors())
-    known = KnownWords(vocabulary, listed_words(LISTED), vectors)
+    known = KnownWords(vocabulary, Vocabulary(LISTED), vectors)
     train = TrainText(vocabulary, TextColumn.from_strings(TRAIN), known)
     judges = {Need.JUDGE: judge(), Need.DIALOGUE_JUDGE: dialogue_judge(), Need.LLM: GradesByDigest()}
     return {Need.EMBEDDINGS: vectors, Need.VOCABULARY: known, Need.TRAIN: train, Need.ENCODER: encoder(), **judges}

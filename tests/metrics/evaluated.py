@@ -12,7 +12,9 @@ from hypothesis import strategies as st
 
 import dialeval
 from dialeval.core.arrays import Floats
+from dialeval.core.fold import Metric
 from dialeval.core.result import Result
+from dialeval.metrics.registry import registry
 
 WORDS = ["a", "b", "c", "d", "e", "<unk>", "f"]
 texts = st.lists(st.sampled_from(WORDS), max_size=6).map(" ".join)
@@ -70,3 +72,10 @@ def mean(values: list[float]) -> float:
 
 
 VECTORS = Vectors({"a": (1.0, 0.0, 0.0), "b": (0.6, 0.8, 0.0), "c": (-1.0, 0.0, 0.0)})
+
+
+def unregister(metric: type[Metric[Any]]) -> None:
+    """Take a metric class out of the registry again."""
+    del registry()._families[metric.family]
+    for name in metric.presets:
+        del registry()._presets[name]

@@ -18,6 +18,7 @@ from dialeval.core.errors import SettingError
 from dialeval.core.fold import RowMetric
 from dialeval.metrics.distinct import Distinct
 from dialeval.metrics.registry import _BUILT_IN, Registry, register, registry, split_names
+from metrics.evaluated import unregister
 
 
 @dataclass(frozen=True)
@@ -41,7 +42,7 @@ class Vowels(RowMetric):
 def vowels() -> Iterator[type[Vowels]]:
     register(Vowels)
     yield Vowels
-    registry().unregister(Vowels)
+    unregister(Vowels)
 
 
 @pytest.mark.parametrize(

@@ -10,7 +10,8 @@ import numpy.typing as npt
 
 from dialeval.core.arrays import Floats
 from dialeval.core.columns import TextColumn
-from dialeval.metrics.words import KnownWords, TrainText, VectorTable, all_words, listed_words
+from dialeval.metrics.words import KnownWords, TrainText, VectorTable, all_words
+from dialeval.text.tokenizers import DEFAULT
 from dialeval.text.vocabulary import Vocabulary
 
 
@@ -72,7 +73,7 @@ def test_a_zero_vector_is_no_direction() -> None:
 
 def test_in_vocabulary_are_listed_or_have_a_vector() -> None:
     vocabulary = Vocabulary()
-    known = KnownWords(vocabulary, listed_words(["w1", " w3 ", ""]), VectorTable(vocabulary, Even()))
+    known = KnownWords(vocabulary, Vocabulary(["w1", "w3", ""]), VectorTable(vocabulary, Even()))
     ids = vocabulary.add(words(0, 6))
     assert known.mask()[ids].tolist() == [True, True, True, True, True, False]
     assert vocabulary.words(known.unified(ids)) == ["w0", "w1", "w2", "w3", "w4", "<unk>"]
@@ -93,7 +94,7 @@ def test_threads_may_meet_new_words_together() -> None:
 
 def test_shares_of_the_training_text() -> None:
     vocabulary = Vocabulary()
-    known = KnownWords(vocabulary, listed_words(["a", "b"]), None)
+    known = KnownWords(vocabulary, Vocabulary(["a", "b"]), None)
     train = TrainText(vocabulary, TextColumn.from_strings(["a b c", "a", ""]), known)
     ids = vocabulary.add(TextColumn.from_strings(["a", "b", "<unk>", "c"])).astype(np.int64)
     assert train.shares(1, "words.1", "unk").of_keys(ids)[:3].tolist() == [0.5, 0.25, 0.25]
@@ -106,7 +107,7 @@ def test_digests_tell_apart_what_is_known() -> None:
     vectors = VectorTable(vocabulary, Even())
     digests = {
         KnownWords(vocabulary, listed, table).digest
-        for listed in (None, listed_words(["a"]), listed_words(["b"]))
+        for listed in (None, Vocabulary(["a"]), Vocabulary(["b"]))
         for table in (None, vectors)
     }
     assert len(digests) == 6
@@ -114,4 +115,4 @@ def test_digests_tell_apart_what_is_known() -> None:
 
 def test_all_words_of_many_texts() -> None:
     texts = TextColumn.from_strings([f"w{number % 70} x" for number in range(100_000)])
-    assert len(all_words(texts)) == 71
+    assert len(all_words(texts, DEFAULT)) == 71

@@ -15,8 +15,8 @@ import numpy as np
 import pytest
 from tools.simulate import METHODS, SIMULATED, TESTS, Lengths, coverage, kinds, power, registered, size
 
-from dialeval.metrics.registry import registry
 from dialeval.stats.resampling import draws, percentiles
+from metrics.evaluated import unregister
 from tools import simulate
 
 PAGE = (Path(__file__).parents[2] / "docs" / "simulation-tables.md").read_text()
@@ -30,7 +30,7 @@ def metrics() -> Iterator[None]:
     registered()
     yield
     for metric in (*SIMULATED.values(), simulate.Rated()):
-        registry().unregister(type(metric))
+        unregister(type(metric))
 
 
 def chance(share: float, sets: int) -> float:

@@ -298,22 +298,15 @@ validate = click.option(
 reading = together(
     click.option("--system-prompts", is_flag=True, help="Keep system prompts as part of the contexts."),
     click.option(
-        "--separator",
-        "separator",
-        metavar="CHARACTER",
-        callback=read_separator,
-        help="Delimiter of CSV files.  [default: detected]",
+        "--separator", metavar="CHARACTER", callback=read_separator, help="Delimiter of CSV files.  [default: detected]"
     ),
 )
 resources = together(
     click.option("--train", type=click.Path(), help="Training text (source side), one text a line."),
     click.option(
-        "--vocabulary",
-        "vocabulary",
-        type=click.Path(),
-        help="Vocabulary (oov=unk), one word a line.  [default: of --train]",
+        "--vocabulary", type=click.Path(), help="Vocabulary (oov=unk), one word a line.  [default: of --train]"
     ),
-    click.option("--vectors", "vectors", help="Word vectors: a file, an installed data pack, or wordllama."),
+    click.option("--vectors", help="Word vectors: a file, an installed data pack, or wordllama."),
 )
 in_vocabulary = click.option(
     "--in-vocabulary",
@@ -334,10 +327,7 @@ intervals = together(
         "rows: as dialog-eval; none.  [default: clustered]",
     ),
     click.option(
-        "--resamples",
-        "intervals_resamples",
-        type=click.IntRange(min=1),
-        help="Bootstrap resamples.  [default: 1000]",
+        "--resamples", "intervals_resamples", type=click.IntRange(min=1), help="Bootstrap resamples.  [default: 1000]"
     ),
     click.option("--seed", "intervals_seed", type=SEED, help="Random seed.  [default: 12345]"),
 )
@@ -367,7 +357,7 @@ llm = together(
         "--llm-timeout",
         type=click.FloatRange(0, min_open=True),
         default=120.0,
-        help="Timeout of a request, in seconds.",
+        help="Seconds until a request times out.",
     ),
     click.option("--llm-retries", type=click.IntRange(min=0), default=8, help="Retries of a failed request."),
     click.option(

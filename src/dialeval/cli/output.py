@@ -180,13 +180,10 @@ def print_other_signatures(run: Run) -> None:
     """Say which numbers sacreBLEU prints too, with its signature: a line for each different one."""
     from dialeval.core.signature import SACREBLEU
 
-    by_line: dict[tuple[str, str], None] = {}
-    for result in run.values():
-        for key, estimate in result.items():
-            if estimate.signature is not None and SACREBLEU in estimate.signature:
-                by_line[key, estimate.signature[SACREBLEU]] = None
-    for key, line in by_line:
-        say(f"{key} times 100 is sacreBLEU's {line}")
+    estimates = [pair for result in run.values() for pair in result.items()]
+    for key, line in dict.fromkeys((key, (each.signature or {}).get(SACREBLEU)) for key, each in estimates):
+        if line is not None:
+            say(f"{key} times 100 is sacreBLEU's {line}")
 
 
 def check_percent(format_: str | None, percent: bool) -> None:

@@ -14,7 +14,8 @@ import os
 import tempfile
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
-from typing import TypeAlias, TypeVar
+from dataclasses import fields
+from typing import Any, TypeAlias, TypeVar, cast
 
 import numpy as np
 import numpy.typing as npt
@@ -110,6 +111,31 @@ def release(view: npt.NDArray[np.generic]) -> None:
     stop = (first + view.nbytes) // mmap.PAGESIZE * mmap.PAGESIZE
     if start < stop:
         owner.madvise(mmap.MADV_DONTNEED, start, stop - start)
+
+
+# Equality of values that hold arrays.
+
+
+def equal(left: Any, right: Any) -> bool:
+    """Return whether two values are the same: arrays and columns by what they hold; NaN equals NaN."""
+    if isinstance(left, np.ndarray) and isinstance(right, np.ndarray):
+        return np.array_equal(left, right, equal_nan=left.dtype.kind == "f")
+    if isinstance(left, dict) and isinstance(right, dict):
+        return left.keys() == right.keys() and all(equal(each, right[name]) for name, each in left.items())
+    return repr(getattr(left, "digest", left)) == repr(getattr(right, "digest", right))
+
+
+class EqualByFields:
+    """A dataclass that holds arrays, and so has no hash."""
+
+    __slots__ = ()
+    __hash__ = None  # type: ignore[assignment]
+
+    def __eq__(self, other: object) -> bool:
+        if type(self) is not type(other):
+            return NotImplemented
+        names = [each.name for each in fields(cast(Any, self))]
+        return all(equal(getattr(self, name), getattr(other, name)) for name in names)
 
 
 # Ragged arrays: rows of different lengths, one after the other in a flat array, with offsets next to it.

@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar, cast
 
 import numpy as np
 
-from dialeval.core.arrays import Floats, Ids, Ints, offsets_of, ranges, row_numbers
+from dialeval.core.arrays import EqualByFields, Floats, Ids, Ints, offsets_of, ranges, row_numbers
 from dialeval.core.arrow import list_array, number_array, numbers_of, repeated_text, text_array
 from dialeval.core.columns import TokenColumn
 from dialeval.core.errors import NeedError
@@ -58,7 +58,7 @@ T = TypeVar("T")
 
 
 @dataclass(frozen=True, eq=False, slots=True)
-class RowSums:
+class RowSums(EqualByFields):
     """Numbers of each row that add up over rows, one line per row."""
 
     values: Floats
@@ -66,14 +66,9 @@ class RowSums:
     def __len__(self) -> int:
         return len(self.values)
 
-    def __eq__(self, other: object) -> bool:
-        return isinstance(other, RowSums) and np.array_equal(self.values, other.values)
-
-    __hash__ = None  # type: ignore[assignment]
-
 
 @dataclass(frozen=True, eq=False, slots=True)
-class RowWords:
+class RowWords(EqualByFields):
     """The words of each row: row `i` is `ids[offsets[i]:offsets[i + 1]]`, numbered in the order of their first use."""
 
     ids: Ids
@@ -88,16 +83,6 @@ class RowWords:
 
     def __len__(self) -> int:
         return len(self.offsets) - 1
-
-    def __eq__(self, other: object) -> bool:
-        return (
-            isinstance(other, RowWords)
-            and np.array_equal(self.ids, other.ids)
-            and np.array_equal(self.offsets, other.offsets)
-            and list(self.words) == list(other.words)
-        )
-
-    __hash__ = None  # type: ignore[assignment]
 
 
 Contributions: TypeAlias = RowSums | RowWords

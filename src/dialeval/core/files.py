@@ -29,7 +29,7 @@ import shutil
 import tempfile
 import time
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
-from contextlib import contextmanager, suppress
+from contextlib import ExitStack, contextmanager, suppress
 from functools import cache
 from pathlib import Path
 from typing import Any, TypeVar
@@ -173,15 +173,12 @@ def workplace(folder: str | os.PathLike[str]) -> Iterator[Path]:
     folder = Path(folder)
     made = not folder.exists()
     try:
-        with refusals_explained(folder):
-            folder.mkdir(parents=True, exist_ok=True)
-            sweep(folder)
-            place = _hidden(folder / "files").absolute()
-            place.mkdir()
-        try:
+        with ExitStack() as stack:
+            with refusals_explained(folder):
+                folder.mkdir(parents=True, exist_ok=True)
+                sweep(folder)
+                place = stack.enter_context(_unfinished(folder.absolute() / "files", folder=True))
             yield place
-        finally:
-            shutil.rmtree(place, ignore_errors=True)
     finally:
         if made:
             with suppress(OSError):

@@ -34,7 +34,7 @@ import numpy as np
 import numpy.typing as npt
 import orjson
 
-from dialeval.core.arrays import Floats, Ints
+from dialeval.core.arrays import EqualByFields, Floats, Ints
 from dialeval.core.batch import Batch, Need
 from dialeval.core.columns import Words
 from dialeval.core.contributions import BatchContributions, Resamples
@@ -117,7 +117,7 @@ class Analytic:
 
 
 @dataclass(frozen=True, eq=False, slots=True)
-class Estimate:
+class Estimate(EqualByFields):
     """The value of a metric with its uncertainty.
 
     Attributes:
@@ -160,19 +160,6 @@ class Estimate:
         spread = "" if self.interval is None else " [{:.4g}, {:.4g}]".format(*self.interval)
         rows = f"{self.rows:,}" if self.scored == self.rows else f"{self.scored:,} of {self.rows:,}"
         return f"<Estimate {self.mean:.4g}{spread}, {rows} {self.level}{'' if self.rows == 1 else 's'}>"
-
-    def __eq__(self, other: object) -> bool:
-        """Compare all fields; NaN equals NaN."""
-        if not isinstance(other, Estimate):
-            return NotImplemented
-        pairs = [(getattr(self, each.name), getattr(other, each.name)) for each in fields(self) if each.name != "items"]
-        if self.items is None or other.items is None:
-            same = self.items is other.items
-        else:
-            same = np.array_equal(self.items, other.items, equal_nan=True)
-        return same and all(repr(left) == repr(right) for left, right in pairs)
-
-    __hash__ = None  # type: ignore[assignment]  # holds an array
 
     @classmethod
     def of_moments(cls, moments: Moments, bounds: Bounds = ANY_NUMBER) -> Estimate:
@@ -565,6 +552,7 @@ T = TypeVar("T")
 
 _TREE_NAME = "tree"
 _EXACT_IN_JSON = 1 << 53
+_SEVERAL: Mapping[str, Callable[..., Any]] = {"list": list, "tuple": tuple, "dict": dict}
 
 
 class DamagedStateError(ValueError):
@@ -646,11 +634,9 @@ def _to_tree(value: Any, arrays: dict[str, npt.NDArray[Any]]) -> Any:
         name = f"a{len(arrays)}"
         arrays[name] = np.frombuffer(value, np.uint8) if isinstance(value, bytes) else value
         return {"bytes" if isinstance(value, bytes) else "array": name}
-    if type(value) in (list, tuple):
-        return {type(value).__name__: [_to_tree(part, arrays) for part in value]}
-    if type(value) is dict:
-        pairs = [[_to_tree(key, arrays), _to_tree(part, arrays)] for key, part in value.items()]
-        return {"dict": pairs}
+    if type(value) in (list, tuple, dict):
+        parts = value.items() if type(value) is dict else value
+        return {type(value).__name__: [_to_tree(part, arrays) for part in parts]}
     return {"class": _name(type(value)), "parts": [_to_tree(part, arrays) for part in _parts(value)]}
 
 
@@ -683,15 +669,8 @@ def _from_tree(tree: Any, arrays: Mapping[str, npt.NDArray[Any]], classes: Mappi
         make: Callable[..., Any] = kind.from_plain if hasattr(kind, "from_plain") else kind
         return make(*[_from_tree(part, arrays, classes) for part in tree["parts"]])
     ((form, inside),) = tree.items()
-    readers: dict[str, Callable[[Any], Any]] = {
-        "int": lambda text: int(text, 16),
-        "float": float.fromhex,
-        "bytes": lambda name: arrays[name].tobytes(),
-        "array": lambda name: arrays[name],
-        "list": lambda parts: [_from_tree(part, arrays, classes) for part in parts],
-        "tuple": lambda parts: tuple(_from_tree(part, arrays, classes) for part in parts),
-        "dict": lambda pairs: {
-            _from_tree(key, arrays, classes): _from_tree(part, arrays, classes) for key, part in pairs
-        },
-    }
-    return readers[form](inside)
+    if form in ("int", "float"):
+        return int(inside, 16) if form == "int" else float.fromhex(inside)
+    if form in ("bytes", "array"):
+        return arrays[inside].tobytes() if form == "bytes" else arrays[inside]
+    return _SEVERAL[form](_from_tree(part, arrays, classes) for part in inside)

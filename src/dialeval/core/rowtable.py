@@ -29,7 +29,7 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
-from dialeval.core.arrays import Floats, Ints, offsets_of, row_numbers
+from dialeval.core.arrays import EqualByFields, Floats, Ints, offsets_of, row_numbers
 from dialeval.core.arrow import (
     list_array,
     no_text,
@@ -75,7 +75,7 @@ Digests: TypeAlias = npt.NDArray[np.uint64]
 
 
 @dataclass(frozen=True, eq=False, slots=True)
-class RowTable:
+class RowTable(EqualByFields):
     """The rows of one system; dialogue `k` is the rows `offsets[k]` to `offsets[k + 1]`."""
 
     offsets: Ints
@@ -92,21 +92,6 @@ class RowTable:
 
     def __len__(self) -> int:
         return int(self.offsets[-1])
-
-    def __eq__(self, other: object) -> bool:
-        if not isinstance(other, RowTable):
-            return NotImplemented
-        return (
-            np.array_equal(self.offsets, other.offsets)
-            and _same(self.dialogues, other.dialogues)
-            and _same(self.turns, other.turns)
-            and _digests(self.texts) == _digests(other.texts)
-            and _digests(self.fields) == _digests(other.fields)
-            and self.digests.keys() == other.digests.keys()
-            and all(np.array_equal(own, other.digests[name]) for name, own in self.digests.items())
-        )
-
-    __hash__ = None  # type: ignore[assignment]
 
     @property
     def nbytes(self) -> int:
@@ -247,16 +232,6 @@ def _field_column(array: pa.Array) -> RaggedColumn:
     if not isinstance(column, RaggedColumn):
         raise InvalidError("a field is not a list of texts")
     return column
-
-
-def _digests(columns: Mapping[str, Texts]) -> dict[str, str]:
-    return {name: column.digest for name, column in columns.items()}
-
-
-def _same(left: Any, right: Any) -> bool:
-    if left is None or right is None:
-        return left is right
-    return np.array_equal(left, right)
 
 
 # Items: per-row scores.

@@ -164,8 +164,8 @@ def read_manifest(
     with explained(path, remedy):
         check_depth(document)
         made = fitting(document, kind, str(path), remedy)
-        if signed:
-            check_digest(document)
+        if signed and document.get("digest") != content_digest(document):
+            raise InvalidError("was changed after it was saved: its content does not have the digest that it states")
     return made, document
 
 
@@ -218,12 +218,6 @@ def with_digest(document: Mapping[str, Any]) -> bytes:
     """Return a document as JSON, with the digest of what is written."""
     written: dict[str, Any] = orjson.loads(dump({**document, "digest": None}))
     return dump({**written, "digest": content_digest(written)})
-
-
-def check_digest(document: Mapping[str, Any]) -> None:
-    """Raise InvalidError where a JSON object is not what it was when its field `digest` was written."""
-    if document.get("digest") != content_digest(document):
-        raise InvalidError("was changed after it was saved: its content does not have the digest that it states")
 
 
 def in_words(message: str) -> str:

@@ -88,10 +88,6 @@ class Inputs:
 
     def find_sources(self) -> list[Source]:
         """Find the files of every system, to be read in chunks."""
-        if self.reference_groups is not None:
-            raise SettingError(
-                "baselines and reference_groups need all rows in memory, which a run in chunks does not keep"
-            )
         if self.keep:
             raise SettingError("fields can only be kept for rows in memory, not for a run in chunks")
         return find_sources(self.responses, self.references, self.contexts, self.shards)
@@ -261,7 +257,7 @@ def evaluate(
         force=force,
     )
     if inputs.are_chunked(options):
-        if baselines:
+        if baselines or reference_groups is not None:
             raise SettingError(
                 "baselines and reference_groups need all rows in memory, which a run in chunks does not keep"
             )

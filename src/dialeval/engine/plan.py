@@ -165,11 +165,15 @@ def _reasons(metric: Metric[Any], available: frozenset[Need]) -> str:
 
 def _split_by(tokenizer: Tokenizer | None, name: Any, metric: Metric[Any]) -> Metric[Any]:
     """Return the metric with a tokenizer, if it takes one and was not asked for with its own, as an object is."""
-    if isinstance(inner := getattr(metric, "inner", None), Metric):
-        return replace(metric, inner=_split_by(tokenizer, name, inner))  # type: ignore[call-arg]
-    if tokenizer is None or _TOKENIZER not in metric.setting_names() or not isinstance(name, str):
+    if tokenizer is None or not isinstance(name, str) or f"{_TOKENIZER}=" in name.replace(" ", ""):
         return metric
-    return metric if f"{_TOKENIZER}=" in name.replace(" ", "") else replace(metric, **{_TOKENIZER: tokenizer})
+    return _with_inner(metric, lambda each: each if tokenizer_of(each) is None else replace(each, tokenizer=tokenizer))
+
+
+def _with_inner(metric: Any, change: Callable[[Any], Any]) -> Any:
+    """Return what `change` makes of a metric; of one over dialogues, of the metric inside."""
+    inner = getattr(metric, "inner", None)
+    return change(metric) if inner is None else replace(metric, inner=_with_inner(inner, change))
 
 
 def _with(metric: Metric[Any], settings: Settings, of_group: Mapping[str, object]) -> Metric[Any]:
@@ -224,11 +228,9 @@ def tokenizer_of(metric: Metric[Any]) -> Tokenizer | None:
 def with_tokenizer(planner: Planner, tokenizer: Tokenizer) -> Planner:
     """Return a planner of the same plans, with a tokenizer for every metric that left the choice to the run."""
 
-    def choose(metric: Metric[Any], by_script: bool = False) -> Metric[Any]:
-        if isinstance(inner := getattr(metric, "inner", None), Metric):
-            return replace(metric, inner=choose(inner, by_script))  # type: ignore[call-arg]
-        unsplit = BY_BLANKS if by_script and tokenizer != DEFAULT else ()
-        return replace(metric, **{_TOKENIZER: tokenizer}) if tokenizer_of(metric) in (AUTO, *unsplit) else metric
+    def choose(metric: Metric[Any], by_script: bool = False) -> Any:
+        left = (AUTO, *(BY_BLANKS if by_script and tokenizer != DEFAULT else ()))
+        return _with_inner(metric, lambda own: replace(own, tokenizer=tokenizer) if tokenizer_of(own) in left else own)
 
     def plan(number: int, available: frozenset[Need]) -> Plan:
         given = planner(number, available)

@@ -154,11 +154,10 @@ class Resources:
 def _read_vocabulary(source: Any) -> Vocabulary:
     """Read the words of a list; of a vector file such as the `vocab.npy` of dialog-eval, those that have a vector."""
     from dialeval.io.vectors import load_embeddings
-    from dialeval.metrics.words import listed_words
 
     if isinstance(source, str | os.PathLike) and os.fspath(source).lower().endswith((".npy", ".npy.gz", ".npy.zst")):
         return Vocabulary(cast("Embeddings", load_embeddings(Path(source))).words())
-    return listed_words(read_texts(source, Need.CONTEXT).values)
+    return Vocabulary(line.strip() for line in read_texts(source, Need.CONTEXT).values)
 
 
 def train_texts(train: Any) -> TextColumn | None:

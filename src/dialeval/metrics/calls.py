@@ -67,8 +67,9 @@ Call = Mapping[str, Any]
 Calls = list[Call]
 
 
-class Rule(NamedTuple):
-    """When two calls are equal."""
+@dataclass(frozen=True)
+class Rule:
+    """When two calls are equal; also the settings of metrics against expected calls."""
 
     match: Literal["call", "name"] = "call"
     text: Literal["exact", "folded"] = "exact"
@@ -82,9 +83,9 @@ class Rule(NamedTuple):
             return False
         if self.match == "name" or expected["arguments"] is None:
             return True
-        return self.same(*self.compared(expected, made))
+        return self.same(*self.counted(expected, made))
 
-    def compared(self, expected: Call, made: Call) -> tuple[Any, Any]:
+    def counted(self, expected: Call, made: Call) -> tuple[Any, Any]:
         """Return the arguments of both that count."""
         both = expected["arguments"], made["arguments"]
         if not all(isinstance(each, dict) for each in both):
@@ -164,33 +165,22 @@ def compare_calls(made: Calls, expected: Calls, rule: Rule) -> Compared:
 
 
 @dataclass(frozen=True)
-class _Expecting(Metric[Any]):
-    """The settings of a metric against expected calls."""
+class _Expecting(Rule, Metric[Any]):
+    """A metric against expected calls."""
 
     subject = Need.CALLS
     needs = frozenset({Need.CALLS, Need.EXPECTED_CALLS})
     better: ClassVar[Better | None] = "higher"
     bounds = (0.0, 1.0)
 
-    match: Literal["call", "name"] = "call"
-    text: Literal["exact", "folded"] = "exact"
-    tolerance: float = 0.0
-    arguments: Literal["all", "expected"] = "all"
-    ignore: str = ""
-
     def __post_init__(self) -> None:
         super().__post_init__()
         if not 0 <= self.tolerance < 1:
             raise SettingError(f"tolerance is {self.tolerance:g}; it is a fraction from 0 up to 1")
 
-    @property
-    def rule(self) -> Rule:
-        """When two calls are equal."""
-        return Rule(self.match, self.text, self.tolerance, self.arguments, self.ignore)
-
     def compared(self, batch: Batch) -> list[Compared | None]:
         """Compare the calls of each row with the expected ones; None where a row has none."""
-        rule = self.rule
+        rule = Rule(self.match, self.text, self.tolerance, self.arguments, self.ignore)
         both = zip(_parsed(batch, Need.CALLS), _parsed(batch, Need.EXPECTED_CALLS), strict=True)
         return batch.derived(
             rule, lambda: [compare_calls(made or [], own, rule) if own is not None else None for made, own in both]
@@ -329,11 +319,10 @@ class ArgumentMatch(_Expecting, _CallFraction):
     def _agreement(self, expected: Call, made: Call) -> tuple[int, int, int]:
         if expected["arguments"] is None or self.match == "name":
             return 0, 0, 0
-        rule = self.rule
-        own, given = (dict(_leaves(each)) for each in rule.compared(expected, made))
+        own, given = (dict(_leaves(each)) for each in self.counted(expected, made))
         if self.arguments == "expected":
             given = {path: value for path, value in given.items() if path in own}
-        return sum(path in given and rule.same(value, given[path]) for path, value in own.items()), len(given), len(own)
+        return sum(path in given and self.same(value, given[path]) for path, value in own.items()), len(given), len(own)
 
 
 def _leaves(value: Any, path: tuple[object, ...] = ()) -> Iterator[tuple[tuple[object, ...], Any]]:

@@ -23,7 +23,7 @@ from dataclasses import dataclass
 from functools import cache
 from importlib import import_module
 from textwrap import dedent
-from typing import Any, ClassVar, Literal, TypeVar, cast, get_args, get_origin, get_type_hints
+from typing import Any, ClassVar, Literal, NamedTuple, TypeVar, get_args, get_origin, get_type_hints
 
 import numpy as np
 
@@ -74,8 +74,7 @@ _NEEDS: Mapping[str, Need] = {
 """By the name of a parameter."""
 
 
-@dataclass(frozen=True)
-class _Mark:
+class _Mark(NamedTuple):
     """What a decorated function carries: plain data, so that it travels with the function."""
 
     name: str
@@ -160,15 +159,20 @@ class RowFunction(RowMetric):
         return super().signature().with_fields(code=self.code)
 
     def score(self, batch: Batch) -> Floats:
-        return np.array([_number(self._value(row)) for row in self._rows(batch)], np.float64)
-
-    def _value(self, row: Mapping[str, Any]) -> object:
-        return None if "reference" in row and row["reference"] is None else type(self).function(**row)
-
-    def _rows(self, batch: Batch) -> Iterator[dict[str, Any]]:
         given = [name for name, must in self.parameters.items() if must or batch.has(_NEEDS[name])]
-        columns = [_column(batch, name) for name in given]
-        return (dict(zip(given, values, strict=True)) for values in zip(*columns, strict=True))
+        rows = zip(*(_column(batch, name) for name in given), strict=True)
+        return np.array([self._value(dict(zip(given, row, strict=True))) for row in rows], np.float64)
+
+    def _value(self, row: Mapping[str, Any]) -> float:
+        """Return the value of a row; an error for what is no number."""
+        value = None if row.get("reference", "") is None else type(self).function(**row)
+        if value is None:
+            return math.nan
+        if isinstance(value, str | bytes) or not hasattr(value, "__float__"):
+            raise TypeError(f"it returned {value!r:.60}, and a number is expected, or None for a row without a value")
+        if math.isinf(number := float(value)):
+            raise ValueError("it returned an infinite number")
+        return number
 
 
 def _column(batch: Batch, name: str) -> Iterator[Any]:
@@ -178,18 +182,6 @@ def _column(batch: Batch, name: str) -> Iterator[Any]:
         return iter(batch.contexts())
     lists = iter(batch.lists(Need.REFERENCE))
     return lists if name == "references" else (texts[0] if texts else None for texts in lists)
-
-
-def _number(value: object) -> float:
-    """Return the value of a row; an error for what is no number."""
-    if value is None:
-        return math.nan
-    if isinstance(value, str | bytes) or not hasattr(value, "__float__"):
-        raise TypeError(f"it returned {value!r:.60}, and a number is expected, or None for a row without a value")
-    number = float(cast(Any, value))
-    if math.isinf(number):
-        raise ValueError("it returned an infinite number")
-    return number
 
 
 @cache
@@ -438,12 +430,6 @@ class Registry:
             taken = self._families.get(name) or self._presets.get(name)
             if taken is not None and taken is not metric:
                 raise SettingError(describe_collision(name, taken, metric))
-
-    def unregister(self, metric: MetricClass) -> None:
-        """Take a metric class out again."""
-        del self._families[metric.family]
-        for name in metric.presets:
-            del self._presets[name]
 
     def canonical(self, name: Any) -> Any:
         """Return a name as it is spelled here: not an alias, in lower case unless it is known as it is."""

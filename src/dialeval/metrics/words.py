@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable
 from dataclasses import dataclass
 from threading import Lock
 from typing import Literal
@@ -357,14 +356,9 @@ class TrainText:
             return self._shares[key]
 
 
-def all_words(texts: TextColumn, tokenizer: Tokenizer = DEFAULT) -> Vocabulary:
+def all_words(texts: TextColumn, tokenizer: Tokenizer) -> Vocabulary:
     """Return every word of some texts."""
     vocabulary = Vocabulary()
     for start in range(0, len(texts), COUNTED_TEXTS):
         tokenize(texts.slice(start, start + COUNTED_TEXTS), vocabulary, tokenizer)
     return vocabulary
-
-
-def listed_words(lines: Iterable[str]) -> Vocabulary:
-    """Return the words of a list with one word a line; spaces around a word are not part of it."""
-    return Vocabulary(line.strip() for line in lines)
