@@ -276,7 +276,7 @@ class FieldNames:
                 raise SettingError(f"there is no field {name!r} to map; a row has {', '.join(known)}")
             if not isinstance(actual, str) or not actual:
                 raise SettingError(f"field {name!r} is mapped to {actual!r}; map it to the name it has in the input")
-        return cls(**(names or {}), kept=tuple(kept), **settings)
+        return cls(**{**(names or {}), **settings, "kept": tuple(kept)})
 
     @property
     def mapped(self) -> bool:
