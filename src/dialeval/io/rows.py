@@ -294,15 +294,12 @@ class FieldNames:
         """Return the names that lead into objects, such as `output.text`."""
         return [name for name in self.all if "." in name]
 
-    @property
+    @cached_property
     def beside(self) -> list[str]:
         """Return the fields that a row of another shape may have by our names, too; its `system` may be a prompt."""
-        named = [self.dialog_id, self.turn, self.context, self.reference, self.response_is_reference, self.trial]
-        named += [self.reward, self.reward_parts, self.termination, self.cost, self.tool_calls, self.expected_calls]
-        named += [self.labels, self.latency]
-        return [*named, *([self.system] if self.system != "system" else [])]
+        return [name for name in self.all if name not in (self.response, self.messages, "system")]
 
-    @property
+    @cached_property
     def all(self) -> list[str]:
         """Return the names of all our fields."""
         return [getattr(self, each.name) for each in fields(self) if each.name not in _SETTINGS]
