@@ -494,7 +494,7 @@ def vector_cache(folder: Path) -> None:
         source = copy / "vectors.txt"
         source.write_bytes(_TEXT)
         with cache_at(copy):
-            place = vectorstore._find_folder((source,), vectorstore._stamp((source,)), None)
+            place = vectorstore._find_folder(source, vectorstore._stamp(source), None)
         for entry in [*copy.glob("vectors/*")][:1]:  # its name is made of the source, which is another one here
             entry.rename(place)
         before = {entry: entry.stat().st_ino for entry in copy.rglob("entry.json")}

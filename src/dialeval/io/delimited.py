@@ -77,7 +77,9 @@ def encoding_problems(column: TextColumn, where: str) -> list[Problem]:
     for first in range(0, len(column), _CHECKED_LINES):
         block = column.slice(first, first + _CHECKED_LINES)
         if _decoding_error(view[block.starts[0] : block.ends[-1]]):
-            problems += _block_problems(view, block, where, first)
+            spans = zip(block.starts.tolist(), block.ends.tolist(), strict=True)
+            errors = ((line, _decoding_error(view[start:end])) for line, (start, end) in enumerate(spans, first + 1))
+            problems += [not_utf8(where, line, error) for line, error in errors if error]
         block.release()
         if len(problems) >= MOST_PROBLEMS:
             return [
@@ -105,12 +107,6 @@ def _decoding_error(view: memoryview) -> UnicodeDecodeError | None:
     except UnicodeDecodeError as error:
         return error
     return None
-
-
-def _block_problems(view: memoryview, block: TextColumn, where: str, first: int) -> list[Problem]:
-    spans = zip(block.starts.tolist(), block.ends.tolist(), strict=True)
-    errors = ((line, _decoding_error(view[start:end])) for line, (start, end) in enumerate(spans, first + 1))
-    return [not_utf8(where, line, error) for line, error in errors if error]
 
 
 def not_utf8(where: str, line: int, error: UnicodeDecodeError) -> Problem:

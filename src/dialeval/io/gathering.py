@@ -32,7 +32,6 @@ from itertools import chain, islice, takewhile
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
 import numpy as np
-import orjson
 
 from dialeval.core.arrays import offsets_of
 from dialeval.core.batch import Need
@@ -40,7 +39,7 @@ from dialeval.core.columns import Column, RaggedColumn, SharedColumn, TextColumn
 from dialeval.core.errors import DataError, Problem, add_warning
 from dialeval.core.validation import InvalidError
 from dialeval.io import parquet
-from dialeval.io.calls import SETTINGS, CallLog, read_result, unwrap
+from dialeval.io.calls import CallLog, dump, read_result, unwrap
 from dialeval.io.fields import (
     ASSISTANT,
     LARGEST_TURN,
@@ -492,7 +491,7 @@ class _Trials:
         end, cost = row.get(names.termination), finite_number(row.get(names.cost))
         known = {key: value for key, value in parts.items() if value is not None}
         found = {"task": task, "trial": trial, "reward": reward, "parts": known, "cost": cost}
-        return orjson.dumps(found | {"end": end if isinstance(end, str) else None}, option=SETTINGS).decode()
+        return dump(found | {"end": end if isinstance(end, str) else None})
 
 
 def _grade(value: object) -> float | None:

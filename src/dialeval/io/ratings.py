@@ -23,7 +23,6 @@ import hashlib
 import math
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import partial
 from typing import NamedTuple, TypeAlias, TypeGuard
 
 import numpy as np
@@ -105,7 +104,43 @@ def read_ratings(
     given = dict(fields or {})
     own = {name: given.pop(name, name) for name in _OWN}
     names = FieldNames.of(given) if sampled is None else FieldNames()
-    read, check = partial(_rated_row, own=own, sampled=sampled), partial(_lacks_scores, own=own)
+
+    def read(reader: FieldReader, row: RowObject, name: str) -> Iterator[_Rated]:
+        """Yield a rated row, unless it has a problem; `name` is the data set of one that names none."""
+        # In lines about rows that were drawn one without a name will do.
+        rater = row.get("rater")
+        named = isinstance(rater, str | int) and not isinstance(rater, bool) and ("id" in row or sampled is not None)
+        rater = str(rater) if named else None if sampled is None else ""
+        identifier = None if rater is None else reader.identifier(row, "id")
+        if sampled is not None:
+            if identifier is None or identifier not in sampled:
+                shown = "has no id" if identifier is None else f"the id {identifier!r:.40} is not in the sample"
+                reader.problem(shown, "give the ratings of the rows in this folder, each with its id")
+                return
+            row = {**row, **sampled[identifier]}  # what was drawn is what was rated, whatever the line says
+        dataset = reader.identifier(row, own["dataset"]) or (name if sampled is None else "sample")
+        yield _Rated(
+            dataset,
+            f"{dataset}/{reader.dialogue(row) or f'row {reader.line}'}",
+            reader.identifier(row, reader.names.system),
+            reader.context(row)[0],
+            reader.response(row),
+            reader.references(row),
+            reader.identifier(row, own["level"]) or "turn",
+            identifier,
+            rater,
+            is_again(row),
+            _scale(reader, row.get(own["scale"]), own["scale"]),
+            scores_of(reader, row, own["scores"]),
+        )
+
+    def check(rows: list[_Rated]) -> tuple[str, str] | None:
+        if not rows:
+            return "holds no rows", "give at least one rated reply"
+        remedy = "give each row scores, or map the name they have: --field scores=NAME"
+        lacking = f"no row has {own['scores']}, {', '.join(_PLAIN)}"
+        return None if any(row.scores for row in rows) else (lacking, remedy)
+
     rows = _by_id(read_objects(paths, "ratings", "a response and scores", names, read, check))
     if not rows:
         raise SettingError("no ratings were given; name at least one file of rated rows")
@@ -191,55 +226,6 @@ class _Rated(NamedTuple):
     scale: tuple[float, float]
     scores: dict[str, Floats]
     raters: dict[str, tuple[str, ...]] = {}
-
-
-def _rated_row(
-    reader: FieldReader,
-    row: RowObject,
-    name: str,
-    own: Mapping[str, str],
-    sampled: Mapping[str, RowObject] | None,
-) -> Iterator[_Rated]:
-    """Yield a rated row, unless it has a problem; `name` is the data set of one that names none."""
-    rater = _rater(row, sampled is not None)
-    identifier = None if rater is None else reader.identifier(row, "id")
-    if sampled is not None:
-        if identifier is None or identifier not in sampled:
-            shown = "has no id" if identifier is None else f"the id {identifier!r:.40} is not in the sample"
-            reader.problem(shown, "give the ratings of the rows in this folder, each with its id")
-            return
-        row = {**row, **sampled[identifier]}  # what was drawn is what was rated, whatever the line says
-    dataset = reader.identifier(row, own["dataset"]) or (name if sampled is None else "sample")
-    yield _Rated(
-        dataset,
-        f"{dataset}/{reader.dialogue(row) or f'row {reader.line}'}",
-        reader.identifier(row, reader.names.system),
-        reader.context(row)[0],
-        reader.response(row),
-        reader.references(row),
-        reader.identifier(row, own["level"]) or "turn",
-        identifier,
-        rater,
-        is_again(row),
-        _scale(reader, row.get(own["scale"]), own["scale"]),
-        scores_of(reader, row, own["scores"]),
-    )
-
-
-def _lacks_scores(rows: list[_Rated], own: Mapping[str, str]) -> tuple[str, str] | None:
-    if not rows:
-        return "holds no rows", "give at least one rated reply"
-    if any(row.scores for row in rows):
-        return None
-    remedy = "give each row scores, or map the name they have: --field scores=NAME"
-    return f"no row has {own['scores']}, {', '.join(_PLAIN)}", remedy
-
-
-def _rater(row: RowObject, sampled: bool) -> str | None:
-    """Return who a line is from; in lines about rows that were drawn one without a name will do."""
-    rater = row.get("rater")
-    named = isinstance(rater, str | int) and not isinstance(rater, bool) and ("id" in row or sampled)
-    return str(rater) if named else "" if sampled else None
 
 
 def scores_of(reader: FieldReader, row: RowObject, name: str) -> dict[str, Floats]:
@@ -330,40 +316,37 @@ def read_rating_lines(
         known: The ids of what was to be rated; None: any.
         check: What scores must pass; None: any numbers will do.
     """
-    read = partial(_read_line, known=known, check=check)
+
+    def read(reader: FieldReader, row: RowObject, _name: str) -> Iterator[RatingLine]:
+        before = len(reader.problems)
+        identity, rater = reader.identifier(row, "id"), reader.identifier(row, "rater")
+        scores = scores_of(reader, row, "scores")
+        if identity is None or rater is None:
+            reader.problem("has no id" if identity is None else "has no rater", "say what was rated, and by whom")
+            return
+        if known is not None and identity not in known:
+            reader.problem(f"the id {identity!r:.40} is not in the sample", "give the ratings of this sample")
+        if not scores and len(reader.problems) == before:
+            reader.problem("has no scores", 'add them: "scores": {"overall": 4}')
+        for quality, values in scores.items():
+            if len(values) > 1:
+                reader.problem(f"scores.{quality} holds {len(values)} values", "give one; a line is of one rater")
+        given = {quality: float(values[0]) for quality, values in scores.items()}
+        if check is not None and len(reader.problems) == before:
+            for what in check(identity, given):
+                reader.problem(what, "name the form that was asked (--form), or accept any numbers (--any-scores)")
+        comment, seconds, marked = (row.get(name) for name in ("comment", "seconds", "marked"))
+        yield RatingLine(
+            identity,
+            rater,
+            given,
+            is_again(row),
+            comment if isinstance(comment, str) else "",
+            float(seconds) if isinstance(seconds, int | float) and 0 <= seconds < 1e9 else None,
+            tuple(turn for turn in marked if type(turn) is int) if isinstance(marked, list) else (),
+        )
+
     return read_objects(sources, "ratings", "id, rater and scores", FieldNames(), read, remedy=_REMEDY)
-
-
-def _read_line(
-    reader: FieldReader, row: RowObject, _name: str, known: Collection[str] | None, check: ScoreCheck | None
-) -> Iterator[RatingLine]:
-    before = len(reader.problems)
-    identity, rater = reader.identifier(row, "id"), reader.identifier(row, "rater")
-    scores = scores_of(reader, row, "scores")
-    if identity is None or rater is None:
-        reader.problem("has no id" if identity is None else "has no rater", "say what was rated, and by whom")
-        return
-    if known is not None and identity not in known:
-        reader.problem(f"the id {identity!r:.40} is not in the sample", "give the ratings of this sample")
-    if not scores and len(reader.problems) == before:
-        reader.problem("has no scores", 'add them: "scores": {"overall": 4}')
-    for quality, values in scores.items():
-        if len(values) > 1:
-            reader.problem(f"scores.{quality} holds {len(values)} values", "give one; a line is of one rater")
-    given = {quality: float(values[0]) for quality, values in scores.items()}
-    if check is not None and len(reader.problems) == before:
-        for what in check(identity, given):
-            reader.problem(what, "name the form that was asked (--form), or accept any numbers (--any-scores)")
-    comment, seconds, marked = (row.get(name) for name in ("comment", "seconds", "marked"))
-    yield RatingLine(
-        identity,
-        rater,
-        given,
-        is_again(row),
-        comment if isinstance(comment, str) else "",
-        float(seconds) if isinstance(seconds, int | float) and 0 <= seconds < 1e9 else None,
-        tuple(turn for turn in marked if type(turn) is int) if isinstance(marked, list) else (),
-    )
 
 
 # Pairs: which of two responses was preferred, one comparison a row.
@@ -491,11 +474,10 @@ def _known_pairs(row: RowObject, names: Mapping[str, str]) -> list[RowObject]:
 
 def _pair(reader: FieldReader, row: RowObject, names: Mapping[str, str]) -> _Row | None:
     """Return one pair; None, and a problem, where it is none."""
-    systems = [reader.identifier(row, names[name]) for name in ("a", "b")]
-    lacking = next((name for name, system in zip("ab", systems, strict=True) if system is None), None)
-    left, right = systems
-    if lacking is not None or left is None or right is None:
-        reader.problem(*missing_field(names[lacking or "a"], lacking or "a", row))
+    left, right = (reader.identifier(row, names[name]) for name in ("a", "b"))
+    if left is None or right is None:
+        lacking = "a" if left is None else "b"
+        reader.problem(*missing_field(names[lacking], lacking, row))
         return None
     if left == right:
         reader.problem(f"{left!r:.40} is compared with itself", "name two different systems")
@@ -523,12 +505,7 @@ def _outcome(reader: FieldReader, row: RowObject, name: str, left: str, right: s
         what = f"{name} is {said!r:.40}, which is ambiguous: a system of this pair is called like a side or a tie"
         reader.problem(what, "exchange the two systems of the row (a and b), or rename the system")
         return 0
-    shown = (
-        "is missing"
-        if name not in row
-        else f"is {said!r:.40}"
-        if isinstance(said, str | int)
-        else f"is {kind_of(said)}"
-    )
-    reader.problem(f"{name} {shown}", "make it a, b or tie, or the name of the better system")
+    shown = f"{said!r:.40}" if isinstance(said, str | int) else kind_of(said)
+    what = f"{name} is {shown if name in row else 'missing'}"
+    reader.problem(what, "make it a, b or tie, or the name of the better system")
     return 0

@@ -265,16 +265,10 @@ class FieldNames:
     """Whether a row without any call counts as one that makes none, for assertions about calls."""
 
     @classmethod
-    def of(
-        cls,
-        names: Mapping[str, str] | None,
-        kept: Iterable[str] = (),
-        system_prompts: bool = False,
-        separator: str | None = None,
-        every_call: bool = False,
-    ) -> FieldNames:
+    def of(cls, names: Mapping[str, str] | None, kept: Iterable[str] = (), **settings: Any) -> FieldNames:
         """Return the usual names, except for those mapped as in `{"response": "answer"}`; and how rows are read."""
         known = [each.name for each in fields(cls) if each.name not in _SETTINGS]
+        separator = settings.get("separator")
         if separator is not None and (len(separator) != 1 or separator in '"\r\n\0' or not separator.isascii()):
             raise SettingError(f"cells cannot be separated by {separator!r}; give one character, such as ; or |")
         for name, actual in (names or {}).items():
@@ -282,8 +276,7 @@ class FieldNames:
                 raise SettingError(f"there is no field {name!r} to map; a row has {', '.join(known)}")
             if not isinstance(actual, str) or not actual:
                 raise SettingError(f"field {name!r} is mapped to {actual!r}; map it to the name it has in the input")
-        settings = {"system_prompts": system_prompts, "separator": separator, "every_call": every_call}
-        return cls(**(names or {}), kept=tuple(kept), **settings)  # type: ignore[arg-type]
+        return cls(**{**(names or {}), **settings, "kept": tuple(kept)})
 
     @property
     def mapped(self) -> bool:
@@ -301,15 +294,12 @@ class FieldNames:
         """Return the names that lead into objects, such as `output.text`."""
         return [name for name in self.all if "." in name]
 
-    @property
+    @cached_property
     def beside(self) -> list[str]:
         """Return the fields that a row of another shape may have by our names, too; its `system` may be a prompt."""
-        named = [self.dialog_id, self.turn, self.context, self.reference, self.response_is_reference, self.trial]
-        named += [self.reward, self.reward_parts, self.termination, self.cost, self.tool_calls, self.expected_calls]
-        named += [self.labels, self.latency]
-        return [*named, *([self.system] if self.system != "system" else [])]
+        return [name for name in self.all if name not in (self.response, self.messages, "system")]
 
-    @property
+    @cached_property
     def all(self) -> list[str]:
         """Return the names of all our fields."""
         return [getattr(self, each.name) for each in fields(self) if each.name not in _SETTINGS]
@@ -353,8 +343,8 @@ class Records:
     def raise_problems(self) -> None:
         """Raise if anything is wrong."""
         if self.problems and self.lines is not None:
-            lines = self.lines()
-            self.problems = [replace(problem, line=_line(lines, problem.line)) for problem in self.problems]
+            lines = dict(enumerate(self.lines(), 1))
+            self.problems = [replace(each, line=lines.get(each.line or 0)) for each in self.problems]
         if self.problems:
             raise DataError(self.problems)
 
@@ -377,10 +367,6 @@ def all_of(readers: Iterable[Callable[[], T]]) -> list[T]:
     if problems:
         raise DataError(problems)
     return results
-
-
-def _line(lines: Sequence[int], number: int | None) -> int | None:
-    return lines[number - 1] if number is not None and number <= len(lines) else None
 
 
 def kind_of(value: object) -> str:

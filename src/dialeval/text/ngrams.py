@@ -240,20 +240,14 @@ def are_words(keys, n, words):  # type: ignore[no-untyped-def]
 
 
 @kernel
-def hash_of(keys, row, n, hashes):  # type: ignore[no-untyped-def]
-    """Return the hash of an n-gram, a row of packed places in `hashes`."""
-    total = _ODD
-    for half in range(n % 2, n + n % 2):
-        total = _mixed(total ^ hashes[_word(keys, row, half)]) + _ODD
-    return _mixed(total)
-
-
-@kernel
 def choose_parts(keys, n, hashes, chosen, sizes):  # type: ignore[no-untyped-def]
     """Fill `chosen` with the part of each n-gram, by its hash, and `sizes` (zeros before) with how many a part has."""
     parts = uint64(sizes.shape[0])
     for row in range(keys.shape[0]):
-        half = hash_of(keys, row, n, hashes) & uint64(0xFFFFFFFF)
+        total = _ODD
+        for word in range(n % 2, n + n % 2):
+            total = _mixed(total ^ hashes[_word(keys, row, word)]) + _ODD
+        half = _mixed(total) & uint64(0xFFFFFFFF)
         chosen[row] = (half * parts) >> _HALF
         sizes[chosen[row]] += 1
 
