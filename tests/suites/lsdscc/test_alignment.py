@@ -262,7 +262,7 @@ def test_pairs_in_order_however_they_are_cut(corpus: list[Query], most: int) -> 
         parts = list(whole.parts())
     assert [pair for part in parts for pair in as_words(part)] == expected
     assert [text for part in parts for text in part.hypotheses.words()] == whole.hypotheses.words()
-    assert all(part.queries == 1 or part.pairs[-1] <= most for part in parts)
+    assert all(len(part.lists) == 2 or len(part.pair_groups) <= most for part in parts)
 
 
 @given(st.lists(queries(), max_size=5), st.sampled_from([1, 7, 1 << 16]))

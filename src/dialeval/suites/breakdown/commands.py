@@ -98,7 +98,8 @@ def breakdown(
     Prints the lines of the challenge's eval.py. The table also has floors (constant detectors) and ceilings
     (annotators against each other).
     """
-    from dialeval.suites.breakdown.evaluation import evaluate_breakdown
+    from dialeval.suites.breakdown import report
+    from dialeval.suites.breakdown.evaluation import evaluate_breakdown, with_curves
 
     single = (isinstance(labels, str) or len(labels) == 1) and len(threshold) == 1
     format_ = format_ or ("original" if single and not macro else "table")
@@ -107,8 +108,6 @@ def breakdown(
     out.check_transposed(format_, transpose)
     out.check_places(output, labels, inputs["data"], inputs["development"], files=(turns_file,))
     if error_categories is not None:
-        from dialeval.suites.breakdown import report
-
         format_ = "table" if format_ == "original" else format_
         out.print_as(format_, report.CATEGORIES, report.error_categories(inputs["data"], labels, error_categories))
         return 0
@@ -116,21 +115,15 @@ def breakdown(
     inputs["intervals"] = intervals.kind
     run = evaluate_breakdown(labels=labels, threshold=threshold, baselines=baselines, **inputs)
     run = intervals.added_to(run, inputs["confidence"])
-    from dialeval.suites.breakdown.evaluation import with_curves
-
     found = out.compare_and_save(run, format_, output, force, None if output is None else with_curves(run))
     if turns_file is not None:
-        from dialeval.suites.breakdown.report import turns_csv
-
-        out.write(turns_file, turns_csv(run).encode(), "turns in")
+        out.write(turns_file, report.turns_csv(run).encode(), "turns in")
     if macro:
-        from dialeval.suites.breakdown.report import MACRO, macro_averages
-
-        out.print_as(format_, MACRO, macro_averages(run))
+        out.print_as(format_, report.MACRO, report.macro_averages(run))
         out.print_warnings(run.warnings)
-        return out.exit_status(limits.gates(run))
-    print_breakdown(run, format_, transpose, found)
-    out.say_next(run, format_, output)
+    else:
+        print_breakdown(run, format_, transpose, found)
+        out.say_next(run, format_, output)
     return out.exit_status(limits.gates(run))
 
 

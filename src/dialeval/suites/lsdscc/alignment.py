@@ -108,16 +108,6 @@ class Comparison:
             offsets_of(map(len, references)),
         )
 
-    @property
-    def queries(self) -> int:
-        """Number of queries."""
-        return len(self.lists) - 1
-
-    @cached_property
-    def pairs(self) -> Ints:
-        """Where the pairs of each query start, and the end."""
-        return offsets_of(np.diff(self.lists) * np.diff(self.group_lists))
-
     @cached_property
     def group_counts(self) -> Ints:
         """Number of groups that each hypothesis is compared with."""
@@ -140,7 +130,7 @@ class Comparison:
 
     def parts(self) -> Iterator[Comparison]:
         """Split into consecutive queries with about `PART_PAIRS` pairs."""
-        for first, last in cut(self.pairs, PART_PAIRS):
+        for first, last in cut(offsets_of(np.diff(self.lists) * np.diff(self.group_lists)), PART_PAIRS):
             lists, group_lists = self.lists[first : last + 1], self.group_lists[first : last + 1]
             groups = self.groups[group_lists[0] : group_lists[-1] + 1]
             yield Comparison(
@@ -551,7 +541,7 @@ def align(comparison: Comparison, aligner: PairAligner) -> Alignment:
 
     def add_up(queries: Ints, values: Any) -> Floats:
         """Return the sum of the values of each query, from left to right."""
-        return np.bincount(queries, values, minlength=comparison.queries).astype(np.float64)
+        return np.bincount(queries, values, minlength=len(comparison.lists) - 1).astype(np.float64)
 
     hypotheses, groups = np.diff(comparison.lists), np.diff(comparison.group_lists)
     undefined = add_up(of_hypothesis, np.isnan(scores)) + add_up(of_group, sizes == 0)

@@ -32,7 +32,7 @@ import numpy as np
 from dialeval.core.arguments import checked
 from dialeval.core.arrays import Ints, offsets_of
 from dialeval.core.batch import Need
-from dialeval.core.columns import RaggedColumn, TextColumn, join_texts, sizes_between
+from dialeval.core.columns import RaggedColumn, TextColumn
 from dialeval.core.errors import DataError, Problem, SettingError
 from dialeval.core.fingerprint import Fingerprint, short_digest
 from dialeval.io import json
@@ -322,12 +322,6 @@ class GroupedColumn(RaggedColumn):
         groups, lists = offsets_of(group_sizes), offsets_of(row_sizes)
         return cls(values, groups[lists], groups, lists)
 
-    @staticmethod
-    def join(parts: Sequence[GroupedColumn]) -> GroupedColumn:  # type: ignore[override]
-        """Return the rows of all parts."""
-        sizes = (sizes_between(each) for each in ((part.groups for part in parts), (part.lists for part in parts)))
-        return GroupedColumn.of(join_texts([part.values for part in parts]), *sizes)
-
     def grouped(self, row: int) -> list[list[str]]:
         """Return the groups of a row."""
         bounds = self.groups[self.lists[row] : self.lists[row + 1] + 1].tolist()
@@ -467,13 +461,10 @@ def reference_groups() -> Path:
 
 def build_local(source: Path, target: Path, _version: str) -> None:
     """Build the pack from a file, or from a folder that holds it."""
-    file = source
-    if source.is_dir():
-        file = next((source / place for place in _PLACES if (source / place).is_file()), source)
-        if file == source:
-            raise DataError(
-                Problem(str(source), None, f"does not hold {FILE}", "name the JSON file of reference groups")
-            )
+    places = [source / place for place in _PLACES] if source.is_dir() else [source]
+    file = next((place for place in places if place.is_file()), source)
+    if source.is_dir() and file == source:
+        raise DataError(Problem(str(source), None, f"does not hold {FILE}", "name the JSON file of reference groups"))
     read_groups(file)
     (target / FILE).write_bytes(read_bytes(file).tobytes())
 

@@ -48,22 +48,20 @@ def landed(
         ],
         "landed": [
             [
-                [_answer(each, number, here) for each in entry["hypotheses"]]
+                [
+                    # The text of an answer, the place of its group, and how similar it is to that group.
+                    [
+                        number(each["text"]),
+                        here.get(each["group"]),
+                        None if each["score"] is None else round(each["score"], DIGITS),
+                    ]
+                    for each in entry["hypotheses"]
+                ]
                 for entry, here in zip(entries, places, strict=True)
             ]
             for entries in mine
         ],
     }
-
-
-def _answer(hypothesis: Mapping[str, Any], number: Callable[[str], int], places: Mapping[str, int]) -> list[Any]:
-    """Return the text of an answer, the place of its group, and how similar it is to that group."""
-    score = hypothesis["score"]
-    return [
-        number(hypothesis["text"]),
-        places.get(hypothesis["group"]),
-        None if score is None else round(score, DIGITS),
-    ]
 
 
 def reached(run: Run) -> str:

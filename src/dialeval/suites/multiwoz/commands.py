@@ -26,9 +26,12 @@ _INPUT = click.option(
     callback=options.read_systems,
     help="Predictions: a file, a folder of them, NAME=FILE.",
 )
-_DATA = options.together(
+_TASK = options.together(
     click.option("--data", help="Folder with the data, a pack such as multiwoz-2.4, or `town`.  [default: multiwoz]"),
     click.option("--split", help="Split of the data.  [default: test]"),
+)
+_DATA = options.together(
+    _TASK,
     options.choice(
         "--fallback",
         ["file", "turn"],
@@ -181,8 +184,7 @@ def leaderboard(predictions: Any, format_: str, **settings: Any) -> None:
 
 @multiwoz.command("dialeval multiwoz delexicalize -i replies.json --save predictions.json", name="delexicalize")
 @_INPUT
-@click.option("--data", help="Folder with the data, a pack such as multiwoz-2.4, or `town`.  [default: multiwoz]")
-@click.option("--split", help="Split of the data.  [default: test]")
+@_TASK
 @click.option("--save", "output", type=options.FILE, help="Write the predictions of a system with placeholders here.")
 @options.format_()
 @out.printing_all_problems

@@ -30,7 +30,7 @@ from __future__ import annotations
 import hashlib
 import shutil
 import tempfile
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from itertools import chain
 from pathlib import Path
@@ -137,7 +137,14 @@ def _build(source: Path, target: Path) -> None:
                 name = _id(dialogue["dialogue_id"])
             if name in corpus:
                 with _problems_explained(f"{source}: {name}"):
-                    parts[name] = _parts(dialogue, corpus[name], acts.get(name, {}), ontology, normalize)
+                    turns, entry = list(_system_turns(dialogue)), corpus[name]
+                    parts[name] = (
+                        goal_of(entry["goal"], ontology),
+                        booked_of(entry["log"], len(turns)),
+                        [ontology.states(state_of(user)) for user, _ in turns],
+                        [str(user.get("utterance", "")) for user, _ in turns],
+                        [normalize(delexicalized(system, acts.get(name, {}))) for _, system in turns],
+                    )
     _write_pack(target, splits, source / "db", STANDARD)
 
 
@@ -200,24 +207,6 @@ def annotated_state(metadata: Mapping[str, Any], ontology: Ontology) -> dict[str
             if value and value not in {"none", "not mentioned", *ontology.dont_care}:
                 state.setdefault(domain, {})[slot] = str(value)
     return state
-
-
-def _parts(
-    dialogue: Mapping[str, Any],
-    entry: Mapping[str, Any],
-    acts: Mapping[str, Any],
-    ontology: Ontology,
-    normalize: Callable[[str], str],
-) -> tuple[Any, ...]:
-    """Return what is written of a dialogue: goal, bookings, states, user turns, references; `entry` is that of 2.1."""
-    turns = list(_system_turns(dialogue))
-    return (
-        goal_of(entry["goal"], ontology),
-        booked_of(entry["log"], len(turns)),
-        [ontology.states(state_of(user)) for user, _ in turns],
-        [str(user.get("utterance", "")) for user, _ in turns],
-        [normalize(delexicalized(system, acts)) for _, system in turns],
-    )
 
 
 def _corpus(source: Path) -> dict[str, Any]:

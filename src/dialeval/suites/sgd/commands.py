@@ -75,6 +75,6 @@ def sgd(
         found = {name: original_output(result, joint_across_turns) for name, result in run.items()}
         out.print_as(format_, GROUPS, ServiceGroups(found))
         out.print_warnings(run.warnings)
-        return out.exit_status(limits.gates(run))
-    out.deliver_run(run, format_, output, force, transpose=transpose, by=by, compared=compared)
+    else:
+        out.deliver_run(run, format_, output, force, transpose=transpose, by=by, compared=compared)
     return out.exit_status(limits.gates(run))
