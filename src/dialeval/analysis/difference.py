@@ -267,7 +267,8 @@ class Baseline:
         if not by_row:
             if key not in left.items:
                 return plain
-            items = tuple(cluster_means(side.items[key], side.rows.offsets) for side in (left, right))
+            one, other = (cluster_means(side.items[key], side.rows.offsets) for side in (left, right))
+            items = one, other
         if items[0] is None or items[1] is None:
             return plain
         ahead = (items[0] - items[1]) if plain.better == "lower" else (items[1] - items[0])
