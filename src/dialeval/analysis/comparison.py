@@ -39,7 +39,7 @@ from dialeval.analysis.difference import (
 )
 from dialeval.analysis.pairing import Runs, Selection, Weight, adjust_families, select
 from dialeval.analysis.unpaired import check_adjusted, compare_mixes, list_strata, unpaired_differences
-from dialeval.analysis.values import Values, better_of, metric_of
+from dialeval.analysis.values import Values, better_of, bounds_of, metric_of
 from dialeval.core import validation
 from dialeval.core.arguments import checked
 from dialeval.core.display import Shown, Tabular, flatten_intervals, listed
@@ -307,7 +307,14 @@ def compare(
     warnings = (compare_mixes(chosen.first, *each, fields, settings) for each in chosen.alignments.items())
     pairs = math.comb(1 + len(chosen.others), 2)
     ranked = pairwise and not fields and 1 < pairs <= (most_tests or pairs)
-    rows = _adjust([_limit(row, chosen) for row in _find_differences(chosen, settings, fields)], alpha, chosen.panel)
+    rows = []
+    for row in _find_differences(chosen, settings, fields):
+        if row.interval is not None:  # no interval goes beyond what the range of the metric allows
+            least, largest = bounds_of(row.key, chosen.known[chosen.first][row.key])
+            ends = max(row.interval[0], least - largest), min(row.interval[1], largest - least)
+            row = replace(row, interval=ends)
+        rows.append(row)
+    rows = _adjust(rows, alpha, chosen.panel)
     untestable = {row.key for row in rows if math.isnan(row.p)}
     return Comparison(
         baseline=chosen.first,
@@ -420,16 +427,6 @@ def adjusted_together(comparisons: Sequence[Comparison]) -> list[Comparison]:
     panel = tuple(dict.fromkeys(row.key for row in everything))
     rows = iter(_adjust(everything, comparisons[0].alpha, panel) if comparisons else [])
     return [replace(each, rows=list(islice(rows, len(each.rows)))) for each in comparisons]
-
-
-def _limit(row: Difference, chosen: Selection) -> Difference:
-    """Clip the interval of a difference to what the range of the metric allows."""
-    metric = metric_of(chosen.known[chosen.first][row.key])
-    if metric is None or row.interval is None:
-        return row
-    least, largest = metric.bounds_of(row.key)
-    low, high = row.interval
-    return replace(row, interval=(max(low, least - largest), min(high, largest - least)))
 
 
 def _adjust(rows: list[Difference], alpha: float, panel: Sequence[str]) -> list[Difference]:

@@ -29,8 +29,8 @@ import numpy as np
 from msgspec import Struct
 from msgspec.structs import replace
 
-from dialeval.analysis.values import Values, cluster_sums, metric_of
-from dialeval.core.arrays import Floats, Ints, Mask, row_numbers
+from dialeval.analysis.values import Values, bounds_of, cluster_means, cluster_sums, metric_of
+from dialeval.core.arrays import Floats, Ints, row_numbers
 from dialeval.core.errors import SettingError
 from dialeval.core.fold import Better, Estimate
 from dialeval.core.result import Result
@@ -220,12 +220,12 @@ class Baseline:
     def _bound(self, row: Difference, left: Values, right: Values) -> Difference:
         """Give a difference of bounded values of tasks Gaffke's interval; return any other as it is."""
         estimate = self.result[row.key]
-        metric, method = metric_of(estimate), getattr(estimate.interval_by, "method", None)
-        if metric is None or method != "gaffke":
+        if getattr(estimate.interval_by, "method", None) != "gaffke" or metric_of(estimate) is None:
             return row
-        differences = right.cluster_means(row.key) - left.cluster_means(row.key)
+        differences = np.subtract(*(cluster_means(side.items[row.key], side.rows.offsets) for side in (right, left)))
         values, counts = np.unique(differences[~np.isnan(differences)], return_counts=True)
-        reach = metric.bounds_of(row.key)[1] - metric.bounds_of(row.key)[0]
+        least, largest = bounds_of(row.key, estimate)
+        reach = largest - least
         pairs = zip(values.tolist(), counts.tolist(), strict=True)
         return replace(row, interval=gaffke(pairs, (-reach, reach), self.settings.confidence), interval_by="gaffke")
 
@@ -265,7 +265,10 @@ class Baseline:
         plain = replace(plain, baseline_mean=first, mean=second, difference=second - first, rows=rows, of=here.rows)
         items = here.items, there.items
         if not by_row:
-            items = (left.cluster_means(key), right.cluster_means(key)) if key in left.items else (None, None)
+            if key not in left.items:
+                return plain
+            one, other = (cluster_means(side.items[key], side.rows.offsets) for side in (left, right))
+            items = one, other
         if items[0] is None or items[1] is None:
             return plain
         ahead = (items[0] - items[1]) if plain.better == "lower" else (items[1] - items[0])
@@ -350,25 +353,19 @@ def paired_values(left: Values, right: Values, keys: Sequence[str], by_row: bool
 
     That is a row or, where rows are not paired, a dialogue.
     """
-    means = [key for key in keys if key in left.items and key in right.items]
+    items: tuple[dict[str, Floats], dict[str, Floats]] = {}, {}
+    for key in (key for key in keys if key in left.items and key in right.items):
+        if by_row:
+            known = ~np.isnan(left.items[key]) & ~np.isnan(right.items[key])
+        else:
+            known = (left.counted_rows(key) > 0) & (right.counted_rows(key) > 0)
+        for side, own in zip((left, right), items, strict=True):
+            values = side.items[key]
+            rows = known if len(known) == len(values) else known[row_numbers(side.rows.offsets)]
+            own[key] = np.where(rows, values, np.nan)
     shared = [key for key in keys if key in left.metrics and key in right.metrics]
-    known = {key: _scored(left, key, by_row) & _scored(right, key, by_row) for key in means}
     first, second = (
-        with_fields(
-            side,
-            items={key: np.where(_over_rows(side, key, known[key]), side.items[key], np.nan) for key in means},
-            metrics={key: side.metrics[key] for key in shared},
-        )
-        for side in (left, right)
+        with_fields(side, items=own, metrics={key: side.metrics[key] for key in shared})
+        for side, own in zip((left, right), items, strict=True)
     )
     return first, second
-
-
-def _scored(side: Values, key: str, by_row: bool) -> Mask:
-    """Tell which rows are scored or, where rows are not paired, which clusters have a scored row."""
-    return ~np.isnan(side.items[key]) if by_row else side.counted_rows(key) > 0
-
-
-def _over_rows(side: Values, key: str, known: Mask) -> Mask:
-    """Spread a mask of clusters over the rows of a key; one of rows is returned as it is."""
-    return known if len(known) == len(side.items[key]) else known[row_numbers(side.rows.offsets)]

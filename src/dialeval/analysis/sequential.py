@@ -38,7 +38,7 @@ from msgspec.structs import asdict, replace
 from dialeval.analysis.alignment import Alignment, Design, DesignName
 from dialeval.analysis.difference import DEFAULT_ALPHA, paired_values
 from dialeval.analysis.pairing import Runs, Selection, Weight, adjust_families, select
-from dialeval.analysis.values import Values, metric_of
+from dialeval.analysis.values import Values, bounds_of, metric_of
 from dialeval.core.arguments import checked
 from dialeval.core.arrays import Floats
 from dialeval.core.display import Shown, Tabular, flatten_intervals, listed
@@ -222,13 +222,14 @@ def _why_untested(key: str, alignment: Alignment, here: Estimate) -> str | None:
 
 def _test_key(name: str, key: str, alignment: Alignment, alpha: float) -> SequentialDifference:
     metric = metric_of(alignment.left[key])
-    bounds = (-math.inf, math.inf) if metric is None else metric.bounds_of(key)
     left, right = (Values.of(side, [key], alone=True) for side in (alignment.left, alignment.right))
     unpaired = alignment.design.name == "unpaired"
     if not unpaired:
         left, right = paired_values(left, right, [key], alignment.by_row)
     first, second = left.cluster_sums(key), right.cluster_sums(key)
-    low, high, by = (unpaired_sequence if unpaired else sequence)(first, second, bounds, alpha)
+    low, high, by = (unpaired_sequence if unpaired else sequence)(
+        first, second, bounds_of(key, alignment.left[key]), alpha
+    )
     found = SequentialDifference(name, key, len(low), second.mean - first.mean, by=by)
     if not len(low) or not math.isfinite(low[-1]):
         few = f"fewer than {FIRST} dialogues" if len(low) < FIRST else "too few dialogues for such skewed differences"

@@ -31,11 +31,11 @@ from msgspec.structs import replace
 
 from dialeval.analysis.alignment import Alignment
 from dialeval.analysis.difference import Difference, Settings, untested
-from dialeval.analysis.values import Values, metric_of, table_of
+from dialeval.analysis.values import Values, bounds_of, table_of
 from dialeval.core.arrays import Floats, Ints, row_numbers
 from dialeval.core.errors import SettingError
 from dialeval.core.exact import Moments
-from dialeval.core.fold import ANY_NUMBER, Bounds, Estimate, clustered
+from dialeval.core.fold import Bounds, Estimate, clustered
 from dialeval.core.result import Result
 from dialeval.core.rowtable import RowTable
 from dialeval.io.rows import split_fields
@@ -85,9 +85,7 @@ def unpaired_differences(
         if reason is not None:
             yield replace(plain, reason=reason)
         elif key in values[0].items:
-            metric = metric_of(left[key])
-            bounds = ANY_NUMBER if metric is None else metric.bounds_of(key)
-            yield _compare_means(plain, *values, settings, bounds, strata)
+            yield _compare_means(plain, *values, settings, bounds_of(key, left[key]), strata)
         else:
             compare = _compare_thinned if values[0].metrics[key].counts_kinds else _compare_resampled
             found = compare(plain, *values, settings)

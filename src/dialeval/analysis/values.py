@@ -57,6 +57,7 @@ from dialeval.core.fold import (
     ANY_NUMBER,
     Analytic,
     Better,
+    Bounds,
     Estimate,
     IntervalChoice,
     Level,
@@ -160,12 +161,9 @@ class Values:
         return np.diff(self.rows.offsets).astype(np.float64)
 
     def cluster_sums(self, key: str) -> ClusterSums:
-        """Sum the scored rows of each cluster under a key."""
-        return ClusterSums.of(cluster_sums(self.items[key], self.rows.offsets))
-
-    def cluster_means(self, key: str) -> Floats:
-        """Return the mean of each cluster under a key; NaN for one without a scored row."""
-        return cluster_means(self.items[key], self.rows.offsets)
+        """Sum the scored rows of each cluster under a key; clusters without one are left out."""
+        both = cluster_sums(self.items[key], self.rows.offsets)
+        return ClusterSums(*both[both[:, 1] > 0].T)
 
     def by_key(self, draws: Iterable[Ints], jackknife: bool = False) -> dict[str, Floats]:
         """Compute the values for every row of cluster counts, by key."""
@@ -335,13 +333,16 @@ def _with_formulas(estimates: Mapping[str, Estimate], values: Values, level: flo
     return made
 
 
-def within_range(bounds: tuple[float, float], key: str, estimate: Estimate) -> tuple[float, float]:
+def bounds_of(key: str, estimate: Estimate) -> Bounds:
+    """Return what the metric of an estimate can give; any number where it is not known."""
+    metric = metric_of(estimate)
+    return ANY_NUMBER if metric is None else metric.bounds_of(key)
+
+
+def within_range(ends: tuple[float, float], key: str, estimate: Estimate) -> tuple[float, float]:
     """Clip an interval to the range of the metric; a value may itself be beyond its range by a rounding error."""
-    metric, (low, high) = metric_of(estimate), bounds
-    if metric is None:
-        return bounds
-    least, largest = metric.bounds_of(key)
-    return max(low, min(least, estimate.mean)), min(high, max(largest, estimate.mean))
+    least, largest = bounds_of(key, estimate)
+    return max(ends[0], min(least, estimate.mean)), min(ends[1], max(largest, estimate.mean))
 
 
 def _warn_of_narrow(influences: Mapping[str, Influence]) -> list[str]:

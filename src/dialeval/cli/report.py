@@ -87,7 +87,7 @@ def report(
     from time import strftime
 
     from dialeval.analysis.agreement import agreement
-    from dialeval.analysis.comparison import load_comparison
+    from dialeval.analysis.comparison import MOST_TESTS, load_comparison
     from dialeval.core.errors import DialevalError
     from dialeval.core.result import files_of, load
     from dialeval.human.estimate import estimate, rated_systems
@@ -96,7 +96,6 @@ def report(
     from dialeval.human.report import human_figures
     from dialeval.io.ratings import read_pairs
     from dialeval.metrics.registry import split_names
-    from dialeval.reports.comparisons import MOST_TESTS
     from dialeval.reports.drawings import write_figures
     from dialeval.reports.html import report as write_report
     from dialeval.reports.html import together

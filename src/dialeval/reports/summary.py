@@ -16,7 +16,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import NamedTuple
 
-from dialeval.analysis.comparison import Best, Comparison, best_systems, compare
+from dialeval.analysis.comparison import MOST_TESTS, Best, Comparison, best_systems, compare
 from dialeval.analysis.difference import Difference
 from dialeval.analysis.pairing import main_keys
 from dialeval.analysis.values import better_of
@@ -27,7 +27,6 @@ from dialeval.core.result import Result, Run
 from dialeval.reports import markup
 from dialeval.reports.charts import Figure, Scale, axis
 from dialeval.reports.comparisons import (
-    MOST_TESTS,
     MOST_UNASKED,
     WIDTH,
     kind_of,

@@ -52,11 +52,6 @@ class ClusterSums:
     sums: Floats
     counts: Floats
 
-    @classmethod
-    def of(cls, both: Floats) -> ClusterSums:
-        """Take a sum and a number of scored rows per cluster; clusters without a scored row are left out."""
-        return cls(*both[both[:, 1] > 0].T)
-
     @property
     def is_even(self) -> bool:
         """Whether all clusters have the same number of rows."""
