@@ -8,13 +8,13 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from dialeval.metrics.encoder import SentenceVectors, Store
+from dialeval.metrics.encoder import Encoder, SentenceVectors, Store
 from dialeval.metrics.encoder_files import Singles
 
 pytestmark = pytest.mark.usefixtures("cache")
 
 
-class Counting:
+class Counting(Encoder):
     """An encoder that counts what it is asked."""
 
     name, digest, dimension = "counting", "c0", 3

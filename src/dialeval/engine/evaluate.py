@@ -244,20 +244,8 @@ def evaluate(
     resources = Resources(train, vocabulary, vectors, judge_dir, in_vocabulary, assertions, llm)
     if llm is not None:
         metrics, settings = llm.plan(metrics, settings)
-    options = Options(
-        t=t,
-        confidence=confidence,
-        intervals=intervals,
-        batch_rows=batch_rows,
-        threads=threads,
-        engine=engine,
-        progress=progress,
-        output=output,
-        items=items,
-        resume=resume,
-        chunk_bytes=chunk_bytes,
-        force=force,
-    )
+    way = (batch_rows, threads, engine, progress)
+    options = Options(t, confidence, intervals, *way, output, items, resume, chunk_bytes, force)
     if inputs.are_chunked(options):
         if baselines or reference_groups is not None:
             raise SettingError(

@@ -38,7 +38,7 @@ from dialeval.core.columns import DIGEST_LENGTH
 from dialeval.core.errors import DataError, Problem, SettingError
 from dialeval.core.files import check_files, place_of, reading_together, replacing_together
 from dialeval.core.fold import RowMetric
-from dialeval.metrics.encoder import Encoder, SentenceEncoder, SentenceVectors
+from dialeval.metrics.encoder import Encoder, SentenceVectors
 from dialeval.metrics.encoder_files import Singles, check_libraries, find_encoder
 
 if TYPE_CHECKING:
@@ -367,7 +367,7 @@ class Judge(TrainedJudge[Weights]):
         weights, vectors = self.weights, self._encoder
         if not isinstance(vectors, SentenceVectors):
             vectors = open_vectors(vectors or weights.encoder, weights.tokens, *self._more)
-        if weights.encoder_digest and weights.encoder_digest != files_digest(vectors.encoder):
+        if weights.encoder_digest and weights.encoder_digest != vectors.encoder.files.digest:
             remedy = f"pass the encoder {weights.encoder!r} ({weights.encoder_digest}), or train a judge for this one"
             raise SettingError(f"the judge was fitted to other vectors than those of {vectors.encoder.name}; {remedy}")
         return vectors
@@ -479,12 +479,6 @@ def _closest_references(vectors: SentenceVectors, references: Texts, response: S
 def _cosines(left: Vectors, right: Vectors) -> Floats:
     lengths = np.sqrt(row_products(left, left) * row_products(right, right))
     return row_products(left, right) / np.maximum(lengths, 1e-12)
-
-
-def files_digest(encoder: SentenceEncoder) -> str:
-    """Return the digest of an encoder's files, whatever computes its vectors."""
-    files = getattr(encoder, "files", None)
-    return encoder.digest if files is None else str(files.digest)
 
 
 def _pad_tile(vectors: Vectors, start: int) -> Floats:

@@ -106,7 +106,7 @@ def _attend(split: Tensor, batch: Batch) -> Tensor:
 
 
 class TorchEncoder(Encoder):
-    """An encoder in PyTorch; see `SentenceEncoder` for the interface."""
+    """An encoder in PyTorch."""
 
     def __init__(self, files: EncoderFiles, tokens: int | None = None, device: str = "cpu") -> None:
         super().__init__(files, tokens)

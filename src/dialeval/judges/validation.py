@@ -44,7 +44,7 @@ from dialeval.io.packs import Progress
 from dialeval.io.ratings import Ratings, read_ratings, row_digests
 from dialeval.io.reading import attach, read_files, read_texts
 from dialeval.io.rows import Rows
-from dialeval.judges.adem import Judge, Texts, Weights, files_digest, open_vectors
+from dialeval.judges.adem import Judge, Texts, Weights, open_vectors
 from dialeval.judges.fitting import KINDS, AdemSettings, Examples, examples_of, fit
 from dialeval.metrics.encoder_files import MINILM
 from dialeval.stats.correlation import Points
@@ -129,7 +129,7 @@ def make_judge(
     weights = replace(
         fit(kind, known, settings),
         encoder=vectors.encoder.name,
-        encoder_digest=files_digest(vectors.encoder),
+        encoder_digest=vectors.encoder.files.digest,
         tokens=getattr(vectors.encoder, "tokens", 0),
         turns=turns,
     )

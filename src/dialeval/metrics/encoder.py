@@ -22,7 +22,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from functools import cached_property
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -104,27 +104,8 @@ KEPT_TOKENS = 1 << 16
 """Tokens whose vectors are kept at most: 100 MB of the shipped encoder, some 4,000 replies."""
 
 
-class SentenceEncoder(Protocol):
-    """The interface of sentence encoders."""
-
-    @property
-    def name(self) -> str:
-        """What it is called, for people."""
-
-    @property
-    def digest(self) -> str:
-        """What its vectors depend on."""
-
-    @property
-    def dimension(self) -> int:
-        """Numbers per text."""
-
-    def encode(self, texts: Sequence[str], ends: bool = False) -> Singles:
-        """Return one row per text; `ends` keeps the end of a text that is too long, not its beginning."""
-
-
-class TokenizedEncoder:
-    """Base of the encoders of one folder: the word pieces of a text, and the digest."""
+class Encoder:
+    """An encoder in NumPy, and the base of the one in PyTorch. Pickled as the place of its files."""
 
     backend = ""
 
@@ -161,14 +142,11 @@ class TokenizedEncoder:
             found.append(ids)
         return found
 
-
-class Encoder(TokenizedEncoder):
-    """An encoder in NumPy; see `SentenceEncoder` for the interface. Pickled as the place of its files."""
-
     def __reduce__(self) -> tuple[type[Encoder], tuple[EncoderFiles, int]]:
         return type(self), (EncoderFiles(self.files.name, self.files.folder), self.tokens)
 
     def encode(self, texts: Sequence[str], ends: bool = False) -> Singles:
+        """Return one row per text; `ends` keeps the end of a text that is too long, not its beginning."""
         vectors = np.empty((len(texts), self.files.config.hidden_size), np.float32)
         first = self.files.pooling == "cls"
         for text, rows in self._forward(texts, ends):
@@ -391,11 +369,11 @@ Keys = npt.NDArray[np.bytes_]
 class SentenceVectors:
     """The vectors of texts by one encoder; `keep=False` leaves the disk alone."""
 
-    def __init__(self, encoder: SentenceEncoder, keep: bool = True) -> None:
+    def __init__(self, encoder: Encoder, keep: bool = True) -> None:
         self.encoder = encoder
         self._keep = keep
 
-    def __reduce__(self) -> tuple[type[SentenceVectors], tuple[SentenceEncoder, bool]]:
+    def __reduce__(self) -> tuple[type[SentenceVectors], tuple[Encoder, bool]]:
         return type(self), (self.encoder, self._keep)
 
     @cached_property
@@ -406,7 +384,7 @@ class SentenceVectors:
         return None
 
     def of(self, texts: Sequence[str], ends: bool = False) -> Singles:
-        """Return one row per text; see `SentenceEncoder.encode`."""
+        """Return one row per text; see `Encoder.encode`."""
         places: dict[str, int] = {}
         rows = np.fromiter((places.setdefault(text, len(places)) for text in texts), np.int64, len(texts))
         distinct = list(places)
