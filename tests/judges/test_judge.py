@@ -48,7 +48,7 @@ def test_a_judge_of_other_vectors_is_refused(tmp_path: Path) -> None:
     with pytest.raises(SettingError, match="was fitted to other vectors"):
         open_judge(folder)
     vectors = open_vectors(encoder, 32)
-    replace(weights, encoder_digest=vectors.encoder.files.digest).save(folder)  # type: ignore[attr-defined]
+    replace(weights, encoder_digest=vectors.encoder.files.digest).save(folder)
     assert Judge(folder).score([["hello"]], ["the cat"], [[]]).shape == (1,)
     with pytest.raises(SettingError, match="not on 'tpu'"):
         Judge(folder, device="tpu")
