@@ -22,8 +22,7 @@ if TYPE_CHECKING:
     from dialeval.core.errors import DataError, DialevalError, NeedError, SettingError
     from dialeval.core.fold import Estimate
     from dialeval.core.result import Result, Run, load
-    from dialeval.engine.evaluate import evaluate
-    from dialeval.engine.tally import Tally, metric
+    from dialeval.engine.evaluate import Tally, evaluate, metric
     from dialeval.human.estimate import HumanEstimate, HumanEstimates, estimate
     from dialeval.human.rank import Ranked, Ranking, rank
     from dialeval.human.sample import Sample, SampledRow, sample
@@ -42,8 +41,7 @@ _NAMES = {
     "core.errors": "DataError DialevalError NeedError SettingError",
     "core.fold": "Estimate",
     "core.result": "Result Run load",
-    "engine.evaluate": "evaluate",
-    "engine.tally": "Tally metric",
+    "engine.evaluate": "Tally evaluate metric",
     "human.estimate": "HumanEstimate HumanEstimates estimate",
     "human.rank": "Ranked Ranking rank",
     "human.sample": "Sample SampledRow sample",

@@ -184,7 +184,7 @@ def test_a_full_disk_is_no_error(tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     def full(*_: object) -> None:
         raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr(kernels, "replacing", full)
+    monkeypatch.setattr(kernels, "write_sealed", full)
     monkeypatch.setenv("DIALEVAL_CACHE", str(tmp_path / "cache"))
     assert compiled(tmp_path / "package", monkeypatch) == 1
     assert kept(tmp_path) == []

@@ -15,7 +15,7 @@ import pytest
 import dialeval
 from dialeval.core.errors import DataError, NeedError, SettingError
 from dialeval.core.fold import Analytic
-from dialeval.engine.tally import Tally
+from dialeval.engine.evaluate import Tally
 
 RESPONSES = ["a b c", "c d e f", "hello world how are you", "x y z a b", "the cat", ""]
 REFERENCES = [["a b"], ["c d e f g"], ["hello you", "hello world how are they"], [], ["a cat"], ["z"]]

@@ -25,10 +25,10 @@ from dialeval.core.errors import NeedError, SettingError
 from dialeval.core.fold import Estimate, Level, Metric
 from dialeval.core.result import Result
 from dialeval.core.signature import Signature
+from dialeval.engine.evaluate import Tally
 from dialeval.engine.folding import Options, run_sources
 from dialeval.engine.plan import planner
 from dialeval.engine.resources import Resources
-from dialeval.engine.tally import Tally
 from dialeval.io.rows import Rows
 from dialeval.io.sources import memory_sources
 from dialeval.metrics.registry import registry

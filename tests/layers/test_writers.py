@@ -16,8 +16,6 @@ ALLOWED = {
     "human/store.py": "an empty database; SQLite changes it in place and loses nothing",
     "cli/main.py": "the null device takes the place of a closed stream",
     "cli/output.py": "the null device takes the place of a closed pipe",
-    "core/kernels.py": BESIDE,
-    "engine/stores.py": BESIDE,
     "io/download.py": "a part of a download, which is gone on with; and its lock",
     "suites/lsdscc/data.py": IN_A_FOLDER_THAT_IS_RENAMED,
     "suites/multiwoz/pack.py": IN_A_FOLDER_THAT_IS_RENAMED,

@@ -9,18 +9,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from dialeval.cli import options
-from dialeval.cli.output import (
-    check_percent,
-    check_places,
-    check_transposed,
-    exit_status,
-    print_as,
-    print_gates,
-    print_slices,
-    say,
-    show,
-    write,
-)
+from dialeval.cli import output as out
 
 if TYPE_CHECKING:
     from dialeval.core.result import Run
@@ -140,20 +129,20 @@ def compare(
     from dialeval.reports.labels import JUDGED
 
     _check_baseline(bar, baseline, margins)
-    check_percent(format_, percent)
-    check_transposed(format_, transpose, ["latex"])
+    out.check_percent(format_, percent)
+    out.check_transposed(format_, transpose, ["latex"])
     if percent and (sequential or trend):
         raise click.UsageError("--percent is not for --sequential and --trend; leave it out")
     if format_ in options.GATE_FORMATS and (by or sequential or trend):
         raise click.UsageError(f"{format_} cannot show slices, sequential tests or trends; choose another format")
-    check_places(None, files_of(*runs, *([] if bar is None else [bar])), files=(output, pairs_file))
+    out.check_places(None, files_of(*runs, *([] if bar is None else [bar])), files=(output, pairs_file))
     named = None if systems is None else [name.strip() for name in systems.split(",")]
     if llm.models:
         if any((runs[1:], bar, by, sequential, trend, limits.lowest, limits.highest, baseline, metrics)):
             raise click.UsageError(
                 "--llm-model compares the systems of one run, by pairs alone; leave other options out"
             )
-        print_as(format_, JUDGED, _compare_by_llm(runs[0], named, llm, length, pairs_file), output, _FILE_WIDTH)
+        out.print_as(format_, JUDGED, _compare_by_llm(runs[0], named, llm, length, pairs_file), output, _FILE_WIDTH)
         return 0
     if length or pairs_file is not None:
         raise click.UsageError("--length and --pairs need --llm-model")
@@ -179,16 +168,16 @@ def compare(
     found = comparisons.in_percent(found, comparisons.percent_keys(known)) if percent else found
     table = comparisons.table(found)
     if format_ in options.GATE_FORMATS:
-        print_gates(format_, gates, found, results, output)
+        out.print_gates(format_, gates, found, results, output)
     elif by:
-        print_slices(format_, table, found, slices(loaded, by, **chosen), output, _FILE_WIDTH, percent)
+        out.print_slices(format_, table, found, slices(loaded, by, **chosen), output, _FILE_WIDTH, percent)
     elif format_ == "latex":
-        show(comparisons.to_latex(found, best_systems(results, found.keys), transpose), output)
+        out.show(comparisons.to_latex(found, best_systems(results, found.keys), transpose), output)
     elif format_ == "table":
-        show(table, output, _FILE_WIDTH)
+        out.show(table, output, _FILE_WIDTH)
     else:
-        print_as(format_, comparisons, found, output)
-    return exit_status(gates)
+        out.print_as(format_, comparisons, found, output)
+    return out.exit_status(gates)
 
 
 def _check_baseline(bar: str | None, baseline: str | None, margins: Mapping[str, float]) -> None:
@@ -214,11 +203,11 @@ def _compare_by_llm(
     with opened_llm(asked) as judge:
         found = judge_pairs(judge, pairs, asked["rubric"] or "pair")
     if pairs_file is not None:
-        write(pairs_file, found.to_jsonl())
+        out.write(pairs_file, found.to_jsonl())
     try:
         return replace(found, ranking=rank(list(found.pairs), length=length))
     except DialevalError as error:
-        say(f"no ranking: {error}")
+        out.say(f"no ranking: {error}")
         return found
 
 
@@ -246,9 +235,9 @@ def _print_over_time(
     names = ("baseline", "weight") if sequential else ("confidence",)
     settings = {name: chosen[name] for name in ("systems", "metrics", "alpha", "design", *names)}
     if sequential:
-        print_as(format_, SEQUENTIAL, test_sequentially(load_runs(runs), **settings), output, _FILE_WIDTH)
+        out.print_as(format_, SEQUENTIAL, test_sequentially(load_runs(runs), **settings), output, _FILE_WIDTH)
     else:
-        print_as(format_, TREND, find_trend(load_runs(runs), **settings), output, _FILE_WIDTH)
+        out.print_as(format_, TREND, find_trend(load_runs(runs), **settings), output, _FILE_WIDTH)
 
 
 def _load_with_bar(runs: tuple[str, ...], bar: str | None, baseline: str | None) -> tuple[dict[str, Run], str | None]:

@@ -180,10 +180,9 @@ def print_other_signatures(run: Run) -> None:
     """Say which numbers sacreBLEU prints too, with its signature: a line for each different one."""
     from dialeval.core.signature import SACREBLEU
 
-    estimates = [pair for result in run.values() for pair in result.items()]
-    for key, line in dict.fromkeys((key, (each.signature or {}).get(SACREBLEU)) for key, each in estimates):
-        if line is not None:
-            say(f"{key} times 100 is sacreBLEU's {line}")
+    pairs = [(key, each.signature) for result in run.values() for key, each in result.items() if each.signature]
+    for key, line in dict.fromkeys((key, signature[SACREBLEU]) for key, signature in pairs if SACREBLEU in signature):
+        say(f"{key} times 100 is sacreBLEU's {line}")
 
 
 def check_percent(format_: str | None, percent: bool) -> None:

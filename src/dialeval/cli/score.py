@@ -9,20 +9,7 @@ from typing import TYPE_CHECKING, Any, cast
 import click
 
 from dialeval.cli import options
-from dialeval.cli.output import (
-    UNSAVED,
-    check_percent,
-    check_places,
-    check_transposed,
-    command_line,
-    compare_and_save,
-    exit_status,
-    print_gates,
-    print_run,
-    say,
-    say_next,
-    say_saved,
-)
+from dialeval.cli import output as out
 from dialeval.cli.progress import MODES, Meter, metered
 
 if TYPE_CHECKING:
@@ -118,10 +105,10 @@ def score(
     if by and format_ in ("metrics-txt", *options.GATE_FORMATS):
         raise click.UsageError(f"{format_} has no slices; choose another format, or leave --by out")
     return_freed_arrays()
-    check_percent(format_, percent)
-    check_transposed(format_, transpose)
+    out.check_percent(format_, percent)
+    out.check_transposed(format_, transpose)
     sources = () if force or output is None else file_names(given["responses"])
-    check_places(output, references, *(given[name] for name in _FILES), sources=sources)
+    out.check_places(output, references, *(given[name] for name in _FILES), sources=sources)
     given["metrics"] = limits.with_metrics(given["metrics"])
     settings: dict[str, dict[str, object]] = {} if bleu_smoothing is None else {"bleu": {"smooth": bleu_smoothing}}
     with metered(progress) as meter:
@@ -134,18 +121,18 @@ def score(
         given |= {"settings": settings, "output": output, "force": force}
         run, is_saved = _evaluate(meter=meter, format_=format_, by=by, **given)
     shown = format_ if compared or format_ == "github" else None
-    found = compare_and_save(run, shown, None if is_saved else output, force)
+    found = out.compare_and_save(run, shown, None if is_saved else output, force)
     if asked is not None:
         if output is not None and not is_saved:
             asked.copy_answers(output)
-        say(f"llm: {asked.describe()}")
+        out.say(f"llm: {asked.describe()}")
     if format_ in options.GATE_FORMATS:
         gates = list(limits.gates(run))
-        print_gates(format_, gates, run, run, sentences=() if found is None else found.sentences)
-        return exit_status(gates)
-    print_run(run, format_, transpose, by, compared, found, percent)
-    say_next(run, format_, output)
-    return exit_status(limits.gates(run))
+        out.print_gates(format_, gates, run, run, sentences=() if found is None else found.sentences)
+        return out.exit_status(gates)
+    out.print_run(run, format_, transpose, by, compared, found, percent)
+    out.say_next(run, format_, output)
+    return out.exit_status(limits.gates(run))
 
 
 def _evaluate(
@@ -196,14 +183,14 @@ def _evaluate(
             engine=workers if chunked else None,
             output=output if chunked else None,
             force=force,
-            details={"command": command_line()} if chunked else None,
+            details={"command": out.command_line()} if chunked else None,
             progress=meter.run,
         )
     except UnsavedRunError as error:
-        UNSAVED.append(error)
+        out.UNSAVED.append(error)
         return cast("Run", error.run), True
     if output is not None and chunked:
-        say_saved(output)
+        out.say_saved(output)
     return intervals.added_to(run, inputs["confidence"]), chunked
 
 

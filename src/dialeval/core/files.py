@@ -98,6 +98,13 @@ def write_bytes(target: str | os.PathLike[str], content: bytes) -> None:
         beside.write_bytes(content)
 
 
+def write_sealed(target: Path, content: bytes) -> None:
+    """Write a whole file behind the SHA-256 of its content; a pipe or a link in its place is removed."""
+    if target.is_symlink() or (target.exists() and not target.is_file()):
+        target.unlink()
+    write_bytes(target, hashlib.sha256(content).digest() + content)
+
+
 def write_scratch(target: Path, content: bytes | memoryview, what: str = "temporary files") -> None:
     """Write a file in a temporary folder, which nobody reads after this process: straight to its place, not forced."""
     try:
@@ -306,18 +313,16 @@ def _locked(folder: Path) -> Iterator[None]:
     """Hold the folder's lock; the system releases it when the process ends, however it ends."""
     from filelock import FileLock, Timeout
 
-    lock = FileLock(folder / _LOCK, timeout=_WAIT_SECONDS, poll_interval=_POLL_SECONDS)
     try:
-        lock.acquire()
+        with FileLock(folder / _LOCK, timeout=_WAIT_SECONDS, poll_interval=_POLL_SECONDS):
+            try:
+                yield
+            finally:
+                with suppress(OSError):
+                    (folder / _LOCK).unlink()  # while it is held: a process that waits for it makes another
     except Timeout:
         what, remedy = "another process is saving there", "run again when it has ended, or choose another folder"
         raise DataError(Problem(str(folder), None, what, remedy)) from None
-    try:
-        yield
-    finally:
-        with suppress(OSError):
-            (folder / _LOCK).unlink()  # while it is held: a process that waits for it makes another
-        lock.release()
 
 
 def force(place: Path) -> None:

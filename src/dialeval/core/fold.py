@@ -43,15 +43,7 @@ from dialeval.core.exact import UNIT_EXPONENT, ClusterError, Moments, mean_error
 from dialeval.core.signature import Signature
 from dialeval.core.validation import InvalidError, check_array
 from dialeval.core.version import __version__
-from dialeval.stats.intervals import (
-    DEFAULT_LEVEL,
-    fraction_of_range,
-    gaffke,
-    student,
-    t_factor,
-    two_sided_t,
-    wilson,
-)
+from dialeval.stats import intervals
 
 Better = Literal["higher", "lower"]
 """Which values of a metric are the better ones."""
@@ -233,9 +225,9 @@ class IntervalChoice:
         """Add the interval to an estimate; `bounds` are the ends of what the metric can give."""
         plain = replace(estimate, error=None)
         if self.kind == "rows" or self.t is not None:
-            t = self.t or (DEFAULT_T if self.level is None else two_sided_t(self.level, estimate.scored))
+            t = self.t or (DEFAULT_T if self.level is None else intervals.two_sided_t(self.level, estimate.scored))
             return plain.with_confidence(t, self.level)
-        found = None if self.kind == "none" else clustered(estimate, bounds, self.level or DEFAULT_LEVEL)
+        found = None if self.kind == "none" else clustered(estimate, bounds, self.level or intervals.DEFAULT_LEVEL)
         if found is None:
             return replace(plain, confidence=nan)
         (low, high), how = found
@@ -247,26 +239,24 @@ def clustered(estimate: Estimate, bounds: Bounds, level: float) -> tuple[tuple[f
     error, value = estimate.error, estimate.mean
     if error is None or error.clusters < 2 or not isfinite(value):
         return None
-    over: Literal["dialogues", "rows"] = "rows"
-    if estimate.level is Level.DIALOGUE or error.over_dialogues:
-        over = "dialogues"
+    over = "dialogues" if estimate.level is Level.DIALOGUE or error.over_dialogues else "rows"
+
+    def how(method: Any, t: float | None, freedom: float | None) -> Analytic:
+        return Analytic(method, level, cast(Any, over), error.clusters, t, freedom, error.error)
+
     if error.values:
-        return gaffke(error.values, bounds, level), Analytic(
-            "gaffke", level, over, error.clusters, None, None, error.error
-        )
+        return intervals.gaffke(error.values, bounds, level), how("gaffke", None, None)
     if all(map(isfinite, bounds)) and (error.yes_no or estimate.corpus):
         size, freedom = _effective_size(value, error, bounds)
-        t = t_factor(level, freedom)
-        known = freedom if isfinite(freedom) else None
-        return wilson(value, size, bounds, t), Analytic("wilson", level, over, error.clusters, t, known, error.error)
-    t = t_factor(level, error.freedom)
-    how = Analytic("student", level, over, error.clusters, t, error.freedom, error.error)
-    return student(value, error.error, bounds, t), how
+        t = intervals.t_factor(level, freedom)
+        return intervals.wilson(value, size, bounds, t), how("wilson", t, freedom if isfinite(freedom) else None)
+    t = intervals.t_factor(level, error.freedom)
+    return intervals.student(value, error.error, bounds, t), how("student", t, error.freedom)
 
 
 def _effective_size(value: float, error: ClusterError, bounds: Bounds) -> tuple[float, float]:
     """Return the effective sample size of a value, and its degrees of freedom."""
-    fraction = fraction_of_range(value, bounds)
+    fraction = intervals.fraction_of_range(value, bounds)
     variance = fraction * (1 - fraction)
     if not variance or (error.yes_no and not error.over_dialogues):
         return error.clusters, inf  # nothing about the spread is estimated

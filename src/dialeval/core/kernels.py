@@ -45,7 +45,7 @@ import orjson
 from numpy import int64, uint64
 
 from dialeval.core.errors import DialevalError
-from dialeval.core.files import cache_root, replacing
+from dialeval.core.files import cache_root, write_sealed
 
 if TYPE_CHECKING:
     from llvmlite.binding import ExecutionEngine
@@ -115,13 +115,9 @@ def write(beside: Path, file: str, code: Code) -> None:
     content = orjson.dumps({field: facts[field] for field in facts if field != "content"}) + b"\n" + code.content
     for folder in _folders(beside):
         if _is_writable(folder):
-            path = folder / file
             try:
-                if path.is_symlink() or (path.exists() and not path.is_file()):
-                    path.unlink()
-                with replacing(path) as beside:
-                    beside.write_bytes(hashlib.sha256(content).digest() + content)
-                    beside.chmod(0o644)  # else it would not be read again where the user's files are everybody's
+                write_sealed(folder / file, content)
+                (folder / file).chmod(0o644)  # else it would not be read again where the user's files are everybody's
             except (OSError, DialevalError):  # no space: it is compiled again next time
                 continue
             return

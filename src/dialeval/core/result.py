@@ -37,7 +37,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, NoReturn, TypeVar
 
 import numpy as np
 
-from dialeval.core import validation
+from dialeval.core import rowtable, validation
 from dialeval.core.arguments import checked
 from dialeval.core.arrays import Floats
 from dialeval.core.arrow import read_table, text_array, write_tables
@@ -46,16 +46,7 @@ from dialeval.core.display import ItemTable, Shown, Tabular, estimate_table, fla
 from dialeval.core.errors import DataError, Problem, UnknownNameError
 from dialeval.core.files import check_files, place_of, reading_together, replacing_together
 from dialeval.core.fold import Estimate, Level
-from dialeval.core.rowtable import (
-    RUN_FILE,
-    ItemPart,
-    RowTable,
-    items_of,
-    items_schema,
-    items_table,
-    join_items,
-    rows_schema,
-)
+from dialeval.core.rowtable import RUN_FILE, ItemPart, RowTable
 from dialeval.core.run_schema import FORMAT, Role, SavedEstimate, SavedFile, SavedResult, SavedRun
 from dialeval.core.signature import Signature
 from dialeval.core.validation import InvalidError, null_for_nan
@@ -303,7 +294,7 @@ class Run(Mapping[str, Result], Tabular, Shown):
         if not force:
             _refuse_other_inputs(folder, self)
         tables = {
-            "items": [] if parts is not None else [items_table(*block) for block in item_blocks(self)],
+            "items": [] if parts is not None else [rowtable.items_table(*block) for block in item_blocks(self)],
             "rows": [result.rows.to_arrow(name) for name, result in self.items() if result.rows is not None],
             "contributions": [to_arrow(each.contributions, name) for name, each in self.items() if each.contributions],
         }
@@ -480,8 +471,8 @@ def _read_run(file: Path) -> Run:
     saved, document = validation.read_manifest(file, SavedRun, _REMEDY, FORMAT)
     lists = pa.list_(pa.string())
     tables = (
-        _read_tables(file, saved.items, items_schema(), [pa.float64()]),
-        _read_tables(file, saved.rows, rows_schema(), [pa.string(), lists, pa.bool_()]),
+        _read_tables(file, saved.items, rowtable.items_schema(), [pa.float64()]),
+        _read_tables(file, saved.rows, rowtable.rows_schema(), [pa.string(), lists, pa.bool_()]),
         _read_tables(file, saved.contributions, {"system": pa.string()}, [pa.list_(pa.float64()), lists]),
     )
     systems = {name: _read_result(file, name, result, *tables) for name, result in saved.systems.items()}
@@ -510,8 +501,8 @@ def _read_tables(
 def _read_result(
     file: Path, name: str, saved: SavedResult, items: list[_Table], rows: list[_Table], contributions: list[_Table]
 ) -> Result:
-    scores = _read_lines(items, name, lambda lines: {level: items_of(lines, name, level) for level in Level})
-    by_level = {level: join_items(each[level] for each in scores) for level in Level}
+    scores = _read_lines(items, name, lambda lines: {level: rowtable.items_of(lines, name, level) for level in Level})
+    by_level = {level: rowtable.join_items(each[level] for each in scores) for level in Level}
     tables = _read_lines(rows, name, RowTable.from_arrow)
     statistics = _read_lines(contributions, name, from_arrow)
     result = Result(

@@ -30,15 +30,7 @@ import numpy as np
 import numpy.typing as npt
 
 from dialeval.core.arrays import EqualByFields, Floats, Ints, offsets_of, row_numbers
-from dialeval.core.arrow import (
-    list_array,
-    no_text,
-    number_array,
-    numbers_of,
-    repeated_text,
-    text_array,
-    write_tables,
-)
+from dialeval.core.arrow import list_array, no_text, number_array, numbers_of, repeated_text, text_array, write_tables
 from dialeval.core.columns import RaggedColumn, SharedColumn, TextColumn
 from dialeval.core.files import write_scratch
 from dialeval.core.fold import Level

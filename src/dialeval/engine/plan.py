@@ -163,7 +163,7 @@ def _reasons(metric: Metric[Any], available: frozenset[Need]) -> str:
     return "; ".join(reasons)
 
 
-def _split_by(tokenizer: Tokenizer | None, name: Any, metric: Metric[Any]) -> Metric[Any]:
+def _split_by(tokenizer: Tokenizer | None, name: Any, metric: Metric[Any]) -> Any:
     """Return the metric with a tokenizer, if it takes one and was not asked for with its own, as an object is."""
     if tokenizer is None or not isinstance(name, str) or f"{_TOKENIZER}=" in name.replace(" ", ""):
         return metric

@@ -35,7 +35,7 @@ from dialeval.core import validation
 from dialeval.core.arrays import Floats, release, unscored
 from dialeval.core.contributions import KEPT_ROWS, BatchContributions, Contributions, join_batches
 from dialeval.core.errors import DataError, Problem, SettingError
-from dialeval.core.files import force, is_unfinished, replacing, workplace, write_bytes
+from dialeval.core.files import force, is_unfinished, workplace, write_bytes, write_sealed
 from dialeval.core.fingerprint import Fingerprint
 from dialeval.core.fold import Level, check_like, from_bytes, to_bytes
 from dialeval.core.rowtable import ItemPart, PartKind
@@ -193,7 +193,7 @@ class Journal(ItemStore):
             (part.kind, part.place if isinstance(part.place, bytes) else Path(part.place).read_bytes())
             for part in items.parts
         ]
-        _write(self._file(stage, number), to_bytes((parts, states)))
+        write_sealed(self._file(stage, number), to_bytes((parts, states)))
         for file in files:
             file.unlink()
 
@@ -222,15 +222,6 @@ class Journal(ItemStore):
 
     def _file(self, stage: Stage, number: int) -> Path:
         return self._folder / f"{stage}-{number}.chunk"
-
-
-def _write(target: Path, content: bytes) -> None:
-    """Write a file behind its digest, so that it is there as a whole or not at all; a pipe or a link is removed."""
-    if target.is_symlink() or (target.exists() and not target.is_file()):
-        target.unlink()
-    with replacing(target) as beside, beside.open("wb") as file:
-        file.write(hashlib.sha256(content).digest())
-        file.write(content)
 
 
 def _read_content(file: Path) -> bytes | None:

@@ -325,13 +325,12 @@ class Coherence(RowMetric):
     bounds = (-1.0, 1.0)
     definition = 2
 
-    turns: Literal["last"] = "last"
-    """Which turns of the context count; in signatures."""
     oov: Oov = "self"
     tokenizer: Tokenizer = DEFAULT
 
     def signature(self) -> Signature:
-        return super().signature().with_fields(weight=SIF_WEIGHT)
+        plain = super().signature()
+        return Signature(plain.metric, (("turns", "last"), *plain.fields)).with_fields(weight=SIF_WEIGHT)
 
     def score(self, batch: Batch) -> Floats:
         sides = (Need.CONTEXT, Need.RESPONSE)

@@ -102,12 +102,8 @@ class TrainEntropy(RowMetric):
         return total, scored.astype(np.float64)
 
 
-@dataclass(frozen=True, slots=True)
-class BothCounts:
-    """The n-gram counts of responses and references."""
-
-    responses: NgramCounts
-    references: NgramCounts
+BothCounts = tuple[NgramCounts, NgramCounts]
+"""The n-gram counts of responses and of references."""
 
 
 @dataclass(frozen=True)
@@ -118,38 +114,32 @@ class LogRatios(Fact[BothCounts, NgramValues]):
     oov: Oov
     tokenizer: Tokenizer
 
-    def empty(self) -> BothCounts:
-        return BothCounts(NgramCounts.empty(self.n), NgramCounts.empty(self.n))
-
-    def gather(self, batch: Batch) -> BothCounts:
-        return BothCounts(
-            ngram_counts(batch, Need.RESPONSE, self.n, self.tokenizer, self.oov),
-            ngram_counts(batch, Need.REFERENCE, self.n, self.tokenizer, self.oov),
-        )
-
-    def merge(self, left: BothCounts, right: BothCounts) -> BothCounts:
-        return BothCounts(left.responses.merge(right.responses), left.references.merge(right.references))
-
     grows = True
 
+    def empty(self) -> BothCounts:
+        return NgramCounts.empty(self.n), NgramCounts.empty(self.n)
+
+    def gather(self, batch: Batch) -> BothCounts:
+        own = (self.n, self.tokenizer, self.oov)
+        return ngram_counts(batch, Need.RESPONSE, *own), ngram_counts(batch, Need.REFERENCE, *own)
+
+    def merge(self, left: BothCounts, right: BothCounts) -> BothCounts:
+        return left[0].merge(right[0]), left[1].merge(right[1])
+
     def cut(self, state: BothCounts, parts: int) -> list[BothCounts]:
-        sides = zip(state.responses.cut(parts), state.references.cut(parts), strict=True)
-        return [BothCounts(*pair) for pair in sides]
+        return list(zip(state[0].cut(parts), state[1].cut(parts), strict=True))
 
     def closed(self, state: BothCounts) -> BothCounts:
         """Return the n-grams that both have: those of one side alone have no ratio, and count for none."""
-        keys, references, responses = state.references.shared(state.responses)
-        vocabulary = state.references.vocabulary
-        return BothCounts(
-            NgramCounts(self.n, vocabulary, keys[:, None], responses),
-            NgramCounts(self.n, vocabulary, keys[:, None], references),
-        )
+        keys, references, responses = state[1].shared(state[0])
+        form = (self.n, state[1].vocabulary, keys[:, None])
+        return NgramCounts(*form, responses), NgramCounts(*form, references)
 
     def finish(self, state: BothCounts) -> NgramValues:
-        keys, references, responses = state.references.shared(state.responses)
+        keys, references, responses = state[1].shared(state[0])
         ratios = references / max(int(references.sum(dtype=np.int64)), 1)
         ratios /= responses / max(int(responses.sum(dtype=np.int64)), 1)
-        return NgramValues(keys, np.log2(ratios, out=ratios), self.n, state.references.vocabulary)
+        return NgramValues(keys, np.log2(ratios, out=ratios), self.n, state[1].vocabulary)
 
 
 @dataclass(frozen=True)
