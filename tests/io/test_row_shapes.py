@@ -126,6 +126,18 @@ def test_what_deepeval_retrieved_is_no_conversation(tmp_path: Path) -> None:
         assert list(system.columns[Need.REFERENCE]) == [["r"], ["r"]]
 
 
+def test_nor_is_it_where_the_response_is_named_by_hand(tmp_path: Path) -> None:
+    for given in given_as([DEEPEVAL, DEEPEVAL], tmp_path):
+        with collect_warnings() as notes:
+            [system] = read_responses(given, {"response": "actual_output"})
+        assert Need.CONTEXT not in system.columns
+        assert list(notes) == ["the field context of a test case of deepeval is not a conversation and was ignored"]
+        with collect_warnings() as notes:
+            [system] = read_responses(given, {"response": "actual_output", "context": "retrieval_context"})
+        assert list(system.columns[Need.CONTEXT]) == [["m"], ["m"]]
+        assert not notes
+
+
 def test_an_answer_that_is_written_once_per_filter_is_read_once(tmp_path: Path) -> None:
     def sample(number: int, name: str, filtered: str) -> dict[str, Any]:
         answer = {"doc_id": number, "doc": {"q": "?"}, "target": "9", "resps": [[f"answer {number}"]]}

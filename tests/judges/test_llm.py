@@ -499,14 +499,14 @@ def test_threads_that_store_at_once_lose_nothing(tmp_path: Path) -> None:
     records = [Record(f"{number:064x}", b"request", b"answer") for number in range(500)]
 
     def write(record: Record) -> bool:
-        store.store([record])
+        store.store(record)
         with sqlite3.connect(tmp_path / "a.sqlite") as other:  # another connection sees what is committed
             return bool(other.execute("SELECT 1 FROM answers WHERE key = ?", [record.key]).fetchone())
 
     with ThreadPoolExecutor(16) as pool:
         assert all(pool.map(write, records))
     assert len(store.find([record.key for record in records])) == 500
-    store.store([Record(records[0].key, b"request", None, "failed later")])
+    store.store(Record(records[0].key, b"request", None, "failed later"))
     assert store.find([records[0].key])[records[0].key].answer == b"answer"
     store.close()
 

@@ -57,7 +57,7 @@ from dialeval.io.fields import (
     read_time,
     role_of,
 )
-from dialeval.io.row_shapes import Filters, may_hold_rows, ours, several_turns, unknown, value_at
+from dialeval.io.row_shapes import Filters, may_hold_rows, ours, several_turns, unknown, unlike_fields, value_at
 from dialeval.io.rows import LISTS, NO_TURN, OF_SOME_ROWS, FieldNames, Records, RowObject, Rows, kind_of, split_systems
 
 if TYPE_CHECKING:
@@ -278,6 +278,8 @@ def _columns_of(rows: Sequence[Any], names: FieldNames) -> Mapping[str, list[Any
         return {names.response: list(rows)}
     fields = set().union(*rows) if types == {dict} else set()
     _warn_plural(fields, names)
+    if unlike_fields(fields, names):
+        return {}
     return {name: [row.get(name) for row in rows] for name in fields.intersection(names.all)}
 
 
@@ -309,7 +311,7 @@ def plain_rows(columns: Mapping[str, list[Any]], names: FieldNames) -> PlainRows
 def _may_be_plain(columns: Mapping[str, Any], names: FieldNames) -> bool:
     """Return whether rows with these fields have a response and nothing that only `FieldReader` reads."""
     simple = names.response in columns and not names.kept and not names.paths
-    return simple and columns.keys().isdisjoint(names.careful)
+    return simple and columns.keys().isdisjoint(names.careful) and not unlike_fields(columns, names)
 
 
 def _plain_texts(column: list[Any]) -> Texts:

@@ -20,6 +20,7 @@ from typing import TYPE_CHECKING, Any
 
 import orjson
 
+from dialeval.core.errors import add_warning
 from dialeval.core.validation import parse_toml
 
 if TYPE_CHECKING:
@@ -151,7 +152,7 @@ def ours(row: RowObject, names: FieldNames) -> RowObject | None:
     if names.paths:
         row = {**row, **{path: value_at(row, path) for path in names.paths}}
     if names.mapped:
-        return row
+        return _without_unlike(row, names)
     if type(row.get(names.response)) is str:
         return row
     shape = shape_of(row)
@@ -172,6 +173,23 @@ def several_turns(row: RowObject, given: RowObject, names: FieldNames) -> list[R
     if not isinstance(said, list) or (shape := shape_of(given)) is None or not shape.several:
         return [row]
     return [{**row, names.response: text, names.turn: turn} for turn, text in enumerate(said)]
+
+
+_UNLIKE = [shape for shape in SHAPES if shape.unlike]
+
+
+def unlike_fields(keys: Collection[str], names: FieldNames) -> list[str]:
+    """List the fields that are ours by their names alone, in rows with these keys whose response was named by hand."""
+    shape = next((shape for shape in _UNLIKE if shape.signs[0] in keys), None) if names.mapped else None
+    return [] if shape is None else [name for name in shape.unlike if name in keys and getattr(names, name) == name]
+
+
+def _without_unlike(row: RowObject, names: FieldNames) -> RowObject:
+    unlike = unlike_fields(row.keys(), names)
+    if not unlike:
+        return row
+    add_warning(f"the field {', '.join(unlike)} of a test case of deepeval is not a conversation and was ignored")
+    return {key: value for key, value in row.items() if key not in unlike}
 
 
 class Filters:

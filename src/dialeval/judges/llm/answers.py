@@ -2,9 +2,9 @@
 
     answers(key, request, answer, reason)
 
-An answer counts only when it is committed, so that neither Ctrl-C nor a killed process loses one that was received. (A
-commit does not wait for the disk: a power failure may lose the latest.) A request that failed is recorded with its
-reason; a run sends it again, a replay repeats the reason. The file holds texts of the dialogues, and no key.
+An answer counts only when it is committed, so that neither Ctrl-C nor a killed process loses one that was received.
+Threads that store answers at the same time share a commit. A request that failed is recorded with its reason; a run
+sends it again, a replay repeats the reason. The file holds texts of the dialogues, and no key.
 """
 
 from __future__ import annotations
@@ -13,6 +13,7 @@ import os
 import sqlite3
 import threading
 from collections.abc import Iterable, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
 from pathlib import Path
 from typing import NamedTuple
@@ -43,7 +44,9 @@ class AnswerStore:
 
     def __init__(self, path: str | os.PathLike[str] | None = None, read_only: bool = False) -> None:
         self.path = cache_root() / "llm" / "answers.sqlite" if path is None else Path(path)
-        self._using = threading.Lock()
+        self._lock, self._using = threading.Lock(), threading.Lock()
+        self._writer = ThreadPoolExecutor(1, "answers")
+        self._waiting: list[Record] = []
         if read_only or self.path.exists():
             validation.size_of(self.path, _REMEDY)
         with validation.explained_sqlite(self.path, _REMEDY):
@@ -74,7 +77,7 @@ class AnswerStore:
             raise validation.InvalidError("is not a file of recorded answers")
         if not read_only:
             run("PRAGMA journal_mode=WAL")
-            run("PRAGMA synchronous=NORMAL")
+            run("PRAGMA synchronous=FULL")
 
     def find(self, keys: Sequence[str], failures: bool = False) -> dict[str, Record]:
         """Return the records of some requests; with `failures` also those without an answer."""
@@ -88,7 +91,19 @@ class AnswerStore:
             found |= {row[0]: Record(*row) for row in rows if failures or row[2] is not None}
         return found
 
-    def store(self, records: Iterable[Record], journal: str = "WAL") -> None:
+    def store(self, record: Record) -> None:
+        """Write a record; it is committed when this returns, together with those of other threads."""
+        with self._lock:
+            self._waiting.append(record)
+        self._writer.submit(self._flush).result()
+
+    def _flush(self) -> None:
+        with self._lock:
+            records, self._waiting = self._waiting, []
+        if records:  # else they were committed before, or the failure of that ends the run
+            self.write(records)
+
+    def write(self, records: Iterable[Record], journal: str = "WAL") -> None:
         """Commit records, and put all into one file where the journal is to be deleted."""
         with validation.explained_sqlite(self.path, _REMEDY), self._using:
             self._connection.execute("BEGIN IMMEDIATE")
@@ -98,7 +113,8 @@ class AnswerStore:
                 records,
             )
             self._connection.execute("COMMIT")
-            self._connection.execute(f"PRAGMA journal_mode={journal}")
+            if journal == "DELETE":
+                self._connection.execute("PRAGMA journal_mode=DELETE")
 
     def copy(self, keys: Iterable[str], target: str | os.PathLike[str]) -> None:
         """Write the records of some requests to a file of their own, which can be read anywhere."""
@@ -106,8 +122,9 @@ class AnswerStore:
         with replacing(target) as beside, validation.explained_sqlite(target, _REMEDY):
             beside.unlink(missing_ok=True)
             with closing(AnswerStore(beside)) as copied:
-                copied.store(records.values(), "DELETE")
+                copied.write(records.values(), "DELETE")
 
     def close(self) -> None:
         """Close the file."""
+        self._writer.shutdown()
         self._connection.close()

@@ -286,7 +286,7 @@ class LLM(Panel):
         except BaseException as error:
             self.stop(error)
             raise
-        self._store().store([record])
+        self._store().store(record)
         return record
 
     def _store(self) -> AnswerStore:
