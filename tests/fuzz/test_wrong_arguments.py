@@ -17,7 +17,7 @@ from dialeval.breakdown import evaluate_breakdown
 from dialeval.core.errors import DialevalError
 from dialeval.io.ratings import read_ratings
 from dialeval.io.vectors import load_embeddings
-from dialeval.lsdscc import HypothesisSet, ReferenceSet, align_corpus, compute_score_on_corpus
+from dialeval.lsdscc import HypothesisSet, ReferenceSet, compute_score_on_corpus
 from dialeval.sgd import evaluate_sgd
 
 SAMPLE = sample_data.folder()
@@ -132,7 +132,6 @@ CALLS: dict[str, Callable[[Any], object]] = {
     "sgd: memory": lambda value: evaluate_sgd([{"dialogue_id": "a", "turns": value}], GUIDED / "references"),
     "lsdscc: hypotheses": lambda value: compute_score_on_corpus(value, [[["a"]]]),
     "lsdscc: references": lambda value: compute_score_on_corpus([["a"]], value),
-    "lsdscc: threshold": lambda value: align_corpus([["a"]], [[["a"]]], threshold=value),
     "HypothesisSet.load_corpus": HypothesisSet.load_corpus,
     "ReferenceSet.load_json_corpus": ReferenceSet.load_json_corpus,
     "load_embeddings": load_embeddings,

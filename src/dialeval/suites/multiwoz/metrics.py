@@ -122,7 +122,8 @@ class TaskBleu(CountMetric):
             ]
             lists = offsets_of(text is not None for text in here)
             columns = map(TextColumn.from_strings, ([text or "" for text in here], there))
-            counts = BleuCounts.of(*(split_13a(each, cast(Vocabulary, batch.vocabulary)) for each in columns), lists)
+            said, wanted = (split_13a(each, cast(Vocabulary, batch.vocabulary)) for each in columns)
+            counts = BleuCounts.of(said, wanted, lists)
             lengths = (counts.response_lengths, counts.reference_lengths)
             sums = np.column_stack((counts.matches[:, :ORDERS], counts.totals[:, :ORDERS], *lengths))
             return sums, counts.reference_lengths != NO_REFERENCE
@@ -287,8 +288,9 @@ class Combined(Metric[CombinedState]):
         return *rates, bleu.merge(left[2], right[2]), merged(left[3], right[3])
 
     def finish(self, state: CombinedState) -> Mapping[str, Estimate]:
-        estimates = (metric.finish(part)[metric.name] for metric, part in zip(self._metrics, state[:3], strict=True))
-        inform, success, bleu = estimates
+        rates = zip(self._metrics[:2], state[:2], strict=True)
+        inform, success = (metric.finish(part)[metric.name] for metric, part in rates)
+        bleu = self._metrics[2].finish(state[2])[self._metrics[2].name]
         value = combined_score(inform.mean, success.mean, bleu.mean)
         held = [round(each.mean * each.scored / HELD) if each.scored else 0 for each in (inform, success)]
         error = corpus_error(self._formula, [inform.scored, *held, *state[2].counts], state[3])

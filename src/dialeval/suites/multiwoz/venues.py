@@ -356,7 +356,7 @@ def minutes(value: str) -> int:
     return 60 * int(match[1]) + minute
 
 
-_BY_RULE = {"plain": str, "text": text, "name": name, "time": clock}
+_BY_RULE: Mapping[str, Callable[[str], str]] = {"plain": str, "text": text, "name": name, "time": clock}
 _PLAIN = Spelling()
 
 

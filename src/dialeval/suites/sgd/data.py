@@ -317,7 +317,7 @@ def frame_rows(
     states: Sequence[State | None],
     spans: Sequence[list[list[str]] | None],
 ) -> Rows:
-    """Return the rows of states and spans that stand in the places of the true frames."""
+    """Return the rows of states and spans in the places of the true frames."""
     services = [frame.service for frame in true.frames]
     fields = {SERVICE: services, DOMAIN: [service.split("_")[0] for service in services]}
     if seen is not None:
