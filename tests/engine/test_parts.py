@@ -100,7 +100,7 @@ def test_parts_have_nothing_in_common(pairs: list[tuple[str, str]], parts: int) 
         _, pieces = cut_states(JOB, "facts", states, parts)
         for number, piece in enumerate(pieces):
             for both in piece[0, "system"].states:
-                for side in (both.responses, both.references):
+                for side in both:
                     for gram in side.grams:
                         there.setdefault(tuple(side.vocabulary.words(gram)), set()).add(number)
     assert all(len(numbers) == 1 for numbers in there.values())

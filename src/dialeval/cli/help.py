@@ -108,7 +108,7 @@ class Command(click.Command):
 class Group(Command, click.Group):
     """A group of commands, whose names may be in any case; an unknown one gets a suggestion."""
 
-    def command(self, *examples: str, **settings: Any) -> Callable[[Any], Command]:  # type: ignore[override]
+    def command(self, *examples: str, **settings: Any) -> Callable[[Any], click.Command]:  # type: ignore[override]
         """Make a function a command of the group, with examples for its help; a decorator."""
         return super().command(cls=Command, examples=examples, **settings)
 

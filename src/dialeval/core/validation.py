@@ -20,7 +20,7 @@ import math
 import os
 import stat
 import sys
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, TypeVar
@@ -36,11 +36,14 @@ from dialeval.core.errors import DataError, Problem, whole_characters
 
 def null_for_nan(value: Any) -> Any:
     """Return plain data with None for every float that is not finite, and lists for tuples."""
-    if isinstance(value, float):
-        return value if math.isfinite(value) else None
+    return _changed(value, lambda leaf: None if isinstance(leaf, float) and not math.isfinite(leaf) else leaf)
+
+
+def _changed(value: Any, change: Callable[[Any], Any]) -> Any:
+    """Return plain data with every key and leaf changed, and lists for tuples."""
     if isinstance(value, Mapping):
-        return {key: null_for_nan(inner) for key, inner in value.items()}
-    return [null_for_nan(inner) for inner in value] if isinstance(value, list | tuple) else value
+        return {change(key): _changed(inner, change) for key, inner in value.items()}
+    return [_changed(inner, change) for inner in value] if isinstance(value, list | tuple) else change(value)
 
 
 def dump(document: Any) -> bytes:
@@ -49,15 +52,8 @@ def dump(document: Any) -> bytes:
     try:
         return orjson.dumps(document, option=option)
     except TypeError:  # half a character, as in the name of a file that is not UTF-8; anything else is raised again
-        return orjson.dumps(_writable(document), option=option)
-
-
-def _writable(value: Any) -> Any:
-    if isinstance(value, str):
-        return whole_characters(value)
-    if isinstance(value, Mapping):
-        return {_writable(key): _writable(inner) for key, inner in value.items()}
-    return [_writable(inner) for inner in value] if isinstance(value, list | tuple) else value
+        whole = _changed(document, lambda leaf: whole_characters(leaf) if isinstance(leaf, str) else leaf)
+        return orjson.dumps(whole, option=option)
 
 
 T = TypeVar("T")
