@@ -18,7 +18,7 @@ import shlex
 import sys
 from pathlib import Path
 
-if __package__ is None:
+if __name__ == "__main__":
     sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
 from tools.judge_training.card import card_text

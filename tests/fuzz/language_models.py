@@ -126,7 +126,7 @@ def _answer_all(path: Path, rubric: Rubric, *modes: Mode) -> None:
                 failed = len(modes) > 1 and len(records) % 3 == 2
                 records.append(Record(*request, None, "status 400: no") if failed else Record(*request, answer))
     with closing(AnswerStore(path)) as store:
-        store.store(records, "DELETE")
+        store.write(records, "DELETE")
 
 
 @cache
@@ -169,6 +169,6 @@ def recorded_answers(folder: Path) -> None:
                     assert isinstance(grades.reason, str) or all(1 <= grade <= 5 for grade in grades.values.values())
         llm.copy_answers(copy / "run")
         with closing(AnswerStore(path)) as store:
-            store.store([Record("k", b"{}", None, "status 500")])
-            store.store([Record("k", b"{}", b"{}")])
+            store.store(Record("k", b"{}", None, "status 500"))
+            store.store(Record("k", b"{}", b"{}"))
             assert store.find(["k"])["k"].answer == b"{}"

@@ -32,7 +32,7 @@ import numpy as np
 from dialeval.core.arguments import checked
 from dialeval.core.arrays import Ints, offsets_of
 from dialeval.core.batch import Need
-from dialeval.core.columns import RaggedColumn, TextColumn
+from dialeval.core.columns import RaggedColumn, TextColumn, join_texts, sizes_between
 from dialeval.core.errors import DataError, Problem, SettingError
 from dialeval.core.fingerprint import Fingerprint, short_digest
 from dialeval.io import json
@@ -321,6 +321,12 @@ class GroupedColumn(RaggedColumn):
         """Make a column from the texts of every group and the groups of every row."""
         groups, lists = offsets_of(group_sizes), offsets_of(row_sizes)
         return cls(values, groups[lists], groups, lists)
+
+    @staticmethod
+    def join(parts: Sequence[GroupedColumn]) -> GroupedColumn:  # type: ignore[override]
+        """Return the rows of all parts."""
+        sizes = (sizes_between(each) for each in ((part.groups for part in parts), (part.lists for part in parts)))
+        return GroupedColumn.of(join_texts([part.values for part in parts]), *sizes)
 
     def grouped(self, row: int) -> list[list[str]]:
         """Return the groups of a row."""
