@@ -229,8 +229,8 @@ def _by_our_names(tensors: Mapping[str, Singles], config: TransformerConfig) -> 
     shapes = {"up": (inner, width), "down": (width, inner), "out": (width, width)}
 
     def part(name: str, *shape: int) -> Part:
-        bias = validation.tensor(tensors, f"{name}.bias", shape[:1])
-        return validation.tensor(tensors, f"{name}.weight", shape), bias
+        weight = validation.tensor(tensors, f"{name}.weight", shape)
+        return weight, validation.tensor(tensors, f"{name}.bias", shape[:1])
 
     layers = []
     for number in range(config.num_hidden_layers):

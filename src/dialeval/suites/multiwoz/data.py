@@ -46,10 +46,10 @@ from dialeval.core.batch import Need
 from dialeval.core.columns import DIGEST_LENGTH, ObjectColumn, RaggedColumn, TextColumn
 from dialeval.core.errors import DataError, NeedError, Problem, SettingError
 from dialeval.io import json
-from dialeval.io.checking import type_problems
 from dialeval.io.opening import PathSource, read_bytes, stem_of, without_mark
 from dialeval.io.reading import files_in, is_folder
 from dialeval.io.rows import Rows, all_of
+from dialeval.io.schemas import type_problems
 from dialeval.suites.multiwoz.ontology import MULTIWOZ, Ontology, load_ontology
 from dialeval.suites.multiwoz.venues import MAIN_REFERENCES, Venues, existing, load_venues, normalizer
 

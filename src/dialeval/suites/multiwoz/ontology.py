@@ -24,8 +24,8 @@ from msgspec import Meta, Struct, structs
 from dialeval.core.columns import DIGEST_LENGTH
 from dialeval.core.errors import DataError, Problem
 from dialeval.core.validation import parse_toml
-from dialeval.io.checking import type_problems
 from dialeval.io.opening import read_bytes
+from dialeval.io.schemas import type_problems
 from dialeval.suites.multiwoz.venues import Rule, Spelling, StateNormalizer
 
 MULTIWOZ = Path(__file__).with_name("multiwoz.toml")

@@ -33,10 +33,10 @@ from dialeval.core.batch import Need
 from dialeval.core.columns import ObjectColumn, RaggedColumn, TextColumn
 from dialeval.core.errors import DataError, Problem, whole_characters
 from dialeval.io import json
-from dialeval.io.checking import type_problems
 from dialeval.io.opening import PathSource, format_of, stem_of
 from dialeval.io.reading import files_in, is_folder
 from dialeval.io.rows import Rows, all_of
+from dialeval.io.schemas import type_problems
 
 USER = "USER"
 

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from msgspec import Meta, Struct
 
-from dialeval.io.checking import _fits, _mismatches, type_problems
+from dialeval.io.schemas import _fits, _mismatches, type_problems
 
 
 class _Place(Struct):
