@@ -26,7 +26,7 @@ FUZZ_SECONDS ?= 60
 RATINGS ?= ../shared/data/ratings
 CORPORA ?= ../shared/data/corpora
 DEVICE ?= cuda
-# As many workers as tests/conftest.py says. The tests of a file stay together, for they may share what takes long to make; files whose
+# As many workers as cores. The tests of a file stay together, for they may share what takes long to make; files whose
 # tests share nothing (SPREAD in tests/conftest.py) are split.
 PARALLEL := -n auto --no-loadscope-reorder
 # Tests start hundreds of programs, which would compile the package each time.

@@ -186,13 +186,6 @@ def worker_unit(nodeid: str) -> str:
 
 
 @pytest.hookimpl(optionalhook=True)
-def pytest_xdist_auto_num_workers() -> int:
-    """Start one worker more than there are cores in `make test`: its tests wait for programs, servers and browsers."""
-    cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
-    return cores if QUICK else cores + 1
-
-
-@pytest.hookimpl(optionalhook=True)
 def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> object:
     """Distribute tests by `worker_unit`."""
     from xdist.scheduler import LoadScopeScheduling

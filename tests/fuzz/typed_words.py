@@ -24,7 +24,7 @@ METRICS = (
     "chrf , rouge-l",
     "all,adem",
     "embedding(by=greedy)",
-    "coverage(aligner=sacre,n=2,threshold=0.2)",
+    "coverage(aligner=sacre,n=2)",
     "slot-f1, f1-x,  inform",
 )
 

@@ -20,7 +20,6 @@ ALLOWED = {
     "suites/lsdscc/data.py": IN_A_FOLDER_THAT_IS_RENAMED,
     "suites/multiwoz/pack.py": IN_A_FOLDER_THAT_IS_RENAMED,
     "io/packs.py": IN_A_FOLDER_THAT_IS_RENAMED,
-    "metrics/encoder.py": BESIDE,
     "io/vectors.py": IN_A_FOLDER_THAT_IS_RENAMED,
     "core/fold.py": "to memory",
 }
