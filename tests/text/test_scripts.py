@@ -77,6 +77,7 @@ def test_words_that_are_known_already_count_again() -> None:
     first, again = (fold.gather(batch_of(["今天天气很好 ok", "b"], vocabulary)) for _ in range(2))
     assert first == again == (2, 1, 0, 0, 6, 0, 0)
     assert fold.merge(first, again) == (4, 2, 0, 0, 12, 0, 0)
+    assert fold.merge(fold.empty(), first) == first
 
 
 @pytest.mark.parametrize(

@@ -4,7 +4,7 @@
   one cluster; an id that comes back later makes a second cluster of the same dialogue. All ids are kept as sorted
   64-bit hashes: the ids themselves would take several times the space. Such a state grows with the rows, so it is cut
   by ranges of hashes.
-- `text.scripts.UnsplitTexts`: texts that a tokenizer left whole because their script has no spaces.
+- `text.tokenizers.UnsplitTexts`: texts that a tokenizer left whole because their script has no spaces.
 """
 
 from __future__ import annotations
