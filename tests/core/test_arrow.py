@@ -126,6 +126,13 @@ def test_a_value_that_is_repeated_beyond_measure_is_refused() -> None:
         check(content)
 
 
+def test_row_groups_add_up() -> None:
+    each = written(repeated(LONG, 300), row_group_size=100)
+    check(each)
+    with pytest.raises(InvalidError):
+        check(written(repeated(LONG, 600), row_group_size=100))
+
+
 def test_numbers_and_nested_values_count_as_well(monkeypatch: pytest.MonkeyPatch) -> None:
     numbers = written(pa.array([0]).take(pa.array([0] * 4_000_000, pa.int32())), row_group_size=1 << 30)
     check(numbers)

@@ -156,6 +156,15 @@ def test_the_terminal_has_all_tables(merged: MergedRatings) -> None:
         assert words in shown
 
 
+def test_raters_have_a_line_for_each_of_several_qualities(merged: MergedRatings, tmp_path: Path) -> None:
+    assert "| rater | rows |" in FORMATS["md"](merged)
+    lines = [line(f"r{n}", rater, n % 5) for n in range(8) for rater in ("ann", "bob")]
+    both = [{**each, "scores": {**each["scores"], "fluent": 1 + at % 3}} for at, each in enumerate(lines)]
+    shown = FORMATS["md"](merge_ratings([written(tmp_path, "both.jsonl", both)]))
+    assert "| rater | quality | rows |" in shown
+    assert "| ann | fluent |" in shown
+
+
 def test_markdown_and_json(merged: MergedRatings) -> None:
     assert "| b\\|ob |" in FORMATS["md"](merged)
     assert json.loads(FORMATS["json"](merged))["qualities"]["overall"]["n"] == 8

@@ -15,7 +15,7 @@ from dialeval.core.batch import Batch, Need
 from dialeval.core.columns import NumberColumn
 from dialeval.core.contributions import ClusteredRows, Resamples, RowSums
 from dialeval.core.errors import NeedError
-from dialeval.metrics.counting import CountMetric, Flags, Per, cluster_counts
+from dialeval.metrics.counting import CountMetric, Flags, Per, cluster_counts, corpus_error
 from dialeval.text.vocabulary import Vocabulary
 
 
@@ -110,3 +110,15 @@ def test_rows_may_have_no_value_of_their_own() -> None:
     assert partial.items == {}
     (estimate,) = Whole().finish(partial.state).values()
     assert (estimate.mean, estimate.rows, estimate.scored) == (0.5, 2, 1)
+
+
+def test_the_error_of_a_corpus_value_is_nearly_that_of_the_jackknife() -> None:
+    dice = np.random.default_rng(3)
+    wholes = dice.integers(5, 30, 80)
+    counts = np.column_stack((dice.binomial(wholes, 0.3), wholes))
+    clusters = cluster_counts(counts, np.ones(80, np.bool_), np.arange(81))
+    found = corpus_error(lambda sums: sums[:, 0] / sums[:, 1], counts.sum(axis=0).tolist(), clusters)
+    without = counts.sum(axis=0) - counts
+    values = without[:, 0] / without[:, 1]
+    assert found is not None
+    assert found.error == pytest.approx(math.sqrt(79 / 80 * ((values - values.mean()) ** 2).sum()), rel=0.02)
