@@ -78,7 +78,7 @@ def plain_twin(here: list[str], there: list[str]) -> float:
     from dialeval.io.vectors import load_embeddings
 
     _, given = inputs()
-    vectors: Any = load_embeddings(given["embeddings"])
+    vectors: Any = load_embeddings(given["vectors"])
     words = vectors.words()
     table = dict(zip(words, np.asarray(vectors.vectors_for(words)[0]), strict=True))
     listed = [line.strip() for line in read_packed(given["vocabulary"])]

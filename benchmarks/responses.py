@@ -70,7 +70,7 @@ def figures() -> Iterator[tuple[str, str]]:
     sides = [first, read(given["references"]), read(given["contexts"])]
     few = [side[:TWIN_ROWS] for side in sides]
 
-    vectors = load_embeddings(given["embeddings"])
+    vectors = load_embeddings(given["vectors"])
     words = vectors.words()  # type: ignore[union-attr]
     table = dict(zip(words, np.asarray(vectors.vectors_for(words)[0]), strict=True))
     twin = Plain(read(given["train"]), [line.strip() for line in read(given["vocabulary"])], table)
@@ -79,7 +79,7 @@ def figures() -> Iterator[tuple[str, str]]:
         few[0],
         few[1],
         few[2],
-        **{key: given[key] for key in ("train", "vocabulary", "embeddings")},
+        **{key: given[key] for key in ("train", "vocabulary", "vectors")},
         metrics="dialog-eval",
     )
     for key, value in expected.items():

@@ -84,7 +84,7 @@ def ours(what: str, paths: Sequence[str]) -> list[str]:
     if what not in METRICS:
         _, given = responses.inputs()
         flags += ["-c", paths[1], "--train", str(given["train"]), "--vocabulary", str(given["vocabulary"])]
-        flags += ["--vectors", str(given["embeddings"])]
+        flags += ["--vectors", str(given["vectors"])]
     return ["-c", MAIN, "score", paths[0], "-r", paths[1], *flags]
 
 
