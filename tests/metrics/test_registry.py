@@ -241,3 +241,9 @@ def test_a_built_in_name_is_taken_before_it_is_imported() -> None:
 def test_a_class_where_a_metric_is_expected() -> None:
     with pytest.raises(SettingError, match=r"Vowels is a class; pass a metric made of it: Vowels\(\.\.\.\)"):
         registry().select([Vowels])
+
+
+def test_metrics_come_in_one_order_whatever_that_of_the_columns() -> None:
+    orders = ([Need.RESPONSE, Need.CONTEXT, Need.CALLS], [Need.CALLS, Need.CONTEXT, Need.RESPONSE])
+    one, other = ([str(metric) for metric in Registry(_BUILT_IN, tuple).measuring(order)] for order in orders)
+    assert one == other

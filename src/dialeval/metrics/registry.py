@@ -364,7 +364,7 @@ class Registry:
         return self._presets
 
     def _import(self, subjects: Iterable[Need]) -> None:
-        for subject in subjects:
+        for subject in filter(set(subjects).__contains__, Need):  # in one order, whatever that of a set is
             for place in self._waiting.pop(subject, ()):
                 module, names = place.split(":")
                 for name in names.split(","):
