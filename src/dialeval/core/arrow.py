@@ -34,6 +34,7 @@ LARGEST_CHECKED = 1 << 26
 _NUMBER_BYTES = 8
 _GROUP_ROWS = 1 << 16
 _COUNTED_ROWS = 1 << 14
+_THREADED_BYTES = 1 << 20
 _MOST_BYTES = (1 << 31) - 1
 """The bytes of an array of texts, and the values of an array of lists: their offsets are 32-bit numbers."""
 
@@ -189,7 +190,8 @@ def read_parquet(source: pa.BufferReader, chosen: Callable[[list[str]], list[str
     file = ParquetFile(source)  # pyarrow.parquet.read_table would import pandas
     columns = None if chosen is None else chosen(file.schema_arrow.names)
     if source.size() <= LARGEST_CHECKED:
-        return file.read(columns=columns)
+        # No threads for little: a process that ends at once may abort while pyarrow still starts them.
+        return file.read(columns=columns, use_threads=source.size() > _THREADED_BYTES)
     batches = list(counted_batches(file, source.size(), _COUNTED_ROWS, columns=columns))
     return pa.Table.from_batches(batches) if batches else file.schema_arrow.empty_table()
 
