@@ -329,7 +329,7 @@ def to_html(document: Document) -> str:
 
 
 def _fits(document: Document, width: int) -> bool:
-    """Tell whether each table of a document fits a console without being cut."""
+    """Return whether each table of a document fits a console without being split."""
     from rich.cells import cell_len
 
     needed = (

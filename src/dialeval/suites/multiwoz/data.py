@@ -452,12 +452,12 @@ def _documents(source: Any) -> Iterator[tuple[str, str, Any]]:
 
 
 def read_document(path: PathSource) -> dict[str, Any]:
-    """Return the predictions in a file as they stand, checked for their form but not against any data."""
+    """Return the predictions in a file as they are, checked for their form but not against any data."""
     return checked_document(json.load(path, _PREDICTIONS_FORM), os.fspath(path))
 
 
 def checked_document(document: Any, where: str) -> dict[str, Any]:
-    """Predictions as they stand, or the problems of their form."""
+    """Return predictions as they are, or the problems of their form."""
     if problems := _form_problems(document, where):
         raise DataError(problems)
     return dict(document)

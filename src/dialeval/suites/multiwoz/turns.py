@@ -396,7 +396,7 @@ class Explanation:
         return "\n".join(self.lines())
 
     def lines(self) -> Iterator[str]:
-        """Yield the explanation for people."""
+        """Yield the explanation line by line."""
         yield f"{self.dialogue}: inform {_yes(self.verdict.inform)}, success {_yes(self.verdict.success)}"
         yield ""
         for domain, wishes in self.goal.items():
@@ -455,7 +455,7 @@ class Explanation:
         return WRONG_VENUE, f"turn {last.turn.at}: {self._wrong(last, offer)}"
 
     def _lost_word(self, domain: str, word: str) -> tuple[str, str]:
-        """Cause and detail of a requested word that was not told."""
+        """Return cause and detail of a requested slot that was not provided."""
         early = [step.turn.at for step in self.done if step.domain == domain and word in step.early]
         if early:
             return EARLY, f"{word} was told in {_in_turns(early)}, before {domain} was booked"

@@ -18,7 +18,7 @@ Slot names and values in one spelling: what a system wrote as a state, as the ve
 
 Slot names: lower case, spaces removed, then renamed by the ontology (`leaveat` is `leave`). Values by a rule:
 
-- `plain`: as it stands; `text`: stripped and in lower case;
+- `plain`: as it is; `text`: stripped and in lower case;
 - `name`: as text, `&` written out as ` and `, no space before an apostrophe;
 - `time`: HH:MM, see `clock`;
 
