@@ -9,9 +9,10 @@ Mutants are made from the syntax tree, never in docstrings, messages, annotation
 `if TYPE_CHECKING`. Which ones are taken depends on the seed and on the changed lines themselves, so that an edit
 elsewhere leaves the choice as it was.
 
-Each mutant is run in a copy of the tree with the compiled kernels: first the test file of the module's name, then the
-tests of its area and the laws. Before that the tests run once without a mutant: they must pass, and they show how long
-is too long. A test that never ends kills its mutant as well.
+First all tests run once without a mutant, and coverage.py records which lines each of them runs. Then each mutant is
+run in a copy of the tree, with the tests that run its line and, if they pass, with those that run other lines of its
+module; compiled kernels, for which no lines are recorded, have only these. A test that never ends kills its mutant as
+well. `--map` keeps the record: as long as no source is edited, other seeds need no new one.
 """
 
 from __future__ import annotations
@@ -20,6 +21,7 @@ import argparse
 import ast
 import contextlib
 import hashlib
+import json
 import os
 import re
 import shutil
@@ -28,10 +30,12 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Iterable, Iterator
+from collections.abc import Generator, Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
+
+import pytest
 
 if sys.version_info >= (3, 11):
     import tomllib
@@ -43,8 +47,14 @@ PACKAGE = Path("src") / "dialeval"
 AREAS = ("core", "text", "io", "metrics", "engine", "stats", "analysis", "suites", "judges", "human")
 EXPLAINED = Path(__file__).with_name("mutants-survivors.toml")
 NOT_COPIED = (".*", "build", "dist", "dialeval-demo", "*.html")
-LIGHT = "not slow and not browser and not ray and not torch"
-"""The tests of an area. A module's own tests run all the same if they need a cluster or PyTorch."""
+RECORDED = "not slow and not browser and not ray and not llm"
+NOT_RECORDED = ("browser", "docs", "packaging", "simulations", "tools")
+"""Folders of tests that take long and run little of the package by themselves."""
+RECORD = "DIALEVAL_RECORD_TESTS"
+"""The variable that names the folder for what pytest records."""
+MOST_SECONDS = 120.0
+"""As much as the tests of one step may take without a mutant."""
+SHORT_FILE = 10.0
 PATIENCE_TIMES, PATIENCE_SECONDS = 4, 60
 """A mutant's tests may take this many times as long as without a mutant, and so many seconds more."""
 
@@ -89,6 +99,8 @@ class Mutant:
     before: str
     after: str
     source: bytes
+    lines: range
+    """Those of the whole statement; of its head where it has a body."""
 
     @property
     def identity(self) -> tuple[str, str, str]:
@@ -282,6 +294,7 @@ def mutants(source: str, file: str) -> list[Mutant]:
     """All mutants of a source that can be compiled, in the order of the source."""
     every = Changes(source)
     old = every.source
+    statements = list(statement_lines(source))
     made = []
     for change in sorted(set(every.changes), key=lambda each: (each.start, each.stop, each.text)):
         new = old[: change.start] + change.text.encode() + old[change.stop :]
@@ -293,8 +306,20 @@ def mutants(source: str, file: str) -> list[Mutant]:
         last = (old + b"\n").index(b"\n", change.stop)
         shown = (old[first:last], old[first : change.start] + change.text.encode() + old[change.stop : last])
         before, after = (" ".join(part.decode().split()) for part in shown)
-        made.append(Mutant(file, old.count(b"\n", 0, change.start) + 1, before, after, new))
+        line = old.count(b"\n", 0, change.start) + 1
+        lines = min((lines for lines in statements if line in lines), key=len)
+        made.append(Mutant(file, line, before, after, new, lines))
     return made
+
+
+def statement_lines(source: str) -> Iterator[range]:
+    """Yield the lines of every statement; of its head where it has a body."""
+    for node in ast.walk(ast.parse(source)):
+        if isinstance(node, ast.stmt | ast.excepthandler | ast.match_case):
+            body = getattr(node, "body", None)
+            first = node.pattern.lineno if isinstance(node, ast.match_case) else node.lineno
+            last = body[0].lineno - 1 if body else getattr(node, "end_lineno", None) or first
+            yield range(first, max(first, last) + 1)
 
 
 def chosen(every: Iterable[Mutant], number: int, seed: int) -> list[Mutant]:
@@ -317,18 +342,112 @@ def mutants_of(area: str) -> Iterator[Mutant]:
         yield from mutants(path.read_text(encoding="utf-8"), path.relative_to(ROOT).as_posix())
 
 
-def steps(file: str) -> list[list[str]]:
-    """The arguments of pytest for a module's mutants, in the order in which they are tried."""
-    module = Path(file).relative_to(PACKAGE)
-    area = module.parts[0]
-    own = Path("tests") / module.parent / f"test_{module.stem.removesuffix('_kernel')}.py"
-    return [*([[str(own)]] if (ROOT / own).exists() else []), area_tests(area)]
+# Which tests run which lines: this file is also a plugin of pytest that records it with coverage.py.
 
 
-def area_tests(area: str) -> list[str]:
-    """The arguments of pytest for the tests of an area."""
-    folders = [f"tests/{area}", "tests/laws", *(["tests/golden"] if area == "engine" else [])]
-    return [*folders, "-m", LIGHT]
+class Recorder:
+    """Record the lines that each test runs, and its seconds, in two files for each process of pytest."""
+
+    def __init__(self, folder: Path) -> None:
+        from coverage import Coverage
+
+        self.name = folder / os.environ.get("PYTEST_XDIST_WORKER", "main")
+        self.coverage = Coverage(f"{self.name}.sqlite", source=[str(PACKAGE)], concurrency="thread", messages=False)
+        self.coverage.set_option("run:relative_files", True)
+        self.seconds: dict[str, float] = {}
+        self.coverage.start()
+
+    @pytest.hookimpl(wrapper=True)
+    def pytest_runtest_protocol(self, item: pytest.Item) -> Generator[None, object, object]:
+        """Record one test with its fixtures."""
+        start = time.monotonic()
+        self.coverage.switch_context(item.nodeid)
+        try:
+            return (yield)
+        finally:
+            self.coverage.switch_context("")
+            self.seconds[item.nodeid] = time.monotonic() - start
+
+    def pytest_sessionfinish(self) -> None:
+        """Write what was recorded."""
+        self.coverage.stop()
+        self.coverage.save()
+        Path(f"{self.name}.json").write_text(json.dumps(self.seconds), encoding="utf-8")
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """Record tests; with workers, in those that run them."""
+    if (folder := os.environ.get(RECORD)) and (hasattr(config, "workerinput") or not config.getoption("numprocesses")):
+        config.pluginmanager.register(Recorder(Path(folder)))
+
+
+@dataclass
+class Map:
+    """Which tests run a line, and how long each test takes."""
+
+    lines: dict[str, dict[int, set[str]]]
+    seconds: dict[str, float]
+
+    @classmethod
+    def read(cls, folder: Path) -> Map:
+        """Read what processes of pytest have recorded."""
+        from coverage import CoverageData
+
+        found = cls({}, {})
+        for path in sorted(folder.glob("*.json")):
+            found.seconds.update(json.loads(path.read_text(encoding="utf-8")))
+            data = CoverageData(str(path.with_suffix(".sqlite")))
+            data.read()
+            for file in data.measured_files():
+                by_line = found.lines.setdefault(file, {})
+                for line, tests in data.contexts_by_lineno(file).items():
+                    by_line.setdefault(line, set()).update(filter(None, tests))
+        return found
+
+    def steps(self, mutant: Mutant) -> list[list[str]]:
+        """Choose the tests of a mutant: first those that run the changed statement, then those that run its module."""
+        by_line = self.lines.get(mutant.file, {})
+        first = set().union(*(by_line.get(line, ()) for line in mutant.lines))
+        second = set().union(*by_line.values()) - first
+        own = f"test_{Path(mutant.file).stem}.py"
+        return [tests for tests in (self._choose(first, own), self._choose(second, own)) if tests]
+
+    def _choose(self, running: set[str], own: str) -> list[str]:
+        """Take the file of the module's name and then those that take least, as long as there is time.
+
+        Of a short file all tests are taken: only the first test that uses a fixture or a cached value makes it.
+        """
+        by_file: dict[str, list[str]] = {}
+        for test in self.seconds:
+            by_file.setdefault(test.partition("::")[0], []).append(test)
+        wanted = {}
+        for file in {test.partition("::")[0] for test in running}:
+            is_short = sum(map(self.seconds.__getitem__, by_file[file])) < SHORT_FILE
+            wanted[file] = by_file[file] if is_short else [test for test in by_file[file] if test in running]
+        tests: list[str] = []
+        left = MOST_SECONDS
+        for file in sorted(wanted, key=lambda name: (Path(name).name != own, self.time(wanted[name]), name)):
+            for test in wanted[file]:
+                left -= self.seconds[test]
+                if left > 0:
+                    tests.append(test)
+        return tests
+
+    def time(self, tests: Iterable[str]) -> float:
+        """Return how long tests take without a mutant."""
+        return sum(self.seconds[test] for test in tests)
+
+
+def record(tree: Path, folder: Path, jobs: int) -> None:
+    """Run the tests once without a mutant; ends the program if one fails."""
+    folder.mkdir(parents=True)
+    ignored = [f"--ignore=tests/{name}" for name in NOT_RECORDED]
+    arguments = ["-p", "tools.mutants", "-n", str(jobs), "--no-loadscope-reorder", *ignored, "-m", RECORDED]
+    start = time.monotonic()
+    if failed := run_tests(tree, arguments, None, **{RECORD: str(folder)}):
+        shutil.rmtree(folder)
+        raise SystemExit(f"the tests fail without a mutant: {failed}")
+    print(f"{time.monotonic() - start:.0f} s for all tests without a mutant", flush=True)
 
 
 def copied(source: Path, folder: Path) -> Path:
@@ -346,13 +465,14 @@ def end(group: int) -> None:
         os.killpg(group, signal.SIGKILL)
 
 
-def tested(tree: Path, arguments: list[str], seconds: float | None) -> str:
+def run_tests(tree: Path, arguments: list[str], seconds: float | None, **variables: str) -> str:
     """What killed the mutant: a test, the time limit, a crash; nothing if all tests pass."""
     options = ["-x", "-q", "-rfE", "--tb=no", "-p", "no:cacheprovider"]
     with subprocess.Popen(
         [sys.executable, "-m", "pytest", *options, *arguments],
         cwd=tree,
-        env={**os.environ, "PYTHONPATH": str(tree / "src"), "CI": "1"},  # on CI hypothesis tries the same every time
+        # On CI hypothesis tries the same every time.
+        env={**os.environ, "PYTHONPATH": str(tree / "src"), "CI": "1", **variables},
         stdin=subprocess.DEVNULL,
         stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT,
@@ -379,14 +499,16 @@ def tested(tree: Path, arguments: list[str], seconds: float | None) -> str:
     return failed[1] if failed else f"a crash (exit status {run.returncode})"
 
 
-def fate(mutant: Mutant, original: Path, limits: dict[str, float]) -> str:
+def fate(mutant: Mutant, original: Path, tests: Map) -> str:
     """What killed a mutant, or nothing."""
-    area = Path(mutant.file).relative_to(PACKAGE).parts[0]
     with tempfile.TemporaryDirectory(prefix="dialeval-mutant-") as folder:
         tree = copied(original, Path(folder))
         (tree / mutant.file).write_bytes(mutant.source)
-        for arguments in steps(mutant.file):
-            if killer := tested(tree, arguments, limits[area]):
+        for chosen_tests in tests.steps(mutant):
+            names = Path(folder) / "tests"
+            names.write_text("\n".join(chosen_tests), encoding="utf-8")
+            seconds = PATIENCE_TIMES * tests.time(chosen_tests) + PATIENCE_SECONDS
+            if killer := run_tests(tree, [f"@{names}"], seconds):
                 return killer
     return ""
 
@@ -397,19 +519,6 @@ def explained() -> dict[tuple[str, str, str], str]:
     return {(each["file"], each["before"], each["after"]): each["reason"] for each in table.get("survivor", [])}
 
 
-def limits_of(areas: Iterable[str], tree: Path) -> dict[str, float]:
-    """How long the tests of each area may take with a mutant; ends the program if they fail without one."""
-    limits = {}
-    for area in areas:
-        start = time.monotonic()
-        if failed := tested(tree, area_tests(area), None):
-            raise SystemExit(f"the tests of {area} fail without a mutant: {failed}")
-        seconds = time.monotonic() - start
-        limits[area] = PATIENCE_TIMES * seconds + PATIENCE_SECONDS
-        print(f"{area}: {seconds:.0f} s without a mutant", flush=True)
-    return limits
-
-
 def main() -> int:
     """Run mutants, print the fate of each and the score."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").split("\n")[0])
@@ -418,12 +527,10 @@ def main() -> int:
     parser.add_argument("--area", choices=AREAS, action="append", help="may be given more than once; all of them")
     parser.add_argument("--at-least", type=float, default=0, metavar="PERCENT", help="exit status 1 below this score")
     parser.add_argument("--jobs", type=int, default=2)
-    parser.add_argument("--quick", action="store_true", help="hypothesis tries as few examples as in `make check`")
+    parser.add_argument("--map", type=Path, metavar="DIR", help="which tests run which lines, kept for the next time")
     parser.add_argument("--list", action="store_true", help="print the mutants and run nothing")
     asked = parser.parse_args()
     signal.signal(signal.SIGTERM, lambda *_: sys.exit("ended"))
-    if asked.quick:
-        os.environ["DIALEVAL_QUICK"] = "1"
     areas = asked.area or AREAS
     share, rest = divmod(asked.number, len(areas))
     picked = [
@@ -436,11 +543,14 @@ def main() -> int:
         return 0
     with tempfile.TemporaryDirectory(prefix="dialeval-mutants-") as folder:
         original = copied(ROOT, Path(folder))
-        limits = limits_of(areas, original)
+        recorded = (asked.map or Path(folder) / "map").resolve()
+        if not recorded.exists():
+            record(original, recorded, asked.jobs)
+        tests = Map.read(recorded)
         fates = []
         with ThreadPoolExecutor(asked.jobs) as pool:
             try:
-                found = pool.map(lambda each: fate(each, original, limits), picked)
+                found = pool.map(lambda each: fate(each, original, tests), picked)
                 for mutant, killer in zip(picked, found, strict=True):
                     fates.append(killer)
                     print(f"killed by {killer}:  {mutant}" if killer else f"SURVIVED  {mutant}", flush=True)

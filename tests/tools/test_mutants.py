@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import shutil
 from pathlib import Path
 
 import pytest
@@ -129,7 +130,7 @@ def test_an_edit_elsewhere_leaves_the_choice_as_it_was() -> None:
 
 
 def mutant(line: int) -> Mutant:
-    return Mutant("src/dialeval/core/a.py", line, f"x = {line}", f"x = {line + 1}", b"")
+    return Mutant("src/dialeval/core/a.py", line, f"x = {line}", f"x = {line + 1}", b"", range(line, line + 1))
 
 
 def test_the_score(capsys: pytest.CaptureFixture[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -147,23 +148,64 @@ def test_the_score(capsys: pytest.CaptureFixture[str], tmp_path: Path, monkeypat
     assert tool.report([mutant(1), mutant(2)], ["", "test_a"], at_least=100) == 0
 
 
+SOURCE = """\
+def larger(
+    a, b
+):
+    if a > b:
+        return (a
+                > b)
+    try:
+        return False
+    except ValueError as error:
+        raise TypeError(1) from error
+"""
+
+
+@pytest.mark.parametrize(
+    ("line", "expected"), [(2, range(1, 4)), (4, range(4, 5)), (6, range(5, 7)), (8, range(8, 9)), (10, range(10, 11))]
+)
+def test_the_lines_of_a_statement(line: int, expected: range) -> None:
+    found = [lines for lines in tool.statement_lines(SOURCE) if line in lines]
+    assert min(found, key=len) == expected
+
+
+def test_tests_that_run_the_line_come_first(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(tool, "MOST_SECONDS", 50.0)
+    seconds = {"test_c.py::x": 5.0, "test_c.py::y": 1.0, "test_d.py::x": 3.0, "test_d.py::y": 12.0}
+    others = {"test_a.py::x": 9.0, "test_e.py::x": 30.0, "test_e.py::y": 18.0}
+    lines = {1: {"test_d.py::x", "test_c.py::x"}, 2: {"test_a.py::x", "test_d.py::x", "test_e.py::x", "test_e.py::y"}}
+    known = tool.Map({"src/dialeval/core/a.py": lines}, seconds | others)
+    # Of test_c, a short file, all tests; test_e::y would take too long. The file of the module's name is first.
+    ran, others_of_module = known.steps(mutant(1))
+    assert ran == ["test_d.py::x", "test_c.py::x", "test_c.py::y"]
+    assert others_of_module == ["test_a.py::x", "test_e.py::x"]
+    assert known.steps(mutant(3)) == [["test_a.py::x", "test_d.py::x", "test_c.py::x", "test_c.py::y", "test_e.py::x"]]
+
+
 @pytest.mark.long
 def test_a_mutant_is_killed_in_a_copy(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    source = "def larger(a, b):\n    return a > b\n"
-    module = tmp_path / "checkout" / "src" / "dialeval" / "core" / "sizes.py"
-    test = tmp_path / "checkout" / "tests" / "core" / "test_sizes.py"
-    law = tmp_path / "checkout" / "tests" / "laws" / "test_laws.py"
-    for path in (module, test, law):
+    source = "def larger(a, b):\n    return a > b\n\n\ndef unused():\n    return 1\n"
+    checkout = tmp_path / "checkout"
+    module = checkout / "src" / "dialeval" / "core" / "sizes.py"
+    test = checkout / "tests" / "core" / "test_sizes.py"
+    for path in (module, test, checkout / "tools" / "mutants.py"):
         path.parent.mkdir(parents=True)
     module.write_text(source)
-    law.write_text("")
+    shutil.copy(tool.__file__, checkout / "tools")
+    (checkout / "pytest.ini").write_text("[pytest]\nmarkers = slow\n    browser\n    ray\n    llm\n")
     test.write_text(
         "import sys\nsys.path.insert(0, 'src/dialeval/core')\nfrom sizes import larger\n\n"
-        "def test_larger():\n    assert larger(2, 1)\n    assert not larger(1, 2)\n"
+        "def test_larger():\n    assert larger(2, 1)\n    assert not larger(1, 2)\n\n"
+        "def test_nothing():\n    pass\n"
     )
-    monkeypatch.setattr(tool, "ROOT", tmp_path / "checkout")
+    monkeypatch.setattr(tool, "ROOT", checkout)
+    monkeypatch.setattr(tool, "SHORT_FILE", 0.0)
+    tool.record(checkout, tmp_path / "map", jobs=1)
+    known = tool.Map.read(tmp_path / "map")
+    assert known.lines["src/dialeval/core/sizes.py"][2] == {"tests/core/test_sizes.py::test_larger"}
     fates = {
-        each.after: tool.fate(each, tmp_path / "checkout", {"core": 60.0})
+        each.after: tool.fate(each, checkout, known)
         for each in mutants(source, "src/dialeval/core/sizes.py")
         if "=" in each.after
     }
