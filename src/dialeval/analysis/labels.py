@@ -71,7 +71,7 @@ class Dispute(Struct, frozen=True):
 class LabelAgreement(Shown, Tabular, Record, frozen=True, kw_only=True, rename={"version": "dialeval"}):
     """The result of `label_agreement`, and its JSON."""
 
-    document_maker = "dialeval.reports.labels:document"
+    document_maker = "dialeval.reports.labels:to_document"
 
     version: str
     quality: str

@@ -26,7 +26,7 @@ from dialeval.core.result import Run
 from dialeval.core.run_schema import Record
 from dialeval.metrics.breakdown import LABELS, BreakdownDistance, Tables
 from dialeval.reports import markup
-from dialeval.reports.documents import Document, Printer, Table, csv_text
+from dialeval.reports.documents import Document, Printer, Table, format_csv
 from dialeval.reports.figures import MISSING, plain, shorten, show, show_rounded
 from dialeval.reports.markup import Section
 from dialeval.stats.resampling import draws, percentiles
@@ -142,7 +142,7 @@ def turns_csv(run: BreakdownRun, threshold: float | None = None) -> str:
         ['keywords', 'library-hours', '2', '0.5', 'O']
     """
     rows = list(run.turns(threshold))
-    return csv_text(rows[0], (row.values() for row in rows)) if rows else ""
+    return format_csv(rows[0], (row.values() for row in rows)) if rows else ""
 
 
 def _tables(system: str, table: Tables) -> str:
@@ -162,7 +162,7 @@ def _cells(values: Iterable[object]) -> str:
 def curves(run: Run) -> Section | None:
     """Return the section; None for a run without curves."""
     by_system: Mapping[str, Sequence[_Curve]] = run.details.get("curves", {})
-    dialogues = markup.by_dialogue(by_system)
+    dialogues = markup.group_by_dialogue(by_system)
     if not dialogues:
         return None
     note = markup.note(
