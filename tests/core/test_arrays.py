@@ -79,7 +79,7 @@ _ON_A_FULL_DISK = """
 from dialeval.core import arrays
 arrays.SPILLED_BYTES = 1
 try:
-    arrays.unscored(1 << 20)
+    arrays.make_unscored_column(1 << 20)
 except arrays.SettingError as error:
     print(error)
 """
