@@ -16,7 +16,7 @@ import pytest
 
 import dialeval as package
 from conftest import Dialeval
-from dialeval.cli.help import section_of
+from dialeval.cli.help import find_section
 from dialeval.cli.main import _COMMANDS, DEBUG, STATUSES, dialeval_command
 from dialeval.core.errors import plain
 
@@ -197,7 +197,7 @@ def test_no_option_is_listed_without_a_section(dialeval: Dialeval, path: str) ->
     """The help starts with the options that its examples use first, then the examples, then the sections."""
     command = every_command()[path]
     given = [each for each in command.params if isinstance(each, click.Option)]
-    assert all(section_of(option, path) for option in given)
+    assert all(find_section(option, path) for option in given)
     shown = dialeval(*path.split(), "--help").stdout
     assert "\nOptions:" not in shown
     heads = [line.removesuffix(":") for line in shown.splitlines() if re.fullmatch(r"[A-Z][\w ]+:", line)]

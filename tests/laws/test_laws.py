@@ -404,7 +404,7 @@ def resampled(metric: AnyMetric, place: Place, rows: Sequence[Any], offsets: Int
     assert parts[0].keys() == parts[1].keys()
     found = {name: join_batches([part[name] for part in parts]) for name in parts[0]}
     assert all(len(statistic) == len(rows) for statistic in found.values())
-    return metric.resampled(Resamples(ClusteredRows(found, offsets), counts))
+    return metric.score_resamples(Resamples(ClusteredRows(found, offsets), counts))
 
 
 @pytest.mark.parametrize("metric", [*METRICS, *TURNED], ids=str)

@@ -25,7 +25,7 @@ from dialeval.core.arrays import Floats, Ints, offsets_of
 from dialeval.core.display import Shown, Tabular
 from dialeval.core.errors import SettingError
 from dialeval.core.exact import Moments
-from dialeval.core.fold import Estimate, clustered
+from dialeval.core.fold import Estimate, compute_interval
 from dialeval.core.run_schema import Record
 from dialeval.core.version import __version__
 from dialeval.engine.resources import Resources
@@ -223,7 +223,7 @@ def estimate_rate(
     order = np.argsort(dialogue, kind="stable")
     sizes = np.bincount(np.unique(dialogue, return_inverse=True)[1].ravel())
     estimate = Estimate.of_moments(Moments.of(values[order], offsets_of(sizes)), bounds)
-    found = clustered(estimate, bounds, level)
+    found = compute_interval(estimate, bounds, level)
     return RateEstimate(estimate.mean, (np.nan, np.nan) if found is None else found[0], estimate.scored)
 
 

@@ -35,7 +35,7 @@ from dialeval.analysis.values import Values, find_bounds, require_table
 from dialeval.core.arrays import Floats, Ints, row_numbers
 from dialeval.core.errors import SettingError
 from dialeval.core.exact import Moments
-from dialeval.core.fold import Bounds, Estimate, clustered
+from dialeval.core.fold import Bounds, Estimate, compute_interval
 from dialeval.core.result import Result
 from dialeval.core.rowtable import RowTable
 from dialeval.io.rows import split_fields
@@ -113,7 +113,7 @@ def _compare_means(
     for each in (left, right):
         offsets = each.rows.offsets if len(each.items[key]) == each.rows.offsets[-1] else None
         estimate = Estimate.of_moments(Moments.of(each.items[key], offsets), bounds)
-        ends.append(clustered(estimate, bounds, settings.confidence))
+        ends.append(compute_interval(estimate, bounds, settings.confidence))
     if all(end is not None and end[1].method == "wilson" for end in ends):
         interval = newcombe(plain.baseline_mean, plain.mean, *(end[0] for end in ends if end is not None))
         found = replace(found, interval=interval, interval_by="newcombe")

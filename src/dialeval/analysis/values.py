@@ -63,7 +63,7 @@ from dialeval.core.fold import (
     Level,
     Metric,
     Resampling,
-    clustered,
+    compute_interval,
 )
 from dialeval.core.result import Result, Run
 from dialeval.core.rowtable import RowTable
@@ -127,7 +127,7 @@ class Values:
                 reasons[key] = f"per-row statistics are kept for up to {KEPT_ROWS:,} rows"
             elif estimate.corpus and metric is not None:
                 try:
-                    metric.resampled(nothing)
+                    metric.score_resamples(nothing)
                     metrics[key] = metric
                 except DialevalError as error:
                     reasons[key] = str(error)
@@ -183,7 +183,7 @@ class Values:
     def compute(self, draws: Iterable[Ints], jackknife: bool = False) -> Floats:
         """Compute the value of every key (columns) for every row of cluster counts, which come in chunks.
 
-        `jackknife`: the values that the influence of clusters is found from (`Metric.left_out`).
+        `jackknife`: the values that the influence of clusters is found from (`Metric.score_jackknife`).
         """
         # Per cluster the sums of the items of each key, then how many of each are scored.
         known = [cluster_sums(values, self.rows.offsets) for values in self.items.values()]
@@ -194,8 +194,10 @@ class Values:
             total, scored = np.hsplit(sample.added(sums), 2)
             with np.errstate(invalid="ignore"):  # 0 / 0: no row that is scored was taken
                 means = total / scored
-            metrics = self.metrics.values()
-            corpus = [metric.left_out(sample) if jackknife else metric.resampled(sample) for metric in metrics]
+            corpus = [
+                each.score_jackknife(sample) if jackknife else each.score_resamples(sample)
+                for each in self.metrics.values()
+            ]
             return np.column_stack([means, *corpus])
 
         threads = cpu_count() or 1
@@ -325,7 +327,7 @@ def _with_formulas(estimates: Mapping[str, Estimate], values: Values, level: flo
         rows = values.rows.offsets if estimate.level is Level.TURN else None
         plain = replace(metric.estimate_of_items(key, items, rows), level=estimate.level)
         if plain.error is not None and (plain.error.yes_no or plain.error.values):
-            found = clustered(plain, metric.bounds_of(key), level)
+            found = compute_interval(plain, metric.bounds_of(key), level)
             if found is not None:
                 (low, high), by = found
                 half = (high - low) / 2
@@ -444,7 +446,7 @@ def _recompute_mean(key: str, estimate: Estimate, rows: RowTable) -> Estimate:
     choice = IntervalChoice(level=None if how is None else how.level)
     if isinstance(how, Analytic) and how.method == "rows":
         choice = IntervalChoice("rows", how.t if how.level is None else None, how.level)
-    return choice.added_to(made, bounds)
+    return choice.add_interval(made, bounds)
 
 
 def _recompute_corpus(part: Result, whole: Result, intervals: bool) -> Result:

@@ -162,7 +162,7 @@ def compare(
     found = stored or compare_runs(loaded, **chosen)
     known = weigh_systems(collect_systems(loaded), settings["weight"])
     results = {name: known[name] for name in (found.baseline, *found.systems)}
-    gates = list(limits.gates({name: known[name] for name in found.systems}))
+    gates = list(limits.make_gates({name: known[name] for name in found.systems}))
     if bar is not None:
         gates += check_baseline(found, margins, named=metrics is not None)
     found = comparisons.in_percent(found, comparisons.percent_keys(known)) if percent else found
@@ -177,7 +177,7 @@ def compare(
         out.show(table, output, _FILE_WIDTH)
     else:
         out.print_as(format_, comparisons, found, output)
-    return out.exit_status(gates)
+    return out.print_failed_gates(gates)
 
 
 def _check_baseline(bar: str | None, baseline: str | None, margins: Mapping[str, float]) -> None:
@@ -207,7 +207,7 @@ def _compare_by_llm(
     try:
         return replace(found, ranking=rank(list(found.pairs), length=length))
     except DialevalError as error:
-        out.say(f"no ranking: {error}")
+        out.print_err(f"no ranking: {error}")
         return found
 
 

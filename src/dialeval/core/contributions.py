@@ -6,8 +6,8 @@ returns them with its partial results. A run keeps them for systems of up to `KE
 (`contributions.parquet`).
 
 `Resamples` holds resamples of a system's clusters (dialogues, or single rows): how often each of them takes every
-cluster. `Metric.resampled` computes one value per resample, exactly what evaluating those rows would give. Facts about
-all rows stay as they were.
+cluster. `Metric.score_resamples` computes one value per resample, exactly what evaluating those rows would give. Facts
+about all rows stay as they were.
 """
 
 from __future__ import annotations

@@ -274,7 +274,7 @@ class Sample(Tabular, Shown):
 
 
 @dataclass(frozen=True, eq=False)
-class _Frame:
+class _SamplingFrame:
     """The responses of all systems, in the units that are drawn together."""
 
     run: Run
@@ -412,7 +412,7 @@ def row_values(result: Result, table: RowTable, key: str, name: str) -> Floats:
     return estimate.items if estimate.level is Level.TURN else estimate.items[table.clusters]
 
 
-def _build_frame(run: Run, systems: Sequence[str] | None, dialogues: bool, independent: bool) -> _Frame:
+def _build_frame(run: Run, systems: Sequence[str] | None, dialogues: bool, independent: bool) -> _SamplingFrame:
     tables = tables_of(run, systems)
     first, *others = tables.values()
     if not independent and not all(np.array_equal(first.offsets, other.offsets) for other in others):
@@ -426,10 +426,10 @@ def _build_frame(run: Run, systems: Sequence[str] | None, dialogues: bool, indep
     if dialogues:
         unit = np.concatenate([table.clusters for table in tables.values()])
         before = np.cumsum([0, *(len(table.offsets) - 1 for table in tables.values())])
-    return _Frame(run, tables, system, row, unit + before[system] if independent else unit)
+    return _SamplingFrame(run, tables, system, row, unit + before[system] if independent else unit)
 
 
-def _stratify(frame: _Frame, by: Sequence[str]) -> tuple[Ints, list[str]]:
+def _stratify(frame: _SamplingFrame, by: Sequence[str]) -> tuple[Ints, list[str]]:
     """Return the number of each unit's stratum, and the names of the strata."""
     labels = [_label_units(frame, name) for name in by]
     texts = [", ".join(parts) for parts in zip(*labels, strict=True)] if labels else [_WHOLE] * frame.units
@@ -438,7 +438,7 @@ def _stratify(frame: _Frame, by: Sequence[str]) -> tuple[Ints, list[str]]:
     return np.array([number[text] for text in texts], np.int64), names
 
 
-def _label_units(frame: _Frame, name: str) -> list[str]:
+def _label_units(frame: _SamplingFrame, name: str) -> list[str]:
     """Return the label of each unit under one criterion; that of its first response, but for metrics."""
     names, tables = list(frame.tables), list(frame.tables.values())
     firsts = np.unique(frame.unit, return_index=True)[1]
@@ -458,7 +458,7 @@ def _label_units(frame: _Frame, name: str) -> list[str]:
     return _label_quantiles(frame, name)
 
 
-def _label_quantiles(frame: _Frame, name: str) -> list[str]:
+def _label_quantiles(frame: _SamplingFrame, name: str) -> list[str]:
     """Return which quantile of a metric each unit is in, by the mean over its responses."""
     key, _, number = name.partition(":")
     parts = int(number) if re.fullmatch("[0-9]{1,3}", number) else 0 if number else QUANTILES
@@ -479,7 +479,7 @@ def _label_quantiles(frame: _Frame, name: str) -> list[str]:
     return [f"{key}={code}/{parts}" if there else f"{key}=none" for code, there in zip(which, known, strict=True)]
 
 
-def _unit_uncertainty(frame: _Frame, key: str) -> Floats:
+def _unit_uncertainty(frame: _SamplingFrame, key: str) -> Floats:
     """Return the uncertainty of a judge about each unit, the sum over its responses."""
     values = frame.items(key)
     if np.isnan(values).all():
@@ -503,7 +503,9 @@ def uncertainty(values: Floats, bounds: tuple[float, float] = (-math.inf, math.i
     return np.maximum(np.where(np.isnan(spread), mean, spread), LEAST_UNSURE * mean)
 
 
-def _draw_units(frame: _Frame, strata: Ints, sizes: Floats, n: int, rng: np.random.Generator) -> tuple[Floats, Bools]:
+def _draw_units(
+    frame: _SamplingFrame, strata: Ints, sizes: Floats, n: int, rng: np.random.Generator
+) -> tuple[Floats, Bools]:
     """Return the probability of each unit, and whether it was taken."""
     responses = len(frame.unit)
     if n > responses:
@@ -560,7 +562,12 @@ def sample_systematically(probabilities: Floats, rng: np.random.Generator) -> Bo
 
 
 def _build_sample(
-    frame: _Frame, taken: Bools, probabilities: Floats, strata: Sequence[str], rng: np.random.Generator, **design: Any
+    frame: _SamplingFrame,
+    taken: Bools,
+    probabilities: Floats,
+    strata: Sequence[str],
+    rng: np.random.Generator,
+    **design: Any,
 ) -> Sample:
     chosen = rng.permutation(np.flatnonzero(taken[frame.unit]))
     digests = {name: digest_of(table) for name, table in frame.tables.items()}

@@ -72,7 +72,7 @@ class Chrf(CountMetric):
     def width(self) -> int:
         return 3 * (self.n + self.words) + 2
 
-    def known_as(self, state: SummedCounts) -> Mapping[str, str]:
+    def list_other_signatures(self, state: SummedCounts) -> Mapping[str, str]:
         if not self.of_corpus:
             return {}
         line = chrf_signature(self.n, self.words, self.beta, self.lower, number_of_references(state))

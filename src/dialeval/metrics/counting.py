@@ -111,9 +111,9 @@ class CountMetric(Metric[SummedCounts]):
         rows = {self.contribution: RowSums(np.concatenate((scored[:, None], counts), axis=1, dtype=np.float64))}
         return Partial(state, {self.name: items} if self.has_items else {}, rows)
 
-    def resampled(self, sample: Resamples) -> Floats:
+    def score_resamples(self, sample: Resamples) -> Floats:
         if not self.of_corpus:
-            return super().resampled(sample)
+            return super().score_resamples(sample)
         totals: Ints = sample.totals(self.contribution).astype(np.int64)
         return np.where(totals[:, 0] > 0, self.formula(totals[:, 1:]), np.nan)
 

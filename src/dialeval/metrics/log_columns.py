@@ -215,7 +215,7 @@ class LatencyPercentile(Metric[_Durations]):
         low, high = ordered[np.ceil(ends * len(values)).astype(np.int64) - 1].tolist()
         return value, replace(error, error=(high - low) / 4), (high - low) / (4 * spread)
 
-    def resampled(self, sample: Resamples) -> Floats:
+    def score_resamples(self, sample: Resamples) -> Floats:
         values, known = sample.rows.sums("latency").T
         order, sizes = np.argsort(values, kind="stable"), np.diff(sample.rows.offsets)
         ordered, taken = values[order], known[order].astype(np.int64)
@@ -226,7 +226,7 @@ class LatencyPercentile(Metric[_Durations]):
 
         return np.array([percentile(counts) for counts in sample.counts], np.float64)
 
-    def left_out(self, sample: Resamples) -> Floats:
+    def score_jackknife(self, sample: Resamples) -> Floats:
         """Return the linear part of the percentile: the jackknife of the percentile itself is not consistent."""
         value, slope = sample.rows.derived(("percentile", self), lambda: self._slope_of(sample.rows))
         seconds, known = sample.rows.sums("latency").T

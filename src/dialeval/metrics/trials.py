@@ -232,7 +232,7 @@ class TaskVariance(TrialVariance):
         tasks = len(state.counts) + state.others
         return {self.name: Estimate(mean, 0.0 if enough else nan, tasks, len(pairs) if enough else 0, corpus=True)}
 
-    def resampled(self, sample: Resamples) -> Floats:
+    def score_resamples(self, sample: Resamples) -> Floats:
         return _between(sample.totals(self.name))
 
 

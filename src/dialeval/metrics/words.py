@@ -129,7 +129,7 @@ class LogRatios(Fact[BothCounts, NgramValues]):
     def cut(self, state: BothCounts, parts: int) -> list[BothCounts]:
         return list(zip(state[0].cut(parts), state[1].cut(parts), strict=True))
 
-    def closed(self, state: BothCounts) -> BothCounts:
+    def close_part(self, state: BothCounts) -> BothCounts:
         """Return the n-grams that both have: those of one side alone have no ratio, and count for none."""
         keys, references, responses = state[1].shared(state[0])
         form = (self.n, state[1].vocabulary, keys[:, None])

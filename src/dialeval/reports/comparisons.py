@@ -38,7 +38,7 @@ from dialeval.core.display import list_some
 from dialeval.core.errors import SettingError
 from dialeval.core.result import Run
 from dialeval.reports import documents, tables
-from dialeval.reports.charts import HEIGHT, MARGIN, Scale, grid, svg
+from dialeval.reports.charts import HEIGHT, MARGIN, ChartScale, grid, svg
 from dialeval.reports.documents import Document, LaidOut, Table, markdown, text_formats, to_markdown
 from dialeval.reports.figures import (
     BETTER,
@@ -520,11 +520,11 @@ def _latex_value(mean: float | None, decimals: int, best: bool, marks: str) -> s
     return f"${figure}^{{{marks}}}$" if marks else f"${figure}$"
 
 
-def scale_of(rows: Iterable[Difference], width: int = WIDTH) -> Scale:
+def scale_of(rows: Iterable[Difference], width: int = WIDTH) -> ChartScale:
     """Return the scale in standard deviations that shows all differences, and most of their intervals."""
     furthest = max((abs(found[1]) for row in rows if (found := stretched(row))), default=1.0)
     limit = min(WIDEST, max(NARROWEST, BEYOND * furthest))
-    return Scale(-limit, limit, width, MARGIN if width >= WIDTH else SLIM)
+    return ChartScale(-limit, limit, width, MARGIN if width >= WIDTH else SLIM)
 
 
 def kind_of(row: Difference) -> str:
@@ -532,7 +532,7 @@ def kind_of(row: Difference) -> str:
     return _KINDS[mark_of(row)]
 
 
-def strip(row: Difference, scale: Scale) -> str:
+def strip(row: Difference, scale: ChartScale) -> str:
     """Return a difference as a dot with its interval; read aloud, and shown to the mouse, with its figures."""
     figure = show_rounded(row.difference, row.interval, signed=True)
     label = f"{shorten(row.system)}, {shorten(row.key)}: {figure}{_IN_WORDS[mark_of(row)]}"

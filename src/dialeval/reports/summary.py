@@ -25,7 +25,7 @@ from dialeval.core.errors import SettingError
 from dialeval.core.fold import Estimate
 from dialeval.core.result import Result, Run
 from dialeval.reports import markup
-from dialeval.reports.charts import Figure, Scale, axis
+from dialeval.reports.charts import ChartScale, Figure, axis
 from dialeval.reports.comparisons import (
     MOST_UNASKED,
     WIDTH,
@@ -273,7 +273,7 @@ def _system_name(page: _Page, name: str) -> str:
     return f"{swatch}{markup.name(name)}{_rows(run, name)}{shown}</span>"
 
 
-def axes_row(scale: Scale | None, drawn: Iterable[bool]) -> str:
+def axes_row(scale: ChartScale | None, drawn: Iterable[bool]) -> str:
     """Return the last row of a table of strips: the axis of each column that has some."""
     if scale is None:
         return ""
@@ -282,7 +282,7 @@ def axes_row(scale: Scale | None, drawn: Iterable[bool]) -> str:
 
 
 def cell(
-    who: str, estimate: Estimate | None, decimals: int, row: Difference | None, scale: Scale | None, *kinds: str
+    who: str, estimate: Estimate | None, decimals: int, row: Difference | None, scale: ChartScale | None, *kinds: str
 ) -> str:
     """Return a cell: a value, its mark and interval, and its difference as a strip; `who` is markup."""
     drawn = "" if row is None or scale is None else strip(row, scale)

@@ -79,11 +79,11 @@ class NgramValues:
         """Return the values of n-grams; the count of each n-gram is the place of its value."""
         return cls(places.keys[:, 0], values[places.counts], places.n, places.vocabulary)
 
-    def translated(self, vocabulary: Vocabulary) -> NgramValues:
+    def to_vocabulary(self, vocabulary: Vocabulary) -> NgramValues:
         """Return the same values in terms of another vocabulary, new words being added to it."""
         if self.vocabulary is vocabulary:
             return self
-        return NgramValues.of(self._places().translated(vocabulary), self.values)
+        return NgramValues.of(self._places().to_vocabulary(vocabulary), self.values)
 
     def _places(self) -> NgramCounts:
         """Return the n-grams, the count of each being the place of its value: sorting keeps the two together."""

@@ -302,11 +302,11 @@ class Combined(Metric[CombinedState]):
         bleu = self._metrics[2].formula(counts[:, 3:])
         return combined_score(HELD * informed / dialogues, HELD * succeeded / dialogues, bleu)
 
-    def resampled(self, sample: Resamples) -> Floats:
+    def score_resamples(self, sample: Resamples) -> Floats:
         dialogues, informed, succeeded = sample.totals(self._rates).T
         with np.errstate(invalid="ignore"):  # 0 / 0: a resample without a dialogue has no value
             inform, success = HELD * informed / dialogues, HELD * succeeded / dialogues
-        return combined_score(inform, success, self._metrics[2].resampled(sample))
+        return combined_score(inform, success, self._metrics[2].score_resamples(sample))
 
 
 def combined_score(inform: Value, success: Value, bleu: Value) -> Value:

@@ -121,9 +121,9 @@ class Richness(Metric[RichnessState]):
             return Partial(state, {self.name: lengths})
         return Partial(state, {}, {} if self.of == "msttr" else {WORDS: words})
 
-    def resampled(self, sample: Resamples) -> Floats:
+    def score_resamples(self, sample: Resamples) -> Floats:
         if self.of == "avg-lengths":
-            return super().resampled(sample)
+            return super().score_resamples(sample)
         if self.of == "msttr":
             raise NeedError("its segments reach over the ends of dialogues")
         if self.of in ("entropy", "cond-entropy"):
@@ -237,7 +237,7 @@ def entropy(words: NgramCounts) -> float:
 def conditional_entropy(words: NgramCounts, pairs: NgramCounts) -> float:
     """Entropy of a word given the one before it, in bits."""
     total = words.total
-    pairs = pairs.translated(words.vocabulary)
+    pairs = pairs.to_vocabulary(words.vocabulary)
     heads = words.counts[np.searchsorted(words.keys[:, 0], pairs.grams[:, 0])]
     both = zip(pairs.counts.tolist(), heads.tolist(), strict=True)
     return -math.fsum(count / total * math.log2(count / head) for count, head in both) + 0.0
