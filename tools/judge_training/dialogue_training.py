@@ -335,18 +335,18 @@ class SharedTurns:
     """
 
     def __init__(self, ratings: Ratings) -> None:
-        self.from_texts: set[str] = set()
+        self.single: set[str] = set()
         self.double: set[tuple[str, str]] = set()
         for context in ratings.contexts:
             bare, words = list(map(_bare, context)), [len(turn.split()) for turn in context]
-            self.from_texts |= {text for text, many in zip(bare, words, strict=True) if many >= _LONG_TURN}
+            self.single |= {text for text, many in zip(bare, words, strict=True) if many >= _LONG_TURN}
             pairs = zip(pairwise(bare), pairwise(words), strict=True)
             self.double |= {pair for pair, many in pairs if sum(many) >= _LONG_TURN}
 
     def are_in(self, dialogue: Sequence[str]) -> bool:
         """Return whether a dialogue has such a turn."""
         bare = list(map(_bare, dialogue))
-        return not (self.from_texts.isdisjoint(bare) and self.double.isdisjoint(pairwise(bare)))
+        return not (self.single.isdisjoint(bare) and self.double.isdisjoint(pairwise(bare)))
 
 
 def _bare(turn: str) -> str:

@@ -30,7 +30,7 @@ from dialeval.core.version import __version__
 from dialeval.human.store import SUFFIXES, stored_lines
 from dialeval.io.ratings import TIE, RatingLine, ScoreCheck, possible_outcomes, read_rating_lines
 from dialeval.io.rows import Records
-from dialeval.stats.correlation import Ceiling, ceiling
+from dialeval.stats.correlation import Ceiling, measure_ceiling
 
 if TYPE_CHECKING:
     from dialeval.human.sample import Sample
@@ -139,7 +139,8 @@ def merge_ratings(
     return MergedRatings(
         lines=[*(line for line in first if line.id not in settled), *final],
         ceilings={
-            name: ceiling([np.array([*row.values()]) for row in rows.values()]) for name, rows in answers.items()
+            name: measure_ceiling([np.array([*row.values()]) for row in rows.values()])
+            for name, rows in answers.items()
         },
         raters=[each for quality, rows in answers.items() for each in _raters(quality, rows, last)],
         seconds={rater: float(np.median(own)) if own else math.nan for rater, own in times.items()},

@@ -55,7 +55,7 @@ import numpy as np
 import numpy.typing as npt
 from msgspec import Meta, Struct
 
-from dialeval.analysis.values import collapse_dialogues, metric_of
+from dialeval.analysis.values import collapse_dialogues, find_metric
 from dialeval.core import validation
 from dialeval.core.arguments import check_arguments
 from dialeval.core.arrays import Floats, Ints
@@ -484,7 +484,7 @@ def _unit_uncertainty(frame: _SamplingFrame, key: str) -> Floats:
     values = frame.items(key)
     if np.isnan(values).all():
         raise SettingError(f"{key} has no value of any row")
-    metric = metric_of(frame.run[next(iter(frame.tables))][key])
+    metric = find_metric(frame.run[next(iter(frame.tables))][key])
     spread = uncertainty(values, (-math.inf, math.inf) if metric is None else metric.bounds_of(key))
     if not spread.any():
         raise SettingError(

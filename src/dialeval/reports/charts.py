@@ -27,7 +27,7 @@ from dialeval.core.arrays import Floats, Ints, Mask
 from dialeval.core.errors import NeedError, SettingError
 from dialeval.core.files import write_bytes
 from dialeval.reports.figures import plain, shorten, show, show_rounded, supported_decimals
-from dialeval.stats.correlation import pearson, ranks
+from dialeval.stats.correlation import pearson, rank_values
 from dialeval.stats.intervals import DEFAULT_LEVEL, student, t_factor, wilson
 
 FigureFormat = Literal["svg", "png", "pdf"]
@@ -472,7 +472,8 @@ def scatter(
         chart.parts.append(f'<g class="{color_of(own[name])} points">{dots}</g>')
     words = f"{len(xs):,} points"
     if len(xs) > 2:
-        words += f"; Pearson's r {show(pearson(xs, ys), 2)}, Spearman's rho {show(pearson(ranks(xs), ranks(ys)), 2)}"
+        rho = pearson(rank_values(xs), rank_values(ys))
+        words += f"; Pearson's r {show(pearson(xs, ys), 2)}, Spearman's rho {show(rho, 2)}"
     chart.words.append(f"{words}.")
     chart.notes(f"{words}." + (f" {MOST_POINTS:,} of them are drawn, sampled at random." if part < 1 else ""))
     return chart.figure()

@@ -26,7 +26,7 @@ from weakref import ref
 import numpy as np
 
 from dialeval.analysis.comparison import Comparison
-from dialeval.analysis.slices import Slices, kept_fields, slices
+from dialeval.analysis.slices import Slices, list_kept_fields, slices
 from dialeval.core.arguments import check_arguments
 from dialeval.core.display import Displayable
 from dialeval.core.errors import SettingError
@@ -243,7 +243,7 @@ def _where_it_fails(run: Run, cut: Sequence[Slices]) -> dict[str, Figure]:
 
 def _slices(run: Run, by: str | Sequence[str] | None, compared: bool) -> list[Slices]:
     """Return the slices of systems that share a metric by some fields, or by the fields that they kept."""
-    fields = [(block, kept_fields(block) if by is None else by) for block in blocks(run)]
+    fields = [(block, list_kept_fields(block) if by is None else by) for block in blocks(run)]
     return [slices(block, each, compared=compared, most_tests=MOST_TESTS) for block, each in fields if each]
 
 
