@@ -151,9 +151,9 @@ class Limits:
         """Return a gate for each value that has a limit."""
         if not self.lowest and not self.highest:
             return iter(())
-        from dialeval.analysis.gates import limit_gates
+        from dialeval.analysis.gates import check_limits
 
-        return limit_gates(results, self.lowest, self.highest)
+        return check_limits(results, self.lowest, self.highest)
 
 
 class LanguageModel(dict[str, Any]):

@@ -517,14 +517,14 @@ def _compare_labels(
     rated: tuple[str, str | None], chosen: dict[str, Any], disputed: Path | None, format_: str, output: Path | None
 ) -> None:
     """Print the agreement of metrics with people about labels, and write the page of disputed rows if asked for."""
-    from dialeval.analysis.labels import label_agreement
+    from dialeval.analysis.labels import measure_label_agreement
     from dialeval.human.page import make_rating_page, read_form
     from dialeval.human.sample_files import read_sample
     from dialeval.reports.labels import LABELS
 
     if disputed is not None and chosen["sample"] is None:
         raise click.UsageError("--disputed shows rows of a sample, which --sample names")
-    found = label_agreement(*rated, **chosen)
+    found = measure_label_agreement(*rated, **chosen)
     print_as(format_, LABELS, found, output, _FILE_WIDTH)
     if disputed is not None:
         ids = list(dict.fromkeys(each.id for each in found.disputes if each.id is not None))

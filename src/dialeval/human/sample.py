@@ -38,10 +38,10 @@ from typing import Any, get_args
 
 import numpy as np
 
-from dialeval.analysis.values import collapse_dialogues, metric_of
-from dialeval.core.arguments import checked
+from dialeval.analysis.values import collapse_dialogues, find_metric
+from dialeval.core.arguments import check_arguments
 from dialeval.core.arrays import Floats, Ints, Mask
-from dialeval.core.errors import SettingError, whole_characters
+from dialeval.core.errors import SettingError, escape_surrogates
 from dialeval.core.fold import Level
 from dialeval.core.result import Result, Run
 from dialeval.core.rowtable import NO_TURN, RowTable
@@ -96,7 +96,7 @@ class _SamplingFrame:
         )
 
 
-@checked
+@check_arguments
 def sample(
     run: Run,
     n: int,
@@ -193,7 +193,7 @@ def select_tables(run: Run, systems: Sequence[str] | None) -> dict[str, RowTable
                 f"the run holds no responses of {name}, so they cannot be rated; score again with rows in memory, "
                 "or fewer of them, and save the run with items"
             )
-        if name != whole_characters(name):
+        if name != escape_surrogates(name):
             raise SettingError(
                 f"the system {name!r} has half of a surrogate pair in its name, which no file can store; rename it"
             )
@@ -285,7 +285,7 @@ def _unit_uncertainty(frame: _SamplingFrame, key: str) -> Floats:
     values = frame.collect_values(key)
     if np.isnan(values).all():
         raise SettingError(f"{key} has no value of any row")
-    metric = metric_of(frame.run[next(iter(frame.tables))][key])
+    metric = find_metric(frame.run[next(iter(frame.tables))][key])
     spread = measure_uncertainty(values, (-math.inf, math.inf) if metric is None else metric.bounds_of(key))
     if not spread.any():
         raise SettingError(

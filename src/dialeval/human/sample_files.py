@@ -26,9 +26,9 @@ import numpy as np
 from msgspec import Meta, Struct
 
 from dialeval.core import validation
-from dialeval.core.display import Shown, Tabular, listed
+from dialeval.core.display import Displayable, Tabular, count_names
 from dialeval.core.errors import DataError, Problem, SettingError
-from dialeval.core.files import check_files, place_of, reading_together, replacing_together
+from dialeval.core.files import check_files, place_of, read_consistently, replace_files
 from dialeval.core.result import Run
 from dialeval.core.rowtable import RowTable
 from dialeval.core.validation import dump
@@ -150,7 +150,7 @@ class RatedRow(SampledRow, kw_only=True):
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Sample(Tabular, Shown):
+class Sample(Tabular, Displayable):
     """Responses that were sampled for rating, and how.
 
     Attributes:
@@ -172,7 +172,7 @@ class Sample(Tabular, Shown):
     rows: Sequence[SampledRow]
 
     def __repr__(self) -> str:
-        systems = listed(self.design.systems, "system")
+        systems = count_names(self.design.systems, "system")
         return f"<Sample: {len(self.rows):,} responses of {systems}, unit {self.design.unit}>"
 
     def lines(self) -> list[dict[str, Any]]:
@@ -219,7 +219,7 @@ class Sample(Tabular, Shown):
         """
         folder = Path(folder)
         check_sample_folder(folder)
-        with replacing_together(folder, SAMPLE_FILE) as files:
+        with replace_files(folder, SAMPLE_FILE) as files:
             digest = files.add_bytes(ROWS_FILE, b"".join(msgspec.json.encode(row) + b"\n" for row in self.rows))
             design = msgspec.structs.replace(self.design, rows=SavedRows(ROWS_FILE, digest))
             files.add_bytes(SAMPLE_FILE, dump(msgspec.to_builtins(design)))
@@ -252,7 +252,7 @@ def _list_own_files(folder: Path) -> set[str]:
 def read_sample(folder: str | PathLike[str]) -> Sample:
     """Read the sample in a folder; DataError for what is none, or not a whole one."""
     file = Path(folder) / SAMPLE_FILE
-    return reading_together(file, lambda: _read(file))
+    return read_consistently(file, lambda: _read(file))
 
 
 def _read(file: Path) -> Sample:
@@ -264,8 +264,8 @@ def _read(file: Path) -> Sample:
         try:
             rows.append(msgspec.json.decode(line, type=SampledRow))
         except (msgspec.DecodeError, UnicodeDecodeError) as error:
-            raise DataError(Problem(str(path), number, validation.in_words(str(error)), _REMEDY)) from None
-    with validation.explained(path, _REMEDY):
+            raise DataError(Problem(str(path), number, validation.describe_mismatch(str(error)), _REMEDY)) from None
+    with validation.explain_errors(path, _REMEDY):
         _check_rows(design, rows)
     return Sample(design, rows)
 

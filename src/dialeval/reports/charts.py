@@ -29,7 +29,7 @@ from dialeval.reports.canvas import (
     get_color_class,
 )
 from dialeval.reports.figures import count_supported_decimals, plain, shorten, show, show_rounded
-from dialeval.stats.correlation import pearson, ranks
+from dialeval.stats.correlation import pearson, rank_values
 from dialeval.stats.intervals import DEFAULT_LEVEL, student, t_factor, wilson
 
 BINS = 24
@@ -223,7 +223,8 @@ def scatter(
         chart.parts.append(f'<g class="{get_color_class(own[name])} points">{dots}</g>')
     words = f"{len(xs):,} points"
     if len(xs) > 2:
-        words += f"; Pearson's r {show(pearson(xs, ys), 2)}, Spearman's rho {show(pearson(ranks(xs), ranks(ys)), 2)}"
+        rho = pearson(rank_values(xs), rank_values(ys))
+        words += f"; Pearson's r {show(pearson(xs, ys), 2)}, Spearman's rho {show(rho, 2)}"
     chart.words.append(f"{words}.")
     chart.write_notes(f"{words}." + (f" {MOST_POINTS:,} of them are drawn, sampled at random." if part < 1 else ""))
     return chart.to_figure()

@@ -32,8 +32,8 @@ from msgspec import structs
 
 from dialeval.analysis.comparison import MOST_TESTS, STRONG, Best, Comparison, SystemRanking, compare, dump_comparison
 from dialeval.analysis.difference import Difference
-from dialeval.analysis.pairing import main_keys
-from dialeval.analysis.values import metric_of
+from dialeval.analysis.pairing import choose_main_keys
+from dialeval.analysis.values import find_metric
 from dialeval.core.display import list_some
 from dialeval.core.errors import SettingError
 from dialeval.core.result import Run
@@ -54,8 +54,8 @@ from dialeval.reports.figures import (
     show_signed,
 )
 from dialeval.reports.tables import ARROWS, PERCENT, count_significant_decimals, explain_best, list_signatures
-from dialeval.stats.resampling import all_swaps
-from dialeval.stats.significance import POWER, least_p, letter_display, needed_clusters
+from dialeval.stats.resampling import has_all_swaps
+from dialeval.stats.significance import POWER, count_needed_clusters, least_p, letter_display
 
 if TYPE_CHECKING:
     from dialeval.analysis.gates import Gate
@@ -151,7 +151,7 @@ def judge_run(run: Run) -> Verdict:
     systems = len(run) - len(run.baselines)
     if systems < 2:
         return Verdict()
-    metrics = None if len(run.keys_in_order) * (systems - 1) <= MOST_UNASKED else main_keys(run)
+    metrics = None if len(run.keys_in_order) * (systems - 1) <= MOST_UNASKED else choose_main_keys(run)
     settings: dict[str, Any] = {"metrics": metrics, "most_tests": MOST_TESTS}
     try:
         comparison = compare(run, **settings)
@@ -317,7 +317,7 @@ def _show_difference(row: Difference) -> str:
 def _state_needed_size(undecided: Sequence[Difference], comparison: Comparison) -> Iterable[str]:
     clearest = min(undecided, key=lambda row: (row.p, -row.size))
     alpha, design = comparison.alpha, comparison.designs[clearest.system]
-    needed = needed_clusters(design.clusters, clearest.error, alpha, abs(clearest.difference))
+    needed = count_needed_clusters(design.clusters, clearest.error, alpha, abs(clearest.difference))
     if clearest.p < alpha:
         what = f"significant by itself (p = {clearest.p:.3f}), but not after correction for multiple tests"
     elif needed is not None and needed > design.clusters:
@@ -330,7 +330,7 @@ def _state_needed_size(undecided: Sequence[Difference], comparison: Comparison) 
 
 def find_percent_keys(results: Mapping[str, Result]) -> set[str]:
     """Return the keys whose scores go from 0 to 1, which papers often print times 100."""
-    metrics = {key: metric_of(estimate) for result in results.values() for key, estimate in result.items()}
+    metrics = {key: find_metric(estimate) for result in results.values() for key, estimate in result.items()}
     return {key for key, metric in metrics.items() if metric is not None and metric.bounds_of(key) == (0.0, 1.0)}
 
 
@@ -485,7 +485,7 @@ def _name_tests(comparison: Comparison) -> str:
                     f"permutation test of whole {design.unit} between systems with {comparison.trials:,} trials "
                     "(corpus metrics by independent resampling)"
                 )
-        elif all_swaps(design.common, comparison.trials):
+        elif has_all_swaps(design.common, comparison.trials):
             names.append(f"exact randomization test, all {2**design.common:,} permutations")
         else:
             names.append(f"approximate randomization test with {comparison.trials:,} trials")
