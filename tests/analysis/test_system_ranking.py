@@ -23,7 +23,7 @@ from dialeval.core.rowtable import RowTable
 from dialeval.core.signature import Signature
 from dialeval.reports.comparisons import judge_run, system_verdicts, verdict
 from dialeval.reports.summary import summary
-from dialeval.stats.significance import holm, homogeneous_groups, letter_display
+from dialeval.stats.significance import find_homogeneous_groups, holm, letter_display
 
 ROWS = 60
 
@@ -99,7 +99,7 @@ def test_p_values_are_those_of_the_comparison_of_two(missing: int, cells: int, m
     different = {frozenset(pair) for pair, p in zip(pairs, holm(two), strict=True) if p < 0.05}
     found = ranking_of(run)
     assert 0 < len(different) < len(pairs)
-    assert found.groups == homogeneous_groups(found.systems, different)
+    assert found.groups == find_homogeneous_groups(found.systems, different)
 
 
 def test_corpus_values_and_independent_samples_are_ranked() -> None:
@@ -167,7 +167,7 @@ def test_of_many_systems_the_first_are_named() -> None:
 
 @given(st.sets(st.sampled_from([frozenset(pair) for pair in combinations("abcdefg", 2)])))
 def test_two_share_a_group_exactly_if_they_do_not_differ(different: set[frozenset[str]]) -> None:
-    groups = homogeneous_groups("abcdefg", different)
+    groups = find_homogeneous_groups("abcdefg", different)
     letters = letter_display(groups)
     for pair in map(frozenset, combinations("abcdefg", 2)):
         assert any(pair <= set(group) for group in groups) == (pair not in different)

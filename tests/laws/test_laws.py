@@ -300,7 +300,7 @@ def test_only_declared_needs_are_read(metric: AnyMetric, data: st.DataObject) ->
     )
     assert finished(metric, metric.partial(bare).state) == finished(metric, place.scored(metric, rows).state)
     for need in metric.needs:
-        without = replace(ready, kept={}).only(declared - {need})
+        without = replace(ready, kept={}).restrict_to(declared - {need})
         with pytest.raises(NeedError):
             [fact.gather(without) for fact in metric.facts], metric.partial(without)
 
@@ -404,7 +404,7 @@ def resampled(metric: AnyMetric, place: Place, rows: Sequence[Any], offsets: Int
     assert parts[0].keys() == parts[1].keys()
     found = {name: join_batches([part[name] for part in parts]) for name in parts[0]}
     assert all(len(statistic) == len(rows) for statistic in found.values())
-    return metric.resampled(Resamples(ClusteredRows(found, offsets), counts))
+    return metric.score_resamples(Resamples(ClusteredRows(found, offsets), counts))
 
 
 @pytest.mark.parametrize("metric", [*METRICS, *TURNED], ids=str)

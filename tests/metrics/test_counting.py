@@ -95,14 +95,14 @@ def test_contributions_are_the_counts_of_scored_rows() -> None:
     partial = Share().partial(batch_of([(1, 2), (5, 0), (3, 3)]))
     assert partial.contributions == {"share": RowSums(np.array([[1.0, 1, 2], [0, 0, 0], [1, 3, 3]]))}
     clustered = ClusteredRows({"share": RowSums(np.array([[1.0, 1, 2], [0, 0, 0], [1, 3, 3]]))}, np.arange(4))
-    values = Share().resampled(Resamples(clustered, np.array([[1, 1, 1], [2, 0, 0], [0, 3, 0]])))
+    values = Share().score_resamples(Resamples(clustered, np.array([[1, 1, 1], [2, 0, 0], [0, 3, 0]])))
     np.testing.assert_array_equal(values, [4 / 5, 1 / 2, np.nan])
 
 
 def test_a_mean_over_rows_has_no_contributions() -> None:
     assert Share("response").partial(batch_of([(1, 2)])).contributions == {}
     with pytest.raises(NeedError, match="cannot be resampled"):
-        Share("response").resampled(Resamples(ClusteredRows({}, np.arange(2)), np.ones((1, 1), np.int64)))
+        Share("response").score_resamples(Resamples(ClusteredRows({}, np.arange(2)), np.ones((1, 1), np.int64)))
 
 
 def test_rows_may_have_no_value_of_their_own() -> None:

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 from dialeval.core.errors import NeedError, SettingError
 from dialeval.reports import charts
-from dialeval.reports.charts import Figure, Mark, Point, Scale, mean_by_bin, quantile_bins
+from dialeval.reports.charts import ChartScale, Figure, Mark, Point, mean_by_bin, quantile_bins
 from dialeval.stats.intervals import t_factor
 
 if TYPE_CHECKING:
@@ -97,7 +97,7 @@ def test_twelve_systems_differ_in_shape_without_color() -> None:
 
 @pytest.mark.parametrize("ends", [(0.0, 1.0), (-3.0, 7.5), (0.1814, 0.1815), (0.0, 1e-12), (1e9, 1e9 + 1), (4.0, 4.0)])
 def test_ticks_are_round_and_inside(ends: tuple[float, float]) -> None:
-    scale = Scale.over(ends, 300)
+    scale = ChartScale.over(ends, 300)
     assert scale is not None
     assert 1 <= len(scale.ticks) <= 6
     assert all(0 <= scale(tick) <= 300 for tick in scale.ticks)
@@ -105,14 +105,14 @@ def test_ticks_are_round_and_inside(ends: tuple[float, float]) -> None:
 
 
 def test_a_scale_without_a_finite_value_is_none() -> None:
-    assert Scale.over([], 100) is None
-    assert Scale.over([math.nan, math.inf], 100) is None
-    assert Scale.over([-1e308, 1e308], 100) is None, "its width is no float"
+    assert ChartScale.over([], 100) is None
+    assert ChartScale.over([math.nan, math.inf], 100) is None
+    assert ChartScale.over([-1e308, 1e308], 100) is None, "its width is no float"
 
 
 def test_equal_values_stand_in_the_middle() -> None:
     for value in (4.0, 0.0, -2.0):
-        scale = Scale.over([value, value], 100)
+        scale = ChartScale.over([value, value], 100)
         assert scale is not None
         assert scale(value) == 50
 

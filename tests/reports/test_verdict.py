@@ -26,8 +26,8 @@ from dialeval.reports import comparisons as verdict_module
 from dialeval.reports import summary as summary_module
 from dialeval.reports.comparisons import Verdict, judge_run, mark_of, standing, verdict
 from dialeval.reports.summary import summary
-from dialeval.stats.resampling import swaps
-from dialeval.stats.significance import needed_clusters
+from dialeval.stats.resampling import draw_swaps
+from dialeval.stats.significance import count_needed_clusters
 
 DIRECTIONS: list[Better | None] = ["higher", "lower", None]
 
@@ -120,7 +120,7 @@ def test_what_it_would_take() -> None:
     (text,) = said(other, clearest)
     assert text.startswith("No significant difference between new and old on any of the 2 metrics")
     assert "Closest to significance: b +0.100" in text
-    needed = needed_clusters(60, 0.07, 0.05, 0.1)
+    needed = count_needed_clusters(60, 0.07, 0.05, 0.1)
     assert needed is not None
     assert needed > 60
     assert f"{needed:,} instead of 60 dialogues" in text
@@ -192,10 +192,10 @@ def test_what_is_not_asked_for_makes_a_bounded_number_of_tests() -> None:
         def counted(clusters: int, trials: int, seed: int) -> Iterator[Ints]:
             nonlocal made
             made += trials
-            return swaps(clusters, trials, seed)
+            return draw_swaps(clusters, trials, seed)
 
         with pytest.MonkeyPatch.context() as patch:
-            patch.setattr(difference_module, "swaps", counted)
+            patch.setattr(difference_module, "draw_swaps", counted)
             patch.setattr(verdict_module, "MOST_TESTS", 20)
             patch.setattr(summary_module, "MOST_TESTS", 20)
             patch.setattr(verdict_module, "MOST_UNASKED", 10_000)

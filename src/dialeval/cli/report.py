@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from dialeval.cli import options
-from dialeval.cli import output as printed
-from dialeval.cli.output import check_places, command_line, say
+from dialeval.cli import output as out
+from dialeval.cli.output import check_places, print_err, quote_command
 
 if TYPE_CHECKING:
     from dialeval.reports.charts import FigureFormat
@@ -124,7 +124,7 @@ def report(
         folder = figures_dir or output.with_name(f"{output.stem}-figures")
         opinions = human_figures(*(page.get(name) for name in ("people", "ranking", "rated", "pairs")))
         written = write_figures(together(loaded), folder, figures, width, opinions)
-        say(f"{len(written)} {'figure' if len(written) == 1 else 'figures'} in {folder}")
+        print_err(f"{len(written)} {'figure' if len(written) == 1 else 'figures'} in {folder}")
     if page["compared"] and len(runs) == 1:
         page["compared"] = load_comparison(runs[0], loaded[0], most_tests=MOST_TESTS) or True
     names = [Path(run).resolve().name for run in runs]  # those that are the same get the number of the run
@@ -133,9 +133,9 @@ def report(
     if table is not None:
         chosen = None if table_metrics is None else split_names(table_metrics)
         form: PaperFormat = "md" if table.suffix == ".md" else "latex"
-        printed.show(paper_table(named, chosen, form=form, percent=table_percent, digits=table_digits), table)
-    path = write_report(named, output, command_line(), date=strftime("%Y-%m-%d"), by=by or None, **page).resolve()
-    printed.show(f"{path}\n")
+        out.show(paper_table(named, chosen, form=form, percent=table_percent, digits=table_digits), table)
+    path = write_report(named, output, quote_command(), date=strftime("%Y-%m-%d"), by=by or None, **page).resolve()
+    out.show(f"{path}\n")
     if opened:
         click.launch(path.as_uri())
 

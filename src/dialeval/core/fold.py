@@ -74,7 +74,7 @@ class Level(str, Enum):
 class Partial(Generic[State]):
     """What a batch gives: a state to merge, and per result key one value per row (NaN: the row cannot be scored).
 
-    `contributions` is what each row adds to a corpus value; `Metric.resampled` computes values from it.
+    `contributions` is what each row adds to a corpus value; `Metric.score_resamples` computes values from it.
     """
 
     state: State
@@ -164,7 +164,7 @@ class Estimate(EqualByFields):
         Returns:
             The estimate, without an interval.
         """
-        error = mean_error(moments.clusters, UNIT_EXPONENT, _all_at_ends(moments, bounds))
+        error = mean_error(moments.clusters, UNIT_EXPONENT, _is_at_ends(moments, bounds))
         return cls(moments.mean, moments.std, moments.rows, moments.scored, error=error)
 
     def with_confidence(self, t: float, level: float | None = None) -> Estimate:
@@ -189,7 +189,7 @@ class Estimate(EqualByFields):
         return replace(self, confidence=confidence, interval=bounds, interval_by=how)
 
 
-def _all_at_ends(moments: Moments, bounds: Bounds) -> bool:
+def _is_at_ends(moments: Moments, bounds: Bounds) -> bool:
     """Return whether every value is the least or the largest possible one."""
     if not all(map(isfinite, bounds)):
         return False
@@ -221,20 +221,21 @@ class IntervalChoice:
         if self.level is not None and not 0 < self.level < 1:
             raise SettingError(f"a confidence level must be between 0 and 1, such as 0.95; it is not {self.level}")
 
-    def added_to(self, estimate: Estimate, bounds: Bounds) -> Estimate:
+    def add_interval(self, estimate: Estimate, bounds: Bounds) -> Estimate:
         """Add the interval to an estimate; `bounds` are the ends of what the metric can give."""
         plain = replace(estimate, error=None)
         if self.kind == "rows" or self.t is not None:
             t = self.t or (DEFAULT_T if self.level is None else intervals.two_sided_t(self.level, estimate.scored))
             return plain.with_confidence(t, self.level)
-        found = None if self.kind == "none" else clustered(estimate, bounds, self.level or intervals.DEFAULT_LEVEL)
-        if found is None:
+        level = self.level or intervals.DEFAULT_LEVEL
+        interval = None if self.kind == "none" else compute_interval(estimate, bounds, level)
+        if interval is None:
             return replace(plain, confidence=nan)
-        (low, high), how = found
+        (low, high), how = interval
         return replace(plain, interval=(low, high), confidence=(high - low) / 2, interval_by=how)
 
 
-def clustered(estimate: Estimate, bounds: Bounds, level: float) -> tuple[tuple[float, float], Analytic] | None:
+def compute_interval(estimate: Estimate, bounds: Bounds, level: float) -> tuple[tuple[float, float], Analytic] | None:
     """Compute the interval over dialogues, or over independent rows, and its method; None where there is none."""
     error, value = estimate.error, estimate.mean
     if error is None or error.clusters < 2 or not isfinite(value):
@@ -290,7 +291,7 @@ class Fold(ABC, Generic[State]):
         """Split a state that grows into parts, each a state; they merge into the whole."""
         raise NotImplementedError(f"{self} has no state that grows")
 
-    def closed(self, state: State) -> State:
+    def close_part(self, state: State) -> State:
         """Close a part that is merged for all rows; closed parts merge into a state that `finish` takes."""
         return state
 
@@ -444,20 +445,20 @@ class Metric(Fold[State]):
         """Return what a user should know before relying on its values, from the states of all systems of a run."""
         return ()
 
-    def known_as(self, state: State) -> Mapping[str, str]:
+    def list_other_signatures(self, state: State) -> Mapping[str, str]:
         """Return the signatures under which other programs print the same number, by field of ours."""
         return {}
 
-    def resampled(self, sample: Resamples) -> Floats:
+    def score_resamples(self, sample: Resamples) -> Floats:
         """Return the corpus value for each resample, from the contributions that `partial` gave."""
         raise NeedError(f"{self.name} has no per-row statistics, so it cannot be resampled")
 
-    def left_out(self, sample: Resamples) -> Floats:
+    def score_jackknife(self, sample: Resamples) -> Floats:
         """Return the values from which the jackknife finds the influence of clusters that resamples leave out.
 
-        They are those of `resampled`, unless leaving out a cluster moves the value for another reason than the cluster.
+        They are those of `score_resamples`, unless the jackknife of the value itself is not consistent (a percentile).
         """
-        return self.resampled(sample)
+        return self.score_resamples(sample)
 
 
 class Reduction(Generic[State]):
@@ -549,18 +550,19 @@ class DamagedStateError(ValueError):
     """Bytes that are not what `to_bytes` wrote."""
 
 
-def translated(state: T, vocabulary: Words) -> T:
+def translate_state(state: T, vocabulary: Words) -> T:
     """Translate a state to another vocabulary, wherever it refers to one."""
     moved: Any = state
-    if hasattr(state, "translated"):
-        moved = state.translated(vocabulary)
+    if hasattr(state, "to_vocabulary"):
+        moved = state.to_vocabulary(vocabulary)
     elif is_dataclass(state) and not isinstance(state, type):
-        parts = {field.name: translated(getattr(state, field.name), vocabulary) for field in fields(state)}
+        parts = {field.name: translate_state(getattr(state, field.name), vocabulary) for field in fields(state)}
         moved = type(state)(**parts)
     elif isinstance(state, list | tuple):
-        moved = type(state)([translated(part, vocabulary) for part in state])
+        moved = type(state)([translate_state(part, vocabulary) for part in state])
     elif isinstance(state, dict):
-        moved = type(state)({key: translated(part, vocabulary) for key, part in state.items()})  # a Counter stays one
+        # A Counter stays one.
+        moved = type(state)({key: translate_state(part, vocabulary) for key, part in state.items()})
     return cast(T, moved)
 
 

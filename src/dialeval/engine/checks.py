@@ -140,7 +140,7 @@ class DialogueIds(Fact[SeenIds, SplitDialogues | None]):
         hashes, split = (np.split(every, np.searchsorted(every, edges)) for every in (state.hashes, state.split))
         return [SeenIds(*part) for part in zip(hashes, split, strict=True)]
 
-    def closed(self, state: SeenIds) -> SeenIds:
+    def close_part(self, state: SeenIds) -> SeenIds:
         """Return how many came back; one of them stays as an example."""
         return SeenIds(split=state.split[:1], closed=state.closed + len(state.split[1:]))
 

@@ -22,7 +22,7 @@ from typing import Any, NamedTuple, cast
 
 from dialeval.core.batch import Need
 from dialeval.core.errors import DataError, Problem, SettingError, UnsavedRunError, collect_warnings
-from dialeval.core.files import workplace
+from dialeval.core.files import make_workplace
 from dialeval.core.fold import Estimate, Fact, IntervalChoice, IntervalKind, Metric
 from dialeval.core.result import TRAINED_ON, Result, Run
 from dialeval.core.rowtable import ItemPart, RowTable
@@ -136,10 +136,10 @@ class FinishedSystem:
         for name, metric in self.plan.metrics.items():
             results = metric.finish(self.states[metric])
             data = {need.value: self.digests[need] for need in signed(metric) if need in self.digests}
-            signature = metric.signature().with_fields(**data, **metric.known_as(self.states[metric]))
+            signature = metric.signature().with_fields(**data, **metric.list_other_signatures(self.states[metric]))
             for key, shown in self.plan.shown(name, results).items():
                 estimate = replace(results[key], items=columns.get(key), level=metric.level, signature=signature)
-                estimates[shown] = intervals.added_to(estimate, metric.bounds_of(key))
+                estimates[shown] = intervals.add_interval(estimate, metric.bounds_of(key))
         rows = None if self.source.rows is None else self.rows
         contributions = self.store.contributions(self.system)
         return Result(estimates, self.plan.skipped, self.source.where, rows, contributions, self.source.role)
@@ -306,7 +306,7 @@ def _open_parts(output: str | os.PathLike[str]) -> Iterator[PartItems]:
     """Open a store of items that are written where the run is saved."""
     from concurrent.futures import ThreadPoolExecutor
 
-    with workplace(output) as place, ThreadPoolExecutor(_DISK_THREADS) as threads:
+    with make_workplace(output) as place, ThreadPoolExecutor(_DISK_THREADS) as threads:
         yield PartItems(place, threads)
 
 

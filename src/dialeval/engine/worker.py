@@ -20,7 +20,7 @@ from dialeval.core.columns import Column, RaggedColumn, SharedColumn
 from dialeval.core.contributions import BatchContributions
 from dialeval.core.errors import DataError, NeedError, Problem, SettingError, collect_warnings
 from dialeval.core.fingerprint import Fingerprint
-from dialeval.core.fold import Fact, Level, Metric, Reduction, check_column, translated
+from dialeval.core.fold import Fact, Level, Metric, Reduction, check_column, translate_state
 from dialeval.core.rowtable import ItemPart, PartWriter
 from dialeval.engine.plan import Plan
 from dialeval.engine.resources import Resources
@@ -95,7 +95,7 @@ class Context(NamedTuple):
     def with_facts(self, facts: FactValues) -> Context:
         """Return the context with corpus statistics, translated to its words."""
         moved = {
-            system: {fact: translated(value, self.vocabulary) for fact, value in values.items()}
+            system: {fact: translate_state(value, self.vocabulary) for fact, value in values.items()}
             for system, values in facts.items()
         }
         return self._replace(facts=moved)
@@ -174,7 +174,7 @@ class StateSums:
         for system, state in several.items():
             for total, each in zip(self.expect(system), state.states, strict=True):
                 # Translated while it is small: states over one vocabulary merge without being sorted again.
-                total.add(each if self._vocabulary is None else translated(each, self._vocabulary))
+                total.add(each if self._vocabulary is None else translate_state(each, self._vocabulary))
             before = self._totals[system]
             prints = dict(before.fingerprints)
             for need, fingerprint in state.fingerprints.items():
@@ -196,7 +196,7 @@ def cut_states(job: Job, stage: Stage, states: SystemStates, parts: int) -> tupl
     pieces: list[SystemStates] = [{} for _ in range(parts)]
     for system, state in states.items():
         pairs = list(zip(job.folds(stage, system[0]), state.states, strict=True))
-        kept = tuple(fold.closed(fold.empty()) if fold.grows else each for fold, each in pairs)
+        kept = tuple(fold.close_part(fold.empty()) if fold.grows else each for fold, each in pairs)
         rest[system] = replace(state, states=kept)
         cuts = [fold.cut(each, parts) if fold.grows else [fold.empty()] * parts for fold, each in pairs]
         for number, piece in enumerate(pieces):
@@ -214,7 +214,7 @@ def merge_states(job: Job, stage: Stage, several: Iterable[SystemStates], *, clo
         return merged
     for system, state in merged.items():
         pairs = zip(job.folds(stage, system[0]), state.states, strict=True)
-        closed = tuple(fold.closed(each) if fold.grows else each for fold, each in pairs)
+        closed = tuple(fold.close_part(each) if fold.grows else each for fold, each in pairs)
         merged[system] = replace(state, states=closed)
     return merged
 
@@ -361,7 +361,7 @@ class _ChunkFold:
 
     def result(self) -> tuple[SystemStates, ChunkItems]:
         """Return the states and items of all batches."""
-        return self._sums.result(), ChunkItems(self._items, () if self._writer is None else self._writer.parts())
+        return self._sums.result(), ChunkItems(self._items, () if self._writer is None else self._writer.finish())
 
     def _score(self, batch: Batch, system: str) -> tuple[SystemState, SystemItems]:
         """Fold one batch. An exception inside a metric is raised with its name; errors of dialeval pass as they are."""
@@ -370,12 +370,12 @@ class _ChunkFold:
         states, contributions = [], []
         try:
             if self.stage == "facts":
-                facts = tuple(fact.gather(batch.only(needs)) for fact, needs in self._facts.items())
+                facts = tuple(fact.gather(batch.restrict_to(needs)) for fact, needs in self._facts.items())
                 return SystemState(len(batch), facts), SystemItems({})
             batch = replace(batch, facts=self._context.facts.get((self.chunk.source, system), {}))
             for metric in self._plan.folded:
                 scored = metric.name
-                partial = metric.partial(batch.only(metric.needs | metric.wants))
+                partial = metric.partial(batch.restrict_to(metric.needs | metric.wants))
                 rows = len(batch) if metric.level is Level.TURN else len(batch.dialogues) - 1
                 for key, column in partial.items.items():
                     check_column(key, column, rows, f"{metric.level.value}s")

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from dialeval.cli import options
-from dialeval.cli.output import check_places, print_as, print_skipped, print_warnings, say, show, tell, write
+from dialeval.cli.output import check_places, print_as, print_err, print_out, print_skipped, print_warnings, show, write
 from dialeval.core.errors import SettingError
 
 if TYPE_CHECKING:
@@ -36,8 +36,8 @@ _confidence = click.option("--confidence", type=float, default=0.95, metavar="LE
 
 
 def _systems(default: str) -> options.Decorator:
-    told = f"Only these systems, comma-separated.  [default: {default}]"
-    return click.option("--systems", metavar="NAMES", callback=_split, help=told)
+    help_text = f"Only these systems, comma-separated.  [default: {default}]"
+    return click.option("--systems", metavar="NAMES", callback=_split, help=help_text)
 
 
 def _is_run(path: str) -> bool:
@@ -111,8 +111,8 @@ def sample(
     drawn.save(output)
     for name, stratum in drawn.design.strata.items():
         if len(drawn.design.strata) > 1:
-            say(f"{name}: {stratum.drawn_responses} of {stratum.responses} responses")
-    say(f"{len(drawn.rows)} responses to rate ({drawn.design.unit}, seed {drawn.design.seed}) are in {output}")
+            print_err(f"{name}: {stratum.drawn_responses} of {stratum.responses} responses")
+    print_err(f"{len(drawn.rows)} responses to rate ({drawn.design.unit}, seed {drawn.design.seed}) are in {output}")
 
 
 def _plan(
@@ -177,7 +177,7 @@ def page(sample: str, output: Path, form: Path | None) -> None:
     drawn = read_sample(sample)
     asked = read_form(form, drawn)
     write(output, rating_page(drawn, asked).encode())
-    say(f"{len(things_to_rate(drawn, asked))} to rate; merge the returned files with `dialeval rate merge`")
+    print_err(f"{len(things_to_rate(drawn, asked))} to rate; merge the returned files with `dialeval rate merge`")
 
 
 @rate.command(
@@ -242,7 +242,7 @@ def merge(
     if adjudicate is not None and drawn is not None:
         disputed = [each.id for each in merged.disputed]
         if not disputed:
-            say("raters agree on every row; there is nothing to adjudicate")
+            print_err("raters agree on every row; there is nothing to adjudicate")
             return
         write(adjudicate, rating_page(drawn, asked, disputed).encode())
 
@@ -304,12 +304,12 @@ def serve(
                 print_warnings(["whoever reaches this address and has a link can rate; nothing is encrypted"])
             with suppress(KeyboardInterrupt):  # from the first link on, which is when somebody may press it
                 for name, link in server.links().items():
-                    tell(f"{name:<16} {link}")
-                say(f"progress, agreement and export: {server.lead_link()}")
-                say("each rater has a link; Ctrl-C ends")
+                    print_out(f"{name:<16} {link}")
+                print_err(f"progress, agreement and export: {server.lead_link()}")
+                print_err("each rater has a link; Ctrl-C ends")
                 server.serve_forever()
         for name, (rated, dealt) in store.counts().items():
-            say(f"{name}: {rated} of {dealt} rated")
+            print_err(f"{name}: {rated} of {dealt} rated")
 
 
 def _start(serve_at: Callable[[int], RatingServer], port: int | None, last: int) -> RatingServer:
@@ -339,7 +339,7 @@ def export(database: str, output: Path | None) -> None:
     check_places(None, database, files=(output,))
     lines = [orjson.dumps(line).decode() + "\n" for _, line in stored_lines(database)]
     show("".join(lines), output)
-    say(f"{len(lines)} ratings")
+    print_err(f"{len(lines)} ratings")
 
 
 @options.command(
@@ -382,7 +382,7 @@ def export(database: str, output: Path | None) -> None:
     help="Treat ratings as a random sample although they were not sampled (with a warning).",
 )
 @click.option("--seed", type=options.SEED, default=12345, help="Random seed of cross-fitting.")
-@options.fields_in("rated rows")
+@options.field_names("rated rows")
 @options.output_file
 @options.format_()
 def estimate(run: str, human: tuple[str, ...], output: Path | None, format_: str, **settings: Any) -> None:
@@ -414,7 +414,7 @@ def estimate(run: str, human: tuple[str, ...], output: Path | None, format_: str
 @click.option("--length", is_flag=True, help="Control for the length of the responses.")
 @_systems("all")
 @_confidence
-@options.fields_in("pairs")
+@options.field_names("pairs")
 @options.output_file
 @options.format_()
 def rank(pairs: tuple[str, ...], output: Path | None, format_: str, **settings: Any) -> None:
@@ -457,7 +457,7 @@ def rank(pairs: tuple[str, ...], output: Path | None, format_: str, **settings: 
 @click.option("--labels", is_flag=True, help="Treat ratings as labels: kappa, AC1, alpha and confusion matrices.")
 @click.option("--disputed", type=options.FILE, help="Write a page to rate the strongest disagreements again.")
 @click.option("--most", type=click.IntRange(min=1), default=20, help="Rows of --disputed.")
-@options.fields_in("rated rows")
+@options.field_names("rated rows")
 @options.output_file
 @options.format_()
 @options.threads
@@ -509,7 +509,7 @@ def agreement(
     for key, by_level in found.metrics.items():
         for level, correlation in by_level.items():
             if correlation.reason is not None:
-                say(f"no correlation of {key} at {level} level: {correlation.reason}")
+                print_err(f"no correlation of {key} at {level} level: {correlation.reason}")
     print_warnings(found.warnings)
 
 
@@ -517,16 +517,18 @@ def _compare_labels(
     rated: tuple[str, str | None], chosen: dict[str, Any], disputed: Path | None, format_: str, output: Path | None
 ) -> None:
     """Print the agreement of metrics with people about labels, and write the page of disputed rows if asked for."""
-    from dialeval.analysis.labels import label_agreement
+    from dialeval.analysis.labels import measure_label_agreement
     from dialeval.human.page import rating_page, read_form
     from dialeval.human.sample import read_sample
     from dialeval.reports.labels import LABELS
 
     if disputed is not None and chosen["sample"] is None:
         raise click.UsageError("--disputed shows rows of a sample, which --sample names")
-    found = label_agreement(*rated, **chosen)
+    found = measure_label_agreement(*rated, **chosen)
     print_as(format_, LABELS, found, output, _FILE_WIDTH)
     if disputed is not None:
         ids = list(dict.fromkeys(each.id for each in found.disputes if each.id is not None))
         write(disputed, rating_page(read_sample(chosen["sample"]), read_form(None), ids).encode())
-        say(f"{len(ids)} rows to rate again; give the file that comes back to `dialeval rate merge --adjudicated`")
+        print_err(
+            f"{len(ids)} rows to rate again; give the file that comes back to `dialeval rate merge --adjudicated`"
+        )

@@ -44,14 +44,14 @@ import msgspec
 import numpy as np
 from msgspec import Struct
 
-from dialeval.analysis.matching import on_one_scale, rows_of_ratings
-from dialeval.analysis.pairing import chosen
+from dialeval.analysis.matching import bring_to_one_scale, find_rated_rows
+from dialeval.analysis.pairing import choose_systems
 from dialeval.analysis.values import collapse_dialogues
-from dialeval.core.arguments import checked
+from dialeval.core.arguments import check_arguments
 from dialeval.core.arrays import Floats, Ints
-from dialeval.core.display import Shown, Tabular, flatten_intervals, listed
+from dialeval.core.display import Displayable, Tabular, count_names, flatten_intervals
 from dialeval.core.errors import SettingError
-from dialeval.core.errors import plain as shown
+from dialeval.core.errors import escape_controls as shown
 from dialeval.core.result import TRAINED_ON, Run, load
 from dialeval.core.rowtable import RowTable
 from dialeval.core.run_schema import Record
@@ -69,7 +69,7 @@ from dialeval.stats.prediction_powered import (
     Target,
     combine_judges,
     estimate_mean,
-    over_raters,
+    generalize_to_raters,
 )
 from dialeval.stats.resampling import DEFAULT_SEED, check_resampling
 
@@ -138,7 +138,7 @@ _COLUMNS = (
 )
 
 
-class HumanEstimates(Tabular, Shown, Record, frozen=True, kw_only=True, rename={"version": "dialeval"}):
+class HumanEstimates(Tabular, Displayable, Record, frozen=True, kw_only=True, rename={"version": "dialeval"}):
     """The result of `dialeval.estimate`: `estimates["new"].interval`.
 
     Attributes:
@@ -191,11 +191,10 @@ class HumanEstimates(Tabular, Shown, Record, frozen=True, kw_only=True, rename={
     warnings: Sequence[str]
 
     def __repr__(self) -> str:
-        names = listed([each.system for each in self.systems], "system")
+        names = count_names([each.system for each in self.systems], "system")
         ratings = sum(each.ratings for each in self.systems)
-        return (
-            f"<HumanEstimates: {shown(self.quality)} of {names}, {ratings:,} ratings, by {listed(self.judge, 'judge')}>"
-        )
+        judges = count_names(self.judge, "judge")
+        return f"<HumanEstimates: {shown(self.quality)} of {names}, {ratings:,} ratings, by {judges}>"
 
     def __getitem__(self, system: str) -> HumanEstimate:
         return {each.system: each for each in self.systems}[system]
@@ -215,7 +214,7 @@ class HumanEstimates(Tabular, Shown, Record, frozen=True, kw_only=True, rename={
         return found
 
 
-@checked
+@check_arguments
 def estimate(
     run: Run | str | PathLike[str],
     human: Any,
@@ -280,7 +279,7 @@ def estimate(
     drawn, ratings = _read_inputs(human, sample, assume_random, fields)
     if quality not in ratings.values:
         raise SettingError(f"no ratings of {quality!r}; there are ratings of {', '.join(ratings.values)}")
-    if on_one_scale(ratings, quality)[1] is not None:
+    if bring_to_one_scale(ratings, quality)[1] is not None:
         raise SettingError("ratings on different scales have no common mean; estimate each scale separately")
     overlap = _check_unseen(known, keys, ratings, quality)
     levels = set(ratings.levels) if drawn is None else {drawn.design.level}
@@ -310,7 +309,7 @@ def estimate(
         a_row = float(np.mean([len(row) for row in ratings.annotations[quality] if len(row)]))
         for at, ((_, base), rows) in enumerate(zip(targets, estimate_all(alone), strict=True)):
             bounds = None if scale is None or base is not None else scale.bounds
-            found[at] = over_raters(found[at], [each[at] for each in without], rows, a_row, confidence, bounds)
+            found[at] = generalize_to_raters(found[at], [each[at] for each in without], rows, a_row, confidence, bounds)
     adjusted = significance.holm([each.p for each in found[single:]])
     estimates = [
         HumanEstimate(
@@ -401,7 +400,7 @@ class _Study:
         self.run, self.sample, self.ratings, self.quality = run, sample, ratings, quality
         self.keys, self.seed = keys, seed
         if sample is None:
-            self.places = rows_of_ratings(run, ratings)
+            self.places = find_rated_rows(run, ratings)
             """By system: which ratings are of its rows, and of which rows."""
         else:
             self.strata = _stratum_codes(run, sample)
@@ -563,7 +562,7 @@ def _order(run: Run, systems: Mapping[str, RatedSystem], baseline: str | None) -
     here = {name: run[name] for name in run if name in systems}
     if len(here) == 1 and baseline in (None, *here):
         return next(iter(here)), []
-    return chosen(here, baseline, here)
+    return choose_systems(here, baseline, here)
 
 
 def _correlate_judge(system: RatedSystem) -> float:

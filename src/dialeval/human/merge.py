@@ -23,14 +23,14 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from msgspec import Struct
 
-from dialeval.core.display import Shown, listed
+from dialeval.core.display import Displayable, count_names
 from dialeval.core.errors import SettingError
 from dialeval.core.run_schema import Record
 from dialeval.core.version import __version__
 from dialeval.human.store import SUFFIXES, stored_lines
 from dialeval.io.ratings import TIE, RatingLine, ScoreCheck, possible_outcomes, read_rating_lines
 from dialeval.io.rows import Records
-from dialeval.stats.correlation import Ceiling, ceiling
+from dialeval.stats.correlation import Ceiling, measure_ceiling
 
 if TYPE_CHECKING:
     from dialeval.human.sample import Sample
@@ -73,7 +73,7 @@ class Disputed(Struct, frozen=True):
 
 
 class MergedRatings(
-    Shown,
+    Displayable,
     Record,
     frozen=True,
     kw_only=True,
@@ -97,7 +97,7 @@ class MergedRatings(
 
     def __repr__(self) -> str:
         raters = sorted({line.rater for line in self.lines})
-        return f"<MergedRatings: {len(self.lines):,} ratings by {listed(raters, 'rater')}>"
+        return f"<MergedRatings: {len(self.lines):,} ratings by {count_names(raters, 'rater')}>"
 
     def to_dict(self) -> dict[str, Any]:
         """Return plain data for JSON, with the numbers of ratings and rows instead of the ratings."""
@@ -139,7 +139,8 @@ def merge_ratings(
     return MergedRatings(
         lines=[*(line for line in first if line.id not in settled), *final],
         ceilings={
-            name: ceiling([np.array([*row.values()]) for row in rows.values()]) for name, rows in answers.items()
+            name: measure_ceiling([np.array([*row.values()]) for row in rows.values()])
+            for name, rows in answers.items()
         },
         raters=[each for quality, rows in answers.items() for each in _raters(quality, rows, last)],
         seconds={rater: float(np.median(own)) if own else math.nan for rater, own in times.items()},

@@ -65,7 +65,7 @@ _MOST = 10
 """Numbers of a scale: as many as there are digits to press."""
 
 
-class Choice(Struct):
+class Answer(Struct):
     """One of the answers to a question."""
 
     value: int
@@ -91,21 +91,21 @@ class Quality(Struct, forbid_unknown_fields=True):
         if len(self.labels) not in (0, 2, 2 if self.kind == "yes-no" else numbers):
             raise ValueError("labels are one for each number, or two for the ends")
 
-    def choices(self, compare: bool) -> list[Choice]:
+    def choices(self, compare: bool) -> list[Answer]:
         """Return the answers in the order in which they are shown; of a comparison as if its first response were A."""
         if compare:
             sides = (1, "A is better"), (0, "No difference"), (-1, "B is better")
-            return [Choice(value, label, [str(at)]) for at, (value, label) in enumerate(sides, 1)]
+            return [Answer(value, label, [str(at)]) for at, (value, label) in enumerate(sides, 1)]
         if self.kind == "yes-no":
             yes, no = self.labels or ("Yes", "No")
-            return [Choice(1, yes, ["y", "1"]), Choice(0, no, ["n", "0"])]
+            return [Answer(1, yes, ["y", "1"]), Answer(0, no, ["n", "0"])]
         numbers = range(self.low, self.high + 1)
         labels = self.labels if len(self.labels) == len(numbers) else [""] * len(numbers)
         if not self.labels and (self.low, self.high) == (1, len(_FIVE)):
             labels = list(_FIVE)
         if len(self.labels) == 2:
             labels = [self.labels[0], *[""] * (len(numbers) - 2), self.labels[1]]
-        return [Choice(number, label, [str(number % 10)]) for number, label in zip(numbers, labels, strict=True)]
+        return [Answer(number, label, [str(number % 10)]) for number, label in zip(numbers, labels, strict=True)]
 
 
 class Form(Struct, forbid_unknown_fields=True):
@@ -182,7 +182,7 @@ def read_form(path: str | os.PathLike[str] | None, sample: Sample | None = None)
     if path is not None:
         where = os.fspath(path)
         document = validation.parse_toml(validation.read_bytes(where, _REMEDY), where, _REMEDY)
-        form = validation.fitting(document, Form, where, _REMEDY)
+        form = validation.convert(document, Form, where, _REMEDY)
     whole = sample is not None and sample.design.level == "dialogue"
     return msgspec.structs.replace(form, unit="conversation") if whole else form
 

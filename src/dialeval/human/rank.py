@@ -33,21 +33,21 @@ from msgspec.structs import asdict
 
 from dialeval.analysis.alignment import align
 from dialeval.analysis.pairing import describe_inputs
-from dialeval.analysis.values import collapse_dialogues, metric_of
-from dialeval.core.arguments import checked
+from dialeval.analysis.values import collapse_dialogues, find_metric
+from dialeval.core.arguments import check_arguments
 from dialeval.core.arrays import Floats, Ints
-from dialeval.core.display import Shown, Tabular, flatten_intervals, listed
+from dialeval.core.display import Displayable, Tabular, count_names, flatten_intervals
 from dialeval.core.errors import SettingError
-from dialeval.core.errors import plain as shown
+from dialeval.core.errors import escape_controls as shown
 from dialeval.core.result import Run
 from dialeval.core.run_schema import Record
 from dialeval.core.version import __version__
 from dialeval.human.sample import RatedLevel, row_values, tables_of
 from dialeval.io.ratings import Pairs, length_ratio, read_pairs
 from dialeval.stats import significance
-from dialeval.stats.bradley_terry import Cells, Fits, connected, fit
+from dialeval.stats.bradley_terry import Cells, Fits, fit, is_connected
 from dialeval.stats.intervals import DEFAULT_LEVEL
-from dialeval.stats.resampling import LOG_ODDS, check_resampling, jackknife, leaving_out
+from dialeval.stats.resampling import LOG_ODDS, check_resampling, jackknife, leave_out_clusters
 
 ALPHA = 0.05
 _PART_CELLS = 1 << 20
@@ -93,7 +93,7 @@ class Intervals(Struct, frozen=True):
     confidence: float
 
 
-class Ranking(Tabular, Shown, Record, frozen=True, kw_only=True, rename={"version": "dialeval"}):
+class Ranking(Tabular, Displayable, Record, frozen=True, kw_only=True, rename={"version": "dialeval"}):
     """The result of `dialeval.rank`, best system first.
 
     Attributes:
@@ -140,7 +140,7 @@ class Ranking(Tabular, Shown, Record, frozen=True, kw_only=True, rename={"versio
     intervals: Intervals
 
     def __repr__(self) -> str:
-        names = listed([each.system for each in self.systems], "system")
+        names = count_names([each.system for each in self.systems], "system")
         return f"<Ranking: {names}, {self.pairs:,} pairs by {shown(self.source)}>"
 
     @property
@@ -160,7 +160,7 @@ class Ranking(Tabular, Shown, Record, frozen=True, kw_only=True, rename={"versio
         ]
 
 
-@checked
+@check_arguments
 def rank(
     pairs: Any,
     *,
@@ -245,7 +245,7 @@ def pairs_of_run(run: Run, key: str, tie: float = 0.0, systems: Sequence[str] | 
             if reason is not None:
                 raise SettingError(f"{name} and {names[0]} cannot be ranked by {key}: {reason}")
     values = [row_values(run[name], table, key, name) for name, table in tables.items()]
-    metric = metric_of(run[names[0]][key])
+    metric = find_metric(run[names[0]][key])
     sign = -1.0 if metric is not None and metric.better == "lower" else 1.0
     clusters = tables[names[0]].clusters
     texts = [[str(text) for text in table.texts["response"]] for table in tables.values()]
@@ -274,7 +274,7 @@ def rank_pairs(
     names = pairs.systems
     if len(names) < 2 or not len(pairs):
         raise SettingError(f"a ranking needs pairs of two systems; there is {', '.join(names) or 'none'}")
-    if not connected(len(names), pairs.left, pairs.right, pairs.outcome):
+    if not is_connected(len(names), pairs.left, pairs.right, pairs.outcome):
         raise SettingError(
             "some systems won against all others they met, or were never compared with them, so their strengths "
             "cannot be estimated; compare more responses, or rank fewer systems (--systems)"
@@ -311,7 +311,7 @@ def rank_pairs(
         version=__version__,
         source=source,
         systems=systems,
-        groups=significance.homogeneous_groups(
+        groups=significance.find_homogeneous_groups(
             [names[place] for place in order],
             {frozenset((names[one], names[other])) for (one, other), each in p.items() if each < ALPHA},
         ),
@@ -351,7 +351,7 @@ def _fit_without_each(cells: Cells, codes: Ints, pairs: Pairs, dialogue: Ints, d
     """Return the fits without one dialogue each, or one group of them each where there are many."""
     step = max(1, _PART_CELLS // max(len(cells.left) * 3, len(pairs), 1))
     fits = []
-    for counts in leaving_out(dialogues):
+    for counts in leave_out_clusters(dialogues):
         for start in range(0, len(counts), step):
             weights = counts[start : start + step][:, dialogue].astype(np.float64)
             fits.append(fit(cells, _count(codes, pairs.outcome, weights, len(cells.left))))

@@ -55,13 +55,13 @@ import numpy as np
 import numpy.typing as npt
 from msgspec import Meta, Struct
 
-from dialeval.analysis.values import collapse_dialogues, metric_of
+from dialeval.analysis.values import collapse_dialogues, find_metric
 from dialeval.core import validation
-from dialeval.core.arguments import checked
+from dialeval.core.arguments import check_arguments
 from dialeval.core.arrays import Floats, Ints
-from dialeval.core.display import Shown, Tabular, listed
-from dialeval.core.errors import DataError, Problem, SettingError, whole_characters
-from dialeval.core.files import check_files, place_of, reading_together, replacing_together
+from dialeval.core.display import Displayable, Tabular, count_names
+from dialeval.core.errors import DataError, Problem, SettingError, escape_surrogates
+from dialeval.core.files import check_files, place_of, read_consistently, replace_files
 from dialeval.core.fold import Level
 from dialeval.core.result import Result, Run
 from dialeval.core.rowtable import NO_TURN, RowTable
@@ -197,7 +197,7 @@ class RatedRow(SampledRow, kw_only=True):
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Sample(Tabular, Shown):
+class Sample(Tabular, Displayable):
     """Responses that were sampled for rating, and how.
 
     Attributes:
@@ -219,7 +219,7 @@ class Sample(Tabular, Shown):
     rows: Sequence[SampledRow]
 
     def __repr__(self) -> str:
-        systems = listed(self.design.systems, "system")
+        systems = count_names(self.design.systems, "system")
         return f"<Sample: {len(self.rows):,} responses of {systems}, unit {self.design.unit}>"
 
     def lines(self) -> list[dict[str, Any]]:
@@ -266,7 +266,7 @@ class Sample(Tabular, Shown):
         """
         folder = Path(folder)
         check_sample_folder(folder)
-        with replacing_together(folder, SAMPLE_FILE) as files:
+        with replace_files(folder, SAMPLE_FILE) as files:
             digest = files.add_bytes(ROWS_FILE, b"".join(msgspec.json.encode(row) + b"\n" for row in self.rows))
             design = msgspec.structs.replace(self.design, rows=SavedRows(ROWS_FILE, digest))
             files.add_bytes(SAMPLE_FILE, dump(msgspec.to_builtins(design)))
@@ -274,7 +274,7 @@ class Sample(Tabular, Shown):
 
 
 @dataclass(frozen=True, eq=False)
-class _Frame:
+class _SamplingFrame:
     """The responses of all systems, in the units that are drawn together."""
 
     run: Run
@@ -295,7 +295,7 @@ class _Frame:
         return np.concatenate([row_values(self.run[name], table, key, name) for name, table in self.tables.items()])
 
 
-@checked
+@check_arguments
 def sample(
     run: Run,
     n: int,
@@ -392,7 +392,7 @@ def tables_of(run: Run, systems: Sequence[str] | None) -> dict[str, RowTable]:
                 f"the run holds no responses of {name}, so they cannot be rated; score again with rows in memory, "
                 "or fewer of them, and save the run with items"
             )
-        if name != whole_characters(name):
+        if name != escape_surrogates(name):
             raise SettingError(
                 f"the system {name!r} has half of a surrogate pair in its name, which no file can store; rename it"
             )
@@ -412,7 +412,7 @@ def row_values(result: Result, table: RowTable, key: str, name: str) -> Floats:
     return estimate.items if estimate.level is Level.TURN else estimate.items[table.clusters]
 
 
-def _build_frame(run: Run, systems: Sequence[str] | None, dialogues: bool, independent: bool) -> _Frame:
+def _build_frame(run: Run, systems: Sequence[str] | None, dialogues: bool, independent: bool) -> _SamplingFrame:
     tables = tables_of(run, systems)
     first, *others = tables.values()
     if not independent and not all(np.array_equal(first.offsets, other.offsets) for other in others):
@@ -426,10 +426,10 @@ def _build_frame(run: Run, systems: Sequence[str] | None, dialogues: bool, indep
     if dialogues:
         unit = np.concatenate([table.clusters for table in tables.values()])
         before = np.cumsum([0, *(len(table.offsets) - 1 for table in tables.values())])
-    return _Frame(run, tables, system, row, unit + before[system] if independent else unit)
+    return _SamplingFrame(run, tables, system, row, unit + before[system] if independent else unit)
 
 
-def _stratify(frame: _Frame, by: Sequence[str]) -> tuple[Ints, list[str]]:
+def _stratify(frame: _SamplingFrame, by: Sequence[str]) -> tuple[Ints, list[str]]:
     """Return the number of each unit's stratum, and the names of the strata."""
     labels = [_label_units(frame, name) for name in by]
     texts = [", ".join(parts) for parts in zip(*labels, strict=True)] if labels else [_WHOLE] * frame.units
@@ -438,7 +438,7 @@ def _stratify(frame: _Frame, by: Sequence[str]) -> tuple[Ints, list[str]]:
     return np.array([number[text] for text in texts], np.int64), names
 
 
-def _label_units(frame: _Frame, name: str) -> list[str]:
+def _label_units(frame: _SamplingFrame, name: str) -> list[str]:
     """Return the label of each unit under one criterion; that of its first response, but for metrics."""
     names, tables = list(frame.tables), list(frame.tables.values())
     firsts = np.unique(frame.unit, return_index=True)[1]
@@ -458,7 +458,7 @@ def _label_units(frame: _Frame, name: str) -> list[str]:
     return _label_quantiles(frame, name)
 
 
-def _label_quantiles(frame: _Frame, name: str) -> list[str]:
+def _label_quantiles(frame: _SamplingFrame, name: str) -> list[str]:
     """Return which quantile of a metric each unit is in, by the mean over its responses."""
     key, _, number = name.partition(":")
     parts = int(number) if re.fullmatch("[0-9]{1,3}", number) else 0 if number else QUANTILES
@@ -479,12 +479,12 @@ def _label_quantiles(frame: _Frame, name: str) -> list[str]:
     return [f"{key}={code}/{parts}" if there else f"{key}=none" for code, there in zip(which, known, strict=True)]
 
 
-def _unit_uncertainty(frame: _Frame, key: str) -> Floats:
+def _unit_uncertainty(frame: _SamplingFrame, key: str) -> Floats:
     """Return the uncertainty of a judge about each unit, the sum over its responses."""
     values = frame.items(key)
     if np.isnan(values).all():
         raise SettingError(f"{key} has no value of any row")
-    metric = metric_of(frame.run[next(iter(frame.tables))][key])
+    metric = find_metric(frame.run[next(iter(frame.tables))][key])
     spread = uncertainty(values, (-math.inf, math.inf) if metric is None else metric.bounds_of(key))
     if not spread.any():
         raise SettingError(
@@ -503,7 +503,9 @@ def uncertainty(values: Floats, bounds: tuple[float, float] = (-math.inf, math.i
     return np.maximum(np.where(np.isnan(spread), mean, spread), LEAST_UNSURE * mean)
 
 
-def _draw_units(frame: _Frame, strata: Ints, sizes: Floats, n: int, rng: np.random.Generator) -> tuple[Floats, Bools]:
+def _draw_units(
+    frame: _SamplingFrame, strata: Ints, sizes: Floats, n: int, rng: np.random.Generator
+) -> tuple[Floats, Bools]:
     """Return the probability of each unit, and whether it was taken."""
     responses = len(frame.unit)
     if n > responses:
@@ -560,7 +562,12 @@ def sample_systematically(probabilities: Floats, rng: np.random.Generator) -> Bo
 
 
 def _build_sample(
-    frame: _Frame, taken: Bools, probabilities: Floats, strata: Sequence[str], rng: np.random.Generator, **design: Any
+    frame: _SamplingFrame,
+    taken: Bools,
+    probabilities: Floats,
+    strata: Sequence[str],
+    rng: np.random.Generator,
+    **design: Any,
 ) -> Sample:
     chosen = rng.permutation(np.flatnonzero(taken[frame.unit]))
     digests = {name: digest_of(table) for name, table in frame.tables.items()}
@@ -634,7 +641,7 @@ def _own_files(folder: Path) -> set[str]:
 def read_sample(folder: str | PathLike[str]) -> Sample:
     """Read the sample in a folder; DataError for what is none, or not a whole one."""
     file = Path(folder) / SAMPLE_FILE
-    return reading_together(file, lambda: _read(file))
+    return read_consistently(file, lambda: _read(file))
 
 
 def _read(file: Path) -> Sample:
@@ -646,8 +653,8 @@ def _read(file: Path) -> Sample:
         try:
             rows.append(msgspec.json.decode(line, type=SampledRow))
         except (msgspec.DecodeError, UnicodeDecodeError) as error:
-            raise DataError(Problem(str(path), number, validation.in_words(str(error)), _REMEDY)) from None
-    with validation.explained(path, _REMEDY):
+            raise DataError(Problem(str(path), number, validation.describe_mismatch(str(error)), _REMEDY)) from None
+    with validation.explain_errors(path, _REMEDY):
         _check_rows(design, rows)
     return Sample(design, rows)
 

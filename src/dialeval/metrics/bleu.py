@@ -117,7 +117,7 @@ class Bleu(CountMetric):
         rows = bleu.BleuCounts(matches, totals, lengths[:, 0], lengths[:, 1])
         return bleu.sacre_bleu(rows, bleu.log_precisions(rows, bleu.NIST, self.n), self.n)
 
-    def known_as(self, state: SummedCounts) -> Mapping[str, str]:
+    def list_other_signatures(self, state: SummedCounts) -> Mapping[str, str]:
         if not self.of_corpus or self.n != max(WEIGHTS):
             return {}
         line = bleu.bleu_signature(self.tokenizer, bleu.number_of_references(state))
@@ -126,7 +126,7 @@ class Bleu(CountMetric):
     def score(self, batch: Batch) -> Floats:
         counts = bleu.bleu_counts(batch, self.tokenizer)
         method = bleu.NIST if self.by == "sacre" else self.smooth
-        logs = batch.derived(("bleu logs", self.tokenizer, method), lambda: bleu.log_precisions(counts, method))
+        logs = batch.derive(("bleu logs", self.tokenizer, method), lambda: bleu.log_precisions(counts, method))
         if self.by == "sacre":
             return bleu.sacre_bleu(counts, logs, self.n)
         return bleu.weighted_bleu(counts, logs, WEIGHTS[self.n])

@@ -72,7 +72,7 @@ class Chrf(CountMetric):
     def width(self) -> int:
         return 3 * (self.n + self.words) + 2
 
-    def known_as(self, state: SummedCounts) -> Mapping[str, str]:
+    def list_other_signatures(self, state: SummedCounts) -> Mapping[str, str]:
         if not self.of_corpus:
             return {}
         line = chrf_signature(self.n, self.words, self.beta, self.lower, number_of_references(state))
@@ -166,7 +166,7 @@ def _first_best(values: Floats, rows: Ints) -> Ints:
 def _pieces(batch: Batch, need: Need, lower: bool) -> TokenColumn:
     """Return the words of a batch's texts, punctuation at their end (else at their beginning) cut off."""
     split = tokens(batch, need, "lower-words.1" if lower else "words.1")
-    return batch.derived(("pieces", need, lower), lambda: _cut(split, cast(Vocabulary, batch.vocabulary)))
+    return batch.derive(("pieces", need, lower), lambda: _cut(split, cast(Vocabulary, batch.vocabulary)))
 
 
 def _cut(split: TokenColumn, vocabulary: Vocabulary) -> TokenColumn:

@@ -147,7 +147,7 @@ class Turn(NamedTuple):
 
 def conversations(batch: Batch) -> list[list[Turn]]:
     """Return the turns of each dialogue of a batch."""
-    return batch.derived("conversations", lambda: list(_list_conversations(batch)))
+    return batch.derive("conversations", lambda: list(_list_conversations(batch)))
 
 
 def _list_conversations(batch: Batch) -> Iterator[list[Turn]]:

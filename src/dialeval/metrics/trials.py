@@ -70,7 +70,7 @@ Trial = Mapping[str, Any]
 def trials_of(batch: Batch) -> list[list[Trial]]:
     """Return the trials that begin in each row of a batch, parsed once."""
     column = batch.lists(Need.TRIALS)
-    return batch.derived("trials", lambda: [[orjson.loads(text) for text in texts] for texts in column])
+    return batch.derive("trials", lambda: [[orjson.loads(text) for text in texts] for texts in column])
 
 
 def count_trials(trials: Sequence[Trial]) -> tuple[int, int]:
@@ -232,7 +232,7 @@ class TaskVariance(TrialVariance):
         tasks = len(state.counts) + state.others
         return {self.name: Estimate(mean, 0.0 if enough else nan, tasks, len(pairs) if enough else 0, corpus=True)}
 
-    def resampled(self, sample: Resamples) -> Floats:
+    def score_resamples(self, sample: Resamples) -> Floats:
         return _between(sample.totals(self.name))
 
 

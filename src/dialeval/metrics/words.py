@@ -88,7 +88,7 @@ class TrainEntropy(RowMetric):
     tokenizer: Tokenizer = DEFAULT
 
     def score(self, batch: Batch) -> Floats:
-        total, scored = batch.derived(("train entropy", self.n, self.oov, self.tokenizer), lambda: self._sums(batch))
+        total, scored = batch.derive(("train entropy", self.n, self.oov, self.tokenizer), lambda: self._sums(batch))
         if self.per == "utterance":
             return np.where(scored > 0, total, np.nan)
         with np.errstate(invalid="ignore"):  # 0 / 0: nothing of the response occurs in the training text
@@ -129,7 +129,7 @@ class LogRatios(Fact[BothCounts, NgramValues]):
     def cut(self, state: BothCounts, parts: int) -> list[BothCounts]:
         return list(zip(state[0].cut(parts), state[1].cut(parts), strict=True))
 
-    def closed(self, state: BothCounts) -> BothCounts:
+    def close_part(self, state: BothCounts) -> BothCounts:
         """Return the n-grams that both have: those of one side alone have no ratio, and count for none."""
         keys, references, responses = state[1].shared(state[0])
         form = (self.n, state[1].vocabulary, keys[:, None])

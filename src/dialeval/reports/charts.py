@@ -27,7 +27,7 @@ from dialeval.core.arrays import Floats, Ints, Mask
 from dialeval.core.errors import NeedError, SettingError
 from dialeval.core.files import write_bytes
 from dialeval.reports.figures import plain, shorten, show, show_rounded, supported_decimals
-from dialeval.stats.correlation import pearson, ranks
+from dialeval.stats.correlation import pearson, rank_values
 from dialeval.stats.intervals import DEFAULT_LEVEL, student, t_factor, wilson
 
 FigureFormat = Literal["svg", "png", "pdf"]
@@ -58,7 +58,7 @@ _PAINTS = ("#2f7fc1", "#d0660f", "#0f8f6c", "#b9578f", "#7a6fd0", "#8f7a10", "#b
 
 
 @dataclass(frozen=True, slots=True)
-class Scale:
+class ChartScale:
     """Where a value stands on a strip of some width."""
 
     low: float
@@ -67,7 +67,7 @@ class Scale:
     margin: float = MARGIN
 
     @classmethod
-    def over(cls, values: Iterable[float], width: float, margin: float = MARGIN) -> Scale | None:
+    def over(cls, values: Iterable[float], width: float, margin: float = MARGIN) -> ChartScale | None:
         """Return the scale that shows all finite values; None where there is nothing to show."""
         finite = [value for value in values if math.isfinite(value)]
         if not finite:
@@ -256,16 +256,16 @@ class _Chart:
 
     def axes(
         self, xs: Iterable[float], ys: Iterable[float], x_title: str, y_title: str, labels: Sequence[str] = ()
-    ) -> _Frame:
+    ) -> _PlotArea:
         """Draw grid lines, ticks and titles of axes that show some values, and return the frame between them.
 
         `labels`: names of the x values 0, 1, and so on, in place of numbers.
         """
         width, height = self.width - 66.0, 210.0
         inside = 8 if all(map(str.isdigit, labels)) else 24  # names need more room at the ends than numbers
-        x_scale = Scale.over(xs, width, inside) or Scale(0, 1, width, inside)
-        y_scale = Scale.over(ys, height, 6) or Scale(0, 1, height, 6)
-        frame = _Frame(58.0, self.y + 4, width, height, x_scale, y_scale)
+        x_scale = ChartScale.over(xs, width, inside) or ChartScale(0, 1, width, inside)
+        y_scale = ChartScale.over(ys, height, 6) or ChartScale(0, 1, height, 6)
+        frame = _PlotArea(58.0, self.y + 4, width, height, x_scale, y_scale)
         bottom, right = frame.top + frame.height, frame.left + frame.width
         names = {float(at): label for at, label in enumerate(labels)}
         for tick in names or frame.x.ticks:
@@ -303,15 +303,15 @@ class _Chart:
         return Figure(self.name, self.title, " ".join(self.words), self.width, height, "".join(self.parts))
 
 
-class _Frame(NamedTuple):
+class _PlotArea(NamedTuple):
     """The rectangle between two axes."""
 
     left: float
     top: float
     width: float
     height: float
-    x: Scale
-    y: Scale
+    x: ChartScale
+    y: ChartScale
 
     def __call__(self, x: float, y: float) -> tuple[float, float]:
         return self.left + self.x(x), self.top + self.height - self.y(y)
@@ -353,7 +353,7 @@ def forest(
     left = _label_room([each.label for each in marks], width)
     figures = [show_rounded(each.value, each.interval, signed=zero) for each in marks]
     right = 6.4 * max(map(len, figures), default=0) + 12 if numbers else 8
-    scale = Scale.over([*values, 0.0] if zero else values, width - left - right, 10) or Scale(0, 1, 100, 10)
+    scale = ChartScale.over([*values, 0.0] if zero else values, width - left - right, 10) or ChartScale(0, 1, 100, 10)
     top, bottom = chart.y, chart.y + 24 * len(marks)
     for tick in scale.ticks:
         chart.line(left + scale(tick), top, left + scale(tick), bottom, "grid")
@@ -401,11 +401,11 @@ def distribution(
     chart, own = _Chart("distribution", title, width), _numbers(values, numbers)
     left = _label_room([*items, "mean 0.0000"], width)
     ends = [float(end(each)) for each in items.values() for end in (np.min, np.max)]
-    scale = Scale.over(ends, width - left - 6, 6)
+    scale = ChartScale.over(ends, width - left - 6, 6)
     if scale is None:
         return None
     edges = _bin_edges(items.values(), scale)
-    scale = Scale(min(scale.low, edges[0]), max(scale.high, edges[-1]), scale.width, scale.margin)
+    scale = ChartScale(min(scale.low, edges[0]), max(scale.high, edges[-1]), scale.width, scale.margin)
     shares = {name: np.histogram(each, edges)[0] / len(each) for name, each in items.items()}
     tallest = max(float(share.max()) for share in shares.values())
     height = 42 if len(items) <= 12 else 26
@@ -437,7 +437,7 @@ def distribution(
     return chart.figure()
 
 
-def _bin_edges(columns: Iterable[Floats], scale: Scale) -> Floats:
+def _bin_edges(columns: Iterable[Floats], scale: ChartScale) -> Floats:
     """Return the ends of bins: one for each whole number where there are few and no others, equal ones elsewhere."""
     columns = list(columns)
     whole = scale.high - scale.low <= BINS and all(bool((each == np.round(each)).all()) for each in columns)
@@ -472,7 +472,8 @@ def scatter(
         chart.parts.append(f'<g class="{color_of(own[name])} points">{dots}</g>')
     words = f"{len(xs):,} points"
     if len(xs) > 2:
-        words += f"; Pearson's r {show(pearson(xs, ys), 2)}, Spearman's rho {show(pearson(ranks(xs), ranks(ys)), 2)}"
+        rho = pearson(rank_values(xs), rank_values(ys))
+        words += f"; Pearson's r {show(pearson(xs, ys), 2)}, Spearman's rho {show(rho, 2)}"
     chart.words.append(f"{words}.")
     chart.notes(f"{words}." + (f" {MOST_POINTS:,} of them are drawn, sampled at random." if part < 1 else ""))
     return chart.figure()
@@ -559,7 +560,7 @@ def bars(
     chart = _Chart("bars", title, width)
     chart.legend(systems, own)
     most = max((value for each in counts.values() for value in each.values()), default=1.0) or 1.0
-    scale = Scale(0.0, most, width - 50.0, 0)
+    scale = ChartScale(0.0, most, width - 50.0, 0)
     for category, found in counts.items():
         chart.y += _LINE
         chart.text(0, chart.y - 2, category)
@@ -754,13 +755,13 @@ def task_trial_grid(
 # Strips of a few pixels next to the values of the summary.
 
 
-def axis(scale: Scale) -> str:
+def axis(scale: ChartScale) -> str:
     """Return the figures below a column of strips; they are for the eye, the table has all of them as text."""
     shown = "".join(f'<text class="tick" x="{scale(tick)}" y="11">{tick:.6g}</text>' for tick in scale.ticks)
     return f'<svg aria-hidden="true" width="{scale.width}" height="14" viewBox="0 0 {scale.width} 14">{shown}</svg>'
 
 
-def grid(scale: Scale) -> str:
+def grid(scale: ChartScale) -> str:
     """Return lines through a strip at the ticks of its scale."""
     return "".join(f'<line class="grid" x1="{x}" x2="{x}" y1="0" y2="{HEIGHT}"/>' for x in map(scale, scale.ticks))
 

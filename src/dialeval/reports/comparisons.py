@@ -32,13 +32,13 @@ from msgspec import structs
 
 from dialeval.analysis.comparison import MOST_TESTS, STRONG, Best, Comparison, SystemRanking, compare, dump_comparison
 from dialeval.analysis.difference import Difference
-from dialeval.analysis.pairing import main_keys
-from dialeval.analysis.values import metric_of
+from dialeval.analysis.pairing import choose_main_keys
+from dialeval.analysis.values import find_metric
 from dialeval.core.display import list_some
 from dialeval.core.errors import SettingError
 from dialeval.core.result import Run
 from dialeval.reports import documents, tables
-from dialeval.reports.charts import HEIGHT, MARGIN, Scale, grid, svg
+from dialeval.reports.charts import HEIGHT, MARGIN, ChartScale, grid, svg
 from dialeval.reports.documents import Document, LaidOut, Table, markdown, text_formats, to_markdown
 from dialeval.reports.figures import (
     BETTER,
@@ -54,8 +54,8 @@ from dialeval.reports.figures import (
     show_signed,
 )
 from dialeval.reports.tables import ARROWS, PERCENT, best_words, signature_lines, significant_decimals
-from dialeval.stats.resampling import all_swaps
-from dialeval.stats.significance import POWER, least_p, letter_display, needed_clusters
+from dialeval.stats.resampling import has_all_swaps
+from dialeval.stats.significance import POWER, count_needed_clusters, least_p, letter_display
 
 if TYPE_CHECKING:
     from dialeval.analysis.gates import Gate
@@ -151,7 +151,7 @@ def judge_run(run: Run) -> Verdict:
     systems = len(run) - len(run.baselines)
     if systems < 2:
         return Verdict()
-    metrics = None if len(run.keys_in_order) * (systems - 1) <= MOST_UNASKED else main_keys(run)
+    metrics = None if len(run.keys_in_order) * (systems - 1) <= MOST_UNASKED else choose_main_keys(run)
     settings: dict[str, Any] = {"metrics": metrics, "most_tests": MOST_TESTS}
     try:
         comparison = compare(run, **settings)
@@ -311,7 +311,7 @@ def _figure(row: Difference) -> str:
 def _what_it_takes(undecided: Sequence[Difference], comparison: Comparison) -> Iterable[str]:
     clearest = min(undecided, key=lambda row: (row.p, -row.size))
     alpha, design = comparison.alpha, comparison.designs[clearest.system]
-    needed = needed_clusters(design.clusters, clearest.error, alpha, abs(clearest.difference))
+    needed = count_needed_clusters(design.clusters, clearest.error, alpha, abs(clearest.difference))
     if clearest.p < alpha:
         what = f"significant by itself (p = {clearest.p:.3f}), but not after correction for multiple tests"
     elif needed is not None and needed > design.clusters:
@@ -324,7 +324,7 @@ def _what_it_takes(undecided: Sequence[Difference], comparison: Comparison) -> I
 
 def percent_keys(results: Mapping[str, Result]) -> set[str]:
     """Return the keys whose scores go from 0 to 1, which papers often print times 100."""
-    metrics = {key: metric_of(estimate) for result in results.values() for key, estimate in result.items()}
+    metrics = {key: find_metric(estimate) for result in results.values() for key, estimate in result.items()}
     return {key for key, metric in metrics.items() if metric is not None and metric.bounds_of(key) == (0.0, 1.0)}
 
 
@@ -479,7 +479,7 @@ def _test_of(comparison: Comparison) -> str:
                     f"permutation test of whole {design.unit} between systems with {comparison.trials:,} trials "
                     "(corpus metrics by independent resampling)"
                 )
-        elif all_swaps(design.common, comparison.trials):
+        elif has_all_swaps(design.common, comparison.trials):
             names.append(f"exact randomization test, all {2**design.common:,} permutations")
         else:
             names.append(f"approximate randomization test with {comparison.trials:,} trials")
@@ -520,11 +520,11 @@ def _latex_value(mean: float | None, decimals: int, best: bool, marks: str) -> s
     return f"${figure}^{{{marks}}}$" if marks else f"${figure}$"
 
 
-def scale_of(rows: Iterable[Difference], width: int = WIDTH) -> Scale:
+def scale_of(rows: Iterable[Difference], width: int = WIDTH) -> ChartScale:
     """Return the scale in standard deviations that shows all differences, and most of their intervals."""
     furthest = max((abs(found[1]) for row in rows if (found := stretched(row))), default=1.0)
     limit = min(WIDEST, max(NARROWEST, BEYOND * furthest))
-    return Scale(-limit, limit, width, MARGIN if width >= WIDTH else SLIM)
+    return ChartScale(-limit, limit, width, MARGIN if width >= WIDTH else SLIM)
 
 
 def kind_of(row: Difference) -> str:
@@ -532,7 +532,7 @@ def kind_of(row: Difference) -> str:
     return _KINDS[mark_of(row)]
 
 
-def strip(row: Difference, scale: Scale) -> str:
+def strip(row: Difference, scale: ChartScale) -> str:
     """Return a difference as a dot with its interval; read aloud, and shown to the mouse, with its figures."""
     figure = show_rounded(row.difference, row.interval, signed=True)
     label = f"{shorten(row.system)}, {shorten(row.key)}: {figure}{_IN_WORDS[mark_of(row)]}"

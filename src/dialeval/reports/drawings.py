@@ -19,9 +19,9 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from dialeval.analysis.comparison import compare
-from dialeval.analysis.pairing import keys_meant, main_keys
-from dialeval.analysis.slices import Slices, kept_fields, slices
-from dialeval.analysis.values import better_of
+from dialeval.analysis.pairing import choose_main_keys, find_keys
+from dialeval.analysis.slices import Slices, list_kept_fields, slices
+from dialeval.analysis.values import find_better
 from dialeval.core.arrays import Floats
 from dialeval.core.errors import SettingError
 from dialeval.core.fold import Level
@@ -52,11 +52,11 @@ def estimates_of(run: Run, key: str) -> dict[str, Estimate]:
 
 
 def _title(run: Run, key: str) -> str:
-    return f"{shorten(key)}{ARROWS[better_of(run, key)]}"
+    return f"{shorten(key)}{ARROWS[find_better(run, key)]}"
 
 
 def _direction(run: Run, key: str) -> str:
-    better = better_of(run, key)
+    better = find_better(run, key)
     return shorten(key) if better is None else f"{shorten(key)} ({better} is better)"
 
 
@@ -191,8 +191,8 @@ def draw_slices(found: Slices, field: str, key: str, width: int = WIDTH) -> Figu
     rows = [[each.difference(name, key) for name in systems] for each in parts]
     marked = np.array([[row is not None and row.significant for row in differences] for differences in rows])
     labels = [f"{shorten(each.label)} ({each.dialogues:,})" for each in parts]
-    sign = -1.0 if better_of(found.whole, key) == "lower" else 1.0
-    center = float(np.nanmean(values)) if better_of(found.whole, key) else float(np.nanmin(values))
+    sign = -1.0 if find_better(found.whole, key) == "lower" else 1.0
+    center = float(np.nanmean(values)) if find_better(found.whole, key) else float(np.nanmin(values))
     texts = [[show(value, 2) for value in line] for line in values.tolist()]
     notes = [
         f"In parentheses: {parts[0].unit}. Darker: further from the mean of all cells, teal better and orange worse."
@@ -267,7 +267,7 @@ def draw_tasks(run: Run, system: str | None = None, width: int | None = None) ->
 
 def draw_wins(run: Run, key: str, width: int = WIDTH) -> Figure | None:
     """Draw how often each system has the better value in a row than each other system, of systems with equal rows."""
-    better = better_of(run, key)
+    better = find_better(run, key)
     items = {n: e.items for n, e in estimates_of(run, key).items() if e.items is not None and n not in run.baselines}
     if better is None or len(items) < 2 or len({len(each) for each in items.values()}) > 1:
         return None
@@ -328,8 +328,8 @@ def figure(
     """
     if kind not in KINDS:
         raise SettingError(f"there is no figure {kind!r}; there are {', '.join(KINDS)}")
-    key = metric or next(iter(main_keys(run)), "")
-    (key,) = keys_meant([key], run.keys_in_order, "the run has no", "it has")
+    key = metric or next(iter(choose_main_keys(run)), "")
+    (key,) = find_keys([key], run.keys_in_order, "the run has no", "it has")
     pixels = WIDTH if width is None else max(_NARROWEST, round(width * PIXELS_PER_INCH))
     drawn: Figure | None
     if kind in _BY_KEY:
@@ -344,7 +344,7 @@ def figure(
         comparison = compare(run)
         drawn = draw_differences(comparison, system or comparison.systems[0], pixels)
     else:
-        field = by or next(iter(kept_fields(run)), "turn")
+        field = by or next(iter(list_kept_fields(run)), "turn")
         drawn = draw_slices(slices(run, field, metrics=[key], compared=len(run) > 1), field, key, pixels)
     if drawn is None:
         raise SettingError(f"the run has no numbers for the figure {kind!r} of {key}")
@@ -375,7 +375,7 @@ def write_figures(
 
 
 def _all_figures(run: Run, pixels: int) -> Iterator[tuple[str, Figure]]:
-    panel = main_keys(run)
+    panel = choose_main_keys(run)
     several = len(run) - len(run.baselines) > 1
     for kind, draw in _BY_KEY.items():
         for key in run.keys_in_order if kind in ("means", "distribution") else panel:
@@ -390,7 +390,7 @@ def _all_figures(run: Run, pixels: int) -> Iterator[tuple[str, Figure]]:
 def drawings(run: Run, prefix: str = "") -> str:
     """Return the charts of each metric: the panel first, the others folded; `prefix`: of the places of metrics."""
     places = {key: f"{prefix}{at}" for at, key in enumerate(run.keys_in_order)}
-    panel = [key for key in main_keys(run) if key in places]
+    panel = [key for key in choose_main_keys(run) if key in places]
     others = [key for key in places if key not in panel]
     content = "".join(_metric(run, places[key], key, panel=True) for key in panel)
     content = f'<div class="metrics">{content}</div>' if panel else ""
@@ -404,7 +404,7 @@ def _metric(run: Run, place: str, key: str, *, panel: bool = False) -> str:
     spread = None if is_binary(run, key) else draw_distribution(run, key)
     made = [draw_means(run, key), spread, draw_turns(run, key) if panel else None]
     drawn = "".join(f"<figure>{each.inline}</figure>" for each in made if each is not None)
-    head = f'<h3 class="hidden">{markup.name(key)}{markup.arrow(better_of(run, key))}</h3>'
+    head = f'<h3 class="hidden">{markup.name(key)}{markup.arrow(find_better(run, key))}</h3>'
     return f'<section class="metric" id="metric-{place}">{head}{drawn or markup.note("No value.")}</section>'
 
 

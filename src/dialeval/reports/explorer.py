@@ -15,8 +15,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from dialeval.analysis.pairing import main_keys
-from dialeval.analysis.values import better_of
+from dialeval.analysis.pairing import choose_main_keys
+from dialeval.analysis.values import find_better
 from dialeval.core.arrays import Floats, Ints
 from dialeval.core.columns import TextColumn
 from dialeval.core.fold import Level
@@ -122,9 +122,9 @@ def _group(
         "reference": _texts_of(rows, "reference", shown, texts),
         "responses": [_responses(result.rows, shown, texts) for result in systems.values()],
         "reasons": [None for _ in systems],
-        "key": next((at for at, (key, _) in enumerate(columns) if key in main_keys(systems)), 0),
+        "key": next((at for at, (key, _) in enumerate(columns) if key in choose_main_keys(systems)), 0),
         "keys": [
-            {"name": plain(key), "level": level.value, "better": better_of(systems, key)} for key, level in columns
+            {"name": plain(key), "level": level.value, "better": find_better(systems, key)} for key, level in columns
         ],
         "scores": [
             [_figures(by_system.get(name), places[level]) for name in systems]

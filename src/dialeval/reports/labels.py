@@ -12,7 +12,7 @@ from dialeval.stats.labels import STATISTICS
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from dialeval.analysis.labels import LabelAgreement, Rate
+    from dialeval.analysis.labels import LabelAgreement, RateEstimate
 
 _HEADS = ("agreement", "Cohen's kappa", "Gwet's AC1", "alpha", "ordinal alpha")
 """Of the statistics, in order."""
@@ -80,10 +80,10 @@ def attack_rows(attacks: Sequence[Any]) -> list[list[str]]:
     return [["attack", "rows", "grade changed", "raised", "mean change"], *lines]
 
 
-def _show(each: Rate | None) -> str:
+def _show(each: RateEstimate | None) -> str:
     return "-" if each is None else f"{show_fixed(each.value, 2)} {show_interval(each.interval, 2)}"
 
 
-def _percent(each: Rate) -> str:
+def _percent(each: RateEstimate) -> str:
     low, high = (100 * end for end in each.interval)
     return f"{100 * each.value:.1f}% [{low:.1f}, {high:.1f}]"

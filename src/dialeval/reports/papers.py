@@ -3,8 +3,8 @@
     paper_table({"MultiWOZ": one, "SGD": two}, ["success", "bleu"], form="latex", percent=True, digits=1)
 
 Each data set has columns of its own, and values are bold within a data set only: the best one and those that are not
-significantly worse (`best_systems`, the rule of every table and of the report). The caption says which test that is and
-has the signature of each metric.
+significantly worse (`find_best_systems`, the rule of every table and of the report). The caption says which test that
+is and has the signature of each metric.
 """
 
 from __future__ import annotations
@@ -14,9 +14,9 @@ from collections.abc import Mapping, Sequence
 from itertools import accumulate
 from typing import Literal
 
-from dialeval.analysis.comparison import Best, best_systems
-from dialeval.analysis.pairing import keys_meant, main_keys
-from dialeval.analysis.values import better_of
+from dialeval.analysis.comparison import Best, find_best_systems
+from dialeval.analysis.pairing import choose_main_keys, find_keys
+from dialeval.analysis.values import find_better
 from dialeval.core.errors import SettingError
 from dialeval.core.result import Run
 from dialeval.reports.comparisons import percent_keys
@@ -54,18 +54,18 @@ def paper_table(
     if not runs:
         raise SettingError("nothing to show: pass at least one run")
     every = list(dict.fromkeys(key for run in runs.values() for key in run.keys_in_order))
-    asked = None if metrics is None else keys_meant(metrics, every, "no run has", "there are")
+    asked = None if metrics is None else find_keys(metrics, every, "no run has", "there are")
     keys = {
-        name: [key for key in asked if key in run.keys_in_order] if asked is not None else main_keys(run)
+        name: [key for key in asked if key in run.keys_in_order] if asked is not None else choose_main_keys(run)
         for name, run in runs.items()
     }
-    best = {name: best_systems(run, keys[name]) for name, run in runs.items()}
+    best = {name: find_best_systems(run, keys[name]) for name, run in runs.items()}
     systems = list(dict.fromkeys(name for run in runs.values() for name in run))
     columns = [(name, run, key) for name, run in runs.items() for key in keys[name]]
     fractions = {name: percent_keys(run) if percent else set() for name, run in runs.items()}
     scales = [_PERCENT if key in fractions[name] else 1.0 for name, _, key in columns]
     heads = [
-        f"{plain(key)}{' (%)' if scale == _PERCENT else ''}{ARROWS[better_of(run, key)]}"
+        f"{plain(key)}{' (%)' if scale == _PERCENT else ''}{ARROWS[find_better(run, key)]}"
         for (_, run, key), scale in zip(columns, scales, strict=True)
     ]
     bold = "**{}**" if form == "md" else r"\textbf{{{}}}"

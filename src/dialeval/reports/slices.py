@@ -16,7 +16,7 @@ from dataclasses import replace
 
 from dialeval.analysis.difference import Difference
 from dialeval.analysis.slices import Slices
-from dialeval.analysis.values import better_of, metric_of
+from dialeval.analysis.values import find_better, find_metric
 from dialeval.core.display import list_some
 from dialeval.core.fold import Estimate, Level
 from dialeval.reports import markup
@@ -121,7 +121,7 @@ def _list_names(names: Sequence[str]) -> str:
 
 def _knows_all_rows(slices: Slices, key: str) -> bool:
     """Tell whether the items of a key depend on statistics of all rows."""
-    metric = metric_of(next(result[key] for result in slices.whole.values() if key in result))
+    metric = find_metric(next(result[key] for result in slices.whole.values() if key in result))
     return metric is not None and bool(metric.facts)
 
 
@@ -142,14 +142,14 @@ def shown_keys(slices: Slices) -> list[str]:
 def is_outcome(slices: Slices, key: str) -> bool:
     """Tell whether a key is about whole dialogues, such as success: what matters most where a system fails."""
     estimates = [result[key] for result in slices.whole.values() if key in result]
-    return better_of(slices.whole, key) is not None and any(est.level is Level.DIALOGUE for est in estimates)
+    return find_better(slices.whole, key) is not None and any(est.level is Level.DIALOGUE for est in estimates)
 
 
 def _table(slices: Slices, field: str, key: str) -> Table:
     """Return the table of a field and a metric: all rows, and a line per slice, worst first."""
     whole, decimals = slices.whole, row_decimals(slices.whole, key)
     unit = next((each.unit for each in slices.slices), "rows")
-    title = f"{shorten(key)}{ARROWS[better_of(whole, key)]} by {shorten(field)}"
+    title = f"{shorten(key)}{ARROWS[find_better(whole, key)]} by {shorten(field)}"
     table = next(iter(whole.values())).rows
     dialogues = 0 if table is None else len(table.offsets) - 1
     lines = [[ALL, f"{dialogues:,}", *(_cell(result.get(key), decimals, None) for result in whole.values())]]
@@ -203,7 +203,7 @@ def _metric(slices: Slices, field: str, key: str) -> str:
         lines.append(markup.row(f"{markup.name(each.label)} {count}", "".join(cells)))
     tested = {row.system for row in rows}
     below = axes_row(scale, [name in tested for name in whole])
-    caption = f"{markup.name(key)}{markup.arrow(better_of(whole, key))} by {markup.name(field)}, with intervals"
+    caption = f"{markup.name(key)}{markup.arrow(find_better(whole, key))} by {markup.name(field)}, with intervals"
     caption += f"; strips: differences to {markup.name(next(iter(whole)))} in standard deviations." if rows else "."
     return markup.table(
         "summary", caption, markup.figure_heads(markup.name(field), map(markup.name, whole)), lines, below

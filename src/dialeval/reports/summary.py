@@ -16,16 +16,16 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import NamedTuple
 
-from dialeval.analysis.comparison import MOST_TESTS, Best, Comparison, best_systems, compare
+from dialeval.analysis.comparison import MOST_TESTS, Best, Comparison, compare, find_best_systems
 from dialeval.analysis.difference import Difference
-from dialeval.analysis.pairing import main_keys
-from dialeval.analysis.values import better_of
+from dialeval.analysis.pairing import choose_main_keys
+from dialeval.analysis.values import find_better
 from dialeval.core.display import list_some
 from dialeval.core.errors import SettingError
 from dialeval.core.fold import Estimate
 from dialeval.core.result import Result, Run
 from dialeval.reports import markup
-from dialeval.reports.charts import Figure, Scale, axis
+from dialeval.reports.charts import ChartScale, Figure, axis
 from dialeval.reports.comparisons import (
     MOST_UNASKED,
     WIDTH,
@@ -181,7 +181,7 @@ def _find_best(run: Run, tested: bool, comparison: Comparison | None) -> Best:
         return Best({}, 0)
     two = comparison is not None and len(comparison.systems) == 1  # it has tested the only pair that there is
     few = (len(run) - len(run.baselines) - 1) * len(run.keys_in_order) <= MOST_UNASKED
-    best = best_systems(run, run.keys_in_order, tested and not two and few)
+    best = find_best_systems(run, run.keys_in_order, tested and not two and few)
     if comparison is not None and two:
         equal = {row.key for row in comparison.rows if not row.significant and not math.isnan(row.p)}
         names = [comparison.baseline, *comparison.systems]
@@ -197,7 +197,7 @@ def _find_best(run: Run, tested: bool, comparison: Comparison | None) -> Best:
 
 def _first_chart(run: Run) -> list[Figure]:
     """Return the chart of the first metric of the panel: distributions, or means of many systems or of 0 and 1."""
-    key = next(iter(main_keys(run)), "")
+    key = next(iter(choose_main_keys(run)), "")
     ranks = len(run) >= MANY or is_binary(run, key)
     drawn = draw_means(run, key, ranked=True) if ranks else None
     found = drawn or draw_distribution(run, key) or draw_means(run, key)
@@ -206,8 +206,8 @@ def _first_chart(run: Run) -> list[Figure]:
 
 def _tables(run: Run, places: Mapping[str, str], comparison: Comparison | None, best: Best) -> str:
     """Return the table of the panel, then, folded, those of other metrics, first where higher or lower is better."""
-    directions = {key: better_of(run, key) for key in run.keys_in_order}
-    panel = [key for key in main_keys(run) if key in directions]
+    directions = {key: find_better(run, key) for key in run.keys_in_order}
+    panel = [key for key in choose_main_keys(run) if key in directions]
     more = [key for key, better in directions.items() if better is not None and key not in panel]
     other = [key for key, better in directions.items() if better is None and key not in panel]
     notes = "".join(map(markup.note, map(markup.text, unscored(run))))
@@ -244,7 +244,7 @@ def _table(page: _Page, keys: Sequence[str], caption: str) -> str:
     tested = [] if comparison is None else comparison.rows
     scale = None if comparison is None else scale_of(tested, NARROW if as_rows else WIDTH)
     rows = {(row.key, row.system): row for row in tested if not math.isnan(row.p)}
-    arrows = {key: markup.arrow(better_of(run, key)) for key in keys}
+    arrows = {key: markup.arrow(find_better(run, key)) for key in keys}
     cells: dict[tuple[str, str], str] = {}
     for key in keys:
         best, decimals = page.best.systems.get(key, ()), row_decimals(run, key)
@@ -273,7 +273,7 @@ def _system_name(page: _Page, name: str) -> str:
     return f"{swatch}{markup.name(name)}{_rows(run, name)}{shown}</span>"
 
 
-def axes_row(scale: Scale | None, drawn: Iterable[bool]) -> str:
+def axes_row(scale: ChartScale | None, drawn: Iterable[bool]) -> str:
     """Return the last row of a table of strips: the axis of each column that has some."""
     if scale is None:
         return ""
@@ -282,7 +282,7 @@ def axes_row(scale: Scale | None, drawn: Iterable[bool]) -> str:
 
 
 def cell(
-    who: str, estimate: Estimate | None, decimals: int, row: Difference | None, scale: Scale | None, *kinds: str
+    who: str, estimate: Estimate | None, decimals: int, row: Difference | None, scale: ChartScale | None, *kinds: str
 ) -> str:
     """Return a cell: a value, its mark and interval, and its difference as a strip; `who` is markup."""
     drawn = "" if row is None or scale is None else strip(row, scale)

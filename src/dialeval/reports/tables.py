@@ -80,7 +80,7 @@ def describe(
     notes: bool = True,
 ) -> Document:
     """Describe a run for people; `intervals` False: left out."""
-    from dialeval.analysis.values import better_of
+    from dialeval.analysis.values import find_better
 
     marks: dict[tuple[str, str], str] = {}
     comparison = None if found is None else found.comparison
@@ -96,7 +96,7 @@ def describe(
             mean = MISSING if estimate is None else show(estimate.mean, decimals)
             spread = "" if estimate is None or not intervals else show_spread(estimate, decimals)
             cells[name, key] = mean, marks.get((name, key), ""), spread
-    names = [shorten(key) + ARROWS[better_of(run, key)] for key in keys]
+    names = [shorten(key) + ARROWS[find_better(run, key)] for key in keys]
     systems = [shorten(name) for name in run]
     if (len(run) > len(keys)) != transpose:
         columns = [["system", *systems]]
@@ -160,16 +160,16 @@ def to_markdown(run: Run, transpose: bool = False) -> str:
 
 def to_latex(run: Run, transpose: bool = False) -> str:
     """Return a table with booktabs rules, four significant digits per metric, the best values bold, and a caption."""
-    from dialeval.analysis.comparison import best_systems
-    from dialeval.analysis.values import better_of
+    from dialeval.analysis.comparison import find_best_systems
+    from dialeval.analysis.values import find_better
 
-    best, rows = best_systems(run, run.keys_in_order), []
+    best, rows = find_best_systems(run, run.keys_in_order), []
     for key in run.keys_in_order:
         estimates = {name: result.get(key) for name, result in run.items()}
         decimals = significant_decimals(est.mean for est in estimates.values() if est is not None)
         bold = best.systems.get(key, ())
         cells = (_latex_cell(est, decimals, name in bold) for name, est in estimates.items())
-        rows.append([key + ARROWS[better_of(run, key)], *cells])
+        rows.append([key + ARROWS[find_better(run, key)], *cells])
     table = Table(["metric", *run], rows)
     caption = [*_describe_intervals(run), *_describe_scale(run), *best_words(best)]
     signatures = (str(est.signature) for result in run.values() for est in result.values() if est.signature is not None)

@@ -418,7 +418,7 @@ class NgramCounts:
             return self
         if not self.types:
             return other
-        other = other.translated(self.vocabulary)
+        other = other.to_vocabulary(self.vocabulary)
         keys = empty_array((self.types + other.types, _packs(self.n)), np.int64)
         counts = empty_array((len(keys),), _counts_type(self.total + other.total))
         size = _merge(self, other, keys, counts)
@@ -429,7 +429,7 @@ class NgramCounts:
 
     def shared(self, other: NgramCounts) -> tuple[Ints, Counts, Counts]:
         """Return the keys of the n-grams, of one or two words, that both have, and the counts on either side."""
-        other = other.translated(self.vocabulary)
+        other = other.to_vocabulary(self.vocabulary)
         parts = [(self.keys[:0, 0], self.counts[:0], self.counts[:0])]
         for start in range(0, self.types if other.types else 0, _COMPARED_KEYS):
             here = slice(start, start + _COMPARED_KEYS)
@@ -439,7 +439,7 @@ class NgramCounts:
         keys, own, others = (np.concatenate(column) for column in zip(*parts, strict=True))
         return keys, own, others
 
-    def translated(self, vocabulary: Vocabulary) -> NgramCounts:
+    def to_vocabulary(self, vocabulary: Vocabulary) -> NgramCounts:
         """Return the same counts in terms of another vocabulary, new words being added to it."""
         if vocabulary is self.vocabulary or not self.types:
             return self
@@ -594,11 +594,11 @@ def count_texts(
 def ngrams(batch: Batch, need: Need, n: int, tokenizer: Tokenizer, oov: Oov = "self") -> NgramColumn:
     """Return the n-grams of a batch's texts; computed once for all metrics of the batch."""
     words = tokens(batch, need, tokenizer, oov)
-    return batch.derived(("ngrams", need, n, tokenizer, oov), lambda: NgramColumn.of(words, n))
+    return batch.derive(("ngrams", need, n, tokenizer, oov), lambda: NgramColumn.of(words, n))
 
 
 def ngram_counts(batch: Batch, need: Need, n: int, tokenizer: Tokenizer, oov: Oov = "self") -> NgramCounts:
     """Return the n-gram counts of a batch; computed once for all metrics of the batch."""
     column = ngrams(batch, need, n, tokenizer, oov)
     vocabulary = cast(Vocabulary, batch.vocabulary)
-    return batch.derived(("ngram counts", need, n, tokenizer, oov), lambda: NgramCounts.of(column, vocabulary))
+    return batch.derive(("ngram counts", need, n, tokenizer, oov), lambda: NgramCounts.of(column, vocabulary))

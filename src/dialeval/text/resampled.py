@@ -46,7 +46,7 @@ class ClusterGrams:
 
 def cluster_grams(sample: Resamples, name: str, n: int) -> ClusterGrams:
     """Return the n-grams of each cluster; found once for all resamples."""
-    return sample.rows.derived(("grams", name, n), lambda: ClusterGrams.of(sample.rows, name, n))
+    return sample.rows.derive(("grams", name, n), lambda: ClusterGrams.of(sample.rows, name, n))
 
 
 def ngram_totals(sample: Resamples, name: str, n: int) -> Ids:
@@ -55,7 +55,7 @@ def ngram_totals(sample: Resamples, name: str, n: int) -> Ids:
     if key not in sample.kept:
         grams = cluster_grams(sample, name, n)
         totals = sample.kept[key] = np.zeros((grams.count, len(sample.counts)), np.int32)
-        add_up(sample.taken, grams.offsets, grams.kinds, grams.times, totals)
+        add_up(sample.counts_by_cluster, grams.offsets, grams.kinds, grams.times, totals)
     return cast("Ids", sample.kept[key])
 
 
@@ -79,11 +79,11 @@ class NgramValues:
         """Return the values of n-grams; the count of each n-gram is the place of its value."""
         return cls(places.keys[:, 0], values[places.counts], places.n, places.vocabulary)
 
-    def translated(self, vocabulary: Vocabulary) -> NgramValues:
+    def to_vocabulary(self, vocabulary: Vocabulary) -> NgramValues:
         """Return the same values in terms of another vocabulary, new words being added to it."""
         if self.vocabulary is vocabulary:
             return self
-        return NgramValues.of(self._places().translated(vocabulary), self.values)
+        return NgramValues.of(self._places().to_vocabulary(vocabulary), self.values)
 
     def _places(self) -> NgramCounts:
         """Return the n-grams, the count of each being the place of its value: sorting keeps the two together."""

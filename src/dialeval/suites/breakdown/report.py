@@ -19,7 +19,7 @@ from dialeval.core.run_schema import Record
 from dialeval.metrics.breakdown import LABELS, BreakdownDistance, Tables
 from dialeval.reports.documents import Document, Printer, Table, csv_text
 from dialeval.reports.figures import plain, show, show_rounded
-from dialeval.stats.resampling import draws, percentiles
+from dialeval.stats.resampling import draw_resamples, percentiles
 from dialeval.suites.breakdown.documents import Findings
 from dialeval.suites.breakdown.reading import DATASET, categories, data_stores, detectors
 
@@ -246,7 +246,7 @@ def error_categories(data: Any, labels: Any, category_field: str = "error_catego
         for place, wanted in true.items():
             found = predicted.get(place, set())
             counts[numbers[place[0]]] += [1, found == wanted, len(found & wanted), len(found) + len(wanted)]
-        drawn = np.concatenate([chunk @ counts for chunk in draws(len(counts))])
+        drawn = np.concatenate([chunk @ counts for chunk in draw_resamples(len(counts))])
         turns, exact, right, every = np.concatenate([counts.sum(axis=0, keepdims=True), drawn]).T
         (em, *em_drawn), (f1, *f1_drawn) = (exact / turns).tolist(), (2 * right / every).tolist()
         ends = [percentiles(np.array(values)) for values in (em_drawn, f1_drawn)]
