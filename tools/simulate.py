@@ -75,7 +75,7 @@ def numbers(batch: Batch) -> Floats:
     def parsed() -> Floats:
         return np.array(" ".join(texts).split(), np.float64).reshape(len(texts), -1)
 
-    return batch.derived("simulated numbers", parsed)
+    return batch.derive("simulated numbers", parsed)
 
 
 @dataclass(frozen=True)

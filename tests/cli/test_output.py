@@ -19,7 +19,7 @@ from conftest import Dialeval
 from dialeval import sample_data
 from dialeval.analysis.gates import Gate
 from dialeval.cli import output
-from dialeval.core.errors import DataError, Problem, plain
+from dialeval.core.errors import DataError, Problem, escape_controls
 
 HARMLESS = re.compile("[\n\t -~\u00a0-\u2027\u202f-\u2065\u206a-\ud7ff\ue000-\U0010ffff]*")
 
@@ -40,7 +40,7 @@ HOSTILE = "a\x1b[2J\x1b]8;;http://x/\x1b\\\x9b31m\r\a\u202eb"
 
 
 def test_nothing_that_is_printed_is_obeyed_by_a_terminal(capsys: pytest.CaptureFixture[str]) -> None:
-    shown = plain(HOSTILE)
+    shown = escape_controls(HOSTILE)
     assert "\x1b" not in shown
     output.print_err(f"{HOSTILE}\nnext")
     output.print_out(HOSTILE)
@@ -59,7 +59,7 @@ def test_data_is_exact_in_a_pipe_and_harmless_on_a_terminal(
     assert capsys.readouterr().out == f"{HOSTILE},1\n"
     monkeypatch.setattr(sys.stdout, "isatty", lambda: True)
     output.show(f"{HOSTILE},1\n")
-    assert capsys.readouterr().out == f"{plain(HOSTILE)},1\n"
+    assert capsys.readouterr().out == f"{escape_controls(HOSTILE)},1\n"
 
 
 def test_commands_print_through_this_module_alone() -> None:
@@ -189,7 +189,7 @@ def test_values_are_printed_where_a_run_cannot_be_saved(
         raise DataError(Problem("run", None, "cannot be written (No space left on device)", "make room"))
 
     (tmp_path / "a.txt").write_text("one two\nthree\n")
-    monkeypatch.setattr(result, "replacing_together", full)
+    monkeypatch.setattr(result, "replace_files", full)
     done = dialeval("score", "a.txt", "-m", "length", "-o", "run", "-f", "csv", *route)
     assert done.returncode == 2
     assert "1.5" in done.stdout

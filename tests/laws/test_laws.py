@@ -133,7 +133,7 @@ class WorldResources(Resources):
     subject: Need = Need.RESPONSE
     without: Need | None = None
 
-    def opened(self, vocabulary: Vocabulary) -> dict[Need, Any]:
+    def open(self, vocabulary: Vocabulary) -> dict[Need, Any]:
         opened = WORLDS[self.subject].resources(vocabulary).items()
         return {need: resource for need, resource in opened if need != self.without}
 
@@ -300,7 +300,7 @@ def test_only_declared_needs_are_read(metric: AnyMetric, data: st.DataObject) ->
     )
     assert finished(metric, metric.partial(bare).state) == finished(metric, place.scored(metric, rows).state)
     for need in metric.needs:
-        without = replace(ready, kept={}).only(declared - {need})
+        without = replace(ready, kept={}).restrict_to(declared - {need})
         with pytest.raises(NeedError):
             [fact.gather(without) for fact in metric.facts], metric.partial(without)
 

@@ -125,7 +125,7 @@ def test_the_presets_share_one_pass(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(BleuCounts, "of", counted)
     batch = batch_of(["a b c"], [["a b d"]])
     for metric in [*(Bleu(n=n) for n in (1, 2, 3, 4)), Bleu(smooth=7), Bleu(by="sacre")]:
-        metric.score(batch.only(metric.needs))
+        metric.score(batch.restrict_to(metric.needs))
     assert made == 1
 
 

@@ -166,7 +166,7 @@ def test_a_plain_column_of_references_is_one_reference_a_row() -> None:
 
 
 def test_references_that_were_not_declared_are_not_read() -> None:
-    batch = batch_of([(["a"], [["a"]])]).only(frozenset({Need.RESPONSE}))
+    batch = batch_of([(["a"], [["a"]])]).restrict_to(frozenset({Need.RESPONSE}))
     with pytest.raises(NeedError):
         count_ngram_matches(batch, DEFAULT)
 

@@ -47,10 +47,10 @@ from dialeval.analysis.metric_ranking import (
     rank_metrics,
 )
 from dialeval.analysis.pairing import find_keys
-from dialeval.core.arguments import checked
+from dialeval.core.arguments import check_arguments
 from dialeval.core.arrays import Floats
-from dialeval.core.display import Shown, Tabular, listed
-from dialeval.core.errors import SettingError, plain
+from dialeval.core.display import Displayable, Tabular, count_names
+from dialeval.core.errors import SettingError, escape_controls
 from dialeval.core.result import Run, load
 from dialeval.core.rowtable import RUN_FILE
 from dialeval.core.run_schema import Record
@@ -165,7 +165,7 @@ class Bootstrap(Struct, frozen=True):
 
 
 class Agreement(
-    Tabular, Shown, Record, frozen=True, kw_only=True, rename={"version": "dialeval", "metrics": "agreement"}
+    Tabular, Displayable, Record, frozen=True, kw_only=True, rename={"version": "dialeval", "metrics": "agreement"}
 ):
     """The result of `dialeval.agreement`: `agreement["rouge-l"]["turn"].spearman`.
 
@@ -214,7 +214,8 @@ class Agreement(
         return self.metrics[metric]
 
     def __repr__(self) -> str:
-        return f"<Agreement with {plain(self.quality)}: {listed(self.metrics, 'metric')}, {self.rated:,} rated rows>"
+        metrics = count_names(self.metrics, "metric")
+        return f"<Agreement with {escape_controls(self.quality)}: {metrics}, {self.rated:,} rated rows>"
 
     def _ipython_key_completions_(self) -> list[str]:
         return list(self.metrics)
@@ -240,7 +241,7 @@ class Agreement(
         return pa.Table.from_pylist(self.lines(), pa.schema(types.items()))
 
 
-@checked
+@check_arguments
 def agreement(
     subject: Any,
     ratings: Any = None,

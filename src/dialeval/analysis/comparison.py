@@ -41,9 +41,9 @@ from dialeval.analysis.pairing import Runs, Selection, Weight, adjust_families, 
 from dialeval.analysis.unpaired import check_adjusted, compare_mixes, compare_unpaired, list_strata
 from dialeval.analysis.values import Values, find_better, find_bounds, find_metric
 from dialeval.core import validation
-from dialeval.core.arguments import checked
-from dialeval.core.display import Shown, Tabular, flatten_intervals, listed
-from dialeval.core.errors import SettingError, plain
+from dialeval.core.arguments import check_arguments
+from dialeval.core.display import Displayable, Tabular, count_names, flatten_intervals
+from dialeval.core.errors import SettingError, escape_controls
 from dialeval.core.result import Result, Run, read_comparison
 from dialeval.core.run_schema import Record
 from dialeval.core.version import __version__
@@ -79,7 +79,7 @@ class SystemRanking(Record, frozen=True):
     tests: int
 
 
-class Comparison(Tabular, Shown, Record, frozen=True, kw_only=True, rename={"rows": "differences"}):
+class Comparison(Tabular, Displayable, Record, frozen=True, kw_only=True, rename={"rows": "differences"}):
     """The result of `dialeval.compare`: the difference of every system to the baseline under every metric.
 
     In a notebook it shows the verdict and the tables of the command line; `to_pandas` has a line per system and metric.
@@ -139,8 +139,8 @@ class Comparison(Tabular, Shown, Record, frozen=True, kw_only=True, rename={"row
     def __repr__(self) -> str:
         found = sum(row.significant for row in self.rows)
         units = f"{self.design.name} design, {self.design.clusters:,} {self.design.unit}"
-        with_baseline = f"{listed(self.systems, 'system')} with {plain(self.baseline)}"
-        return f"<Comparison: {with_baseline}, {listed(self.keys, 'metric')}, {units}, {found} significant>"
+        with_baseline = f"{count_names(self.systems, 'system')} with {escape_controls(self.baseline)}"
+        return f"<Comparison: {with_baseline}, {count_names(self.keys, 'metric')}, {units}, {found} significant>"
 
     @property
     def keys(self) -> list[str]:
@@ -207,7 +207,7 @@ def load_comparison(path: str | PathLike[str], run: Run, **settings: Any) -> Com
     document = read_comparison(path)
     if document is None:
         return None
-    saved = validation.fitting(document, SavedComparison, str(path), "delete the run, and score again", strict=False)
+    saved = validation.convert(document, SavedComparison, str(path), "delete the run, and score again", strict=False)
     if not {saved.comparison.baseline, *saved.comparison.systems} <= run.keys():
         return None
     given = _drop_defaults(settings)
@@ -234,7 +234,7 @@ def _spell_infinite(value: Any) -> Any:
     return str(value) if isinstance(value, float) and not math.isfinite(value) else value
 
 
-@checked
+@check_arguments
 def compare(
     runs: Runs,
     *,

@@ -34,7 +34,7 @@ from dialeval.analysis.alignment import Alignment, DesignName, align
 from dialeval.analysis.comparison import Comparison, compare
 from dialeval.analysis.difference import DEFAULT_ALPHA, Difference, Test
 from dialeval.analysis.pairing import collect_systems, find_key
-from dialeval.core.arguments import checked
+from dialeval.core.arguments import check_arguments
 from dialeval.core.errors import SettingError, suggest
 from dialeval.core.fold import Level
 from dialeval.core.result import Result, Run, load
@@ -130,7 +130,7 @@ def _find_worst(row: Difference) -> float:
     return -row.interval[0] if row.better == "higher" else row.interval[1]
 
 
-@checked
+@check_arguments
 def assert_no_worse(
     run: Saved,
     baseline: Saved,

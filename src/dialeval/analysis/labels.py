@@ -20,9 +20,9 @@ from msgspec import Struct
 
 from dialeval.analysis.agreement import match_metrics, read_rated
 from dialeval.analysis.matching import score_ratings
-from dialeval.core.arguments import checked
+from dialeval.core.arguments import check_arguments
 from dialeval.core.arrays import Floats, Ints, offsets_of
-from dialeval.core.display import Shown, Tabular
+from dialeval.core.display import Displayable, Tabular
 from dialeval.core.errors import SettingError
 from dialeval.core.exact import Moments
 from dialeval.core.fold import Estimate, compute_interval
@@ -67,7 +67,7 @@ class Dispute(Struct, frozen=True):
     """The difference of both in standard deviations."""
 
 
-class LabelAgreement(Shown, Tabular, Record, frozen=True, kw_only=True, rename={"version": "dialeval"}):
+class LabelAgreement(Displayable, Tabular, Record, frozen=True, kw_only=True, rename={"version": "dialeval"}):
     """The result of `compare_labels`, and its JSON."""
 
     document_maker = "dialeval.reports.labels:document"
@@ -96,7 +96,7 @@ class LabelAgreement(Shown, Tabular, Record, frozen=True, kw_only=True, rename={
         ]
 
 
-@checked
+@check_arguments
 def measure_label_agreement(
     subject: Any,
     ratings: Any = None,

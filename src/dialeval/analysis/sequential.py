@@ -39,10 +39,10 @@ from dialeval.analysis.alignment import Alignment, Design, DesignName
 from dialeval.analysis.difference import DEFAULT_ALPHA, pair_values
 from dialeval.analysis.pairing import Runs, Selection, Weight, adjust_families, select
 from dialeval.analysis.values import Values, find_bounds, find_metric
-from dialeval.core.arguments import checked
+from dialeval.core.arguments import check_arguments
 from dialeval.core.arrays import Floats
-from dialeval.core.display import Shown, Tabular, flatten_intervals, listed
-from dialeval.core.errors import SettingError, plain
+from dialeval.core.display import Displayable, Tabular, count_names, flatten_intervals
+from dialeval.core.errors import SettingError, escape_controls
 from dialeval.core.fold import Better, Estimate
 from dialeval.core.result import Result
 from dialeval.core.run_schema import Record
@@ -88,7 +88,7 @@ class SequentialDifference(Record, frozen=True):
 
 
 class SequentialTest(
-    Tabular, Shown, Record, frozen=True, kw_only=True, rename={"version": "dialeval", "rows": "differences"}
+    Tabular, Displayable, Record, frozen=True, kw_only=True, rename={"version": "dialeval", "rows": "differences"}
 ):
     """The result of `dialeval.sequential`.
 
@@ -125,7 +125,7 @@ class SequentialTest(
 
     def __repr__(self) -> str:
         decided = sum(row.decided is not None for row in self.rows)
-        with_baseline = f"{listed(self.systems, 'system')} with {plain(self.baseline)}"
+        with_baseline = f"{count_names(self.systems, 'system')} with {escape_controls(self.baseline)}"
         return f"<SequentialTest: {with_baseline}, {len(self.rows):,} differences, {decided:,} decided>"
 
     def lines(self) -> list[dict[str, Any]]:
@@ -138,7 +138,7 @@ class SequentialTest(
         return [flatten_intervals(asdict(row)) for row in self.rows]
 
 
-@checked
+@check_arguments
 def sequential(
     runs: Runs,
     *,
@@ -280,7 +280,7 @@ class MetricTrend(Record, frozen=True):
     reason: str | None = None
 
 
-class Trend(Tabular, Shown, Record, frozen=True, kw_only=True, rename={"version": "dialeval", "rows": "metrics"}):
+class Trend(Tabular, Displayable, Record, frozen=True, kw_only=True, rename={"version": "dialeval", "rows": "metrics"}):
     """The result of `dialeval.trend`.
 
     Attributes:
@@ -316,7 +316,7 @@ class Trend(Tabular, Shown, Record, frozen=True, kw_only=True, rename={"version"
 
     def __repr__(self) -> str:
         found = sum(row.significant for row in self.rows)
-        return f"<Trend: {listed(self.systems, 'system')}, {len(self.rows):,} metrics, {found:,} significant>"
+        return f"<Trend: {count_names(self.systems, 'system')}, {len(self.rows):,} metrics, {found:,} significant>"
 
     def lines(self) -> list[dict[str, Any]]:
         """Return a line per metric and system, with the slope of the metric in each.
@@ -333,7 +333,7 @@ class Trend(Tabular, Shown, Record, frozen=True, kw_only=True, rename={"version"
         ]
 
 
-@checked
+@check_arguments
 def trend(
     runs: Runs,
     *,

@@ -37,10 +37,10 @@ from dialeval.analysis.difference import DEFAULT_ALPHA, Difference, Settings
 from dialeval.analysis.pairing import Runs, choose_main_keys, choose_systems, collect_systems, find_keys
 from dialeval.analysis.unpaired import NO_VALUE
 from dialeval.analysis.values import cut, find_better, require_table
-from dialeval.core.arguments import checked
+from dialeval.core.arguments import check_arguments
 from dialeval.core.arrays import Floats, Ints
 from dialeval.core.columns import RaggedColumn, TextColumn
-from dialeval.core.display import Shown, Tabular, listed
+from dialeval.core.display import Displayable, Tabular, count_names
 from dialeval.core.errors import SettingError
 from dialeval.core.fold import Estimate
 from dialeval.core.result import Run
@@ -172,7 +172,7 @@ _COMPARED = ("baseline", "difference", "difference_low", "difference_high", "p",
 
 
 @dataclass(frozen=True, repr=False)
-class Slices(Tabular, Shown):
+class Slices(Tabular, Displayable):
     """The result of `dialeval.slices`: every slice of a run, field by field.
 
     Attributes:
@@ -211,7 +211,7 @@ class Slices(Tabular, Shown):
         return [row for each in self.comparisons for row in each.rows]
 
     def __repr__(self) -> str:
-        fields, systems = listed(self.by, "field"), listed(self.whole, "system")
+        fields, systems = count_names(self.by, "field"), count_names(self.whole, "system")
         return f"<Slices: {len(self.slices):,} by {fields}, {systems}, {self.tests:,} tests>"
 
     def lines(self) -> list[dict[str, Any]]:
@@ -309,7 +309,7 @@ def _gain(row: Difference) -> float:
     return -row.size if row.worse else row.size
 
 
-@checked
+@check_arguments
 def slices(
     runs: Runs,
     by: str | Iterable[str],
@@ -478,7 +478,7 @@ def _number_rows(table: RowTable, field: str, alone: bool) -> Floats:
 
 def _measure_lengths(texts: Texts) -> Floats:
     """Return the words of the texts of each row; of several the mean."""
-    column = RaggedColumn.single(texts) if isinstance(texts, TextColumn) else texts
+    column = RaggedColumn.from_texts(texts) if isinstance(texts, TextColumn) else texts
     words = np.concatenate(([0], np.cumsum([len(text.split()) for text in column.values])))
     with np.errstate(invalid="ignore"):  # 0 / 0: a row without a text
         return np.asarray((words[column.ends] - words[column.starts]) / (column.ends - column.starts))

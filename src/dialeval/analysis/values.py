@@ -48,9 +48,9 @@ from typing import Any, TypeVar
 
 import numpy as np
 
-from dialeval.core.arguments import checked
+from dialeval.core.arguments import check_arguments
 from dialeval.core.arrays import Floats, Ints
-from dialeval.core.contributions import KEPT_ROWS, ClusteredRows, Resamples, by_cluster, joined, taken
+from dialeval.core.contributions import KEPT_ROWS, ClusteredRows, Resamples, join_parts, sum_by_cluster, take_rows
 from dialeval.core.errors import DialevalError, SettingError
 from dialeval.core.exact import Moments
 from dialeval.core.fold import (
@@ -176,7 +176,7 @@ class Values:
         }
         metrics = {key: metric for key, metric in self.metrics.items() if other.metrics.get(key) == metric}
         left, right = self.rows.contributions, other.rows.contributions
-        contributions = {name: joined([left[name], right[name]]) for name in left if name in right}
+        contributions = {name: join_parts([left[name], right[name]]) for name in left if name in right}
         offsets = np.concatenate([self.rows.offsets, self.rows.offsets[-1] + other.rows.offsets[1:]])
         return Values(ClusteredRows(contributions, offsets), items, metrics)
 
@@ -191,7 +191,7 @@ class Values:
 
         def work(counts: Ints) -> Floats:
             sample = Resamples(self.rows, counts)
-            total, scored = np.hsplit(sample.added(sums), 2)
+            total, scored = np.hsplit(sample.sum_clusters(sums), 2)
             with np.errstate(invalid="ignore"):  # 0 / 0: no row that is scored was taken
                 means = total / scored
             corpus = [
@@ -213,7 +213,7 @@ def cluster_sums(values: Floats, offsets: Ints) -> Floats:
     known = ~np.isnan(values)
     both = np.column_stack([np.where(known, values, 0.0), known])
     # A value per cluster is its own sum; where every row is a cluster, both are the same.
-    return both if len(values) == len(offsets) - 1 else by_cluster(both, offsets)
+    return both if len(values) == len(offsets) - 1 else sum_by_cluster(both, offsets)
 
 
 def cluster_means(values: Floats, offsets: Ints) -> Floats:
@@ -251,7 +251,7 @@ def _find_offsets(result: Result) -> Ints:
     return np.arange(rows + 1)
 
 
-@checked
+@check_arguments
 def with_intervals(
     run: AnyRun,
     confidence: float = DEFAULT_LEVEL,
@@ -387,7 +387,7 @@ def cut(result: Result, rows: Ints, called: str | None = None, intervals: bool =
             found[key] = _recompute_mean(key, replace(estimate, rows=len(taken_rows), items=own), part)
         else:
             skipped[key] = "the run has no per-row scores of it"
-    contributions = {name: taken(each, rows) for name, each in result.contributions.items()}
+    contributions = {name: take_rows(each, rows) for name, each in result.contributions.items()}
     if called is not None:
         found = {key: _with_signature(estimate, slice=called) for key, estimate in found.items()}
     made = replace(result, estimates=found, skipped=skipped, rows=part, contributions=contributions)

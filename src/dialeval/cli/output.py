@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
-from dialeval.core.errors import plain_lines
+from dialeval.core.errors import escape_lines
 
 if TYPE_CHECKING:
     from pathlib import Path  # importing it takes a tenth of the time of `--help`
@@ -48,7 +48,7 @@ UNSAVED: list[DialevalError] = []
 def print_err(line: str) -> None:
     """Print a line on stderr; if that fails, as on a full disk, drop it and continue."""
     try:
-        click.echo(plain_lines(line), err=True)
+        click.echo(escape_lines(line), err=True)
     except (OSError, ValueError):
         drop_output(sys.stderr)
 
@@ -61,7 +61,7 @@ def drop_output(stream: Any) -> None:
 
 def print_out(line: str) -> None:
     """Print a line on stdout, with control characters written out."""
-    click.echo(plain_lines(line))
+    click.echo(escape_lines(line))
 
 
 def compare_and_save(
@@ -248,7 +248,7 @@ def show(content: RenderableType, output: Path | None = None, width: int | None 
         content = file.getvalue()
     if output is None:
         # With `color`, click leaves a text as it is; else it would take escapes out of what goes into a pipe.
-        click.echo(plain_lines(content) if sys.stdout.isatty() else content, nl=False, color=True)
+        click.echo(escape_lines(content) if sys.stdout.isatty() else content, nl=False, color=True)
     else:
         write(output, content.encode())
 
@@ -263,7 +263,7 @@ class _Plain:
         from rich.segment import Segment
 
         for text, style, control in console.render(self.content, options):
-            yield Segment(text if control else plain_lines(text), style, control)
+            yield Segment(text if control else escape_lines(text), style, control)
 
 
 def write(path: Path, content: bytes, what: str = "written to") -> None:

@@ -164,7 +164,7 @@ class Estimate(EqualByFields):
         Returns:
             The estimate, without an interval.
         """
-        error = mean_error(moments.clusters, UNIT_EXPONENT, _all_at_ends(moments, bounds))
+        error = mean_error(moments.clusters, UNIT_EXPONENT, _is_at_ends(moments, bounds))
         return cls(moments.mean, moments.std, moments.rows, moments.scored, error=error)
 
     def with_confidence(self, t: float, level: float | None = None) -> Estimate:
@@ -189,7 +189,7 @@ class Estimate(EqualByFields):
         return replace(self, confidence=confidence, interval=bounds, interval_by=how)
 
 
-def _all_at_ends(moments: Moments, bounds: Bounds) -> bool:
+def _is_at_ends(moments: Moments, bounds: Bounds) -> bool:
     """Return whether every value is the least or the largest possible one."""
     if not all(map(isfinite, bounds)):
         return False

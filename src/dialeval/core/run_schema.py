@@ -13,7 +13,7 @@ from msgspec import UNSET, Meta, Struct, UnsetType, convert, to_builtins
 from dialeval.core.errors import SettingError
 from dialeval.core.fold import Analytic, Level, Resampling
 from dialeval.core.signature import Signature
-from dialeval.core.validation import FILE_NAME, SHA256, null_for_nan
+from dialeval.core.validation import FILE_NAME, SHA256, nan_to_null
 
 FORMAT = 3
 """Version of the saved layout; a run of another layout is refused with a clear message."""
@@ -33,7 +33,7 @@ class Record(Struct, frozen=True):
         Returns:
             The data, with the names that the JSON has.
         """
-        plain: dict[str, Any] = null_for_nan(to_builtins(self, enc_hook=float))
+        plain: dict[str, Any] = nan_to_null(to_builtins(self, enc_hook=float))
         return plain
 
 

@@ -20,7 +20,7 @@ from pathlib import Path
 from pkgutil import resolve_name
 from typing import Any
 
-from dialeval.core.arguments import checked
+from dialeval.core.arguments import check_arguments
 from dialeval.core.batch import Need
 from dialeval.core.errors import SettingError, collect_warnings
 from dialeval.core.fold import IntervalKind
@@ -129,7 +129,7 @@ def has_lists(responses: Any) -> bool:
     return isinstance(responses, LISTS) and any(isinstance(row, LISTS) for row in responses)
 
 
-@checked
+@check_arguments
 def evaluate(
     responses: Any,
     references: Any = None,
@@ -336,7 +336,7 @@ class Tally:
         self._parts: list[Rows] = []
         self._notes: dict[str, None] = {}
 
-    @checked
+    @check_arguments
     def update(self, responses: Any, references: Any = None, contexts: Any = None) -> None:
         """Add rows of one system.
 
@@ -377,7 +377,7 @@ class Tally:
         rows = self._options.batch_rows
         return make_job(self._planner, [columns], self._resources, FieldNames(), rows, self._context)
 
-    @checked
+    @check_arguments
     def merge(self, other: Tally) -> None:
         """Add the rows of another tally of the same metrics after these; the other one is not changed.
 
@@ -426,7 +426,7 @@ class Tally:
         return run_sources(sources, *given, warnings=notes, context=self._context).run
 
 
-@checked
+@check_arguments
 def metric(
     metrics: Asked,
     *,

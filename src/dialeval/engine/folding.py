@@ -22,7 +22,7 @@ from typing import Any, NamedTuple, cast
 
 from dialeval.core.batch import Need
 from dialeval.core.errors import DataError, Problem, SettingError, UnsavedRunError, collect_warnings
-from dialeval.core.files import workplace
+from dialeval.core.files import make_workplace
 from dialeval.core.fold import Estimate, Fact, IntervalChoice, IntervalKind, Metric
 from dialeval.core.result import TRAINED_ON, Result, Run
 from dialeval.core.rowtable import ItemPart, RowTable
@@ -306,7 +306,7 @@ def _open_parts(output: str | os.PathLike[str]) -> Iterator[PartItems]:
     """Open a store of items that are written where the run is saved."""
     from concurrent.futures import ThreadPoolExecutor
 
-    with workplace(output) as place, ThreadPoolExecutor(_DISK_THREADS) as threads:
+    with make_workplace(output) as place, ThreadPoolExecutor(_DISK_THREADS) as threads:
         yield PartItems(place, threads)
 
 

@@ -32,10 +32,10 @@ import msgspec
 from msgspec import Struct
 
 from dialeval.core import validation
-from dialeval.core.arrays import Floats, release, unscored
+from dialeval.core.arrays import Floats, make_unscored_column, release
 from dialeval.core.contributions import KEPT_ROWS, BatchContributions, Contributions, join_batches
 from dialeval.core.errors import DataError, Problem, SettingError
-from dialeval.core.files import force, is_unfinished, workplace, write_bytes, write_sealed
+from dialeval.core.files import force, is_unfinished, make_workplace, write_bytes, write_sealed
 from dialeval.core.fingerprint import Fingerprint
 from dialeval.core.fold import Level, check_like, from_bytes, to_bytes
 from dialeval.core.rowtable import ItemPart, PartKind
@@ -114,7 +114,7 @@ class MemoryItems(ItemStore):
                 first, size = (chunk.first_row, rows) if is_turn else (chunk.first_dialogue, dialogues)
                 for key, own in values.items():
                     if key not in columns:  # where a chunk has no values for a key, they stay NaN
-                        columns[key] = unscored(size)
+                        columns[key] = make_unscored_column(size)
                     part = columns[key][first : first + len(own)]
                     part[:] = own
                     release(part)
@@ -175,7 +175,7 @@ class Journal(ItemStore):
         except OSError as error:
             raise SettingError(f"{path} cannot be made ({error.strerror}); give --resume a folder") from None
         _refuse_strangers(path, file)
-        with _lock_folder(path), workplace(path) as place:
+        with _lock_folder(path), make_workplace(path) as place:
             if file.exists():
                 _refuse_changes(_read_manifest(file), orjson.loads(orjson.dumps(manifest)), path)
             else:

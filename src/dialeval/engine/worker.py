@@ -361,7 +361,7 @@ class _ChunkFold:
 
     def result(self) -> tuple[SystemStates, ChunkItems]:
         """Return the states and items of all batches."""
-        return self._sums.result(), ChunkItems(self._items, () if self._writer is None else self._writer.parts())
+        return self._sums.result(), ChunkItems(self._items, () if self._writer is None else self._writer.finish())
 
     def _score(self, batch: Batch, system: str) -> tuple[SystemState, SystemItems]:
         """Fold one batch. An exception inside a metric is raised with its name; errors of dialeval pass as they are."""
@@ -370,12 +370,12 @@ class _ChunkFold:
         states, contributions = [], []
         try:
             if self.stage == "facts":
-                facts = tuple(fact.gather(batch.only(needs)) for fact, needs in self._facts.items())
+                facts = tuple(fact.gather(batch.restrict_to(needs)) for fact, needs in self._facts.items())
                 return SystemState(len(batch), facts), SystemItems({})
             batch = replace(batch, facts=self._context.facts.get((self.chunk.source, system), {}))
             for metric in self._plan.folded:
                 scored = metric.name
-                partial = metric.partial(batch.only(metric.needs | metric.wants))
+                partial = metric.partial(batch.restrict_to(metric.needs | metric.wants))
                 rows = len(batch) if metric.level is Level.TURN else len(batch.dialogues) - 1
                 for key, column in partial.items.items():
                     check_column(key, column, rows, f"{metric.level.value}s")

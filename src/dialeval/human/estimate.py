@@ -47,11 +47,11 @@ from msgspec import Struct
 from dialeval.analysis.matching import bring_to_one_scale, find_rated_rows
 from dialeval.analysis.pairing import choose_systems
 from dialeval.analysis.values import collapse_dialogues
-from dialeval.core.arguments import checked
+from dialeval.core.arguments import check_arguments
 from dialeval.core.arrays import Floats, Ints
-from dialeval.core.display import Shown, Tabular, flatten_intervals, listed
+from dialeval.core.display import Displayable, Tabular, count_names, flatten_intervals
 from dialeval.core.errors import SettingError
-from dialeval.core.errors import plain as shown
+from dialeval.core.errors import escape_controls as shown
 from dialeval.core.result import TRAINED_ON, Run, load
 from dialeval.core.rowtable import RowTable
 from dialeval.core.run_schema import Record
@@ -138,7 +138,7 @@ _COLUMNS = (
 )
 
 
-class HumanEstimates(Tabular, Shown, Record, frozen=True, kw_only=True, rename={"version": "dialeval"}):
+class HumanEstimates(Tabular, Displayable, Record, frozen=True, kw_only=True, rename={"version": "dialeval"}):
     """The result of `dialeval.estimate`: `estimates["new"].interval`.
 
     Attributes:
@@ -191,11 +191,10 @@ class HumanEstimates(Tabular, Shown, Record, frozen=True, kw_only=True, rename={
     warnings: Sequence[str]
 
     def __repr__(self) -> str:
-        names = listed([each.system for each in self.systems], "system")
+        names = count_names([each.system for each in self.systems], "system")
         ratings = sum(each.ratings for each in self.systems)
-        return (
-            f"<HumanEstimates: {shown(self.quality)} of {names}, {ratings:,} ratings, by {listed(self.judge, 'judge')}>"
-        )
+        judges = count_names(self.judge, "judge")
+        return f"<HumanEstimates: {shown(self.quality)} of {names}, {ratings:,} ratings, by {judges}>"
 
     def __getitem__(self, system: str) -> HumanEstimate:
         return {each.system: each for each in self.systems}[system]
@@ -215,7 +214,7 @@ class HumanEstimates(Tabular, Shown, Record, frozen=True, kw_only=True, rename={
         return found
 
 
-@checked
+@check_arguments
 def estimate(
     run: Run | str | PathLike[str],
     human: Any,

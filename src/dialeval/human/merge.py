@@ -23,7 +23,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from msgspec import Struct
 
-from dialeval.core.display import Shown, listed
+from dialeval.core.display import Displayable, count_names
 from dialeval.core.errors import SettingError
 from dialeval.core.run_schema import Record
 from dialeval.core.version import __version__
@@ -73,7 +73,7 @@ class Disputed(Struct, frozen=True):
 
 
 class MergedRatings(
-    Shown,
+    Displayable,
     Record,
     frozen=True,
     kw_only=True,
@@ -97,7 +97,7 @@ class MergedRatings(
 
     def __repr__(self) -> str:
         raters = sorted({line.rater for line in self.lines})
-        return f"<MergedRatings: {len(self.lines):,} ratings by {listed(raters, 'rater')}>"
+        return f"<MergedRatings: {len(self.lines):,} ratings by {count_names(raters, 'rater')}>"
 
     def to_dict(self) -> dict[str, Any]:
         """Return plain data for JSON, with the numbers of ratings and rows instead of the ratings."""

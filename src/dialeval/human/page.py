@@ -182,7 +182,7 @@ def read_form(path: str | os.PathLike[str] | None, sample: Sample | None = None)
     if path is not None:
         where = os.fspath(path)
         document = validation.parse_toml(validation.read_bytes(where, _REMEDY), where, _REMEDY)
-        form = validation.fitting(document, Form, where, _REMEDY)
+        form = validation.convert(document, Form, where, _REMEDY)
     whole = sample is not None and sample.design.level == "dialogue"
     return msgspec.structs.replace(form, unit="conversation") if whole else form
 

@@ -34,11 +34,11 @@ from msgspec.structs import asdict
 from dialeval.analysis.alignment import align
 from dialeval.analysis.pairing import describe_inputs
 from dialeval.analysis.values import collapse_dialogues, find_metric
-from dialeval.core.arguments import checked
+from dialeval.core.arguments import check_arguments
 from dialeval.core.arrays import Floats, Ints
-from dialeval.core.display import Shown, Tabular, flatten_intervals, listed
+from dialeval.core.display import Displayable, Tabular, count_names, flatten_intervals
 from dialeval.core.errors import SettingError
-from dialeval.core.errors import plain as shown
+from dialeval.core.errors import escape_controls as shown
 from dialeval.core.result import Run
 from dialeval.core.run_schema import Record
 from dialeval.core.version import __version__
@@ -93,7 +93,7 @@ class Intervals(Struct, frozen=True):
     confidence: float
 
 
-class Ranking(Tabular, Shown, Record, frozen=True, kw_only=True, rename={"version": "dialeval"}):
+class Ranking(Tabular, Displayable, Record, frozen=True, kw_only=True, rename={"version": "dialeval"}):
     """The result of `dialeval.rank`, best system first.
 
     Attributes:
@@ -140,7 +140,7 @@ class Ranking(Tabular, Shown, Record, frozen=True, kw_only=True, rename={"versio
     intervals: Intervals
 
     def __repr__(self) -> str:
-        names = listed([each.system for each in self.systems], "system")
+        names = count_names([each.system for each in self.systems], "system")
         return f"<Ranking: {names}, {self.pairs:,} pairs by {shown(self.source)}>"
 
     @property
@@ -160,7 +160,7 @@ class Ranking(Tabular, Shown, Record, frozen=True, kw_only=True, rename={"versio
         ]
 
 
-@checked
+@check_arguments
 def rank(
     pairs: Any,
     *,

@@ -57,11 +57,11 @@ from msgspec import Meta, Struct
 
 from dialeval.analysis.values import collapse_dialogues, find_metric
 from dialeval.core import validation
-from dialeval.core.arguments import checked
+from dialeval.core.arguments import check_arguments
 from dialeval.core.arrays import Floats, Ints
-from dialeval.core.display import Shown, Tabular, listed
-from dialeval.core.errors import DataError, Problem, SettingError, whole_characters
-from dialeval.core.files import check_files, place_of, reading_together, replacing_together
+from dialeval.core.display import Displayable, Tabular, count_names
+from dialeval.core.errors import DataError, Problem, SettingError, escape_surrogates
+from dialeval.core.files import check_files, place_of, read_consistently, replace_files
 from dialeval.core.fold import Level
 from dialeval.core.result import Result, Run
 from dialeval.core.rowtable import NO_TURN, RowTable
@@ -197,7 +197,7 @@ class RatedRow(SampledRow, kw_only=True):
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Sample(Tabular, Shown):
+class Sample(Tabular, Displayable):
     """Responses that were sampled for rating, and how.
 
     Attributes:
@@ -219,7 +219,7 @@ class Sample(Tabular, Shown):
     rows: Sequence[SampledRow]
 
     def __repr__(self) -> str:
-        systems = listed(self.design.systems, "system")
+        systems = count_names(self.design.systems, "system")
         return f"<Sample: {len(self.rows):,} responses of {systems}, unit {self.design.unit}>"
 
     def lines(self) -> list[dict[str, Any]]:
@@ -266,7 +266,7 @@ class Sample(Tabular, Shown):
         """
         folder = Path(folder)
         check_sample_folder(folder)
-        with replacing_together(folder, SAMPLE_FILE) as files:
+        with replace_files(folder, SAMPLE_FILE) as files:
             digest = files.add_bytes(ROWS_FILE, b"".join(msgspec.json.encode(row) + b"\n" for row in self.rows))
             design = msgspec.structs.replace(self.design, rows=SavedRows(ROWS_FILE, digest))
             files.add_bytes(SAMPLE_FILE, dump(msgspec.to_builtins(design)))
@@ -295,7 +295,7 @@ class _SamplingFrame:
         return np.concatenate([row_values(self.run[name], table, key, name) for name, table in self.tables.items()])
 
 
-@checked
+@check_arguments
 def sample(
     run: Run,
     n: int,
@@ -392,7 +392,7 @@ def tables_of(run: Run, systems: Sequence[str] | None) -> dict[str, RowTable]:
                 f"the run holds no responses of {name}, so they cannot be rated; score again with rows in memory, "
                 "or fewer of them, and save the run with items"
             )
-        if name != whole_characters(name):
+        if name != escape_surrogates(name):
             raise SettingError(
                 f"the system {name!r} has half of a surrogate pair in its name, which no file can store; rename it"
             )
@@ -641,7 +641,7 @@ def _own_files(folder: Path) -> set[str]:
 def read_sample(folder: str | PathLike[str]) -> Sample:
     """Read the sample in a folder; DataError for what is none, or not a whole one."""
     file = Path(folder) / SAMPLE_FILE
-    return reading_together(file, lambda: _read(file))
+    return read_consistently(file, lambda: _read(file))
 
 
 def _read(file: Path) -> Sample:
@@ -653,8 +653,8 @@ def _read(file: Path) -> Sample:
         try:
             rows.append(msgspec.json.decode(line, type=SampledRow))
         except (msgspec.DecodeError, UnicodeDecodeError) as error:
-            raise DataError(Problem(str(path), number, validation.in_words(str(error)), _REMEDY)) from None
-    with validation.explained(path, _REMEDY):
+            raise DataError(Problem(str(path), number, validation.describe_mismatch(str(error)), _REMEDY)) from None
+    with validation.explain_errors(path, _REMEDY):
         _check_rows(design, rows)
     return Sample(design, rows)
 

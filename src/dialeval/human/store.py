@@ -102,7 +102,7 @@ class RatingStore:
         empty = new or validation.size_of(self.path, _REMEDY) == 0
         if not empty:
             _check_header(self.path)
-        with validation.explained_sqlite(self.path, _REMEDY):
+        with validation.explain_sqlite_errors(self.path, _REMEDY):
             if new:
                 os.close(os.open(self.path, os.O_CREAT | os.O_EXCL | os.O_RDWR, 0o600))
             self._connection = _connect(self.path)
@@ -132,7 +132,7 @@ class RatingStore:
     @contextmanager
     def _transaction(self) -> Iterator[sqlite3.Connection]:
         """Write all of a block to the disk, or nothing of it."""
-        with self._lock, validation.explained_sqlite(self.path, _REMEDY):
+        with self._lock, validation.explain_sqlite_errors(self.path, _REMEDY):
             self._connection.execute("BEGIN IMMEDIATE")
             try:
                 yield self._connection
@@ -143,7 +143,7 @@ class RatingStore:
                 raise
 
     def _select(self, query: str, *values: object) -> list[Any]:
-        with self._lock, validation.explained_sqlite(self.path, _REMEDY):
+        with self._lock, validation.explain_sqlite_errors(self.path, _REMEDY):
             return self._connection.execute(query, values).fetchall()
 
     def add_raters(self, names: Sequence[str]) -> None:
@@ -233,7 +233,7 @@ def stored_lines(path: str | PathLike[str]) -> Iterator[tuple[int, dict[str, Any
     _check_header(path)
     # A journal that a killed server left is rolled back by whoever opens the file next, if they may write to it.
     mode: Literal["rw", "ro"] = "rw" if os.access(path, os.W_OK) else "ro"
-    with validation.explained_sqlite(path, _REMEDY), closing(_connect(path, mode)) as connection:
+    with validation.explain_sqlite_errors(path, _REMEDY), closing(_connect(path, mode)) as connection:
         connection.execute("BEGIN")
         _, ratings = _read_content(connection)
     for number, rating in enumerate(ratings, 1):
@@ -250,7 +250,7 @@ def _connect(path: str | PathLike[str], mode: Literal["rw", "ro"] = "rw") -> sql
 
 def _check_header(path: str | PathLike[str]) -> None:
     """Refuse a file that is no database of ours, without SQLite, which might change it."""
-    with validation.explained(path, _REMEDY), Path(path).open("rb") as file:
+    with validation.explain_errors(path, _REMEDY), Path(path).open("rb") as file:
         header = file.read(100)
         ours = (_MAGIC, _ROLLBACK_JOURNAL, APPLICATION.to_bytes(4, "big"))
         if (header[:16], header[18:20], header[68:72]) != ours:
@@ -278,7 +278,7 @@ def _read_content(connection: sqlite3.Connection) -> tuple[_About, list[Rating]]
         content = msgspec.convert(tables, _Content)
         ratings = [msgspec.json.decode(line, type=Rating) for *_, line in content.ratings]
     except (msgspec.MsgspecError, UnicodeError) as error:
-        raise validation.InvalidError(validation.in_words(str(error))) from None
+        raise validation.InvalidError(validation.describe_mismatch(str(error))) from None
     if content.about.format != str(FORMAT):
         raise validation.InvalidError(f"has layout {content.about.format}, which this version does not read")
     dealt = set(content.dealt)

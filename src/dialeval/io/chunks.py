@@ -24,8 +24,8 @@ from typing import IO, TYPE_CHECKING, Any, ClassVar, Literal, TypeAlias
 import numpy as np
 import orjson
 
-from dialeval.core.arrays import cut, offsets_of
-from dialeval.core.arrow import check_decoded_size, counted_batches
+from dialeval.core.arrays import offsets_of, split_clusters
+from dialeval.core.arrow import check_decoded_size, read_batches
 from dialeval.core.batch import Need
 from dialeval.core.columns import Column, RaggedColumn, TextColumn
 from dialeval.core.errors import DataError, Problem
@@ -127,7 +127,7 @@ def cut_sources(sources: Sequence[Source], batch_rows: int, chunk_bytes: int | N
 
 def _memory_chunks(source: int, rows: Rows, batch_rows: int) -> list[MemoryChunk]:
     offsets = rows.dialogue_offsets()
-    ranges = list(cut(offsets, batch_rows))
+    ranges = list(split_clusters(offsets, batch_rows))
     if len(ranges) < 2:
         return [MemoryChunk(source, rows, 0, 0, only=True)]
     starts = [(first, int(offsets[first]), int(offsets[last])) for first, last in ranges]
@@ -343,7 +343,7 @@ def _read_lines(
         parts = {file: column.slice(start, stop) for file, column in sets.items()}
         for file, part in parts.items():
             problems += encoding_problems(part, file)
-        columns[need] = side_by_side({file: RaggedColumn.single(part) for file, part in parts.items()}, where)
+        columns[need] = side_by_side({file: RaggedColumn.from_texts(part) for file, part in parts.items()}, where)
     if problems:
         raise DataError(problems)
     return [Rows(chunk.system, columns, where=where)] if stop > start else []
@@ -406,7 +406,7 @@ def _whole_file_blocks(chunk: FileChunk, names: FieldNames, rows: int) -> Iterat
         raise DataError(Problem(path, None, what, "give lines, JSONL or Parquet, or copy it here first"))
     for system in file_responses(opening.local_path(path), names, chunk.system):
         offsets = system.dialogue_offsets()
-        for first, last in cut(offsets, rows):
+        for first, last in split_clusters(offsets, rows):
             start = int(offsets[first])
             yield _read_block(system.slice(start, int(offsets[last])), start)
 
@@ -448,7 +448,7 @@ def read_row_groups(span: Span, names: FieldNames, rows: int) -> Iterator[tuple[
         groups = [group for group in range(span.start, number) if starts[group] < last]
         held: list[pa.Table] = []
         place, before, dialogue = starts[span.start], first, None
-        for batch in counted_batches(file, opening.size_of(span.path), rows, row_groups=groups, columns=columns):
+        for batch in read_batches(file, opening.size_of(span.path), rows, row_groups=groups, columns=columns):
             low, high = max(first - place, 0), min(last - place, len(batch))
             place += len(batch)
             if low >= high:

@@ -30,7 +30,7 @@ from typing import IO, Any, cast
 from urllib.parse import urlsplit, urlunsplit
 
 from dialeval.core.errors import DataError, Problem, SettingError
-from dialeval.core.files import FULL, cache_refusals_explained
+from dialeval.core.files import FULL, explain_cache_refusals
 from dialeval.io.opening import MOST_TIMES, LimitedStream
 from dialeval.io.packs import Progress
 
@@ -86,7 +86,7 @@ def download(address: str, target: Path, progress: Progress | None = None, most_
         if place.is_symlink() or (place.exists() and not place.is_file()):  # a pipe would never be open
             place.unlink()
     try:
-        with cache_refusals_explained(FULL), FileLock(lock, timeout=0):
+        with explain_cache_refusals(FULL), FileLock(lock, timeout=0):
             try:
                 _fetch(address, part, progress, most_bytes)
                 part.replace(target)

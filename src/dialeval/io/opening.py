@@ -28,7 +28,7 @@ from urllib.parse import unquote, urlsplit
 import numpy as np
 
 from dialeval.core.arrays import Bytes, empty_array, release
-from dialeval.core.errors import DataError, Problem, SettingError, add_warning, whole_characters
+from dialeval.core.errors import DataError, Problem, SettingError, add_warning, escape_surrogates
 
 PathSource: TypeAlias = str | os.PathLike[str]
 
@@ -107,7 +107,7 @@ def file_format(path: PathSource) -> FileFormat:
 
 def stem_of(path: PathSource) -> str:
     """Return a file's name without folder, format and packing: what its system is called unless it is named."""
-    return whole_characters(_parts(path)[0])
+    return escape_surrogates(_parts(path)[0])
 
 
 def read_bytes(path: PathSource) -> Bytes:

@@ -22,7 +22,7 @@ from typing import TYPE_CHECKING
 
 from dialeval.core import validation
 from dialeval.core.errors import DataError, Problem, SettingError
-from dialeval.core.files import building, cache_folder, discard, sha256_of
+from dialeval.core.files import build_folder, cache_folder, discard, sha256_of
 from dialeval.core.fingerprint import short_digest
 
 if TYPE_CHECKING:
@@ -153,7 +153,7 @@ def add_pack(
         return installed
     if target.exists():  # a folder without its manifest is not a whole pack
         discard(target)
-    with building(target) as folder:
+    with build_folder(target) as folder:
         if from_folder is not None:
             origin, digest = "local copy", _from_folder(source, Path(from_folder), folder)
         else:
@@ -263,7 +263,9 @@ def _write_manifest(source: PackSource, folder: Path, origin: str, download_sha2
             for file in files
         },
     }
-    (folder / _MANIFEST).write_text(json.dumps(facts, indent=2) + "\n", "utf-8")  # in a folder that `building` renames
+    (folder / _MANIFEST).write_text(
+        json.dumps(facts, indent=2) + "\n", "utf-8"
+    )  # in a folder that `build_folder` renames
 
 
 def _read(folder: Path) -> Pack | None:

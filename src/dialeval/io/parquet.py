@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from dialeval.core.arrays import Ints, offsets_of
-from dialeval.core.arrow import decoded_limit, expanded_bytes, no_text, numbers_of, read_parquet, too_large
+from dialeval.core.arrow import decoded_limit, empty_text, expanded_bytes, numbers_of, read_parquet, size_error
 from dialeval.core.batch import Need
 from dialeval.core.columns import RaggedColumn, TextColumn
 from dialeval.core.errors import DataError, Problem
@@ -93,7 +93,7 @@ def _arrow(source: pa.BufferReader) -> pa.Table:
     start = len(_ARROW_MARK) if source.read(len(_ARROW_MARK)) == _ARROW_MARK else 0
     source.seek(start)
     if sum(map(_unpacked_bytes, pa.ipc.MessageReader.open_stream(source))) > decoded_limit(source.size()):
-        raise too_large()
+        raise size_error()
     source.seek(start)
     table = pa.ipc.open_stream(source).read_all()
     # The buffers of an Arrow file are used as they are, and offsets in them can point anywhere. Those of a Parquet
@@ -101,7 +101,7 @@ def _arrow(source: pa.BufferReader) -> pa.Table:
     for _, column in zip(table.column_names, table.columns, strict=True):  # names that are not UTF-8 fail as well
         as_bytes(column).validate(full=True)
     if expanded_bytes(table.to_batches()) > decoded_limit(source.size()):
-        raise too_large()
+        raise size_error()
     return table
 
 
@@ -223,7 +223,7 @@ def identifiers(column: pa.ChunkedArray | None) -> TextColumn | None:
         column = column.cast(column.type.value_type)
     if not (pa.types.is_string(column.type) or pa.types.is_large_string(column.type)):
         raise InvalidError(f"holds {column.type}")
-    return text_column(column.fill_null(no_text().cast(column.type)) if column.null_count else column)
+    return text_column(column.fill_null(empty_text().cast(column.type)) if column.null_count else column)
 
 
 def turn_numbers(column: pa.ChunkedArray | None) -> Ints | None:

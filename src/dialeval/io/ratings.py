@@ -28,7 +28,7 @@ from typing import NamedTuple, TypeAlias, TypeGuard
 import numpy as np
 import numpy.typing as npt
 
-from dialeval.core.arguments import checked
+from dialeval.core.arguments import check_arguments
 from dialeval.core.arrays import Floats, Ints
 from dialeval.core.errors import SettingError, add_warning
 from dialeval.io import row_shapes
@@ -91,7 +91,7 @@ class Ratings:
         return Ratings(**columns, scales=self.scales[chosen], annotations=annotations, values=values, raters=raters)
 
 
-@checked
+@check_arguments
 def read_ratings(
     paths: PathSource | Iterable[PathSource] | Sequence[RowObject],
     fields: Mapping[str, str] | None = None,
@@ -398,7 +398,7 @@ def length_ratio(left: str, right: str) -> float:
     return float(np.log(max(len(left.split()), 1) / max(len(right.split()), 1)))
 
 
-@checked
+@check_arguments
 def read_pairs(
     paths: PathSource | Iterable[PathSource] | Sequence[RowObject], fields: Mapping[str, str] | None = None
 ) -> Pairs:

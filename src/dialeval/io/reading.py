@@ -22,7 +22,7 @@ import numpy as np
 from dialeval.core.arrays import offsets_of
 from dialeval.core.batch import Need
 from dialeval.core.columns import RaggedColumn, TextColumn, join_texts
-from dialeval.core.errors import DataError, Problem, SettingError, collect_warnings, whole_characters
+from dialeval.core.errors import DataError, Problem, SettingError, collect_warnings, escape_surrogates
 from dialeval.core.rowtable import RUN_FILE
 from dialeval.io import delimited, json, parquet
 from dialeval.io.delimited import read_lines
@@ -179,7 +179,7 @@ def _responses(source: Any, names: FieldNames, name: str | None) -> list[Rows]:
     if isinstance(source, Mapping):
         if not source:
             raise DataError(Problem(name or "responses", None, "is an empty mapping", "name at least one system"))
-        named = ((whole_characters(str(key)), value) for key, value in source.items())
+        named = ((escape_surrogates(str(key)), value) for key, value in source.items())
         systems = _joined(partial(_responses, value, names, key) for key, value in named)
     elif not isinstance(source, str | os.PathLike):
         systems = _rows_of(_content(source, name or "responses", names), name or "responses", names, name or UNNAMED)
@@ -208,7 +208,7 @@ def _dataset_responses(folder: PathSource, names: FieldNames) -> list[Rows]:
         what = f"its files do not have the same columns ({str(error).splitlines()[0]:.200})"
         raise DataError(Problem(where, None, what, "save the dataset again")) from None
     records = parquet.records_of(table, where, names)
-    return gather_rows(records, names, whole_characters(Path(where).resolve().name))
+    return gather_rows(records, names, escape_surrogates(Path(where).resolve().name))
 
 
 def file_responses(path: PathSource, names: FieldNames, system: str) -> list[Rows]:
@@ -229,7 +229,7 @@ def _texts(source: Any, need: Need, names: FieldNames, where: str) -> RaggedColu
     where = os.fspath(source) if isinstance(source, str | os.PathLike) else where
     content = _content(source, where, names, need)
     if isinstance(content, TextColumn):
-        return RaggedColumn.single(content)
+        return RaggedColumn.from_texts(content)
     sets = all_of(partial(gather_texts, records, names, need) for records in content.values())
     return side_by_side(dict(zip(map(str, content), sets, strict=True)), where)
 

@@ -19,7 +19,7 @@ from pathlib import PurePath
 from typing import Any
 
 from dialeval.core.batch import Need
-from dialeval.core.errors import DataError, Problem, SettingError, whole_characters
+from dialeval.core.errors import DataError, Problem, SettingError, escape_surrogates
 from dialeval.core.run_schema import Role
 from dialeval.io import opening
 from dialeval.io.reading import files_in, is_folder
@@ -105,7 +105,7 @@ def find_sources(responses: Any, references: Any = None, contexts: Any = None, a
     found: list[Source] = []
     for argument, (name, given) in enumerate(named.items()):
         where = _path(given, "responses")
-        shown = None if name is None else whole_characters(str(name))
+        shown = None if name is None else escape_surrogates(str(name))
         for system, paths, place in _systems(where, shown, as_shards):
             shards = _with_files_beside(paths, beside, place)
             found.append(Source(argument, shown, system, place, shards))

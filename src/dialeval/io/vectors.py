@@ -32,11 +32,11 @@ import numpy as np
 import numpy.typing as npt
 
 from dialeval.core import validation
-from dialeval.core.arguments import checked
+from dialeval.core.arguments import check_arguments
 from dialeval.core.arrays import Floats
 from dialeval.core.columns import DIGEST_LENGTH
 from dialeval.core.errors import DataError, Problem, SettingError
-from dialeval.core.files import building, cache_folder, discard, sha256_of
+from dialeval.core.files import build_folder, cache_folder, discard, sha256_of
 from dialeval.core.validation import InvalidError
 from dialeval.io.packs import PACK_SOURCES, installed_pack
 from dialeval.io.vector_files import Findings, Matrix, read_vectors
@@ -143,7 +143,7 @@ class Embeddings:
                 if loaded_again:  # else another process may have made the entry anew
                     self._discard(self._entry.folder, error)
                 self._entry = self._load(self.digest)
-        with validation.explained(self._entry.folder, "run again: it is then rebuilt"):
+        with validation.explain_errors(self._entry.folder, "run again: it is then rebuilt"):
             return self._entry.look_up(words)
 
     def _load(self, digest: str | None) -> _Entry:
@@ -170,7 +170,7 @@ class Embeddings:
         if self._sha256 is not None and (sha256 := sha256_of(self._path)) != self._sha256:
             what, remedy = f"SHA-256 {sha256} instead of {self._sha256}", "run: dialeval data remove, then: data add"
             raise DataError(Problem(str(self._path), None, what, remedy))
-        with building(folder) as unfinished:
+        with build_folder(folder) as unfinished:
             _write_entry(unfinished, self._path)
             if _stamp(self._path) != stamp:
                 what, remedy = "the file changed while it was read", "run again when nothing writes to it"
@@ -233,7 +233,7 @@ def _open_entry(folder: Path) -> _Entry:
     index = validation.read_array(folder / "index.npy", _INDEX, _REMEDY)
     if not len(index) or not 0 <= index["row"].min() <= index["row"].max() < facts.shape[0]:
         raise InvalidError("words are not where they should be")
-    matrix: Matrix = validation.mapped_array(folder / "matrix.bin", facts.dtype, facts.shape, _REMEDY)
+    matrix: Matrix = validation.map_array(folder / "matrix.bin", facts.dtype, facts.shape, _REMEDY)
     return _Entry(folder, facts, np.ascontiguousarray(index["key"]), index, matrix)
 
 
@@ -291,7 +291,7 @@ class WordVectors(Protocol):
         """Return one row per word, and whether the word is known; the row of an unknown word is zero."""
 
 
-@checked
+@check_arguments
 def load_embeddings(source: str | os.PathLike[str]) -> Embeddings | Subwords:
     """Load word vectors from a file, an installed data pack or an installed package; see the top of this module."""
     path, name = Path(source), os.fspath(source)

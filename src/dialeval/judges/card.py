@@ -14,7 +14,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
-from dialeval.core.errors import plain
+from dialeval.core.errors import escape_controls
 from dialeval.core.validation import parse_toml
 from dialeval.judges.adem import Weights
 from dialeval.reports.documents import markdown
@@ -132,7 +132,9 @@ def begin_card(title: str, texts: Mapping[str, str], data: Rows, facts: Mapping[
         card_table([head, *([*cells, markdown(free_text)] for *cells, free_text in rest)]),
         texts["stored"],
         "## Settings",
-        "\n".join(f"- {plain(name.replace('_', ' '))}: {plain(str(value))}" for name, value in settings),
+        "\n".join(
+            f"- {escape_controls(name.replace('_', ' '))}: {escape_controls(str(value))}" for name, value in settings
+        ),
     ]
 
 
@@ -216,4 +218,4 @@ def as_code(text: str) -> str:
     """Return a text as code, between more backticks than are anywhere in it."""
     most = max(map(len, re.findall("`+", text)), default=0)
     fence, space = "`" * (most + 1), " " if most else ""
-    return f"{fence}{space}{plain(text)}{space}{fence}"
+    return f"{fence}{space}{escape_controls(text)}{space}{fence}"

@@ -15,7 +15,7 @@ import msgspec
 
 from dialeval.core.errors import DataError, Problem
 from dialeval.core.fingerprint import short_digest
-from dialeval.core.validation import fitting, parse_toml, read_bytes
+from dialeval.core.validation import convert, parse_toml, read_bytes
 from dialeval.metrics.calls import Calls, Rule
 
 _REMEDY = "write tables [[assertion]] with rule, call and, of the rule before, before"
@@ -80,7 +80,7 @@ def load_assertions(source: Any) -> Assertions:
     if isinstance(source, str | os.PathLike):
         where = os.fspath(source)
         given = parse_toml(read_bytes(where, _REMEDY), where, _REMEDY).get("assertion")
-    rules = fitting(given or None, list[Assertion], where, _REMEDY)
+    rules = convert(given or None, list[Assertion], where, _REMEDY)
     keys = [rule.key for rule in rules]
     problems = [
         Problem(where, None, f"the assertion {rule.key} names no later call", _REMEDY)

@@ -126,7 +126,7 @@ class Bleu(CountMetric):
     def score(self, batch: Batch) -> Floats:
         counts = bleu.count_ngram_matches(batch, self.tokenizer)
         method = bleu.NIST if self.by == "sacre" else self.smooth
-        logs = batch.derived(("bleu logs", self.tokenizer, method), lambda: bleu.log_precisions(counts, method))
+        logs = batch.derive(("bleu logs", self.tokenizer, method), lambda: bleu.log_precisions(counts, method))
         if self.by == "sacre":
             return bleu.sacre_bleu(counts, logs, self.n)
         return bleu.weighted_bleu(counts, logs, WEIGHTS[self.n])

@@ -100,7 +100,7 @@ def count_ngram_matches(batch: Batch, tokenizer: Tokenizer) -> BleuCounts:
     responses = tokens(batch, Need.RESPONSE, tokenizer)
     references = tokens(batch, Need.REFERENCE, tokenizer)
     lists = batch.lists(Need.REFERENCE).offsets
-    return batch.derived(("bleu counts", tokenizer), lambda: BleuCounts.of(responses, references, lists))
+    return batch.derive(("bleu counts", tokenizer), lambda: BleuCounts.of(responses, references, lists))
 
 
 STEP = 16

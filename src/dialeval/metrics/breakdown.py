@@ -109,7 +109,7 @@ def lenient_reference(share: Floats, threshold: float) -> Floats:
 def compute_shares(batch: Batch) -> Floats:
     """Return the fractions of a batch, computed once."""
     counts = batch.numbers(Need.ANNOTATIONS)
-    return batch.derived("breakdown-shares", lambda: shares(counts))
+    return batch.derive("breakdown-shares", lambda: shares(counts))
 
 
 class Codes(NamedTuple):
@@ -133,7 +133,7 @@ class Codes(NamedTuple):
 def compute_codes(batch: Batch, threshold: float) -> Codes:
     """Return the codes of a batch, computed once per threshold."""
     share, labels = compute_shares(batch), batch.numbers(Need.LABELS)
-    return batch.derived(("breakdown-codes", threshold), lambda: Codes.of(labels, share, threshold))
+    return batch.derive(("breakdown-codes", threshold), lambda: Codes.of(labels, share, threshold))
 
 
 @dataclass(frozen=True)

@@ -120,7 +120,7 @@ def _fold(text: str) -> str:
 def _parse_calls(batch: Batch, need: Need) -> list[Calls | None]:
     """Return the calls of each row, parsed once; None for a row without any to look at."""
     column = batch.lists(need)
-    return batch.derived(("calls", need), lambda: [orjson.loads(texts[0]) if texts else None for texts in column])
+    return batch.derive(("calls", need), lambda: [orjson.loads(texts[0]) if texts else None for texts in column])
 
 
 class ComparedCalls(NamedTuple):
@@ -182,7 +182,7 @@ class _Expecting(Rule, Metric[Any]):
         """Compare the calls of each row with the expected ones; None where a row has none."""
         rule = Rule(self.match, self.text, self.tolerance, self.arguments, self.ignore)
         both = zip(_parse_calls(batch, Need.CALLS), _parse_calls(batch, Need.EXPECTED_CALLS), strict=True)
-        return batch.derived(
+        return batch.derive(
             rule, lambda: [compare_calls(made or [], own, rule) if own is not None else None for made, own in both]
         )
 

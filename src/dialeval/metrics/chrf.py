@@ -172,7 +172,7 @@ def _find_first_best(values: Floats, rows: Ints) -> Ints:
 def _split_words(batch: Batch, need: Need, lower: bool) -> TokenColumn:
     """Return the words of a batch's texts, punctuation at their end (else at their beginning) cut off."""
     split = tokens(batch, need, "lower-words.1" if lower else "words.1")
-    return batch.derived(("pieces", need, lower), lambda: _split_punctuation(split, cast(Vocabulary, batch.vocabulary)))
+    return batch.derive(("pieces", need, lower), lambda: _split_punctuation(split, cast(Vocabulary, batch.vocabulary)))
 
 
 def _split_punctuation(split: TokenColumn, vocabulary: Vocabulary) -> TokenColumn:

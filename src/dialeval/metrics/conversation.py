@@ -147,7 +147,7 @@ class SpokenTurn(NamedTuple):
 
 def list_conversations(batch: Batch) -> list[list[SpokenTurn]]:
     """Return the turns of each dialogue of a batch."""
-    return batch.derived("conversations", lambda: list(_iterate_conversations(batch)))
+    return batch.derive("conversations", lambda: list(_iterate_conversations(batch)))
 
 
 def _iterate_conversations(batch: Batch) -> Iterator[list[SpokenTurn]]:

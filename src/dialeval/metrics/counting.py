@@ -21,7 +21,7 @@ import numpy.typing as npt
 from dialeval.core.arrays import Floats, Ints
 from dialeval.core.batch import Batch
 from dialeval.core.contributions import Resamples, RowSums
-from dialeval.core.exact import BySize, ClusterError, Moments, by_size, check_clusters, formula_error, merged
+from dialeval.core.exact import BySize, ClusterError, Moments, check_clusters, formula_error, merge_sums, sum_by_size
 from dialeval.core.fold import Estimate, Metric, Partial
 from dialeval.core.validation import InvalidError
 
@@ -119,7 +119,7 @@ class CountMetric(Metric[SummedCounts]):
 
     def merge(self, left: SummedCounts, right: SummedCounts) -> SummedCounts:
         counts = tuple(a + b for a, b in zip(left.counts, right.counts, strict=True))
-        return SummedCounts(counts, left.moments + right.moments, merged(left.clusters, right.clusters))
+        return SummedCounts(counts, left.moments + right.moments, merge_sums(left.clusters, right.clusters))
 
     def finish(self, state: SummedCounts) -> Mapping[str, Estimate]:
         rows = Estimate.of_moments(state.moments, self.bounds)
@@ -133,11 +133,11 @@ class CountMetric(Metric[SummedCounts]):
 def sum_by_dialogue(counts: Ints, scored: Flags, dialogues: Ints) -> BySize:
     """Return the counts of dialogues and their products, by the number of scored rows."""
     if np.array_equal(dialogues, np.arange(len(counts) + 1)):  # each row is a dialogue
-        return by_size(counts, scored.astype(np.int64))
+        return sum_by_size(counts, scored.astype(np.int64))
     sums = np.zeros((len(counts) + 1, 1 + counts.shape[1]), np.int64)
     np.cumsum(np.column_stack((scored, counts)), axis=0, out=sums[1:])
     of_dialogues = np.diff(sums[dialogues], axis=0)
-    return by_size(of_dialogues[:, 1:], of_dialogues[:, 0])
+    return sum_by_size(of_dialogues[:, 1:], of_dialogues[:, 0])
 
 
 def corpus_error(formula: Callable[[Floats], Floats], counts: Sequence[int], clusters: BySize) -> ClusterError | None:

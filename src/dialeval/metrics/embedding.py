@@ -213,7 +213,7 @@ def compute_text_vectors(batch: Batch, need: Need, by: TextVector, tokenizer: To
         return WordValues.of(table, known, train.shares(1, tokenizer, oov)).averages(words)
 
     words = tokens(batch, need, tokenizer)
-    return batch.derived((by, "vectors", need, tokenizer, oov), compute)
+    return batch.derive((by, "vectors", need, tokenizer, oov), compute)
 
 
 def cosines(left: TextVectors, right: TextVectors, owners: Ints) -> Floats:

@@ -157,7 +157,7 @@ class EncoderFiles:
         tensors = validation.read_tensors(self.weights_file, _IN_FLOATS)
         mark = f"{EMBEDDINGS['words']}.weight"
         prefix = next((name[: -len(mark)] for name in tensors if name.endswith(mark)), "")
-        with validation.explained(self.weights_file, "give the weights of an encoder"):
+        with validation.explain_errors(self.weights_file, "give the weights of an encoder"):
             return _name_weights({name.removeprefix(prefix): tensor for name, tensor in tensors.items()}, self.config)
 
     @property
@@ -189,7 +189,7 @@ class EncoderFiles:
     @contextmanager
     def _explain_tokenizer_errors(self) -> Iterator[None]:
         """Turn what the library raises into a DataError: plain exceptions, and panics, which are no `Exception`."""
-        with validation.explained(self._tokenizer_file, _WHOLE):
+        with validation.explain_errors(self._tokenizer_file, _WHOLE):
             try:
                 yield
             except InvalidError:
@@ -229,8 +229,8 @@ def _name_weights(tensors: Mapping[str, Singles], config: TransformerConfig) -> 
     shapes = {"up": (inner, width), "down": (width, inner), "out": (width, width)}
 
     def part(name: str, *shape: int) -> Part:
-        weight = validation.tensor(tensors, f"{name}.weight", shape)
-        return weight, validation.tensor(tensors, f"{name}.bias", shape[:1])
+        weight = validation.take_tensor(tensors, f"{name}.weight", shape)
+        return weight, validation.take_tensor(tensors, f"{name}.bias", shape[:1])
 
     layers = []
     for number in range(config.num_hidden_layers):
@@ -238,11 +238,13 @@ def _name_weights(tensors: Mapping[str, Singles], config: TransformerConfig) -> 
         weights, biases = zip(*(part(at + name, width, width) for name in ATTENTION), strict=True)
         layer = {ours: part(at + theirs, *shapes.get(ours, (width,))) for ours, theirs in LAYER.items()}
         layers.append({"qkv": (np.concatenate(weights), np.concatenate(biases)), **layer})
-    words = validation.tensor(tensors, f"{EMBEDDINGS['words']}.weight", (config.vocab_size, width))
-    positions = validation.tensor(tensors, f"{EMBEDDINGS['positions']}.weight", (config.max_position_embeddings, width))
+    words = validation.take_tensor(tensors, f"{EMBEDDINGS['words']}.weight", (config.vocab_size, width))
+    positions = validation.take_tensor(
+        tensors, f"{EMBEDDINGS['positions']}.weight", (config.max_position_embeddings, width)
+    )
     second: Singles = np.zeros(width, np.float32)
     if (name := f"{EMBEDDINGS['types']}.weight") in tensors:
-        types = validation.tensor(tensors, name, (None, width))
+        types = validation.take_tensor(tensors, name, (None, width))
         if len(types):
             positions, second = positions + types[0], types[-1] - types[0]
     return TransformerWeights(words, positions, second, part(EMBEDDINGS["norm"], width), layers)

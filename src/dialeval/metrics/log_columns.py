@@ -47,7 +47,7 @@ import orjson
 
 from dialeval.core.arrays import Floats, Ints, offsets_of
 from dialeval.core.batch import Batch, Need
-from dialeval.core.contributions import ClusteredRows, Resamples, RowSums, by_cluster
+from dialeval.core.contributions import ClusteredRows, Resamples, RowSums, sum_by_cluster
 from dialeval.core.errors import add_warning
 from dialeval.core.exact import ClusterError, Moments
 from dialeval.core.fold import Estimate, Fact, Metric, Partial, RowMetric
@@ -63,7 +63,7 @@ _RowLabels: TypeAlias = Mapping[str, tuple[float, Mapping[str, float]]]
 
 def _parse_labels(batch: Batch) -> list[_RowLabels]:
     column = batch.lists(Need.TURN_LABELS)
-    return batch.derived("labels", lambda: [orjson.loads(texts[0]) if texts else {} for texts in column])
+    return batch.derive("labels", lambda: [orjson.loads(texts[0]) if texts else {} for texts in column])
 
 
 @dataclass(frozen=True)
@@ -228,11 +228,11 @@ class LatencyPercentile(Metric[_Durations]):
 
     def score_jackknife(self, sample: Resamples) -> Floats:
         """Return the linear part of the percentile: the jackknife of the percentile itself is not consistent."""
-        value, slope = sample.rows.derived(("percentile", self), lambda: self._slope_of(sample.rows))
+        value, slope = sample.rows.derive(("percentile", self), lambda: self._slope_of(sample.rows))
         seconds, known = sample.rows.sums("latency").T
-        within = by_cluster(np.column_stack([(seconds <= value) * known, known]), sample.rows.offsets)
+        within = sum_by_cluster(np.column_stack([(seconds <= value) * known, known]), sample.rows.offsets)
         with np.errstate(invalid="ignore"):  # 0 / 0: no known latency
-            every, some = (within.sum(axis=0)[None], sample.added(within))
+            every, some = (within.sum(axis=0)[None], sample.sum_clusters(within))
             return np.asarray(value + slope * (every[:, 0] / every[:, 1] - some[:, 0] / some[:, 1]))
 
     def _slope_of(self, rows: ClusteredRows) -> tuple[float, float]:

@@ -27,7 +27,7 @@ from typing import Any, ClassVar, Literal, NamedTuple, TypeVar, get_args, get_or
 
 import numpy as np
 
-from dialeval.core.arguments import checked
+from dialeval.core.arguments import check_arguments
 from dialeval.core.arrays import Floats
 from dialeval.core.batch import Batch, Need
 from dialeval.core.errors import SettingError, suggest
@@ -83,7 +83,7 @@ class _Mark(NamedTuple):
     definition: int
 
 
-@checked
+@check_arguments
 def metric_of_rows(
     name: str, *, better: Better | None = None, bounds: tuple[float, float] = ANY_NUMBER, definition: int = 1
 ) -> Callable[[F], F]:

@@ -187,7 +187,7 @@ class RougeScore(RowMetric):
             shorter, common = 0, compute_longest_common(responses, references, lists)
         else:
             shorter = int(self.of) - 1
-            pairs = batch.derived(
+            pairs = batch.derive(
                 ("pair counts", self.tokenizer),
                 lambda: BleuCounts.of(responses.take(rows), references, np.arange(len(rows) + 1)),
             )

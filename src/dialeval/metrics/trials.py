@@ -70,7 +70,7 @@ Trial = Mapping[str, Any]
 def parse_trials(batch: Batch) -> list[list[Trial]]:
     """Return the trials that begin in each row of a batch, parsed once."""
     column = batch.lists(Need.TRIALS)
-    return batch.derived("trials", lambda: [[orjson.loads(text) for text in texts] for texts in column])
+    return batch.derive("trials", lambda: [[orjson.loads(text) for text in texts] for texts in column])
 
 
 def count_trials(trials: Sequence[Trial]) -> tuple[int, int]:

@@ -88,9 +88,7 @@ class TrainEntropy(RowMetric):
     tokenizer: Tokenizer = DEFAULT
 
     def score(self, batch: Batch) -> Floats:
-        total, scored = batch.derived(
-            ("train entropy", self.n, self.oov, self.tokenizer), lambda: self._sum_bits(batch)
-        )
+        total, scored = batch.derive(("train entropy", self.n, self.oov, self.tokenizer), lambda: self._sum_bits(batch))
         if self.per == "utterance":
             return np.where(scored > 0, total, np.nan)
         with np.errstate(invalid="ignore"):  # 0 / 0: nothing of the response occurs in the training text

@@ -17,7 +17,7 @@ from pkgutil import resolve_name
 from typing import TYPE_CHECKING, Any, Generic, NamedTuple, TypeVar
 
 from dialeval.core.display import Tabular
-from dialeval.core.errors import plain
+from dialeval.core.errors import escape_controls
 from dialeval.core.validation import dump
 from dialeval.reports.figures import BETTER, DIFFERENT, MISSING, WORSE
 
@@ -98,7 +98,7 @@ def _csv_cell(value: object) -> str:
 def markdown(text: str) -> str:
     """Return a text in which nothing is markup."""
     # Entities rather than backslashes for what could open a tag: some renderers of tables ignore backslashes there.
-    text = plain(text).replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
+    text = escape_controls(text).replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
     return re.sub(r"([\\`*_\[\]|~$!])", r"\\\1", text)
 
 
@@ -120,7 +120,7 @@ _LATEX = str.maketrans(
 
 def latex(text: str) -> str:
     """Return a text in which nothing is a command."""
-    return plain(text).translate(_LATEX)
+    return escape_controls(text).translate(_LATEX)
 
 
 def latex_lines(columns: int, *tables: Table, figure: Callable[[str], str] = str) -> list[str]:
@@ -158,7 +158,7 @@ def latex_float(
         rf"\label{{{label}}}",
         *latex_lines(max((len(each.head) for each in tables), default=1), *tables, figure=figure),
         r"\end{table}",
-        *(f"% {plain(line)}" for line in comments),
+        *(f"% {escape_controls(line)}" for line in comments),
         "",
     ]
     return "\n".join(lines)
@@ -168,9 +168,9 @@ def html_table(table: Table) -> str:
     """Return a table without style, as a notebook shows its own."""
     from html import escape
 
-    head = "".join(f"<th>{escape(plain(cell))}</th>" for cell in table.head)
+    head = "".join(f"<th>{escape(escape_controls(cell))}</th>" for cell in table.head)
     rows = (
-        f"<th>{escape(plain(name))}</th>" + "".join(f"<td>{escape(cell)}</td>" for cell in cells)
+        f"<th>{escape(escape_controls(name))}</th>" + "".join(f"<td>{escape(cell)}</td>" for cell in cells)
         for name, *cells in table.rows
     )
     body = "".join(f"<tr>{row}</tr>" for row in rows)
@@ -187,11 +187,11 @@ def rich_table(columns: Iterable[Sequence[str]]) -> RichTable:
     # Text, not str: a name such as [bold] is a name, not markup.
     drawn = RichTable(box=box.SIMPLE_HEAD, show_edge=False, pad_edge=False, padding=(0, 1))
     for head in heads:
-        drawn.add_column(Text(plain(head)), overflow="fold")
+        drawn.add_column(Text(escape_controls(head)), overflow="fold")
     for name, *figures in lines:
         colors = (next((color for mark, color in _COLORS.items() if mark in cell), "") for cell in figures)
-        cells = (Text(plain(cell), style=color) for cell, color in zip(figures, colors, strict=True))
-        drawn.add_row(Text(plain(name)), *cells)
+        cells = (Text(escape_controls(cell), style=color) for cell, color in zip(figures, colors, strict=True))
+        drawn.add_row(Text(escape_controls(name)), *cells)
     return drawn
 
 
@@ -255,7 +255,7 @@ def rows_document(subject: Tabular) -> Document:
 def _row_cell(value: object) -> str:
     if isinstance(value, float):
         return MISSING if math.isnan(value) else f"{value:.4g}"
-    text = "" if value is None else plain(" / ".join(value) if isinstance(value, list) else str(value))
+    text = "" if value is None else escape_controls(" / ".join(value) if isinstance(value, list) else str(value))
     return text if len(text) <= MOST_CHARACTERS else f"{text[: MOST_CHARACTERS - 1]}…"
 
 
@@ -294,7 +294,7 @@ class LaidOut:
         width = options.max_width
         document = next((each for each in self.layouts if _fits(each, width)), self.layouts[-1])
         for sentence in document.said:
-            yield from (Text(plain(sentence)), Text())
+            yield from (Text(escape_controls(sentence)), Text())
         parts: list[RenderableType] = []
         for title, table in zip(document.titles or [""] * len(document.tables), document.tables, strict=True):
             first, *others = fitting_tables(*table.columns, width)
@@ -303,7 +303,7 @@ class LaidOut:
             yield from [Text()] if number else []
             yield part
         yield from [Text()] if parts and document.notes and not document.tight else []
-        yield from map(Text, map(plain, document.notes))
+        yield from map(Text, map(escape_controls, document.notes))
 
 
 def to_markdown(document: Document) -> str:
@@ -323,8 +323,8 @@ def to_html(document: Document) -> str:
     """Return paragraphs and tables without style, as a notebook shows its own."""
     from html import escape
 
-    said = "".join(f"<p>{escape(plain(line))}</p>" for line in document.said)
-    notes = "<br>".join(escape(plain(line)) for line in document.notes)
+    said = "".join(f"<p>{escape(escape_controls(line))}</p>" for line in document.said)
+    notes = "<br>".join(escape(escape_controls(line)) for line in document.notes)
     return said + "".join(map(html_table, document.tables)) + (f"<p><small>{notes}</small></p>" if notes else "")
 
 

@@ -32,7 +32,7 @@ NAME_WIDTH = 36
 """A longer name is shortened in its middle, because the names of one experiment differ at their ends."""
 
 
-plain = errors.plain
+plain = errors.escape_controls
 """A name from outside, with what is not text in it written out."""
 
 

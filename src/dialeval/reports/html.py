@@ -27,8 +27,8 @@ import numpy as np
 
 from dialeval.analysis.comparison import Comparison
 from dialeval.analysis.slices import Slices, list_kept_fields, slices
-from dialeval.core.arguments import checked
-from dialeval.core.display import Shown
+from dialeval.core.arguments import check_arguments
+from dialeval.core.display import Displayable
 from dialeval.core.errors import SettingError
 from dialeval.core.files import write_bytes
 from dialeval.core.result import Result, Run
@@ -140,7 +140,7 @@ _BY_SYSTEM = ("standing", "alignments", "transcripts", "failures", "curves", "tr
 """Details of a run by system that sections are made of."""
 
 
-@checked
+@check_arguments
 def report(
     runs: Run | Sequence[Run] | Mapping[str, Run],
     path: str | os.PathLike[str],
@@ -150,11 +150,11 @@ def report(
     date: str | None = None,
     compared: bool | Comparison = True,
     by: str | Sequence[str] | None = None,
-    people: Shown | None = None,
+    people: Displayable | None = None,
     agreement: Agreement | None = None,
-    ranking: Shown | None = None,
+    ranking: Displayable | None = None,
     rated: Mapping[str, Any] | None = None,
-    merged: Shown | None = None,
+    merged: Displayable | None = None,
     pairs: Any = None,
 ) -> Path:
     """Write the HTML report of one or several runs: one file that needs no network.
@@ -321,7 +321,7 @@ def _lead(run: Run, date: str | None) -> str:
 # What a notebook shows.
 
 
-def html(shown: Shown) -> str:
+def html(shown: Displayable) -> str:
     """Return the markup of a result for a notebook, which `_repr_html_` gives.
 
     Sentences and values are those of the terminal. Tables have no style and no script of their own, so that they look

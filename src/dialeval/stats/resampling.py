@@ -224,7 +224,7 @@ def _sum_influences(counts: Ints, influences: list[Influence]) -> Floats:
     terms = [(each.units**2, each.units * each.weights, each.weights**2, each.weights) for each in influences]
     by_group = np.array(terms).reshape(4 * len(influences), -1).T / np.diff(bounds)[:, None] / (len(bounds) - 1)
     grouped = _sum_by_group(counts)
-    added = Resamples(ClusteredRows({}, np.arange(len(bounds))), grouped).added(by_group)
+    added = Resamples(ClusteredRows({}, np.arange(len(bounds))), grouped).sum_clusters(by_group)
     return np.asarray(added.reshape(len(counts), len(influences), 4).transpose(1, 0, 2))
 
 

@@ -594,11 +594,11 @@ def count_texts(
 def ngrams(batch: Batch, need: Need, n: int, tokenizer: Tokenizer, oov: Oov = "self") -> NgramColumn:
     """Return the n-grams of a batch's texts; computed once for all metrics of the batch."""
     words = tokens(batch, need, tokenizer, oov)
-    return batch.derived(("ngrams", need, n, tokenizer, oov), lambda: NgramColumn.of(words, n))
+    return batch.derive(("ngrams", need, n, tokenizer, oov), lambda: NgramColumn.of(words, n))
 
 
 def ngram_counts(batch: Batch, need: Need, n: int, tokenizer: Tokenizer, oov: Oov = "self") -> NgramCounts:
     """Return the n-gram counts of a batch; computed once for all metrics of the batch."""
     column = ngrams(batch, need, n, tokenizer, oov)
     vocabulary = cast(Vocabulary, batch.vocabulary)
-    return batch.derived(("ngram counts", need, n, tokenizer, oov), lambda: NgramCounts.of(column, vocabulary))
+    return batch.derive(("ngram counts", need, n, tokenizer, oov), lambda: NgramCounts.of(column, vocabulary))

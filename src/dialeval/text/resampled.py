@@ -46,7 +46,7 @@ class ClusterGrams:
 
 def cluster_grams(sample: Resamples, name: str, n: int) -> ClusterGrams:
     """Return the n-grams of each cluster; found once for all resamples."""
-    return sample.rows.derived(("grams", name, n), lambda: ClusterGrams.of(sample.rows, name, n))
+    return sample.rows.derive(("grams", name, n), lambda: ClusterGrams.of(sample.rows, name, n))
 
 
 def ngram_totals(sample: Resamples, name: str, n: int) -> Ids:
@@ -55,7 +55,7 @@ def ngram_totals(sample: Resamples, name: str, n: int) -> Ids:
     if key not in sample.kept:
         grams = cluster_grams(sample, name, n)
         totals = sample.kept[key] = np.zeros((grams.count, len(sample.counts)), np.int32)
-        add_up(sample.taken, grams.offsets, grams.kinds, grams.times, totals)
+        add_up(sample.counts_by_cluster, grams.offsets, grams.kinds, grams.times, totals)
     return cast("Ids", sample.kept[key])
 
 

@@ -157,13 +157,13 @@ def tokens(batch: Batch, need: Need, tokenizer: Tokenizer = DEFAULT, oov: Oov = 
     """
     if oov == "unk" and batch.has(Need.VOCABULARY):
         split, known = tokens(batch, need, tokenizer), batch.resource(Need.VOCABULARY).with_tokenizer(tokenizer)
-        return batch.derived(
+        return batch.derive(
             ("tokens", need, tokenizer, oov),
             lambda: TokenColumn(known.replace_unknown(split.ids), split.offsets, split.vocabulary),
         )
     texts = batch.values(need)
     vocabulary = cast(Vocabulary, batch.vocabulary)
-    return batch.derived(("tokens", need, tokenizer), lambda: tokenize(texts, vocabulary, tokenizer))
+    return batch.derive(("tokens", need, tokenizer), lambda: tokenize(texts, vocabulary, tokenizer))
 
 
 # Moses: text split into tokens and put together again, by the rules of the Moses scripts for English.
@@ -404,4 +404,4 @@ def characters_of(texts: TextColumn) -> TokenColumn:
 def characters(batch: Batch, need: Need, lower: bool) -> TokenColumn:
     """Return the characters of a batch's texts, one text a row; computed once for all metrics of the batch."""
     texts = batch.values(need)
-    return batch.derived(("characters", need, lower), lambda: characters_of(lowered(texts) if lower else texts))
+    return batch.derive(("characters", need, lower), lambda: characters_of(lowered(texts) if lower else texts))

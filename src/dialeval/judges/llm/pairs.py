@@ -24,7 +24,7 @@ from msgspec import Struct
 from dialeval.analysis.alignment import align
 from dialeval.analysis.labels import PairAgreement, RateEstimate, estimate_rate, measure_pair_agreement
 from dialeval.core.arrays import Floats
-from dialeval.core.display import Shown, Tabular
+from dialeval.core.display import Displayable, Tabular
 from dialeval.core.errors import SettingError
 from dialeval.core.result import Run
 from dialeval.core.rowtable import RowTable
@@ -59,7 +59,7 @@ class PairTexts(Struct, frozen=True, kw_only=True):
     """1: most people prefer the first, 0: neither, -1: the second; None: not known."""
 
 
-class JudgedPairs(Shown, Tabular, Record, frozen=True, kw_only=True):
+class JudgedPairs(Displayable, Tabular, Record, frozen=True, kw_only=True):
     """The preferences of a language model."""
 
     document_maker = "dialeval.reports.labels:judged_document"

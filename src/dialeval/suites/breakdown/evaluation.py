@@ -17,7 +17,7 @@ from typing import Any, cast
 
 import numpy as np
 
-from dialeval.core.arguments import checked
+from dialeval.core.arguments import check_arguments
 from dialeval.core.arrays import Floats, Ints, without_garbage_collection
 from dialeval.core.batch import Need
 from dialeval.core.columns import NumberColumn
@@ -105,7 +105,7 @@ class BreakdownRun(Run):
 
 
 @without_garbage_collection()
-@checked
+@check_arguments
 def evaluate_breakdown(
     data: Any,
     labels: Any,

@@ -29,7 +29,7 @@ from typing import Any
 
 import numpy as np
 
-from dialeval.core.arguments import checked
+from dialeval.core.arguments import check_arguments
 from dialeval.core.arrays import Ints, offsets_of
 from dialeval.core.batch import Need
 from dialeval.core.columns import RaggedColumn, TextColumn, join_texts, sizes_between
@@ -78,7 +78,7 @@ class HypothesisSet(list[list[str]]):
         return cls(split_line(line, eos))
 
     @classmethod
-    @checked
+    @check_arguments
     def load_corpus(cls, filename: PathSource, eos: str | None = EOS) -> list[HypothesisSet]:
         """Read the hypotheses of every query of a file.
 
@@ -159,7 +159,7 @@ class ReferenceSet(list[list[list[str]]]):
         return cls(groups, query, names)
 
     @classmethod
-    @checked
+    @check_arguments
     def load_json_corpus(cls, filename: PathSource | None = None) -> list[ReferenceSet]:
         """Read the reference groups of every query of a file.
 

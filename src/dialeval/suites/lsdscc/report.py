@@ -97,7 +97,7 @@ class QueryAlignments(Fact[Aligned, Aligned]):
         return ()
 
     def gather(self, batch: Batch) -> Aligned:
-        queries = self.metric.alignment(batch.only(self.metric.needs | self.metric.wants)).table()
+        queries = self.metric.alignment(batch.restrict_to(self.metric.needs | self.metric.wants)).table()
         return tuple(zip(queries, batch.lists(Need.HYPOTHESES), strict=True))
 
     def merge(self, left: Aligned, right: Aligned) -> Aligned:

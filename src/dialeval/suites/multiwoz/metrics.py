@@ -45,7 +45,7 @@ from dialeval.core.batch import Batch, Need
 from dialeval.core.columns import TextColumn
 from dialeval.core.contributions import Resamples, RowSums
 from dialeval.core.errors import NeedError
-from dialeval.core.exact import BySize, Moments, merged
+from dialeval.core.exact import BySize, Moments, merge_sums
 from dialeval.core.fold import Bounds, Estimate, Fact, Level, Metric, Partial
 from dialeval.metrics.bleu_counts import NIST, NO_REFERENCE, BleuCounts, corpus_bleu, log_precisions, sacre_bleu
 from dialeval.metrics.counting import CountMetric, Flags, Missing, SummedCounts, corpus_error, sum_by_dialogue
@@ -104,7 +104,7 @@ class TaskBleu(CountMetric):
         return f"task-bleu/{self.references}/{self.missing}"
 
     def partial(self, batch: Batch) -> Partial[SummedCounts]:
-        return batch.derived(("task bleu", self), lambda: super(TaskBleu, self).partial(batch))
+        return batch.derive(("task bleu", self), lambda: super(TaskBleu, self).partial(batch))
 
     def row_counts(self, batch: Batch) -> tuple[Ints, Flags]:
         """Matches and n-grams by order, words of the response, words of the reference."""
@@ -128,7 +128,7 @@ class TaskBleu(CountMetric):
             sums = np.column_stack((counts.matches[:, :ORDERS], counts.totals[:, :ORDERS], *lengths))
             return sums, counts.reference_lengths != NO_REFERENCE
 
-        return batch.derived(self.contribution, make)
+        return batch.derive(self.contribution, make)
 
     def formula(self, counts: Ints | Floats) -> Floats:
         return np.array([corpus_bleu(*line) for line in counts.tolist()], np.float64)
@@ -183,7 +183,7 @@ class Rate(Metric[RateState]):
         return {self.name: Moments()}
 
     def partial(self, batch: Batch) -> Partial[RateState]:
-        return batch.derived(("rates", self), lambda: self._partial(batch))  # the combined score asks for them too
+        return batch.derive(("rates", self), lambda: self._partial(batch))  # the combined score asks for them too
 
     def _partial(self, batch: Batch) -> Partial[RateState]:
         ended = verdicts(batch, self.fallback, self.missing, self.ratio)
@@ -285,7 +285,7 @@ class Combined(Metric[CombinedState]):
     def merge(self, left: CombinedState, right: CombinedState) -> CombinedState:
         inform, success, bleu = self._metrics
         rates = inform.merge(left[0], right[0]), success.merge(left[1], right[1])
-        return *rates, bleu.merge(left[2], right[2]), merged(left[3], right[3])
+        return *rates, bleu.merge(left[2], right[2]), merge_sums(left[3], right[3])
 
     def finish(self, state: CombinedState) -> Mapping[str, Estimate]:
         rates = zip(self._metrics[:2], state[:2], strict=True)
@@ -397,7 +397,7 @@ class Tracking(CountMetric):
             ]
             return np.array(counts, np.int64).reshape(-1, 3)
 
-        counts = batch.derived(("tracking", self.contribution), make)
+        counts = batch.derive(("tracking", self.contribution), make)
         scored = counts[:, 0] >= 0
         right = (counts[:, 1:] == 0).all(axis=1, keepdims=True).astype(np.int64)
         return counts if self.of_corpus else right, scored

@@ -109,9 +109,9 @@ class Richness(Metric[RichnessState]):
     def partial(self, batch: Batch) -> Partial[RichnessState]:
         rows = batch.objects(Need.TASK_TURNS)
         words, texts = words_of_responses(batch)
-        lengths, moments = batch.derived("response lengths", lambda: _lengths(words, texts, batch.dialogues))
+        lengths, moments = batch.derive("response lengths", lambda: _lengths(words, texts, batch.dialogues))
         counts = {
-            order: batch.derived(("response grams", order), partial(_counted, words, order)) for order in self._orders
+            order: batch.derive(("response grams", order), partial(_counted, words, order)) for order in self._orders
         }
         placed: list[tuple[int, str]] = []
         if self.of == "msttr":
@@ -187,7 +187,7 @@ def words_of_responses(batch: Batch) -> tuple[TokenColumn, list[str | None]]:
         words = _split(np.frombuffer(bare.encode(), np.uint8), vocabulary)
         return words.take(np.array(rows, np.int64)), [texts[row] for row in rows]
 
-    return batch.derived("response words", make)
+    return batch.derive("response words", make)
 
 
 def _split(data: Bytes, vocabulary: Vocabulary) -> TokenColumn:

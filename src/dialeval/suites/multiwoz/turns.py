@@ -104,7 +104,7 @@ def normalized_responses(batch: Batch) -> list[str | None]:
         normalize = normalizer(ontology.words)
         return [None if row["response"] is None else normalize(row["response"]) for row in column]
 
-    return batch.derived("normalized responses", make)
+    return batch.derive("normalized responses", make)
 
 
 def dialogue_turns(batch: Batch, fallback: Fallback, missing: Missing) -> list[tuple[str, list[Turn] | None]]:
@@ -128,7 +128,7 @@ def dialogue_turns(batch: Batch, fallback: Fallback, missing: Missing) -> list[t
             dialogues.append((rows[start]["dialogue"], turns if there else None))
         return dialogues
 
-    return batch.derived(("task turns", fallback, missing), make)
+    return batch.derive(("task turns", fallback, missing), make)
 
 
 def prepared(
@@ -321,7 +321,7 @@ def verdicts(batch: Batch, fallback: Fallback, missing: Missing, ratio: Ratio) -
         goal = criteria.goals.goals[dialogue]
         return verdict(list(steps(turns, dialogue, goal, criteria)), goal, criteria)
 
-    return batch.derived(
+    return batch.derive(
         ("task verdicts", fallback, missing, ratio),
         lambda: [None if turns is None else judged(dialogue, turns) for dialogue, turns in dialogues],
     )

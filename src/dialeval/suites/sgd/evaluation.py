@@ -17,7 +17,7 @@ from typing import Any
 
 import numpy as np
 
-from dialeval.core.arguments import checked
+from dialeval.core.arguments import check_arguments
 from dialeval.core.arrays import offsets_of, row_numbers, without_garbage_collection
 from dialeval.core.batch import Need
 from dialeval.core.display import Tabular
@@ -46,7 +46,7 @@ SCHEMA_FILE = "schema.json"
 ALL, SEEN_SERVICES, UNSEEN_SERVICES = "#ALL_SERVICES", "#SEEN_SERVICES", "#UNSEEN_SERVICES"
 
 
-@checked
+@check_arguments
 def evaluate_sgd(
     predictions: Any,
     references: Any,
