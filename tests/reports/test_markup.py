@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from types import SimpleNamespace
 
 import pytest
 
@@ -52,7 +53,7 @@ def test_details_open_only_if_asked() -> None:
 
 
 def test_entries_of_systems_are_put_together_by_dialogue() -> None:
-    one, two = {"dialogue": "d1", "x": 1}, {"dialogue": "d2", "x": 2}
+    one, two = SimpleNamespace(dialogue="d1"), SimpleNamespace(dialogue="d2")
     assert markup.by_dialogue({"a": [one, two], "b": [one]}) == {"d1": {"a": one, "b": one}, "d2": {"a": two}}
 
 

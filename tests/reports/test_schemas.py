@@ -18,7 +18,7 @@ from dialeval.core.errors import SettingError
 from dialeval.judges import adem
 from dialeval.multiwoz import Evaluator
 from dialeval.reports.schemas import WRITTEN, schema
-from dialeval.suites.breakdown.evaluation import with_curves
+from dialeval.suites.breakdown.curves import with_curves
 from dialeval.suites.breakdown.judge import detect, save_labels
 from judges.tiny_judges import tiny_dialogue_judge
 

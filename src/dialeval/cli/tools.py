@@ -288,7 +288,7 @@ def demo(output: Path, opened: bool) -> None:
     from dialeval.engine.resources import explain_missing
     from dialeval.multiwoz import Evaluator
     from dialeval.reports.html import report
-    from dialeval.suites.breakdown.evaluation import with_curves
+    from dialeval.suites.breakdown.curves import with_curves
 
     here = sample_data.folder()
     with open_meter() as meter:

@@ -29,6 +29,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
+from msgspec import to_builtins
 
 from dialeval.core.arrays import Ints, offsets_of, ranges
 from dialeval.core.batch import Need
@@ -36,7 +37,7 @@ from dialeval.core.columns import RaggedColumn, TextColumn
 from dialeval.core.errors import SettingError
 from dialeval.core.fold import Metric
 from dialeval.core.result import Run
-from dialeval.core.run_schema import Role
+from dialeval.core.run_schema import Role, SavedBaselines, SavedStanding
 from dialeval.engine.folding import Evaluation, Options, run_sources
 from dialeval.engine.plan import Planner
 from dialeval.engine.resources import Resources, read_train_texts
@@ -176,7 +177,7 @@ def with_standing(run: Run, baselines: Baselines, metrics: Mapping[str, Metric[A
     real = [name for name in run if name not in names]
     floors = {key: [name for name in names if _is_floor(name, metric)] for key, metric in metrics.items()}
     standing = {name: found for name in real if (found := _find_standing(run, name, metrics, floors))}
-    details = {"rows_of": baselines.rows_of, "left_out": dict(baselines.left_out), "standing": standing}
+    details = to_builtins(SavedBaselines(baselines.rows_of, dict(baselines.left_out), standing))
     warnings = [line for name in real for line in _warn_of_floors(run, name, metrics, floors)]
     if baselines.others:
         made_of = f"baselines are made of the rows of {baselines.rows_of}; other references belong to"
@@ -200,15 +201,15 @@ def _orient_mean(run: Run, system: str, key: str, metric: Metric[Any]) -> float:
 
 def _find_standing(
     run: Run, system: str, metrics: Mapping[str, Metric[Any]], floors: Floors
-) -> dict[str, dict[str, Any]]:
+) -> dict[str, SavedStanding]:
     """Return by key the fraction of the way from the best floor to the ceiling, where both are known."""
-    found: dict[str, dict[str, Any]] = {}
+    found: dict[str, SavedStanding] = {}
     for key, metric in metrics.items():
         below = {name: value for name in floors[key] if not math.isnan(value := _orient_mean(run, name, key, metric))}
         top, here = (_orient_mean(run, name, key, metric) for name in (GOLD, system))
         best = max(below, key=lambda name: below[name], default="")
         if below and top > below[best] and not math.isnan(here):
-            found[key] = {"share": (here - below[best]) / (top - below[best]), "floor": best, "ceiling": GOLD}
+            found[key] = SavedStanding((here - below[best]) / (top - below[best]), best, GOLD)
     return found
 
 

@@ -37,7 +37,7 @@ from dialeval.io.sources import Source, file_names, find_sources, memory_sources
 from dialeval.text.tokenizers import Tokenizer
 
 _READ_HYPOTHESES = "dialeval.suites.lsdscc.data:read_with_groups"
-_EVALUATE_GROUPS = "dialeval.suites.lsdscc.report:evaluate_groups"
+_EVALUATE_GROUPS = "dialeval.suites.lsdscc.evaluation:evaluate_groups"
 """Functions for several responses per row; they are imported when such rows are given."""
 LARGE_BYTES = 1 << 28
 """Files of this size have so many rows that nobody keeps what single rows add to a corpus value, nor their texts."""

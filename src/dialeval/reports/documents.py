@@ -357,15 +357,15 @@ EXTENSIONS: Mapping[str, Mapping[str, str]] = {
         "rows": "dialeval.judges.report:explain_rows",
     },
     "alignments": {
-        "rows": "dialeval.suites.lsdscc.report:landed",
-        "note": "dialeval.suites.lsdscc.report:reached",
+        "rows": "dialeval.suites.lsdscc.report:explain_rows",
+        "note": "dialeval.suites.lsdscc.report:describe_reached_groups",
     },
     "failures": {"table": "dialeval.suites.multiwoz.report:ceiling_table"},
-    "transcripts": {"section": "dialeval.suites.multiwoz.report:transcripts"},
+    "transcripts": {"section": "dialeval.suites.multiwoz.report:transcripts_section"},
     "trials": {
         "table": "dialeval.reports.trials:trials_table",
     },
-    "curves": {"section": "dialeval.suites.breakdown.report:curves"},
+    "curves": {"section": "dialeval.suites.breakdown.curves:curves_section"},
 }
 """By a detail of a run, or the beginning of its keys: the function that makes a `section` of the report, a `table` for
 the terminal, fields of the explorer's `rows`, or a `note` above these."""

@@ -7,7 +7,7 @@ escaped and set apart in `<bdi>`, so that it can neither become markup nor turn 
 from __future__ import annotations
 
 from html import escape
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, TypeVar
 
 from dialeval.reports.charts import color_of
 from dialeval.reports.figures import plain, shorten
@@ -140,12 +140,21 @@ def colors(run: Run) -> dict[str, str]:
     return {name: color_of(number) for name, number in color_numbers(run).items()}
 
 
-def by_dialogue(by_system: Mapping[str, Iterable[Mapping[str, Any]]]) -> dict[str, dict[str, Mapping[str, Any]]]:
+class HasDialogue(Protocol):
+    """An entry of a run about one dialogue."""
+
+    dialogue: str
+
+
+E = TypeVar("E", bound=HasDialogue)
+
+
+def by_dialogue(by_system: Mapping[str, Iterable[E]]) -> dict[str, dict[str, E]]:
     """Return entries of dialogues that a run holds by system, by the name of the dialogue and then by system."""
-    dialogues: dict[str, dict[str, Mapping[str, Any]]] = {}
+    dialogues: dict[str, dict[str, E]] = {}
     for system, entries in by_system.items():
         for entry in entries:
-            dialogues.setdefault(entry["dialogue"], {})[system] = entry
+            dialogues.setdefault(entry.dialogue, {})[system] = entry
     return dialogues
 
 

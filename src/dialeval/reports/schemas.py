@@ -30,12 +30,12 @@ class Written(NamedTuple):
     file: str
     by: str
     home: str
-    """Where its type is defined: module:name."""
+    """Where its type is defined: module:name, of the type or of a function that returns it."""
     printed: bool = False
     """Whether it is JSON of the command line, in which a number that could not be computed is null."""
 
 
-_RUN = "dialeval.core.run_schema:SavedRun"
+_RUN = "dialeval.core.run_schema:run_with_details"
 _PRINTED = "dialeval.reports.schemas"
 _RESOURCES = "dialeval.io.schemas"
 _SAMPLE = "dialeval.human.sample"
@@ -67,6 +67,7 @@ def schema(name: str) -> dict[str, Any]:
         raise SettingError(f"there is no schema {name!r}; {suggest(name, WRITTEN)}")
     written = WRITTEN[name]
     kind = resolve_name(written.home)
+    kind = kind if isinstance(kind, type) else kind()
     made: dict[str, Any] = _plain(json.schema(kind), written.printed)
     if name == "printed-run":
         _without(made["$defs"][kind.__name__], _SAVED_ONLY)

@@ -10,7 +10,7 @@ import dialeval
 from dialeval.core.result import Run
 from dialeval.reports.explorer import explorer
 from dialeval.reports.html import render, together
-from dialeval.suites.lsdscc.report import landed
+from dialeval.suites.lsdscc.report import explain_rows
 from reports.test_html import HOSTILE, Page
 
 GROUPS = {"what is it?": {"letters": ["a b c d", "a b"], "end": ["x y"]}, "and?": {"letters": ["a b"], "end": ["x y"]}}
@@ -59,7 +59,7 @@ def test_texts_from_outside_stay_texts() -> None:
 def test_rows_without_an_alignment_show_none() -> None:
     nothing: list[dict[str, Any]] = [{}, {"a": []}]
     for alignments in nothing:
-        assert landed(["a"], np.array([0]), details={"alignments": alignments}, number=len) == {}
+        assert explain_rows(["a"], np.array([0]), details={"alignments": alignments}, number=len) == {}
     found = explorer(dialeval.evaluate(["a b"], metrics="length"))
     assert found is not None
     assert "landed" not in found[1]["groups"][0]
