@@ -14,12 +14,12 @@ import pytest
 import dialeval
 from dialeval.judges.adem import SHIPPED, load, open_judge
 from dialeval.judges.card import Agreed, Attack, JudgeCard, Validation
-from dialeval.metrics.encoder_files import lacking
+from dialeval.metrics.encoder_files import find_install_command
 from dialeval.reports.documents import escape_markdown
 
 ROOT = Path(__file__).parents[2]
 RATINGS = ROOT.parent / "shared" / "data" / "ratings"
-needs_encoder = pytest.mark.skipif(lacking() is not None, reason="the weights of minilm are not installed")
+needs_encoder = pytest.mark.skipif(find_install_command() is not None, reason="the weights of minilm are not installed")
 
 CONTEXT = ["hi !", "how was your weekend ?"]
 REFERENCE = "it was good , we went to the beach ."
