@@ -1,6 +1,6 @@
-"""A comparison for people: the verdict in sentences, tables in every format, and the strips of a forest plot.
+"""Reports of a comparison: the verdict in sentences, tables in every format, and the strips of a forest plot.
 
-    state_verdict(comparison)           sentences for the terminal, the report and notebooks alike
+    state_verdict(comparison)           sentences for the terminal, the report and notebooks
     FORMATS["latex"](comparison)        json, csv, md, latex, each a str
     console.print(lay_out(comparison))  the terminal: a table per system, next to the baseline
     draw_strip(row, scale)              a difference as SVG
@@ -16,8 +16,8 @@ Marks in tables: `**` for an adjusted p below a fifth of alpha (0.01 for 0.05), 
 digit.
 
 Metrics have different units, so strips are drawn in standard deviations: the effect size of `compare`, with the
-interval stretched alike; better is to the right, also where lower values are. A difference beyond the scale is drawn at
-its edge.
+interval on the same scale; better is to the right, also where lower values are better. A difference beyond the scale
+is drawn at its edge.
 """
 
 from __future__ import annotations
@@ -64,7 +64,7 @@ if TYPE_CHECKING:
 
 
 MOST_UNASKED = 60
-"""With more tests than that only the panel is tested unless `dialeval compare` is asked."""
+"""With more tests, only the panel is tested, except by `dialeval compare`."""
 _MOST_NAMED = 3
 """Reasons that are given before the rest is left out."""
 _MOST_RANKED = 15
@@ -75,11 +75,11 @@ _MOST_SYSTEMS = 8
 """Systems that an overview names before the rest is counted."""
 WIDTH = 150
 WIDEST = 4.0
-"""The scale goes no further than so many standard deviations."""
+"""The largest limit of the scale, in standard deviations."""
 NARROWEST, BEYOND = 0.3, 1.3
-"""It goes at least so far, and so much further than the largest difference: a wide interval would hide all others."""
+"""Its smallest limit, and its limit as a multiple of the largest difference: wide intervals would hide all others."""
 SLIM = 6
-"""The margin of a strip without figures below it."""
+"""The margin of a strip without tick labels."""
 _KINDS = {BETTER: "up", WORSE: "down", DIFFERENT: "other", "": "unsettled"}
 _IN_WORDS = {BETTER: ", better", WORSE: ", worse", DIFFERENT: ", different", "": ", not significant"}
 _MOST_PANEL = 5
@@ -163,7 +163,7 @@ def state_verdict(comparison: Comparison) -> list[str]:
 
 
 def state_system_verdicts(comparison: Comparison) -> list[str]:
-    """Return what can be said of each system against the baseline, a text for each."""
+    """Return a text for each system: how it differs from the baseline."""
     designs = {system: _describe_design(comparison, system) for system in comparison.systems}
     several = len(set(designs.values())) > 1
     return [
@@ -248,7 +248,8 @@ def choose_mark(row: Difference) -> str:
 
 def _describe_system(comparison: Comparison, system: str) -> Iterable[str]:
     """Yield sentences about a system and the baseline."""
-    each, rows, tests = sort_differences(comparison, system), comparison.of(system), describe_tests(comparison)
+    each, tests = sort_differences(comparison, system), describe_tests(comparison)
+    rows: Sequence[Difference] = comparison.of(system)
     system, baseline, panel = shorten(system), shorten(comparison.baseline), len(each.panel)
     if not panel:  # no tested metric is evidence for either
         if each.other:
@@ -326,8 +327,8 @@ def run_to_percent(run: Run) -> Run:
 
 def to_percent(comparison: Comparison, keys: set[str]) -> Comparison:
     """Return a comparison to be shown, with scores and differences of some keys times 100."""
-    names = ("baseline_mean", "mean", "difference", "error", "detectable", "unadjusted")
-    names += ("interval", "unadjusted_interval")
+    names = ["baseline_mean", "mean", "difference", "error", "detectable", "interval"]
+    names += ["unadjusted", "unadjusted_interval"]
     rows = [structs.replace(row, **_multiply_by_100(row, names)) if row.key in keys else row for row in comparison.rows]
     return structs.replace(comparison, rows=rows)
 
