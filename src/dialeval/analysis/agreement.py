@@ -157,7 +157,7 @@ class Control(Struct, frozen=True):
 
 
 class Bootstrap(Struct, frozen=True):
-    """How dialogues were resampled."""
+    """Resamples, seed and confidence level of the bootstrap over dialogues."""
 
     resamples: int
     seed: int

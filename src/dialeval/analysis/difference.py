@@ -61,7 +61,7 @@ _MOST_CELLS = 1 << 24
 
 
 class Settings(Struct, frozen=True):
-    """How a comparison was made."""
+    """The settings of a comparison."""
 
     test: Test = "randomization"
     alpha: float = DEFAULT_ALPHA

@@ -48,7 +48,7 @@ class RateEstimate(Struct, frozen=True):
 
 
 class LabelFit(Struct, frozen=True):
-    """How far a metric gives the labels that people give."""
+    """The agreement of the labels of a metric with human labels."""
 
     n: int
     confusion: Sequence[Sequence[int]]
@@ -204,7 +204,7 @@ def _find_disputes(metrics: Mapping[str, Floats], human: Floats, rated: Any, mos
 
 
 class PairAgreement(Struct, frozen=True, kw_only=True):
-    """How far a judge prefers what people prefer."""
+    """The agreement of the preferences of a judge with human preferences."""
 
     pairs: int
     """Pairs of which most annotators prefer one response, and the judge has a verdict."""

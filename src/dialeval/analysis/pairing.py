@@ -154,7 +154,7 @@ def _align(baseline: str, system: str, known: Mapping[str, Result], design: Desi
 
 
 def _explain_exclusion(here: Estimate, there: Estimate, alignment: Alignment, key: str) -> str | None:
-    """Say why a metric is left out of a comparison: other inputs, or no value for the rows in common."""
+    """Return why a metric is left out of a comparison: other inputs, or no value for the rows in common."""
     for side in (alignment.left, alignment.right):
         if key not in side:
             return side.skipped.get(key, "it has no value for the rows in common")
@@ -258,7 +258,7 @@ def find_keys(names: Iterable[str], keys: Sequence[str], lacking: str, there: st
 
 
 def describe_inputs(left: Estimate, right: Estimate, alignment: Alignment) -> str | None:
-    """Say in words which inputs of two values differ, so that they must not be compared; None where none does.
+    """Return which inputs of two values differ, so that they must not be compared; None where none does.
 
     Contexts may differ, since they contain the replies of each system. Columns of the rows (references, annotations)
     differ in unpaired designs, where other rows were scored, and are compared row by row where rows are paired.

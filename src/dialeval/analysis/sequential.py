@@ -210,7 +210,7 @@ def sequential(
 
 
 def _explain_untested(key: str, alignment: Alignment, here: Estimate) -> str | None:
-    """Say why a metric has no sequence; None where it has one."""
+    """Return why a metric has no confidence sequence; None where it has one."""
     metric = find_metric(here)
     if here.corpus:
         return "it is a corpus-level value, without values per dialogue"

@@ -186,7 +186,7 @@ def with_standing(run: Run, baselines: Baselines, metrics: Mapping[str, Metric[A
 
 
 def _is_floor(name: str, metric: Metric[Any]) -> bool:
-    """Tell whether an anchor is a floor of a metric."""
+    """Return whether a baseline is a floor of a metric."""
     if name not in (CONSTANT, SHUFFLED, TRAIN) or metric.better is None:
         return False
     # A metric that must know all rows first compares distributions, and those do not care whose text it is.

@@ -72,7 +72,7 @@ _PEEKED_ROWS = 256
 
 
 class Done(NamedTuple):
-    """How far a run is."""
+    """The progress of a run."""
 
     rows: int
     """Rows that are scored."""
@@ -87,7 +87,7 @@ Progress = Callable[[Done], None]
 
 @dataclass(frozen=True)
 class Options:
-    """How a run is done; only `t`, `confidence` and `intervals`, which make the intervals, change a digit."""
+    """The options of a run; only `t`, `confidence` and `intervals` change a value of it."""
 
     t: float | None = None
     confidence: float | None = None

@@ -82,7 +82,7 @@ class _DeathError(Exception):
 
 
 class Processes(Engine):
-    """Folds chunks in a number of processes."""
+    """An engine of several processes."""
 
     def __init__(self, jobs: int) -> None:
         self._jobs = jobs

@@ -60,7 +60,7 @@ _DIGEST_BYTES = 32
 
 
 class ItemStore:
-    """Keeps nothing."""
+    """A store that keeps nothing."""
 
     keeps_states = False
     workplace: str | None = None
@@ -91,7 +91,7 @@ class ItemStore:
 
 
 class MemoryItems(ItemStore):
-    """Keeps items in memory, a column per system and key."""
+    """A store of items in memory, a column per system and key."""
 
     def __init__(self, chunks: Sequence[Chunk]) -> None:
         self._chunks = [chunk for chunk in chunks if isinstance(chunk, MemoryChunk)]
@@ -133,7 +133,7 @@ class MemoryItems(ItemStore):
 
 
 class PartItems(ItemStore):
-    """Knows the files that workers wrote; threads wait for the disk while further chunks are folded."""
+    """A store of the files that workers wrote; threads wait for the disk while further chunks are folded."""
 
     def __init__(self, workplace: Path, threads: ThreadPoolExecutor) -> None:
         self.workplace, self._threads = str(workplace), threads
@@ -151,7 +151,7 @@ class PartItems(ItemStore):
 
 
 class Journal(ItemStore):
-    """Keeps states and items of chunks in a folder of the user's."""
+    """A store of states and items of chunks in a folder of the user."""
 
     keeps_states = True
 

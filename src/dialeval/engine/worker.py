@@ -109,7 +109,7 @@ def open_context(resources: Resources) -> Context:
 
 @dataclass(frozen=True)
 class Job:
-    """What is done to every chunk."""
+    """The work on every chunk."""
 
     plans: tuple[Plan, ...]
     """By source."""
@@ -150,7 +150,7 @@ class Job:
 
 
 class StateSums:
-    """Adds up the states of systems as they come, in order.
+    """Sums of the states of systems, added in order.
 
     States of other workers refer to other words; they are translated into those of `vocabulary`.
     """
@@ -232,7 +232,7 @@ class ChunkResult:
 
 
 class Engine(ABC):
-    """Folds chunks somewhere; whatever it is made of, the states are the same to the last digit.
+    """A way to fold chunks; the states are the same to the last digit whichever is used.
 
     It is used in a `with` block, at the end of which it releases what it holds.
     """
@@ -274,7 +274,7 @@ class _MetricError(Exception):
 
 
 class Worker:
-    """Folds chunks; several threads may do so at once."""
+    """What folds chunks in one process; several threads may use it at once."""
 
     def __init__(self, job: Job, facts: FactValues | None = None) -> None:
         self.job = job
@@ -321,7 +321,7 @@ class Worker:
 
 
 class _ChunkFold:
-    """Folds the rows of one chunk in one stage."""
+    """The fold over the rows of one chunk in one stage."""
 
     def __init__(self, job: Job, stage: Stage, chunk: Chunk, context: Context) -> None:
         self.stage, self.chunk, self._context = stage, chunk, context
@@ -427,7 +427,7 @@ class _ChunkFold:
 
 
 class Threads(Engine):
-    """Folds chunks in threads of this process, over one vocabulary."""
+    """An engine of threads of this process, over one vocabulary."""
 
     in_process = True
 

@@ -100,7 +100,7 @@ def hard_reference(share: Floats, threshold: float) -> Floats:
 
 
 def lenient_reference(share: Floats, threshold: float) -> Floats:
-    """`O` or `X` per turn, T and X being taken together; NaN where there is no reference."""
+    """Return `O` or `X` per turn, T and X being taken together; NaN where there is no reference."""
     broken = share[:, T] + share[:, X]
     codes = np.where((share[:, O] < broken) & (broken >= threshold), float(X), float(O))
     return np.where(np.isnan(share[:, O]), np.nan, codes)

@@ -78,7 +78,7 @@ class Rule:
     ignore: str = ""
 
     def is_equal(self, expected: Call, made: Call) -> bool:
-        """Tell whether a call is the expected one."""
+        """Return whether a call is the expected one."""
         if expected["name"] != made["name"]:
             return False
         if self.match == "name" or expected["arguments"] is None:
@@ -98,7 +98,7 @@ class Rule:
         return first, second
 
     def is_same(self, expected: Any, made: Any) -> bool:
-        """Tell whether two values are the same."""
+        """Return whether two values are the same."""
         if isinstance(expected, dict) and isinstance(made, dict):
             enough = made.keys() >= expected.keys() if self.arguments == "expected" else made.keys() == expected.keys()
             return enough and all(self.is_same(value, made[key]) for key, value in expected.items())

@@ -227,7 +227,7 @@ def _sides(found: RatingEstimate) -> tuple[_Side, _Side]:
 
 
 def _has_both(system: RatedSystem, bounds: Bounds) -> bool:
-    """Tell whether there are enough answers of both kinds for a judge to be fitted to."""
+    """Return whether there are enough answers of both kinds for a judge to be fitted to."""
     shares = (system.people[system.rated] - bounds[0]) / (bounds[1] - bounds[0])
     return min(float(shares.sum()), float((1 - shares).sum())) >= RARE
 
