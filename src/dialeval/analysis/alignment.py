@@ -162,7 +162,10 @@ def align(left: Result, right: Result, design: DesignName | None = None) -> Alig
     )
     moved = not complete or not np.array_equal(match.left, match.right)
     if moved:
-        left, right = (_take(side, *own) for side, own in zip((left, right), match.sides, strict=True))
+        left, right = (
+            cut(side, ranges(require_table(side).offsets[own], rows), intervals=False)
+            for side, (own, rows) in zip((left, right), match.sides, strict=True)
+        )
     notes += _describe_rows(found, require_table(left), require_table(right))
     return Alignment(replace(found, notes=tuple(notes)), left, right, moved)
 
@@ -172,11 +175,6 @@ def count_different(left: RowTable, right: RowTable, name: str) -> int | None:
     if name not in left.digests or name not in right.digests or len(left) != len(right):
         return None
     return int(np.count_nonzero(left.digests[name] != right.digests[name]))
-
-
-def _take(result: Result, dialogues: Ints, rows: Ints) -> Result:
-    """Take the first rows of some dialogues."""
-    return cut(result, ranges(require_table(result).offsets[dialogues], rows), intervals=False)
 
 
 def _describe_overlap(design: Design) -> str:

@@ -61,8 +61,13 @@ _DIGESTED = frozenset(_INPUTS) - {"tokenizer", "data"}
 """Inputs of which a signature has a digest, which nobody can read."""
 
 
-def collect_systems(runs: Runs) -> dict[str, Result]:
-    """Return the systems of runs by name, with the name of the run before it where two have the same."""
+def collect_systems(runs: Runs, weight: Weight = "rows") -> dict[str, Result]:
+    """Return the systems of runs by name, with the name of the run before it where two have the same.
+
+    `weight`: means are over rows, or over dialogues that count once each.
+    """
+    if weight not in get_args(Weight):
+        raise SettingError(f"means are over {' or '.join(get_args(Weight))}, not over {weight!r}")
     labeled: Mapping[str, Run]
     if isinstance(runs, Run):
         labeled = {"run": runs}
@@ -70,13 +75,7 @@ def collect_systems(runs: Runs) -> dict[str, Result]:
         labeled = cast("Mapping[str, Run]", runs)
     else:
         labeled = {str(number): run for number, run in enumerate(runs, 1)}
-    return {name: labeled[label][system] for (label, system), name in full_names(labeled).items()}
-
-
-def weigh_systems(systems: Mapping[str, Result], weight: Weight) -> Mapping[str, Result]:
-    """Return the systems with means over rows, or over dialogues that count once each."""
-    if weight not in get_args(Weight):
-        raise SettingError(f"means are over {' or '.join(get_args(Weight))}, not over {weight!r}")
+    systems = {name: labeled[label][system] for (label, system), name in full_names(labeled).items()}
     return systems if weight == "rows" else {name: weigh_dialogues(result) for name, result in systems.items()}
 
 
@@ -115,7 +114,7 @@ def select(
     most_tests: int | None = None,
 ) -> Selection:
     """Select what is compared, as `dialeval.compare` describes its arguments, and align the rows."""
-    known = weigh_systems(collect_systems(runs), weight)
+    known = collect_systems(runs, weight)
     first, others = choose_systems(known, baseline, systems)
     asked = split_names(metrics) if isinstance(metrics, str) else None if metrics is None else list(metrics)
     common = {name: _find_common(known[first], known[name], asked) for name in others}

@@ -425,7 +425,7 @@ def _find_trend(key: str, results: Sequence[Result], chosen: Selection, paired: 
 
 def _paired_error(key: str, values: Sequence[Values], weights: Floats, means: Sequence[float]) -> tuple[float, float]:
     """Compute the jackknife error of a slope over the units that all systems have."""
-    without = np.array([each.compute_by_key(leave_out_clusters(each.clusters), jackknife=True)[key] for each in values])
+    without = np.array([each.compute(leave_out_clusters(each.clusters), jackknife=True)[key] for each in values])
     rows = np.sum([each.count_rows(key) for each in values], axis=0)
     slope = float(weights @ np.array(means))
     return Influence.of(slope, weights @ without, rows).error, values[0].clusters - 1
@@ -438,7 +438,7 @@ def _unpaired_error(key: str, values: Sequence[Values], weights: Floats, means: 
         if key in each.items:
             spread = each.cluster_sums(key).spread
         else:
-            without = each.compute_by_key(leave_out_clusters(each.clusters), jackknife=True)[key]
+            without = each.compute(leave_out_clusters(each.clusters), jackknife=True)[key]
             spread = Spread.of_influence(Influence.of(mean, without, each.count_rows(key)), each.clusters)
         spreads.append(Spread(spread.variance * weight**2, spread.freedom, spread.clusters))
     return math.sqrt(sum(spread.variance for spread in spreads)), welch(*spreads)

@@ -146,7 +146,7 @@ class Values:
 
     @property
     def keys(self) -> list[str]:
-        """The keys of the columns of `compute`."""
+        """The keys of `compute`, in order."""
         return [*self.items, *self.metrics]
 
     @property
@@ -165,10 +165,6 @@ class Values:
         both = cluster_sums(self.items[key], self.rows.offsets)
         return ClusterSums(*both[both[:, 1] > 0].T)
 
-    def compute_by_key(self, draws: Iterable[Ints], jackknife: bool = False) -> dict[str, Floats]:
-        """Compute the values for every row of cluster counts, by key."""
-        return dict(zip(self.keys, self.compute(draws, jackknife).T, strict=True)) if self.keys else {}
-
     def join(self, other: Values) -> Values:
         """Join the clusters of two systems, those of `other` last; only the keys that both have are kept."""
         items = {
@@ -180,11 +176,13 @@ class Values:
         offsets = np.concatenate([self.rows.offsets, self.rows.offsets[-1] + other.rows.offsets[1:]])
         return Values(ClusteredRows(contributions, offsets), items, metrics)
 
-    def compute(self, draws: Iterable[Ints], jackknife: bool = False) -> Floats:
-        """Compute the value of every key (columns) for every row of cluster counts, which come in chunks.
+    def compute(self, draws: Iterable[Ints], jackknife: bool = False) -> dict[str, Floats]:
+        """Compute the value of every key for every row of cluster counts, which come in chunks.
 
         `jackknife`: the values that the influence of clusters is found from (`Metric.score_jackknife`).
         """
+        if not self.keys:
+            return {}
         # Per cluster the sums of the items of each key, then how many of each are scored.
         known = [cluster_sums(values, self.rows.offsets) for values in self.items.values()]
         sums = np.column_stack([np.zeros((self.clusters, 0)), *(each[:, at] for at in (0, 1) for each in known)])
@@ -194,10 +192,8 @@ class Values:
             total, scored = np.hsplit(sample.sum_clusters(sums), 2)
             with np.errstate(invalid="ignore"):  # 0 / 0: no row that is scored was taken
                 means = total / scored
-            corpus = [
-                each.score_jackknife(sample) if jackknife else each.score_resamples(sample)
-                for each in self.metrics.values()
-            ]
+            metrics = self.metrics.values()
+            corpus = [each.score_jackknife(sample) if jackknife else each.score_resamples(sample) for each in metrics]
             return np.column_stack([means, *corpus])
 
         threads = cpu_count() or 1
@@ -205,7 +201,7 @@ class Values:
         with ThreadPoolExecutor(threads) as pool:
             for counts in draws:
                 parts += pool.map(work, np.array_split(counts, max(threads, -(-len(counts) // _PART))))
-        return np.concatenate(parts)
+        return dict(zip(self.keys, np.concatenate(parts).T, strict=True))
 
 
 def cluster_sums(values: Floats, offsets: Ints) -> Floats:
@@ -303,7 +299,7 @@ def _with_intervals(result: Result, how: Resampling) -> tuple[Result, dict[str, 
     estimates |= by_formula
     values = replace(values, items={key: each for key, each in values.items.items() if key not in by_formula})
     influences = compute_influences(values, {key: estimates[key].mean for key in values.keys})
-    drawn = values.repeatable.compute_by_key(draw_resamples(values.clusters, how.resamples, how.seed))
+    drawn = values.repeatable.compute(draw_resamples(values.clusters, how.resamples, how.seed))
     changes = studentize(influences, drawn, draw_resamples(values.clusters, how.resamples, how.seed))
     for key, influence in influences.items():
         bounds, by = make_interval(influence, changes.get(key), how.level, values.clusters)
@@ -358,7 +354,7 @@ def _warn_of_narrow(influences: Mapping[str, Influence]) -> list[str]:
 
 def compute_influences(values: Values, of: Mapping[str, float]) -> dict[str, Influence]:
     """Compute the influence of the clusters on the value of every key."""
-    without = values.compute_by_key(leave_out_clusters(values.clusters), jackknife=True)
+    without = values.compute(leave_out_clusters(values.clusters), jackknife=True)
     return {key: Influence.of(of[key], without[key], values.count_rows(key)) for key in without}
 
 
@@ -454,10 +450,7 @@ def _recompute_corpus(part: Result, whole: Result, intervals: bool) -> Result:
     keys = [key for key, estimate in part.items() if estimate.corpus]
     values = Values.of(part, keys)
     estimates = dict(part.estimates)
-    now = {
-        key: float(column[0])
-        for key, column in values.compute_by_key([np.ones((1, values.clusters), np.int64)]).items()
-    }
+    now = {key: float(column[0]) for key, column in values.compute([np.ones((1, values.clusters), np.int64)]).items()}
     influences = compute_influences(values, now) if intervals and values.clusters > 1 and now else {}
     for key, value in now.items():
         how = estimates[key].interval_by

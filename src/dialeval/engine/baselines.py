@@ -116,9 +116,8 @@ def make_baselines(systems: Sequence[Rows], train: TextColumn | None) -> Baselin
         made.append(_with_responses(first, TRAIN, train.take(lines)))
     else:
         left_out[TRAIN] = Need.TRAIN.remedy
-    return Baselines(
-        made, left_out, first.system, [rows.system for rows in systems if _has_other_references(rows, first)]
-    )
+    others = [rows.system for rows in systems if _has_other_references(rows, first)]
+    return Baselines(made, left_out, first.system, others)
 
 
 def check_names(systems: Iterable[str]) -> None:

@@ -120,7 +120,7 @@ class Bleu(CountMetric):
     def list_other_signatures(self, state: SummedCounts) -> Mapping[str, str]:
         if not self.of_corpus or self.n != max(WEIGHTS):
             return {}
-        line = bleu.make_bleu_signature(self.tokenizer, bleu.find_number_of_references(state))
+        line = bleu.sign_bleu(self.tokenizer, bleu.find_number_of_references(state))
         return {} if line is None else {SACREBLEU: line}
 
     def score(self, batch: Batch) -> Floats:
@@ -188,5 +188,4 @@ class NlgBleu(CountMetric):
         length, reference, matches, totals = np.split(counts, (1, 2, 2 + self.n), axis=1)
         product = ((matches + TINY) / (totals + SMALL)).prod(axis=1)
         shortness = (reference[:, 0] + SMALL) / (length[:, 0] + TINY)
-        values: Floats = product ** (1 / self.n) * np.exp(np.minimum(1 - shortness, 0))
-        return values
+        return np.asarray(product ** (1 / self.n) * np.exp(np.minimum(1 - shortness, 0)))

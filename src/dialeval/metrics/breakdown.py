@@ -373,8 +373,7 @@ def mean_distribution(counts: Floats) -> Floats:
     """Return the mean of the turns' shares."""
     share = shares(counts)
     known = share[~np.isnan(share[:, 0])]
-    mean: Floats = known.mean(axis=0) if len(known) else np.full(len(LABELS), 1 / len(LABELS))
-    return mean
+    return np.asarray(known.mean(axis=0) if len(known) else np.full(len(LABELS), 1 / len(LABELS)))
 
 
 def make_annotators(counts: Floats) -> tuple[Ints, Floats, Floats]:

@@ -215,8 +215,7 @@ class _CallFraction(CountMetric):
 
     def formula(self, counts: Ints | Floats) -> Floats:
         above, below = self.ratio(counts)
-        values: Floats = np.divide(above, below, out=np.zeros(len(counts)), where=below > 0)
-        return values
+        return np.asarray(np.divide(above, below, out=np.zeros(len(counts)), where=below > 0))
 
 
 @dataclass(frozen=True)
@@ -322,11 +321,8 @@ class ArgumentMatch(_Expecting, _CallFraction):
         own, given = (dict(_list_leaves(each)) for each in self.select_arguments(expected, made))
         if self.arguments == "expected":
             given = {path: value for path, value in given.items() if path in own}
-        return (
-            sum(path in given and self.is_same(value, given[path]) for path, value in own.items()),
-            len(given),
-            len(own),
-        )
+        equal = sum(path in given and self.is_same(value, given[path]) for path, value in own.items())
+        return equal, len(given), len(own)
 
 
 def _list_leaves(value: Any, path: tuple[object, ...] = ()) -> Iterator[tuple[tuple[object, ...], Any]]:

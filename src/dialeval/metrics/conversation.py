@@ -236,11 +236,8 @@ class RepeatedQuestions(ConversationMetric):
     better = "lower"
 
     def value(self, turns: Sequence[SpokenTurn]) -> float:
-        asked = [
-            tuple(_split_words(each))
-            for text in _list_texts(turns, _SYSTEM)
-            for each in _split_sentences(text, questions=True)
-        ]
+        texts = _list_texts(turns, _SYSTEM)
+        asked = [tuple(_split_words(each)) for text in texts for each in _split_sentences(text, questions=True)]
         return _ratio(len(asked) - len(set(asked)), len(asked))
 
 

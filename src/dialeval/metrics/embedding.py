@@ -201,7 +201,7 @@ def _find_vocabulary(batch: Batch, tokenizer: Tokenizer, oov: Oov) -> KnownWords
     return batch.resource(Need.VOCABULARY).with_tokenizer(tokenizer) if limited else None
 
 
-def compute_text_vectors(batch: Batch, need: Need, by: TextVector, tokenizer: Tokenizer, oov: Oov) -> TextVectors:
+def embed_texts(batch: Batch, need: Need, by: TextVector, tokenizer: Tokenizer, oov: Oov) -> TextVectors:
     """Return the weighted averages or the extrema of a batch's texts; computed once for all metrics of the batch."""
 
     def compute() -> TextVectors:
@@ -293,9 +293,7 @@ class Embedding(RowMetric):
             values = compute_greedy_matches(batch, owners, self.tokenizer, self.oov)
         else:
             sides = (Need.RESPONSE, Need.REFERENCE)
-            response, reference = (
-                compute_text_vectors(batch, need, self.by, self.tokenizer, self.oov) for need in sides
-            )
+            response, reference = (embed_texts(batch, need, self.by, self.tokenizer, self.oov) for need in sides)
             values = cosines(response, reference, owners)
         best = np.full(len(batch), -np.inf)
         np.fmax.at(best, owners, values)
@@ -336,7 +334,7 @@ class Coherence(RowMetric):
 
     def score(self, batch: Batch) -> Floats:
         sides = (Need.CONTEXT, Need.RESPONSE)
-        turns, response = (compute_text_vectors(batch, need, "average", self.tokenizer, self.oov) for need in sides)
+        turns, response = (embed_texts(batch, need, "average", self.tokenizer, self.oov) for need in sides)
         contexts = batch.contexts()
         if not len(turns.counted):
             return np.full(len(batch), np.nan)

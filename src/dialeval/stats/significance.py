@@ -141,10 +141,10 @@ def _least_ratio(clusters: int, critical: float, power: float) -> float:
 
 
 def count_needed_clusters(
-    clusters: int, error: float, alpha: float, difference: float, power: float = POWER
+    clusters: int, error: float, alpha: float, difference: float | None, power: float = POWER
 ) -> int | None:
     """Return the clusters needed to detect a difference with a given power, from a pilot's error; None if unknown."""
-    if not (error >= 0 and difference > 0):
+    if difference is None or not (error >= 0 and difference > 0):
         return None
 
     def enough(number: int) -> bool:
