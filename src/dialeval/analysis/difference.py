@@ -30,7 +30,7 @@ import numpy as np
 from msgspec import Struct
 from msgspec.structs import replace
 
-from dialeval.analysis.values import Values, cluster_means, cluster_sums, find_bounds, find_metric
+from dialeval.analysis.values import Values, average_known, find_bounds, find_metric, sum_known
 from dialeval.core.arrays import Floats, row_numbers
 from dialeval.core.errors import SettingError
 from dialeval.core.fold import Better, Estimate
@@ -216,7 +216,7 @@ class Baseline:
         estimate = self.result[row.key]
         if getattr(estimate.interval_by, "method", None) != "gaffke" or find_metric(estimate) is None:
             return row
-        differences = np.subtract(*(cluster_means(side.items[row.key], side.rows.offsets) for side in (right, left)))
+        differences = np.subtract(*(average_known(side.items[row.key], side.rows.offsets) for side in (right, left)))
         values, counts = np.unique(differences[~np.isnan(differences)], return_counts=True)
         least, largest = find_bounds(row.key, estimate)
         reach = largest - least
@@ -261,7 +261,7 @@ class Baseline:
         if not by_row:
             if key not in left.items:
                 return plain
-            one, other = (cluster_means(side.items[key], side.rows.offsets) for side in (left, right))
+            one, other = (average_known(side.items[key], side.rows.offsets) for side in (left, right))
             items = one, other
         if items[0] is None or items[1] is None:
             return plain
@@ -317,7 +317,7 @@ def exchange_means(
         rows, differences = [], []
         for one, other in pairs[start : start + step]:
             left, right = values[one].items[key], values[other].items[key]
-            sums, counts = cluster_sums(right - left, offsets).T
+            sums, counts = sum_known(right - left, offsets).T
             number = max(float(counts.sum()), 1.0)
             differences.append(sums / number)
             first, second = (float(np.where(np.isnan(right - left), 0.0, each).sum()) for each in (left, right))

@@ -121,7 +121,12 @@ def select(
     if most_tests is not None:
         fitting = sum(tests <= most_tests for tests in accumulate(map(len, common.values())))
         others = others[: max(fitting, 1)]
-    alignments = {name: _align(first, name, known, design) for name in others}
+    alignments: dict[str, Alignment] = {}
+    for name in others:
+        try:
+            alignments[name] = align(known[first], known[name], design)
+        except SettingError as error:
+            raise SettingError(f"{name} cannot be compared with {first}: {error}") from None
     left_out = {
         (name, key): reason
         for name, alignment in alignments.items()
@@ -143,13 +148,6 @@ def _find_common(left: Result, right: Result, asked: list[str] | None) -> list[s
     if not asked:
         raise SettingError(f"no metric is named; the systems share {', '.join(keys)}")
     return find_keys(asked, keys, "not every system has", "they share")
-
-
-def _align(baseline: str, system: str, known: Mapping[str, Result], design: DesignName | None) -> Alignment:
-    try:
-        return align(known[baseline], known[system], design)
-    except SettingError as error:
-        raise SettingError(f"{system} cannot be compared with {baseline}: {error}") from None
 
 
 def _explain_exclusion(here: Estimate, there: Estimate, alignment: Alignment, key: str) -> str | None:

@@ -227,7 +227,7 @@ def _test_key(name: str, key: str, alignment: Alignment, alpha: float) -> Sequen
     unpaired = alignment.design.name == "unpaired"
     if not unpaired:
         left, right = pair_values(left, right, [key], alignment.by_row)
-    first, second = left.cluster_sums(key), right.cluster_sums(key)
+    first, second = left.sum_clusters(key), right.sum_clusters(key)
     low, high, by = (unpaired_confidence_sequence if unpaired else confidence_sequence)(
         first, second, find_bounds(key, alignment.left[key]), alpha
     )
@@ -436,7 +436,7 @@ def _unpaired_error(key: str, values: Sequence[Values], weights: Floats, means: 
     spreads = []
     for each, weight, mean in zip(values, weights.tolist(), means, strict=True):
         if key in each.items:
-            spread = each.cluster_sums(key).spread
+            spread = each.sum_clusters(key).spread
         else:
             without = each.compute(leave_out_clusters(each.clusters), jackknife=True)[key]
             spread = Spread.of_influence(Influence.of(mean, without, each.count_rows(key)), each.clusters)

@@ -104,7 +104,7 @@ def _compare_means(
     plain: Difference, left: Values, right: Values, settings: Settings, bounds: Bounds, strata: Strata | None
 ) -> Difference:
     key = plain.key
-    samples = left.cluster_sums(key), right.cluster_sums(key)
+    samples = left.sum_clusters(key), right.sum_clusters(key)
     spreads = samples[0].spread, samples[1].spread
     if any(math.isnan(spread.variance) for spread in spreads):
         return replace(plain, reason=_TOO_LITTLE)

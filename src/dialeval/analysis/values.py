@@ -157,12 +157,12 @@ class Values:
     def count_rows(self, key: str) -> Floats:
         """Count the rows of each cluster that the value of a key is made of."""
         if key in self.items:
-            return cluster_sums(self.items[key], self.rows.offsets)[:, 1]
+            return sum_known(self.items[key], self.rows.offsets)[:, 1]
         return np.diff(self.rows.offsets).astype(np.float64)
 
-    def cluster_sums(self, key: str) -> ClusterSums:
+    def sum_clusters(self, key: str) -> ClusterSums:
         """Sum the scored rows of each cluster under a key; clusters without one are left out."""
-        both = cluster_sums(self.items[key], self.rows.offsets)
+        both = sum_known(self.items[key], self.rows.offsets)
         return ClusterSums(*both[both[:, 1] > 0].T)
 
     def join(self, other: Values) -> Values:
@@ -184,7 +184,7 @@ class Values:
         if not self.keys:
             return {}
         # Per cluster the sums of the items of each key, then how many of each are scored.
-        known = [cluster_sums(values, self.rows.offsets) for values in self.items.values()]
+        known = [sum_known(values, self.rows.offsets) for values in self.items.values()]
         sums = np.column_stack([np.zeros((self.clusters, 0)), *(each[:, at] for at in (0, 1) for each in known)])
 
         def work(counts: Ints) -> Floats:
@@ -204,7 +204,7 @@ class Values:
         return dict(zip(self.keys, np.concatenate(parts).T, strict=True))
 
 
-def cluster_sums(values: Floats, offsets: Ints) -> Floats:
+def sum_known(values: Floats, offsets: Ints) -> Floats:
     """Sum the known items of each cluster and count them; `values` are of rows or of clusters."""
     known = ~np.isnan(values)
     both = np.column_stack([np.where(known, values, 0.0), known])
@@ -212,9 +212,9 @@ def cluster_sums(values: Floats, offsets: Ints) -> Floats:
     return both if len(values) == len(offsets) - 1 else sum_by_cluster(both, offsets)
 
 
-def cluster_means(values: Floats, offsets: Ints) -> Floats:
+def average_known(values: Floats, offsets: Ints) -> Floats:
     """Return the mean of the known items of each cluster; NaN for a cluster without one."""
-    sums = cluster_sums(values, offsets)
+    sums = sum_known(values, offsets)
     with np.errstate(invalid="ignore"):  # 0 / 0
         return np.asarray(sums[:, 0] / sums[:, 1])
 
@@ -396,7 +396,7 @@ def weigh_dialogues(result: Result) -> Result:
     found = dict(result.estimates)
     for key, estimate in result.items():
         if not estimate.corpus and estimate.level is Level.TURN and estimate.items is not None:
-            items = cluster_means(estimate.items, table.offsets)
+            items = average_known(estimate.items, table.offsets)
             plain = replace(estimate, items=items, level=Level.DIALOGUE, rows=len(items))
             found[key] = _recompute_mean(key, _with_signature(plain, weight="dialogues"), table)
     return replace(result, estimates=found)

@@ -207,7 +207,7 @@ class BreakdownDetection(CountMetric):
     def contribution(self) -> str:
         return f"breakdowns/{self.of}/{self.threshold}"
 
-    def row_counts(self, batch: Batch) -> tuple[Ints, Flags]:
+    def count_rows(self, batch: Batch) -> tuple[Ints, Flags]:
         codes = compute_codes(batch, self.threshold)
         label, hard, lenient = codes
         known = codes.scored & (label != OTHER)

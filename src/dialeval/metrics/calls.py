@@ -208,7 +208,7 @@ class _CallFraction(CountMetric):
         """Return what is above and below the line: twice the first count, and the sum of the others."""
         return 2 * counts[:, 0], counts[:, 1] + counts[:, 2]
 
-    def row_counts(self, batch: Batch) -> tuple[Ints, Flags]:
+    def count_rows(self, batch: Batch) -> tuple[Ints, Flags]:
         given = self.count(batch)
         counts = np.array([each or (0,) * self.width for each in given], np.int64).reshape(-1, self.width)
         return counts, np.array([each is not None for each in given], np.bool_) & (self.ratio(counts)[1] > 0)

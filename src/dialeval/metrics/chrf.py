@@ -84,7 +84,7 @@ class Chrf(CountMetric):
         line = sign_chrf(self.n, self.words, self.beta, self.lower, find_number_of_references(state))
         return {} if line is None else {SACREBLEU: line}
 
-    def row_counts(self, batch: Batch) -> tuple[Ints, Flags]:
+    def count_rows(self, batch: Batch) -> tuple[Ints, Flags]:
         """Count per row n-grams of the response, of the best reference, and matches, by order; last, references."""
         lists = batch.lists(Need.REFERENCE).offsets
         rows = row_numbers(lists)

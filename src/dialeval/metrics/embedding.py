@@ -167,19 +167,19 @@ class WordValues:
     @classmethod
     def of(cls, vectors: VectorTable, known: KnownWords | None, shares: NgramValues | None) -> WordValues:
         """Return the values of all words, p being `shares`; without `known` the words with a vector are known."""
-        rows, matrix = vectors.arrays()
+        rows, matrix = vectors.collect_arrays()
         rows, mask = _find_known_rows(rows, known)
         p = np.zeros(len(rows)) if shares is None else np.nan_to_num(shares.of_keys(np.arange(len(rows))))
         return cls(mask, rows, matrix, SIF_WEIGHT / (SIF_WEIGHT + p))
 
-    def averages(self, texts: TokenColumn) -> TextVectors:
+    def average_texts(self, texts: TokenColumn) -> TextVectors:
         """Return the weighted averages of texts."""
         means, counted = np.empty((len(texts), self.matrix.shape[1])), np.empty(len(texts), np.int64)
         words = (self.known, self.rows, self.weights, self.matrix)
         weighted_means(texts.ids, texts.offsets, *words, means, counted)
         return TextVectors(means, counted)
 
-    def extrema(self, texts: TokenColumn) -> TextVectors:
+    def find_extrema(self, texts: TokenColumn) -> TextVectors:
         """Return the extrema of texts."""
         ends, counted = np.empty((len(texts), self.matrix.shape[1])), np.empty(len(texts), np.int64)
         extrema(texts.ids, texts.offsets, self.known, self.rows, self.matrix, ends, counted)
@@ -208,9 +208,9 @@ def embed_texts(batch: Batch, need: Need, by: TextVector, tokenizer: Tokenizer, 
         table: VectorTable = batch.resource(Need.EMBEDDINGS)
         known = _find_vocabulary(batch, tokenizer, oov)
         if by == "extrema":
-            return WordValues.of(table, known, None).extrema(words)
+            return WordValues.of(table, known, None).find_extrema(words)
         train: TrainText = batch.resource(Need.TRAIN)
-        return WordValues.of(table, known, train.shares(1, tokenizer, oov)).averages(words)
+        return WordValues.of(table, known, train.compute_shares(1, tokenizer, oov)).average_texts(words)
 
     words = tokens(batch, need, tokenizer)
     return batch.derive((by, "vectors", need, tokenizer, oov), compute)
@@ -228,7 +228,7 @@ def compute_greedy_matches(batch: Batch, owners: Ints, tokenizer: Tokenizer, oov
     """Return the greedy matching of each reference text `j` and the response of row `owners[j]`."""
     responses, references = tokens(batch, Need.RESPONSE, tokenizer), tokens(batch, Need.REFERENCE, tokenizer)
     table: VectorTable = batch.resource(Need.EMBEDDINGS)
-    rows, matrix, lengths = table.lengths()
+    rows, matrix, lengths = table.compute_lengths()
     rows, _ = _find_known_rows(rows, _find_vocabulary(batch, tokenizer, oov))
     result = np.empty(len(references))
     best = np.empty(int(references.lengths.max(initial=0)))
@@ -396,7 +396,7 @@ def match_greedily(response: Floats, reference: Floats) -> float:
 def _make_unit_vectors(encoder: ShippedEncoder, texts: Sequence[str]) -> dict[str, Floats]:
     """Return the vectors of every different text, each of length 1."""
     found: dict[str, Floats] = {}
-    for text, vectors in dict(zip(texts, encoder.token_vectors(texts), strict=True)).items():
+    for text, vectors in dict(zip(texts, encoder.encode_tokens(texts), strict=True)).items():
         wide = vectors.astype(np.float64)
         lengths = np.sqrt((wide * wide).sum(axis=1))[:, None]
         found[text] = wide / np.where(lengths == 0, 1, lengths)

@@ -161,9 +161,9 @@ class RowFunction(RowMetric):
     def score(self, batch: Batch) -> Floats:
         given = [name for name, must in self.parameters.items() if must or batch.has(_NEEDS[name])]
         rows = zip(*(_iterate_column(batch, name) for name in given), strict=True)
-        return np.array([self._value(dict(zip(given, row, strict=True))) for row in rows], np.float64)
+        return np.array([self._score_row(dict(zip(given, row, strict=True))) for row in rows], np.float64)
 
-    def _value(self, row: Mapping[str, Any]) -> float:
+    def _score_row(self, row: Mapping[str, Any]) -> float:
         """Return the value of a row; an error for what is no number."""
         value = None if row.get("reference", "") is None else type(self).function(**row)
         if value is None:
