@@ -34,7 +34,8 @@ from dialeval.suites.multiwoz.venues import slot_domains
 
 if TYPE_CHECKING:
     from dialeval.core.result import Run
-    from dialeval.suites.multiwoz.turns import Explanation, Fallback
+    from dialeval.suites.multiwoz.explanations import Explanation
+    from dialeval.suites.multiwoz.turns import Fallback
     from dialeval.text.similarity import Ratio
 
 __all__ = ["Evaluator", "add_slot_domains", "dialogue_rows", "evaluate", "load_task"]

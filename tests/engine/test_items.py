@@ -52,7 +52,12 @@ def test_items_stand_at_their_rows(sizes: list[int], batch_rows: int) -> None:
 def test_a_store_that_drops_items_has_none() -> None:
     store = ItemStore()
     store.put("metrics", 0, {}, ChunkItems({(0, "s"): SystemItems({"turn": {"a": np.zeros(1)}})}))
-    assert (list(store.parts(0)), store.columns((0, "s")), store.contributions((0, "s")), store.finished("facts")) == (
+    assert (
+        list(store.parts(0)),
+        store.columns((0, "s")),
+        store.contributions((0, "s")),
+        store.list_finished("facts"),
+    ) == (
         [],
         {},
         {},

@@ -59,5 +59,5 @@ def test_details_are_folded_beside_metrics() -> None:
 
     fact = WhatIsGiven()
     job = job_of(Plan({"length": make_plan("length", RESPONSES).metrics["length"]}, details={"given": fact}))
-    assert job.folds("metrics", 0)[-1] is fact
+    assert job.list_folds("metrics", 0)[-1] is fact
     assert job.stages == ["metrics"]

@@ -52,7 +52,7 @@ def states_of(pairs: list[tuple[str, str]], stage: Stage, batch_rows: int) -> li
 def finished(stage: Stage, states: SystemStates) -> list[str]:
     """What folds make of the states of the one system, printed in full."""
     found = []
-    for fold, state in zip(JOB.folds(stage, 0), states[0, "system"].states, strict=False):
+    for fold, state in zip(JOB.list_folds(stage, 0), states[0, "system"].states, strict=False):
         result: Any = fold.finish(state)
         if stage == "facts":  # values of n-grams, whose order is that of a vocabulary
             names = [tuple(result.vocabulary.words(gram)) for gram in result._places().grams]
@@ -127,6 +127,6 @@ def test_what_goes_to_the_first_process_does_not_grow() -> None:
 def test_parts_in_bytes_are_the_same() -> None:
     (states,) = states_of([("a b b", "a b"), ("considerable \u4f60\u597d", "b")], "facts", 9)
     _, pieces = cut_states(JOB, "facts", states, 3)
-    back = [from_bytes(to_bytes(piece), JOB.no_rows("facts")) for piece in pieces]
+    back = [from_bytes(to_bytes(piece), JOB.make_empty_state("facts")) for piece in pieces]
     assert [finished("facts", each) for each in back] == [finished("facts", each) for each in pieces]
     assert finished("facts", whole(JOB, "facts", back)) == finished("facts", states)

@@ -48,7 +48,7 @@ def test_texts_are_split_once_for_facts_and_metrics(monkeypatch: pytest.MonkeyPa
     states, _ = worker.fold("facts", chunk)
     after_facts = calls
     facts: dict[Hashable, Any] = {
-        fact: fact.finish(state) for fact, state in zip(job.facts(0), states[0, "system"].states, strict=True)
+        fact: fact.finish(state) for fact, state in zip(job.list_facts(0), states[0, "system"].states, strict=True)
     }
     worker.learn({(0, "system"): facts})
     worker.fold("metrics", chunk)

@@ -63,7 +63,7 @@ class Call(NamedTuple):
 
 
 class ToolResult(NamedTuple):
-    """What a tool gave back: which call it answers, and whether it is an error."""
+    """The result of a tool: which call it answers, and whether it is an error."""
 
     id: str | None
     name: str | None

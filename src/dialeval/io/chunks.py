@@ -78,7 +78,7 @@ class FileChunk:
 
     @property
     def paths(self) -> list[str]:
-        """Return the files that it is read from."""
+        """The files that it is read from."""
         return [self.span.path, *(span.path for _, spans in self.beside for span in spans)]
 
     def __str__(self) -> str:

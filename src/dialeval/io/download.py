@@ -153,7 +153,7 @@ def _read_chunk(response: http.client.HTTPResponse) -> bytes:
 
 
 class _Redirects(urllib.request.HTTPRedirectHandler):
-    """Follows redirections as far as `check_address` goes."""
+    """A handler that follows redirections to addresses that `check_address` accepts."""
 
     def redirect_request(self, req: urllib.request.Request, *rest: Any) -> urllib.request.Request | None:
         target = str(rest[-1])

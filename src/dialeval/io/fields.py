@@ -109,7 +109,7 @@ class Message(NamedTuple):
 
     @property
     def shown(self) -> str:
-        """Return what a reader of the context sees."""
+        """The text that a reader of the context sees."""
         return " ".join(filter(None, (self.text, *(call.shown for call in self.calls)))) if self.calls else self.text
 
 
@@ -128,7 +128,7 @@ def missing_field(name: str, wanted: str, there: Iterable[object], kind: str = "
 
 
 class FieldReader:
-    """Takes the fields out of rows; `line` is the line of the row at hand, `problems` collects what is wrong."""
+    """A reader of the fields of rows; `line` is the line of the current row, `problems` collects what is wrong."""
 
     __slots__ = ("_unknown", "line", "names", "problems", "where")
 
@@ -149,7 +149,7 @@ class FieldReader:
         self._unknown[what] += 1
 
     def count_unknown(self) -> None:
-        """Say in the problems of rows of an unknown shape how many further rows they stand for."""
+        """Add the number of further rows to the problems of rows of an unknown shape."""
         for at, problem in enumerate(self.problems):
             if (more := self._unknown[problem.what] - 1) > 0:
                 self.problems[at] = replace(problem, what=f"{problem.what} (and {more:,} more rows)")

@@ -457,7 +457,7 @@ def _read_message(reader: FieldReader, given: object, what: str) -> Message | No
 
 
 class _Trials:
-    """Reads trials, and finds those that occur twice."""
+    """A reader of trials that finds those that occur twice."""
 
     def __init__(self) -> None:
         self.judged = False

@@ -404,7 +404,7 @@ class LineStream:
         return lines
 
     def put_back(self, line: bytes) -> None:
-        """Hand out once more the line that was handed out last."""
+        """Put back the line that was taken last."""
         self._lines = chain((line,), self._lines)
         self.lines -= 1
 

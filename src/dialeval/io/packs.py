@@ -46,7 +46,7 @@ _MOST_BYTES = 1 << 33
 
 @dataclass(frozen=True, slots=True)
 class PackSource:
-    """Where a pack officially comes from and which files of it are kept: an entry of `packs.toml`."""
+    """The official source of a pack and its files that are kept: an entry of `packs.toml`."""
 
     name: str
     version: str

@@ -294,7 +294,7 @@ ScoreCheck: TypeAlias = Callable[[str, Mapping[str, float]], Sequence[str]]
 
 
 class RatingLine(NamedTuple):
-    """What one rater said of one row."""
+    """The ratings of one row by one rater."""
 
     id: str
     rater: str

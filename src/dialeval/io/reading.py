@@ -93,7 +93,7 @@ def check(
     """
     with collect_warnings() as notes:
         try:
-            files = list_files(path) if is_folder(path) else [path]
+            files = find_response_files(path) if is_folder(path) else [path]
             return _chain(partial(read_responses, file, fields, **reading) for file in files), [], notes
         except DataError as error:
             return [], error.problems, notes
@@ -116,7 +116,7 @@ def attach(rows: Rows, need: Need, column: RaggedColumn, where: str) -> Rows:
     return replace(rows, columns={**own, need: column})
 
 
-def list_files(folder: PathSource) -> list[Path]:
+def find_response_files(folder: PathSource) -> list[Path]:
     """Return the files of a folder that hold responses, in the order of their names."""
     entries = _list_files(folder)
     facts = _DATASET if {entry.name for entry in entries} >= _DATASET else frozenset()
@@ -125,7 +125,7 @@ def list_files(folder: PathSource) -> list[Path]:
         from dialeval.core.result import files_of  # loads msgspec
 
         own = {path.name for path in files_of(folder)}
-    files = [entry for entry in entries if _holds_responses(entry) and entry.name not in facts | own]
+    files = [entry for entry in entries if _is_response_file(entry) and entry.name not in facts | own]
     if own and not files:
         remedy = "pass the files that were scored, or give the run to `dialeval compare` or `dialeval report`"
         raise DataError(Problem(os.fspath(folder), None, "is a saved run and no folder of responses", remedy))
@@ -165,7 +165,7 @@ def _no_responses(folder: PathSource) -> Problem:
     return Problem(os.fspath(folder), None, "holds no file of responses", "put one file per system into it")
 
 
-def _holds_responses(file: Path) -> bool:
+def _is_response_file(file: Path) -> bool:
     return not (file.name.startswith(".") or file.name == "metrics.txt" or _NO_RESPONSES.search(file.name))
 
 
@@ -186,7 +186,7 @@ def _responses(source: Any, names: FieldNames, name: str | None) -> list[Rows]:
     elif is_folder(source) and all(Path(source, name).is_file() for name in _DATASET):
         systems = _dataset_responses(source, names)
     elif is_folder(source):
-        systems = _chain(partial(_responses, file, names, None) for file in list_files(source))
+        systems = _chain(partial(_responses, file, names, None) for file in find_response_files(source))
     else:
         systems = file_responses(source, names, name or stem_of(source))
     if name is None:
@@ -201,7 +201,7 @@ def _dataset_responses(folder: PathSource, names: FieldNames) -> list[Rows]:
     import pyarrow as pa
 
     where = os.fspath(folder)
-    tables = read_each(partial(parquet.read_table, file, names, Need.RESPONSE) for file in list_files(folder))
+    tables = read_each(partial(parquet.read_table, file, names, Need.RESPONSE) for file in find_response_files(folder))
     try:
         table = pa.concat_tables(tables)
     except pa.ArrowInvalid as error:

@@ -67,17 +67,17 @@ class RowShape:
 
     @property
     def origin(self) -> str:
-        """Return where its structure is known from."""
+        """The program that its structure is known from."""
         return "seen in a real file" if self.seen else "from documentation, not seen in a real file"
 
     @property
     def main(self) -> str:
-        """Return where its response or its messages are."""
+        """The path of its response or its messages."""
         return next((self.paths[name] for name in MAIN if name in self.paths), "")
 
     @property
     def explained(self) -> str:
-        """Return where our fields are; or why such rows are not read."""
+        """The places of our fields, or the reason why such rows are not read."""
         if self.pairs:
             return "pairs, for `dialeval rank`: " + "; ".join(f"{name} = {paths}" for name, paths in self.pairs.items())
         if self.refused:
@@ -143,7 +143,7 @@ def _find_possible(keys: tuple[str, ...]) -> list[RowShape]:
 
 
 def _has_heads(keys: Collection[str], shape: RowShape) -> bool:
-    """Tell whether all signs of a shape begin with one of the keys, or are one."""
+    """Return whether all signs of a shape begin with one of the keys, or are one."""
     return all(any(path in keys or _steps(path)[0] in keys for path in sign.split(" | ")) for sign in shape.signs)
 
 
@@ -200,7 +200,7 @@ class Filters:
         self.again = 0
 
     def pass_over(self, row: RowObject) -> bool:
-        """Tell whether a row is no answer, or repeats one that was there under another filter, which is counted."""
+        """Return whether a row is no answer, or repeats one of another filter; the latter are counted."""
         shape = shape_of(row) if row.keys() & _FILTERS else None
         if shape is not None and shape.only:
             return value_at(row, shape.only[0]) not in shape.only[1:]

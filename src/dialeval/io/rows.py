@@ -64,7 +64,7 @@ class Rows:
 
     @property
     def responses(self) -> TextColumn:
-        """Return the one column that is always there."""
+        """The responses, the one column that is always there."""
         return cast("TextColumn", self.columns[Need.RESPONSE])
 
     def slice(self, start: int, stop: int) -> Rows:
@@ -236,7 +236,7 @@ def length_problem(path: str, rows: int, other: str, others: int) -> Problem:
 
 @dataclass(frozen=True)
 class FieldNames:
-    """What each field of a row is called in the input."""
+    """The names that the fields of a row have in the input."""
 
     dialog_id: str = "dialog_id"
     turn: str = "turn"
@@ -280,28 +280,28 @@ class FieldNames:
 
     @property
     def mapped(self) -> bool:
-        """Return whether it was said which field holds responses or messages, so that no shape is looked for."""
+        """Whether the user named the field of responses or messages, so that no shape is searched."""
         return self.response != "response" or self.messages != "messages"
 
     @property
     def careful(self) -> tuple[str, ...]:
-        """Return the fields that only the reader of single rows knows: rows that have one are not read by column."""
+        """The fields that only the reader of single rows knows: rows that have one are not read by column."""
         own = (self.messages, self.response_is_reference, self.trial, self.tool_calls, self.expected_calls)
         return (*own, self.labels, self.latency)
 
     @cached_property
     def paths(self) -> list[str]:
-        """Return the names that lead into objects, such as `output.text`."""
+        """The names that lead into objects, such as `output.text`."""
         return [name for name in self.all if "." in name]
 
     @cached_property
     def beside(self) -> list[str]:
-        """Return the fields that a row of another shape may have by our names, too; its `system` may be a prompt."""
+        """The fields that a row of another shape may also have by our names; its `system` may be a prompt."""
         return [name for name in self.all if name not in (self.response, self.messages, "system")]
 
     @cached_property
     def all(self) -> list[str]:
-        """Return the names of all our fields."""
+        """The names of all our fields."""
         return [getattr(self, each.name) for each in fields(self) if each.name not in _SETTINGS]
 
     def choose_columns(self, there: Sequence[str], need: Need | None) -> list[str]:

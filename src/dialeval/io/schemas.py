@@ -69,7 +69,7 @@ class SentenceConfig(Struct):
 
 
 class PackFile(Struct, frozen=True):
-    """What the manifest of a data pack says about a file."""
+    """The entry of a file in the manifest of a data pack."""
 
     sha256: Digest
     size: Count

@@ -22,7 +22,7 @@ from dialeval.core.batch import Need
 from dialeval.core.errors import DataError, Problem, SettingError, escape_surrogates
 from dialeval.core.run_schema import Role
 from dialeval.io import opening
-from dialeval.io.reading import is_folder, list_files
+from dialeval.io.reading import find_response_files, is_folder
 from dialeval.io.rows import OF_SOME_ROWS, Rows, kind_of
 
 ROW_COLUMNS = frozenset({Need.RESPONSE, Need.REFERENCE, Need.CONTEXT, *OF_SOME_ROWS})
@@ -38,7 +38,7 @@ class Shard:
 
     @property
     def paths(self) -> list[str]:
-        """Return all its files."""
+        """All its files."""
         return [self.path, *(file for _, files in self.beside for file in files)]
 
 
@@ -60,7 +60,7 @@ class Source:
 
     @property
     def columns(self) -> frozenset[Need]:
-        """Return the columns that its rows have or, where they have to be read first, may have."""
+        """The columns that its rows have or, where they have to be read first, may have."""
         if self.rows is not None:
             return frozenset(self.rows.columns)
         if any(opening.format_of(shard.path) != opening.LINES for shard in self.shards):
@@ -117,7 +117,7 @@ def _find_systems(where: str, name: str | None, as_shards: bool) -> list[tuple[s
     """Return the systems of one argument: what each is called, its files, and where they lie."""
     one_system = as_shards or opening.is_pattern(where) or opening.is_remote(where)
     if not one_system and is_folder(folder := opening.local_path(where)):
-        return [(opening.stem_of(file), [str(file)], str(file)) for file in list_files(folder)]
+        return [(opening.stem_of(file), [str(file)], str(file)) for file in find_response_files(folder)]
     return [(name or system_name(where), _find_paths(where, as_shards, "responses"), where)]
 
 
@@ -134,7 +134,7 @@ def _find_paths(given: Any, as_shards: bool, what: str) -> list[str]:
     if not as_shards:
         remedy = "name one file, or write --shards if the files of a folder are the parts of one"
         raise DataError(Problem(where, None, "is a folder, and one file is expected", remedy))
-    return opening.drop_repeated([str(file) for file in list_files(opening.local_path(where))])
+    return opening.drop_repeated([str(file) for file in find_response_files(opening.local_path(where))])
 
 
 def _check_path(given: Any, what: str) -> str:
@@ -180,7 +180,7 @@ def system_name(where: str) -> str:
 
 
 class Versions:
-    """What files were when a run began."""
+    """The versions of files at the beginning of a run."""
 
     def __init__(self, paths: Iterable[str]) -> None:
         self._versions = {path: opening.version_of(path) for path in paths}
@@ -198,7 +198,7 @@ class Versions:
 
     @contextmanager
     def report_changes(self) -> Iterator[None]:
-        """Report an error that comes of a changed file as that: half a line, an archive that is not whole."""
+        """Report that a file changed where an error of the block (half a line, a truncated archive) comes of that."""
         try:
             yield
         except Exception as error:

@@ -67,7 +67,7 @@ _PROBLEMS = {
 
 @dataclass(slots=True)
 class VectorFindings:
-    """What a reader found in addition to words and vectors; complete when all rows are read."""
+    """The odd lines that a reader of vectors found; complete when all rows are read."""
 
     header: bool = False
     """Whether the first line of the file states the number of words."""
@@ -126,7 +126,7 @@ def read_vectors(path: Path, findings: VectorFindings) -> Iterator[WordRows]:
 
 
 class Layout(NamedTuple):
-    """What the beginning of a text file says about the rest."""
+    """The layout of a text file, derived from its beginning."""
 
     dimension: int
     words: int | None = None

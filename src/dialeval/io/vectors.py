@@ -273,7 +273,7 @@ _MARKERS = 3
 
 
 class WordVectors(Protocol):
-    """What metrics ask of word vectors."""
+    """The protocol of word vectors as metrics use them."""
 
     @property
     def name(self) -> str:

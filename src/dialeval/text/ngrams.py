@@ -254,7 +254,7 @@ def choose_parts(keys, n, hashes, chosen, sizes):  # type: ignore[no-untyped-def
 
 @kernel
 def cut_parts(keys, counts, chosen, places, part_keys, part_counts):  # type: ignore[no-untyped-def]
-    """Bring n-grams to their parts, in order; `places` is where the next one of each part goes."""
+    """Copy n-grams to their parts, in order; `places` is where the next one of each part is stored."""
     for row in range(keys.shape[0]):
         place = places[chosen[row]]
         places[chosen[row]] += 1
@@ -362,7 +362,7 @@ def _make_table(keys: int) -> Ints:
 
 @dataclass(frozen=True, eq=False)
 class NgramCounts:
-    """How often each n-gram occurs: packed word ids, one n-gram a row, in ascending order, and `counts` next to."""
+    """The counts of n-grams: packed word ids, one n-gram a row, in ascending order, and `counts` next to them."""
 
     n: int
     vocabulary: Vocabulary
@@ -567,7 +567,7 @@ def _pack(grams: Ids) -> Ints:
 
 @dataclass(frozen=True, slots=True)
 class NgramTotals:
-    """What remains of counts that are closed: how many different n-grams there are, and how many n-grams."""
+    """The totals of closed counts: the number of different n-grams, and of all n-grams."""
 
     types: int = 0
     total: int = 0

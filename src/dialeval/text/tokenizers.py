@@ -156,10 +156,10 @@ def tokens(batch: Batch, need: Need, tokenizer: Tokenizer = DEFAULT, oov: Oov = 
     `Batch.contexts` says whose.
     """
     if oov == "unk" and batch.has(Need.VOCABULARY):
-        split, known = tokens(batch, need, tokenizer), batch.resource(Need.VOCABULARY).by(tokenizer)
+        split, known = tokens(batch, need, tokenizer), batch.resource(Need.VOCABULARY).with_tokenizer(tokenizer)
         return batch.derive(
             ("tokens", need, tokenizer, oov),
-            lambda: TokenColumn(known.unified(split.ids), split.offsets, split.vocabulary),
+            lambda: TokenColumn(known.replace_unknown(split.ids), split.offsets, split.vocabulary),
         )
     texts = batch.values(need)
     vocabulary = cast(Vocabulary, batch.vocabulary)
@@ -286,7 +286,7 @@ def choose_installed(tokenizer: Tokenizer) -> Tokenizer:
 
 @dataclass(frozen=True)
 class ScriptCounts(Fact[Counts, Counts]):
-    """How many characters of each kind of script the texts of some needs have."""
+    """The number of characters of each kind of script in the texts of some needs."""
 
     needs: tuple[Need, ...]
 

@@ -99,7 +99,8 @@ def breakdown(
     (annotators against each other).
     """
     from dialeval.suites.breakdown import report
-    from dialeval.suites.breakdown.evaluation import evaluate_breakdown, with_curves
+    from dialeval.suites.breakdown.curves import with_curves
+    from dialeval.suites.breakdown.evaluation import evaluate_breakdown
 
     single = (isinstance(labels, str) or len(labels) == 1) and len(threshold) == 1
     format_ = format_ or ("original" if single and not macro else "table")

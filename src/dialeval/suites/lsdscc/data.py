@@ -39,7 +39,7 @@ from dialeval.io import json
 from dialeval.io.delimited import read_lines
 from dialeval.io.opening import LINES, PathSource, format_of, read_bytes, stem_of
 from dialeval.io.packs import Progress, require_pack
-from dialeval.io.reading import UNNAMED, is_folder, list_files
+from dialeval.io.reading import UNNAMED, find_response_files, is_folder
 from dialeval.io.rows import EOS, LISTS, Rows, kind_of
 
 FIELDS = ("hypotheses", "responses", "response")
@@ -209,7 +209,7 @@ def read_hypotheses(source: Any, eos: str | None = EOS, name: str | None = None)
     if isinstance(source, str | os.PathLike):
         if is_folder(source):
             prefix = "" if name is None else f"{name}/"
-            return read_hypotheses({prefix + stem_of(file): file for file in list_files(source)}, eos)
+            return read_hypotheses({prefix + stem_of(file): file for file in find_response_files(source)}, eos)
         column = read_hypothesis_column(source, eos)
         return [Rows(name or stem_of(source), {Need.HYPOTHESES: column}, where=os.fspath(source))]
     where = name or "responses"

@@ -147,7 +147,7 @@ def _print_failures(evaluator: Evaluator, predictions: Any, format_: str) -> Non
 def explain(dialogue: str, predictions: Any, **settings: Any) -> int:
     """Explain, turn by turn, why DIALOGUE lost Inform or Success.
 
-    For each turn: the response, active domains, the state, what was offered and told; and in the end the cause of
+    For each turn: the response, active domains, the state, what was offered and provided; and in the end the cause of
     everything that was lost.
     """
     by_system = _evaluator(predictions, settings).explain(predictions, dialogue)

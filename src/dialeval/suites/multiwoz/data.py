@@ -47,7 +47,7 @@ from dialeval.core.columns import DIGEST_LENGTH, ObjectColumn, RaggedColumn, Tex
 from dialeval.core.errors import DataError, NeedError, Problem, SettingError
 from dialeval.io import json
 from dialeval.io.opening import PathSource, read_bytes, stem_of, strip_mark
-from dialeval.io.reading import is_folder, list_files
+from dialeval.io.reading import find_response_files, is_folder
 from dialeval.io.rows import Rows, read_each
 from dialeval.io.schemas import type_problems
 from dialeval.suites.multiwoz.ontology import MULTIWOZ, Ontology, load_ontology
@@ -438,7 +438,7 @@ def _read(task: TaskFiles, system: str, where: str, read: Callable[[], Any]) -> 
 def _documents(source: Any) -> Iterator[tuple[str, str, Any]]:
     """System, place and reader of each document."""
     if isinstance(source, str | os.PathLike):
-        paths: Sequence[PathSource] = list_files(source) if is_folder(source) else [source]
+        paths: Sequence[PathSource] = find_response_files(source) if is_folder(source) else [source]
         for path in paths:
             yield stem_of(path), os.fspath(path), partial(json.load, path, _PREDICTIONS_FORM)
     elif isinstance(source, Mapping) and source and all(isinstance(each, _SYSTEM) for each in source.values()):

@@ -1,14 +1,14 @@
 """Inform, Success and the combined score of task dialogues, by the rules of the MultiWOZ evaluation.
 
     inform   = 100 * dialogues in which every domain of the goal matches / dialogues
-    success  = 100 * dialogues that match in every domain and in which every requested word was told / dialogues
+    success  = 100 * dialogues that match in every domain and in which every requested word was provided / dialogues
     combined = 0.5 * (inform + success) + bleu
 
 Inform is the fraction of dialogues in which the system offered what the user was looking for, Success the fraction of
 those with the right offers in which every request was answered, in percent. A dialogue that does not match in every
 domain fails Success in all of them, so that a domain's value depends on the other domains too. By domain
 `inform/hotel`, `success/hotel` and so on, over the dialogues whose goal has the domain. `suites/multiwoz/turns.py` says
-when a domain matches, when a word counts as told, and which states and active domains are used.
+when a domain matches, when a word counts as provided, and which states and active domains are used.
 
 The combined score takes each of the three in percent, over all dialogues and turns of a system, so that 200 is the
 most. BLEU is that against one reference set (`references`); `dialeval multiwoz` takes the first of the data, `mwz22`
@@ -48,7 +48,7 @@ from dialeval.core.errors import NeedError
 from dialeval.core.exact import BySize, Moments, merge_sums
 from dialeval.core.fold import Bounds, Estimate, Fact, Level, Metric, Partial
 from dialeval.metrics.bleu_counts import NIST, NO_REFERENCE, BleuCounts, corpus_bleu, log_precisions, sacre_bleu
-from dialeval.metrics.counting import CountMetric, Flags, Missing, SummedCounts, cluster_counts, corpus_error
+from dialeval.metrics.counting import CountMetric, Flags, Missing, SummedCounts, corpus_error, sum_by_dialogue
 from dialeval.suites.multiwoz.turns import Fallback, Given, Verdict, WhatIsGiven, normalized_responses, verdicts
 from dialeval.suites.multiwoz.venues import MAIN_REFERENCES, State
 from dialeval.text.separation import split_13a
@@ -278,7 +278,7 @@ class Combined(Metric[CombinedState]):
         rates[batch.dialogues[:-1]] = np.column_stack([~np.isnan(held[0]), *(items == HELD for items in held)])
         scored, *counts = said.contributions[bleu.contribution].values.T  # type: ignore[union-attr]
         together = np.column_stack((rates, *counts)).astype(np.int64)
-        clusters = cluster_counts(together, scored > 0, batch.dialogues)
+        clusters = sum_by_dialogue(together, scored > 0, batch.dialogues)
         state = informed.state, succeeded.state, said.state, clusters
         return Partial(state, {}, {**said.contributions, self._rates: RowSums(rates)})
 

@@ -34,7 +34,7 @@ from dialeval.core.columns import ObjectColumn, RaggedColumn, TextColumn
 from dialeval.core.errors import DataError, Problem, escape_surrogates
 from dialeval.io import json
 from dialeval.io.opening import PathSource, format_of, stem_of
-from dialeval.io.reading import is_folder, list_files
+from dialeval.io.reading import find_response_files, is_folder
 from dialeval.io.rows import Rows, read_each
 from dialeval.io.schemas import type_problems
 
@@ -127,7 +127,7 @@ def place_of(source: Any, name: str) -> str:
 def _files(source: PathSource) -> list[Path]:
     if not is_folder(source):
         return [Path(source)]
-    found = list_files(source)
+    found = find_response_files(source)
     files = [path for path in found if format_of(path) == "json" and stem_of(path) not in _NO_DIALOGUES]
     if not files:
         raise DataError(Problem(os.fspath(source), None, "holds no file of dialogues (*.json)", "name another folder"))

@@ -27,7 +27,7 @@ from dialeval.core.result import Result, Run
 from dialeval.core.run_schema import Record
 from dialeval.engine import baselines as common
 from dialeval.engine.folding import Options, Progress
-from dialeval.engine.plan import Asked, planner
+from dialeval.engine.plan import Asked, make_planner
 from dialeval.engine.resources import Resources
 from dialeval.io.reading import is_folder
 from dialeval.io.rows import read_each
@@ -105,12 +105,12 @@ def evaluate_sgd(
         missing = "failed" if strict else "ignored"
         settings: dict[str, dict[str, object]] = {family: {"missing": missing} for family in FAMILIES}
         settings["goal-accuracy"]["match"] = match
-        plans = planner(metrics or MAIN, settings)
+        plans = make_planner(metrics or MAIN, settings)
         # One thread: these metrics are plain Python, and threads would only wait for each other.
         options = Options(t=t, confidence=confidence, intervals=intervals, threads=1, progress=progress)
         made = _baselines(systems, true, services, seen) if baselines else None
         resources = Resources(ready={Need.SCHEMA: services})
-        run = common.run_with([system.rows for system in systems], made, plans, resources, options).run
+        run = common.run_with_baselines([system.rows for system in systems], made, plans, resources, options).run
         warnings = [line for system in systems for line in _warnings(system, true, strict)]
         return replace(run, warnings=(*run.warnings, *warnings))
 
