@@ -11,7 +11,7 @@ from dialeval.core.batch import Need
 from dialeval.engine.plan import Plan, make_plan
 from dialeval.engine.resources import Resources
 from dialeval.engine.worker import Job, StateSums, SystemState, Worker
-from dialeval.io.chunks import Chunk, cut_sources
+from dialeval.io.chunks import Chunk, split_sources
 from dialeval.io.reading import read_responses
 from dialeval.io.rows import FieldNames
 from dialeval.io.sources import memory_sources
@@ -26,7 +26,7 @@ def job_of(plan: Plan) -> Job:
 
 
 def chunks_of(responses: Sequence[str], batch_rows: int) -> list[Chunk]:
-    return cut_sources(memory_sources(read_responses(list(responses))), batch_rows)
+    return split_sources(memory_sources(read_responses(list(responses))), batch_rows)
 
 
 def finished(job: Job, states: SystemState) -> list[Any]:

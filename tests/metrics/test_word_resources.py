@@ -97,9 +97,9 @@ def test_shares_of_the_training_text() -> None:
     known = KnownWords(vocabulary, Vocabulary(["a", "b"]), None)
     train = TrainText(vocabulary, TextColumn.from_strings(["a b c", "a", ""]), known)
     ids = vocabulary.add(TextColumn.from_strings(["a", "b", "<unk>", "c"])).astype(np.int64)
-    assert train.compute_shares(1, "words.1", "unk").of_keys(ids)[:3].tolist() == [0.5, 0.25, 0.25]
-    assert np.isnan(train.compute_shares(1, "words.1", "unk").of_keys(ids)[3])
-    assert train.compute_shares(1, "words.1", "self").of_keys(ids)[3] == 0.25
+    assert train.compute_shares(1, "words.1", "unk").look_up(ids)[:3].tolist() == [0.5, 0.25, 0.25]
+    assert np.isnan(train.compute_shares(1, "words.1", "unk").look_up(ids)[3])
+    assert train.compute_shares(1, "words.1", "self").look_up(ids)[3] == 0.25
 
 
 def test_digests_tell_apart_what_is_known() -> None:

@@ -163,7 +163,7 @@ def schema(name: str | None) -> None:
         )
         return
     try:
-        show(encode_json(schemas.schema(name)).decode())
+        show(encode_json(schemas.make_schema(name)).decode())
     except SettingError as error:
         raise click.UsageError(str(error)) from None
 
@@ -323,7 +323,7 @@ def demo(output: Path, opened: bool) -> None:
 def _save_and_print(title: str, run: Run, folder: Path, keys: Sequence[str], first: bool = False) -> None:
     """Save a run and print its main scores; with the `first` one, also the verdict and the notes of the tables."""
     from dialeval.reports.comparisons import judge_run
-    from dialeval.reports.tables import table
+    from dialeval.reports.tables import lay_out
 
     run.save(folder)
     print_out(title)
@@ -332,5 +332,5 @@ def _save_and_print(title: str, run: Run, folder: Path, keys: Sequence[str], fir
         for name, result in run.items()
         if result.role == "system"
     }
-    show(table(replace(run, systems=main), judge_run(run) if first else None, notes=first))
+    show(lay_out(replace(run, systems=main), judge_run(run) if first else None, notes=first))
     print_out("")

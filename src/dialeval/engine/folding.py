@@ -53,14 +53,14 @@ from dialeval.engine.worker import (
     Threads,
     open_context,
 )
-from dialeval.io.chunks import Chunk, cut_sources, row_blocks
+from dialeval.io.chunks import Chunk, row_blocks, split_sources
 from dialeval.io.gathering import no_rows
 from dialeval.io.reading import check_number_of_systems
 from dialeval.io.rows import FieldNames, Rows
 from dialeval.io.sources import Source, Versions
 from dialeval.metrics.log_columns import LabelNames
 from dialeval.text.row_digests import digest_rows
-from dialeval.text.tokenizers import AUTO, DEFAULT, added, chosen, installed
+from dialeval.text.tokenizers import AUTO, DEFAULT, add_counts, choose_installed, choose_tokenizer
 from dialeval.text.vocabulary import Vocabulary
 
 BATCH_ROWS = 1 << 15
@@ -193,8 +193,8 @@ def run_sources(
     ready, columns = frozenset(context.resources), [source.columns for source in sources]
     given = (columns, resources, names, options.batch_rows, context, engine.in_process)
     job, versions = make_job(planner, *given), Versions.of(sources)
-    with versions.behind_errors():
-        chunks = cut_sources(sources, job.batch_rows, options.chunk_bytes)
+    with versions.report_changes():
+        chunks = split_sources(sources, job.batch_rows, options.chunk_bytes)
         if not in_memory:
             _refuse_missing_columns(planner, sources, chunks, names, ready)
     with ExitStack() as stack:
@@ -216,9 +216,9 @@ def run_sources(
             notes |= more
             job = make_job(planner, *given)
         if any(plan.by_script or find_tokenizer(each) == AUTO for plan in job.plans for each in plan.folded):
-            tokenizer = chosen(added(gather("scripts", SCRIPT_COUNTS)))
+            tokenizer = choose_tokenizer(add_counts(gather("scripts", SCRIPT_COUNTS)))
             if any(plan.by_script for plan in job.plans):
-                tokenizer = installed(tokenizer)
+                tokenizer = choose_installed(tokenizer)
             details = {**(details or {}), **({} if tokenizer == DEFAULT else {"tokenizer": tokenizer})}
             planner = with_tokenizer(planner, tokenizer)
             job = make_job(planner, *given)
@@ -357,7 +357,7 @@ class _Passes:
         missing = {number: chunk for number, chunk in enumerate(self.chunks) if number not in finished}
         new = self.engine.fold(self.job, facts, stage, missing, self.store.keeps_states) if missing else ()
         kept = [number for number in reversed(range(len(self.chunks))) if number in finished]
-        with self.versions.behind_errors():
+        with self.versions.report_changes():
             for result in new:
                 self.versions.refuse_changed(path for number in result.chunks for path in self.chunks[number].paths)
                 while kept and result.chunks and kept[-1] < result.chunks[0]:

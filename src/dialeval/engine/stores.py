@@ -43,7 +43,7 @@ from dialeval.core.validation import InvalidError
 from dialeval.core.version import __version__
 from dialeval.engine.worker import ChunkItems, Job, Stage, System, SystemState, SystemStates
 from dialeval.io.chunks import Chunk, FileChunk, MemoryChunk
-from dialeval.io.opening import change_times, size_of, stored
+from dialeval.io.opening import change_times, open_stored, size_of
 from dialeval.io.sources import Source
 
 if TYPE_CHECKING:
@@ -292,7 +292,7 @@ def _digest_samples(path: str) -> str:
     starts = [last * number // gaps for number in range(_SAMPLES)]
     if last < gaps * _SAMPLE_BYTES:
         starts = list(range(0, last + _SAMPLE_BYTES, _SAMPLE_BYTES))
-    with stored(path) as stream:
+    with open_stored(path) as stream:
         for start in starts:
             stream.seek(start)
             sha.update(stream.read(_SAMPLE_BYTES))

@@ -169,7 +169,7 @@ class WordValues:
         """Return the values of all words, p being `shares`; without `known` the words with a vector are known."""
         rows, matrix = vectors.collect_arrays()
         rows, mask = _find_known_rows(rows, known)
-        p = np.zeros(len(rows)) if shares is None else np.nan_to_num(shares.of_keys(np.arange(len(rows))))
+        p = np.zeros(len(rows)) if shares is None else np.nan_to_num(shares.look_up(np.arange(len(rows))))
         return cls(mask, rows, matrix, SIF_WEIGHT / (SIF_WEIGHT + p))
 
     def average_texts(self, texts: TokenColumn) -> TextVectors:

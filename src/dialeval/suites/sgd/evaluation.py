@@ -30,7 +30,7 @@ from dialeval.engine.folding import Options, Progress
 from dialeval.engine.plan import Asked, make_planner
 from dialeval.engine.resources import Resources
 from dialeval.io.reading import is_folder
-from dialeval.io.rows import all_of
+from dialeval.io.rows import read_each
 from dialeval.io.sources import system_name
 from dialeval.reports.documents import Document, Printer, Table
 from dialeval.reports.figures import show
@@ -101,7 +101,7 @@ def evaluate_sgd(
         seen = None if train_schema is None else frozenset(sgd.read_schema(train_schema).services)
         true = sgd.read_references(references, services)
         given = _systems(predictions).items()
-        systems = all_of(partial(sgd.read_predictions, source, true, services, seen, name) for name, source in given)
+        systems = read_each(partial(sgd.read_predictions, source, true, services, seen, name) for name, source in given)
         missing = "failed" if strict else "ignored"
         settings: dict[str, dict[str, object]] = {family: {"missing": missing} for family in FAMILIES}
         settings["goal-accuracy"]["match"] = match
