@@ -360,8 +360,8 @@ EXTENSIONS: Mapping[str, Mapping[str, str]] = {
         "rows": "dialeval.suites.lsdscc.report:explain_rows",
         "note": "dialeval.suites.lsdscc.report:describe_reached_groups",
     },
-    "failures": {"table": "dialeval.suites.multiwoz.report:ceiling_table"},
-    "transcripts": {"section": "dialeval.suites.multiwoz.report:transcripts_section"},
+    "failures": {"table": "dialeval.suites.multiwoz.report:make_ceiling_table"},
+    "transcripts": {"section": "dialeval.suites.multiwoz.report:make_transcripts_section"},
     "trials": {
         "table": "dialeval.reports.trials:trials_table",
     },
