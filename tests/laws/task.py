@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from dialeval.core.batch import Need
 from dialeval.core.columns import Column, ObjectColumn
 from dialeval.suites.multiwoz.data import Goals, ReferenceSets, TrueStates
-from dialeval.suites.multiwoz.ontology import Ontology, OntologyDomain
+from dialeval.suites.multiwoz.ontology import Domain, Ontology
 from dialeval.suites.multiwoz.venues import Spelling, Venues, VenueTable
 from dialeval.text.vocabulary import Vocabulary
 from laws.worlds import World
@@ -22,8 +22,8 @@ ONTOLOGY = Ontology(
     requested=("PHONE", "CODE"),
     when_booked=frozenset({"CODE"}),
     domains={
-        "inn": OntologyDomain("inn", "inns.json", fuzzy=("name",), at_most=("price",)),
-        "cart": OntologyDomain("cart"),
+        "inn": Domain("inn", "inns.json", fuzzy=("name",), at_most=("price",)),
+        "cart": Domain("cart"),
     },
     digest="0123456789ab",
     spellings={"name": Spelling("name")},

@@ -352,8 +352,8 @@ WRITERS: Mapping[str, Callable[[Document], str | LaidOut]] = {
 
 EXTENSIONS: Mapping[str, Mapping[str, str]] = {
     "judge/": {
-        "section": "dialeval.judges.report:weak_turns_section",
-        "table": "dialeval.judges.report:weak_turns_table",
+        "section": "dialeval.judges.report:make_weak_turns_section",
+        "table": "dialeval.judges.report:make_weak_turns_table",
         "rows": "dialeval.judges.report:explain_rows",
     },
     "alignments": {
@@ -365,7 +365,7 @@ EXTENSIONS: Mapping[str, Mapping[str, str]] = {
     "trials": {
         "table": "dialeval.reports.trials:trials_table",
     },
-    "curves": {"section": "dialeval.suites.breakdown.curves:curves_section"},
+    "curves": {"section": "dialeval.suites.breakdown.curves:make_curves_section"},
 }
 """By a detail of a run, or the beginning of its keys: the function that makes a `section` of the report, a `table` for
 the terminal, fields of the explorer's `rows`, or a `note` above these."""

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from dialeval.core.errors import DataError
-from dialeval.suites.multiwoz.ontology import MULTIWOZ, OntologyDomain, load_ontology
+from dialeval.suites.multiwoz.ontology import MULTIWOZ, Domain, load_ontology
 from dialeval.suites.multiwoz.venues import Spelling
 
 pytestmark = pytest.mark.usefixtures("cache")
@@ -56,8 +56,8 @@ def test_every_entry_is_read(tmp_path: Path) -> None:
     assert ontology.spellings == {"price": Spelling("plain", {"low": "cheap"})}
     assert ontology.states.slot("price range") == "price"
     assert ontology.domains == {
-        "inn": OntologyDomain("inn", "inns.csv", fuzzy=("name",)),
-        "taxi": OntologyDomain("taxi", optional=True),
+        "inn": Domain("inn", "inns.csv", fuzzy=("name",)),
+        "taxi": Domain("taxi", optional=True),
     }
     assert load_ontology(MULTIWOZ).name == "multiwoz"
 

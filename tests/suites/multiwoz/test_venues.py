@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from dialeval.core.errors import DataError
-from dialeval.suites.multiwoz.ontology import Ontology, OntologyDomain, load_ontology
+from dialeval.suites.multiwoz.ontology import Domain, Ontology, load_ontology
 from dialeval.suites.multiwoz.venues import Spelling, VenueTable, count_minutes, load_venues
 from dialeval.text.similarity import partial_ratio
 
@@ -27,7 +27,7 @@ ONTOLOGY = Ontology(
     dont_care=frozenset({"any"}),
     any_value="?",
 )
-DOMAIN = OntologyDomain("inn", "x", fuzzy=("name",), at_most=("price",), at_least=("leave",))
+DOMAIN = Domain("inn", "x", fuzzy=("name",), at_most=("price",), at_least=("leave",))
 names = st.sampled_from(["old mill", "the old mill", "mill house", "?", "seven lamps"])
 venue = st.fixed_dictionaries(
     {

@@ -33,7 +33,7 @@ MULTIWOZ = Path(__file__).with_name("multiwoz.toml")
 _EXPLAINED = "docs/own-task.md explains every entry"
 
 
-class OntologyDomain(Struct, frozen=True, forbid_unknown_fields=True):
+class Domain(Struct, frozen=True, forbid_unknown_fields=True):
     """One domain: where its venues are, and how they are offered and searched."""
 
     name: str = ""
@@ -66,7 +66,7 @@ class Ontology:
     """Words that a goal may ask for."""
     when_booked: frozenset[str]
     """Those of them that count only once the domain is booked."""
-    domains: Mapping[str, OntologyDomain]
+    domains: Mapping[str, Domain]
     digest: str
     slots: Mapping[str, str] = field(default_factory=dict)
     spellings: Mapping[str, Spelling] = field(default_factory=dict)
@@ -93,7 +93,7 @@ class _Requested(Struct, frozen=True, forbid_unknown_fields=True):
     when_booked: frozenset[str] = frozenset()
 
 
-class _ValueRule(Struct, forbid_unknown_fields=True):
+class _Values(Struct, forbid_unknown_fields=True):
     slots: list[str] = []
     rule: Rule = "plain"
     same: dict[str, str] = {}
@@ -103,13 +103,13 @@ _Percentage = Annotated[int, Meta(ge=0, le=100, description="a whole number from
 
 
 class _File(Struct, forbid_unknown_fields=True):
-    domains: dict[str, OntologyDomain]
+    domains: dict[str, Domain]
     name: str = "task"
     references: Literal["raw", "normalized"] = "raw"
     words: dict[str, list[str]] = {}
     requested: _Requested = _Requested()
     slots: dict[str, str] = {}
-    values: list[_ValueRule] = []
+    values: list[_Values] = []
     dont_care: frozenset[str] = frozenset()
     any_value: str | None = None
     named_by: str | None = None

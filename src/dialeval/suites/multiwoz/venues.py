@@ -56,7 +56,7 @@ from dialeval.text.similarity import Ratio, similar
 from dialeval.text.tokenizers import tidied
 
 if TYPE_CHECKING:
-    from dialeval.suites.multiwoz.ontology import Ontology, OntologyDomain
+    from dialeval.suites.multiwoz.ontology import Domain, Ontology
 
 NONE = 0
 """The set of no venues."""
@@ -65,7 +65,7 @@ NONE = 0
 class VenueTable:
     """The venues of one domain as columns of texts."""
 
-    def __init__(self, domain: OntologyDomain, ontology: Ontology, venues: Sequence[Mapping[str, str]]) -> None:
+    def __init__(self, domain: Domain, ontology: Ontology, venues: Sequence[Mapping[str, str]]) -> None:
         self.domain = domain
         self.venues = venues
         self._ontology = ontology
@@ -219,9 +219,7 @@ def _read_records(path: Path, content: bytes) -> list[Any]:
     raise DataError(Problem(str(path), None, "is not a table", "give .json, .csv, .tsv, .parquet or .arrow"))
 
 
-def _make_venues(
-    domain: OntologyDomain, ontology: Ontology, records: Sequence[Any], where: str
-) -> list[dict[str, str]]:
+def _make_venues(domain: Domain, ontology: Ontology, records: Sequence[Any], where: str) -> list[dict[str, str]]:
     """Return the venues with the one names of their columns; what is no slot is dropped."""
     venues: list[dict[str, str]] = []
     problems: list[Problem] = []
