@@ -43,8 +43,9 @@ from dialeval.core.rowtable import RowTable
 from dialeval.human.estimate import FEWEST_RATERS
 from dialeval.human.estimate import estimate as estimate_people
 from dialeval.human.rank import Ranking, rank_pairs
-from dialeval.human.sample import Sample, allocate, inclusion_probabilities, sample_systematically, uncertainty
+from dialeval.human.sample import allocate, inclusion_probabilities, measure_uncertainty, sample_systematically
 from dialeval.human.sample import sample as draw
+from dialeval.human.sample_files import Sample
 from dialeval.io.ratings import OVERALL, Pairs, Ratings, read_ratings
 from dialeval.stats.correlation import NAMES, Points
 from dialeval.stats.independent import ClusterSums
@@ -99,7 +100,7 @@ def rated(rng: np.random.Generator, design: str, lengths: Ints, people: Floats, 
     dialogue = np.repeat(np.arange(len(lengths)), lengths)
     unit = dialogue if design == "dialogues" else np.arange(rows)
     units = int(unit[-1]) + 1
-    sizes = uncertainty(judge) if design == "uncertainty" else np.ones(units)
+    sizes = measure_uncertainty(judge) if design == "uncertainty" else np.ones(units)
     stratum = np.zeros(units, np.int64)
     if design == "strata":
         stratum = np.searchsorted(np.quantile(judge, [0.25, 0.5, 0.75]), judge)

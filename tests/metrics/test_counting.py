@@ -15,7 +15,7 @@ from dialeval.core.batch import Batch, Need
 from dialeval.core.columns import NumberColumn
 from dialeval.core.contributions import ClusteredRows, Resamples, RowSums
 from dialeval.core.errors import NeedError
-from dialeval.metrics.counting import CountMetric, Flags, Per, cluster_counts, corpus_error
+from dialeval.metrics.counting import CountMetric, Flags, Per, corpus_error, sum_by_dialogue
 from dialeval.text.vocabulary import Vocabulary
 
 
@@ -87,7 +87,7 @@ def test_counts_are_added_up_by_dialogue(made: list[tuple[int, int]], sizes: lis
             before = expected.get(number, [0] * 6)
             now = (1, part, whole, part * part, part * whole, whole * whole)
             expected[number] = [each + more for each, more in zip(before, now, strict=True)]
-    found = cluster_counts(counts, scored, np.cumsum([0, *sizes]))
+    found = sum_by_dialogue(counts, scored, np.cumsum([0, *sizes]))
     assert found == {number: tuple(sums) for number, sums in expected.items()}
 
 
@@ -116,7 +116,7 @@ def test_the_error_of_a_corpus_value_is_nearly_that_of_the_jackknife() -> None:
     dice = np.random.default_rng(3)
     wholes = dice.integers(5, 30, 80)
     counts = np.column_stack((dice.binomial(wholes, 0.3), wholes))
-    clusters = cluster_counts(counts, np.ones(80, np.bool_), np.arange(81))
+    clusters = sum_by_dialogue(counts, np.ones(80, np.bool_), np.arange(81))
     found = corpus_error(lambda sums: sums[:, 0] / sums[:, 1], counts.sum(axis=0).tolist(), clusters)
     without = counts.sum(axis=0) - counts
     values = without[:, 0] / without[:, 1]

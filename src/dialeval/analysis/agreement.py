@@ -76,7 +76,7 @@ from dialeval.text.tokenizers import Tokenizer
 if TYPE_CHECKING:
     import pyarrow as pa
 
-_READ_SAMPLE = "dialeval.human.sample:read_sample"
+_READ_SAMPLE = "dialeval.human.sample_files:read_sample"
 """The function that reads the folder of a sample; human evaluation builds on this module, so it is not imported."""
 LEAST_SPREAD = 1e-9
 """Of ratings, relative to their size."""
@@ -194,7 +194,7 @@ class Agreement(
         <Agreement with overall: 2 metrics (rouge-l, length), 8 rated rows>
     """
 
-    document_maker = "dialeval.reports.agreement:document"
+    document_maker = "dialeval.reports.agreement:to_document"
 
     version: str
     quality: str

@@ -111,7 +111,7 @@ class Comparison(Tabular, Displayable, Record, frozen=True, kw_only=True, rename
         [['new', 'rouge-l', 1.0, True]]
     """
 
-    document_maker = "dialeval.reports.comparisons:document"
+    document_maker = "dialeval.reports.comparisons:to_document"
 
     baseline: str
     systems: list[str]

@@ -70,7 +70,7 @@ class Dispute(Struct, frozen=True):
 class LabelAgreement(Displayable, Tabular, Record, frozen=True, kw_only=True, rename={"version": "dialeval"}):
     """The result of `compare_labels`, and its JSON."""
 
-    document_maker = "dialeval.reports.labels:document"
+    document_maker = "dialeval.reports.labels:to_document"
 
     version: str
     quality: str

@@ -26,7 +26,7 @@ from dialeval.core.fold import Estimate, Level
 from dialeval.core.result import Result, Run
 from dialeval.core.rowtable import RowTable
 from dialeval.engine.folding import run_sources
-from dialeval.engine.plan import Asked, Settings, planner
+from dialeval.engine.plan import Asked, Settings, make_planner
 from dialeval.engine.resources import Resources
 from dialeval.io.ratings import DIALOGUE, OVERALL, Ratings
 from dialeval.io.reading import UNNAMED
@@ -157,7 +157,7 @@ def score_ratings(
             columns[need] = RaggedColumn.from_lists(lists)
     rows = Rows(UNNAMED, columns, TextColumn.from_strings(ratings.dialogues), where="ratings")
     sources = memory_sources(split_systems(rows, ratings.systems, UNNAMED))
-    run = run_sources(sources, planner("all" if metrics is None else metrics, settings, tokenizer), resources).run
+    run = run_sources(sources, make_planner("all" if metrics is None else metrics, settings, tokenizer), resources).run
     if metrics is None and DIALOGUE not in ratings.levels:
         turns = {
             name: {key: each for key, each in result.items() if each.level is Level.TURN}

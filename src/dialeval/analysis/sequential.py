@@ -111,7 +111,7 @@ class SequentialTest(
         [['new', 'rouge-l', 400]]
     """
 
-    document_maker = "dialeval.reports.sequential:sequential_document"
+    document_maker = "dialeval.reports.sequential:describe_sequential_test"
 
     version: str = __version__
     baseline: str
@@ -302,7 +302,7 @@ class Trend(Tabular, Displayable, Record, frozen=True, kw_only=True, rename={"ve
         <Trend: 4 systems (week 1, week 2, week 3 and 1 more), 1 metrics, 1 significant>
     """
 
-    document_maker = "dialeval.reports.sequential:trend_document"
+    document_maker = "dialeval.reports.sequential:describe_trend"
 
     systems: list[str]
     design: DesignName

@@ -193,7 +193,7 @@ class Slices(Tabular, Displayable):
         [['Basel', 1.0, 0.0], ['Bern', 1.0, -2.0]]
     """
 
-    document_maker: ClassVar[str] = "dialeval.reports.slices:brief_document"
+    document_maker: ClassVar[str] = "dialeval.reports.slices:to_brief_document"
 
     whole: Run
     by: Sequence[str]

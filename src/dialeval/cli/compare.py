@@ -165,8 +165,8 @@ def compare(
     gates = list(limits.make_gates({name: known[name] for name in found.systems}))
     if bar is not None:
         gates += check_baseline(found, margins, named=metrics is not None)
-    found = comparisons.in_percent(found, comparisons.percent_keys(known)) if percent else found
-    table = comparisons.table(found)
+    found = comparisons.to_percent(found, comparisons.find_percent_keys(known)) if percent else found
+    table = comparisons.lay_out(found)
     if format_ in options.GATE_FORMATS:
         out.print_gates(format_, gates, found, results, output)
     elif by:

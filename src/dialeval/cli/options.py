@@ -144,7 +144,7 @@ class Limits:
             return metrics
         from dialeval.metrics.registry import GROUPS, PANEL, registry
 
-        keys = (registry().canonical(key).partition("/")[0] for key in (*self.lowest, *self.highest))
+        keys = (registry().canonicalize(key).partition("/")[0] for key in (*self.lowest, *self.highest))
         return ",".join([PANEL, *(key for key in keys if key in registry().presets and key not in GROUPS[PANEL])])
 
     def make_gates(self, results: Mapping[str, Result]) -> Iterator[Gate]:

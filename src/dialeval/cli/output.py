@@ -119,16 +119,16 @@ def print_run(
     `percent`: show scores from 0 to 1 times 100.
     """
     from dialeval.reports import tables
-    from dialeval.reports.documents import WRITERS, extensions
+    from dialeval.reports.documents import WRITERS, find_extensions
 
     whole = run
     if percent:
-        from dialeval.reports.comparisons import run_in_percent
+        from dialeval.reports.comparisons import run_to_percent
 
-        run, found = run_in_percent(run), None if found is None else found.in_percent(run)
+        run, found = run_to_percent(run), None if found is None else found.to_percent(run)
     table: RenderableType = ""
     if format_ == "table":
-        table = tables.table(run, found, transpose=transpose)
+        table = tables.lay_out(run, found, transpose=transpose)
     if by:
         from dialeval.analysis.slices import slices
         from dialeval.reports.slices import MOST_TESTS
@@ -141,11 +141,11 @@ def print_run(
         show(tables.FORMATS[format_](run, transpose=True))
     else:
         print_as(format_, tables, run)
-    if format_ in ("table", "md", "latex") and (standing := tables.standing(run)):
+    if format_ in ("table", "md", "latex") and (standing := tables.describe_standing(run)):
         show("\n")
         show(WRITERS[format_](standing))
     if format_ == "table":
-        print_tables(table for make in extensions(run, "table") for table in make(run))
+        print_tables(table for make in find_extensions(run, "table") for table in make(run))
     if format_ == "metrics-txt" and (other := [key for key in run.keys_in_order if key not in tables.METRICS_TXT]):
         print_err(f"metrics-txt has no column for {', '.join(other)}; choose another format for them")
     print_skipped(run.skipped)
@@ -165,11 +165,11 @@ def print_slices(
     """Print slices: below the table of the run or comparison that they belong to, in JSON as a part of it, or alone."""
     from dialeval.reports import slices as reports
 
-    found = reports.in_percent(found) if percent else found
+    found = reports.to_percent(found) if percent else found
     if format_ == "table":
         from rich.console import Group
 
-        show(Group(above, "", reports.table(found)), output, width)
+        show(Group(above, "", reports.lay_out(found)), output, width)
     elif format_ == "json":
         show(encode_json({**subject.to_dict(), "slices": found.to_dict()}).decode(), output)
     else:
@@ -231,8 +231,8 @@ def print_tables(tables: Iterable[tuple[str, Sequence[Sequence[str]]]]) -> None:
 
 
 def print_as(format_: str, reports: Any, value: Any, output: Path | None = None, width: int | None = None) -> None:
-    """Print by a module of `reports`, by its `table` or one of its `FORMATS`; or write to a file, see `show`."""
-    show(reports.table(value) if format_ == "table" else reports.FORMATS[format_](value), output, width)
+    """Print by a module of `reports`, by its `lay_out` or one of its `FORMATS`; or write to a file, see `show`."""
+    show(reports.lay_out(value) if format_ == "table" else reports.FORMATS[format_](value), output, width)
 
 
 def show(content: RenderableType, output: Path | None = None, width: int | None = None) -> None:

@@ -32,7 +32,7 @@ def metrics(name: str | None, every: bool) -> None:
     from dialeval.core.errors import SettingError
     from dialeval.metrics.registry import GROUPS, registry
 
-    name = registry().canonical(name)
+    name = registry().canonicalize(name)
     if name is None or name == "all" or name in GROUPS:
         presets = GROUPS.get(name or "", registry().presets)
         print_out(_list_metrics(presets, every=every or name is not None))
@@ -46,19 +46,19 @@ def metrics(name: str | None, every: bool) -> None:
 
 def _list_metrics(presets: Iterable[str], every: bool) -> str:
     """Return the metrics by topic: a line for each preset, or for each family."""
-    from dialeval.engine.resources import lacking
-    from dialeval.metrics.registry import GROUPS, TOPICS, registry, topic_of
+    from dialeval.engine.resources import explain_missing
+    from dialeval.metrics.registry import GROUPS, TOPICS, find_topic, registry
 
     topics: dict[str, list[tuple[str, ...]]] = {title: [] for title in TOPICS}
     missing: dict[str, None] = {}
     for metric in map(registry().parse, presets):
         family = type(metric)
-        missing |= {reason: None for need in sorted(metric.needs) if (reason := lacking(need))}
+        missing |= {reason: None for need in sorted(metric.needs) if (reason := explain_missing(need))}
         if every or metric.name == next(iter(family.presets)):
             variants = "" if every or len(family.presets) == 1 else f" ({len(family.presets)})"
             needs = ", ".join(dict.fromkeys(need.flag for need in _select_needs(metric))) or "-"
             name = metric.name if every or not variants else family.family
-            topics[topic_of(family)].append((name + variants, metric.better or "-", needs, _summarize(metric)))
+            topics[find_topic(family)].append((name + variants, metric.better or "-", needs, _summarize(metric)))
     lines: list[tuple[str, ...]] = [("metric", "better", "needs", "what it measures")]
     widths = [max(len(row[at]) for row in (*lines, *chain(*topics.values()))) for at in range(3)]
     for title, rows in topics.items():
@@ -163,7 +163,7 @@ def schema(name: str | None) -> None:
         )
         return
     try:
-        show(encode_json(schemas.schema(name)).decode())
+        show(encode_json(schemas.make_schema(name)).decode())
     except SettingError as error:
         raise click.UsageError(str(error)) from None
 
@@ -285,7 +285,7 @@ def demo(output: Path, opened: bool) -> None:
     from dialeval.breakdown import evaluate_breakdown
     from dialeval.core.batch import Need
     from dialeval.engine.evaluate import evaluate
-    from dialeval.engine.resources import lacking
+    from dialeval.engine.resources import explain_missing
     from dialeval.multiwoz import Evaluator
     from dialeval.reports.html import report
     from dialeval.suites.breakdown.curves import with_curves
@@ -298,7 +298,7 @@ def demo(output: Path, opened: bool) -> None:
             here / "contexts.txt",
             train=here / "train.txt",
             vectors=here / "vectors.txt",
-            metrics="all" if lacking(Need.JUDGE) else "all,adem",
+            metrics="all" if explain_missing(Need.JUDGE) else "all,adem",
             progress=meter.update_run,
         )
     _save_and_print("Responses", run, output, RESPONSES, first=True)
@@ -323,7 +323,7 @@ def demo(output: Path, opened: bool) -> None:
 def _save_and_print(title: str, run: Run, folder: Path, keys: Sequence[str], first: bool = False) -> None:
     """Save a run and print its main scores; with the `first` one, also the verdict and the notes of the tables."""
     from dialeval.reports.comparisons import judge_run
-    from dialeval.reports.tables import table
+    from dialeval.reports.tables import lay_out
 
     run.save(folder)
     print_out(title)
@@ -332,5 +332,5 @@ def _save_and_print(title: str, run: Run, folder: Path, keys: Sequence[str], fir
         for name, result in run.items()
         if result.role == "system"
     }
-    show(table(replace(run, systems=main), judge_run(run) if first else None, notes=first))
+    show(lay_out(replace(run, systems=main), judge_run(run) if first else None, notes=first))
     print_out("")

@@ -229,7 +229,7 @@ class ItemTable(Tabular, Displayable):
         [[1, 'at nine', 'Bern', 2.0], [2, 'no', 'Basel', 1.0]]
     """
 
-    document_maker: ClassVar[str] = "dialeval.reports.documents:rows_document"
+    document_maker: ClassVar[str] = "dialeval.reports.documents:describe_rows"
 
     run: Run
 

@@ -27,7 +27,7 @@ from dialeval.core.fold import IntervalKind
 from dialeval.core.result import Result, Run, check_folder
 from dialeval.engine.baselines import evaluate_with_baselines
 from dialeval.engine.folding import BATCH_ROWS, Options, Progress, make_job, run_sources
-from dialeval.engine.plan import Asked, Planner, Settings, names_of, planner
+from dialeval.engine.plan import Asked, Planner, Settings, list_asked, make_planner
 from dialeval.engine.resources import Resources, WordChoice
 from dialeval.engine.worker import Context, Engine, Job, open_context
 from dialeval.io.opening import LINES, format_of, is_pattern, is_remote
@@ -68,20 +68,20 @@ class Inputs:
         also if they are the lines of one system in a file so large that few would want its rows in memory.
         """
         asked = options.engine is not None or options.resume is not None or not options.items
-        in_many_files = any(is_remote(path) or is_pattern(path) for path in self._paths())
+        in_many_files = any(is_remote(path) or is_pattern(path) for path in self._list_paths())
         return asked or self.shards or in_many_files or (large_too and self._large)
 
     @property
     def _large(self) -> bool:
         # Several systems are compared with each other, for which all rows are needed; rows may be of several.
-        paths = [*self._paths()]
+        paths = [*self._list_paths()]
         own = [*self.responses.values()] if isinstance(self.responses, Mapping) else [self.responses]
         is_file = os.path.isfile  # Path.is_file raises for names that are too long
         if len(own) > 1 or not all(is_file(path) and format_of(path) == LINES for path in paths):
             return False
         return os.fspath(own[0]) in paths[:1] and sum(Path(path).stat().st_size for path in paths) >= LARGE_BYTES
 
-    def _paths(self) -> Iterator[str]:
+    def _list_paths(self) -> Iterator[str]:
         for given in (self.responses, self.references, self.contexts):
             for each in given.values() if isinstance(given, Mapping) else [given]:
                 if isinstance(each, str | os.PathLike):
@@ -260,12 +260,12 @@ def evaluate(
             raise SettingError(
                 "baselines and reference_groups need all rows in memory, which a run in chunks does not keep"
             )
-        plans = planner(metrics, settings, tokenizer)
+        plans = make_planner(metrics, settings, tokenizer)
         run = run_sources(inputs.find_sources(), plans, resources, options, names=inputs.names, details=details).run
     else:
         with collect_warnings() as notes:
             systems, groups = inputs.read()
-        plans = planner(metrics, settings, tokenizer, sum(map(len, systems)))
+        plans = make_planner(metrics, settings, tokenizer, sum(map(len, systems)))
         if groups is not None:
             asked = {"table": alignments, "baselines": baselines}
             run = resolve_name(_EVALUATE_GROUPS)(systems, groups, plans, resources, options, **asked)
@@ -308,14 +308,14 @@ class Tally:
         tokenizer: Tokenizer | None = None,
         fields: Mapping[str, str] | None = None,
     ) -> None:
-        self._asked = metrics if metrics is None or isinstance(metrics, str) else tuple(names_of(metrics))
+        self._asked = metrics if metrics is None or isinstance(metrics, str) else tuple(list_asked(metrics))
         self._settings, self._tokenizer, self._fields = settings, tokenizer, fields
         self._resources, self._options, self._system = resources, options, system
         self.reset()
 
     @property
     def _planner(self) -> Planner:
-        return planner(self._asked, self._settings, self._tokenizer, len(self))
+        return make_planner(self._asked, self._settings, self._tokenizer, len(self))
 
     @cached_property
     def _context(self) -> Context:
@@ -366,7 +366,7 @@ class Tally:
         """
         if len(rows):
             self._make_job(self._columns | frozenset(rows.columns))  # refuses a metric that lacks a column
-            self._parts.append(replace(rows, system=self._system).placed(len(self)))
+            self._parts.append(replace(rows, system=self._system).move_behind(len(self)))
 
     @property
     def _columns(self) -> frozenset[Need]:
@@ -396,7 +396,7 @@ class Tally:
             raise SettingError(f"{other!r} cannot be merged into {self!r}: it has {what}; use the same in both")
         before, own = len(self), 0
         for rows in list(other._parts):
-            self._parts.append(replace(rows, system=self._system).placed(before, own))
+            self._parts.append(replace(rows, system=self._system).move_behind(before, own))
             own += len(rows)
         self._notes |= other._notes
 
@@ -420,7 +420,7 @@ class Tally:
         if not len(self):
             raise SettingError("there are no rows yet; call update first")
         # A dialogue may continue from one part to the next: offsets are found again.
-        self._parts = [replace(Rows.joined(self._parts), offsets=None)]
+        self._parts = [replace(Rows.join(self._parts), offsets=None)]
         sources, notes = memory_sources(self._parts), tuple(self._notes)
         given = (self._planner, self._resources, self._options)
         return run_sources(sources, *given, warnings=notes, context=self._context).run

@@ -94,8 +94,8 @@ def sample(
     are needed again by `dialeval estimate --sample`.
     """
     from dialeval.core.result import files_of, load
-    from dialeval.human.sample import check_sample_folder
     from dialeval.human.sample import sample as draw_sample
+    from dialeval.human.sample_files import check_sample_folder
 
     settings = {name: more.pop(name) for name in ("uncertainty", "dialogues", "independent", "level", "seed")}
     stratify = more.pop("stratify") or ()
@@ -129,16 +129,16 @@ def _plan(
     """Print how many ratings a width takes."""
     from dialeval.core.result import load
     from dialeval.human.estimate import estimate, plan_from_pilot, plan_ratings
-    from dialeval.human.report import table
-    from dialeval.human.sample import tables_of
+    from dialeval.human.report import lay_out
+    from dialeval.human.sample import select_tables
 
     if width is None:
         raise click.UsageError("--plan needs --width")
     known = load(run)
-    rows = {name: len(table) for name, table in tables_of(known, systems).items()}
+    rows = {name: len(table) for name, table in select_tables(known, systems).items()}
     given = {name: value for name, value in (("std", std), ("correlation", correlation)) if value is not None}
     if pilot is None:
-        show(table(plan_ratings(rows, width, confidence, **given)))
+        show(lay_out(plan_ratings(rows, width, confidence, **given)))
         return
     if given:
         raise click.UsageError("--std and --correlation are estimated from --pilot; leave them out")
@@ -146,7 +146,7 @@ def _plan(
         estimate(known, pilot, judge=judge, population=population, confidence=confidence, **estimated)
         for population in ("dialogues", "run")
     )
-    show(table(plan_from_pilot(whole, drawn, rows, width)))
+    show(lay_out(plan_from_pilot(whole, drawn, rows, width)))
 
 
 @options.group(
@@ -170,14 +170,14 @@ def page(sample: str, output: Path, form: Path | None) -> None:
     Send it to every rater. It does not reveal the systems; order and sides differ between raters. Ratings are kept in
     the browser until the rater downloads them as a file and sends it back.
     """
-    from dialeval.human.page import rating_page, read_form, things_to_rate
-    from dialeval.human.sample import read_sample
+    from dialeval.human.page import collect_things, make_rating_page, read_form
+    from dialeval.human.sample_files import read_sample
 
     check_places(None, sample, form, files=(output,))
     drawn = read_sample(sample)
     asked = read_form(form, drawn)
-    write(output, rating_page(drawn, asked).encode())
-    print_err(f"{len(things_to_rate(drawn, asked))} to rate; merge the returned files with `dialeval rate merge`")
+    write(output, make_rating_page(drawn, asked).encode())
+    print_err(f"{len(collect_things(drawn, asked))} to rate; merge the returned files with `dialeval rate merge`")
 
 
 @rate.command(
@@ -221,9 +221,9 @@ def merge(
     import orjson
 
     from dialeval.human import report
-    from dialeval.human.merge import merge_ratings, rated_rows
-    from dialeval.human.page import rating_page, read_form, score_check
-    from dialeval.human.sample import read_sample
+    from dialeval.human.merge import make_rated_rows, merge_ratings
+    from dialeval.human.page import make_rating_page, make_score_check, read_form
+    from dialeval.human.sample_files import read_sample
 
     if any_scores and form is not None:
         raise click.UsageError("--any-scores and --form exclude each other; give one of them")
@@ -232,9 +232,9 @@ def merge(
     check_places(None, files, adjudicated, sample, form, files=(output, adjudicate))
     drawn = None if sample is None else read_sample(sample)
     asked = read_form(form, drawn)
-    check = None if any_scores else score_check(None if form is None else asked, drawn)
+    check = None if any_scores else make_score_check(None if form is None else asked, drawn)
     merged = merge_ratings(files, drawn, adjudicated, most, check)
-    rows = rated_rows(merged, drawn, quality)
+    rows = make_rated_rows(merged, drawn, quality)
     print_as(format_, report, merged)
     print_warnings(merged.warnings)
     if output is not None:
@@ -244,7 +244,7 @@ def merge(
         if not disputed:
             print_err("raters agree on every row; there is nothing to adjudicate")
             return
-        write(adjudicate, rating_page(drawn, asked, disputed).encode())
+        write(adjudicate, make_rating_page(drawn, asked, disputed).encode())
 
 
 @rate.command(
@@ -277,8 +277,8 @@ def serve(
     A rating is on the disk before it is acknowledged; until then the page keeps it in the browser and sends it again.
     Links stay the same when the server is started again. `dialeval rate export` writes the ratings at any time.
     """
-    from dialeval.human.page import digest_of, read_form, things_to_rate
-    from dialeval.human.sample import ROWS_FILE, SAMPLE_FILE, read_sample
+    from dialeval.human.page import collect_things, digest_form, read_form
+    from dialeval.human.sample_files import ROWS_FILE, SAMPLE_FILE, read_sample
     from dialeval.human.server import RatingServer, is_loopback
     from dialeval.human.store import LONGEST_NAME, SUFFIXES, RatingStore
 
@@ -292,23 +292,23 @@ def serve(
     local = is_loopback(host)
     drawn = read_sample(sample)
     asked = read_form(form, drawn)
-    digest, things = digest_of(drawn, asked), things_to_rate(drawn, asked)
+    digest, things = digest_form(drawn, asked), collect_things(drawn, asked)
     with closing(RatingStore(database, digest)) as store:
         store.add_raters(names)
-        if not store.raters():
+        if not store.read_raters():
             raise click.UsageError("name who rates: --raters ann,bob")
-        store.deal([thing["id"] for thing in things], per_row, drawn.design.seed)
+        store.assign([thing["id"] for thing in things], per_row, drawn.design.seed)
         with _start(partial(RatingServer, store, asked, digest, things, host), port, store.port) as server:
             store.port = server.port
             if not local:
                 print_warnings(["whoever reaches this address and has a link can rate; nothing is encrypted"])
             with suppress(KeyboardInterrupt):  # from the first link on, which is when somebody may press it
-                for name, link in server.links().items():
+                for name, link in server.make_links().items():
                     print_out(f"{name:<16} {link}")
-                print_err(f"progress, agreement and export: {server.lead_link()}")
+                print_err(f"progress, agreement and export: {server.make_lead_link()}")
                 print_err("each rater has a link; Ctrl-C ends")
                 server.serve_forever()
-        for name, (rated, dealt) in store.counts().items():
+        for name, (rated, dealt) in store.count_ratings().items():
             print_err(f"{name}: {rated} of {dealt} rated")
 
 
@@ -334,10 +334,10 @@ def export(database: str, output: Path | None) -> None:
     """
     import orjson
 
-    from dialeval.human.store import stored_lines
+    from dialeval.human.store import read_stored_lines
 
     check_places(None, database, files=(output,))
-    lines = [orjson.dumps(line).decode() + "\n" for _, line in stored_lines(database)]
+    lines = [orjson.dumps(line).decode() + "\n" for _, line in read_stored_lines(database)]
     show("".join(lines), output)
     print_err(f"{len(lines)} ratings")
 
@@ -518,8 +518,8 @@ def _compare_labels(
 ) -> None:
     """Print the agreement of metrics with people about labels, and write the page of disputed rows if asked for."""
     from dialeval.analysis.labels import measure_label_agreement
-    from dialeval.human.page import rating_page, read_form
-    from dialeval.human.sample import read_sample
+    from dialeval.human.page import make_rating_page, read_form
+    from dialeval.human.sample_files import read_sample
     from dialeval.reports.labels import LABELS
 
     if disputed is not None and chosen["sample"] is None:
@@ -528,7 +528,7 @@ def _compare_labels(
     print_as(format_, LABELS, found, output, _FILE_WIDTH)
     if disputed is not None:
         ids = list(dict.fromkeys(each.id for each in found.disputes if each.id is not None))
-        write(disputed, rating_page(read_sample(chosen["sample"]), read_form(None), ids).encode())
+        write(disputed, make_rating_page(read_sample(chosen["sample"]), read_form(None), ids).encode())
         print_err(
             f"{len(ids)} rows to rate again; give the file that comes back to `dialeval rate merge --adjudicated`"
         )

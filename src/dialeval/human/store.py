@@ -154,13 +154,13 @@ class RatingStore:
                 [(name, secrets.token_urlsafe(24)) for name in names],
             )
 
-    def raters(self) -> dict[str, str]:
+    def read_raters(self) -> dict[str, str]:
         """Return the secrets of the raters by name."""
         return dict(self._select("SELECT name, secret FROM raters ORDER BY rowid"))
 
-    def deal(self, ids: Sequence[str], per_row: int | None, seed: int) -> None:
+    def assign(self, ids: Sequence[str], per_row: int | None, seed: int) -> None:
         """Assign rows to raters until each row has so many; None: as many as before, or at first all."""
-        raters = list(self.raters())
+        raters = list(self.read_raters())
         if per_row is None:
             per_row = self._read_number("per_row") or len(raters)
         if per_row > len(raters):
@@ -180,7 +180,7 @@ class RatingStore:
                     load[rater] += 1
                     connection.execute("INSERT INTO dealt VALUES (?, ?)", (rater, identity))
 
-    def dealt(self, rater: str) -> set[str]:
+    def read_assigned(self, rater: str) -> set[str]:
         """Return the ids of the rows that a rater was assigned."""
         return {identity for (identity,) in self._select("SELECT id FROM dealt WHERE rater = ?", rater)}
 
@@ -194,7 +194,7 @@ class RatingStore:
         with self._transaction() as connection:
             connection.execute("INSERT OR REPLACE INTO about VALUES ('port', ?)", (str(port),))
 
-    def lead_secret(self) -> str:
+    def read_lead_secret(self) -> str:
         """Return the secret of the lead's page, the same one for every server of the database."""
         with self._transaction() as connection:
             connection.execute("INSERT OR IGNORE INTO about VALUES ('lead', ?)", (secrets.token_urlsafe(24),))
@@ -210,16 +210,16 @@ class RatingStore:
             values = (rater, rating.id, int(rating.again), line)
             connection.execute("INSERT OR REPLACE INTO ratings VALUES (?, ?, ?, ?)", values)
 
-    def lines(self, rater: str) -> list[dict[str, Any]]:
+    def read_lines(self, rater: str) -> list[dict[str, Any]]:
         """Return the ratings of a rater as plain data."""
         found = self._select("SELECT line FROM ratings WHERE rater = ? ORDER BY rowid", rater)
         return [msgspec.json.decode(line) for (line,) in found]
 
-    def counts(self) -> dict[str, tuple[int, int]]:
+    def count_ratings(self) -> dict[str, tuple[int, int]]:
         """Return, by rater, how many rows are rated and how many were assigned."""
         rated = dict(self._select("SELECT rater, count(DISTINCT id) FROM ratings GROUP BY rater"))
         dealt = dict(self._select("SELECT rater, count(*) FROM dealt GROUP BY rater"))
-        return {name: (rated.get(name, 0), dealt.get(name, 0)) for name in self.raters()}
+        return {name: (rated.get(name, 0), dealt.get(name, 0)) for name in self.read_raters()}
 
     def close(self) -> None:
         """Close the database."""
@@ -227,7 +227,7 @@ class RatingStore:
             self._connection.close()
 
 
-def stored_lines(path: str | PathLike[str]) -> Iterator[tuple[int, dict[str, Any]]]:
+def read_stored_lines(path: str | PathLike[str]) -> Iterator[tuple[int, dict[str, Any]]]:
     """Yield the ratings in a database with their numbers; a server may have it open."""
     validation.size_of(path, _REMEDY)
     _check_header(path)

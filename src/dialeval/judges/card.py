@@ -17,7 +17,7 @@ from typing import Any
 from dialeval.core.errors import escape_controls
 from dialeval.core.validation import parse_toml
 from dialeval.judges.adem import AdemWeights
-from dialeval.reports.documents import markdown
+from dialeval.reports.documents import escape_markdown
 from dialeval.stats.resampling import DEFAULT_RESAMPLES
 
 Rows = list[list[str]]
@@ -126,10 +126,10 @@ def begin_card(title: str, texts: Mapping[str, str], data: Rows, facts: Mapping[
     head, *rest = data
     settings = facts.get("settings", {}).items()
     return [
-        f"# {markdown(title)}",
+        f"# {escape_markdown(title)}",
         texts["purpose"],
         "## Data",
-        write_card_table([head, *([*cells, markdown(free_text)] for *cells, free_text in rest)]),
+        write_card_table([head, *([*cells, escape_markdown(free_text)] for *cells, free_text in rest)]),
         texts["stored"],
         "## Settings",
         "\n".join(
@@ -218,8 +218,8 @@ def show_two_digits(value: float | None) -> str:
 def write_card_table(rows: Rows) -> str:
     """Return a table; its head and the first column hold names, the other cells numbers."""
     head, *rest = rows
-    named = ([markdown(name), *cells] for name, *cells in rest)
-    lines = [list(map(markdown, head)), ["---"] * len(head), *named]
+    named = ([escape_markdown(name), *cells] for name, *cells in rest)
+    lines = [list(map(escape_markdown, head)), ["---"] * len(head), *named]
     return "\n".join(f"| {' | '.join(row)} |" for row in lines)
 
 

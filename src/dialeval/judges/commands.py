@@ -190,7 +190,7 @@ def attack_judge(judge_dir: str | None, encoder: str | None, llm: options.Langua
 
         with open_llm(llm) as model:
             chosen: dict[str, Any] = {"rubric": llm["rubric"] or "reply", "mode": llm["mode"] or "expected"}
-            _attack(partial(attack_llm, model, **chosen), labels.attack_rows, **rest)
+            _attack(partial(attack_llm, model, **chosen), labels.list_attacks, **rest)
         return
     from dialeval.judges.card import list_attacks
     from dialeval.judges.judge import DialogueJudge

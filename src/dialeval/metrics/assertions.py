@@ -41,7 +41,7 @@ class Assertion(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     def holds(self, calls: Calls) -> bool | None:
         """Tell whether the rule holds for some calls; None where it does not apply."""
         wanted = {"name": self.call, "arguments": self.arguments}
-        places = [at for at, call in enumerate(calls) if _FREE.equal(wanted, call)]
+        places = [at for at, call in enumerate(calls) if _FREE.is_equal(wanted, call)]
         if self.rule != "before":
             return bool(places) == (self.rule == "must")
         later = [at for at, call in enumerate(calls) if call["name"] == self.before]

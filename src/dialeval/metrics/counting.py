@@ -107,7 +107,7 @@ class CountMetric(Metric[SummedCounts]):
         # A corpus value has no spread over rows, and exact sums of the items would cost more than the counts.
         moments = Moments(len(items), int(scored.sum()))
         totals = tuple(counts.sum(axis=0).tolist())
-        state = SummedCounts(totals, moments, cluster_counts(counts, scored, batch.dialogues))
+        state = SummedCounts(totals, moments, sum_by_dialogue(counts, scored, batch.dialogues))
         rows = {self.contribution: RowSums(np.concatenate((scored[:, None], counts), axis=1, dtype=np.float64))}
         return Partial(state, {self.name: items} if self.has_items else {}, rows)
 
@@ -130,7 +130,7 @@ class CountMetric(Metric[SummedCounts]):
         return {self.name: Estimate(value, 0.0, rows.rows, rows.scored, corpus=True, error=error)}
 
 
-def cluster_counts(counts: Ints, scored: Flags, dialogues: Ints) -> BySize:
+def sum_by_dialogue(counts: Ints, scored: Flags, dialogues: Ints) -> BySize:
     """Return the counts of dialogues and their products, by the number of scored rows."""
     if np.array_equal(dialogues, np.arange(len(counts) + 1)):  # each row is a dialogue
         return sum_by_size(counts, scored.astype(np.int64))

@@ -10,7 +10,7 @@ import dialeval
 from dialeval import sample_data
 from dialeval.breakdown import BreakdownRun, evaluate_breakdown
 from dialeval.core.result import Run
-from dialeval.reports.html import render, together
+from dialeval.reports.html import combine_runs, render
 from dialeval.suites.breakdown.curves import SHOWN, make_curves_section, with_curves
 from reports.test_html import HOSTILE, Page
 
@@ -54,7 +54,7 @@ def test_of_many_dialogues_the_furthest_are_kept(run: BreakdownRun) -> None:
 
 def test_a_run_in_memory_and_a_saved_one_show_the_same(run: BreakdownRun, tmp_path: Path) -> None:
     saved = dialeval.load(with_curves(run).save(tmp_path))
-    first, second = make_curves_section(together([run])), make_curves_section(together([saved]))
+    first, second = make_curves_section(combine_runs([run])), make_curves_section(combine_runs([saved]))
     assert first is not None
     assert first == second
     page = Page(first.content)
@@ -63,7 +63,7 @@ def test_a_run_in_memory_and_a_saved_one_show_the_same(run: BreakdownRun, tmp_pa
 
 
 def test_utterances_stand_beside_the_curve_with_their_labels(run: BreakdownRun) -> None:
-    section = make_curves_section(together([run]))
+    section = make_curves_section(combine_runs([run]))
     assert section is not None
     first = section.content.partition('<section class="curves">')[2].partition("</section>")[0]
     found = run_curve(run)

@@ -10,7 +10,7 @@ import pytest
 import dialeval
 from dialeval import sample_data
 from dialeval.multiwoz import Evaluator
-from dialeval.reports.html import render, together
+from dialeval.reports.html import combine_runs, render
 from dialeval.suites.multiwoz.evaluation import with_transcripts
 from dialeval.suites.multiwoz.explanations import group_by_cause
 from dialeval.suites.multiwoz.report import make_transcripts_section
@@ -58,7 +58,7 @@ def test_lost_dialogues_come_first_where_there_is_no_room_for_all() -> None:
 
 
 def test_the_page_shows_goal_turns_offers_and_causes(run: Run, tmp_path: Path) -> None:
-    page = Page(render(together([dialeval.load(run.save(tmp_path))])))
+    page = Page(render(combine_runs([dialeval.load(run.save(tmp_path))])))
     for part in (
         "Task dialogues",
         "dish = fish",

@@ -133,7 +133,7 @@ BAR = 48
 def make_curves_section(run: Run) -> Section | None:
     """Return the section; None for a run without curves."""
     by_system = convert(run.details.get(CURVES, {}), dict[str, list[Curve]])
-    dialogues = markup.by_dialogue(by_system)
+    dialogues = markup.group_by_dialogue(by_system)
     if not dialogues:
         return None
     note = markup.note(

@@ -169,7 +169,7 @@ def evaluate_breakdown(
         results[_ANNOTATOR] = _with_alpha(results[_ANNOTATOR], read_data.annotated.counts)
     dialogues = len(read_data.annotated.dialogues)
     tables = {
-        rows.system: {at: detection.tables_of(_encode_labels(rows, at)[0], dialogues, at) for at in thresholds}
+        rows.system: {at: detection.count_tables(_encode_labels(rows, at)[0], dialogues, at) for at in thresholds}
         for rows in read_data.systems
     }
     details = {name: [asdict(table) for table in by.values()] for name, by in tables.items()}
@@ -192,12 +192,12 @@ def _make_metrics(thresholds: list[float]) -> dict[str, Metric[Any]]:
 def _make_baselines(data: BreakdownData, thresholds: list[float], development: Floats | None) -> Iterator[Rows]:
     """Yield floors over the turns of the data, and ceilings over its annotators."""
     first, counts, where = data.systems[0], data.annotated.counts, data.annotated.where
-    for name, labels in detection.floors(counts, thresholds, development).items():
+    for name, labels in detection.make_floors(counts, thresholds, development).items():
         columns = {**first.columns, Need.LABELS: NumberColumn(labels)}
         yield replace(first, system=name, columns=columns, where=where)
     for name, (rows, labels, rest) in (
-        (_ANNOTATOR, detection.annotators(counts)),
-        (_ORACLE, detection.oracle(counts)),
+        (_ANNOTATOR, detection.make_annotators(counts)),
+        (_ORACLE, detection.make_oracle(counts)),
     ):
         columns = {Need.LABELS: NumberColumn(labels), Need.ANNOTATIONS: NumberColumn(rest)}
         yield replace(first.take(rows), system=name, columns=columns, where=where)

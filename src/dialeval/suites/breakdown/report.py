@@ -17,7 +17,7 @@ from dialeval.core.fold import Estimate
 from dialeval.core.result import Run
 from dialeval.core.run_schema import Record
 from dialeval.metrics.breakdown import LABELS, BreakdownDistance, Tables
-from dialeval.reports.documents import Document, Printer, Table, csv_text
+from dialeval.reports.documents import Document, Printer, Table, format_csv
 from dialeval.reports.figures import plain, show, show_rounded
 from dialeval.stats.resampling import draw_resamples, percentiles
 from dialeval.suites.breakdown.documents import ReadingProblems
@@ -122,7 +122,7 @@ def turns_csv(run: BreakdownRun, threshold: float | None = None) -> str:
         ['keywords', 'library-hours', '2', '0.5', 'O']
     """
     rows = list(run.turns(threshold))
-    return csv_text(rows[0], (row.values() for row in rows)) if rows else ""
+    return format_csv(rows[0], (row.values() for row in rows)) if rows else ""
 
 
 def _write_tables(system: str, table: Tables) -> str:

@@ -95,7 +95,7 @@ def evaluate_groups(
         metric = _find_coverage(plan)
         return replace(plan, details={ALIGNMENTS: QueryAlignments(metric)}) if table and metric is not None else plan
 
-    run, evaluated = common.run_with(systems, made, with_alignments, resources, options)
+    run, evaluated = common.run_with_baselines(systems, made, with_alignments, resources, options)
     warnings: list[str] = []
     tables: dict[str, Any] = {}
     for rows in (*systems, *(made.systems if made else ())):
@@ -108,7 +108,7 @@ def evaluate_groups(
         if metric.aligner == "bleu" and isinstance(hypotheses, RaggedColumn) and rows in systems:
             warnings += filter(None, [warn_of_short(rows.system, hypotheses, metric.n)])
         if table:
-            tables[rows.system] = _list_alignments(evaluated[rows.system].details()[ALIGNMENTS], groups)
+            tables[rows.system] = _list_alignments(evaluated[rows.system].finish_details()[ALIGNMENTS], groups)
     details = {**run.details, ALIGNMENTS: tables} if tables else run.details
     return replace(run, details=details, warnings=tuple(dict.fromkeys([*run.warnings, *warnings])))
 

@@ -321,7 +321,7 @@ def _explain_systems(
     details = {_EXPLANATIONS: Explanations(choices, dialogue)}
     plans = [Plan({"inform": choices.inform}, details=details)] * len(systems)
     evaluated = _evaluate_systems(systems, task, plans).systems
-    return {name: list(system.details()[_EXPLANATIONS]) for name, system in evaluated.items()}
+    return {name: list(system.finish_details()[_EXPLANATIONS]) for name, system in evaluated.items()}
 
 
 def original_output(result: Result, choices: Choices) -> dict[str, Any]:

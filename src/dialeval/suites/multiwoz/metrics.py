@@ -48,7 +48,7 @@ from dialeval.core.errors import NeedError
 from dialeval.core.exact import BySize, Moments, merge_sums
 from dialeval.core.fold import Bounds, Estimate, Fact, Level, Metric, Partial
 from dialeval.metrics.bleu_counts import NIST, NO_REFERENCE, BleuCounts, corpus_bleu, log_precisions, sacre_bleu
-from dialeval.metrics.counting import CountMetric, Flags, Missing, SummedCounts, cluster_counts, corpus_error
+from dialeval.metrics.counting import CountMetric, Flags, Missing, SummedCounts, corpus_error, sum_by_dialogue
 from dialeval.suites.multiwoz.turns import (
     CountedTurns,
     DialogueVerdict,
@@ -285,7 +285,7 @@ class Combined(Metric[CombinedState]):
         rates[batch.dialogues[:-1]] = np.column_stack([~np.isnan(held[0]), *(items == HELD for items in held)])
         scored, *counts = said.contributions[bleu.contribution].values.T  # type: ignore[union-attr]
         together = np.column_stack((rates, *counts)).astype(np.int64)
-        clusters = cluster_counts(together, scored > 0, batch.dialogues)
+        clusters = sum_by_dialogue(together, scored > 0, batch.dialogues)
         state = informed.state, succeeded.state, said.state, clusters
         return Partial(state, {}, {**said.contributions, self._rates: RowSums(rates)})
 

@@ -19,7 +19,7 @@ from dialeval.core.result import Result, Run
 from dialeval.core.run_schema import Record
 from dialeval.core.validation import dump, parse_toml
 from dialeval.reports import markup
-from dialeval.reports.documents import Document, Printer, Table, csv_text
+from dialeval.reports.documents import Document, Printer, Table, format_csv
 from dialeval.reports.figures import MISSING, plain, show_interval
 from dialeval.reports.markup import Section
 from dialeval.suites.multiwoz.data import TaskFiles, TaskPredictions
@@ -44,7 +44,7 @@ def make_transcripts_section(run: Run) -> Section | None:
     """Return the section; None for a run without transcripts."""
     details = msgspec.convert(run.details, TaskDetails)
     by_system, failures = details.transcripts, details.failures
-    dialogues = markup.by_dialogue(by_system)
+    dialogues = markup.group_by_dialogue(by_system)
     if not dialogues:
         return None
     total = max((len(rows.offsets) - 1 for system in by_system if (rows := run[system].rows) is not None), default=0)
@@ -55,7 +55,7 @@ def make_transcripts_section(run: Run) -> Section | None:
         f"{markup.count(len(dialogues), 'dialogue')}{which}. Each turn shows what Inform and Success are computed "
         "from: an offer counts when its word is said while its domain is active."
     )
-    colors = markup.colors(run)
+    colors = markup.assign_colors(run)
     shown = "".join(_write_dialogue(name, systems, lost.get(name, ()), colors) for name, systems in dialogues.items())
     others = "".join(
         f'<p class="dialogue" data-lost="{" ".join(sorted(mine))}">{markup.name(name)}</p>'
@@ -250,7 +250,7 @@ def write_failures_table(failures: Mapping[str, Sequence[Explanation]]) -> str:
 
 def write_failures_csv(failures: Mapping[str, Sequence[Explanation]]) -> str:
     """Return a line per cause as CSV."""
-    return csv_text(FIELDS, (row.values() for row in list_failures(failures)))
+    return format_csv(FIELDS, (row.values() for row in list_failures(failures)))
 
 
 def write_failures_json(failures: Mapping[str, Sequence[Explanation]]) -> str:

@@ -34,8 +34,8 @@ from dialeval.core.columns import ObjectColumn, RaggedColumn, TextColumn
 from dialeval.core.errors import DataError, Problem, escape_surrogates
 from dialeval.io import json
 from dialeval.io.opening import PathSource, format_of, stem_of
-from dialeval.io.reading import files_in, is_folder
-from dialeval.io.rows import Rows, all_of
+from dialeval.io.reading import find_response_files, is_folder
+from dialeval.io.rows import Rows, read_each
 from dialeval.io.schemas import type_problems
 
 USER = "USER"
@@ -101,7 +101,7 @@ class DialogueTurns(NamedTuple):
 def read_dialogues(source: Any, name: str) -> dict[str, DialogueTurns]:
     """Return the dialogues of a file, a folder or a parsed document by their ids, checked for their form."""
     if isinstance(source, str | os.PathLike):
-        parts = all_of(partial(_read_file, path) for path in _list_files(source))
+        parts = read_each(partial(_read_file, path) for path in _list_files(source))
     else:
         parts = [_check_dialogues(source, name)]
     dialogues: dict[str, DialogueTurns] = {}
@@ -127,7 +127,7 @@ def name_source(source: Any, name: str) -> str:
 def _list_files(source: PathSource) -> list[Path]:
     if not is_folder(source):
         return [Path(source)]
-    found = files_in(source)
+    found = find_response_files(source)
     files = [path for path in found if format_of(path) == "json" and stem_of(path) not in _NO_DIALOGUES]
     if not files:
         raise DataError(Problem(os.fspath(source), None, "holds no file of dialogues (*.json)", "name another folder"))
