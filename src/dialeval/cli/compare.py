@@ -196,11 +196,11 @@ def _compare_by_llm(
     from dialeval.core.errors import DialevalError
     from dialeval.core.result import load
     from dialeval.human.rank import rank
-    from dialeval.judges.commands import opened_llm
-    from dialeval.judges.llm.pairs import judge_pairs, pairs_of_run
+    from dialeval.judges.commands import open_llm
+    from dialeval.judges.llm.pairs import judge_pairs, list_run_pairs
 
-    pairs = pairs_of_run(load(folder), systems)
-    with opened_llm(asked) as judge:
+    pairs = list_run_pairs(load(folder), systems)
+    with open_llm(asked) as judge:
         found = judge_pairs(judge, pairs, asked["rubric"] or "pair")
     if pairs_file is not None:
         out.write(pairs_file, found.to_jsonl())
