@@ -70,8 +70,8 @@ def test_values_travel_with_their_words(n: int) -> None:
     moved = translate_state(pickle.loads(pickle.dumps(values)), home)
     again = counted(["e b a c z d", "a b"], n, home)
     old = counted(["e b a c z d", "a b"], n, vocabulary)
-    expected = dict(zip(as_words(old), values.of_keys(old.keys[:, 0]).tolist(), strict=True))
-    found = dict(zip(as_words(again), moved.of_keys(again.keys[:, 0]).tolist(), strict=True))
+    expected = dict(zip(as_words(old), values.look_up(old.keys[:, 0]).tolist(), strict=True))
+    found = dict(zip(as_words(again), moved.look_up(again.keys[:, 0]).tolist(), strict=True))
     assert found == pytest.approx(expected, nan_ok=True, abs=0)
 
 

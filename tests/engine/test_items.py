@@ -16,7 +16,7 @@ from dialeval.core.rowtable import ItemPart
 from dialeval.engine import stores as items
 from dialeval.engine.stores import ItemStore, MemoryItems, PartItems
 from dialeval.engine.worker import ChunkItems, SystemItems
-from dialeval.io.chunks import cut_sources
+from dialeval.io.chunks import split_sources
 from dialeval.io.rows import Rows
 from dialeval.io.sources import memory_sources
 
@@ -30,7 +30,7 @@ def rows_of(sizes: list[int]) -> Rows:
 
 @given(st.lists(st.integers(1, 4), min_size=1, max_size=9), st.integers(1, 6))
 def test_items_stand_at_their_rows(sizes: list[int], batch_rows: int) -> None:
-    chunks = cut_sources(memory_sources([rows_of(sizes)]), batch_rows)
+    chunks = split_sources(memory_sources([rows_of(sizes)]), batch_rows)
     memory, row, dialogue = MemoryItems(chunks), 0, 0
     for number, chunk in enumerate(chunks):
         turns, dialogues = chunk.size, len(chunk.rows.dialogue_offsets()) - 1  # type: ignore[union-attr]
@@ -40,7 +40,7 @@ def test_items_stand_at_their_rows(sizes: list[int], batch_rows: int) -> None:
             values["turn"]["odd"] = values["turn"]["a"]
         memory.put("metrics", number, {}, ChunkItems({(0, "s"): SystemItems(values)}))
         row, dialogue = row + turns, dialogue + dialogues
-    columns = memory.columns((0, "s"))
+    columns = memory.read_columns((0, "s"))
     assert columns["a"].tolist() == list(range(sum(sizes)))
     assert columns["b"].tolist() == list(range(len(sizes)))
     if "odd" in columns:
@@ -53,9 +53,9 @@ def test_a_store_that_drops_items_has_none() -> None:
     store = ItemStore()
     store.put("metrics", 0, {}, ChunkItems({(0, "s"): SystemItems({"turn": {"a": np.zeros(1)}})}))
     assert (
-        list(store.parts(0)),
-        store.columns((0, "s")),
-        store.contributions((0, "s")),
+        list(store.list_parts(0)),
+        store.read_columns((0, "s")),
+        store.join_contributions((0, "s")),
         store.list_finished("facts"),
     ) == (
         [],
@@ -76,4 +76,4 @@ def test_a_store_of_parts_knows_the_files_of_every_chunk(tmp_path: Path, monkeyp
         store.put("metrics", 0, {}, ChunkItems(parts=tuple(parts[:2])))
     assert sorted(forced) == ["a", "c"]
     assert store.workplace == str(tmp_path)
-    assert [*store.parts(0), *store.parts(1)] == parts
+    assert [*store.list_parts(0), *store.list_parts(1)] == parts

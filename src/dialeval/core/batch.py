@@ -23,7 +23,7 @@ from dialeval.core.errors import NeedError
 
 
 class Need(str, Enum):
-    """Something a metric declares before it may look at it."""
+    """An input that a metric declares before it may read it."""
 
     argument: str
     """The keyword of `dialeval.evaluate` that provides it."""

@@ -35,7 +35,7 @@ _HALVES = re.compile("[\ud800-\udfff]")
 
 
 class Words(Protocol):
-    """What a token column asks of its vocabulary: the words behind ids."""
+    """The protocol of vocabularies of token columns: words by ids."""
 
     def __len__(self) -> int: ...
 

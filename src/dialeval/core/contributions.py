@@ -137,7 +137,7 @@ def join_batches(parts: Sequence[BatchContributions]) -> Contributions:
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class _Cache:
-    """Keeps what is derived from an object, once for all metrics that ask for it."""
+    """A cache of values derived from an object, shared by all metrics."""
 
     kept: dict[Hashable, Any] = field(default_factory=dict)
 

@@ -112,7 +112,7 @@ def add_by_size(lines: Ints, sizes: Ints) -> dict[int, list[int]]:
 
 @dataclass(frozen=True, slots=True)
 class ClusterError:
-    """How far a value would move with other clusters."""
+    """The standard error of a value over clusters."""
 
     error: float
     """The standard error."""

@@ -212,7 +212,7 @@ def replace_files(folder: str | os.PathLike[str], manifest: str) -> Iterator[Fil
 
 
 def _commit(folder: Path, manifest: str, files: FileSet) -> None:
-    """Let written files take their places; the folder's lock is held."""
+    """Move written files to their places; the caller holds the folder's lock."""
     for name in files.written:
         if (folder / name).is_dir():
             raise IsADirectoryError(0, f"{name} is a folder")
@@ -328,7 +328,7 @@ def _lock_folder(folder: Path) -> Iterator[None]:
 
 
 def force(place: Path) -> None:
-    """Have the system write a file, or the names in a folder, to the disk."""
+    """Flush a file, or the names in a folder, to the disk (fsync)."""
     is_folder = place.is_dir()
     if is_folder and os.name != "posix":
         return

@@ -61,7 +61,7 @@ DEFAULT_T = 1.97
 
 
 class Level(str, Enum):
-    """What one row of a metric's items is."""
+    """The unit of a metric's items: a turn or a dialogue."""
 
     TURN = "turn"
     DIALOGUE = "dialogue"
@@ -72,7 +72,7 @@ class Level(str, Enum):
 
 @dataclass(frozen=True, eq=False, slots=True)
 class Partial(Generic[State]):
-    """What a batch gives: a state to merge, and per result key one value per row (NaN: the row cannot be scored).
+    """The result of a batch: a state to merge, and per result key one value per row (NaN: the row cannot be scored).
 
     `contributions` is what each row adds to a corpus value; `Metric.score_resamples` computes values from it.
     """
@@ -84,7 +84,7 @@ class Partial(Generic[State]):
 
 @dataclass(frozen=True, slots=True)
 class Resampling:
-    """How an interval was found: by resampling clusters, dialogues or single rows."""
+    """The method of an interval by resampling clusters, which are dialogues or single rows."""
 
     method: Literal["studentized", "jackknife"]
     level: float
@@ -95,7 +95,7 @@ class Resampling:
 
 @dataclass(frozen=True, slots=True)
 class Analytic:
-    """How an interval was found: by a formula (see `intervals`), over clusters that are dialogues or single rows."""
+    """The method of an interval by a formula (see `intervals`), over clusters that are dialogues or single rows."""
 
     method: Literal["student", "wilson", "gaffke", "rows"]
     level: float | None
@@ -203,7 +203,7 @@ IntervalKind = Literal["clustered", "rows", "none"]
 
 @dataclass(frozen=True)
 class IntervalChoice:
-    """Which intervals estimates get; `t` is the factor of `rows` and chooses it, `level` is 0.95 unless given."""
+    """The choice of intervals; `t` is the factor of `rows` and implies that kind, `level` is 0.95 unless given."""
 
     kind: IntervalKind | None = None
     t: float | None = None
@@ -267,7 +267,7 @@ def _effective_size(value: float, error: ClusterError, bounds: Bounds) -> tuple[
 
 
 class Fold(ABC, Generic[State]):
-    """What has a state that merges: a metric, or a fact.
+    """A computation whose state merges: a metric, or a fact.
 
     A state that grows with the rows, such as counts of n-grams, can be cut into parts of different things (by a hash of
     their content, so that parts of the same number belong together wherever they were cut). Each part is then merged
@@ -297,7 +297,7 @@ class Fold(ABC, Generic[State]):
 
 
 class Fact(Fold[State], Generic[State, Known]):
-    """Something about all rows of a system, found by a fold before metrics run: hashable, equal if it asks the same."""
+    """A statistic of all rows of a system, folded before metrics run; hashable, equal if it computes the same."""
 
     @abstractmethod
     def gather(self, batch: Batch) -> State:
@@ -462,7 +462,7 @@ class Metric(Fold[State]):
 
 
 class Reduction(Generic[State]):
-    """Merges states as they come, pairs of equal rank first: n states cost log n merges each, in a fixed shape."""
+    """A merge of states as they come, pairs of equal rank first: n states cost log n merges each, in a fixed shape."""
 
     def __init__(self, merge: Callable[[State, State], State], empty: Callable[[], State]) -> None:
         self._merge = merge

@@ -313,7 +313,7 @@ class ItemPart(NamedTuple):
 
 
 class PartWriter:
-    """Writes the items of consecutive rows, of any number of systems, as they come."""
+    """A writer of the items of consecutive rows, of any number of systems, as they come."""
 
     def __init__(self, folder: str) -> None:
         self._folder = Path(folder)

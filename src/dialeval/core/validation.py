@@ -93,7 +93,7 @@ def explain_errors(where: str | os.PathLike[str], remedy: str) -> Iterator[None]
 
 @contextmanager
 def explain_sqlite_errors(where: str | os.PathLike[str], remedy: str) -> Iterator[None]:
-    """Do as `explain_errors`, also for what SQLite reports."""
+    """Explain errors as `explain_errors` does, and those of SQLite."""
     import sqlite3
 
     try:

@@ -21,7 +21,7 @@ from dialeval.core.fold import Fact
 from dialeval.core.validation import InvalidError, check_array
 from dialeval.engine.plan import Plan, find_tokenizer
 from dialeval.text.ngrams import Hashes, word_hashes
-from dialeval.text.tokenizers import BY_BLANKS, Tokenizer, UnsplitTexts, suggested
+from dialeval.text.tokenizers import BY_BLANKS, Tokenizer, UnsplitTexts, suggest_tokenizer
 
 _MEASURED = (Need.RESPONSE, Need.HYPOTHESES)
 """Columns whose texts are checked: those that are measured."""
@@ -51,7 +51,7 @@ def warn_of_unsplit_texts(systems: Iterable[Checked]) -> Iterator[str]:
     for tokenizer, several in found.items():
         texts, unsplit, *letters = map(sum, zip(*several, strict=True))
         if unsplit:
-            name = suggested(texts, unsplit, letters)
+            name = suggest_tokenizer(texts, unsplit, letters)
             yield (
                 f"{tokenizer} cannot split {unsplit:,} of {texts:,} responses, whose script puts no spaces between "
                 f"words: each sentence counts as one word; choose --tokenizer {name}, "
@@ -114,7 +114,7 @@ class SplitDialogues(NamedTuple):
 
 @dataclass(frozen=True)
 class DialogueIds(Fact[SeenIds, SplitDialogues | None]):
-    """Finds dialogues whose rows are not consecutive."""
+    """A search for dialogues whose rows are not consecutive."""
 
     grows = True
 

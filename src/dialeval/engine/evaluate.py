@@ -366,7 +366,7 @@ class Tally:
         """
         if len(rows):
             self._make_job(self._columns | frozenset(rows.columns))  # refuses a metric that lacks a column
-            self._parts.append(replace(rows, system=self._system).placed(len(self)))
+            self._parts.append(replace(rows, system=self._system).move_behind(len(self)))
 
     @property
     def _columns(self) -> frozenset[Need]:
@@ -396,7 +396,7 @@ class Tally:
             raise SettingError(f"{other!r} cannot be merged into {self!r}: it has {what}; use the same in both")
         before, own = len(self), 0
         for rows in list(other._parts):
-            self._parts.append(replace(rows, system=self._system).placed(before, own))
+            self._parts.append(replace(rows, system=self._system).move_behind(before, own))
             own += len(rows)
         self._notes |= other._notes
 
@@ -420,7 +420,7 @@ class Tally:
         if not len(self):
             raise SettingError("there are no rows yet; call update first")
         # A dialogue may continue from one part to the next: offsets are found again.
-        self._parts = [replace(Rows.joined(self._parts), offsets=None)]
+        self._parts = [replace(Rows.join(self._parts), offsets=None)]
         sources, notes = memory_sources(self._parts), tuple(self._notes)
         given = (self._planner, self._resources, self._options)
         return run_sources(sources, *given, warnings=notes, context=self._context).run

@@ -38,8 +38,8 @@ from dialeval.core.columns import DIGEST_LENGTH
 from dialeval.core.errors import DataError, Problem, SettingError
 from dialeval.core.files import build_folder, cache_folder, discard, sha256_of
 from dialeval.core.validation import InvalidError
-from dialeval.io.packs import PACK_SOURCES, installed_pack
-from dialeval.io.vector_files import Findings, Matrix, read_vectors
+from dialeval.io.packs import PACK_SOURCES, require_pack
+from dialeval.io.vector_files import Matrix, VectorFindings, read_vectors
 
 if TYPE_CHECKING:
     from dialeval.io.schemas import VectorEntry
@@ -189,7 +189,7 @@ def forget(source: Path, seconds: float = 0.0) -> None:
 
 def _write_entry(folder: Path, source: Path) -> None:
     """Parse a source into the files of an entry."""
-    findings = Findings()
+    findings = VectorFindings()
     every: list[bytes] = []
     checks: list[int] = []
     sha = hashlib.sha256()
@@ -273,7 +273,7 @@ _MARKERS = 3
 
 
 class WordVectors(Protocol):
-    """What metrics ask of word vectors."""
+    """The protocol of word vectors as metrics use them."""
 
     @property
     def name(self) -> str:
@@ -300,7 +300,7 @@ def load_embeddings(source: str | os.PathLike[str]) -> Embeddings | Subwords:
             return Subwords()
         pack_name, _, file_name = name.partition("/")
         if pack_name in PACK_SOURCES:
-            pack = installed_pack(pack_name)
+            pack = require_pack(pack_name)
             file_name = file_name or PACK_SOURCES[pack_name].files[0]
             if file_name not in pack.files:
                 held = ", ".join(pack.files)

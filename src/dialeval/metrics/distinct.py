@@ -72,7 +72,7 @@ class Distinct(Metric[DistinctState]):
     def partial(self, batch: Batch) -> Partial[DistinctState]:
         column = ngrams(batch, Need.RESPONSE, self.n, self.tokenizer, self.oov)
         with np.errstate(invalid="ignore"):  # 0 / 0: a response without an n-gram is not scored
-            items = column.distinct() / np.diff(column.offsets)
+            items = column.count_distinct() / np.diff(column.offsets)
         counts = ngram_counts(batch, Need.RESPONSE, self.n, self.tokenizer, self.oov)
         words = tokens(batch, Need.RESPONSE, self.tokenizer, self.oov)
         contributions = {self._words: words} if self.per == "corpus" else {}

@@ -97,7 +97,7 @@ class TrainEntropy(RowMetric):
     def _sum_bits(self, batch: Batch) -> tuple[Floats, Floats]:
         train: TrainText = batch.resource(Need.TRAIN)
         column = ngrams(batch, Need.RESPONSE, self.n, self.tokenizer, self.oov)
-        bits = -np.log2(train.shares(self.n, self.tokenizer, self.oov).of_keys(column.keys))
+        bits = -np.log2(train.compute_shares(self.n, self.tokenizer, self.oov).look_up(column.keys))
         total, scored = row_sums(bits, column.offsets)
         return total, scored.astype(np.float64)
 
@@ -131,12 +131,12 @@ class LogRatios(Fact[BothCounts, NgramValues]):
 
     def close_part(self, state: BothCounts) -> BothCounts:
         """Return the n-grams that both have: those of one side alone have no ratio, and count for none."""
-        keys, references, responses = state[1].shared(state[0])
+        keys, references, responses = state[1].intersect(state[0])
         form = (self.n, state[1].vocabulary, keys[:, None])
         return NgramCounts(*form, responses), NgramCounts(*form, references)
 
     def finish(self, state: BothCounts) -> NgramValues:
-        keys, references, responses = state[1].shared(state[0])
+        keys, references, responses = state[1].intersect(state[0])
         ratios = references / max(int(references.sum(dtype=np.int64)), 1)
         ratios /= responses / max(int(responses.sum(dtype=np.int64)), 1)
         return NgramValues(keys, np.log2(ratios, out=ratios), self.n, state[1].vocabulary)
@@ -189,7 +189,7 @@ class KlDivergence(RowMetric):
     def score(self, batch: Batch) -> Floats:
         ratios: NgramValues = batch.fact(self.facts[0])
         column = self._list_looked_up(batch)
-        total, scored = row_sums(ratios.of_keys(column.keys), column.offsets[batch.lists(Need.REFERENCE).offsets])
+        total, scored = row_sums(ratios.look_up(column.keys), column.offsets[batch.lists(Need.REFERENCE).offsets])
         with np.errstate(invalid="ignore"):  # 0 / 0: nothing of the reference is in both distributions
             return total / scored
 
@@ -199,7 +199,7 @@ class KlDivergence(RowMetric):
         if self.n == 1:
             return NgramColumn.of(plain, 1)
         unified = tokens(batch, Need.REFERENCE, self.tokenizer, self.oov)
-        return NgramColumn.pairs(plain, unified)
+        return NgramColumn.of_pairs(plain, unified)
 
 
 # Facts about the words of an evaluation: their vectors, whether they are in the vocabulary, and how often they occur
@@ -233,7 +233,7 @@ class VectorTable:
         """What the vectors are, for signatures."""
         return self._vectors.digest
 
-    def arrays(self) -> tuple[Ints, Floats]:
+    def collect_arrays(self) -> tuple[Ints, Floats]:
         """Return `rows` and `matrix` for every word that has occurred so far."""
         with self._lock:
             start, stop = len(self._rows), len(self._vocabulary)
@@ -254,9 +254,9 @@ class VectorTable:
         self._matrix[self._used : used] = vectors
         self._used = used
 
-    def lengths(self) -> tuple[Ints, Floats, Floats]:
+    def compute_lengths(self) -> tuple[Ints, Floats, Floats]:
         """Return `rows`, `matrix` and the norm of each row; a word with a zero vector counts as one without."""
-        rows, matrix = self.arrays()
+        rows, matrix = self.collect_arrays()
         with self._lock:
             if len(self._lengths) < len(matrix):
                 new = matrix[len(self._lengths) :]
@@ -310,7 +310,7 @@ class KnownWords:
                 if self._listed is not None:
                     known |= self._listed.find(self._vocabulary.column().slice(start, stop)) >= 0
                 if self._vectors is not None:
-                    known |= self._vectors.arrays()[0][start:stop] >= 0
+                    known |= self._vectors.collect_arrays()[0][start:stop] >= 0
                 self._mask = np.concatenate((self._mask, known))
             return self._mask
 
@@ -334,7 +334,7 @@ class TrainText:
         """What the text is, for signatures."""
         return self.texts.digest
 
-    def shares(self, n: int, tokenizer: Tokenizer, oov: Oov) -> NgramValues:
+    def compute_shares(self, n: int, tokenizer: Tokenizer, oov: Oov) -> NgramValues:
         """Return the relative frequency of each n-gram of one or two words."""
         key = (n, tokenizer, oov)
         with self._lock:

@@ -35,7 +35,7 @@ class ClusterGrams:
         """Return the n-grams of words of the rows, by cluster."""
         words = rows.words(name)
         column = NgramColumn.of(TokenColumn(words.ids, words.offsets, Vocabulary()), n)
-        keys, numbers = column.numbered()
+        keys, numbers = column.number_keys()
         count = max(len(words.words) if n == 1 else len(keys), 1)
         bounds = column.offsets[rows.offsets]
         pairs, times = np.unique(row_numbers(bounds) * count + numbers[bounds[0] : bounds[-1]], return_counts=True)
@@ -92,19 +92,19 @@ class NgramValues:
     def __reduce__(self) -> tuple[object, tuple[NgramCounts, Floats]]:
         return NgramValues.of, (self._places(), self.values)
 
-    def of_keys(self, keys: Ints) -> Floats:
+    def look_up(self, keys: Ints) -> Floats:
         """Return the value of every key of an `NgramColumn`; NaN for an n-gram without one."""
         if not len(self.keys):
             return np.full(len(keys), np.nan)
         if len(self.keys) < _CACHED_KEYS:
-            return self._looked_up(keys)
+            return self._search(keys)
         # In ascending order neighbors are looked for in the same place, and most of the time goes into fetching it.
         order = np.argsort(keys)
         values = np.empty(len(keys))
-        values[order] = self._looked_up(keys[order])
+        values[order] = self._search(keys[order])
         return values
 
-    def _looked_up(self, keys: Ints) -> Floats:
+    def _search(self, keys: Ints) -> Floats:
         place = np.minimum(np.searchsorted(self.keys, keys), len(self.keys) - 1)
         return np.where(self.keys[place] == keys, self.values[place], np.nan)
 
