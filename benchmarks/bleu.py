@@ -61,7 +61,7 @@ def batches(responses: list[str], references: list[str]) -> list[Batch]:
     made = []
     for start in range(0, len(responses), BATCH):
         texts = TextColumn.from_strings(responses[start : start + BATCH])
-        lists = RaggedColumn.single(TextColumn.from_strings(references[start : start + BATCH]))
+        lists = RaggedColumn.from_texts(TextColumn.from_strings(references[start : start + BATCH]))
         made.append(
             Batch(len(texts), {Need.RESPONSE: texts, Need.REFERENCE: lists}, vocabulary, np.arange(len(texts) + 1))
         )

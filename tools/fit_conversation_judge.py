@@ -25,7 +25,7 @@ from scipy.stats import spearmanr
 from dialeval.core.arrays import Floats
 from dialeval.judges.conversation import FEATURES, Weights, features_of
 from dialeval.judges.judge import DialogueJudge
-from dialeval.metrics.conversation import Turn
+from dialeval.metrics.conversation import SpokenTurn
 
 SETS = ("dstc9_interactive", "convai2_dialog", "ji2022_dialog", "uss_mwoz", "uss_sgd", "uss_redial")
 DIALOGUES, MOST_REPLIES, CONTEXT_TURNS = 300, 60, 3
@@ -107,8 +107,8 @@ def measure(path: Path, cache: Path | None) -> RatedSet:
     return RatedSet(np.array(features), np.array(ratings), np.array(replies, np.float64))
 
 
-def _turns(context: Sequence[str], reply: str) -> list[Turn]:
-    return [*(Turn("user", text) for text in context[-1:]), Turn("assistant", reply)]
+def _turns(context: Sequence[str], reply: str) -> list[SpokenTurn]:
+    return [*(SpokenTurn("user", text) for text in context[-1:]), SpokenTurn("assistant", reply)]
 
 
 def fit(sets: Sequence[RatedSet]) -> Weights:

@@ -24,7 +24,7 @@ from typing import Any
 
 import numpy as np
 
-from dialeval.analysis.labels import PairAgreement, pair_agreement
+from dialeval.analysis.labels import PairAgreement, measure_pair_agreement
 from dialeval.core.arrays import Floats
 from dialeval.io.ratings import length_ratio
 from dialeval.judges.judge import DialogueJudge
@@ -33,7 +33,7 @@ from dialeval.judges.llm.metric import label_texts
 from dialeval.judges.llm.pairs import PairTexts, judge_pairs
 from dialeval.judges.llm.rubrics import read_rubric
 from dialeval.stats.correlation import Points
-from dialeval.stats.resampling import FISHER, jackknife, leaving_out
+from dialeval.stats.resampling import FISHER, jackknife, leave_out_clusters
 
 SEED = 12345
 
@@ -88,7 +88,7 @@ def measure_pairs(llm: LLM, name: str, data: Path, number: int, minutes: float) 
     judged: PairAgreement | None = found.agreement
     ratios = np.array([length_ratio(pair.response_a, pair.response_b) for pair in pairs])
     human = np.array([pair.human or 0 for pair in pairs])
-    shipped = pair_agreement(human, prefer(pairs), ratios, np.arange(len(pairs)))
+    shipped = measure_pair_agreement(human, prefer(pairs), ratios, np.arange(len(pairs)))
     if judged is None or found.flips is None:
         print(f"| {name} | {len(pairs)} | no verdicts: {dict(found.missing)} |")
         return
@@ -101,8 +101,10 @@ def correlate(values: Floats, human: Floats, dialogues: np.ndarray) -> str:
     there = ~np.isnan(values)
     clusters = np.unique(dialogues[there], return_inverse=True)[1].ravel()
     points = Points(values[there], human[there], clusters)
-    without = np.concatenate([points.resampled(counts) for counts in leaving_out(int(clusters.max()) + 1)])[:, 1]
-    rho = float(points.values()[1])
+    without = np.concatenate(
+        [points.correlate_resamples(counts) for counts in leave_out_clusters(int(clusters.max()) + 1)]
+    )[:, 1]
+    rho = float(points.correlate()[1])
     low, high = jackknife(rho, without, np.bincount(clusters).astype(np.float64), FISHER).interval(0.95)
     return f"{rho:.2f} [{low:.2f}, {high:.2f}]"
 

@@ -45,7 +45,7 @@ import numpy as np
 import pyarrow as pa
 
 import dialeval
-from dialeval.analysis.comparison import best_systems
+from dialeval.analysis.comparison import find_best_systems
 from dialeval.analysis.difference import Test
 from dialeval.core.arrays import Floats, Ints
 from dialeval.core.batch import Batch, Need
@@ -56,7 +56,7 @@ from dialeval.metrics.counting import Flags
 from dialeval.metrics.registry import registry
 from dialeval.stats.independent import ClusterSums
 from dialeval.stats.intervals import two_sided_t
-from dialeval.stats.sequences import sequence
+from dialeval.stats.sequences import confidence_sequence
 
 RESAMPLES = 600
 """Enough for what is asked here: a share of data sets."""
@@ -75,7 +75,7 @@ def numbers(batch: Batch) -> Floats:
     def parsed() -> Floats:
         return np.array(" ".join(texts).split(), np.float64).reshape(len(texts), -1)
 
-    return batch.derived("simulated numbers", parsed)
+    return batch.derive("simulated numbers", parsed)
 
 
 @dataclass(frozen=True)
@@ -441,7 +441,7 @@ def best(seeds: Iterable[int], systems: int, _: str) -> Hits:
         numbers = {f"s{each}": (shared + rng.standard_t(5, size=len(shared)))[:, None] for each in range(systems)}
         tables = {name: table_of(turns, [repr(row[0]) for row in of.tolist()]) for name, of in numbers.items()}
         run = dialeval.evaluate(tables, metrics=[Rated()], threads=1)
-        found = best_systems(run.systems, [Rated().name])
+        found = find_best_systems(run.systems, [Rated().name])
         hits[("rated", "1 to 6 turns", systems), "left out"].append(len(found.systems[Rated().name]) < systems)
     return hits
 
@@ -471,7 +471,7 @@ def interim(seeds: Iterable[int], looks: int, name: str) -> dict[str, list[float
     for seed in seeds:
         values = draw(np.random.default_rng([seed, looks]), looks)
         ones = np.ones(looks)
-        low, high, by = sequence(ClusterSums(0 * ones, ones), ClusterSums(values, ones), bounds, 0.05)
+        low, high, by = confidence_sequence(ClusterSums(0 * ones, ones), ClusterSums(values, ones), bounds, 0.05)
         found[by].append(bool(((low > 0) | (high < 0)).any()))
         for number in WIDTHS:
             ordinary = 2 * two_sided_t(0.95, number) * values[:number].std(ddof=1) / math.sqrt(number)

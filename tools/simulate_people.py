@@ -32,7 +32,7 @@ from typing import Any, Literal
 
 import numpy as np
 
-from dialeval.analysis.agreement import Agreement, agree
+from dialeval.analysis.agreement import Agreement, correlate_metrics
 from dialeval.analysis.matching import RatedRows
 from dialeval.core.arrays import Floats, Ints
 from dialeval.core.columns import TextColumn
@@ -43,13 +43,14 @@ from dialeval.core.rowtable import RowTable
 from dialeval.human.estimate import FEWEST_RATERS
 from dialeval.human.estimate import estimate as estimate_people
 from dialeval.human.rank import Ranking, rank_pairs
-from dialeval.human.sample import Sample, allocate, inclusion_probabilities, sample_systematically, uncertainty
+from dialeval.human.sample import allocate, inclusion_probabilities, measure_uncertainty, sample_systematically
 from dialeval.human.sample import sample as draw
+from dialeval.human.sample_files import Sample
 from dialeval.io.ratings import OVERALL, Pairs, Ratings, read_ratings
 from dialeval.stats.correlation import NAMES, Points
 from dialeval.stats.independent import ClusterSums
 from dialeval.stats.prediction_powered import RatedSystem, RatingScale, Target, estimate_mean
-from dialeval.stats.sequences import FIRST, sequence
+from dialeval.stats.sequences import FIRST, confidence_sequence
 
 SETS = {
     "coverage": 500,
@@ -99,7 +100,7 @@ def rated(rng: np.random.Generator, design: str, lengths: Ints, people: Floats, 
     dialogue = np.repeat(np.arange(len(lengths)), lengths)
     unit = dialogue if design == "dialogues" else np.arange(rows)
     units = int(unit[-1]) + 1
-    sizes = uncertainty(judge) if design == "uncertainty" else np.ones(units)
+    sizes = measure_uncertainty(judge) if design == "uncertainty" else np.ones(units)
     stratum = np.zeros(units, np.int64)
     if design == "strata":
         stratum = np.searchsorted(np.quantile(judge, [0.25, 0.5, 0.75]), judge)
@@ -178,7 +179,7 @@ def looks(seeds: Iterable[int], kind: str, number: int = 1000) -> tuple[list[boo
         rng = np.random.default_rng(seed)
         values, bounds = _differences(rng, kind, number)
         ones = np.ones(number)
-        low, high, _ = sequence(ClusterSums(0 * ones, ones), ClusterSums(values, ones), bounds, 0.05)
+        low, high, _ = confidence_sequence(ClusterSums(0 * ones, ones), ClusterSums(values, ones), bounds, 0.05)
         missed.append(bool(((low > 0) | (high < 0)).any()))
         times = np.arange(1, number + 1)
         means = np.cumsum(values) / times
@@ -292,14 +293,14 @@ def _metric(normal: Floats, marginal: str) -> Floats:
 def true_correlations(marginal: str, r: float, turns: int) -> Floats:
     """The coefficients of very many points."""
     metric, ratings, dialogue = correlated(np.random.default_rng(0), marginal, r, TRUE_POINTS // turns, turns)
-    return Points(metric, ratings, dialogue).values()
+    return Points(metric, ratings, dialogue).correlate()
 
 
 def agreed(metrics: dict[str, Floats], ratings: Floats, dialogue: Ints) -> Agreement:
     """The agreement of some metrics with ratings of turns."""
     none = np.zeros(len(ratings), np.int64)
     rows = RatedRows(["a"], none, dialogue, ratings, none.astype(np.bool_), metrics)
-    return agree(rows, [np.empty(0)] * len(ratings), OVERALL, levels=["turn"], resamples=2, threads=1)
+    return correlate_metrics(rows, [np.empty(0)] * len(ratings), OVERALL, levels=["turn"], resamples=2, threads=1)
 
 
 def agreement_coverage(

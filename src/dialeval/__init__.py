@@ -25,7 +25,8 @@ if TYPE_CHECKING:
     from dialeval.engine.evaluate import Tally, evaluate, metric
     from dialeval.human.estimate import HumanEstimate, HumanEstimates, estimate
     from dialeval.human.rank import Ranked, Ranking, rank
-    from dialeval.human.sample import Sample, SampledRow, sample
+    from dialeval.human.sample import sample
+    from dialeval.human.sample_files import Sample, SampledRow
     from dialeval.metrics.registry import metric_of_rows
     from dialeval.reports.html import report
 
@@ -44,7 +45,8 @@ _NAMES = {
     "engine.evaluate": "Tally evaluate metric",
     "human.estimate": "HumanEstimate HumanEstimates estimate",
     "human.rank": "Ranked Ranking rank",
-    "human.sample": "Sample SampledRow sample",
+    "human.sample": "sample",
+    "human.sample_files": "Sample SampledRow",
     "metrics.registry": "metric_of_rows",
     "reports.html": "report",
 }

@@ -20,7 +20,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from dialeval.core.arguments import checked
+from dialeval.core.arguments import check_arguments
 from dialeval.core.errors import DataError, Problem
 from dialeval.core.exact import Moments
 from dialeval.suites.lsdscc.alignment import (
@@ -131,7 +131,7 @@ def compute_score_on_corpus(
     return LSDSCCScore(*(Moments.of(values).mean for values in (found.mds, found.pds, found.max_bleu)))
 
 
-@checked
+@check_arguments
 def align_corpus(
     hypothesis_corpus: Sequence[Any], reference_corpus: Sequence[Any], aligner: Aligner | None = None
 ) -> list[QueryAlignment]:

@@ -16,7 +16,7 @@ import os
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
-from dialeval.core.arguments import checked
+from dialeval.core.arguments import check_arguments
 from dialeval.core.errors import SettingError
 from dialeval.engine.folding import Options
 from dialeval.suites.multiwoz.data import Predictions, TaskData, checked_document, load_task
@@ -34,7 +34,8 @@ from dialeval.suites.multiwoz.venues import slot_domains
 
 if TYPE_CHECKING:
     from dialeval.core.result import Run
-    from dialeval.suites.multiwoz.turns import Explanation, Fallback
+    from dialeval.suites.multiwoz.explanations import Explanation
+    from dialeval.suites.multiwoz.turns import Fallback
     from dialeval.text.similarity import Ratio
 
 __all__ = ["Evaluator", "add_slot_domains", "dialogue_rows", "evaluate", "load_task"]
@@ -77,7 +78,7 @@ class Evaluator:
         14.3
     """
 
-    @checked
+    @check_arguments
     def __init__(
         self,
         bleu: bool = True,
@@ -149,7 +150,7 @@ class Evaluator:
             raise SettingError(f"evaluate takes one system, and there are {systems}; use run for several")
         return original_output(next(iter(run.values())), self.choices)
 
-    @checked
+    @check_arguments
     def explain(self, predictions: Any, dialogue: str) -> dict[str, list[Explanation]]:
         """Explain why a dialogue lost Inform or Success.
 
@@ -210,7 +211,7 @@ def evaluate(predictions: Any, data: str | os.PathLike[str] | TaskData | None = 
     return Evaluator(data=data, **options).run(predictions)
 
 
-@checked
+@check_arguments
 def add_slot_domains(
     predictions: Mapping[str, Any], ontology: str | os.PathLike[str] = MULTIWOZ
 ) -> dict[str, list[dict[str, Any]]]:

@@ -13,11 +13,11 @@ import pytest
 from scipy import stats
 
 import dialeval
-from dialeval.analysis.agreement import agree
+from dialeval.analysis.agreement import correlate_metrics
 from dialeval.analysis.matching import RatedRows
 from dialeval.core.errors import SettingError
 from dialeval.stats.correlation import NAMES
-from dialeval.stats.resampling import draws
+from dialeval.stats.resampling import draw_resamples
 
 WORDS = ["one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten"]
 
@@ -110,7 +110,7 @@ def test_a_metric_that_would_leave_few_rows_is_left_out() -> None:
         ["a"], np.zeros(40, np.int64), np.arange(40), human, np.zeros(40, np.bool_),
         {"rouge-l": np.where(np.arange(40) < 30, most, np.nan), "chrf": few, "length": most},
     )  # fmt: skip
-    found = agree(rows, [np.array([value]) for value in human], "overall", resamples=10)
+    found = correlate_metrics(rows, [np.array([value]) for value in human], "overall", resamples=10)
     assert {key: found[key]["turn"].n for key in found.metrics} == {"rouge-l": 30, "chrf": 0, "length": 30}
     assert found["chrf"]["turn"].reason == (
         "is left out, since it scores 9 of 40 rated rows, and only 9 of those that the other metrics score"
@@ -178,7 +178,10 @@ def test_a_metric_that_is_only_length_is_flagged() -> None:
         ["a"], np.zeros(300, np.int64), np.arange(300), values, np.zeros(300, np.bool_),
         {"bleu-4": values + 0.1 * np.sin(np.arange(300)), "length": np.arange(300.0) % 7},
     )  # fmt: skip
-    assert agree(human, [np.array([value]) for value in values], "overall", resamples=10).control.not_above == []
+    assert (
+        correlate_metrics(human, [np.array([value]) for value in values], "overall", resamples=10).control.not_above
+        == []
+    )
 
 
 @pytest.mark.parametrize("ids", [True, False])
@@ -234,7 +237,7 @@ def test_intervals_of_systems_are_percentiles_with_the_factor_of_student() -> No
     found = dialeval.agreement(rows, metrics="length", resamples=40, seed=9, confidence=0.8, levels=["system"])
     length = np.array([len(row["response"].split()) for row in rows], float)
     human = np.array([np.mean(row["scores"]["overall"]) for row in rows])
-    (counts,) = draws(10, 40, 9)
+    (counts,) = draw_resamples(10, 40, 9)
     drawn = []
     for taken in counts:
         which = np.repeat(np.arange(60), taken[np.arange(60) // 6])
@@ -256,7 +259,7 @@ def unrelated(seed: int, number: int = 5, dialogues: int = 30) -> RatedRows:
 
 def test_p_values_of_a_table_are_one_family() -> None:
     rows = unrelated(1)
-    found = agree(rows, [np.empty(0)] * len(rows), "overall", levels=["turn"], resamples=5)
+    found = correlate_metrics(rows, [np.empty(0)] * len(rows), "overall", levels=["turn"], resamples=5)
     here = [found[key]["turn"] for key in rows.metrics]
     raw = [p for each in here for p in (each.pearson_p, each.spearman_p, each.kendall_p)]
     adjusted = [getattr(each, f"{name}_adjusted_p") for each in here for name in NAMES]
@@ -270,7 +273,7 @@ def test_unrelated_metrics_rarely_get_a_star() -> None:
     starred = 0
     for seed in range(60):
         rows = unrelated(seed)
-        found = agree(rows, [np.empty(0)] * len(rows), "overall", levels=["turn"], resamples=2, threads=1)
+        found = correlate_metrics(rows, [np.empty(0)] * len(rows), "overall", levels=["turn"], resamples=2, threads=1)
         starred += any(
             getattr(found[key]["turn"], f"{name}_adjusted_p") < 0.05 for key in rows.metrics for name in NAMES
         )
@@ -279,10 +282,10 @@ def test_unrelated_metrics_rarely_get_a_star() -> None:
 
 def test_heavy_tails_are_warned_about() -> None:
     plain = unrelated(2, number=2, dialogues=60)
-    assert agree(plain, [np.empty(0)] * 120, "overall", levels=["turn"], resamples=2).warnings == []
+    assert correlate_metrics(plain, [np.empty(0)] * 120, "overall", levels=["turn"], resamples=2).warnings == []
     heavy = {key: np.exp(2 * values) if key == "m1" else values for key, values in plain.metrics.items()}
     rows = RatedRows(plain.systems, plain.system, plain.dialogue, plain.human, plain.whole, heavy)
-    (warning,) = agree(rows, [np.empty(0)] * 120, "overall", levels=["turn"], resamples=2).warnings
+    (warning,) = correlate_metrics(rows, [np.empty(0)] * 120, "overall", levels=["turn"], resamples=2).warnings
     assert warning.startswith("m1 at turn level: heavy tails (kurtosis above 6)")
 
 
@@ -324,7 +327,7 @@ def test_ten_thousand_rows_and_twenty_metrics_take_seconds() -> None:
     )
     for _ in ("compiled", "warm"):  # a new machine waits for the compiler
         start = time.process_time()
-        agree(rows, [np.empty(0)] * 10_000, "overall", levels=["turn"])
+        correlate_metrics(rows, [np.empty(0)] * 10_000, "overall", levels=["turn"])
     assert time.process_time() - start < 30
 
 
@@ -342,7 +345,7 @@ def test_metrics_that_are_better_when_lower_are_ranked_by_the_negated_correlatio
         ["a"], np.zeros(50, np.int64), np.arange(50), human, np.zeros(50, np.bool_),
         {"unigram-kl-div": -human + np.cos(np.arange(50)), "length": np.arange(50.0) % 2},
     )  # fmt: skip
-    found = agree(rows, [np.array([value]) for value in human], "overall", resamples=10)
+    found = correlate_metrics(rows, [np.array([value]) for value in human], "overall", resamples=10)
     assert found["unigram-kl-div"]["turn"].spearman < -0.9
     first = found.ranking.metrics[0]
     assert (first.metric, first.turned) == ("unigram-kl-div", True)

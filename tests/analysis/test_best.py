@@ -8,7 +8,7 @@ from dataclasses import replace
 import numpy as np
 
 import dialeval
-from dialeval.analysis.comparison import best_systems, compare
+from dialeval.analysis.comparison import compare, find_best_systems
 from dialeval.core.arrays import Floats
 from dialeval.core.fold import Estimate
 from dialeval.core.result import Result
@@ -22,7 +22,7 @@ def test_the_best_means() -> None:
     def best(metric: str, *names: str) -> list[str]:
         signature = Signature.of(metric)
         results = {name: Result({metric: Estimate(means[name], 0.0, 1, 1, signature=signature)}) for name in names}
-        return best_systems(results, [metric], tested=False).systems.get(metric, [])
+        return find_best_systems(results, [metric], tested=False).systems.get(metric, [])
 
     assert best("rouge-l", *means) == ["b", "c"]
     assert best("unigram-kl-div", *means) == ["a"]
@@ -30,7 +30,7 @@ def test_the_best_means() -> None:
 
 
 def test_systems_that_are_not_significantly_worse_are_among_the_best(run: dialeval.Run) -> None:
-    found = best_systems(run, ["length", "distinct-1"])
+    found = find_best_systems(run, ["length", "distinct-1"])
     assert found.systems.keys() == {"distinct-1"}, "length has no direction"
     assert sorted(found.systems["distinct-1"]) == ["a", "b"]
     means = {name: run[name]["distinct-1"].mean for name in run}
@@ -45,7 +45,7 @@ def test_equal_systems_are_rarely_left_out() -> None:
     for _ in range(60):
         values = rng.normal(size=(6, 30))
         results = {f"s{at}": row_result(values[at]) for at in range(6)}
-        left_out += len(best_systems(results, ["rouge-l"]).systems["rouge-l"]) < 6
+        left_out += len(find_best_systems(results, ["rouge-l"]).systems["rouge-l"]) < 6
     assert left_out <= 6
 
 
@@ -58,12 +58,12 @@ def row_result(values: Floats) -> Result:
 
 def test_systems_with_other_units_have_no_best() -> None:
     results = {"a": row_result(np.arange(9.0)), "b": row_result(np.arange(12.0))}
-    assert best_systems(results, ["rouge-l"]).systems == {}
+    assert find_best_systems(results, ["rouge-l"]).systems == {}
 
 
 def test_one_family_of_tests(run: dialeval.Run) -> None:
     keys = [key for key in run["a"] if key != "length"]
-    found = best_systems(run, keys)
+    found = find_best_systems(run, keys)
     assert found.tests == 3 * len(found.systems)
     for key, names in found.systems.items():
         worse = [name for name in run if name not in names]
@@ -74,13 +74,13 @@ def test_one_family_of_tests(run: dialeval.Run) -> None:
 
 def test_floors_take_no_part_and_one_system_is_not_the_best(run: dialeval.Run) -> None:
     floor = {"floor": replace(run["a"], role="floor"), "b": run["b"]}
-    assert best_systems(floor, ["distinct-1"]).systems == {}
-    assert best_systems({}, []).tests == 0
+    assert find_best_systems(floor, ["distinct-1"]).systems == {}
+    assert find_best_systems({}, []).tests == 0
 
 
 def test_systems_that_cannot_be_compared_are_not_tested(run: dialeval.Run) -> None:
     unknown = replace(run["b"], rows=None)
-    found = best_systems({**run, "b": unknown}, ["distinct-1"])
+    found = find_best_systems({**run, "b": unknown}, ["distinct-1"])
     assert found.tests == 0
     means = {name: result["distinct-1"].mean for name, result in run.items()}
     assert found.systems["distinct-1"] == [name for name, mean in means.items() if mean == max(means.values())]
@@ -88,6 +88,6 @@ def test_systems_that_cannot_be_compared_are_not_tested(run: dialeval.Run) -> No
 
 def test_a_system_that_lacks_a_metric_takes_part_in_the_others(run: dialeval.Run) -> None:
     less = replace(run["b"], estimates={key: est for key, est in run["b"].items() if key != "distinct-1"})
-    found = best_systems({**run, "b": less}, ["distinct-1", "distinct-2"])
+    found = find_best_systems({**run, "b": less}, ["distinct-1", "distinct-2"])
     assert "b" not in found.systems["distinct-1"]
     assert found.tests == np.sum([1, 3])

@@ -12,8 +12,8 @@ import pytest
 
 import dialeval
 from dialeval import sample_data
-from dialeval.analysis.comparison import compare, enough_trials
-from dialeval.analysis.pairing import labels_of
+from dialeval.analysis.comparison import choose_trials, compare
+from dialeval.analysis.pairing import label_folders
 from dialeval.core.errors import SettingError
 from dialeval.core.fold import Estimate
 from dialeval.core.result import Result, Run
@@ -76,16 +76,16 @@ def test_several_runs_take_their_names_along(run: Run) -> None:
     assert (found.baseline, found.systems) == ("main/bot", ["old", "branch/bot"])
     assert compare({"main": one, "branch": other}, baseline="branch", **QUICK).baseline == "branch/bot"
     assert compare([other, one], **QUICK).baseline == "1/bot"
-    assert labels_of(["x/results", "y/results", "z/main/"]) == ["x/results", "y/results", "main"]
+    assert label_folders(["x/results", "y/results", "z/main/"]) == ["x/results", "y/results", "main"]
 
 
 def test_exchanges_give_the_same_as_scoring_exchanged_texts(run: Run) -> None:
     """The decisive one: a trial of the randomization is an evaluation of responses that were really exchanged."""
     from dialeval.analysis.values import Values
 
-    both = Values.of(run["a"]).joined(Values.of(run["narrow"]))
+    both = Values.of(run["a"]).join(Values.of(run["narrow"]))
     swap = np.random.default_rng(5).integers(2, size=40)
-    (found,) = both.under([np.hstack([1 - swap, swap])[None, :]])
+    (found,) = both.compute([np.hstack([1 - swap, swap])[None, :]])
     mixed = [right if taken else left for left, right, taken in zip(texts(1), texts(3, words=4), swap, strict=True)]
     anew = made({"mixed": mixed})["mixed"]
     assert dict(zip(both.keys, found, strict=True)) == pytest.approx({key: anew[key].mean for key in anew}, rel=1e-12)
@@ -186,15 +186,15 @@ def test_what_cannot_be_tested_says_why(run: Run) -> None:
 
 
 def test_there_are_enough_trials_for_many_tests() -> None:
-    assert [enough_trials(tests, 0.05) for tests in (10, 50, 51, 100)] == [2000, 8000, 8000, 15000]
+    assert [choose_trials(tests, 0.05) for tests in (10, 50, 51, 100)] == [2000, 8000, 8000, 15000]
     for tests in (100, 1000):
-        assert tests / (enough_trials(tests, 0.05) + 1) < 0.01, "two marks can be reached"
+        assert tests / (choose_trials(tests, 0.05) + 1) < 0.01, "two marks can be reached"
 
 
 def test_more_trials_than_anybody_waits_for_are_refused() -> None:
-    assert enough_trials(5, 1e-4) <= 1_000_000
+    assert choose_trials(5, 1e-4) <= 1_000_000
     with pytest.raises(SettingError, match=r"alpha of 1e-06 for 5 tests takes [0-9,]+,000 trials"):
-        enough_trials(5, 1e-6)
+        choose_trials(5, 1e-6)
 
 
 def test_the_paired_bootstrap_can_be_the_test(run: Run) -> None:

@@ -12,7 +12,7 @@ import pytest
 
 import dialeval
 from dialeval import sample_data
-from dialeval.analysis.values import cut, metric_of, table_of
+from dialeval.analysis.values import cut, find_metric, require_table
 from dialeval.core.errors import SettingError
 from dialeval.core.fold import Estimate, Level
 from dialeval.core.result import Result, Run
@@ -49,7 +49,7 @@ def whole() -> Result:
 
 def conditioned(result: Result, key: str) -> bool:
     """Whether a key depends on facts about all rows."""
-    metric = metric_of(result[key])
+    metric = find_metric(result[key])
     return metric is not None and bool(metric.facts)
 
 
@@ -119,7 +119,7 @@ def town(names: list[str] | None = None) -> Result:
 
 def test_task_dialogues() -> None:
     whole = town()
-    table = table_of(whole)
+    table = require_table(whole)
     given = [
         name
         for name in table.dialogues or ()
@@ -141,12 +141,12 @@ def test_task_dialogues() -> None:
 
 def test_a_part_of_a_dialogue_has_values_of_turns_and_of_the_dialogues_it_is_of() -> None:
     whole = town()
-    firsts = table_of(whole).offsets[:-1][1:] + 1
+    firsts = require_table(whole).offsets[:-1][1:] + 1
     found = cut(whole, firsts)
     assert "combined" not in found
     assert found.skipped["combined"] == "it needs whole dialogues, and the slice has parts of some"
     np.testing.assert_array_equal(found["success"].items, whole["success"].items[1:])  # type: ignore[index]
-    assert "combined" in cut(whole, np.arange(int(table_of(whole).offsets[3])))
+    assert "combined" in cut(whole, np.arange(int(require_table(whole).offsets[3])))
 
 
 def test_what_cannot_be_cut_says_why(whole: Result) -> None:

@@ -19,7 +19,7 @@ from dialeval.core.result import Result
 from dialeval.core.rowtable import RowTable
 from dialeval.core.signature import Signature
 from dialeval.stats import significance
-from dialeval.stats.resampling import draws, swaps
+from dialeval.stats.resampling import draw_resamples, draw_swaps
 
 SETTINGS = Settings(resamples=200, trials=400)
 
@@ -34,7 +34,7 @@ def result(items: Floats | list[float], offsets: Ints | None = None, key: str = 
 
 def difference(left: Result, right: Result, settings: Settings = SETTINGS) -> Difference:
     keys = list(left)
-    (row,) = Baseline("a", left, settings, keys).against("b", right, keys)
+    (row,) = Baseline("a", left, settings, keys).compare("b", right, keys)
     return row
 
 
@@ -101,7 +101,7 @@ def test_randomization_exchanges_whole_dialogues() -> None:
     offsets = np.array([0, 2, 3, 4, 6])
     left, right = np.array([1.0, 4.0, 2.0, 0.5, 3.0, 1.0]), np.array([2.0, 4.5, 1.0, 3.0, 3.5, 2.0])
     row = difference(result(left, offsets), result(right, offsets))
-    (swap,) = swaps(4, SETTINGS.trials, SETTINGS.seed)
+    (swap,) = draw_swaps(4, SETTINGS.trials, SETTINGS.seed)
     trials = ((1 - 2 * np.repeat(swap, np.diff(offsets), axis=1)) * (right - left)).mean(axis=1)
     reached = np.count_nonzero(abs(trials) >= abs(row.difference) - 1e-12)
     assert row.difference == pytest.approx((right - left).mean())
@@ -116,7 +116,7 @@ def test_the_bootstrap_takes_both_systems_in_the_same_resamples() -> None:
     away = right - left
     error = away.std(ddof=1) / math.sqrt(5)
     changes = []
-    for times in np.concatenate(list(draws(5, 300, settings.seed))):
+    for times in np.concatenate(list(draw_resamples(5, 300, settings.seed))):
         taken = np.repeat(away, times)
         own = taken.std(ddof=1) / math.sqrt(5)
         change = abs(taken.mean() - away.mean())
@@ -125,15 +125,17 @@ def test_the_bootstrap_takes_both_systems_in_the_same_resamples() -> None:
     assert row.interval == pytest.approx((away.mean() - half, away.mean() + half))
     assert row.interval_by == "studentized"
     assert row.p == (np.count_nonzero(np.array(changes) >= away.mean() - 1e-12) + 1) / 301
-    assert row.detectable == pytest.approx(significance.least_difference(error, 5, half / error))
-    assert row.needed == significance.needed_clusters(5, error, 0.1, 0.25)
+    assert row.detectable == pytest.approx(significance.minimum_detectable_difference(error, 5, half / error))
+    assert row.needed == significance.count_needed_clusters(5, error, 0.1, 0.25)
 
 
 def test_what_randomization_can_detect_is_students() -> None:
     left, right = np.random.default_rng(1).normal(size=(2, 30))
     row = difference(result(left), result(right))
     error = (right - left).std(ddof=1) / math.sqrt(30)
-    assert row.detectable == pytest.approx(significance.least_difference(error, 30, stats.t.ppf(0.975, 29)))
+    assert row.detectable == pytest.approx(
+        significance.minimum_detectable_difference(error, 30, stats.t.ppf(0.975, 29))
+    )
     assert not row.rough
 
 
@@ -180,7 +182,7 @@ def test_where_no_dialogue_changes_a_difference_p_is_the_least_there_is() -> Non
     both = dialeval.evaluate({"x": ["a b", "c d", "e f"], "y": ["a a", "c c", "e e"]}, metrics="distinct-1,length")
     settings = replace(SETTINGS, test="bootstrap")
     for test in (settings, SETTINGS):
-        rows = list(Baseline("x", both["x"], test, list(both["x"])).against("y", both["y"], list(both["x"])))
+        rows = list(Baseline("x", both["x"], test, list(both["x"])).compare("y", both["y"], list(both["x"])))
         assert {row.key: (row.p, row.interval) for row in rows} == {
             "distinct-1": (0.25, (-0.5, -0.5)),
             "length": (1.0, (0.0, 0.0)),

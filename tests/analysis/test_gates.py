@@ -11,18 +11,18 @@ import pytest
 
 from analysis.test_comparison import QUICK
 from dialeval.analysis.comparison import compare
-from dialeval.analysis.gates import baseline_gates, limit_gates
+from dialeval.analysis.gates import check_baseline, check_limits
 from dialeval.core.errors import SettingError
 from dialeval.core.result import Run
 
 
 def outside_limits(*given: Any) -> Iterator[str]:
     """What is wrong, of the gates that fail."""
-    return (gate.failure for gate in limit_gates(*given) if gate.failure is not None)
+    return (gate.failure for gate in check_limits(*given) if gate.failure is not None)
 
 
 def worse_than_baseline(*given: Any) -> Iterator[str]:
-    return (gate.failure for gate in baseline_gates(*given) if gate.failure is not None)
+    return (gate.failure for gate in check_baseline(*given) if gate.failure is not None)
 
 
 BELOW_AND_ABOVE = [(True, False), (False, True)]
@@ -88,10 +88,10 @@ def test_worse_than_the_baseline(run: Run) -> None:
 
 
 def test_gates_that_hold_are_gates_too(run: Run) -> None:
-    (gate,) = limit_gates({"a": run["a"]}, {}, {"length": 1e9})
+    (gate,) = check_limits({"a": run["a"]}, {}, {"length": 1e9})
     assert (gate.system, gate.key, gate.asked, gate.failure) == ("a", "length", "at most 1e+09", None)
     alike = compare(run, systems=["a", "b"], **QUICK)
-    gates = list(baseline_gates(alike, {"distinct-1": 0.5}))
+    gates = list(check_baseline(alike, {"distinct-1": 0.5}))
     assert [gate.key for gate in gates] == [row.key for row in alike.rows if row.better is not None]
     asked = {gate.key: gate.asked for gate in gates}
     assert asked["distinct-1"] == "worse than a by at most 0.5"

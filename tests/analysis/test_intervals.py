@@ -17,7 +17,7 @@ from dialeval.core.errors import SettingError
 from dialeval.core.fold import Estimate, Resampling
 from dialeval.core.result import Result, Run
 from dialeval.core.rowtable import RowTable
-from dialeval.stats.resampling import draws, interval, largest_of
+from dialeval.stats.resampling import absolute_quantile, draw_resamples, expanded_percentiles
 
 
 def run_of(items: Floats, offsets: Ints | None = None) -> Run:
@@ -30,7 +30,7 @@ def run_of(items: Floats, offsets: Ints | None = None) -> Run:
 @pytest.mark.parametrize("level", [0.95, 0.8])
 def test_percentiles_are_those_of_scipy_with_students_factor(level: float) -> None:
     items = np.random.default_rng(1).exponential(size=60)
-    drawn = np.concatenate(list(draws(60, 500))) @ items / 60
+    drawn = np.concatenate(list(draw_resamples(60, 500))) @ items / 60
     factor = scipy.stats.t.ppf((1 + level) / 2, 59) * np.sqrt(60 / 59)
     oracle = scipy.stats.bootstrap(
         (items,),
@@ -40,7 +40,7 @@ def test_percentiles_are_those_of_scipy_with_students_factor(level: float) -> No
         n_resamples=0,
         bootstrap_result=SimpleNamespace(bootstrap_distribution=drawn),  # scipy takes the resamples that we drew
     ).confidence_interval
-    assert interval(drawn, level, 60) == pytest.approx(tuple(oracle), rel=1e-9)
+    assert expanded_percentiles(drawn, level, 60) == pytest.approx(tuple(oracle), rel=1e-9)
 
 
 @pytest.mark.parametrize("level", [0.95, 0.8])
@@ -49,7 +49,7 @@ def test_a_studentized_interval_of_rows_is_the_symmetric_bootstrap_t_of_textbook
     found = with_intervals(run_of(items), confidence=level, resamples=500)["a"]["x"]
     error = items.std(ddof=1) / np.sqrt(30)
     ts = []
-    for times in np.concatenate(list(draws(30, 500))):
+    for times in np.concatenate(list(draw_resamples(30, 500))):
         taken = np.repeat(items, times)
         ts.append(abs(taken.mean() - items.mean()) / (taken.std(ddof=1) / np.sqrt(30)))
     half = np.sort(ts)[int(np.ceil(level * 501)) - 1] * error
@@ -146,10 +146,10 @@ def test_a_value_of_one_dialogue_has_no_interval() -> None:
 
 
 def test_the_share_of_changes_counts_the_true_one() -> None:
-    assert largest_of(np.array([3.0, -9.0, 1.0, -2.0]), 0.6) == 3.0
-    assert largest_of(np.array([3.0, -9.0, np.nan, 1.0, -2.0]), 0.61) == 9.0
-    assert largest_of(np.array([3.0, 9.0]), 0.99) == 9.0
-    assert np.isnan(largest_of(np.array([np.nan]), 0.9))
+    assert absolute_quantile(np.array([3.0, -9.0, 1.0, -2.0]), 0.6) == 3.0
+    assert absolute_quantile(np.array([3.0, -9.0, np.nan, 1.0, -2.0]), 0.61) == 9.0
+    assert absolute_quantile(np.array([3.0, 9.0]), 0.99) == 9.0
+    assert np.isnan(absolute_quantile(np.array([np.nan]), 0.9))
 
 
 def test_dialogues_are_drawn_whole() -> None:
@@ -167,7 +167,7 @@ def test_rows_that_are_not_scored_do_not_count() -> None:
     items = np.array([1.0, np.nan, 2, 4, np.nan, 8])
     values = Values.of(run_of(items)["a"])
     counts = np.array([[1, 5, 0, 2, 0, 1], [0, 1, 0, 0, 1, 0]])
-    np.testing.assert_array_equal(values.under([counts]), [[17 / 4], [np.nan]])
+    np.testing.assert_array_equal(values.compute([counts]), [[17 / 4], [np.nan]])
 
 
 def test_values_of_all_rows_have_intervals_around_them(tmp_path: Path) -> None:
@@ -202,7 +202,7 @@ def test_what_cannot_be_resampled_says_why(monkeypatch: pytest.MonkeyPatch) -> N
 
 def test_equal_values_make_an_interval_of_that_value() -> None:
     assert with_intervals(run_of(np.full(9, 2.0)))["a"]["x"].interval == (2.0, 2.0)
-    assert interval(np.full(4, np.nan), 0.95, 4) == pytest.approx((np.nan, np.nan), nan_ok=True)
+    assert expanded_percentiles(np.full(4, np.nan), 0.95, 4) == pytest.approx((np.nan, np.nan), nan_ok=True)
 
 
 @pytest.mark.parametrize("wrong", [{"confidence": 1.0}, {"resamples": 0}])

@@ -11,7 +11,13 @@ from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
 from dialeval.analysis.matching import RatedRows
-from dialeval.analysis.metric_ranking import NoPointsError, on_common_rows, points_of, points_over, used_rows
+from dialeval.analysis.metric_ranking import (
+    NoPointsError,
+    collect_points,
+    find_used_rows,
+    keep_common_rows,
+    make_points,
+)
 from dialeval.core.arrays import Floats
 from dialeval.stats.correlation import MeanPoints, Points
 
@@ -27,20 +33,20 @@ ROWS = RatedRows(
 
 
 def test_rows_need_both_values_and_what_the_level_asks() -> None:
-    assert used_rows(ROWS, "m", "turn").tolist() == [0, 1, 5]
-    assert used_rows(ROWS, "m", "dialogue").tolist() == [0, 1, 3, 5]
-    assert used_rows(ROWS, "m", "system").tolist() == [0, 1, 3]
+    assert find_used_rows(ROWS, "m", "turn").tolist() == [0, 1, 5]
+    assert find_used_rows(ROWS, "m", "dialogue").tolist() == [0, 1, 3, 5]
+    assert find_used_rows(ROWS, "m", "system").tolist() == [0, 1, 3]
 
 
 def test_a_turn_is_a_point() -> None:
-    points = points_of(ROWS, "m", "turn")
+    points = make_points(ROWS, "m", "turn")
     assert isinstance(points, Points)
     assert ((8 * points.first).tolist(), (8 * points.second).tolist()) == ([2, 4, 3], [1, 2, 4])  # divided by 8
     assert points.clusters.tolist() == [0, 0, 1]
 
 
 def test_a_dialogue_of_a_system_is_the_mean_of_its_rows() -> None:
-    points = points_over(ROWS, "m", used_rows(ROWS, "m", "dialogue"), "dialogue")
+    points = collect_points(ROWS, "m", find_used_rows(ROWS, "m", "dialogue"), "dialogue")
     assert sorted(zip(points.first.tolist(), points.second.tolist(), points.clusters.tolist(), strict=True)) == [
         (1.0 / 8, 5.0 / 8, 1),
         (3.0 / 8, 1.5 / 8, 0),
@@ -50,11 +56,11 @@ def test_a_dialogue_of_a_system_is_the_mean_of_its_rows() -> None:
 
 def test_systems_are_means_of_what_is_drawn() -> None:
     rows = replace(ROWS, human=np.arange(6.0), metrics={"m": np.array([1.0, 3.0, 4.0, 4.0, 9.0, 0.0])})
-    points = points_of(rows, "m", "system")
+    points = make_points(rows, "m", "system")
     assert isinstance(points, MeanPoints)
     assert points.size == 3
     means = Points(np.array([2.0, 4.0, 9.0]), np.array([0.5, 2.5, 4.0]), np.arange(3))
-    assert points.values() == pytest.approx(means.values())
+    assert points.correlate() == pytest.approx(means.correlate())
 
 
 @pytest.mark.parametrize(
@@ -73,7 +79,7 @@ def test_systems_are_means_of_what_is_drawn() -> None:
 def test_no_points_have_a_reason(change: dict[str, object], level: str, n: int, reason: str) -> None:
     rows = replace(ROWS, **change)  # type: ignore[arg-type]
     with pytest.raises(NoPointsError, match=reason) as raised:
-        points_of(rows, "m", level)
+        make_points(rows, "m", level)
     assert raised.value.n == n
 
 
@@ -83,7 +89,7 @@ def test_the_size_of_a_metric_changes_nothing(factor: float) -> None:
     rows = replace(ROWS, human=np.arange(6.0), whole=np.zeros(6, np.bool_))
     for level in ("turn", "dialogue", "system"):
         plain, extreme = (
-            points_of(replace(rows, metrics={"m": values * by}), "m", level).values() for by in (1.0, factor)
+            make_points(replace(rows, metrics={"m": values * by}), "m", level).correlate() for by in (1.0, factor)
         )
         np.testing.assert_array_equal(extreme, plain)
 
@@ -99,7 +105,7 @@ def test_all_metrics_that_are_kept_have_the_same_rows(values: Floats) -> None:
         np.zeros(12, np.bool_),
         dict(zip("xyz", metrics, strict=True)),
     )
-    found, left_out, told = on_common_rows(rows)
+    found, left_out, told = keep_common_rows(rows)
     scored = {key: ~np.isnan(human) & ~np.isnan(column) for key, column in rows.metrics.items()}
     kept = [key for key in scored if key not in left_out and scored[key].any()]
     common = np.all([scored[key] for key in kept], axis=0) if kept else np.zeros(12, np.bool_)

@@ -11,11 +11,18 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import stats
 
-from dialeval.analysis.agreement import agree
+from dialeval.analysis.agreement import correlate_metrics
 from dialeval.analysis.matching import RatedRows
-from dialeval.analysis.metric_ranking import MetricRanking, Place, adjusted_ps, direction, not_above, rank
+from dialeval.analysis.metric_ranking import (
+    MetricRanking,
+    Place,
+    compare_pairs,
+    find_direction,
+    list_not_above,
+    rank_metrics,
+)
 from dialeval.core.arrays import Floats, Ints
-from dialeval.stats.significance import homogeneous_groups, letter_display
+from dialeval.stats.significance import find_homogeneous_groups, letter_display
 
 
 def rated_rows(human: Floats, dialogue: Ints, **metrics: Floats) -> RatedRows:
@@ -27,21 +34,21 @@ def test_p_by_hand() -> None:
     random = np.random.default_rng(1)
     values = {"rouge-l": 0.5, "chrf": 0.4, "bleu-4": 0.1}
     samples = {key: value + 0.1 * random.normal(size=200) for key, value in values.items()}
-    found = rank("turn", values, samples, 30)
+    found = rank_metrics("turn", values, samples, 30)
     raw = []
     for one, other in combinations(values, 2):
         error = np.std(samples[one] - samples[other], ddof=1) * math.sqrt(30 / 29)
         raw.append(2 * stats.t.sf(abs(values[one] - values[other]) / error, 29))
     order = np.argsort(raw)
     holm = np.maximum.accumulate([min(1.0, (3 - place) * raw[at]) for place, at in enumerate(order)])
-    adjusted = list(adjusted_ps(values, samples, 30).values())
+    adjusted = list(compare_pairs(values, samples, 30).values())
     assert [adjusted[at] for at in order] == pytest.approx(holm.tolist(), rel=1e-9)
     assert [place.metric for place in found.metrics] == ["rouge-l", "chrf", "bleu-4"]
     assert found.tests == 3
 
 
 def test_metrics_are_turned_so_that_higher_is_better() -> None:
-    assert [direction(name, -0.3) for name in ("rouge-l", "unigram-kl-div", "length", "no such metric")] == [
+    assert [find_direction(name, -0.3) for name in ("rouge-l", "unigram-kl-div", "length", "no such metric")] == [
         1,
         -1,
         -1,
@@ -49,7 +56,7 @@ def test_metrics_are_turned_so_that_higher_is_better() -> None:
     ]
     same = np.linspace(-0.01, 0.01, 50)
     values = {"unigram-kl-div": -0.6, "rouge-l": 0.3, "length": -0.1}
-    found = rank("turn", values, {key: value + same for key, value in values.items()}, 50)
+    found = rank_metrics("turn", values, {key: value + same for key, value in values.items()}, 50)
     assert [(place.metric, place.value, place.turned) for place in found.metrics] == [
         ("unigram-kl-div", 0.6, True),
         ("rouge-l", 0.3, False),
@@ -64,7 +71,7 @@ PAIRS = list(combinations("abcdefg", 2))
 @given(st.lists(st.sampled_from([0.01, 0.5, math.nan]), min_size=len(PAIRS), max_size=len(PAIRS)))
 def test_two_metrics_share_a_letter_exactly_if_they_cannot_be_told_apart(ps: list[float]) -> None:
     different = {frozenset(pair) for pair, p in zip(PAIRS, ps, strict=True) if p < 0.05}
-    letters = letter_display(homogeneous_groups("abcdefg", different))
+    letters = letter_display(find_homogeneous_groups("abcdefg", different))
     assert all(letters.values())
     ranking = MetricRanking("spearman", "turn", 0, [Place(name, 0.0, False, letters[name]) for name in "abcdefg"])
     for (one, other), p in zip(PAIRS, ps, strict=True):
@@ -78,18 +85,18 @@ def test_the_control() -> None:
         key: value + steady * np.random.default_rng(at).permutation(100) / 50
         for at, (key, value) in enumerate(values.items())
     }
-    found = rank("turn", values, samples, 40)
-    assert not_above(found, "length") == ["rouge-l", "chrf"]
-    assert not_above(found, "adem") == []
+    found = rank_metrics("turn", values, samples, 40)
+    assert list_not_above(found, "length") == ["rouge-l", "chrf"]
+    assert list_not_above(found, "adem") == []
 
 
 def test_equal_metrics_cannot_be_told_apart() -> None:
     samples = np.random.default_rng(2).normal(size=50)
-    found = rank("turn", {"rouge-l": 0.5, "chrf": 0.5}, {"rouge-l": samples, "chrf": samples}, 9)
+    found = rank_metrics("turn", {"rouge-l": 0.5, "chrf": 0.5}, {"rouge-l": samples, "chrf": samples}, 9)
     assert not found.differ("rouge-l", "chrf")
     assert [place.groups for place in found.metrics] == ["a", "a"]
-    assert rank("turn", {}, {}, 0).metrics == []
-    alone = rank("turn", {"rouge-l": 0.5}, {"rouge-l": samples}, 1)
+    assert rank_metrics("turn", {}, {}, 0).metrics == []
+    alone = rank_metrics("turn", {"rouge-l": 0.5}, {"rouge-l": samples}, 1)
     assert (alone.metrics[0].groups, alone.tests) == ("a", 0)
 
 
@@ -103,7 +110,9 @@ def shares_found(trials: int, seed: int, turns: int = 1) -> float:
         rows = rated_rows(human, dialogue, **{name: human + error for name, error in errors.items()})
         annotations = [np.array([value]) for value in human]
         again = int(random.integers(1000))
-        found += agree(rows, annotations, "overall", levels=["turn"], resamples=100, seed=again).ranking.differ(*errors)
+        found += correlate_metrics(
+            rows, annotations, "overall", levels=["turn"], resamples=100, seed=again
+        ).ranking.differ(*errors)
     return found / trials
 
 

@@ -11,14 +11,14 @@ import pytest
 
 from dialeval.analysis.alignment import Alignment, Design, DesignName
 from dialeval.analysis.pairing import (
-    chosen,
+    choose_main_keys,
+    choose_systems,
+    collect_systems,
     describe_inputs,
-    full_name,
-    keys_meant,
-    labels_of,
+    find_keys,
+    find_system,
+    label_folders,
     load_runs,
-    main_keys,
-    systems_of,
 )
 from dialeval.core.errors import SettingError
 from dialeval.core.fold import Estimate
@@ -34,14 +34,14 @@ def result(rows: RowTable | None = None, n: int = 4, size: int = 3, **more: Any)
 
 def test_names_that_two_runs_share_get_the_name_of_the_run() -> None:
     one, other = Run({"bot": result(), "old": result()}, "0"), Run({"bot": result()}, "0")
-    assert list(systems_of(one)) == ["bot", "old"]
-    assert list(systems_of([one, other])) == ["1/bot", "old", "2/bot"]
-    assert list(systems_of({"main": one, "branch": other})) == ["main/bot", "old", "branch/bot"]
+    assert list(collect_systems(one)) == ["bot", "old"]
+    assert list(collect_systems([one, other])) == ["1/bot", "old", "2/bot"]
+    assert list(collect_systems({"main": one, "branch": other})) == ["main/bot", "old", "branch/bot"]
 
 
 def test_folders_have_short_names_unless_two_are_alike() -> None:
-    assert labels_of(["x/results", "y/results", "z/main/"]) == ["x/results", "y/results", "main"]
-    assert labels_of(["."]) == ["."]
+    assert label_folders(["x/results", "y/results", "z/main/"]) == ["x/results", "y/results", "main"]
+    assert label_folders(["."]) == ["."]
 
 
 def test_a_folder_that_is_named_twice_is_one_run(tmp_path: Path) -> None:
@@ -55,36 +55,36 @@ def test_a_folder_that_is_named_twice_is_one_run(tmp_path: Path) -> None:
 
 def test_anchors_are_compared_only_by_name() -> None:
     systems = {"a": result(), "gold": result(role="ceiling"), "floor/x": result()}
-    assert chosen(systems) == ("a", ["floor/x"])
-    assert chosen(systems, "gold") == ("gold", ["a", "floor/x"])
-    assert chosen(systems, None, ["gold", "a", "gold"]) == ("gold", ["a"])
+    assert choose_systems(systems) == ("a", ["floor/x"])
+    assert choose_systems(systems, "gold") == ("gold", ["a", "floor/x"])
+    assert choose_systems(systems, None, ["gold", "a", "gold"]) == ("gold", ["a"])
     only_baselines = {"low": result(role="floor"), "high": result(role="ceiling")}
-    assert chosen(only_baselines) == ("low", ["high"])
+    assert choose_systems(only_baselines) == ("low", ["high"])
     for names in ([], ["a"]):
         with pytest.raises(SettingError, match="needs two systems; there is a, gold, floor/x"):
-            chosen(systems, None, names)
+            choose_systems(systems, None, names)
     with pytest.raises(SettingError, match="there is none"):
-        chosen({})
+        choose_systems({})
 
 
 def test_a_run_stands_for_its_only_system() -> None:
     systems = {"main/bot": result(), "old": result(), "two/x": result(), "two/y": result()}
-    assert full_name(systems, "main") == "main/bot"
-    assert full_name(systems, "old") == "old"
+    assert find_system(systems, "main") == "main/bot"
+    assert find_system(systems, "old") == "old"
     with pytest.raises(SettingError, match="did you mean 'old'"):
-        full_name(systems, "odl")
+        find_system(systems, "odl")
     for name in ("two", "zzzzz"):  # two systems, and none
         with pytest.raises(SettingError, match=f"no system is called '{name}'"):
-            full_name(systems, name)
+            find_system(systems, name)
 
 
 def test_names_stand_for_keys_families_and_all() -> None:
     keys = ["length", "distinct-1", "distinct-2", "my own"]
-    assert keys_meant(["distinct", "distinct-1"], keys, "no", "has") == ["distinct-1", "distinct-2"]
-    assert keys_meant(["my own", "all"], keys, "no", "has") == ["my own", "length", "distinct-1", "distinct-2"]
+    assert find_keys(["distinct", "distinct-1"], keys, "no", "has") == ["distinct-1", "distinct-2"]
+    assert find_keys(["my own", "all"], keys, "no", "has") == ["my own", "length", "distinct-1", "distinct-2"]
     for name in ("bleu", "bleu-4", "never heard of"):
         with pytest.raises(SettingError, match=f"it lacks '{name}'; it has length, distinct-1"):
-            keys_meant([name], keys, "it lacks", "it has")
+            find_keys([name], keys, "it lacks", "it has")
 
 
 def describe(
@@ -127,11 +127,11 @@ def test_the_panel_has_one_metric_of_each_family_that_is_evidence() -> None:
         }
         return {"a": Result(estimates)}
 
-    assert main_keys(systems("length", "distinct-1", "distinct-2", "bleu-1", "bleu-4", "rouge-l")) == [
+    assert choose_main_keys(systems("length", "distinct-1", "distinct-2", "bleu-1", "bleu-4", "rouge-l")) == [
         "bleu-4",
         "rouge-l",
     ]
-    assert main_keys(systems("length", "distinct-1", "distinct-2")) == ["distinct-2"]
-    assert main_keys(systems("length", "flips")) == ["length", "flips"]
-    assert main_keys(systems("pass-hat-1", "pass-hat-2", unscored="pass-hat-2")) == ["pass-hat-1"]
-    assert main_keys(systems("inform", "inform/hotel")) == ["inform"]
+    assert choose_main_keys(systems("length", "distinct-1", "distinct-2")) == ["distinct-2"]
+    assert choose_main_keys(systems("length", "flips")) == ["length", "flips"]
+    assert choose_main_keys(systems("pass-hat-1", "pass-hat-2", unscored="pass-hat-2")) == ["pass-hat-1"]
+    assert choose_main_keys(systems("inform", "inform/hotel")) == ["inform"]

@@ -14,8 +14,8 @@ from dialeval.analysis.slices import (
     MOST_VALUES,
     OTHER,
     check_fields,
-    fields_of,
-    parts_of,
+    list_fields,
+    split_by_field,
 )
 from dialeval.analysis.unpaired import NO_VALUE
 from dialeval.core.columns import RaggedColumn, SharedColumn, TextColumn
@@ -28,7 +28,7 @@ def kept(values: Sequence[Sequence[str]]) -> RowTable:
 
 
 def parts(table: RowTable, field: str = "f") -> dict[str, list[int]]:
-    found = {label: places["a"].tolist() for label, places in parts_of({"a": table}, field)}
+    found = {label: places["a"].tolist() for label, places in split_by_field({"a": table}, field)}
     return {label: rows for label, rows in found.items() if rows}
 
 
@@ -73,7 +73,7 @@ def test_the_most_frequent_texts_come_first_and_rare_ones_together() -> None:
 
 def test_systems_are_cut_at_the_same_values() -> None:
     one, other = kept([[str(n)] for n in range(30)]), kept([[str(n)] for n in reversed(range(30))])
-    for label, places in parts_of({"a": one, "b": other}, "f"):
+    for label, places in split_by_field({"a": one, "b": other}, "f"):
         assert sorted(places["a"]) == sorted(29 - places["b"]), label
 
 
@@ -93,7 +93,7 @@ def test_history_is_the_number_of_turns_before() -> None:
     steps = SharedColumn.from_steps(contexts, np.array([False, True, True]))
     assert parts(texts(context=steps), "history") == {"0": [0], "1": [1], "3": [2]}
     with pytest.raises(SettingError, match="no contexts"):
-        list(parts_of({"a": texts()}, "history"))
+        list(split_by_field({"a": texts()}, "history"))
 
 
 def test_length_is_that_of_the_reference_and_of_the_response_only_of_one_system() -> None:
@@ -103,13 +103,13 @@ def test_length_is_that_of_the_reference_and_of_the_response_only_of_one_system(
     alone = texts(response=responses)
     assert parts(alone, "length") == {"0": [1], "2": [2], "4": [0]}
     with pytest.raises(SettingError, match="no references"):
-        list(parts_of({"a": alone, "b": alone}, "length"))
+        list(split_by_field({"a": alone, "b": alone}, "length"))
 
 
 def test_what_cannot_be_cut_by_is_refused_with_what_can() -> None:
     table = kept([["x"]])
-    assert fields_of([table]) == ["f", "turn", "length", "history"]
-    assert fields_of([table, RowTable(np.arange(2))]) == ["turn", "length", "history"]
+    assert list_fields([table]) == ["f", "turn", "length", "history"]
+    assert list_fields([table, RowTable(np.arange(2))]) == ["turn", "length", "history"]
     check_fields([table], ["f", "turn"])
     for wrong, message in (
         (["domain"], r"did not keep a field 'domain', only f, turn, length, history; score .* --by domain"),

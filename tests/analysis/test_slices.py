@@ -13,8 +13,8 @@ import pytest
 import dialeval
 from dialeval import sample_data
 from dialeval.analysis.comparison import compare
-from dialeval.analysis.pairing import main_keys
-from dialeval.analysis.slices import LEAST_DIALOGUES, kept_fields, slices
+from dialeval.analysis.pairing import choose_main_keys
+from dialeval.analysis.slices import LEAST_DIALOGUES, list_kept_fields, slices
 from dialeval.core.columns import RaggedColumn
 from dialeval.core.errors import SettingError
 from dialeval.core.exact import Moments
@@ -159,11 +159,11 @@ def test_floors_are_left_out_and_systems_can_be_chosen() -> None:
 def test_main_keys_are_one_of_each_family_with_a_direction() -> None:
     texts = ["a b c d e", "b c d e f"]
     run = dialeval.evaluate({"x": texts}, texts, metrics="length,distinct,bleu,rouge-l")
-    assert main_keys(run) == ["bleu-4", "rouge-l"]
-    assert main_keys(dialeval.evaluate({"x": texts}, metrics="length")) == ["length"]
+    assert choose_main_keys(run) == ["bleu-4", "rouge-l"]
+    assert choose_main_keys(dialeval.evaluate({"x": texts}, metrics="length")) == ["length"]
     task = evaluate({"hasty": str(sample_data.folder() / "town" / "predictions" / "hasty.json")}, "town")
-    assert main_keys(task) == ["inform", "success", "bleu/town", "combined"]
-    assert kept_fields(task) == ["domain"]
+    assert choose_main_keys(task) == ["inform", "success", "bleu/town", "combined"]
+    assert list_kept_fields(task) == ["domain"]
     domains = {each.label for each in slices(task, "domain").slices}
     assert domains == {"cart", "eatery", "ferry", "inn"}
 
@@ -183,7 +183,7 @@ def test_fields_of_rows_are_kept_saved_and_cut_by(tmp_path: Path) -> None:
     run = dialeval.evaluate({"bot": rows}, metrics="length,distinct-1", keep=["topic", "stars", "ok", "tags"])
     again = dialeval.load(run.save(tmp_path))
     assert again["bot"] == run["bot"]
-    assert kept_fields(again) == ["topic", "stars", "ok", "tags"]
+    assert list_kept_fields(again) == ["topic", "stars", "ok", "tags"]
     found = slices(again, "topic,stars,ok,tags")
     assert {(each.field, each.label): each.rows for each in found.slices} == {
         **{("topic", topic): 4 for topic in TOPICS},

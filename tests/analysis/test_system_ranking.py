@@ -21,9 +21,9 @@ from dialeval.core.fold import Estimate
 from dialeval.core.result import Result, Run
 from dialeval.core.rowtable import RowTable
 from dialeval.core.signature import Signature
-from dialeval.reports.comparisons import judge_run, system_verdicts, verdict
-from dialeval.reports.summary import summary
-from dialeval.stats.significance import holm, homogeneous_groups, letter_display
+from dialeval.reports.comparisons import judge_run, state_system_verdicts, state_verdict
+from dialeval.reports.summary import make_summary
+from dialeval.stats.significance import find_homogeneous_groups, holm, letter_display
 
 ROWS = 60
 
@@ -54,13 +54,13 @@ def test_twelve_systems_in_pairs_of_equals_are_a_chain_of_six_groups() -> None:
     found = ranking_of(run)
     assert found.tests == 66
     assert found.groups == [[f"s{at}", f"s{at + 1}"] for at in (10, 8, 6, 4, 2, 0)]
-    design, text = verdict(compare(run))
+    design, text = state_verdict(compare(run))
     assert design.startswith("Paired design")
     assert text.startswith("Ranking by rouge-l: s10, s11 > s8, s9 > s6, s7 > s4, s5 > s2, s3 > s0, s1. ")
     assert "randomization test, significance level 0.05, corrected by Holm for 66 pairs" in text
     assert "Compared with s0 on rouge-l" in text
     assert judge_run(run).sentences == [design, text], "the terminal says the same, in one paragraph"
-    page = summary(run).content
+    page = make_summary(run).content
     assert page.count('class="figure best') == 2, "bold are s10 and s11, as the ranking says"
     assert "are those of the ranking." in page
     assert page.index("Ranking by rouge-l") < page.index("System by system") < page.index("s11 is better than s0")
@@ -71,7 +71,7 @@ def test_groups_overlap_where_only_the_ends_differ() -> None:
     run = run_of(best=hard + 0.1, unsure=hard + 0.05 + noise(1, 0.6), worst=hard)
     found = ranking_of(run)
     assert [sorted(group) for group in found.groups] == [["best", "unsure"], ["unsure", "worst"]]
-    text = verdict(compare(run))[1]
+    text = state_verdict(compare(run))[1]
     assert text.startswith("Ranking by rouge-l, best first: best (a), unsure (ab), worst (b). ")
     assert "Systems differ significantly if they share no letter" in text
 
@@ -86,7 +86,7 @@ def test_lower_values_are_first_where_lower_is_better() -> None:
 def test_equal_systems_are_one_group() -> None:
     run = run_of(a=0.5 + noise(1), b=0.5 + noise(2), c=0.5 + noise(3))
     assert len(ranking_of(run).groups) == 1
-    assert verdict(compare(run))[1].startswith("No two of the 3 systems differ significantly on rouge-l (")
+    assert state_verdict(compare(run))[1].startswith("No two of the 3 systems differ significantly on rouge-l (")
 
 
 @pytest.mark.parametrize(("missing", "cells"), [(0, 1 << 24), (7, 1 << 24), (7, 1)])
@@ -99,7 +99,7 @@ def test_p_values_are_those_of_the_comparison_of_two(missing: int, cells: int, m
     different = {frozenset(pair) for pair, p in zip(pairs, holm(two), strict=True) if p < 0.05}
     found = ranking_of(run)
     assert 0 < len(different) < len(pairs)
-    assert found.groups == homogeneous_groups(found.systems, different)
+    assert found.groups == find_homogeneous_groups(found.systems, different)
 
 
 def test_corpus_values_and_independent_samples_are_ranked() -> None:
@@ -117,7 +117,7 @@ def test_corpus_values_and_independent_samples_are_ranked() -> None:
     unpaired = compare(run_of(a=0.9 + noise(1), b=0.5 + noise(2), c=0.1 + noise(3)), design="unpaired")
     assert unpaired.ranking is not None
     assert unpaired.ranking.groups == [["a"], ["b"], ["c"]]
-    assert "permutation test" in verdict(unpaired)[2]
+    assert "permutation test" in state_verdict(unpaired)[2]
 
 
 def test_a_system_that_could_hardly_be_scored_is_not_ranked() -> None:
@@ -140,8 +140,10 @@ def test_a_metric_without_a_test_is_passed_over() -> None:
 def test_designs_of_many_systems_are_one_sentence() -> None:
     run = run_of({f"s{at}": 0.5 + noise(at, rows=ROWS + 2 * at) for at in range(6)})
     found = compare(run, design="unpaired")
-    assert verdict(found)[0] == "Designs: unpaired (s1, s2, s3, s4, s5)."
-    assert system_verdicts(found)[4].startswith("Unpaired design: 30 dialogues of s0 and 35 of s5 are compared as ")
+    assert state_verdict(found)[0] == "Designs: unpaired (s1, s2, s3, s4, s5)."
+    assert state_system_verdicts(found)[4].startswith(
+        "Unpaired design: 30 dialogues of s0 and 35 of s5 are compared as "
+    )
 
 
 def test_there_is_no_ranking_of_two_or_without_a_metric_that_says_what_is_better() -> None:
@@ -150,16 +152,16 @@ def test_there_is_no_ranking_of_two_or_without_a_metric_that_says_what_is_better
     run = run_of(key="length", a=5 + noise(1), b=9 + noise(2), c=5 + noise(1))
     found = compare(run)
     assert found.ranking is None
-    text = verdict(found)[1]
+    text = state_verdict(found)[1]
     assert "no significant difference: c; different, without being better or worse: b." in text
     assert text.count("None of the tested metrics says which replies are better") == 1
-    assert len(system_verdicts(found)) == 2
+    assert len(state_system_verdicts(found)) == 2
     assert compare(run_of(a=noise(1), b=noise(2), c=noise(3)), pairwise=False).ranking is None
 
 
 def test_of_many_systems_the_first_are_named() -> None:
     run = run_of({f"s{at}": 0.5 + 0.05 * at + noise(0) for at in range(20)})
-    text = verdict(compare(run))[1]
+    text = state_verdict(compare(run))[1]
     assert "s19 (a), s18 (b)" in text
     assert "s5 (o) and 5 more. Systems differ" in text
     assert compare(run, most_tests=19).ranking is None, "190 pairs are more tests than were allowed"
@@ -167,7 +169,7 @@ def test_of_many_systems_the_first_are_named() -> None:
 
 @given(st.sets(st.sampled_from([frozenset(pair) for pair in combinations("abcdefg", 2)])))
 def test_two_share_a_group_exactly_if_they_do_not_differ(different: set[frozenset[str]]) -> None:
-    groups = homogeneous_groups("abcdefg", different)
+    groups = find_homogeneous_groups("abcdefg", different)
     letters = letter_display(groups)
     for pair in map(frozenset, combinations("abcdefg", 2)):
         assert any(pair <= set(group) for group in groups) == (pair not in different)

@@ -12,7 +12,7 @@ from scipy import stats
 import dialeval
 from dialeval.analysis.comparison import compare
 from dialeval.analysis.difference import Settings
-from dialeval.analysis.unpaired import unpaired_differences
+from dialeval.analysis.unpaired import compare_unpaired
 from dialeval.core.arrays import Floats
 from dialeval.core.fold import Estimate
 from dialeval.core.result import Result
@@ -31,7 +31,7 @@ def result(values: Floats, sizes: list[int] | None = None, key: str = "length") 
 def test_single_rows_are_welchs_t_test() -> None:
     rng = np.random.default_rng(1)
     left, right = rng.normal(0, 1, 25), rng.normal(0.4, 3, 60)
-    (row,) = unpaired_differences("a", "b", result(left), result(right), ["length"], Settings(trials=10))
+    (row,) = compare_unpaired("a", "b", result(left), result(right), ["length"], Settings(trials=10))
     welch_test = stats.ttest_ind(right, left, equal_var=False)
     low, high = welch_test.confidence_interval(0.95)
     assert row.interval == pytest.approx((low, high), rel=1e-2)  # degrees of freedom are Kish's less one
@@ -45,7 +45,7 @@ def test_single_rows_are_welchs_t_test() -> None:
 
 def test_few_clusters_are_reassigned_in_every_way() -> None:
     left, right = np.array([1.0, 2.0, 2.5]), np.array([2.2, 3.5, 4.0, 5.0])
-    (row,) = unpaired_differences("a", "b", result(left), result(right), ["length"], Settings(trials=100))
+    (row,) = compare_unpaired("a", "b", result(left), result(right), ["length"], Settings(trials=100))
     both = np.concatenate([left, right])
 
     def studentized(chosen: tuple[int, ...]) -> float:
@@ -66,7 +66,7 @@ def test_reassignments_are_of_the_right_sizes() -> None:
 
 def test_proportions_have_newcombes_interval() -> None:
     left, right = np.repeat([1.0, 0.0], [56, 14]), np.repeat([1.0, 0.0], [48, 32])
-    (row,) = unpaired_differences(
+    (row,) = compare_unpaired(
         "a", "b", result(left, key="accuracy"), result(right, key="accuracy"), ["accuracy"], Settings(trials=200)
     )
     # Newcombe 1998, table II, example (a): 56/70 - 48/80 = 0.2 [0.0524, 0.3339]
@@ -76,7 +76,7 @@ def test_proportions_have_newcombes_interval() -> None:
 
 def test_all_rows_alike_leave_an_interval_of_some_width() -> None:
     ones = result(np.ones(12), key="accuracy")
-    (row,) = unpaired_differences("a", "b", ones, result(np.ones(9), key="accuracy"), ["accuracy"], Settings(trials=99))
+    (row,) = compare_unpaired("a", "b", ones, result(np.ones(9), key="accuracy"), ["accuracy"], Settings(trials=99))
     assert row.p == 1.0
     assert row.interval is not None
     assert row.interval[0] < -0.1 < 0.1 < row.interval[1]
@@ -119,7 +119,7 @@ def test_post_stratification_weighs_strata_alike() -> None:
     left = result(np.array([1.0, 2.0, 3.0, 11.0, 13.0]))
     right = result(np.array([2.0, 4.0, 10.0, 12.0, 14.0, 16.0, 50.0]))
     strata = list("xxxyy"), [*"xxyyyy", "z"]
-    (row,) = unpaired_differences("a", "b", left, right, ["length"], Settings(trials=50), strata)
+    (row,) = compare_unpaired("a", "b", left, right, ["length"], Settings(trials=50), strata)
     weights = {"x": 5 / 11, "y": 6 / 11}  # of the rows of both logs in the strata that both have
     first = weights["x"] * 2.0 + weights["y"] * 12.0
     second = weights["x"] * 3.0 + weights["y"] * 13.0
@@ -130,17 +130,17 @@ def test_post_stratification_weighs_strata_alike() -> None:
 
 def test_the_only_cluster_of_a_stratum_has_the_variance_of_the_others() -> None:
     left, right = result(np.array([1.0, 3.0, 9.0])), result(np.array([2.0, 4.0, 12.0]))
-    (row,) = unpaired_differences("a", "b", left, right, ["length"], Settings(trials=50), (list("xxy"), list("xxy")))
+    (row,) = compare_unpaired("a", "b", left, right, ["length"], Settings(trials=50), (list("xxy"), list("xxy")))
     assert row.difference == pytest.approx(2 / 3 * 1.0 + 1 / 3 * 3.0)
     # In both logs the jackknife's variance of the two rows, and the variance of these (2) for the third row.
     assert row.error == pytest.approx(math.sqrt(2 * (2 / 3 * 2 * (2 / 3) ** 2 + 2 * (1 / 3) ** 2)))
-    (row,) = unpaired_differences("a", "b", left, right, ["length"], Settings(trials=50), (list("xyz"), list("xyz")))
+    (row,) = compare_unpaired("a", "b", left, right, ["length"], Settings(trials=50), (list("xyz"), list("xyz")))
     assert row.reason == "no stratum of both logs has two dialogues of each system"
     assert math.isnan(row.difference)
 
 
 def test_one_cluster_has_no_error() -> None:
-    (row,) = unpaired_differences("a", "b", result(np.ones(1)), result(np.ones(5)), ["length"], Settings())
+    (row,) = compare_unpaired("a", "b", result(np.ones(1)), result(np.ones(5)), ["length"], Settings())
     assert "at least two dialogues or rows of each" in str(row.reason)
     assert math.isnan(ClusterSums(np.ones(1), np.ones(1)).spread.variance)
     assert welch(Spread(0.0, 3.0, 4), Spread(0.0, 5.0, 6)) == 8.0

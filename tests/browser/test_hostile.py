@@ -78,7 +78,7 @@ def details(text: str) -> dict[str, Any]:
     group = {"group": text, "references": [text]}
     aligned = {"query": text, "mds": 1.0, "pds": 1.0, "max-bleu": 1.0, "groups": [group, {**group, "group": "b"}]}
     aligned |= {"unreached": ["b"], "hypotheses": [{"text": text, "group": text, "score": 0.5}]}
-    step = {"domain": text, "told": [text], "early": [text], "offer": {"venues": 9, "names": [text]}}
+    step = {"domain": text, "provided": [text], "early": [text], "offer": {"venues": 9, "names": [text]}}
     turn = {
         "turn": 0,
         "user": text,
@@ -88,7 +88,7 @@ def details(text: str) -> dict[str, Any]:
         "true_state": True,
         "steps": [step],
     }
-    domain = {"domain": text, "wishes": {text: text}, "asked": [text], "told": [text], "matched": True}
+    domain = {"domain": text, "wishes": {text: text}, "asked": [text], "provided": [text], "matched": True}
     transcript = {"dialogue": text, "inform": True, "success": False, "domains": [{**domain, "complete": False}]}
     transcript |= {"turns": [{**turn, "state": {text: {text: text}}}]}
     transcript |= {"causes": [{"lost": text, "domain": text, "cause": text, "detail": text}]}

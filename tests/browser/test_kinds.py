@@ -19,7 +19,7 @@ from dialeval.breakdown import evaluate_breakdown
 from dialeval.core.fold import Estimate
 from dialeval.core.result import Result, Run
 from dialeval.core.rowtable import RowTable
-from dialeval.human.estimate import rated_systems
+from dialeval.human.estimate import join_ratings
 from dialeval.multiwoz import Evaluator
 from dialeval.reports.html import report
 from human.rated_runs import ratings_of
@@ -110,7 +110,7 @@ def rated() -> tuple[Run, dict[str, Any]]:
         agreement = dialeval.agreement(run, ratings, sample=drawn.save(folder))
     said = {
         "people": dialeval.estimate(run, ratings, judge="judge", sample=drawn),
-        "rated": rated_systems(run, ratings, judge="judge", sample=drawn),
+        "rated": join_ratings(run, ratings, judge="judge", sample=drawn),
         "agreement": agreement,
         "ranking": dialeval.rank(pairs),
     }

@@ -12,7 +12,7 @@ import pytest
 from browser.conftest import Opened
 from browser.test_hostile import SHORT, shown
 from browser.test_kinds import violations
-from dialeval.human.page import Form, Quality, rating_page
+from dialeval.human.page import Form, Quality, make_rating_page
 from human.rated_samples import sample_of
 
 if TYPE_CHECKING:
@@ -27,7 +27,7 @@ TWO = Form(repeat=0.1, quality=[Quality("overall"), Quality("polite", "Is it pol
 def written(tmp_path: Path) -> Callable[..., Path]:
     def write(form: Form, name: str = "rate.html", **settings: Any) -> Path:
         path = tmp_path / name
-        path.write_text(rating_page(sample_of(**settings), form), encoding="utf-8")
+        path.write_text(make_rating_page(sample_of(**settings), form), encoding="utf-8")
         return path
 
     return write

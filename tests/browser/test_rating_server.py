@@ -57,9 +57,9 @@ class Team:
             self.process.communicate()
 
     def ratings(self) -> list[dict[str, Any]]:
-        from dialeval.human.store import stored_lines
+        from dialeval.human.store import read_stored_lines
 
-        return [line for _, line in stored_lines(self.folder / "ratings.sqlite")]
+        return [line for _, line in read_stored_lines(self.folder / "ratings.sqlite")]
 
 
 @pytest.fixture

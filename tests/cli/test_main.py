@@ -16,9 +16,9 @@ import pytest
 
 import dialeval as package
 from conftest import Dialeval
-from dialeval.cli.help import section_of
+from dialeval.cli.help import find_section
 from dialeval.cli.main import _COMMANDS, DEBUG, STATUSES, dialeval_command
-from dialeval.core.errors import plain
+from dialeval.core.errors import escape_controls
 
 COMPLETED = [sys.executable, "-c", "from dialeval.cli.main import main; main()"]
 HARMLESS = re.compile("[\n\t -~\u00a0-\u2027\u202f-\u2065\u206a-\ud7ff\ue000-\U0010ffff]*")
@@ -197,7 +197,7 @@ def test_no_option_is_listed_without_a_section(dialeval: Dialeval, path: str) ->
     """The help starts with the options that its examples use first, then the examples, then the sections."""
     command = every_command()[path]
     given = [each for each in command.params if isinstance(each, click.Option)]
-    assert all(section_of(option, path) for option in given)
+    assert all(find_section(option, path) for option in given)
     shown = dialeval(*path.split(), "--help").stdout
     assert "\nOptions:" not in shown
     heads = [line.removesuffix(":") for line in shown.splitlines() if re.fullmatch(r"[A-Z][\w ]+:", line)]
@@ -218,7 +218,7 @@ def test_names_of_files_are_shown_harmlessly(dialeval: Dialeval, tmp_path: Path,
             done = dialeval(*command)
             assert done.returncode == (2 if command[2:] == ("--" + name,) else status)
             assert HARMLESS.fullmatch(done.stdout + done.stderr)
-            assert plain(name.partition(".")[0]) in done.stdout + done.stderr
+            assert escape_controls(name.partition(".")[0]) in done.stdout + done.stderr
 
 
 @pytest.mark.parametrize("name", NAMES, ids=["escapes", "controls", "not UTF-8"])

@@ -115,15 +115,15 @@ def test_systems_have_names(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> 
 
 
 def test_a_group_reaches_the_command_as_one_argument() -> None:
-    both = options.together(click.option("--before"), options.intervals, click.option("--after"))
+    both = options.combine_options(click.option("--before"), options.intervals, click.option("--after"))
     given, _ = invoked(both, "--intervals", "rows", "--after", "x")
-    assert given == {"before": None, "intervals": options.Intervals("rows", None, None), "after": "x"}
+    assert given == {"before": None, "intervals": options.IntervalOptions("rows", None, None), "after": "x"}
 
 
 def test_resamples_without_intervals_are_refused() -> None:
-    assert invoked(options.intervals)[0] == {"intervals": options.Intervals(None, None, None)}
+    assert invoked(options.intervals)[0] == {"intervals": options.IntervalOptions(None, None, None)}
     given, _ = invoked(options.intervals, "--intervals", "studentized", "--seed", "3")
-    assert given == {"intervals": options.Intervals("studentized", None, 3)}
+    assert given == {"intervals": options.IntervalOptions("studentized", None, 3)}
     assert "--intervals" in invoked(options.intervals, "--resamples", "10")[1].output
 
 

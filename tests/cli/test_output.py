@@ -19,7 +19,7 @@ from conftest import Dialeval
 from dialeval import sample_data
 from dialeval.analysis.gates import Gate
 from dialeval.cli import output
-from dialeval.core.errors import DataError, Problem, plain
+from dialeval.core.errors import DataError, Problem, escape_controls
 
 HARMLESS = re.compile("[\n\t -~\u00a0-\u2027\u202f-\u2065\u206a-\ud7ff\ue000-\U0010ffff]*")
 
@@ -40,10 +40,10 @@ HOSTILE = "a\x1b[2J\x1b]8;;http://x/\x1b\\\x9b31m\r\a\u202eb"
 
 
 def test_nothing_that_is_printed_is_obeyed_by_a_terminal(capsys: pytest.CaptureFixture[str]) -> None:
-    shown = plain(HOSTILE)
+    shown = escape_controls(HOSTILE)
     assert "\x1b" not in shown
-    output.say(f"{HOSTILE}\nnext")
-    output.tell(HOSTILE)
+    output.print_err(f"{HOSTILE}\nnext")
+    output.print_out(HOSTILE)
     assert capsys.readouterr() == (f"{shown}\n", f"{shown}\nnext\n")
     output.show(Text(HOSTILE), width=200)
     output.print_tables([(HOSTILE, [["[red]", HOSTILE], [HOSTILE, "1"]])])
@@ -59,7 +59,7 @@ def test_data_is_exact_in_a_pipe_and_harmless_on_a_terminal(
     assert capsys.readouterr().out == f"{HOSTILE},1\n"
     monkeypatch.setattr(sys.stdout, "isatty", lambda: True)
     output.show(f"{HOSTILE},1\n")
-    assert capsys.readouterr().out == f"{plain(HOSTILE)},1\n"
+    assert capsys.readouterr().out == f"{escape_controls(HOSTILE)},1\n"
 
 
 def test_commands_print_through_this_module_alone() -> None:
@@ -74,11 +74,11 @@ def test_a_run_is_saved_with_its_command(tmp_path: Path, monkeypatch: pytest.Mon
     monkeypatch.chdir(tmp_path)
     (tmp_path / "my data").mkdir()
     monkeypatch.setattr(sys, "argv", ["somewhere/dialeval", "score", str(tmp_path / "my data"), "-m", "not/a/path"])
-    assert output.command_line() == f"dialeval score '{tmp_path}/my data' -m not/a/path"
-    assert output.command_line(short_paths=True) == "dialeval score 'my data' -m not/a/path"
+    assert output.quote_command() == f"dialeval score '{tmp_path}/my data' -m not/a/path"
+    assert output.quote_command(short_paths=True) == "dialeval score 'my data' -m not/a/path"
     run = dialeval.evaluate({"a": ["one two"]}, metrics="length")
     output.save_run(run, tmp_path / "run")
-    assert dialeval.load(tmp_path / "run").details == {"command": output.command_line()}
+    assert dialeval.load(tmp_path / "run").details == {"command": output.quote_command()}
     assert run.details == {}
 
 
@@ -115,7 +115,7 @@ def test_the_next_command_is_told_to_people_in_a_terminal(monkeypatch: pytest.Mo
 
     def said(*arguments: Any, terminal: io.StringIO) -> str:
         with contextlib.redirect_stderr(terminal):
-            output.say_next(*arguments)
+            output.suggest_next_command(*arguments)
         return terminal.getvalue()
 
     assert said(one, "table", None, terminal=Terminal()).startswith("next: dialeval score 'a b.txt' -o results/ ")
@@ -126,17 +126,17 @@ def test_the_next_command_is_told_to_people_in_a_terminal(monkeypatch: pytest.Mo
 
 
 def test_failed_gates_are_lines_and_a_status(capsys: pytest.CaptureFixture[str]) -> None:
-    assert output.exit_status([]) == 0
+    assert output.print_failed_gates([]) == 0
     gates = [Gate("a", "length", "at least 3", failure) for failure in ("one", None, "two")]
-    assert output.exit_status(gates[1:2]) == 0
-    assert output.exit_status(iter(gates)) == 1
+    assert output.print_failed_gates(gates[1:2]) == 0
+    assert output.print_failed_gates(iter(gates)) == 1
     assert capsys.readouterr() == ("", "gate failed: one\ngate failed: two\n")
 
 
 @pytest.mark.parametrize(("number", "lines", "last"), [(7, 7, "f:6: bad 6; mend it"), (1205, 201, "and 1,005 more")])
 def test_all_problems_are_printed_up_to_a_limit(number: int, lines: int, last: str) -> None:
     @click.command()
-    @output.printing_all_problems
+    @output.print_all_problems
     def command() -> None:
         raise DataError(Problem("f", line, f"bad {line}", "mend it") for line in range(number))
 
@@ -189,7 +189,7 @@ def test_values_are_printed_where_a_run_cannot_be_saved(
         raise DataError(Problem("run", None, "cannot be written (No space left on device)", "make room"))
 
     (tmp_path / "a.txt").write_text("one two\nthree\n")
-    monkeypatch.setattr(result, "replacing_together", full)
+    monkeypatch.setattr(result, "replace_files", full)
     done = dialeval("score", "a.txt", "-m", "length", "-o", "run", "-f", "csv", *route)
     assert done.returncode == 2
     assert "1.5" in done.stdout

@@ -12,38 +12,38 @@ from pathlib import Path
 import pytest
 
 from conftest import Dialeval
-from dialeval.cli.progress import Meter, metered
+from dialeval.cli.progress import Meter, open_meter
 from dialeval.engine.folding import Done
 from engine.chats import write_shards
 
 
 def test_a_meter_of_rows_in_memory_knows_the_total() -> None:
     meter = Meter()
-    meter.run(Done(20, 40, 0.5))
-    figures = meter.figures()
+    meter.update_run(Done(20, 40, 0.5))
+    figures = meter.to_dict()
     assert (figures["rows"], figures["total"], figures["share"]) == (20, 40, 0.5)
 
 
 def test_a_meter_of_files_knows_the_total_in_the_end() -> None:
     meter = Meter()
-    meter.run(Done(5, None, 0.25))
+    meter.update_run(Done(5, None, 0.25))
     assert (meter.rows, meter.total, meter.share) == (5, None, 0.25)
-    meter.run(Done(20, None, 1.0))
+    meter.update_run(Done(20, None, 1.0))
     assert (meter.rows, meter.total) == (20, 20)
 
 
 def test_a_meter_of_steps() -> None:
     meter = Meter()
-    meter.steps(3, None)
+    meter.update_steps(3, None)
     assert (meter.rows, meter.total, meter.share) == (3, None, 0.0)
-    meter.steps(3, 4)
+    meter.update_steps(3, 4)
     assert (meter.rows, meter.total, meter.share) == (3, 4, 0.75)
 
 
 @pytest.mark.parametrize("mode", ["none", "auto"])
 def test_nothing_is_shown_unasked(mode: str, capfd: pytest.CaptureFixture[str]) -> None:
-    with metered(mode) as meter:
-        meter.run(Done(10, 10, 1.0))
+    with open_meter(mode) as meter:
+        meter.update_run(Done(10, 10, 1.0))
     assert capfd.readouterr() == ("", "")
 
 

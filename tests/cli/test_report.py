@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from conftest import Dialeval
-from dialeval.human.sample import read_sample
+from dialeval.human.sample_files import read_sample
 from human.rated_runs import ratings_of, run_of
 
 

@@ -72,7 +72,7 @@ def test_schema_lists_every_schema() -> None:
 
 def test_schema_prints_one() -> None:
     result = CliRunner().invoke(schema, ["run"])
-    assert json.loads(result.output) == schemas.schema("run")
+    assert json.loads(result.output) == schemas.make_schema("run")
 
 
 def test_schema_refuses_an_unknown_name() -> None:

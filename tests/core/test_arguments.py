@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Literal, Protocol, TypeVar
 import numpy as np
 import pytest
 
-from dialeval.core.arguments import checked
+from dialeval.core.arguments import check_arguments
 from dialeval.core.errors import SettingError
 
 if TYPE_CHECKING:
@@ -28,7 +28,7 @@ class Reader:
 AnyReader = TypeVar("AnyReader", bound=Reader)
 
 
-@checked
+@check_arguments
 def called(
     path: str | os.PathLike[str] = "",
     number: float | None = None,
@@ -47,7 +47,7 @@ def called(
     return "called"
 
 
-@checked
+@check_arguments
 def bound(reader: AnyReader) -> AnyReader:
     return reader
 

@@ -17,7 +17,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from dialeval.core import arrays
-from dialeval.core.arrays import cut, offsets_of, ranges, row_numbers, without_garbage_collection
+from dialeval.core.arrays import offsets_of, ranges, row_numbers, split_clusters, without_garbage_collection
 from dialeval.core.errors import SettingError
 
 
@@ -33,7 +33,7 @@ def test_released_pages_are_read_again(tmp_path: Path) -> None:
 
 def test_large_columns_lie_in_a_file_and_behave_like_small_ones(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(arrays, "SPILLED_BYTES", 1 << 14)
-    large, small = arrays.unscored(100_000), arrays.unscored(100)
+    large, small = arrays.make_unscored_column(100_000), arrays.make_unscored_column(100)
     assert np.isnan(large).all()
     assert np.isnan(small).all()
     large[5_000:90_000] = np.arange(85_000)
@@ -79,7 +79,7 @@ _ON_A_FULL_DISK = """
 from dialeval.core import arrays
 arrays.SPILLED_BYTES = 1
 try:
-    arrays.unscored(1 << 20)
+    arrays.make_unscored_column(1 << 20)
 except arrays.SettingError as error:
     print(error)
 """
@@ -155,7 +155,7 @@ def test_cut_as_a_loop(lengths: list[int], most: int) -> None:
             last += 1
         expected.append((first, last))
         first = last
-    assert list(cut(offsets_of(lengths), most)) == expected
+    assert list(split_clusters(offsets_of(lengths), most)) == expected
 
 
 def test_it_is_as_before_behind_it() -> None:

@@ -16,11 +16,11 @@ import pytest
 from dialeval.core import arrow
 from dialeval.core.arrow import (
     check_decoded_size,
+    empty_text,
     list_array,
-    no_text,
     number_array,
     numbers_of,
-    repeated_text,
+    repeat_text,
     text_array,
 )
 from dialeval.core.columns import TextColumn
@@ -63,9 +63,9 @@ def test_numbers_are_what_arrow_makes_of_them(values: np.ndarray) -> None:
 
 def test_the_same_text_in_all_rows(monkeypatch: pytest.MonkeyPatch) -> None:
     for rows in (0, 1, 3):
-        assert repeated_text("bot ü", rows).equals(pa.array(["bot ü"] * rows, pa.string()))
+        assert repeat_text("bot ü", rows).equals(pa.array(["bot ü"] * rows, pa.string()))
     monkeypatch.setattr(arrow, "_MOST_BYTES", 1)
-    assert repeated_text("ab", 2).to_pylist() == ["ab", "ab"]
+    assert repeat_text("ab", 2).to_pylist() == ["ab", "ab"]
 
 
 def test_lists() -> None:
@@ -98,7 +98,7 @@ def test_numbers_come_back() -> None:
     assert truths.tolist() == [False, *[True, False, False] * 4]
     for kind in (pa.float64(), pa.int64(), pa.bool_()):
         assert numbers_of(pa.chunked_array([], kind)).dtype == kind.to_pandas_dtype()
-    assert pa.array(["a", None]).fill_null(no_text()).to_pylist() == ["a", ""]
+    assert pa.array(["a", None]).fill_null(empty_text()).to_pylist() == ["a", ""]
 
 
 LONG = "x" * (1 << 20)

@@ -53,14 +53,14 @@ def test_what_is_not_there_or_of_another_kind_is_an_error(read: str, need: Need,
 
 
 def test_only_what_is_declared_is_handed_out() -> None:
-    some = batch().only(frozenset({Need.RESPONSE, Need.CONTEXT}))
+    some = batch().restrict_to(frozenset({Need.RESPONSE, Need.CONTEXT}))
     assert some.has(Need.RESPONSE)
     assert not some.has(Need.CONTEXT), "declared, and not there"
     assert not some.has(Need.REFERENCE), "there, and not declared"
     with pytest.raises(NeedError, match=r"reads reference but declares context, response; add Need\.REFERENCE"):
         some.lists(Need.REFERENCE)
     with pytest.raises(NeedError, match="declares nothing"):
-        batch().only(frozenset()).texts(Need.RESPONSE)
+        batch().restrict_to(frozenset()).texts(Need.RESPONSE)
 
 
 def test_facts_have_to_be_named() -> None:
@@ -71,9 +71,9 @@ def test_facts_have_to_be_named() -> None:
 
 def test_what_is_derived_is_made_once_for_all_metrics() -> None:
     here, made = batch(), []
-    for each in (here, here.only(frozenset({Need.RESPONSE})), here):
-        assert each.derived("key", lambda: made.append(1) or len(made)) == 1  # type: ignore[func-returns-value]
-    assert here.derived("other key", lambda: 2) == 2
+    for each in (here, here.restrict_to(frozenset({Need.RESPONSE})), here):
+        assert each.derive("key", lambda: made.append(1) or len(made)) == 1  # type: ignore[func-returns-value]
+    assert here.derive("other key", lambda: 2) == 2
     assert made == [1]
 
 

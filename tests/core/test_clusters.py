@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from dialeval.core.arrays import Floats
-from dialeval.core.exact import BySize, added_by_size, by_size, formula_error, mean_error, merged
+from dialeval.core.exact import BySize, add_by_size, formula_error, mean_error, merge_sums, sum_by_size
 
 numbers = st.integers(-(10**6), 10**6)
 clusters = st.lists(st.tuples(st.integers(0, 4), numbers, numbers), max_size=12)
@@ -20,7 +20,7 @@ clusters = st.lists(st.tuples(st.integers(0, 4), numbers, numbers), max_size=12)
 
 def summed(made: list[tuple[int, int, int]]) -> BySize:
     table = np.array(made, np.int64).reshape(-1, 3)
-    return by_size(table[:, 1:], table[:, 0])
+    return sum_by_size(table[:, 1:], table[:, 0])
 
 
 @given(clusters)
@@ -40,7 +40,12 @@ def test_merging_is_associative_and_commutative(
 ) -> None:
     x, y, z = map(summed, (a, b, c))
     before = dict(x)
-    assert merged(merged(x, y), z) == merged(x, merged(y, z)) == merged(z, merged(y, x)) == summed([*a, *b, *c])
+    assert (
+        merge_sums(merge_sums(x, y), z)
+        == merge_sums(x, merge_sums(y, z))
+        == merge_sums(z, merge_sums(y, x))
+        == summed([*a, *b, *c])
+    )
     assert x == before, "neither argument is changed"
 
 
@@ -51,8 +56,8 @@ def test_products_beyond_53_and_64_bits_are_exact(large: int) -> None:
 
 def test_sizes_are_told_apart() -> None:
     lines = np.array([[1, 2], [3, 4], [5, 6], [7, 8]])
-    assert added_by_size(lines, np.array([2, 0, 1, 2])) == {1: [1, 5, 6], 2: [2, 8, 10]}
-    assert added_by_size(lines[:0], np.zeros(0, np.int64)) == {}
+    assert add_by_size(lines, np.array([2, 0, 1, 2])) == {1: [1, 5, 6], 2: [2, 8, 10]}
+    assert add_by_size(lines[:0], np.zeros(0, np.int64)) == {}
 
 
 def jackknife(sums: Floats, sizes: Floats) -> float:
@@ -66,7 +71,7 @@ def jackknife(sums: Floats, sizes: Floats) -> float:
 def test_the_error_of_a_mean_is_the_jackknife(made: list[tuple[int, int]]) -> None:
     sizes, sums = (np.array(column, np.float64) for column in zip(*made, strict=True))
     table = np.array(made, np.int64)
-    error = mean_error(by_size(table[:, 1:], table[:, 0]), unit_exponent=0)
+    error = mean_error(sum_by_size(table[:, 1:], table[:, 0]), unit_exponent=0)
     assert error is not None
     assert error.error == pytest.approx(jackknife(sums, sizes), rel=1e-9, abs=1e-9)
     assert (error.clusters, error.scored) == (len(made), sizes.sum())
@@ -76,7 +81,7 @@ def test_the_error_of_a_mean_is_the_jackknife(made: list[tuple[int, int]]) -> No
 
 def test_rows_that_stand_alone_have_students_error() -> None:
     values = np.array([3, 1, 4, 1, 5])
-    error = mean_error(by_size(values[:, None], np.ones(5, np.int64)), unit_exponent=0)
+    error = mean_error(sum_by_size(values[:, None], np.ones(5, np.int64)), unit_exponent=0)
     assert error is not None
     assert error.error == pytest.approx(values.std(ddof=1) / math.sqrt(5), rel=1e-15)
     assert error.freedom == 4

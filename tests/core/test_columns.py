@@ -87,7 +87,7 @@ def test_shared_rows_are_those_of_a_ragged_column(column: SharedColumn, data: st
     parts = {
         "slice": (column.slice(start, stop), rows[start:stop]),
         "take": (column.take(np.array(chosen, np.int64)), [rows[row] for row in chosen]),
-        "last": (column.last(count), [row[-count:] for row in rows]),
+        "last": (column.take_last(count), [row[-count:] for row in rows]),
         "steps": (SharedColumn.from_steps(*column.steps()), rows),
     }
     for name, (part, expected) in parts.items():
@@ -115,7 +115,7 @@ def test_a_batch_hands_out_what_was_declared_and_nothing_else() -> None:
         Need.CONTEXT: RaggedColumn.from_lists([["b"]]),
     }
     batch = Batch(1, columns, Vocabulary(), np.array([0, 1]))
-    narrow = batch.only(frozenset({Need.RESPONSE, Need.REFERENCE}))
+    narrow = batch.restrict_to(frozenset({Need.RESPONSE, Need.REFERENCE}))
     assert list(narrow.texts(Need.RESPONSE)) == ["a"]
     with pytest.raises(NeedError, match=r"declares reference, response; add Need\.CONTEXT"):
         narrow.column(Need.CONTEXT)
@@ -126,8 +126,8 @@ def test_a_batch_hands_out_what_was_declared_and_nothing_else() -> None:
 def test_what_is_derived_is_made_once_and_shared() -> None:
     batch = Batch(1, {Need.RESPONSE: TextColumn.from_strings(["a"])}, Vocabulary(), np.array([0, 1]))
     made: list[int] = []
-    for view in (batch, batch.only(frozenset())):
-        view.derived("key", lambda: made.append(1))
+    for view in (batch, batch.restrict_to(frozenset())):
+        view.derive("key", lambda: made.append(1))
     assert made == [1]
 
 

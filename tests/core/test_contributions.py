@@ -19,8 +19,8 @@ from dialeval.core.contributions import (
     RowWords,
     from_arrow,
     join_batches,
-    joined,
-    taken,
+    join_parts,
+    take_rows,
     to_arrow,
 )
 from dialeval.core.errors import NeedError
@@ -58,7 +58,7 @@ def test_saved_statistics_load_equal(rows: list[str], sums: list[list[float]]) -
 
 def test_two_systems_share_a_numbering_when_they_are_joined() -> None:
     left, right = (RowWords.of(tokens(rows, Vocabulary())) for rows in (["a b"], ["b c", "a"]))
-    both = joined([left, right])
+    both = join_parts([left, right])
     assert isinstance(both, RowWords)
     assert words(both) == [["a", "b"], ["b", "c"], ["a"]]
     assert both.ids.tolist() == [0, 1, 1, 2, 0]
@@ -95,10 +95,10 @@ def test_very_many_rows_keep_no_statistics(monkeypatch: pytest.MonkeyPatch) -> N
 @given(texts, st.data())
 def test_those_of_some_rows_are_those_that_these_rows_would_have(rows: list[str], data: st.DataObject) -> None:
     chosen = data.draw(st.lists(st.integers(0, len(rows)), max_size=6))
-    found = taken(RowWords.of(tokens([*rows, "a b"], Vocabulary())), np.array(chosen, np.int64))
+    found = take_rows(RowWords.of(tokens([*rows, "a b"], Vocabulary())), np.array(chosen, np.int64))
     assert found == RowWords.of(tokens([[*rows, "a b"][row] for row in chosen], Vocabulary()))
     sums = RowSums(np.arange(2.0 * len(rows) + 2).reshape(-1, 2))
-    assert taken(sums, np.array(chosen, np.int64)) == RowSums(sums.values[chosen].reshape(-1, 2))
+    assert take_rows(sums, np.array(chosen, np.int64)) == RowSums(sums.values[chosen].reshape(-1, 2))
 
 
 def test_words_of_this_process_and_of_another_are_gathered() -> None:

@@ -15,14 +15,14 @@ import pytest
 from dialeval.core import files
 from dialeval.core.errors import DataError, SettingError
 from dialeval.core.files import (
-    building,
+    build_folder,
     cache_root,
     discard,
     is_unfinished,
     place_of,
-    reading_together,
-    replacing,
-    replacing_together,
+    read_consistently,
+    replace_file,
+    replace_files,
     write_bytes,
     write_scratch,
 )
@@ -40,7 +40,7 @@ def quick(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_the_old_file_stays_when_writing_fails(tmp_path: Path) -> None:
     target = tmp_path / "file"
     target.write_text("old")
-    with pytest.raises(RuntimeError), replacing(target) as beside:
+    with pytest.raises(RuntimeError), replace_file(target) as beside:
         beside.write_text("half")
         raise RuntimeError
     assert target.read_text() == "old"
@@ -106,14 +106,14 @@ def test_what_a_killed_process_left_is_removed_after_a_day(tmp_path: Path) -> No
     assert {path.name for path in tmp_path.iterdir()} == {new.name, ".x.mine", "report.html"}
     assert is_unfinished(new.name)
     os.utime(new, (0, 0))
-    with building(tmp_path / "y"):
+    with build_folder(tmp_path / "y"):
         pass
     assert {path.name for path in tmp_path.iterdir()} == {".x.mine", "report.html", "y"}
 
 
 def save(folder: Path, content: str) -> None:
     """Save a manifest with two files, all of which say the same."""
-    with replacing_together(folder, "manifest") as together:
+    with replace_files(folder, "manifest") as together:
         digests = [together.add_bytes(name, f"{content} {name}".encode()) for name in ("a", "b")]
         together.add_bytes("manifest", "\n".join([content, *digests]).encode())
 
@@ -132,7 +132,7 @@ def saved(folder: Path) -> str:
                 raise DataError([])
         return content
 
-    return reading_together(folder / "manifest", read)
+    return read_consistently(folder / "manifest", read)
 
 
 def test_files_together_replace_the_old_ones_and_leave_others_alone(tmp_path: Path) -> None:
@@ -143,7 +143,7 @@ def test_files_together_replace_the_old_ones_and_leave_others_alone(tmp_path: Pa
         save(tmp_path / ".", content)
         assert saved(tmp_path) == content
         assert {path.name for path in tmp_path.iterdir()} == {"notes.txt", "manifest", "a", "b"}
-    with replacing_together(tmp_path, "manifest") as together:
+    with replace_files(tmp_path, "manifest") as together:
         together.removed |= {"b", "manifest", "never"}
         together.add_bytes("manifest", b"three")
     assert {path.name for path in tmp_path.iterdir()} == {"notes.txt", "manifest", "a"}
@@ -262,7 +262,7 @@ def test_a_save_that_fails_leaves_the_old_files(tmp_path: Path, monkeypatch: pyt
 
 def test_who_waits_too_long_for_another_save_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(files, "_WAIT_SECONDS", 0.05)
-    with files._locked(tmp_path), pytest.raises(DataError, match="another process is saving there"):
+    with files._lock_folder(tmp_path), pytest.raises(DataError, match="another process is saving there"):
         save(tmp_path, "new")
     assert list(tmp_path.iterdir()) == []
     save(tmp_path, "new")
@@ -274,7 +274,7 @@ def test_a_manifest_that_lies_leads_nowhere(tmp_path: Path) -> None:
 
 
 def test_a_built_folder_appears_whole_and_goes_at_once(tmp_path: Path) -> None:
-    with building(tmp_path / "x" / "y") as folder:
+    with build_folder(tmp_path / "x" / "y") as folder:
         (folder / "deep").mkdir()
         (folder / "deep" / "a").write_text("1")
         assert not (tmp_path / "x" / "y").exists()
@@ -286,10 +286,10 @@ def test_a_built_folder_appears_whole_and_goes_at_once(tmp_path: Path) -> None:
 
 def test_files_out_of_a_workplace_take_their_places(tmp_path: Path) -> None:
     folder = tmp_path / "new"
-    with files.workplace(folder) as place:
+    with files.make_workplace(folder) as place:
         (place / "x").write_bytes(b"written by another process")
         assert place.is_absolute()
-        with files.replacing_together(folder, "manifest") as together:
+        with files.replace_files(folder, "manifest") as together:
             together.take("part-0", str(place / "x"), files.sha256_of(place / "x"))
             together.take("part-1", b"given", hashlib.sha256(b"given").hexdigest())
             together.add_bytes("manifest", b"all of it")
@@ -299,12 +299,12 @@ def test_files_out_of_a_workplace_take_their_places(tmp_path: Path) -> None:
 
 
 def test_a_workplace_leaves_nothing_behind(tmp_path: Path) -> None:
-    with pytest.raises(KeyError), files.workplace(tmp_path / "new") as place:
+    with pytest.raises(KeyError), files.make_workplace(tmp_path / "new") as place:
         (place / "x").touch()
         raise KeyError
     assert list(tmp_path.iterdir()) == []
     (tmp_path / "file").touch()
-    with pytest.raises(DataError, match="cannot be written"), files.workplace(tmp_path / "file"):
+    with pytest.raises(DataError, match="cannot be written"), files.make_workplace(tmp_path / "file"):
         pass
 
 

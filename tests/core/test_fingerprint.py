@@ -50,7 +50,7 @@ def test_parts_add_up(rows: list[list[str]], data: st.DataObject) -> None:
 
 def test_shared_texts_against_whole_numbers() -> None:
     messages = [f"message {'x' * number}" for number in range(40)]
-    column = SharedColumn.from_steps(RaggedColumn.single(TextColumn.from_strings(messages)), np.arange(40) % 13 > 0)
+    column = SharedColumn.from_steps(RaggedColumn.from_texts(TextColumn.from_strings(messages)), np.arange(40) % 13 > 0)
     rows = list(column)
     assert column.fingerprint.first == polynomial(rows, kernel.FIRST_BASE, ragged=True)
     assert column.fingerprint.second == polynomial(rows, kernel.SECOND_BASE, ragged=True)

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from dialeval.core import rowtable
 from dialeval.core.arrays import Floats
 from dialeval.core.errors import SettingError
-from dialeval.core.files import sha256_of, workplace
+from dialeval.core.files import make_workplace, sha256_of
 from dialeval.core.fold import Estimate, Level
 from dialeval.core.result import Result, Run, load
 from dialeval.core.rowtable import PROMPT, ItemPart, PartWriter, RowTable
@@ -35,7 +35,11 @@ def block(first: int, dialogues: list[int]) -> tuple[dict[str, dict[str, Floats]
 @given(sizes, st.sampled_from([1, 100, 1 << 22]), st.booleans())
 def test_any_parts_and_blocks(parts: list[list[list[int]]], held: int, away: bool) -> None:
     """Two systems, of which the second is called otherwise in the run."""
-    with tempfile.TemporaryDirectory() as folder, pytest.MonkeyPatch.context() as patch, workplace(folder) as place:
+    with (
+        tempfile.TemporaryDirectory() as folder,
+        pytest.MonkeyPatch.context() as patch,
+        make_workplace(folder) as place,
+    ):
         patch.setattr(rowtable, "HELD_BYTES", held)
         first, tables, firsts, written = 0, [], [], []
         for part in parts:
@@ -47,7 +51,7 @@ def test_any_parts_and_blocks(parts: list[list[list[int]]], held: int, away: boo
                 tables.append(places)
                 firsts.append(values["dialogue"]["z"])
                 first += sum(dialogues)
-            written += [(each, {"a": "a", "b": "other"}) for each in writer.parts()]
+            written += [(each, {"a": "a", "b": "other"}) for each in writer.finish()]
         assert all(isinstance(each.place, bytes) == away for each, _ in written)
         ends = sum(len(each.offsets) - 1 for each in tables)
         turns = Estimate((first - 1) / 2, 0.0, first, first)
@@ -62,7 +66,7 @@ def test_any_parts_and_blocks(parts: list[list[list[int]]], held: int, away: boo
         if first:
             np.testing.assert_array_equal(loaded[name]["x"].items, np.arange(first))
             np.testing.assert_array_equal(loaded[name]["z"].items, np.concatenate(firsts))
-            assert loaded[name].rows == RowTable.joined(tables)
+            assert loaded[name].rows == RowTable.join(tables)
         else:
             assert (loaded[name]["x"].items, loaded[name].rows) == (None, None)
 
@@ -77,7 +81,7 @@ def test_a_key_that_comes_later(tmp_path: Path, monkeypatch: pytest.MonkeyPatch)
     writer = PartWriter(str(tmp_path))
     for keys in ("x", "x", "xy", "y"):
         writer.add("s", {"turn": {key: np.array([1.0]) for key in keys}}, RowTable(np.arange(2)))
-    parts = writer.parts()
+    parts = writer.finish()
     assert [part.kind for part in parts] == ["items", "rows"] * 4
     assert [pq.ParquetFile(part.place).metadata.num_rows for part in parts] == [1] * 8
     assert [part.sha256 for part in parts] == [sha256_of(Path(str(part.place))) for part in parts]
@@ -95,7 +99,7 @@ def replace_place(part: ItemPart) -> ItemPart:
 
 
 def test_nothing_is_written_for_no_rows(tmp_path: Path) -> None:
-    assert PartWriter(str(tmp_path)).parts() == ()
+    assert PartWriter(str(tmp_path)).finish() == ()
     assert list(tmp_path.iterdir()) == []
 
 
@@ -107,7 +111,7 @@ def test_a_place_that_cannot_be_written_to(tmp_path: Path, monkeypatch: pytest.M
     writer = PartWriter(str(tmp_path))
     writer.add("s", {"turn": {"x": np.array([1.0])}}, None)
     with pytest.raises(SettingError, match=r"items cannot be written to .*No space left on device"):
-        writer.parts()
+        writer.finish()
 
 
 def test_digests_that_come_later(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -121,6 +125,6 @@ def test_digests_that_come_later(tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     ]
     for table in tables:
         writer.add("bot", {"turn": {"length": np.ones(len(table))}}, table)
-    files = [part.place for part in writer.parts() if part.kind == "rows"]
-    read = RowTable.joined([RowTable.from_arrow(pq.read_table(file)) for file in files])
+    files = [part.place for part in writer.finish() if part.kind == "rows"]
+    read = RowTable.join([RowTable.from_arrow(pq.read_table(file)) for file in files])
     assert read.digests[PROMPT].tolist() == [0, 0, 7, 0, 0]

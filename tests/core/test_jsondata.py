@@ -8,12 +8,12 @@ import math
 import numpy as np
 import pytest
 
-from dialeval.core.validation import dump, null_for_nan
+from dialeval.core.validation import dump, nan_to_null
 
 
 def test_what_is_not_finite_is_null_at_any_depth() -> None:
     data = {"a": (1.5, math.nan), "b": [{"c": math.inf, "d": np.float64("-inf")}], "e": "nan", "f": 3, "g": None}
-    assert null_for_nan(data) == {"a": [1.5, None], "b": [{"c": None, "d": None}], "e": "nan", "f": 3, "g": None}
+    assert nan_to_null(data) == {"a": [1.5, None], "b": [{"c": None, "d": None}], "e": "nan", "f": 3, "g": None}
     assert data["a"] == (1.5, data["a"][1])  # type: ignore[index]
 
 

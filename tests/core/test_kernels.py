@@ -102,7 +102,7 @@ def test_code_that_cannot_be_loaded_is_left_to_numba(
         raise RuntimeError("no such processor")
 
     kernel = some_kernels(tmp_path, monkeypatch)
-    monkeypatch.setattr(kernels, "_engine", fail)
+    monkeypatch.setattr(kernels, "_load_engine", fail)
     assert kernel.times_three(2) == 6
     assert kernel.ends(np.arange(4)) == (0, True, 4)
     assert "no such processor" in caplog.text
@@ -117,9 +117,9 @@ def test_code_that_needs_what_is_not_there_is_not_loaded(
     code = kernel_files.read(tmp_path, file.name)
     assert code is not None
     with pytest.raises(RuntimeError, match="there is no svml_log8 here"):
-        kernels._engine(kernel_files.Code(code.symbol, code.returns, False, ["svml_log8"], code.content))
+        kernels._load_engine(kernel_files.Code(code.symbol, code.returns, False, ["svml_log8"], code.content))
     with pytest.raises(RuntimeError, match="it has no other"):
-        kernels._engine(kernel_files.Code("other", code.returns, False, [], code.content))
+        kernels._load_engine(kernel_files.Code("other", code.returns, False, [], code.content))
     assert not caplog.messages
 
 

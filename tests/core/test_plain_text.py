@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from dialeval.core.errors import plain, plain_lines, whole_characters
+from dialeval.core.errors import escape_controls, escape_lines, escape_surrogates
 
 HOSTILE = [
     ("a\x1b[31mred", r"a\x1b[31mred"),
@@ -21,18 +21,18 @@ HOSTILE = [
 
 @pytest.mark.parametrize(("text", "shown"), HOSTILE)
 def test_what_a_terminal_obeys_is_written_out(text: str, shown: str) -> None:
-    assert plain(text) == shown
-    assert plain_lines(f"{text}\n\tmore\n") == f"{shown}\n\tmore\n"
+    assert escape_controls(text) == shown
+    assert escape_lines(f"{text}\n\tmore\n") == f"{shown}\n\tmore\n"
 
 
 def test_a_name_is_one_line() -> None:
-    assert plain("a\n\tb") == r"a\n\tb"
+    assert escape_controls("a\n\tb") == r"a\n\tb"
 
 
 def test_text_in_any_script_stays() -> None:
     for text in ("naïve 系统 عربي", "\u200f\u200d👩\u200d👧", ""):
-        assert plain(text) == plain_lines(text) == whole_characters(text) == text
+        assert escape_controls(text) == escape_lines(text) == escape_surrogates(text) == text
 
 
 def test_half_a_character_can_be_written() -> None:
-    assert whole_characters("é\udcff\x1b").encode() == "é\\udcff\x1b".encode()
+    assert escape_surrogates("é\udcff\x1b").encode() == "é\\udcff\x1b".encode()

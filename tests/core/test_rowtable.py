@@ -87,13 +87,13 @@ def test_the_texts_of_very_many_rows_are_not_saved(monkeypatch: pytest.MonkeyPat
 def test_parts_below_each_other() -> None:
     part = table(texts={})
     bare = RowTable(np.array([0, 3]))
-    both = RowTable.joined([part, bare, part])
+    both = RowTable.join([part, bare, part])
     assert both.offsets.tolist() == [0, 2, 3, 6, 8, 9]
     assert both.dialogues == ["d1", "d2", "", "d1", "d2"]
     assert both.turns is not None
     assert both.turns.tolist() == [1, NO_TURN, 1, NO_TURN, NO_TURN, NO_TURN, 1, NO_TURN, 1]
-    assert RowTable.joined([bare, bare]) == RowTable(np.array([0, 3, 6]))
-    assert RowTable.joined([part]) is part
+    assert RowTable.join([bare, bare]) == RowTable(np.array([0, 3, 6]))
+    assert RowTable.join([part]) is part
 
 
 def test_rows_are_numbered_from_0_on() -> None:

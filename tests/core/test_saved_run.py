@@ -23,7 +23,7 @@ def saved(folder: Path, values: list[list[float]], names: dict[str, str] | None 
         writer = PartWriter(str(folder.parent / "nowhere"))
         rows = RowTable(np.arange(len(each) + 1), [f"d{value}" for value in each])
         writer.add("s", {"turn": {"x": np.array(each)}}, rows)
-        parts += [(part, names or {}) for part in writer.parts()]
+        parts += [(part, names or {}) for part in writer.finish()]
     count = sum(map(len, values))
     estimate = Estimate(sum(map(sum, values)) / count, 0.0, count, count)
     return Run({(names or {}).get("s", "s"): Result({"x": estimate})}, "0").save(folder, parts)

@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 from dialeval.core.columns import TextColumn
 from dialeval.core.errors import SettingError
 from dialeval.core.exact import Moments
-from dialeval.core.fold import DamagedStateError, from_bytes, to_bytes, translated
+from dialeval.core.fold import DamagedStateError, from_bytes, to_bytes, translate_state
 from dialeval.text.ngrams import NgramColumn, NgramCounts
 from dialeval.text.resampled import NgramValues
 from dialeval.text.tokenizers import tokenize
@@ -56,7 +56,7 @@ def test_counts_come_back_with_their_words(n: int) -> None:
     back = from_bytes(to_bytes({"state": counts}), NgramCounts.empty(n))["state"]
     assert as_words(back) == as_words(counts)
     home = Vocabulary(["q", "b"])
-    moved = translated((counts, {"k": [back]}), home)
+    moved = translate_state((counts, {"k": [back]}), home)
     assert as_words(moved[0]) == as_words(moved[1]["k"][0]) == as_words(counts)
     assert moved[0].vocabulary is moved[1]["k"][0].vocabulary is home
 
@@ -67,11 +67,11 @@ def test_values_travel_with_their_words(n: int) -> None:
     counts = counted(["a b a b c d", "e b a"], n, vocabulary)
     values = NgramValues(counts.keys[:, 0], np.sqrt(np.arange(1, counts.types + 1)), n, vocabulary)
     home = Vocabulary(["d", "z", "b"])
-    moved = translated(pickle.loads(pickle.dumps(values)), home)
+    moved = translate_state(pickle.loads(pickle.dumps(values)), home)
     again = counted(["e b a c z d", "a b"], n, home)
     old = counted(["e b a c z d", "a b"], n, vocabulary)
-    expected = dict(zip(as_words(old), values.of_keys(old.keys[:, 0]).tolist(), strict=True))
-    found = dict(zip(as_words(again), moved.of_keys(again.keys[:, 0]).tolist(), strict=True))
+    expected = dict(zip(as_words(old), values.look_up(old.keys[:, 0]).tolist(), strict=True))
+    found = dict(zip(as_words(again), moved.look_up(again.keys[:, 0]).tolist(), strict=True))
     assert found == pytest.approx(expected, nan_ok=True, abs=0)
 
 
@@ -111,5 +111,5 @@ def test_trees_of_other_shapes_are_refused(tree: bytes) -> None:
 
 
 def test_a_translated_counter_stays_one() -> None:
-    moved = translated(Counter({"a": 2}), Vocabulary())
+    moved = translate_state(Counter({"a": 2}), Vocabulary())
     assert moved + Counter({"a": 1}) == Counter({"a": 3})

@@ -35,7 +35,7 @@ def reads(path: Path) -> list[Callable[[], object]]:
         lambda: validation.read_bytes(path, "mend it"),
         lambda: validation.read_json(path, Note, "mend it"),
         lambda: validation.read_array(path, np.float64, "mend it"),
-        lambda: validation.mapped_array(path, np.uint8, (3,), "mend it"),
+        lambda: validation.map_array(path, np.uint8, (3,), "mend it"),
         lambda: validation.read_manifest(path, Note, "mend it"),
         lambda: validation.read_tensors(path, "mend it"),
         lambda: read_table(path, {}, [pa.float64()], "mend it", "", "run.json"),
@@ -167,11 +167,11 @@ def test_arrays_are_mapped(tmp_path: Path) -> None:
     np.save(tmp_path / "x.npy", np.arange(3.0))
     assert validation.read_array(tmp_path / "x.npy", np.float64, "").tolist() == [0, 1, 2]
     (tmp_path / "x.bin").write_bytes(np.arange(4, dtype="<f4").tobytes())
-    assert validation.mapped_array(tmp_path / "x.bin", "<f4", (2, 2), "").tolist() == [[0, 1], [2, 3]]
+    assert validation.map_array(tmp_path / "x.bin", "<f4", (2, 2), "").tolist() == [[0, 1], [2, 3]]
     (tmp_path / "empty").write_bytes(b"")
-    assert validation.mapped_array(tmp_path / "empty", "<f4", (0, 2), "").shape == (0, 2)
+    assert validation.map_array(tmp_path / "empty", "<f4", (0, 2), "").shape == (0, 2)
     with pytest.raises(DataError, match=r"x\.bin: has another size than 2 x 3 numbers"):
-        validation.mapped_array(tmp_path / "x.bin", "<f4", (2, 3), "")
+        validation.map_array(tmp_path / "x.bin", "<f4", (2, 3), "")
 
 
 def test_tensors(tmp_path: Path) -> None:
@@ -180,11 +180,11 @@ def test_tensors(tmp_path: Path) -> None:
     path.write_bytes(save(tensors))
     found = validation.read_tensors(path, "")
     assert found.keys() == tensors.keys()
-    assert validation.tensor(found, "half", (2,)).dtype == np.float32
-    assert validation.tensor(found, "a", (2, None)).shape == (2, 3)
+    assert validation.take_tensor(found, "half", (2,)).dtype == np.float32
+    assert validation.take_tensor(found, "a", (2, None)).shape == (2, 3)
     for name, shape, what in (("b", (2,), "holds no b"), ("ids", (2,), "holds no ids"), ("a", (3, 2), "has the shape")):
         with pytest.raises(validation.InvalidError, match=what):
-            validation.tensor(found, name, shape)
+            validation.take_tensor(found, name, shape)
     path.write_bytes(save({"a": np.array([1, np.nan], np.float32)}))
     with pytest.raises(DataError, match=r"a holds numbers that are not finite"):
         validation.read_tensors(path, "")

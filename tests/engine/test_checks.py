@@ -42,7 +42,7 @@ def test_any_batches_parts_and_order(batches: list[list[str]], parts: int, seed:
     split = {name for name in every if every.count(name) > 1}
     cut = [FOLD.cut(gathered(batch), parts) for batch in batches]
     random.Random(seed).shuffle(cut)
-    closed = [FOLD.closed(whole([pieces[part] for pieces in cut])) for part in range(parts)]
+    closed = [FOLD.close_part(whole([pieces[part] for pieces in cut])) for part in range(parts)]
     for state in (whole([gathered(batch) for batch in batches]), whole(closed)):
         found = FOLD.finish(state)
         assert (0 if found is None else found.dialogues) == len(split)

@@ -116,14 +116,14 @@ def test_what_comes_to_the_first_process_does_not_grow_with_the_rows(
     nodes: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Of sixteen times the rows, with items, hardly a byte more is fetched; larger numbers have more digits."""
-    fetched, fetch = [], Cluster._fetched
+    fetched, fetch = [], Cluster._fetch
 
     def counted(self: Cluster, reference: Any, chunk: Any) -> Any:
         found = fetch(self, reference, chunk)
         fetched.append(len(pickle.dumps(found)))
         return found
 
-    monkeypatch.setattr(Cluster, "_fetched", counted)
+    monkeypatch.setattr(Cluster, "_fetch", counted)
     totals = []
     for rows in (60, 960):
         folder = tmp_path / str(rows)

@@ -13,7 +13,7 @@ from dialeval.core.batch import Batch, Need
 from dialeval.core.columns import RaggedColumn
 from dialeval.core.errors import DataError
 from dialeval.core.fold import Fact
-from dialeval.engine.folding import Options, run_sources, signed
+from dialeval.engine.folding import Options, list_signed_needs, run_sources
 from dialeval.engine.plan import make_plan
 from dialeval.io.reading import read_responses
 from dialeval.io.sources import memory_sources
@@ -31,7 +31,7 @@ def test_a_changed_default_keeps_the_name_and_stands_in_the_signature() -> None:
 
 def test_all_but_the_subject_stands_in_a_signature() -> None:
     bleu = registry().parse("bleu-4")
-    assert signed(bleu) == sorted((bleu.needs | bleu.wants) - {Need.RESPONSE})
+    assert list_signed_needs(bleu) == sorted((bleu.needs | bleu.wants) - {Need.RESPONSE})
 
 
 def test_a_digest_is_computed_once_though_systems_share_the_column(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -86,7 +86,7 @@ def test_details_are_told_apart_and_follow_the_metrics() -> None:
     plan = replace(make_plan("length,distinct-1", frozenset({Need.RESPONSE})), details=details)
     sources = memory_sources(read_responses(["a", "b", "c"]))
     evaluation = run_sources(sources, lambda *_: plan, options=Options(batch_rows=1))
-    assert evaluation.systems["system"].details() == {"plus": "a+b+c", "minus": "a-b-c", "dot": "a.b.c"}
+    assert evaluation.systems["system"].finish_details() == {"plus": "a+b+c", "minus": "a-b-c", "dot": "a.b.c"}
     assert evaluation.run["system"]["length"].mean == 1
 
 

@@ -16,7 +16,7 @@ from dialeval.core.rowtable import ItemPart
 from dialeval.engine import stores as items
 from dialeval.engine.stores import ItemStore, MemoryItems, PartItems
 from dialeval.engine.worker import ChunkItems, SystemItems
-from dialeval.io.chunks import cut_sources
+from dialeval.io.chunks import split_sources
 from dialeval.io.rows import Rows
 from dialeval.io.sources import memory_sources
 
@@ -30,7 +30,7 @@ def rows_of(sizes: list[int]) -> Rows:
 
 @given(st.lists(st.integers(1, 4), min_size=1, max_size=9), st.integers(1, 6))
 def test_items_stand_at_their_rows(sizes: list[int], batch_rows: int) -> None:
-    chunks = cut_sources(memory_sources([rows_of(sizes)]), batch_rows)
+    chunks = split_sources(memory_sources([rows_of(sizes)]), batch_rows)
     memory, row, dialogue = MemoryItems(chunks), 0, 0
     for number, chunk in enumerate(chunks):
         turns, dialogues = chunk.size, len(chunk.rows.dialogue_offsets()) - 1  # type: ignore[union-attr]
@@ -52,7 +52,12 @@ def test_items_stand_at_their_rows(sizes: list[int], batch_rows: int) -> None:
 def test_a_store_that_drops_items_has_none() -> None:
     store = ItemStore()
     store.put("metrics", 0, {}, ChunkItems({(0, "s"): SystemItems({"turn": {"a": np.zeros(1)}})}))
-    assert (list(store.parts(0)), store.columns((0, "s")), store.contributions((0, "s")), store.finished("facts")) == (
+    assert (
+        list(store.parts(0)),
+        store.columns((0, "s")),
+        store.contributions((0, "s")),
+        store.list_finished("facts"),
+    ) == (
         [],
         {},
         {},

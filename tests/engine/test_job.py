@@ -11,7 +11,7 @@ from dialeval.core.batch import Need
 from dialeval.engine.plan import Plan, make_plan
 from dialeval.engine.resources import Resources
 from dialeval.engine.worker import Job, StateSums, SystemState, Worker
-from dialeval.io.chunks import Chunk, cut_sources
+from dialeval.io.chunks import Chunk, split_sources
 from dialeval.io.reading import read_responses
 from dialeval.io.rows import FieldNames
 from dialeval.io.sources import memory_sources
@@ -26,7 +26,7 @@ def job_of(plan: Plan) -> Job:
 
 
 def chunks_of(responses: Sequence[str], batch_rows: int) -> list[Chunk]:
-    return cut_sources(memory_sources(read_responses(list(responses))), batch_rows)
+    return split_sources(memory_sources(read_responses(list(responses))), batch_rows)
 
 
 def finished(job: Job, states: SystemState) -> list[Any]:
@@ -59,5 +59,5 @@ def test_details_are_folded_beside_metrics() -> None:
 
     fact = WhatIsGiven()
     job = job_of(Plan({"length": make_plan("length", RESPONSES).metrics["length"]}, details={"given": fact}))
-    assert job.folds("metrics", 0)[-1] is fact
+    assert job.list_folds("metrics", 0)[-1] is fact
     assert job.stages == ["metrics"]

@@ -15,7 +15,7 @@ from dialeval.core.fold import Metric, from_bytes, to_bytes
 from dialeval.engine.plan import make_plan
 from dialeval.engine.resources import Resources
 from dialeval.engine.worker import Job, Stage, StateSums, SystemStates, Worker, cut_states, merge_states
-from dialeval.io.chunks import cut_sources
+from dialeval.io.chunks import split_sources
 from dialeval.io.reading import read_responses
 from dialeval.io.rows import FieldNames
 from dialeval.io.sources import memory_sources
@@ -45,14 +45,14 @@ def states_of(pairs: list[tuple[str, str]], stage: Stage, batch_rows: int) -> li
     rows = [{"response": response, "reference": reference} for response, reference in pairs]
     job = replace(JOB, plans=(make_plan(METRICS[:-1], COLUMNS),)) if stage == "metrics" else JOB
     return [
-        Worker(job).fold(stage, chunk)[0] for chunk in cut_sources(memory_sources(read_responses(rows)), batch_rows)
+        Worker(job).fold(stage, chunk)[0] for chunk in split_sources(memory_sources(read_responses(rows)), batch_rows)
     ]
 
 
 def finished(stage: Stage, states: SystemStates) -> list[str]:
     """What folds make of the states of the one system, printed in full."""
     found = []
-    for fold, state in zip(JOB.folds(stage, 0), states[0, "system"].states, strict=False):
+    for fold, state in zip(JOB.list_folds(stage, 0), states[0, "system"].states, strict=False):
         result: Any = fold.finish(state)
         if stage == "facts":  # values of n-grams, whose order is that of a vocabulary
             names = [tuple(result.vocabulary.words(gram)) for gram in result._places().grams]
@@ -115,7 +115,7 @@ def test_what_goes_to_the_first_process_does_not_grow() -> None:
         pairs = [(f"w{number} w{number * number}", f"w{number}") for number in range(count)]
         job = replace(JOB, plans=(make_plan([Distinct(2)], COLUMNS),))
         rows = [{"response": response, "reference": reference} for response, reference in pairs]
-        (chunk,) = cut_sources(memory_sources(read_responses(rows)), 1 << 15)
+        (chunk,) = split_sources(memory_sources(read_responses(rows)), 1 << 15)
         rest, pieces = cut_states(job, "metrics", Worker(job).fold("metrics", chunk)[0], 4)
         closed = [merge_states(job, "metrics", [piece], close=True) for piece in pieces]
         assert sum(each[0, "system"].states[0].ngrams.types for each in closed) == count
@@ -127,6 +127,6 @@ def test_what_goes_to_the_first_process_does_not_grow() -> None:
 def test_parts_in_bytes_are_the_same() -> None:
     (states,) = states_of([("a b b", "a b"), ("considerable \u4f60\u597d", "b")], "facts", 9)
     _, pieces = cut_states(JOB, "facts", states, 3)
-    back = [from_bytes(to_bytes(piece), JOB.no_rows("facts")) for piece in pieces]
+    back = [from_bytes(to_bytes(piece), JOB.make_empty_state("facts")) for piece in pieces]
     assert [finished("facts", each) for each in back] == [finished("facts", each) for each in pieces]
     assert finished("facts", whole(JOB, "facts", back)) == finished("facts", states)

@@ -98,7 +98,7 @@ def test_characters_are_tokens_where_a_library_is_not_installed(monkeypatch: pyt
     def lacking() -> None:
         raise SettingError("not installed")
 
-    monkeypatch.setattr("dialeval.text.tokenizers._bounds", lacking)
+    monkeypatch.setattr("dialeval.text.tokenizers._import_splitter", lacking)
     assert dialeval.evaluate(["สวัสดีครับ", "ขอบคุณมาก"]).details["tokenizer"] == "char"
 
 

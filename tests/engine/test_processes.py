@@ -95,7 +95,7 @@ def test_chunks_that_are_folded_together_with_one_that_kills(
 ) -> None:
     """The others are not lost, and the one that kills is named."""
     monkeypatch.setattr(
-        processes, "grouped", lambda chunks, *_: [dict(list(chunks.items())[at : at + 3]) for at in (0, 3)]
+        processes, "group_chunks", lambda chunks, *_: [dict(list(chunks.items())[at : at + 3]) for at in (0, 3)]
     )
     metrics: list[Any] = [Delicate(str(deadly / "marks"), deaths), "distinct-1"]
     given: dict[str, Any] = {"engine": Processes(2), "output": deadly / "out"}
@@ -113,7 +113,7 @@ def test_chunks_that_are_folded_together_with_one_that_kills(
 @given(st.integers(0, 400), st.integers(1, 20), st.integers(1, 20))
 def test_every_chunk_is_in_one_group(count: int, jobs: int, most: int) -> None:
     chunks: dict[int, Any] = {number: str(number) for number in range(count)}
-    groups = list(processes.grouped(chunks, jobs, most))
+    groups = list(processes.group_chunks(chunks, jobs, most))
     assert {number: chunk for group in groups for number, chunk in group.items()} == chunks
     assert [number for group in groups for number in group] == list(range(count))
     assert all(1 <= len(group) <= most for group in groups)
@@ -124,23 +124,23 @@ def test_every_chunk_is_in_one_group(count: int, jobs: int, most: int) -> None:
 def test_a_worker_that_dies_without_work_is_no_death_of_a_chunk() -> None:
     job: Any = None
     with processes._Workers(1, job, {}) as workers:
-        first = workers._free()
-        assert first.lives()
+        first = workers._take_worker()
+        assert first.is_alive()
         workers._idle.append(first)
         os.kill(first._process.pid, signal.SIGKILL)
-        while first.lives():
+        while first.is_alive():
             time.sleep(0.01)
-        second = workers._free()
+        second = workers._take_worker()
         assert second is not first
-        assert second.lives()
+        assert second.is_alive()
         assert second.end() == -signal.SIGKILL
         assert second.end() is None
 
 
 def test_the_cause_of_a_death() -> None:
-    assert "memory ran out" in processes._cause(-signal.SIGKILL)
-    assert "memory ran out" in processes._cause(255)  # of a fork server that is dead itself
-    assert "SIGSEGV" in processes._cause(-signal.SIGSEGV)
+    assert "memory ran out" in processes._explain_death(-signal.SIGKILL)
+    assert "memory ran out" in processes._explain_death(255)  # of a fork server that is dead itself
+    assert "SIGSEGV" in processes._explain_death(-signal.SIGSEGV)
 
 
 def test_an_error_in_the_data_comes_through(tmp_path: Path) -> None:
@@ -336,9 +336,9 @@ def test_an_error_of_any_kind_comes_through() -> None:
         try:
             raise error
         except Exception as raised:
-            answer = processes._failure(raised)
+            answer = processes._dump_error(raised)
         with pytest.raises(Exception, match="by zero") as caught:
-            processes._result_of(answer)
+            processes._read_answer(answer)
         assert "test_an_error_of_any_kind" in str(caught.value.__cause__)
 
 
@@ -354,6 +354,6 @@ def test_the_cause_of_a_death_is_named_where_it_has_no_words(tmp_path: Path, mon
 
 @pytest.mark.parametrize("method", ["forkserver", "spawn"])
 def test_modules_of_the_working_folder_are_not_imported(tmp_path: Path, method: str) -> None:
-    first = f"from dialeval.engine import processes\nprocesses._start_method = lambda: {method!r}\n"
+    first = f"from dialeval.engine import processes\nprocesses._choose_start_method = lambda: {method!r}\n"
     printed = run_among_planted_modules(tmp_path, "--jobs", "2", first=first)
     assert "bot" in str(printed["systems"])

@@ -14,7 +14,7 @@ from dialeval.core.batch import Need
 from dialeval.core.columns import TextColumn
 from dialeval.core.errors import DataError, SettingError
 from dialeval.core.result import Result
-from dialeval.engine.resources import Resources, lacking, train_texts
+from dialeval.engine.resources import Resources, explain_missing, read_train_texts
 from dialeval.metrics.registry import registry
 from dialeval.text.vocabulary import Vocabulary
 
@@ -23,31 +23,31 @@ def test_a_resource_that_changed_is_refused(tmp_path: Path) -> None:
     """Workers open resources by path; what they read there must be what the run began with."""
     (tmp_path / "train.txt").write_text("one two\n")
     files = Resources(str(tmp_path / "train.txt"))
-    opened = files.opened(Vocabulary())
+    opened = files.open(Vocabulary())
     digests = {need: opened[need].digest for need in (Need.VOCABULARY, Need.TRAIN)}
-    replace(files, digests=digests).opened(Vocabulary())
+    replace(files, digests=digests).open(Vocabulary())
     (tmp_path / "train.txt").write_text("one two three\n")
     with pytest.raises(DataError, match=r"train.txt: is not the vocabulary that the run began with"):
-        replace(files, digests=digests).opened(Vocabulary())
+        replace(files, digests=digests).open(Vocabulary())
 
 
 def test_in_vocabulary_are_those_listed_else_those_of_the_training_text() -> None:
     words = Vocabulary()
     ids = words.split(TextColumn.from_strings(["one two three"])).ids
-    by_text, by_list = Resources(train=["one two"]).opened(words), Resources(vocabulary=["three"]).opened(words)
-    assert by_text[Need.VOCABULARY].mask()[ids].tolist() == [True, True, False]
-    assert by_list[Need.VOCABULARY].mask()[ids].tolist() == [False, False, True]
+    by_text, by_list = Resources(train=["one two"]).open(words), Resources(vocabulary=["three"]).open(words)
+    assert by_text[Need.VOCABULARY].find_known()[ids].tolist() == [True, True, False]
+    assert by_list[Need.VOCABULARY].find_known()[ids].tolist() == [False, False, True]
     assert Need.TRAIN in by_text
     assert Need.TRAIN not in by_list
-    assert Need.VOCABULARY not in Resources().opened(words)
+    assert Need.VOCABULARY not in Resources().open(words)
 
 
 def known(text: str, **given: Any) -> dict[str, bool]:
     """Return whether each word of a text is known."""
     words = Vocabulary()
-    opened = Resources(**given).opened(words)
+    opened = Resources(**given).open(words)
     ids = words.split(TextColumn.from_strings([text])).ids
-    return dict(zip(text.split(), opened[Need.VOCABULARY].mask()[ids].tolist(), strict=True))
+    return dict(zip(text.split(), opened[Need.VOCABULARY].find_known()[ids].tolist(), strict=True))
 
 
 @pytest.mark.parametrize("listed", [{"train": ["one two"]}, {"vocabulary": ["one", "two"], "train": ["three four"]}])
@@ -92,9 +92,9 @@ def test_adding_a_resource_changes_no_metric_that_does_not_need_it(tmp_path: Pat
 
 def test_what_in_vocabulary_takes() -> None:
     with pytest.raises(SettingError, match="pass vocabulary= or train="):
-        Resources(in_vocabulary="listed").opened(Vocabulary())
+        Resources(in_vocabulary="listed").open(Vocabulary())
     with pytest.raises(SettingError, match="listed, vectors, not 'all'"):
-        Resources(train=["a"], in_vocabulary="all").opened(Vocabulary())  # type: ignore[arg-type]
+        Resources(train=["a"], in_vocabulary="all").open(Vocabulary())  # type: ignore[arg-type]
 
 
 def test_the_warnings_of_a_vector_file_reach_the_run(tmp_path: Path) -> None:
@@ -108,7 +108,7 @@ def test_the_warnings_of_a_vector_file_reach_the_run(tmp_path: Path) -> None:
 
 def test_resources_that_are_open_are_taken_as_they_are() -> None:
     goals = object()
-    assert Resources(ready={Need.GOALS: goals}).opened(Vocabulary()) == {Need.GOALS: goals}
+    assert Resources(ready={Need.GOALS: goals}).open(Vocabulary()) == {Need.GOALS: goals}
 
 
 def test_objects_cannot_be_opened_elsewhere() -> None:
@@ -118,18 +118,18 @@ def test_objects_cannot_be_opened_elsewhere() -> None:
 
 
 def test_the_training_text_is_read_once() -> None:
-    column = train_texts(["one", "two"])
+    column = read_train_texts(["one", "two"])
     assert column is not None
     assert list(column) == ["one", "two"]
-    assert train_texts(column) is column
-    assert train_texts(None) is None
+    assert read_train_texts(column) is column
+    assert read_train_texts(None) is None
 
 
 def test_shipped_judges_are_made_once_a_process() -> None:
-    if lacking(Need.JUDGE) is None:
-        one, other = (Resources().opened(Vocabulary()) for _ in range(2))
+    if explain_missing(Need.JUDGE) is None:
+        one, other = (Resources().open(Vocabulary()) for _ in range(2))
         assert one[Need.DIALOGUE_JUDGE] is other[Need.DIALOGUE_JUDGE]
 
 
 def test_only_the_judge_has_to_be_installed() -> None:
-    assert lacking(Need.TRAIN) is None
+    assert explain_missing(Need.TRAIN) is None

@@ -13,7 +13,7 @@ from dialeval.core.errors import DataError, NeedError
 from dialeval.engine.plan import Plan, make_plan
 from dialeval.engine.resources import Resources
 from dialeval.engine.worker import Job, Worker
-from dialeval.io.chunks import Chunk, cut_sources
+from dialeval.io.chunks import Chunk, split_sources
 from dialeval.io.reading import read_responses
 from dialeval.io.rows import FieldNames
 from dialeval.io.sources import memory_sources
@@ -28,13 +28,13 @@ def job_of(plan: Plan) -> Job:
 
 
 def chunks_of(responses: Sequence[str], batch_rows: int) -> list[Chunk]:
-    return cut_sources(memory_sources(read_responses(list(responses))), batch_rows)
+    return split_sources(memory_sources(read_responses(list(responses))), batch_rows)
 
 
 def test_texts_are_split_once_for_facts_and_metrics(monkeypatch: pytest.MonkeyPatch) -> None:
     job = replace(job_of(make_plan("unigram-kl-div", frozenset(Need))), columns=(RESPONSES | {Need.REFERENCE},))
     rows = [{"response": "a b", "reference": "a c"}]
-    (chunk,) = cut_sources(memory_sources(read_responses(rows)), 10)
+    (chunk,) = split_sources(memory_sources(read_responses(rows)), 10)
     calls = 0
     split = Vocabulary.split
 
@@ -48,7 +48,7 @@ def test_texts_are_split_once_for_facts_and_metrics(monkeypatch: pytest.MonkeyPa
     states, _ = worker.fold("facts", chunk)
     after_facts = calls
     facts: dict[Hashable, Any] = {
-        fact: fact.finish(state) for fact, state in zip(job.facts(0), states[0, "system"].states, strict=True)
+        fact: fact.finish(state) for fact, state in zip(job.list_facts(0), states[0, "system"].states, strict=True)
     }
     worker.learn({(0, "system"): facts})
     worker.fold("metrics", chunk)

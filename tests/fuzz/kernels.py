@@ -11,7 +11,7 @@ import dialeval
 from dialeval.core.columns import TextColumn
 from dialeval.core.errors import DataError
 from dialeval.io.delimited import encoding_problems, split
-from dialeval.text.tokenizers import Tokenizer, characters_of, counts_of, tokenize
+from dialeval.text.tokenizers import Tokenizer, characters_of, count_characters, tokenize
 from dialeval.text.vocabulary import Vocabulary
 from fuzz.harness import Files, checked_in, target
 from fuzz.row_files import only
@@ -38,7 +38,7 @@ def splitting(folder: Path) -> None:
     characters = characters_of(column)
     apart: tuple[Tokenizer, ...] = ("zh", "intl", "rouge")
     found = {name: tokenize(column, Vocabulary(), name) for name in apart}
-    counted = counts_of(column)
+    counted = count_characters(column)
     problems = encoding_problems(column, "x")
     if problems:
         raise DataError(problems)

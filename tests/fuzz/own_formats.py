@@ -560,7 +560,7 @@ def _rated_folders() -> list[Files]:
             store = RatingStore(Path(place) / "ratings.sqlite", "d")
             lines = [json.loads(line) for line in files["ratings.jsonl"].splitlines()]
             store.add_raters(["ann"])
-            store.deal([line["id"] for line in lines], 1, seed=1)
+            store.assign([line["id"] for line in lines], 1, seed=1)
             for line in lines:
                 store.save("ann", Rating(**line))
             store.close()
@@ -573,9 +573,9 @@ def _rated_folders() -> list[Files]:
 def rated_folders(folder: Path) -> None:
     """What raters sent back, put together, and a page for what they differ on."""
     from dialeval.human import report
-    from dialeval.human.merge import merge_ratings, rated_rows
-    from dialeval.human.page import rating_page, read_form, score_check
-    from dialeval.human.sample import read_sample
+    from dialeval.human.merge import make_rated_rows, merge_ratings
+    from dialeval.human.page import make_rating_page, make_score_check, read_form
+    from dialeval.human.sample_files import read_sample
 
     with copied(folder) as copy:
         document = parsed(copy / "sample.json")
@@ -583,9 +583,9 @@ def rated_folders(folder: Path) -> None:
             text = json.dumps(document, ensure_ascii=False)
             (copy / "sample.json").write_text(text, "utf-8", "surrogatepass")
         sample, form = read_sample(copy), read_form(copy / "form.toml")
-        check = score_check(form, sample)
+        check = make_score_check(form, sample)
         merged = merge_ratings([copy / "ratings.jsonl", copy / "ratings.sqlite"], sample, check=check)
-        rated_rows(merged, sample, "overall")
+        make_rated_rows(merged, sample, "overall")
         report.FORMATS["md"](merged)
         report.FORMATS["json"](merged)
-        rating_page(sample, form, [each.id for each in merged.disputed]).encode()
+        make_rating_page(sample, form, [each.id for each in merged.disputed]).encode()

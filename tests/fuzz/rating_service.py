@@ -17,7 +17,7 @@ from typing import Any
 from dialeval.core.errors import DataError, Problem
 from dialeval.human.page import Form
 from dialeval.human.server import RatingServer
-from dialeval.human.store import Rating, RatingStore, stored_lines
+from dialeval.human.store import Rating, RatingStore, read_stored_lines
 from fuzz.harness import Files, target
 from fuzz.mutation import NUMBERS, TOKENS, VALUES, Mutator, Unfit, changed_document, json_structure
 from fuzz.own_formats import copied
@@ -34,7 +34,7 @@ def database() -> bytes:
         store.add_raters(list(SECRETS))
         with store._transaction() as connection:
             connection.executemany("UPDATE raters SET secret = ? WHERE name = ?", [(b, a) for a, b in SECRETS.items()])
-        store.deal(IDS, 2, seed=1)
+        store.assign(IDS, 2, seed=1)
         store.port = 8017
         for number, identity in enumerate(IDS[:5]):
             store.save("ann", Rating(id=identity, scores={"overall": 1 + number}, comment="so ü" * number))
@@ -131,21 +131,25 @@ _CHANGES = [change_database(_COLUMNS, _SCHEMAS, ("ratings", "line"))] * 4
 @target("rating-database", seeds=lambda: [{"ratings.sqlite": database()}], mutators={".sqlite": _CHANGES})
 def rating_database(folder: Path) -> None:
     """A database that is exported, and that a server goes on with."""
-    before = list(stored_lines(folder / "ratings.sqlite"))
+    before = list(read_stored_lines(folder / "ratings.sqlite"))
     with copied(folder) as copy:
         store = RatingStore(copy / "ratings.sqlite", "d")
         try:
             store.add_raters(["cy"])
-            store.deal(IDS, None, seed=1)
-            for rater in store.raters():
-                store.lines(rater)
-            store.counts()
-            rater = "cy" if store.dealt("cy") else next(name for name in store.raters() if store.dealt(name))
-            store.save(rater, Rating(id=min(store.dealt(rater)), scores={"overall": 2}, again=True))
+            store.assign(IDS, None, seed=1)
+            for rater in store.read_raters():
+                store.read_lines(rater)
+            store.count_ratings()
+            rater = (
+                "cy"
+                if store.read_assigned("cy")
+                else next(name for name in store.read_raters() if store.read_assigned(name))
+            )
+            store.save(rater, Rating(id=min(store.read_assigned(rater)), scores={"overall": 2}, again=True))
             _ = store.port
         finally:
             store.close()
-        assert len(list(stored_lines(store.path))) >= len(before)
+        assert len(list(read_stored_lines(store.path))) >= len(before)
 
 
 _BODY = {"id": IDS[0], "rater": "ann", "scores": {"overall": 4}, "seconds": 2.5, "comment": "so"}
@@ -199,7 +203,7 @@ def rating_server(folder: Path) -> None:
     with tempfile.TemporaryDirectory() as place:
         path = Path(place, "ratings.sqlite")
         path.write_bytes(database())
-        before = list(stored_lines(path))
+        before = list(read_stored_lines(path))
         store = RatingStore(path, "d")
         try:
             with RatingServer(store, Form(), "d", things) as server:
@@ -208,7 +212,7 @@ def rating_server(folder: Path) -> None:
         finally:
             store.close()
         status = int(re.match(rb"HTTP/1\.0 (\d{3}) ", answer)[1])  # type: ignore[index]
-        after = list(stored_lines(path))
+        after = list(read_stored_lines(path))
     assert (after == before) == (status != 204), status
     if status >= 400:
         raise DataError(Problem("request.http", None, f"status {status}", "send another request"))

@@ -113,11 +113,11 @@ def _addresses() -> list[Files]:
 @target("addresses", seeds=_addresses)
 def addresses(folder: Path) -> None:
     """An address as commands take it; nothing is asked for over a network."""
-    from dialeval.io.download import check_address, shown
+    from dialeval.io.download import check_address, hide_query
     from dialeval.io.opening import is_pattern, local_path
 
     text = (folder / "address.txt").read_bytes().decode("utf-8", "surrogateescape")
-    shown(text)
+    hide_query(text)
     if text.startswith("file://"):
         local_path(text)
         is_pattern(text)

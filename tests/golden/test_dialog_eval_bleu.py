@@ -63,7 +63,7 @@ def rows_of(sets: Path, name: str, file: str) -> list[dict[str, Any]]:
 def batch_of(sets: Path, name: str, response: str) -> Batch:
     targets, responses = (lines(sets / name / file) for file in ("test_target.txt", f"responses/{response}.txt"))
     targets = targets.slice(0, len(responses))  # fewer in `single` alone
-    columns: dict[Need, Column] = {Need.RESPONSE: responses, Need.REFERENCE: RaggedColumn.single(targets)}
+    columns: dict[Need, Column] = {Need.RESPONSE: responses, Need.REFERENCE: RaggedColumn.from_texts(targets)}
     return Batch(len(responses), columns, Vocabulary(), np.arange(len(responses) + 1))
 
 

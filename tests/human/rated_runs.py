@@ -11,7 +11,7 @@ import dialeval
 from dialeval.core.arrays import Floats
 from dialeval.core.fold import Estimate, Level
 from dialeval.core.result import Result, Run
-from dialeval.human.sample import Sample
+from dialeval.human.sample_files import Sample
 
 
 def run_of(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from dialeval.human.sample import Sample, SampledRow, SavedRows, SavedSample, SavedStratum, SavedSystem
+from dialeval.human.sample_files import Sample, SampledRow, SavedRows, SavedSample, SavedStratum, SavedSystem
 
 DIGEST = "0" * 64
 

@@ -17,7 +17,7 @@ from dialeval.core.errors import DataError, SettingError
 from dialeval.core.result import Run
 from dialeval.core.signature import Signature
 from dialeval.human.estimate import HumanEstimates, plan_from_pilot, plan_ratings
-from dialeval.human.sample import Sample
+from dialeval.human.sample_files import Sample
 from dialeval.io.ratings import read_ratings, row_digests
 from human.rated_runs import ratings_of, run_of
 

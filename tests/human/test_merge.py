@@ -13,8 +13,8 @@ import numpy as np
 import pytest
 
 from dialeval.core.errors import DataError, SettingError, collect_warnings
-from dialeval.human.merge import MergedRatings, merge_ratings, rated_rows
-from dialeval.human.page import score_check
+from dialeval.human.merge import MergedRatings, make_rated_rows, merge_ratings
+from dialeval.human.page import make_score_check
 from dialeval.io.ratings import read_pairs, read_ratings
 from human.rated_samples import sample_of
 
@@ -89,13 +89,13 @@ def test_written_rows_are_read_by_all_that_read_ratings(tmp_path: Path) -> None:
     sample = sample_of(3)
     rows = [line(row.id, rater, 1 + n % 5) for n, row in enumerate(sample.rows) for rater in ("ann", "bob")]
     merged = merge_ratings([written(tmp_path, "all.jsonl", rows)], sample)
-    file = written(tmp_path, "ratings.jsonl", rated_rows(merged, sample, "overall"))
+    file = written(tmp_path, "ratings.jsonl", make_rated_rows(merged, sample, "overall"))
     read = read_ratings(file)
     assert read.responses == [row.response for row in sample.rows]
     assert read.systems == [row.system for row in sample.rows]
     assert [len(values) for values in read.annotations["overall"]] == [2] * 6
     assert read_ratings(file, sampled=sample.by_id()).values["overall"].tolist() == [1, 2, 3, 4, 5, 1]
-    bare = rated_rows(merged, None, "overall")
+    bare = make_rated_rows(merged, None, "overall")
     assert bare[0] == {"id": sample.rows[0].id, "rater": "ann", "scores": {"overall": 1}}
 
 
@@ -103,7 +103,7 @@ def test_pairs_are_written_as_rank_reads_them(tmp_path: Path) -> None:
     sample = sample_of(3)
     rows = [line(f"k00{n}abcd-q00{n}abcd", "ann", value) for n, value in enumerate((1, 0, -1))]
     merged = merge_ratings([written(tmp_path, "all.jsonl", rows)], sample)
-    made = rated_rows(merged, sample, "overall")
+    made = make_rated_rows(merged, sample, "overall")
     assert [(row["a"], row["b"], row["better"]) for row in made] == [
         ("secret-one", "secret-two", better) for better in ("secret-one", "tie", "secret-two")
     ]
@@ -111,7 +111,7 @@ def test_pairs_are_written_as_rank_reads_them(tmp_path: Path) -> None:
     pairs = read_pairs(written(tmp_path, "pairs.jsonl", made))
     assert pairs.outcome.tolist() == [1, 0, -1]
     with pytest.raises(SettingError, match="by 'fluent'"):
-        rated_rows(merged, sample, "fluent")
+        make_rated_rows(merged, sample, "fluent")
 
 
 @pytest.mark.parametrize("systems", [("a", "b"), ("b", "a"), ("x", "a"), ("b", "x"), ("B", "A")], ids="-".join)
@@ -119,7 +119,7 @@ def test_systems_called_like_sides_keep_their_wins(tmp_path: Path, systems: tupl
     sample = sample_of(4, systems)
     rows = [line(f"k00{n}abcd-q00{n}abcd", "ann", value) for n, value in enumerate((1, 1, 0, -1))]
     merged = merge_ratings([written(tmp_path, "all.jsonl", rows)], sample)
-    made = rated_rows(merged, sample, "overall")
+    made = make_rated_rows(merged, sample, "overall")
     assert [row["better"] for row in made] == [systems[0], systems[0], "tie", systems[1]]
     responses = {(row["a"], row["response_a"]) for row in made} | {(row["b"], row["response_b"]) for row in made}
     assert responses == {(row.system, row.response) for row in sample.rows}
@@ -134,7 +134,7 @@ def test_systems_that_cannot_be_told_from_sides_are_refused(tmp_path: Path, syst
     sample = sample_of(3, systems)
     merged = merge_ratings([written(tmp_path, "all.jsonl", rows)], sample)
     with pytest.raises(SettingError, match="rename"):
-        rated_rows(merged, sample, "overall")
+        make_rated_rows(merged, sample, "overall")
 
 
 def test_ratings_of_other_rows_are_refused(tmp_path: Path) -> None:
@@ -161,7 +161,7 @@ def test_scores_that_are_no_answers_are_refused_with_file_and_line(tmp_path: Pat
     rows = [line("k000abcd", "ann", 5), line("k001abcd", "ann", 500), line("k000abcd-q000abcd", "ann", 5)]
     file = written(tmp_path, "all.jsonl", rows)
     with pytest.raises(DataError) as error:
-        merge_ratings([file], sample_of(3), check=score_check(None, sample_of(3)))
+        merge_ratings([file], sample_of(3), check=make_score_check(None, sample_of(3)))
     assert [(problem.where, problem.line, problem.what) for problem in error.value.problems] == [
         (str(file), 2, "overall is 500, which is none of its answers"),
         (str(file), 3, "overall is 5, which is none of its answers"),
@@ -184,7 +184,7 @@ def test_merged_and_unmerged_ratings_are_the_same_values(tmp_path: Path) -> None
         plain = read_ratings(file, sampled=sample.by_id())
     merged = merge_ratings([file], sample)
     again = read_ratings(
-        written(tmp_path, "merged.jsonl", rated_rows(merged, sample, "overall")), sampled=sample.by_id()
+        written(tmp_path, "merged.jsonl", make_rated_rows(merged, sample, "overall")), sampled=sample.by_id()
     )
     for found in (plain, again):
         values = dict(zip(found.ids, found.values["overall"].tolist(), strict=True))

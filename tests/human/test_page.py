@@ -12,12 +12,12 @@ from dialeval.core.errors import DataError, SettingError
 from dialeval.human.page import (
     Form,
     Quality,
-    digest_of,
-    rating_page,
+    collect_things,
+    digest_form,
+    make_rating_page,
+    make_score_check,
+    make_served_page,
     read_form,
-    score_check,
-    served_page,
-    things_to_rate,
 )
 from human.rated_samples import sample_of
 from reports.test_html import HOSTILE, Page, policy_of
@@ -31,21 +31,21 @@ def data_of(page: str) -> dict[str, object]:
 
 def test_nothing_tells_the_system() -> None:
     sample = sample_of()
-    page = rating_page(sample, Form())
+    page = make_rating_page(sample, Form())
     assert "secret" not in page
     things = data_of(page)["things"]
     assert things == [{"id": row.id, "context": row.context, "responses": [row.response]} for row in sample.rows]
     assert "reference 3" not in page
-    assert "reference 3" in rating_page(sample, Form(reference=True))
+    assert "reference 3" in make_rating_page(sample, Form(reference=True))
 
 
 def test_who_said_a_turn_is_shown_where_it_is_known() -> None:
-    things = things_to_rate(sample_of(text="hello"), Form())
+    things = collect_things(sample_of(text="hello"), Form())
     assert [thing["roles"] for thing in things] == [["hello", "user"]] * len(things)
 
 
 def test_responses_to_one_context_are_compared() -> None:
-    things = things_to_rate(sample_of(systems=("a", "b", "c")[:2]), Form(compare=True))
+    things = collect_things(sample_of(systems=("a", "b", "c")[:2]), Form(compare=True))
     assert len(things) == 10
     assert things[3] == {
         "id": "k003abcd-q003abcd",
@@ -56,28 +56,28 @@ def test_responses_to_one_context_are_compared() -> None:
 
 def test_without_common_contexts_nothing_can_be_compared() -> None:
     with pytest.raises(SettingError, match="without --independent"):
-        things_to_rate(sample_of(independent=True), Form(compare=True))
+        collect_things(sample_of(independent=True), Form(compare=True))
 
 
 def test_the_digest_tells_samples_and_forms_apart() -> None:
     sample = sample_of()
     other = msgspec.structs.replace(sample.design, seed=8)
-    forms = {digest_of(sample, form) for form in (Form(), Form(compare=True), Form(quality=[Quality("other")]))}
-    assert len(forms | {digest_of(type(sample)(other, sample.rows), Form())}) == 4
-    assert data_of(rating_page(sample, Form()))["digest"] == digest_of(sample, Form())
+    forms = {digest_form(sample, form) for form in (Form(), Form(compare=True), Form(quality=[Quality("other")]))}
+    assert len(forms | {digest_form(type(sample)(other, sample.rows), Form())}) == 4
+    assert data_of(make_rating_page(sample, Form()))["digest"] == digest_form(sample, Form())
 
 
 def test_only_some_rows_are_another_page() -> None:
     sample = sample_of()
-    page = data_of(rating_page(sample, Form(), [sample.rows[4].id]))
+    page = data_of(make_rating_page(sample, Form(), [sample.rows[4].id]))
     assert [thing["id"] for thing in page["things"]] == [sample.rows[4].id]  # type: ignore[attr-defined]
-    assert page["digest"] != digest_of(sample, Form())
+    assert page["digest"] != digest_form(sample, Form())
     assert page["form"]["repeat"] == 0  # type: ignore[index]
 
 
 def test_the_file_asks_for_nothing_and_the_served_page_only_its_server() -> None:
-    file = policy_of(Page(rating_page(sample_of(), Form())))
-    served = policy_of(Page(served_page(Form(), "d", [], "ann", [])))
+    file = policy_of(Page(make_rating_page(sample_of(), Form())))
+    served = policy_of(Page(make_served_page(Form(), "d", [], "ann", [])))
     assert file.startswith("default-src 'none'; script-src 'sha256-")
     assert "connect-src" not in file
     assert served.endswith("; connect-src 'self'")
@@ -85,7 +85,7 @@ def test_the_file_asks_for_nothing_and_the_served_page_only_its_server() -> None
 
 def test_hostile_text_is_no_markup() -> None:
     text = HOSTILE.replace("\udc80", "")  # JSON and TOML hold no halves of characters
-    page = Page(rating_page(sample_of(text=text), Form(title=text, instructions=text)))
+    page = Page(make_rating_page(sample_of(text=text), Form(title=text, instructions=text)))
     assert not page.of("img")
     assert len(page.of("script")) == 3
 
@@ -114,7 +114,7 @@ def form(tmp_path: Path, text: str) -> Form:
 def test_without_a_file_there_is_one_quality() -> None:
     (quality,) = read_form(None).quality
     assert quality.name == "overall"
-    assert [choice.value for choice in quality.choices(compare=False)] == [1, 2, 3, 4, 5]
+    assert [choice.value for choice in quality.list_choices(compare=False)] == [1, 2, 3, 4, 5]
 
 
 def test_a_form_is_read(tmp_path: Path) -> None:
@@ -129,9 +129,9 @@ def test_a_form_is_read(tmp_path: Path) -> None:
 
 def test_every_answer_has_a_key_of_its_own() -> None:
     for low, high in ((0, 9), (1, 10), (1, 5), (0, 1)):
-        keys = [key for choice in Quality(low=low, high=high).choices(compare=False) for key in choice.keys]
+        keys = [key for choice in Quality(low=low, high=high).list_choices(compare=False) for key in choice.keys]
         assert len(set(keys)) == len(keys) == high - low + 1
-    assert [choice.value for choice in Quality().choices(compare=True)] == [1, 0, -1]
+    assert [choice.value for choice in Quality().list_choices(compare=True)] == [1, 0, -1]
 
 
 @pytest.mark.parametrize(
@@ -158,17 +158,21 @@ def test_what_does_not_fit_is_named(tmp_path: Path, text: str, words: str) -> No
 
 def test_scores_answer_the_form_or_not(tmp_path: Path) -> None:
     read = form(tmp_path, FORM)
-    assert read.problems({"overall": 3, "polite": 0}) == []
-    assert read.problems({"overall": 6, "polite": 0}) == ["overall is 6, which is none of its answers"]
-    assert read.problems({"overall": 3}) == ["polite has no answer"]
-    assert read.problems({"overall": 3, "polite": 1, "x": 1}) == ["'x' is not a quality of the form"]
-    assert Form(compare=True).problems({"overall": -1}) == []
+    assert read.find_problems({"overall": 3, "polite": 0}) == []
+    assert read.find_problems({"overall": 6, "polite": 0}) == ["overall is 6, which is none of its answers"]
+    assert read.find_problems({"overall": 3}) == ["polite has no answer"]
+    assert read.find_problems({"overall": 3, "polite": 1, "x": 1}) == ["'x' is not a quality of the form"]
+    assert Form(compare=True).find_problems({"overall": -1}) == []
 
 
 def test_scores_are_checked_by_what_was_rated(tmp_path: Path) -> None:
     sample = sample_of(2)
     single, pair = "k000abcd", "k000abcd-q000abcd"
-    built_in, unknown, given = score_check(None, sample), score_check(None, None), score_check(Form(), sample)
+    built_in, unknown, given = (
+        make_score_check(None, sample),
+        make_score_check(None, None),
+        make_score_check(Form(), sample),
+    )
     for value, fits_single, fits_pair in ((5, True, False), (1, True, True), (-1, False, True), (500, False, False)):
         assert bool(built_in(single, {"overall": value})) is not fits_single
         assert bool(built_in(pair, {"overall": value})) is not fits_pair
@@ -176,4 +180,4 @@ def test_scores_are_checked_by_what_was_rated(tmp_path: Path) -> None:
         assert bool(unknown("k", {"overall": value})) is not fits_single
         assert bool(unknown("k-q", {"overall": value})) is not (fits_single or fits_pair)
     assert built_in(single, {"overall": 3, "polite": 1}) == ["'polite' is not a quality of the form"]
-    assert score_check(form(tmp_path, FORM), sample)(single, {"overall": 3, "polite": 1}) == []
+    assert make_score_check(form(tmp_path, FORM), sample)(single, {"overall": 3, "polite": 1}) == []

@@ -11,7 +11,7 @@ import pytest
 import dialeval
 from dialeval.core.errors import SettingError
 from dialeval.core.result import Run
-from dialeval.human.rank import pairs_of_run
+from dialeval.human.rank import compare_rows
 from human.rated_runs import run_of
 
 
@@ -87,7 +87,7 @@ def test_pairs_without_texts_are_left_out_at_equal_length() -> None:
 def test_a_judges_pairs_of_a_run() -> None:
     run, _ = run_of(systems={"a": 3.0, "b": 3.0, "c": 3.0})
     values = {name: run[name]["judge"].items for name in "abc"}
-    pairs = pairs_of_run(run, "judge", tie=0.1)
+    pairs = compare_rows(run, "judge", tie=0.1)
     assert len(pairs) == 3 * 180
     first = pairs.outcome[:180]
     difference = values["a"] - values["b"]  # type: ignore[operator]

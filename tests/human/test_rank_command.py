@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 from conftest import Dialeval
-from dialeval.human.page import read_form, things_to_rate
-from dialeval.human.sample import read_sample
+from dialeval.human.page import collect_things, read_form
+from dialeval.human.sample_files import read_sample
 from human.rated_runs import run_of
 from human.test_rank import compared
 
@@ -62,7 +62,7 @@ def test_wins_survive_sample_merge_and_rank(dialeval: Dialeval, tmp_path: Path, 
     run_of(dialogues=20, systems={systems[0]: 3.0, systems[1]: 3.5})[0].save(tmp_path / "run")
     assert dialeval("sample", "run", "-n", "80", "-o", "to-rate").returncode == 0
     (tmp_path / "form.toml").write_text("compare = true\n")
-    things = things_to_rate(read_sample(tmp_path / "to-rate"), read_form(tmp_path / "form.toml"))
+    things = collect_things(read_sample(tmp_path / "to-rate"), read_form(tmp_path / "form.toml"))
     system_of = {row.id: row.system for row in read_sample(tmp_path / "to-rate").rows}
     assert len(things) == 40
     assert len({system_of[thing["id"].split("-")[0]] for thing in things}) == 2  # both are sometimes the first

@@ -22,7 +22,7 @@ import pytest
 from conftest import Dialeval
 from dialeval.human import store
 from dialeval.human.server import RatingServer
-from dialeval.human.store import RatingStore, stored_lines
+from dialeval.human.store import RatingStore, read_stored_lines
 from human.rated_runs import run_of
 
 
@@ -230,7 +230,7 @@ def test_kills_while_raters_send_lose_nothing(tmp_path: Path, kills: int) -> Non
             thread.join()
         stored = {
             (line["rater"], line["id"]): line["scores"]["overall"]
-            for _, line in stored_lines(tmp_path / "to-rate" / "ratings.sqlite")
+            for _, line in read_stored_lines(tmp_path / "to-rate" / "ratings.sqlite")
         }
         assert {key: stored.get(key) for key in possible if stored.get(key) not in possible[key]} == {}
     assert acknowledged > 2 * kills

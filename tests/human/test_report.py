@@ -15,7 +15,7 @@ import dialeval
 from dialeval.human import report
 from dialeval.human.estimate import HumanEstimates, plan_ratings
 from dialeval.human.merge import MergedRatings, merge_ratings
-from dialeval.human.report import FORMATS, people_section, table
+from dialeval.human.report import FORMATS, lay_out, make_human_section
 from human.rated_runs import ratings_of, run_of
 from human.test_merge import line, written
 from reports.test_html import HOSTILE, Page
@@ -36,7 +36,7 @@ def printed(content: object, width: int = 120) -> str:
 
 
 def test_the_terminal() -> None:
-    text = printed(report.table(found()))
+    text = printed(report.lay_out(found()))
     assert " ".join(text.split()).startswith(
         "The mean human rating of b is significantly higher than that of a; no significant difference between [c] and "
         "a (overall, significance level 0.05"
@@ -52,11 +52,11 @@ def test_a_name_is_a_name_whatever_it_holds() -> None:
     run, opinions = run_of(dialogues=20, systems={TEMPLATE: 3.0, "b": 3.0})
     sample = dialeval.sample(run, 40)
     made = dialeval.estimate(run, ratings_of(sample, opinions), judge="judge", sample=sample)
-    assert TEMPLATE in report.verdict(made)[0]
+    assert TEMPLATE in report.state_verdict(made)[0]
 
 
 def test_ratings_alone_have_no_columns_of_a_judge() -> None:
-    text = printed(report.table(found("")))
+    text = printed(report.lay_out(found("")))
     assert "effective" not in text
     assert "estimate" not in text
     assert "ratings alone" in text
@@ -68,7 +68,7 @@ def test_what_was_not_drawn_is_marked_in_every_format_for_people() -> None:
         for row in range(0, 180, 4)
     ]
     marked = dialeval.estimate(RUN, rated, judge="judge", assume_random=True)
-    for text in (printed(report.table(marked)), report.FORMATS["md"](marked), report.FORMATS["latex"](marked)):
+    for text in (printed(report.lay_out(marked)), report.FORMATS["md"](marked), report.FORMATS["latex"](marked)):
         assert "NOT A RANDOM SAMPLE" in text
     assert json.loads(report.FORMATS["json"](marked))["at_random"] is False
 
@@ -87,7 +87,7 @@ def test_every_digit_and_every_format() -> None:
 
 
 def test_the_plan() -> None:
-    text = printed(report.table(plan_ratings({"a": 100, "b": 10_000}, 0.1)))
+    text = printed(report.lay_out(plan_ratings({"a": 100, "b": 10_000}, 0.1)))
     assert "more dialogues" in text
     assert "1,199" in text
     assert "standard deviation of 1" in text
@@ -105,7 +105,7 @@ def opinions() -> tuple[Any, Any, Any, Any]:
 
 
 def test_nobody_was_asked() -> None:
-    assert people_section(None, None, None) is None
+    assert make_human_section(None, None, None) is None
 
 
 def test_everything_that_people_said_is_shown(tmp_path: Path) -> None:
@@ -132,10 +132,10 @@ def test_everything_that_people_said_is_shown(tmp_path: Path) -> None:
 
 def test_parts_stand_alone() -> None:
     _, report, _, ranking = opinions()
-    only = people_section(None, None, ranking)
+    only = make_human_section(None, None, ranking)
     assert only is not None
     assert "Mean human ratings" not in only.content
-    alone = people_section(report, None, None)
+    alone = make_human_section(report, None, None)
     assert alone is not None
     assert "preferred" not in alone.content
 
@@ -149,7 +149,7 @@ def merged(tmp_path: Path) -> MergedRatings:
 def test_the_terminal_has_all_tables(merged: MergedRatings) -> None:
     console = Console(width=120, record=True, file=None, quiet=False)
     with console.capture() as captured:
-        console.print(table(merged))
+        console.print(lay_out(merged))
     shown = captured.get()
     assert "16 ratings of 8 rows by 2 raters." in shown
     for words in ("alpha", "ann 4, b|ob 0", "100%", "to adjudicate"):

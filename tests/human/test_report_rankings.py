@@ -15,7 +15,7 @@ FOUND = dialeval.rank(compared())
 
 
 def test_the_terminal() -> None:
-    text = printed(rankings.table(FOUND))
+    text = printed(rankings.lay_out(FOUND))
     first, second, last = (each.system for each in FOUND.systems)
     lines = text.splitlines()
     assert lines[0].split()[:2] == ["system", "group"]
@@ -28,7 +28,7 @@ def test_the_terminal() -> None:
 def test_at_equal_length_its_effect_is_told() -> None:
     rows = compared(400, length=1.0)
     del rows[0]["response_a"]
-    text = printed(rankings.table(dialeval.rank(rows, length=True)))
+    text = printed(rankings.lay_out(dialeval.rank(rows, length=True)))
     assert "Controlled for length: doubling the length multiplies the odds by" in text
     assert "1 pairs without texts are left out." in text
 

@@ -14,7 +14,8 @@ import dialeval
 from dialeval.core.errors import DataError, SettingError
 from dialeval.core.result import Run
 from dialeval.human import sample as sampling
-from dialeval.human.sample import inclusion_probabilities, read_sample, sample_systematically, strata_of_rows
+from dialeval.human.sample import find_strata, inclusion_probabilities, sample_systematically
+from dialeval.human.sample_files import read_sample
 from human.rated_runs import run_of, with_judge
 
 RUN, _ = run_of()
@@ -91,7 +92,7 @@ def test_strata_of_systems_turns_and_quantiles() -> None:
     for row in drawn.rows:
         stratum = drawn.design.strata[row.stratum]
         assert row.probability == pytest.approx(stratum.drawn_units / stratum.units)
-    again = strata_of_rows(RUN, drawn)
+    again = find_strata(RUN, drawn)
     assert all(again[row.system][row.place] == row.stratum for row in drawn.rows)
 
 

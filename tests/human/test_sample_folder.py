@@ -12,7 +12,7 @@ import pytest
 import dialeval
 from dialeval.core.errors import DataError, SettingError
 from dialeval.core.result import Run
-from dialeval.human.sample import check_same_run, find_sample, read_sample
+from dialeval.human.sample_files import check_same_run, find_sample, read_sample
 from human.rated_runs import run_of, with_judge
 
 RUN, _ = run_of(dialogues=10)

@@ -17,8 +17,8 @@ import pytest
 
 from dialeval.core.errors import SettingError
 from dialeval.human import server as rating_server
-from dialeval.human.page import Form, digest_of, things_to_rate
-from dialeval.human.server import LARGEST, LARGEST_HEADERS, RatingServer, _in_address, is_loopback
+from dialeval.human.page import Form, collect_things, digest_form
+from dialeval.human.server import LARGEST, LARGEST_HEADERS, RatingServer, _format_host, is_loopback
 from dialeval.human.store import Rating, RatingStore
 from human.rated_samples import sample_of
 from human.test_page import data_of
@@ -29,11 +29,11 @@ JSON = {"Content-Type": "application/json"}
 @pytest.fixture
 def server(tmp_path: Path) -> Iterator[RatingServer]:
     sample, form = sample_of(), Form()
-    store = RatingStore(tmp_path / "ratings.sqlite", digest_of(sample, form))
+    store = RatingStore(tmp_path / "ratings.sqlite", digest_form(sample, form))
     store.add_raters(["ann", "bob"])
-    things = things_to_rate(sample, form)
-    store.deal([thing["id"] for thing in things], 1, seed=1)
-    with RatingServer(store, form, digest_of(sample, form), things) as made:
+    things = collect_things(sample, form)
+    store.assign([thing["id"] for thing in things], 1, seed=1)
+    with RatingServer(store, form, digest_form(sample, form), things) as made:
         thread = threading.Thread(target=made.serve_forever, kwargs={"poll_interval": 0.01})
         thread.start()
         yield made
@@ -54,23 +54,23 @@ def ask(
 
 
 def link(server: RatingServer, rater: str) -> str:
-    return server.links()[rater].partition(server.address)[2]
+    return server.make_links()[rater].partition(server.address)[2]
 
 
 def rating(server: RatingServer, rater: str, **more: Any) -> bytes:
-    identity = min(server.store.dealt(rater))
+    identity = min(server.store.read_assigned(rater))
     return json.dumps({"id": identity, "rater": "somebody", "scores": {"overall": 4}, "seconds": 1.5, **more}).encode()
 
 
 def test_a_link_shows_what_is_the_raters_and_nothing_of_the_others(server: RatingServer) -> None:
-    own = Rating(id=min(server.store.dealt("bob")), scores={"overall": 5}, comment="bobs own")
+    own = Rating(id=min(server.store.read_assigned("bob")), scores={"overall": 5}, comment="bobs own")
     server.store.save("bob", own)
     status, headers, page = ask(server, "GET", link(server, "ann"))
     assert status == 200
     data: dict[str, Any] = data_of(page.decode())
-    assert {thing["id"] for thing in data["things"]} == server.store.dealt("ann")
+    assert {thing["id"] for thing in data["things"]} == server.store.read_assigned("ann")
     assert (data["rater"], data["lines"], data["server"]) == ("ann", [], True)
-    for secret in (b"bob", server.store.raters()["bob"].encode(), b"secret-one", *_ids(server, "bob")):
+    for secret in (b"bob", server.store.read_raters()["bob"].encode(), b"secret-one", *_ids(server, "bob")):
         assert secret not in page
     assert "Set-Cookie" not in headers
     assert headers["Cache-Control"] == "no-store"
@@ -79,15 +79,15 @@ def test_a_link_shows_what_is_the_raters_and_nothing_of_the_others(server: Ratin
 
 
 def _ids(server: RatingServer, rater: str) -> list[bytes]:
-    return [identity.encode() for identity in server.store.dealt(rater)]
+    return [identity.encode() for identity in server.store.read_assigned(rater)]
 
 
 def test_a_rating_is_kept_under_the_links_name(server: RatingServer) -> None:
     status, _, content = ask(server, "POST", link(server, "ann") + "ratings", rating(server, "ann", again=True), JSON)
     assert (status, content) == (204, b"")
-    (line,) = server.store.lines("ann")
+    (line,) = server.store.read_lines("ann")
     assert (line["rater"], line["scores"], line["again"]) == ("ann", {"overall": 4}, True)
-    assert server.store.lines("bob") == []
+    assert server.store.read_lines("bob") == []
     data = data_of(ask(server, "GET", link(server, "ann"))[2].decode())
     assert data["lines"] == [line]
 
@@ -96,7 +96,7 @@ def test_a_rating_is_kept_under_the_links_name(server: RatingServer) -> None:
     "path", ["/", "/r/", "/r/x/", "/r/{}x/", "/r/{}", "/r/{}/ratings", "/r/{}/../", "/ratings.sqlite", "/r/{}/?a=1"]
 )
 def test_nothing_else_is_there(server: RatingServer, path: str) -> None:
-    status, _, content = ask(server, "GET", path.replace("{}", server.store.raters()["ann"]))
+    status, _, content = ask(server, "GET", path.replace("{}", server.store.read_raters()["ann"]))
     assert (status, content) == (404, b"404 Not Found\n")
 
 
@@ -114,7 +114,7 @@ def test_a_request_by_another_name_is_refused(server: RatingServer, host: str) -
 
 def test_what_is_no_rating_is_refused(server: RatingServer) -> None:
     place = link(server, "ann") + "ratings"
-    others = min(server.store.dealt("bob"))
+    others = min(server.store.read_assigned("bob"))
     for body in (
         b"{",
         b"[]",
@@ -134,7 +134,7 @@ def test_what_is_no_rating_is_refused(server: RatingServer) -> None:
     assert ask(server, "POST", place, b"0\r\n\r\n", {**chunked, "Content-Length": "-1"})[0] == 411
     for method in ("PUT", "DELETE", "OPTIONS"):
         assert ask(server, method, place)[0] == 404
-    assert server.store.lines("ann") == server.store.lines("bob") == []
+    assert server.store.read_lines("ann") == server.store.read_lines("bob") == []
 
 
 def test_a_full_disk_is_no_kept_rating(server: RatingServer, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -147,7 +147,7 @@ def test_a_full_disk_is_no_kept_rating(server: RatingServer, monkeypatch: pytest
 
 def test_raters_at_the_same_time_lose_nothing(server: RatingServer) -> None:
     def rate(rater: str) -> None:
-        for identity in server.store.dealt(rater):
+        for identity in server.store.read_assigned(rater):
             body = rating(server, rater, id=identity)
             assert ask(server, "POST", link(server, rater) + "ratings", body, JSON)[0] == 204
 
@@ -156,7 +156,7 @@ def test_raters_at_the_same_time_lose_nothing(server: RatingServer) -> None:
         thread.start()
     for thread in threads:
         thread.join()
-    assert server.store.counts() == {"ann": (10, 10), "bob": (10, 10)}
+    assert server.store.count_ratings() == {"ann": (10, 10), "bob": (10, 10)}
 
 
 def send(server: RatingServer, content: bytes) -> socket.socket:
@@ -222,7 +222,7 @@ def test_a_request_that_trickles_in_has_a_deadline(
     server: RatingServer, monkeypatch: pytest.MonkeyPatch, start: str, seconds: str, part: bytes
 ) -> None:
     monkeypatch.setattr(rating_server, seconds, 0.3)
-    known = start.replace("SECRET", server.store.raters()["ann"]).replace("HOST", server.address)
+    known = start.replace("SECRET", server.store.read_raters()["ann"]).replace("HOST", server.address)
     began = time.monotonic()
     connection = send(server, known.encode())
     with suppress(ConnectionError):
@@ -315,7 +315,7 @@ def test_browsers_leave_the_default_port_out(server: RatingServer) -> None:
 
 def test_addresses_are_written_as_browsers_do() -> None:
     written = {"127.0.0.1": "127.0.0.1", "0:0:0:0:0:0:0:1": "[::1]", "2001:DB8::1": "[2001:db8::1]", "desk": "desk"}
-    assert {host: _in_address(host) for host in written} == written
+    assert {host: _format_host(host) for host in written} == written
 
 
 def test_addresses() -> None:
@@ -335,37 +335,37 @@ def test_a_port_that_is_taken_is_named(server: RatingServer) -> None:
 
 
 def test_the_lead_sees_progress_and_agreement_and_takes_the_ratings(server: RatingServer) -> None:
-    path = server.lead_link().partition(server.address)[2]
+    path = server.make_lead_link().partition(server.address)[2]
     status, headers, page = ask(server, "GET", path)
     assert status == 200
     assert headers["Content-Type"] == "text/html; charset=utf-8"
-    dealt = {name: len(server.store.dealt(name)) for name in ("ann", "bob")}
+    dealt = {name: len(server.store.read_assigned(name)) for name in ("ann", "bob")}
     assert f"0 of {sum(dealt.values())} assigned ratings" in page.decode()
-    for identity in sorted(server.store.dealt("ann")):
+    for identity in sorted(server.store.read_assigned("ann")):
         server.store.save("ann", Rating(id=identity, scores={"overall": 3}, seconds=0.2))
     text = ask(server, "GET", path)[2].decode()
     assert f"{dealt['ann']} of {dealt['ann']}" in text
     assert "ann</bdi>" in text
     assert f"gave the same answer {dealt['ann']} times (overall 3)" in text
     assert "took less than 1 second for half of the rows" in text
-    assert server.store.raters()["ann"] not in text, "links of raters are not the lead's business"
+    assert server.store.read_raters()["ann"] not in text, "links of raters are not the lead's business"
     status, headers, content = ask(server, "GET", path + "ratings")
     assert headers["Content-Type"].startswith("application/jsonl")
-    assert [json.loads(line) for line in content.splitlines()] == server.store.lines("ann")
-    assert server.store.lead_secret() in server.lead_link(), "the same after a restart"
+    assert [json.loads(line) for line in content.splitlines()] == server.store.read_lines("ann")
+    assert server.store.read_lead_secret() in server.make_lead_link(), "the same after a restart"
 
 
 def test_a_rater_is_no_lead_and_the_lead_does_not_rate(server: RatingServer) -> None:
-    secret = server.store.raters()["ann"]
-    lead = server.lead_link().partition(server.address)[2]
+    secret = server.store.read_raters()["ann"]
+    lead = server.make_lead_link().partition(server.address)[2]
     for method, path in (("GET", f"/l/{secret}/"), ("GET", lead.replace("/l/", "/r/")), ("GET", "/l/")):
         assert ask(server, method, path)[0] == 404
     assert ask(server, "POST", lead + "ratings", rating(server, "ann"), JSON)[0] == 404
-    assert server.store.lines("ann") == []
+    assert server.store.read_lines("ann") == []
 
 
 def test_marked_turns_are_kept(server: RatingServer) -> None:
     body = rating(server, "ann", marked=[1, 3])
     assert ask(server, "POST", link(server, "ann") + "ratings", body, JSON)[0] == 204
-    assert server.store.lines("ann")[0]["marked"] == [1, 3]
+    assert server.store.read_lines("ann")[0]["marked"] == [1, 3]
     assert ask(server, "POST", link(server, "ann") + "ratings", rating(server, "ann", marked=[0]), JSON)[0] == 400

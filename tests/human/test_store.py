@@ -13,7 +13,7 @@ import pytest
 
 from dialeval.core.errors import DataError, SettingError
 from dialeval.human.merge import merge_ratings
-from dialeval.human.store import Rating, RatingStore, stored_lines
+from dialeval.human.store import Rating, RatingStore, read_stored_lines
 
 IDS = [f"r{n}" for n in range(31)]
 
@@ -25,8 +25,8 @@ def opened(tmp_path: Path, digest: str = "d") -> RatingStore:
 def test_rows_are_dealt_evenly_and_mixed(tmp_path: Path) -> None:
     store = opened(tmp_path)
     store.add_raters(["ann", "bob", "cy", "dee"])
-    store.deal(IDS, 2, seed=1)
-    dealt = {name: store.dealt(name) for name in store.raters()}
+    store.assign(IDS, 2, seed=1)
+    dealt = {name: store.read_assigned(name) for name in store.read_raters()}
     assert Counter(identity for own in dealt.values() for identity in own) == dict.fromkeys(IDS, 2)
     assert {len(own) for own in dealt.values()} == {15, 16}
     met = {(one, other) for one in dealt for other in dealt if one < other and dealt[one] & dealt[other]}
@@ -37,37 +37,37 @@ def test_rows_are_dealt_evenly_and_mixed(tmp_path: Path) -> None:
 def test_dealing_again_only_adds(tmp_path: Path) -> None:
     store = opened(tmp_path)
     store.add_raters(["ann", "bob"])
-    store.deal(IDS, 1, seed=1)
-    before = {name: store.dealt(name) for name in store.raters()}
-    secrets = store.raters()
+    store.assign(IDS, 1, seed=1)
+    before = {name: store.read_assigned(name) for name in store.read_raters()}
+    secrets = store.read_raters()
     store.close()
     store = opened(tmp_path)
     store.add_raters(["ann", "cy"])
-    store.deal(IDS, None, seed=2)
-    assert {name: store.dealt(name) for name in before} == before
-    assert store.dealt("cy") == set()
-    store.deal(IDS, 2, seed=1)
-    assert all(store.dealt(name) >= before[name] for name in before)
-    assert sum(len(store.dealt(name)) for name in store.raters()) == 62
-    assert {name: secret for name, secret in store.raters().items() if name != "cy"} == secrets
-    assert len(set(store.raters().values())) == 3
-    assert all(len(secret) >= 32 for secret in store.raters().values())
+    store.assign(IDS, None, seed=2)
+    assert {name: store.read_assigned(name) for name in before} == before
+    assert store.read_assigned("cy") == set()
+    store.assign(IDS, 2, seed=1)
+    assert all(store.read_assigned(name) >= before[name] for name in before)
+    assert sum(len(store.read_assigned(name)) for name in store.read_raters()) == 62
+    assert {name: secret for name, secret in store.read_raters().items() if name != "cy"} == secrets
+    assert len(set(store.read_raters().values())) == 3
+    assert all(len(secret) >= 32 for secret in store.read_raters().values())
     with pytest.raises(SettingError, match="there are 3"):
-        store.deal(IDS, 4, seed=1)
+        store.assign(IDS, 4, seed=1)
     store.close()
 
 
 def test_a_rating_takes_the_place_of_an_earlier_one(tmp_path: Path) -> None:
     store = opened(tmp_path)
     store.add_raters(["ann", "bob"])
-    store.deal(IDS, None, seed=1)
+    store.assign(IDS, None, seed=1)
     for value in (1, 2):
         store.save("ann", Rating(id="r1", scores={"overall": value}))
     store.save("ann", Rating(id="r1", scores={"overall": 5}, again=True))
     store.save("bob", Rating(id="r1", rater="ann", scores={"overall": 4}))
-    assert [line["scores"]["overall"] for line in store.lines("ann")] == [2, 5]
-    assert store.counts() == {"ann": (1, 31), "bob": (1, 31)}
-    read = [line for _, line in stored_lines(store.path)]  # while it is open
+    assert [line["scores"]["overall"] for line in store.read_lines("ann")] == [2, 5]
+    assert store.count_ratings() == {"ann": (1, 31), "bob": (1, 31)}
+    read = [line for _, line in read_stored_lines(store.path)]  # while it is open
     assert [line["rater"] for line in read] == ["ann", "ann", "bob"]
     assert len(merge_ratings([store.path]).lines) == 2
     store.close()
@@ -88,14 +88,14 @@ def test_a_copy_of_the_file_alone_has_every_rating(tmp_path: Path) -> None:
         store.save("ann", Rating(id=identity, scores={"overall": 3}))
         assert [path.name for path in tmp_path.iterdir() if path != copy] == ["ratings.sqlite"]
         shutil.copyfile(store.path, copy)
-        assert len(list(stored_lines(copy))) == number
+        assert len(list(read_stored_lines(copy))) == number
     store.close()
 
 
 def rated(tmp_path: Path, number: int = 5) -> RatingStore:
     store = opened(tmp_path)
     store.add_raters(["ann", "bob"])
-    store.deal(IDS, None, seed=1)
+    store.assign(IDS, None, seed=1)
     for identity in IDS[:number]:
         store.save("ann", Rating(id=identity, scores={"overall": 3}))
     return store
@@ -116,7 +116,7 @@ def test_what_is_no_database_is_refused(tmp_path: Path, kind: str) -> None:
     else:
         path.write_bytes(b"SQLite format 3\0" + b"x" * 4000 if kind == "rubbish" else b"")
     with pytest.raises(DataError, match=r"ratings\.sqlite"):
-        list(stored_lines(path))
+        list(read_stored_lines(path))
     if kind != "empty":
         with pytest.raises(DataError, match=r"ratings\.sqlite"):
             opened(tmp_path)
@@ -130,7 +130,7 @@ def test_a_database_of_others_is_not_touched(tmp_path: Path, mode: str) -> None:
         connection.execute("CREATE TABLE ratings (line)")
         connection.commit()
     before = (path.read_bytes(), path.stat().st_mtime_ns)
-    for read in (lambda: opened(tmp_path), lambda: list(stored_lines(path))):
+    for read in (lambda: opened(tmp_path), lambda: list(read_stored_lines(path))):
         with pytest.raises(DataError, match="is not a database of ratings"):
             read()
         assert (path.read_bytes(), path.stat().st_mtime_ns) == before
@@ -187,7 +187,7 @@ def test_a_tampered_database_is_refused(tmp_path: Path, statements: list[str]) -
     with pytest.raises(DataError, match=r"ratings\.sqlite: "):
         opened(tmp_path)
     with pytest.raises(DataError, match=r"ratings\.sqlite: "):
-        list(stored_lines(store.path))
+        list(read_stored_lines(store.path))
     assert store.path.read_bytes() == before
 
 
@@ -204,7 +204,7 @@ def test_damaged_pages_are_refused(tmp_path: Path) -> None:
             opened(tmp_path)
         store.path.write_bytes(whole[: page * size])
         with pytest.raises(DataError, match=r"ratings\.sqlite: "):
-            list(stored_lines(store.path))
+            list(read_stored_lines(store.path))
 
 
 def test_a_locked_database_is_named_and_works_again(tmp_path: Path) -> None:
@@ -219,9 +219,9 @@ def test_a_locked_database_is_named_and_works_again(tmp_path: Path) -> None:
         store.save("ann", Rating(id="r8", scores={"overall": 1}))
         other.execute("BEGIN EXCLUSIVE")
         with pytest.raises(DataError, match="another program uses it"):
-            store.raters()
+            store.read_raters()
         other.execute("COMMIT")
-    assert [line["id"] for _, line in stored_lines(store.path)] == ["r0", "r1", "r8"]
+    assert [line["id"] for _, line in read_stored_lines(store.path)] == ["r0", "r1", "r8"]
     store.close()
 
 
@@ -233,7 +233,7 @@ def test_a_full_disk_leaves_the_store_usable(tmp_path: Path) -> None:
             store.save("ann", Rating(id=identity, scores={"overall": 1}, comment="x" * 2000))
     store._select("PRAGMA max_page_count=100000")
     store.save("ann", Rating(id="r30", scores={"overall": 4}))
-    assert [line["scores"] for _, line in stored_lines(store.path) if line["id"] == "r30"] == [{"overall": 4.0}]
+    assert [line["scores"] for _, line in read_stored_lines(store.path) if line["id"] == "r30"] == [{"overall": 4.0}]
     store.close()
 
 

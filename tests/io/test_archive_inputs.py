@@ -25,7 +25,7 @@ def packed(*members: tuple[str, bytes], mode: str = "w:gz", link: bool = False) 
 
 
 def contents(stream: io.BytesIO, limit: int = 1 << 20) -> dict[str, bytes]:
-    with ARCHIVE.damage_explained():
+    with ARCHIVE.explain_damage():
         return {name: content.read() for name, content in ARCHIVE.tar_files(stream, limit)}
 
 

@@ -19,7 +19,7 @@ from hypothesis import strategies as st
 from dialeval.core.batch import Need
 from dialeval.core.columns import RaggedColumn
 from dialeval.core.errors import DataError
-from dialeval.io.chunks import Chunk, cut_sources, row_blocks
+from dialeval.io.chunks import Chunk, row_blocks, split_sources
 from dialeval.io.reading import read_responses
 from dialeval.io.rows import FieldNames, Rows
 from dialeval.io.sources import Source, find_sources, memory_sources
@@ -32,7 +32,7 @@ Row = tuple[str, str | None, list[str]]
 
 
 def cut(sources: Sequence[Source], size: int | None = None) -> list[Chunk]:
-    return cut_sources(sources, 1 << 15, size)
+    return split_sources(sources, 1 << 15, size)
 
 
 def read(chunks: Sequence[Chunk], rows: int) -> list[list[Rows]]:
@@ -195,7 +195,7 @@ def test_rows_in_memory_are_cut_in_the_same_way(runs: list[tuple[str | None, int
     names = dialogues(runs)
     rows = [{"response": f"r{n}", "dialog_id": name} for n, name in enumerate(names)]
     (system,) = read_responses(rows)
-    chunks = cut_sources(memory_sources([system]), batch_rows)
+    chunks = split_sources(memory_sources([system]), batch_rows)
     found = read(chunks, batch_rows)
     assert [row[0] for row in rows_of(found)] == [f"r{n}" for n in range(len(names))]
     assert_no_dialogue_is_cut(found)

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from dialeval.core.errors import SettingError
-from dialeval.core.files import building, cache_folder, discard, sha256_of
+from dialeval.core.files import build_folder, cache_folder, discard, sha256_of
 
 pytestmark = pytest.mark.usefixtures("cache")
 
@@ -37,7 +37,7 @@ def test_a_folder_that_cannot_be_made_is_a_setting_error(tmp_path: Path, monkeyp
 
 def test_built_folder_appears_whole(cache: Path) -> None:
     target = cache / "x" / "y"
-    with building(target) as folder:
+    with build_folder(target) as folder:
         (folder / "a").write_text("1")
         assert not target.exists()
     assert (target / "a").read_text() == "1"
@@ -46,24 +46,24 @@ def test_built_folder_appears_whole(cache: Path) -> None:
 
 @pytest.mark.parametrize("error", [ValueError, KeyboardInterrupt])
 def test_broken_off_build_leaves_nothing(cache: Path, error: type[BaseException]) -> None:
-    with pytest.raises(error), building(cache / "x" / "y") as folder:
+    with pytest.raises(error), build_folder(cache / "x" / "y") as folder:
         (folder / "a").write_text("1")
         raise error
     assert list((cache / "x").iterdir()) == []
 
 
 def test_who_comes_second_keeps_the_first(cache: Path) -> None:
-    with building(cache / "y") as mine:
+    with build_folder(cache / "y") as mine:
         (mine / "a").write_text("mine")
-        with building(cache / "y") as other:
+        with build_folder(cache / "y") as other:
             (other / "a").write_text("other")
     assert (cache / "y" / "a").read_text() == "other"
 
 
 def test_full_disk_says_what_to_do(cache: Path) -> None:
-    with pytest.raises(SettingError, match="make room"), building(cache / "y"):
+    with pytest.raises(SettingError, match="make room"), build_folder(cache / "y"):
         raise OSError(errno.ENOSPC, "No space left on device")
-    with pytest.raises(PermissionError), building(cache / "y"):  # of some other file: not explained away
+    with pytest.raises(PermissionError), build_folder(cache / "y"):  # of some other file: not explained away
         raise PermissionError(errno.EACCES, "Permission denied")
 
 

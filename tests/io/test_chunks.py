@@ -23,11 +23,11 @@ from dialeval.io.chunks import (
     FileChunk,
     MemoryChunk,
     Span,
-    cut_sources,
     dialogue_of,
     row_blocks,
     row_boundary,
     row_range,
+    split_sources,
 )
 from dialeval.io.reading import read_responses
 from dialeval.io.rows import FieldNames
@@ -37,7 +37,7 @@ NAMES = FieldNames()
 
 
 def file_chunks(path: Path, chunk_bytes: int | None, references: Path | None = None) -> list[FileChunk]:
-    return [c for c in cut_sources(find_sources(path, references), 9, chunk_bytes) if isinstance(c, FileChunk)]
+    return [c for c in split_sources(find_sources(path, references), 9, chunk_bytes) if isinstance(c, FileChunk)]
 
 
 def test_json_lines_are_cut_at_round_numbers_of_bytes(tmp_path: Path) -> None:
@@ -97,13 +97,13 @@ def test_small_inputs_are_not_cut_unless_asked(tmp_path: Path) -> None:
 def test_rows_in_memory_are_cut_into_batches() -> None:
     rows = [{"response": "x", "dialog_id": name} for name in "aabbbc"]
     (system,) = read_responses(rows)
-    chunks = [c for c in cut_sources(memory_sources([system]), 2) if isinstance(c, MemoryChunk)]
+    chunks = [c for c in split_sources(memory_sources([system]), 2) if isinstance(c, MemoryChunk)]
     assert [(c.first_row, c.first_dialogue, c.size, c.only) for c in chunks] == [
         (0, 0, 2, False),
         (2, 1, 3, False),
         (5, 2, 1, False),
     ]
-    (whole,) = cut_sources(memory_sources([system]), 6)
+    (whole,) = split_sources(memory_sources([system]), 6)
     assert isinstance(whole, MemoryChunk)
     assert whole.only
 

@@ -20,7 +20,7 @@ from dialeval.core.errors import DataError, SettingError
 from dialeval.core.files import sha256_of
 from dialeval.io import packs
 from dialeval.io import vectors as vectorstore
-from dialeval.io.vector_files import Findings, WordRows, read_vectors
+from dialeval.io.vector_files import VectorFindings, WordRows, read_vectors
 from dialeval.io.vectors import Embeddings, WordVectors, load_embeddings
 
 pytestmark = pytest.mark.usefixtures("cache")
@@ -58,7 +58,7 @@ def parses(monkeypatch: pytest.MonkeyPatch) -> list[Path]:
     """The sources that were parsed."""
     seen: list[Path] = []
 
-    def counted(path: Path, findings: Findings) -> Iterator[WordRows]:
+    def counted(path: Path, findings: VectorFindings) -> Iterator[WordRows]:
         seen.append(path)
         yield from read_vectors(path, findings)
 
@@ -283,7 +283,7 @@ def test_a_cache_that_may_only_be_read(
 
 
 def test_a_full_disk_is_not_blamed_on_the_source(tmp_path: Path, cache: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    def full(source: Path, findings: Findings) -> Iterator[WordRows]:
+    def full(source: Path, findings: VectorFindings) -> Iterator[WordRows]:
         yield from read_vectors(source, findings)
         raise OSError(errno.ENOSPC, "No space left on device")
 
@@ -303,7 +303,7 @@ def test_faulty_file_leaves_nothing(tmp_path: Path, cache: Path) -> None:
 def test_a_file_that_changes_meanwhile_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     path = settled(tmp_path / "v.txt", TEXT)
 
-    def meddle(source: Path, findings: Findings) -> Iterator[WordRows]:
+    def meddle(source: Path, findings: VectorFindings) -> Iterator[WordRows]:
         yield from read_vectors(source, findings)
         settled(path, TEXT + "more 1 2\n", age=1)
 

@@ -11,7 +11,7 @@ import pytest
 
 from dialeval.core.errors import DataError, Problem
 from dialeval.io import opening
-from dialeval.io.opening import format_of, read_bytes, stem_of, unpacked
+from dialeval.io.opening import format_of, open_unpacked, read_bytes, stem_of
 
 
 def zstd(data: bytes) -> bytes:
@@ -186,15 +186,15 @@ def test_a_small_file_that_unpacks_to_very_much_is_refused(
         match=rf"txt{packing}: unpacks to more than 200 times its size; if that is correct",
     ):
         read_bytes(path)
-    with pytest.raises(DataError, match="unpacks to more than 200 times its size"), unpacked(str(path)) as stream:
+    with pytest.raises(DataError, match="unpacks to more than 200 times its size"), open_unpacked(str(path)) as stream:
         while stream.read(1 << 16):
             pass
-    with pytest.raises(DataError, match="unpacks to more than 200 times its size"), unpacked(str(path)) as stream:
+    with pytest.raises(DataError, match="unpacks to more than 200 times its size"), open_unpacked(str(path)) as stream:
         stream.read()
     pack(bytes(1 << 20))
     assert len(read_bytes(path)) == 1 << 20, "small enough"
     sound = os.urandom(1 << 15) * 100
     pack(sound)
     assert read_bytes(path).tobytes() == sound, "much, and not too many times its size"
-    with unpacked(str(path)) as stream:
+    with open_unpacked(str(path)) as stream:
         assert stream.read() == sound

@@ -14,7 +14,7 @@ from dialeval.core.batch import Need
 from dialeval.core.columns import RaggedColumn
 from dialeval.core.errors import DataError, Problem, SettingError
 from dialeval.io import reading
-from dialeval.io.parquet import as_table
+from dialeval.io.parquet import to_table
 from dialeval.io.reading import attach, check, read_files, read_responses, read_texts
 
 Caught = Callable[[Callable[[], object]], list[Problem]]
@@ -170,7 +170,7 @@ def test_a_column_that_only_happens_to_be_known_is_not_taken_for_texts(
 def test_only_tables_are_tables() -> None:
     from dialeval.io.rows import FieldNames
 
-    assert as_table(object(), "x", FieldNames(), Need.RESPONSE) is None
+    assert to_table(object(), "x", FieldNames(), Need.RESPONSE) is None
 
 
 @pytest.mark.skipif(not RATED, reason=NO_RATED)

@@ -18,11 +18,11 @@ from dialeval.io.row_shapes import (
     RowShape,
     columns,
     document_rows,
+    explain_shape,
     is_row,
+    map_fields,
     may_hold_rows,
-    ours,
     shape_of,
-    unknown,
     value_at,
 )
 from dialeval.io.rows import FieldNames
@@ -94,10 +94,10 @@ def test_our_own_names_count_beside_a_shape_but_not_its_system_prompt() -> None:
         "reference": "b",
         "dialog_id": "d",
     }
-    assert ours(row, FieldNames()) == {"messages": row["conversations"], "reference": "b", "dialog_id": "d"}
+    assert map_fields(row, FieldNames()) == {"messages": row["conversations"], "reference": "b", "dialog_id": "d"}
     mapped = FieldNames.of({"reference": "gold"})
     sample: dict[str, object] = {"doc": {}, "resps": [["r"]], "target": "t", "gold": "g", "doc_id": 1}
-    found = ours(sample, mapped)
+    found = map_fields(sample, mapped)
     assert found is not None
     assert found["gold"] == "g"
 
@@ -158,9 +158,9 @@ def test_an_answer_that_is_written_once_per_filter_is_read_once(tmp_path: Path) 
 
 def test_a_row_that_has_our_fields_is_left_alone() -> None:
     row: dict[str, object] = {"response": "a", "doc": {}, "resps": [["b"]]}
-    assert ours(row, FieldNames()) is row
+    assert map_fields(row, FieldNames()) is row
     answer: dict[str, object] = {"answer": "a", "conversations": []}
-    assert ours(answer, FieldNames.of({"response": "answer"})) is answer
+    assert map_fields(answer, FieldNames.of({"response": "answer"})) is answer
 
 
 def test_a_mapping_may_lead_into_objects() -> None:
@@ -200,7 +200,7 @@ def test_a_mapping_may_lead_into_objects_beside_a_plain_response(response: str, 
 def test_what_an_unknown_row_looks_like(row: dict[str, Any], what: str, problems_of: Caught) -> None:
     [problem] = problems_of(lambda: read_responses([row]))
     assert problem.what.startswith(what)
-    assert unknown(row, FieldNames.of({"response": "answer"})) is None, "a mapping by hand is taken at its word"
+    assert explain_shape(row, FieldNames.of({"response": "answer"})) is None, "a mapping by hand is taken at its word"
 
 
 def test_headers_of_tables() -> None:

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from dialeval.core.errors import DataError, collect_warnings
 from dialeval.io import opening
-from dialeval.io.opening import LineStream, count_lines, is_pattern, local_path, matching, size_of, unpacked
+from dialeval.io.opening import LineStream, count_lines, find_files, is_pattern, local_path, open_unpacked, size_of
 
 Write = Callable[[str, "bytes | str"], Path]
 
@@ -40,8 +40,8 @@ def test_files_and_patterns(write: Write, monkeypatch: pytest.MonkeyPatch) -> No
     first, second = write("b-1.txt.gz", "x\ny\n"), write("a-1.txt", "x\ny\nz")
     pattern = str(first.parent / "*-1.txt*")
     assert (is_pattern(pattern), is_pattern(str(first))) == (True, False)
-    assert matching(pattern) == [str(second), str(first)]
-    with unpacked(str(first)) as stream:
+    assert find_files(pattern) == [str(second), str(first)]
+    with open_unpacked(str(first)) as stream:
         assert stream.read() == b"x\ny\n"
     monkeypatch.setattr(opening, "_CHUNK", 2)
     assert (count_lines(str(second), 4), size_of(f"file://{second}"), local_path("file:///a%20b")) == (2, 5, "/a b")
@@ -49,19 +49,19 @@ def test_files_and_patterns(write: Write, monkeypatch: pytest.MonkeyPatch) -> No
 
 def test_problems_name_the_path(write: Write, tmp_path: Path) -> None:
     with pytest.raises(DataError, match="no file matches"):
-        matching(str(tmp_path / "*.none"))
+        find_files(str(tmp_path / "*.none"))
     with pytest.raises(DataError, match=r"none\.txt: there is no such file"):
         size_of(str(tmp_path / "none.txt"))
     broken = tmp_path / "x.gz"
     broken.write_bytes(b"\x1f\x8b nothing")
-    with pytest.raises(DataError, match="not a whole"), unpacked(str(broken)) as stream:
+    with pytest.raises(DataError, match="not a whole"), open_unpacked(str(broken)) as stream:
         stream.read()
 
 
 def test_a_device_is_no_stream(tmp_path: Path) -> None:
     link = tmp_path / "rows.jsonl"
     link.symlink_to("/dev/zero")
-    with pytest.raises(DataError, match="is a device"), unpacked(str(link)):
+    with pytest.raises(DataError, match="is a device"), open_unpacked(str(link)):
         pass
 
 
@@ -85,7 +85,7 @@ def test_a_link_to_a_matching_file_does_not_repeat_its_rows(tmp_path: Path, link
     else:
         os.link(tmp_path / "logs" / "day" / "b.txt", tmp_path / "logs" / "x.txt")
     with collect_warnings() as notes:
-        found = matching(f"{tmp_path}/logs/**/*.txt")
+        found = find_files(f"{tmp_path}/logs/**/*.txt")
     assert [Path(path).name for path in found] == ["b.txt", "c.txt"]
     assert len(notes) == (2 if link == "folder" else 1)
     assert all("is the same file as" in str(each) for each in notes)

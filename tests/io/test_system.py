@@ -87,17 +87,17 @@ def test_further_fields_go_with_their_rows() -> None:
 def test_parts_are_joined_one_below_the_other() -> None:
     whole = make(["x", "x", "y", "y"])
     parts = [whole.slice(0, 2), whole.slice(2, 4)]
-    joined = Rows.joined(parts)
+    joined = Rows.join(parts)
     assert joined.table() == whole.table()
     assert joined.columns[Need.REFERENCE].digest == whole.columns[Need.REFERENCE].digest
-    assert Rows.joined(parts[:1]) is parts[0]
+    assert Rows.join(parts[:1]) is parts[0]
 
 
 def test_a_part_that_lacks_something_has_none_of_it() -> None:
     labels = {"topic": RaggedColumn.from_lists([["tea"], [], [], []])}
     whole = replace(make(["x", "x", "y", "y"]), fields=labels)
     bare = Rows("damd", {Need.RESPONSE: TextColumn.from_strings(["e"])})
-    joined = Rows.joined([whole, bare])
+    joined = Rows.join([whole, bare])
     assert list(joined.columns[Need.REFERENCE]) == [["r"], [], ["s", "t"], ["u"], []]
     assert list(joined.fields["topic"]) == [["tea"], [], [], [], []]
     assert joined.turns is not None
@@ -109,13 +109,13 @@ def test_a_part_that_lacks_something_has_none_of_it() -> None:
 
 def test_names_that_are_places_move_with_the_rows() -> None:
     rows = make(["row 1", "x", "row 7", "row 4"])
-    assert rows.placed(0) is rows
-    moved = rows.placed(10).dialogues
+    assert rows.move_behind(0) is rows
+    moved = rows.move_behind(10).dialogues
     assert moved is not None
     assert list(moved) == ["row 11", "x", "row 7", "row 14"]
-    later = rows.slice(3, 4).placed(10, 3).dialogues
+    later = rows.slice(3, 4).move_behind(10, 3).dialogues
     assert later is not None
     assert list(later) == ["row 14"]
     unnamed = make(None)
-    assert unnamed.placed(10) is unnamed
+    assert unnamed.move_behind(10) is unnamed
     assert list(unnamed.names(10)) == ["row 11", "row 12", "row 13", "row 14"]

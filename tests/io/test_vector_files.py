@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from dialeval.core.arrays import Floats
 from dialeval.core.errors import DataError, Problem
 from dialeval.io import vector_files
-from dialeval.io.vector_files import Findings, Oddity, find_layout, parse_block, parse_plain, read_vectors
+from dialeval.io.vector_files import Oddity, VectorFindings, find_layout, parse_block, parse_plain, read_vectors
 from dialeval.io.vectors import Embeddings, load_embeddings
 
 pytestmark = pytest.mark.usefixtures("cache")
@@ -39,8 +39,8 @@ def naive(line: str, dimension: int) -> tuple[str, list[float]]:
     return " ".join(fields[:-dimension]), [float(field) for field in fields[-dimension:]]
 
 
-def read(path: Path, findings: Findings | None = None) -> tuple[list[str], Floats]:
-    rows = list(read_vectors(path, findings or Findings()))
+def read(path: Path, findings: VectorFindings | None = None) -> tuple[list[str], Floats]:
+    rows = list(read_vectors(path, findings or VectorFindings()))
     return [word.decode() for words, _ in rows for word in words], np.concatenate([vectors for _, vectors in rows])
 
 
@@ -56,7 +56,7 @@ Parsed = tuple[list[bytes], bytes, list[Problem], list[tuple[int, Oddity]]]
 
 def parse(data: bytes, dimension: int, fast: bool = True, first_line: int = 1) -> Parsed:
     """The words, the bytes of the vectors, the errors and the odd lines of a block."""
-    findings = Findings()
+    findings = VectorFindings()
     with pytest.MonkeyPatch.context() as patch:
         if not fast:
             patch.setattr(vector_files, "parse_plain", lambda *_: None)
@@ -218,7 +218,7 @@ class TestFiles:
         header = header if left_out.endswith("blank") else header.replace(b"2 2", b"3 2")
         for place in range(3):
             (tmp_path / "a").write_bytes(header + b"".join([*sound[:place], odd, *sound[place:]]))
-            findings = Findings()
+            findings = VectorFindings()
             words, vectors = read(tmp_path / "a", findings)
             assert sorted(words) == sorted(["the", "of", *["windows 95"] * joined])
             assert sorted(vectors.tolist()) == [[1, 2], [3, 4], *[[5, 6]] * joined]
@@ -238,7 +238,7 @@ class TestFiles:
     @pytest.mark.parametrize("promised", [1, 3, 4])
     def test_header_that_is_off_by_a_few(self, tmp_path: Path, promised: int) -> None:
         (tmp_path / "a").write_text(f"{promised} 2\nthe 1 2\nof 3 4\n")
-        findings = Findings()
+        findings = VectorFindings()
         assert read(tmp_path / "a", findings)[0] == ["the", "of"]
         assert findings.warning() == f"the header promises {promised} words, but 2 follow"
 
@@ -318,7 +318,7 @@ def test_layout(text: str, dimension: int, words: int | None) -> None:
 
 def test_one_line_says_everything() -> None:
     kinds: list[Oddity] = ["blank", "without a word", "blank", "with a word that is not UTF-8", vector_files._JOINED]
-    findings = Findings(odd=list(enumerate(kinds, 4)), other=["more"])
+    findings = VectorFindings(odd=list(enumerate(kinds, 4)), other=["more"])
     assert findings.warning() == (
         "5 odd lines, the first is 4; left out: 2 blank, 1 without a word, 1 with a word that is not UTF-8; "
         "joined: 1 with a number in the word; more"
@@ -327,7 +327,7 @@ def test_one_line_says_everything() -> None:
         (4, "blank line"),
         (8, "too many numbers, or a word with a number in it"),
     ]
-    assert Findings().warning() is None
+    assert VectorFindings().warning() is None
 
 
 @pytest.mark.parametrize(
@@ -335,10 +335,10 @@ def test_one_line_says_everything() -> None:
     [(0, 0, False), (1, 0, True), (1, 1, False), (2, 1, True), (10, 10, False), (11, 99, True), (11, 1100, False)],
 )
 def test_when_odd_lines_are_too_many(odd: int, sound: int, refused: bool) -> None:
-    assert Findings(odd=[(1, "without a word")] * odd).is_broken(sound) == refused
-    assert Findings(odd=[(1, vector_files._JOINED)] * odd).is_broken(sound + odd) == refused
-    assert not Findings(odd=[(1, "blank")] * odd).is_broken(sound)
-    findings = Findings()
+    assert VectorFindings(odd=[(1, "without a word")] * odd).is_broken(sound) == refused
+    assert VectorFindings(odd=[(1, vector_files._JOINED)] * odd).is_broken(sound + odd) == refused
+    assert not VectorFindings(odd=[(1, "blank")] * odd).is_broken(sound)
+    findings = VectorFindings()
     assert (findings.check_header(sound + odd, sound) is not None) == refused
     assert bool(findings.other) == (odd > 0 and not refused)
 
@@ -434,7 +434,7 @@ def test_equals_a_naive_reader(
     path.write_bytes(b"%d 2\n" % count + b"".join(records))
     read = words[:count]
     sound = [row for row, word in enumerate(read) if word not in (b"", b"\xff")]
-    findings = Findings()
+    findings = VectorFindings()
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(vector_files, "_ROWS", rows)
         try:

@@ -51,13 +51,13 @@ def test_files_beside_the_responses_count(files: list[str]) -> None:
 
 def test_an_error_that_comes_of_a_change_is_told_as_the_change(files: list[str]) -> None:
     versions = Versions(files)
-    with pytest.raises(ValueError, match="half a line"), versions.behind_errors():
+    with pytest.raises(ValueError, match="half a line"), versions.report_changes():
         raise ValueError("half a line")
-    with pytest.raises(DataError, match=r"c.txt: changed") as caught, versions.behind_errors():
+    with pytest.raises(DataError, match=r"c.txt: changed") as caught, versions.report_changes():
         os.truncate(files[2], 3)
         raise ValueError("half a line")
     assert isinstance(caught.value.__cause__, ValueError)
-    with versions.behind_errors():
+    with versions.report_changes():
         pass  # what was read is told by `refuse_changed`
 
 

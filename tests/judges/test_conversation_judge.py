@@ -11,14 +11,14 @@ import pytest
 
 import dialeval
 from dialeval.judges.conversation import FEATURES, SHIPPED, Weights, features_of
-from dialeval.metrics.conversation import Turn
+from dialeval.metrics.conversation import SpokenTurn
 from judges.tiny_judges import tiny_dialogue_judge
 
 TURNS = [
-    Turn("user", "how do I reset my password"),
-    Turn("assistant", "what is your email"),
-    Turn("user", "how can I reset my password"),
-    Turn("assistant", "what is your email please"),
+    SpokenTurn("user", "how do I reset my password"),
+    SpokenTurn("assistant", "what is your email"),
+    SpokenTurn("user", "how can I reset my password"),
+    SpokenTurn("assistant", "what is your email please"),
 ]
 
 
@@ -59,7 +59,7 @@ def test_a_run_names_the_worst_turn(tmp_path: Path) -> None:
     scores, continuity = result["judge"].items, result["judge/continuity"].items
     assert scores is not None
     assert continuity is not None
-    whole = features_of([Turn(*turn) for turn in chats[0]], scores[:2], continuity[:2])
+    whole = features_of([SpokenTurn(*turn) for turn in chats[0]], scores[:2], continuity[:2])
     items, worst = result["conversation-judge"].items, result["conversation-judge/worst-turn"].items
     assert items is not None
     assert worst is not None

@@ -22,12 +22,12 @@ from dialeval.judges.judge import (
     softmax,
     split_heads,
 )
-from dialeval.metrics.encoder_files import lacking
+from dialeval.metrics.encoder_files import find_install_command
 from judges.tiny_judges import tiny_dialogue_judge
 from sealing import write_sealed
 from tiny_encoder import write_encoder
 
-needs_encoder = pytest.mark.skipif(lacking() is not None, reason="the weights of minilm are not installed")
+needs_encoder = pytest.mark.skipif(find_install_command() is not None, reason="the weights of minilm are not installed")
 
 CONTEXTS = [["hello there", "how are you ?"], [], [" "], ["the cat sat"]]
 RESPONSES = ["i am fine", "the cat", "a dog", "do you know ?"]

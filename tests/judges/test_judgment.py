@@ -53,9 +53,9 @@ def test_a_judge_serves_the_metric_of_its_kind(tmp_path: Path) -> None:
 
 
 def test_the_shipped_judges_stand_side_by_side() -> None:
-    opened = Resources(judge_dir=Judge(device="torch")).opened(Vocabulary())
+    opened = Resources(judge_dir=Judge(device="torch")).open(Vocabulary())
     assert {Need.JUDGE, Need.DIALOGUE_JUDGE} <= set(opened)
-    given = Resources(judge_dir=Judge("elsewhere")).opened(Vocabulary())
+    given = Resources(judge_dir=Judge("elsewhere")).open(Vocabulary())
     assert Need.JUDGE in given
     assert Need.DIALOGUE_JUDGE not in given
 

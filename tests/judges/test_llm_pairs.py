@@ -11,7 +11,7 @@ import pytest
 
 import dialeval as toolkit
 from conftest import Dialeval
-from dialeval.analysis.labels import label_agreement, pair_agreement
+from dialeval.analysis.labels import measure_label_agreement, measure_pair_agreement
 from dialeval.core.errors import DataError, SettingError
 from dialeval.judges import LLM
 from dialeval.judges.llm.attack import attack_llm
@@ -167,10 +167,10 @@ def test_agreement_with_people_has_the_longer_answer_next_to_it(dialeval: Dialev
 
 def test_ties_of_the_judge_count_a_half() -> None:
     human, judge = np.array([1, 1, -1, -1, 0]), np.array([1.0, 0.0, 0.0, 1.0, 1.0])
-    found = pair_agreement(human, judge, np.array([1.0, -1.0, -1.0, -1.0, 1.0]), np.arange(5))
+    found = measure_pair_agreement(human, judge, np.array([1.0, -1.0, -1.0, -1.0, 1.0]), np.arange(5))
     assert (found.pairs, found.judge.value, found.longer.value, found.difference.value) == (4, 0.5, 0.75, -0.25)
     with pytest.raises(SettingError, match="no pair"):
-        pair_agreement(np.zeros(3, np.int64), np.ones(3), np.ones(3), np.arange(3))
+        measure_pair_agreement(np.zeros(3, np.int64), np.ones(3), np.ones(3), np.arange(3))
 
 
 # Labels.
@@ -191,7 +191,7 @@ def rated_rows(number: int = 60) -> list[dict[str, Any]]:
 
 
 def test_labels_of_a_metric_against_the_majority(tmp_path: Path) -> None:
-    found = label_agreement(rated_rows(), metrics="length")
+    found = measure_label_agreement(rated_rows(), metrics="length")
     fit = found.metrics["length"]
     assert found.labels == [1, 2, 3]
     assert np.sum(fit.confusion) == fit.n == 60
@@ -201,13 +201,13 @@ def test_labels_of_a_metric_against_the_majority(tmp_path: Path) -> None:
     assert low < fit.statistics["kappa"].value < high
     assert found.panel is None
     with pytest.raises(SettingError, match="no metric has values on the scale"):
-        label_agreement([{**row, "scores": {"overall": [10, 20]}} for row in rated_rows()], metrics="length")
+        measure_label_agreement([{**row, "scores": {"overall": [10, 20]}} for row in rated_rows()], metrics="length")
 
 
 def test_split_annotators_are_left_out() -> None:
     rows = rated_rows(6)
     rows[0]["scores"] = {"overall": [1, 3]}
-    found = label_agreement(rows, metrics="length")
+    found = measure_label_agreement(rows, metrics="length")
     assert (found.split, found.metrics["length"].n) == (1, 5)
 
 

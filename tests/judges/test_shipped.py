@@ -14,12 +14,12 @@ import pytest
 import dialeval
 from dialeval.judges.adem import SHIPPED, load, open_judge
 from dialeval.judges.card import Agreed, Attack, JudgeCard, Validation
-from dialeval.metrics.encoder_files import lacking
-from dialeval.reports.documents import markdown
+from dialeval.metrics.encoder_files import find_install_command
+from dialeval.reports.documents import escape_markdown
 
 ROOT = Path(__file__).parents[2]
 RATINGS = ROOT.parent / "shared" / "data" / "ratings"
-needs_encoder = pytest.mark.skipif(lacking() is not None, reason="the weights of minilm are not installed")
+needs_encoder = pytest.mark.skipif(find_install_command() is not None, reason="the weights of minilm are not installed")
 
 CONTEXT = ["hi !", "how was your weekend ?"]
 REFERENCE = "it was good , we went to the beach ."
@@ -42,7 +42,7 @@ def test_the_card_is_what_its_facts_say() -> None:
     weights, shipped = load(SHIPPED), (SHIPPED / "README.md").read_text(encoding="utf-8")
     facts = weights.facts["validation"]
     sets = {name: {judge: agreed(found) for judge, found in row.items()} for name, row in facts["sets"].items()}
-    referenced = [name for name in sets if f"| {markdown(name)} (no references) |" not in shipped]
+    referenced = [name for name in sets if f"| {escape_markdown(name)} (no references) |" not in shipped]
     mean = {judge: agreed(found) for judge, found in facts["mean"].items()}
     validation = Validation(sets, mean, referenced, facts["resamples"])
     attacks = [Attack(**{name: known(value) for name, value in each.items()}) for each in weights.facts["attacks"]]

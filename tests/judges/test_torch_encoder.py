@@ -9,7 +9,7 @@ import pytest
 
 from dialeval.core.errors import SettingError
 from dialeval.metrics.encoder import Encoder
-from dialeval.metrics.encoder_files import find_encoder, lacking
+from dialeval.metrics.encoder_files import find_encoder, find_install_command
 from tiny_encoder import write_encoder
 
 torch = pytest.importorskip("torch")
@@ -35,7 +35,7 @@ def test_both_give_the_same(tmp_path: Path, kind: str) -> None:
     assert plain.digest != other.digest, "what may differ in the last bits is not the same"
 
 
-@pytest.mark.skipif(lacking() is not None, reason="the weights of minilm are not installed")
+@pytest.mark.skipif(find_install_command() is not None, reason="the weights of minilm are not installed")
 def test_both_give_the_same_on_real_weights() -> None:
     files = find_encoder("minilm")
     texts = [*TEXTS, "What do you think about Zürich, or 東京? I'd rather stay at home...", "yes " * 300]

@@ -27,7 +27,7 @@ from dialeval.core.result import Result
 from dialeval.core.signature import Signature
 from dialeval.engine.evaluate import Tally
 from dialeval.engine.folding import Options, run_sources
-from dialeval.engine.plan import planner
+from dialeval.engine.plan import make_planner
 from dialeval.engine.resources import Resources
 from dialeval.io.rows import Rows
 from dialeval.io.sources import memory_sources
@@ -133,7 +133,7 @@ class WorldResources(Resources):
     subject: Need = Need.RESPONSE
     without: Need | None = None
 
-    def opened(self, vocabulary: Vocabulary) -> dict[Need, Any]:
+    def open(self, vocabulary: Vocabulary) -> dict[Need, Any]:
         opened = WORLDS[self.subject].resources(vocabulary).items()
         return {need: resource for need, resource in opened if need != self.without}
 
@@ -156,7 +156,7 @@ def test_what_a_metric_does_not_need_changes_nothing(metric: AnyMetric, data: st
         rest = {need: column for need, column in columns.items() if need != without}
         resources = WorldResources(subject=metric.subject, without=without)
         sources = memory_sources([Rows("system", rest)])
-        run = run_sources(sources, planner([metric]), resources, Options(threads=1)).run
+        run = run_sources(sources, make_planner([metric]), resources, Options(threads=1)).run
         return replace(run["system"], rows=None)
 
     there = set(world_of(metric).resources(Vocabulary())) & GIVEN | set(columns) - metric.wants
@@ -181,7 +181,7 @@ def test_a_tally_gives_what_an_evaluation_gives(metric: AnyMetric, data: st.Data
     for number, (start, stop) in enumerate(pairwise([0, *cuts, len(rows)])):
         (there if number > 1 else here).add(part(start, stop))
     here.merge(pickle.loads(pickle.dumps(there)) if elsewhere else there)
-    whole = run_sources(memory_sources([part(0, len(rows))]), planner([metric]), resources, Options(threads=1)).run
+    whole = run_sources(memory_sources([part(0, len(rows))]), make_planner([metric]), resources, Options(threads=1)).run
     assert here.run() == whole
 
 
@@ -300,7 +300,7 @@ def test_only_declared_needs_are_read(metric: AnyMetric, data: st.DataObject) ->
     )
     assert finished(metric, metric.partial(bare).state) == finished(metric, place.scored(metric, rows).state)
     for need in metric.needs:
-        without = replace(ready, kept={}).only(declared - {need})
+        without = replace(ready, kept={}).restrict_to(declared - {need})
         with pytest.raises(NeedError):
             [fact.gather(without) for fact in metric.facts], metric.partial(without)
 
@@ -404,7 +404,7 @@ def resampled(metric: AnyMetric, place: Place, rows: Sequence[Any], offsets: Int
     assert parts[0].keys() == parts[1].keys()
     found = {name: join_batches([part[name] for part in parts]) for name in parts[0]}
     assert all(len(statistic) == len(rows) for statistic in found.values())
-    return metric.resampled(Resamples(ClusteredRows(found, offsets), counts))
+    return metric.score_resamples(Resamples(ClusteredRows(found, offsets), counts))
 
 
 @pytest.mark.parametrize("metric", [*METRICS, *TURNED], ids=str)

@@ -54,12 +54,12 @@ class Place:
 
     def gathered(self, fact: Fact[Any, Any], metric: Metric[Any], rows: Sequence[Any]) -> Any:
         """The state of a fact that a metric asks for."""
-        return fact.gather(self.batch(rows).only(metric.needs | metric.wants))
+        return fact.gather(self.batch(rows).restrict_to(metric.needs | metric.wants))
 
     def ready(self, metric: Metric[Any], rows: Sequence[Any]) -> Batch:
         """The batch as the engine hands it to a metric."""
         facts = {fact: fact.finish(self.gathered(fact, metric, self.everything)) for fact in metric.facts}
-        return replace(self.batch(rows), facts=facts).only(metric.needs | metric.wants)
+        return replace(self.batch(rows), facts=facts).restrict_to(metric.needs | metric.wants)
 
     def scored(self, metric: Metric[Any], rows: Sequence[Any]) -> Partial[Any]:
         """What a metric makes of some of the rows."""

@@ -8,8 +8,8 @@ from pathlib import Path
 import dialeval
 
 PACKAGE = Path(dialeval.__file__).parent
-IN_A_FOLDER_THAT_IS_RENAMED = "into a folder that `core.files.building` renames when it is whole"
-BESIDE = "to the path that `core.files.replacing` hands out"
+IN_A_FOLDER_THAT_IS_RENAMED = "into a folder that `core.files.build_folder` renames when it is whole"
+BESIDE = "to the path that `core.files.replace_file` hands out"
 ALLOWED = {
     "core/files.py": "the writer itself",
     "cli/help.py": "it writes texts of the help into click's formatter, and no file",

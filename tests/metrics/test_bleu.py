@@ -83,7 +83,7 @@ def test_the_corpus_is_sacrebleus(rows: list[tuple[str, str, str]], tokenizer: A
     responses, *references = (list(side) for side in zip(*rows, strict=True))
     expected = oracle.corpus_score(responses, references)
     assert metric.finish(partial.state)[metric.name].mean == pytest.approx(expected.score / 100, rel=1e-12, abs=1e-15)
-    assert metric.known_as(partial.state)["sacrebleu"] == f"BLEU|{oracle.get_signature()}"
+    assert metric.list_other_signatures(partial.state)["sacrebleu"] == f"BLEU|{oracle.get_signature()}"
     single = BLEU(tokenize=oracle.tokenizer.signature(), effective_order=True)
     items = [single.sentence_score(row[0], row[1:]).score / 100 for row in rows]
     np.testing.assert_allclose(partial.items[metric.name], items, rtol=1e-12, atol=1e-15)
@@ -104,7 +104,7 @@ def test_the_signature_says_what_the_number_is() -> None:
     )
     batch = batch_of(["a b"], [["a b"]])
     for metric in (Bleu(), Bleu(by="sacre"), Bleu(n=2, per="corpus"), Bleu(per="corpus", tokenizer="rouge")):
-        assert metric.known_as(metric.partial(batch).state) == {}
+        assert metric.list_other_signatures(metric.partial(batch).state) == {}
 
 
 def test_the_tokenizer_decides_what_a_word_is() -> None:
@@ -125,7 +125,7 @@ def test_the_presets_share_one_pass(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(BleuCounts, "of", counted)
     batch = batch_of(["a b c"], [["a b d"]])
     for metric in [*(Bleu(n=n) for n in (1, 2, 3, 4)), Bleu(smooth=7), Bleu(by="sacre")]:
-        metric.score(batch.only(metric.needs))
+        metric.score(batch.restrict_to(metric.needs))
     assert made == 1
 
 

@@ -16,7 +16,7 @@ from dialeval.core.batch import Batch, Need
 from dialeval.core.columns import Column, RaggedColumn, TextColumn
 from dialeval.core.errors import NeedError
 from dialeval.metrics import bleu_counts as kernel
-from dialeval.metrics.bleu_counts import NO_REFERENCE, BleuCounts, bleu_counts, match_long
+from dialeval.metrics.bleu_counts import NO_REFERENCE, BleuCounts, count_ngram_matches, match_long
 from dialeval.text.tokenizers import DEFAULT, tokens
 from dialeval.text.vocabulary import Vocabulary
 
@@ -79,7 +79,7 @@ def by_long(batch: Batch) -> list[list[int]]:
 @settings(max_examples=200)
 def test_both_kernels_count_like_the_naive_twin(pairs: list[Row]) -> None:
     batch = batch_of(pairs)
-    counts = bleu_counts(batch, DEFAULT)
+    counts = count_ngram_matches(batch, DEFAULT)
     expected = [naive_matches(*pair) for pair in pairs]
     assert counts.matches.tolist() == expected
     assert by_long(batch) == expected
@@ -91,7 +91,7 @@ def test_both_kernels_count_like_the_naive_twin(pairs: list[Row]) -> None:
 @given(rows)
 @settings(max_examples=60)
 def test_counts_and_closest_lengths_are_those_of_nltk(pairs: list[Row]) -> None:
-    counts = bleu_counts(batch_of(pairs), DEFAULT)
+    counts = count_ngram_matches(batch_of(pairs), DEFAULT)
     for row, (response, references) in enumerate(pairs):
         if not references:
             assert counts.reference_lengths[row] == NO_REFERENCE
@@ -111,7 +111,7 @@ def test_every_side_of_the_switch(size: int, other: int, words: int) -> None:
     for response, reference in itertools.permutations(texts):
         batch = batch_of([(response, [reference, reference[: other // 2]])])
         expected = [naive_matches(response, [reference])]
-        assert bleu_counts(batch, DEFAULT).matches.tolist() == expected == by_long(batch)
+        assert count_ngram_matches(batch, DEFAULT).matches.tolist() == expected == by_long(batch)
 
 
 def test_a_row_does_not_see_the_rows_before_it() -> None:
@@ -125,7 +125,7 @@ def test_a_row_does_not_see_the_rows_before_it() -> None:
         (["a"], [[]]),
     ]
     for order in itertools.permutations(pairs, 4):
-        counts = bleu_counts(batch_of(order), DEFAULT)
+        counts = count_ngram_matches(batch_of(order), DEFAULT)
         assert counts.matches.tolist() == [naive_matches(*pair) for pair in order]
 
 
@@ -133,46 +133,46 @@ def test_a_text_of_a_million_words_takes_linear_time() -> None:
     size = 1_000_000
     # Every second word is the same: all bigrams of one parity end in it, which a poor hash would pile up.
     response = ["the" if i % 2 else f"w{i}" for i in range(size)]
-    counts = bleu_counts(batch_of([(response, [response[: size // 2]])]), DEFAULT)
+    counts = count_ngram_matches(batch_of([(response, [response[: size // 2]])]), DEFAULT)
     assert counts.matches.tolist() == [[size // 2 - n for n in range(kernel.ORDERS)]]
 
 
 def test_the_closest_of_equally_near_lengths_is_the_shorter() -> None:
     response = ["a"] * 4
     lengths = itertools.permutations([["a"] * 5, ["a"] * 3, ["a"] * 8])
-    counts = bleu_counts(batch_of([(response, list(references)) for references in lengths]), DEFAULT)
+    counts = count_ngram_matches(batch_of([(response, list(references)) for references in lengths]), DEFAULT)
     assert set(counts.reference_lengths.tolist()) == {3}
 
 
 def test_an_empty_reference_may_be_the_closest() -> None:
     for references in itertools.permutations([[], ["a"] * 4, ["a"] * 9]):
-        counts = bleu_counts(batch_of([(["a"] * size, list(references)) for size in (0, 1, 2, 3)]), DEFAULT)
+        counts = count_ngram_matches(batch_of([(["a"] * size, list(references)) for size in (0, 1, 2, 3)]), DEFAULT)
         assert counts.reference_lengths.tolist() == [0, 0, 0, 4]
 
 
 def test_statistics_are_made_once_per_batch_and_tokenizer() -> None:
     batch = batch_of([(["A", "b"], [["a", "b"]])])
-    assert bleu_counts(batch, DEFAULT) is bleu_counts(batch, DEFAULT)
-    assert bleu_counts(batch, DEFAULT).matches[0].tolist() == [1, 0, 0, 0, 0]
-    assert bleu_counts(batch, "lower-words.1").matches[0].tolist() == [2, 1, 0, 0, 0]
+    assert count_ngram_matches(batch, DEFAULT) is count_ngram_matches(batch, DEFAULT)
+    assert count_ngram_matches(batch, DEFAULT).matches[0].tolist() == [1, 0, 0, 0, 0]
+    assert count_ngram_matches(batch, "lower-words.1").matches[0].tolist() == [2, 1, 0, 0, 0]
 
 
 def test_a_plain_column_of_references_is_one_reference_a_row() -> None:
     texts = TextColumn.from_strings(["a b", "c"])
     batch = Batch(2, {Need.RESPONSE: texts, Need.REFERENCE: texts}, Vocabulary(), np.arange(3))
-    counts = bleu_counts(batch, DEFAULT)
+    counts = count_ngram_matches(batch, DEFAULT)
     assert counts.matches[:, :2].tolist() == [[2, 1], [1, 0]]
     assert counts.reference_lengths.tolist() == [2, 1]
 
 
 def test_references_that_were_not_declared_are_not_read() -> None:
-    batch = batch_of([(["a"], [["a"]])]).only(frozenset({Need.RESPONSE}))
+    batch = batch_of([(["a"], [["a"]])]).restrict_to(frozenset({Need.RESPONSE}))
     with pytest.raises(NeedError):
-        bleu_counts(batch, DEFAULT)
+        count_ngram_matches(batch, DEFAULT)
 
 
 def test_no_rows() -> None:
-    counts = bleu_counts(batch_of([]), DEFAULT)
+    counts = count_ngram_matches(batch_of([]), DEFAULT)
     assert isinstance(counts, BleuCounts)
     assert len(counts) == 0
     assert counts.totals.shape == (0, kernel.ORDERS)

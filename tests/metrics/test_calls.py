@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 import dialeval
 from dialeval.core.errors import DataError, NeedError, SettingError
 from dialeval.metrics.assertions import load_assertions
-from dialeval.metrics.calls import Rule, best_pairs, compare_calls
+from dialeval.metrics.calls import Rule, compare_calls, find_best_pairs
 from laws import calls as world
 
 LOGS = Path(__file__).parents[3] / "shared" / "data" / "logs"
@@ -188,10 +188,10 @@ def test_equality_is_that_of_canonical_json(one: Any, other: Any) -> None:
             return f"{{{','.join(f'{key}:{canonical(item[key])}' for key in sorted(item))}}}"
         return json.dumps(item)
 
-    assert Rule().same(one, other) == (canonical(one) == canonical(other))
-    assert Rule().same(one, one)
-    if Rule().same(one, other):
-        assert Rule(arguments="expected", tolerance=0.1, text="folded").same(one, other), "looser rules take more"
+    assert Rule().is_same(one, other) == (canonical(one) == canonical(other))
+    assert Rule().is_same(one, one)
+    if Rule().is_same(one, other):
+        assert Rule(arguments="expected", tolerance=0.1, text="folded").is_same(one, other), "looser rules take more"
 
 
 @given(
@@ -201,7 +201,7 @@ def test_equality_is_that_of_canonical_json(one: Any, other: Any) -> None:
 )
 def test_best_pairs_have_a_slow_twin(lines: list[tuple[int, ...]]) -> None:
     weights = np.array(lines)
-    pairs = best_pairs(weights)
+    pairs = find_best_pairs(weights)
     assert len(pairs) == min(weights.shape)
     assert len({row for row, _ in pairs}) == len({column for _, column in pairs}) == len(pairs)
     wide = weights if weights.shape[0] <= weights.shape[1] else weights.T

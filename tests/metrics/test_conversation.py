@@ -16,8 +16,8 @@ from dialeval.core.errors import SettingError
 from dialeval.metrics.conversation import (
     RepeatedQuestions,
     SelfRepetition,
+    SpokenTurn,
     TalkRatio,
-    Turn,
     UnansweredQuestions,
     UserRephrasing,
 )
@@ -99,9 +99,9 @@ def test_tools_and_system_prompts_are_no_speakers(tmp_path: Path) -> None:
     assert values(path, "talk-ratio") == [52 / 102]
 
 
-def said(*texts: str, first: str = "user") -> list[Turn]:
+def said(*texts: str, first: str = "user") -> list[SpokenTurn]:
     order = ("user", "assistant") if first == "user" else ("assistant", "user")
-    return [Turn(order[at % 2], text) for at, text in enumerate(texts)]
+    return [SpokenTurn(order[at % 2], text) for at, text in enumerate(texts)]
 
 
 def test_edges() -> None:

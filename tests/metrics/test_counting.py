@@ -15,7 +15,7 @@ from dialeval.core.batch import Batch, Need
 from dialeval.core.columns import NumberColumn
 from dialeval.core.contributions import ClusteredRows, Resamples, RowSums
 from dialeval.core.errors import NeedError
-from dialeval.metrics.counting import CountMetric, Flags, Per, cluster_counts, corpus_error
+from dialeval.metrics.counting import CountMetric, Flags, Per, corpus_error, sum_by_dialogue
 from dialeval.text.vocabulary import Vocabulary
 
 
@@ -87,7 +87,7 @@ def test_counts_are_added_up_by_dialogue(made: list[tuple[int, int]], sizes: lis
             before = expected.get(number, [0] * 6)
             now = (1, part, whole, part * part, part * whole, whole * whole)
             expected[number] = [each + more for each, more in zip(before, now, strict=True)]
-    found = cluster_counts(counts, scored, np.cumsum([0, *sizes]))
+    found = sum_by_dialogue(counts, scored, np.cumsum([0, *sizes]))
     assert found == {number: tuple(sums) for number, sums in expected.items()}
 
 
@@ -95,14 +95,14 @@ def test_contributions_are_the_counts_of_scored_rows() -> None:
     partial = Share().partial(batch_of([(1, 2), (5, 0), (3, 3)]))
     assert partial.contributions == {"share": RowSums(np.array([[1.0, 1, 2], [0, 0, 0], [1, 3, 3]]))}
     clustered = ClusteredRows({"share": RowSums(np.array([[1.0, 1, 2], [0, 0, 0], [1, 3, 3]]))}, np.arange(4))
-    values = Share().resampled(Resamples(clustered, np.array([[1, 1, 1], [2, 0, 0], [0, 3, 0]])))
+    values = Share().score_resamples(Resamples(clustered, np.array([[1, 1, 1], [2, 0, 0], [0, 3, 0]])))
     np.testing.assert_array_equal(values, [4 / 5, 1 / 2, np.nan])
 
 
 def test_a_mean_over_rows_has_no_contributions() -> None:
     assert Share("response").partial(batch_of([(1, 2)])).contributions == {}
     with pytest.raises(NeedError, match="cannot be resampled"):
-        Share("response").resampled(Resamples(ClusteredRows({}, np.arange(2)), np.ones((1, 1), np.int64)))
+        Share("response").score_resamples(Resamples(ClusteredRows({}, np.arange(2)), np.ones((1, 1), np.int64)))
 
 
 def test_rows_may_have_no_value_of_their_own() -> None:
@@ -116,7 +116,7 @@ def test_the_error_of_a_corpus_value_is_nearly_that_of_the_jackknife() -> None:
     dice = np.random.default_rng(3)
     wholes = dice.integers(5, 30, 80)
     counts = np.column_stack((dice.binomial(wholes, 0.3), wholes))
-    clusters = cluster_counts(counts, np.ones(80, np.bool_), np.arange(81))
+    clusters = sum_by_dialogue(counts, np.ones(80, np.bool_), np.arange(81))
     found = corpus_error(lambda sums: sums[:, 0] / sums[:, 1], counts.sum(axis=0).tolist(), clusters)
     without = counts.sum(axis=0) - counts
     values = without[:, 0] / without[:, 1]

@@ -8,7 +8,7 @@ import numpy as np
 from hypothesis import given
 
 import dialeval
-from dialeval.analysis.gates import baseline_gates
+from dialeval.analysis.gates import check_baseline
 from dialeval.analysis.values import cut
 from metrics import twins
 from metrics.evaluated import close, evaluated, mean, worlds
@@ -50,7 +50,7 @@ def test_equal_systems_that_speak_unlike_the_references_do_not_differ() -> None:
             assert (row.interval, row.significant, np.isnan(row.p)) == (None, False, True)
             assert row.reason is not None
             assert "of all responses together" in row.reason
-        assert not [gate for gate in baseline_gates(comparison, {}) if gate.failure]
+        assert not [gate for gate in check_baseline(comparison, {}) if gate.failure]
 
 
 def test_there_is_no_interval_but_that_of_the_original() -> None:

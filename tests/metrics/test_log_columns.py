@@ -18,7 +18,7 @@ from scipy import stats
 
 import dialeval
 from dialeval.core.errors import NeedError, SettingError
-from dialeval.core.fold import Estimate, clustered
+from dialeval.core.fold import Estimate, compute_interval
 from dialeval.metrics.log_columns import MOST_VALUES, Label, LatencyPercentile
 from dialeval.metrics.registry import registry
 
@@ -306,7 +306,7 @@ def test_intervals_of_percentiles_cover(percent: int) -> None:
         values = np.exp(0.8 * (own + generator.normal(0, math.sqrt(0.7), len(own))))
         metric = LatencyPercentile(percent)
         [estimate] = metric.finish((values, sizes, len(values))).values()
-        found = clustered(estimate, metric.bounds, 0.95)
+        found = compute_interval(estimate, metric.bounds, 0.95)
         assert found is not None
         covered += found[0][0] <= truth <= found[0][1]
     assert 0.92 * trials <= covered <= 0.99 * trials

@@ -200,7 +200,7 @@ def test_only_what_is_measured_is_imported() -> None:
         "import sys\n"
         "from dialeval.metrics.registry import registry\n"
         "from dialeval.core.batch import Need\n"
-        "registry().measuring({Need.RESPONSE}), registry().parse('distinct(n=3)')\n"
+        "registry().list_measuring({Need.RESPONSE}), registry().parse('distinct(n=3)')\n"
         "print([name for name in sys.modules if '.suites' in name])\n"
     )
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
@@ -221,7 +221,7 @@ assert registry().parse("rouge-l").family == "rouge"
 
 def test_other_subjects_are_found_before_responses_were() -> None:
     here = Registry(_BUILT_IN)
-    assert [str(metric) for metric in here.measuring({Need.HYPOTHESES})] == ["mds", "pds", "max-bleu"]
+    assert [str(metric) for metric in here.list_measuring({Need.HYPOTHESES})] == ["mds", "pds", "max-bleu"]
     assert str(here.parse("accuracy")) == "accuracy"
 
 
@@ -245,5 +245,5 @@ def test_a_class_where_a_metric_is_expected() -> None:
 
 def test_metrics_come_in_one_order_whatever_that_of_the_columns() -> None:
     orders = ([Need.RESPONSE, Need.CONTEXT, Need.CALLS], [Need.CALLS, Need.CONTEXT, Need.RESPONSE])
-    one, other = ([str(metric) for metric in Registry(_BUILT_IN, tuple).measuring(order)] for order in orders)
+    one, other = ([str(metric) for metric in Registry(_BUILT_IN, tuple).list_measuring(order)] for order in orders)
     assert one == other

@@ -10,7 +10,7 @@ from rapidfuzz.distance import LCSseq
 
 from dialeval.core.errors import SettingError
 from dialeval.metrics.registry import registry
-from dialeval.metrics.rouge import RougeL, longest_common
+from dialeval.metrics.rouge import RougeL, compute_longest_common
 from dialeval.text.tokenizers import tokenize
 from dialeval.text.vocabulary import Vocabulary
 from metrics.test_bleu import batch_of
@@ -58,7 +58,7 @@ def test_longest_common_subsequences_of_any_length(rows: list[tuple[str, list[st
     vocabulary = Vocabulary()
     lists = batch.lists(next(need for need in batch.columns if need.value == "reference"))
     responses = tokenize(batch.texts(next(iter(batch.columns))), vocabulary)
-    found = longest_common(responses, tokenize(lists.values, vocabulary), lists.offsets)
+    found = compute_longest_common(responses, tokenize(lists.values, vocabulary), lists.offsets)
     pairs = [(response.split(), text.split()) for response, references in rows for text in references]
     assert found.tolist() == [LCSseq.similarity(one, other) for one, other in pairs]
     assert found.tolist() == [lcs(one, other) for one, other in pairs]

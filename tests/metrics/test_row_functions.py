@@ -15,7 +15,7 @@ import pytest
 import dialeval
 from dialeval.core.errors import DataError, NeedError, SettingError
 from dialeval.core.signature import Signature
-from dialeval.metrics.registry import METRIC_MARK, Registry, class_of, registry
+from dialeval.metrics.registry import METRIC_MARK, Registry, make_class, registry
 
 
 @dialeval.metric_of_rows(name="polite-words", better="higher", bounds=(0, 1))
@@ -76,7 +76,7 @@ def test_the_signature_has_the_digest_of_the_source() -> None:
     def made(source: str) -> str:
         names: dict[str, Any] = {}
         exec(source, names)  # a function that was typed, without a file
-        return str(class_of(dialeval.metric_of_rows(name="typed")(names["typed"]))().signature())
+        return str(make_class(dialeval.metric_of_rows(name="typed")(names["typed"]))().signature())
 
     one = made("def typed(response): return 1")
     assert made("def typed(response): return 1") == one
@@ -99,7 +99,7 @@ def test_it_travels_with_a_meter_and_by_itself() -> None:
     there = pickle.loads(pickle.dumps(tally))
     there.update(TEXTS[1:])
     assert there.run() == dialeval.evaluate(TEXTS, metrics=[polite, "length"])
-    metric = class_of(polite)()
+    metric = make_class(polite)()
     assert pickle.loads(pickle.dumps(metric)) == metric
     assert registry().parse("polite-words") == metric
 

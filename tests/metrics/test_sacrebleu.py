@@ -10,7 +10,7 @@ from sacrebleu.metrics import BLEU, CHRF
 
 from dialeval.core.signature import SACREBLEU, Signature
 from dialeval.metrics.bleu import Bleu
-from dialeval.metrics.bleu_counts import VERSION, bleu_signature, number_of_references
+from dialeval.metrics.bleu_counts import VERSION, find_number_of_references, make_bleu_signature
 from dialeval.metrics.chrf import Chrf
 from metrics.test_bleu import batch_of
 
@@ -35,12 +35,12 @@ def test_the_version_is_the_one_that_is_compared_with() -> None:
 def test_tokenizers(ours: Any, theirs: dict[str, Any]) -> None:
     oracle = BLEU(**theirs)
     score = oracle.corpus_score(["a B"], [["a b"]])
-    assert bleu_signature(ours, 1) == f"{score.name}|{oracle.get_signature()}"
+    assert make_bleu_signature(ours, 1) == f"{score.name}|{oracle.get_signature()}"
 
 
 @pytest.mark.parametrize("name", ["unicode", "rouge"])
 def test_tokenizers_that_sacrebleu_does_not_have(name: Any) -> None:
-    assert bleu_signature(name, 1) is None
+    assert make_bleu_signature(name, 1) is None
 
 
 @pytest.mark.parametrize("settings", [{}, {"word_order": 2}, {"beta": 3, "lowercase": True}, {"char_order": 4}])
@@ -50,7 +50,7 @@ def test_chrf(settings: dict[str, Any]) -> None:
     names = {"word_order": "words", "char_order": "n", "lowercase": "lower", "beta": "beta"}
     metric = Chrf(per="corpus", **{names[name]: value for name, value in settings.items()})
     state = metric.partial(batch_of(["a B"], [["a b"]])).state
-    assert metric.known_as(state) == {SACREBLEU: f"{score.name}|{oracle.get_signature()}"}
+    assert metric.list_other_signatures(state) == {SACREBLEU: f"{score.name}|{oracle.get_signature()}"}
 
 
 @pytest.mark.parametrize(
@@ -59,12 +59,12 @@ def test_chrf(settings: dict[str, Any]) -> None:
 def test_how_many_references(references: list[list[str]], number: int | str) -> None:
     metric = Bleu(per="corpus")
     state = metric.partial(batch_of(["a", "b"], references)).state
-    assert number_of_references(state) == number
-    assert f"nrefs:{number}|" in metric.known_as(state)[SACREBLEU]
+    assert find_number_of_references(state) == number
+    assert f"nrefs:{number}|" in metric.list_other_signatures(state)[SACREBLEU]
 
 
 def test_it_stands_in_our_signature_and_forbids_nothing() -> None:
-    line = bleu_signature("13a", 1)
+    line = make_bleu_signature("13a", 1)
     ours = Signature.of("bleu(per=corpus)", n=4).with_fields(sacrebleu=line)
     assert Signature.parse(str(ours))["sacrebleu"] == line
     assert ours.differences(Signature.of("bleu(per=corpus)", n=4)) == {}

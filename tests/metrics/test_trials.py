@@ -89,7 +89,7 @@ def test_intervals_cover_the_population_of_hard_tasks(k: int) -> None:
         passes = np.sort(random.binomial(8, random.beta(0.3, 4, size=50)))
         if passes.tobytes() not in kept:
             items = np.array([metric.value(8, int(each)) for each in passes])
-            made = IntervalChoice().added_to(metric.estimate_of_items(metric.name, items, None), metric.bounds)
+            made = IntervalChoice().add_interval(metric.estimate_of_items(metric.name, items, None), metric.bounds)
             kept[passes.tobytes()] = made.interval
         low, high = kept[passes.tobytes()] or (1.0, 0.0)
         hits.append(low <= truth <= high)

@@ -10,7 +10,7 @@ import numpy.typing as npt
 
 from dialeval.core.arrays import Floats
 from dialeval.core.columns import TextColumn
-from dialeval.metrics.words import KnownWords, TrainText, VectorTable, all_words
+from dialeval.metrics.words import KnownWords, TrainText, VectorTable, collect_words
 from dialeval.text.tokenizers import DEFAULT
 from dialeval.text.vocabulary import Vocabulary
 
@@ -75,8 +75,8 @@ def test_in_vocabulary_are_listed_or_have_a_vector() -> None:
     vocabulary = Vocabulary()
     known = KnownWords(vocabulary, Vocabulary(["w1", "w3", ""]), VectorTable(vocabulary, Even()))
     ids = vocabulary.add(words(0, 6))
-    assert known.mask()[ids].tolist() == [True, True, True, True, True, False]
-    assert vocabulary.words(known.unified(ids)) == ["w0", "w1", "w2", "w3", "w4", "<unk>"]
+    assert known.find_known()[ids].tolist() == [True, True, True, True, True, False]
+    assert vocabulary.words(known.replace_unknown(ids)) == ["w0", "w1", "w2", "w3", "w4", "<unk>"]
 
 
 def test_threads_may_meet_new_words_together() -> None:
@@ -85,7 +85,7 @@ def test_threads_may_meet_new_words_together() -> None:
 
     def work(start: int) -> list[bool]:
         ids = vocabulary.add(words(start, start + 300))
-        return list(known.mask()[ids].tolist())
+        return list(known.find_known()[ids].tolist())
 
     with ThreadPoolExecutor(4) as pool:
         for start, mask in zip(range(0, 3000, 150), pool.map(work, range(0, 3000, 150)), strict=True):
@@ -97,9 +97,9 @@ def test_shares_of_the_training_text() -> None:
     known = KnownWords(vocabulary, Vocabulary(["a", "b"]), None)
     train = TrainText(vocabulary, TextColumn.from_strings(["a b c", "a", ""]), known)
     ids = vocabulary.add(TextColumn.from_strings(["a", "b", "<unk>", "c"])).astype(np.int64)
-    assert train.shares(1, "words.1", "unk").of_keys(ids)[:3].tolist() == [0.5, 0.25, 0.25]
-    assert np.isnan(train.shares(1, "words.1", "unk").of_keys(ids)[3])
-    assert train.shares(1, "words.1", "self").of_keys(ids)[3] == 0.25
+    assert train.shares(1, "words.1", "unk").look_up(ids)[:3].tolist() == [0.5, 0.25, 0.25]
+    assert np.isnan(train.shares(1, "words.1", "unk").look_up(ids)[3])
+    assert train.shares(1, "words.1", "self").look_up(ids)[3] == 0.25
 
 
 def test_digests_tell_apart_what_is_known() -> None:
@@ -115,4 +115,4 @@ def test_digests_tell_apart_what_is_known() -> None:
 
 def test_all_words_of_many_texts() -> None:
     texts = TextColumn.from_strings([f"w{number % 70} x" for number in range(100_000)])
-    assert len(all_words(texts, DEFAULT)) == 71
+    assert len(collect_words(texts, DEFAULT)) == 71

@@ -16,7 +16,7 @@ from rich.console import Console
 import dialeval
 from analysis.test_agreement import rated
 from dialeval.analysis.metric_ranking import MetricRanking, Place
-from dialeval.reports.agreement import FORMATS, table, verdict
+from dialeval.reports.agreement import FORMATS, lay_out, state_verdict
 
 
 @pytest.fixture(scope="module")
@@ -29,7 +29,7 @@ def found() -> dialeval.Agreement:
 
 def printed(found: dialeval.Agreement, width: int = 80) -> str:
     console = Console(width=width, file=io.StringIO())
-    console.print(table(found))
+    console.print(lay_out(found))
     return console.file.getvalue()  # type: ignore[attr-defined, no-any-return]
 
 
@@ -76,7 +76,7 @@ def ranked(*places: Place) -> MetricRanking:
 
 
 def said(found: dialeval.Agreement, *places: Place, **more: Any) -> str:
-    (sentence,) = verdict(replace(found, ranking=ranked(*places), **more))
+    (sentence,) = state_verdict(replace(found, ranking=ranked(*places), **more))
     return sentence
 
 

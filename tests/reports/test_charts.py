@@ -13,8 +13,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from dialeval.core.errors import NeedError, SettingError
-from dialeval.reports import charts
-from dialeval.reports.charts import Figure, Mark, Point, Scale, mean_by_bin, quantile_bins
+from dialeval.reports import canvas, charts
+from dialeval.reports.canvas import ChartScale, Figure
+from dialeval.reports.charts import Mark, Point, assign_quantile_bins, average_by_bin
 from dialeval.stats.intervals import t_factor
 
 if TYPE_CHECKING:
@@ -91,13 +92,13 @@ def test_without_values_there_is_no_distribution() -> None:
 
 
 def test_twelve_systems_differ_in_shape_without_color() -> None:
-    shapes = [re.sub(r'(transform|cx|cy)="[^"]*"', "", charts.marker(5, 5, number)) for number in range(12)]
+    shapes = [re.sub(r'(transform|cx|cy)="[^"]*"', "", canvas.draw_marker(5, 5, number)) for number in range(12)]
     assert len(set(shapes)) == 12
 
 
 @pytest.mark.parametrize("ends", [(0.0, 1.0), (-3.0, 7.5), (0.1814, 0.1815), (0.0, 1e-12), (1e9, 1e9 + 1), (4.0, 4.0)])
 def test_ticks_are_round_and_inside(ends: tuple[float, float]) -> None:
-    scale = Scale.over(ends, 300)
+    scale = ChartScale.from_values(ends, 300)
     assert scale is not None
     assert 1 <= len(scale.ticks) <= 6
     assert all(0 <= scale(tick) <= 300 for tick in scale.ticks)
@@ -105,14 +106,14 @@ def test_ticks_are_round_and_inside(ends: tuple[float, float]) -> None:
 
 
 def test_a_scale_without_a_finite_value_is_none() -> None:
-    assert Scale.over([], 100) is None
-    assert Scale.over([math.nan, math.inf], 100) is None
-    assert Scale.over([-1e308, 1e308], 100) is None, "its width is no float"
+    assert ChartScale.from_values([], 100) is None
+    assert ChartScale.from_values([math.nan, math.inf], 100) is None
+    assert ChartScale.from_values([-1e308, 1e308], 100) is None, "its width is no float"
 
 
 def test_equal_values_stand_in_the_middle() -> None:
     for value in (4.0, 0.0, -2.0):
-        scale = Scale.over([value, value], 100)
+        scale = ChartScale.from_values([value, value], 100)
         assert scale is not None
         assert scale(value) == 50
 
@@ -131,30 +132,30 @@ def test_bars_of_a_histogram_are_fractions_of_the_rows() -> None:
 
 def test_intervals_of_bins_are_over_clusters() -> None:
     values = RANDOM.normal(size=40)
-    (alone,) = mean_by_bin(np.zeros(40, np.int64), values)
+    (alone,) = average_by_bin(np.zeros(40, np.int64), values)
     error = values.std(ddof=1) / math.sqrt(40)
     assert np.isclose(alone.high - alone.y, t_factor(0.95, 39) * error)
-    (paired,) = mean_by_bin(np.zeros(80, np.int64), np.repeat(values, 2), np.repeat(np.arange(40), 2))
+    (paired,) = average_by_bin(np.zeros(80, np.int64), np.repeat(values, 2), np.repeat(np.arange(40), 2))
     assert np.isclose(paired.high, alone.high), "a value that occurs twice is no more evidence"
-    (one,) = mean_by_bin(np.zeros(3, np.int64), values[:3], np.zeros(3, np.int64))
+    (one,) = average_by_bin(np.zeros(3, np.int64), values[:3], np.zeros(3, np.int64))
     assert math.isnan(one.low)
 
 
 def test_intervals_of_proportions_stay_between_0_and_1() -> None:
-    (found,) = mean_by_bin(np.zeros(9, np.int64), np.ones(9))
+    (found,) = average_by_bin(np.zeros(9, np.int64), np.ones(9))
     assert (found.y, found.high) == (1.0, 1.0)
     assert 0.5 < found.low < 1
 
 
 def test_missing_values_are_in_no_bin() -> None:
-    found = mean_by_bin(np.array([0, 0, 1]), np.array([1.0, math.nan, math.nan]))
+    found = average_by_bin(np.array([0, 0, 1]), np.array([1.0, math.nan, math.nan]))
     assert [(each.x, each.y) for each in found] == [(0.0, 1.0)]
 
 
 @given(st.lists(st.floats(-1e6, 1e6), min_size=1, max_size=60))
 def test_quantile_bins_keep_the_order_and_equal_values_together(values: list[float]) -> None:
     column = np.array(values)
-    bins = quantile_bins(column)
+    bins = assign_quantile_bins(column)
     order = np.argsort(column, kind="stable")
     assert (np.diff(bins[order]) >= 0).all()
     assert len({(value, number) for value, number in zip(values, bins.tolist(), strict=True)}) == len(set(values))
@@ -206,7 +207,7 @@ def test_other_forms_are_refused_and_a_missing_extra_has_a_remedy(
     drawn = charts.forest([Mark("a", 0.5)], "t", "x")
     with pytest.raises(SettingError, match="svg, png, pdf"):
         drawn.save(tmp_path / "x.gif")
-    monkeypatch.setattr(charts, "find_spec", lambda _name: None)
+    monkeypatch.setattr(canvas, "find_spec", lambda _name: None)
     with pytest.raises(NeedError, match=r"dialeval\[report\]"):
         drawn.save(tmp_path / "x.pdf")
 

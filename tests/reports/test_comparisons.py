@@ -23,15 +23,15 @@ def made(name: str = "poor", **settings: float) -> Comparison:
 
 def printed(comparison: Comparison, width: int) -> str:
     console = Console(file=io.StringIO(), width=width)
-    console.print(comparisons.table(comparison))
+    console.print(comparisons.lay_out(comparison))
     return console.file.getvalue()  # type: ignore[attr-defined, no-any-return]
 
 
 def test_marks_follow_the_adjusted_p() -> None:
     row = replace(made().rows[0], significant=True)
-    assert comparisons.mark(replace(row, adjusted_p=0.009), 0.05) == "**"
-    assert comparisons.mark(replace(row, adjusted_p=0.02), 0.05) == "*"
-    assert comparisons.mark(replace(row, adjusted_p=0.2, significant=False), 0.05) == ""
+    assert comparisons.choose_stars(replace(row, adjusted_p=0.009), 0.05) == "**"
+    assert comparisons.choose_stars(replace(row, adjusted_p=0.02), 0.05) == "*"
+    assert comparisons.choose_stars(replace(row, adjusted_p=0.2, significant=False), 0.05) == ""
 
 
 def test_latex_has_the_best_in_bold_and_marks() -> None:

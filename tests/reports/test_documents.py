@@ -8,7 +8,7 @@ from math import nan
 from typing import Any
 
 from dialeval.core.display import Tabular
-from dialeval.reports.documents import Document, LaidOut, Table, text_formats, to_html, to_latex, to_markdown
+from dialeval.reports.documents import Document, LaidOut, Table, make_formats, to_html, to_latex, to_markdown
 from human.test_report import printed
 
 HOSTILE = "<b>&_\x1b[2J"
@@ -54,7 +54,7 @@ def test_formats_of_a_result() -> None:
     def document(subject: Subject) -> Document:
         return Document([subject.name], [], [])
 
-    made = text_formats(document)
+    made = make_formats(document)
     assert json.loads(made["json"](Subject("x"))) == {"name": "x"}
     assert made["csv"](Subject("x")) == "name,size\nx,0.1\n'=x,\n"
     assert made["md"](Subject("x_")) == "x\\_\n"

@@ -14,10 +14,10 @@ from dialeval.cli.report import FIGURE_FORMATS
 from dialeval.core.errors import SettingError
 from dialeval.core.fold import Estimate, Level
 from dialeval.core.result import Result, Run
-from dialeval.reports.charts import FigureFormat
+from dialeval.reports.canvas import FigureFormat
 from dialeval.reports.drawings import KINDS, write_figures
-from dialeval.reports.summary import metric_section as drawings
-from dialeval.reports.trials import agents
+from dialeval.reports.summary import make_metric_section as drawings
+from dialeval.reports.trials import make_agents_section
 from reports.test_html import HOSTILE, Page, estimate, result
 
 if TYPE_CHECKING:
@@ -168,7 +168,7 @@ def test_metrics_without_a_value_have_no_figure(tmp_path: Path) -> None:
 
 
 def test_agents_have_a_section_with_the_tasks_that_flip(trials: Run, chats: Run) -> None:
-    section = agents(trials)
+    section = make_agents_section(trials)
     assert section is not None
     page = Page(section.content)
     assert "Reliability over repeated trials (pass^k)" in page.text
@@ -176,4 +176,4 @@ def test_agents_have_a_section_with_the_tasks_that_flip(trials: Run, chats: Run)
     assert "lucky3030" in page.text
     assert "steady31117 of 12" in page.text, "of twelve trials seven passed"
     assert "Without reward" not in page.text, "a column that says nothing is left out"
-    assert agents(chats) is None
+    assert make_agents_section(chats) is None

@@ -15,7 +15,7 @@ from dialeval.core.fold import Estimate, Level
 from dialeval.core.result import Result, Run
 from dialeval.core.rowtable import NO_TURN, RowTable
 from dialeval.reports import explorer as module
-from dialeval.reports.explorer import explorer
+from dialeval.reports.explorer import make_explorer
 from dialeval.reports.html import render
 from reports.test_html import Page
 
@@ -34,7 +34,7 @@ def table(*responses: str, **texts: list[list[str]]) -> RowTable:
 
 
 def data_of(run: Run) -> dict[str, Any]:
-    found = explorer(run)
+    found = make_explorer(run)
     assert found is not None
     return found[1]
 
@@ -126,7 +126,7 @@ def test_saved_runs_have_their_rows(tmp_path: Any) -> None:
 
 
 def test_a_run_without_rows_has_no_such_section() -> None:
-    assert explorer(Run({"a": result({"k": [1.0]}, None)}, "0")) is None
+    assert make_explorer(Run({"a": result({"k": [1.0]}, None)}, "0")) is None
 
 
 def test_of_a_long_context_the_last_turns_are_shown(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -9,7 +9,8 @@ import pytest
 
 from dialeval.core.fold import Analytic, Estimate, Resampling
 from dialeval.reports.figures import (
-    interval_words,
+    count_supported_decimals,
+    describe_intervals,
     plain,
     shorten,
     show,
@@ -20,7 +21,6 @@ from dialeval.reports.figures import (
     show_scored,
     show_signed,
     show_spread,
-    supported_decimals,
 )
 from reports.test_tables import NOTHING, corpus_estimate, rows_estimate
 
@@ -56,13 +56,15 @@ def test_intervals_in_words() -> None:
     alone = replace(made, interval_by=Analytic("student", 0.9, "rows", 9, 1.86, 8.0, 0.03))
     original = replace(made, interval_by=Analytic("rows", None, "rows", 9, 1.97))
     before = replace(made, interval_by=Analytic("rows", None, "rows", 9, None))
-    assert interval_words([student, shares, alone]) == "95% over dialogues (Student, Wilson); 90% over rows (Student)"
-    assert interval_words([original]) == "over rows (mean ± 1.97 · std / √n)"
-    assert interval_words([before]) == "over rows (mean ± t · std / √n)"
+    assert (
+        describe_intervals([student, shares, alone]) == "95% over dialogues (Student, Wilson); 90% over rows (Student)"
+    )
+    assert describe_intervals([original]) == "over rows (mean ± 1.97 · std / √n)"
+    assert describe_intervals([before]) == "over rows (mean ± t · std / √n)"
     for how in ("studentized", "jackknife"):
-        words = interval_words([replace(made, interval_by=Resampling(how, 0.95, 1000, 1, 4))])
+        words = describe_intervals([replace(made, interval_by=Resampling(how, 0.95, 1000, 1, 4))])
         assert words == f"95% by 1,000 bootstrap resamples of dialogues, or of independent rows ({how})"
-    assert interval_words([replace(student, interval=None), made]) == ""
+    assert describe_intervals([replace(student, interval=None), made]) == ""
 
 
 def test_names_stay_inside_their_place() -> None:
@@ -78,7 +80,7 @@ def test_names_stay_inside_their_place() -> None:
 def test_an_interval_supports_two_digits_of_its_half_width(
     interval: tuple[float, float] | None, decimals: int | None
 ) -> None:
-    assert supported_decimals(interval) == decimals
+    assert count_supported_decimals(interval) == decimals
 
 
 def test_figures_are_rounded_to_what_their_interval_supports() -> None:

@@ -10,15 +10,15 @@ from msgspec.structs import replace
 
 from dialeval.analysis.difference import Difference
 from dialeval.core.fold import Better
-from dialeval.reports.comparisons import WIDTH, kind_of, scale_of, strip
+from dialeval.reports.comparisons import WIDTH, choose_class, draw_strip, fit_scale
 from reports.test_html import HOSTILE, Page
 from reports.test_verdict import difference
 
 
 def dots(*rows: Difference) -> list[float]:
     """Where the dots of differences stand on one scale."""
-    scale = scale_of(rows)
-    found = [re.findall(r'class="mean" cx="([\d.]+)"', strip(row, scale)) for row in rows]
+    scale = fit_scale(rows)
+    found = [re.findall(r'class="mean" cx="([\d.]+)"', draw_strip(row, scale)) for row in rows]
     return [float(at) for each in found for at in each]
 
 
@@ -29,8 +29,8 @@ def test_better_is_to_the_right(better: Better, by: float, side: int) -> None:
     row = difference("m", by, better, 0.001, True)
     (at,) = dots(row)
     assert math.copysign(1, at - WIDTH / 2) == side
-    assert kind_of(row) == ("up" if side > 0 else "down")
-    assert (", better" if side > 0 else ", worse") in strip(row, scale_of([row]))
+    assert choose_class(row) == ("up" if side > 0 else "down")
+    assert (", better" if side > 0 else ", worse") in draw_strip(row, fit_scale([row]))
 
 
 def test_the_scale_is_that_of_effects_and_ends_somewhere() -> None:
@@ -42,18 +42,18 @@ def test_the_scale_is_that_of_effects_and_ends_somewhere() -> None:
 
 
 def test_what_is_not_significant_is_unsettled_and_what_has_no_direction_is_other() -> None:
-    assert kind_of(difference("m", 0.2, "higher", 0.2, False)) == "unsettled"
-    assert kind_of(difference("length", 2.0, None, 0.01, True)) == "other"
+    assert choose_class(difference("m", 0.2, "higher", 0.2, False)) == "unsettled"
+    assert choose_class(difference("length", 2.0, None, 0.01, True)) == "other"
 
 
 def test_no_difference_has_no_dot() -> None:
     equal = replace(difference("m", 0.1, "higher", 1.0, False), difference=0.0, interval=(0.0, 0.0), effect=0.0)
     assert dots(equal) == []
-    assert "0.0000" in strip(equal, scale_of([equal]))
+    assert "0.0000" in draw_strip(equal, fit_scale([equal]))
 
 
 def test_names_are_text() -> None:
     row = replace(difference(HOSTILE, 0.2, "higher", 0.001, True), system=HOSTILE)
-    page = Page(strip(row, scale_of([row])))
+    page = Page(draw_strip(row, fit_scale([row])))
     assert not page.of("script")
     assert not page.of("img")

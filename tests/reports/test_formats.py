@@ -16,15 +16,15 @@ from dialeval.reports.documents import (
     Document,
     LaidOut,
     Table,
-    csv_text,
-    fitting_tables,
-    html_table,
-    latex,
-    latex_float,
-    latex_lines,
-    markdown,
-    markdown_table,
-    rich_table,
+    escape_latex,
+    escape_markdown,
+    format_csv,
+    format_html_table,
+    format_latex_float,
+    format_latex_tables,
+    format_markdown_table,
+    make_rich_table,
+    split_to_width,
 )
 
 TABLE = Table(["metric", "a|b", "c_d"], [["bleu-4", "0.5 [0.1]", "-1"], ["x&y", "", "2"]])
@@ -42,7 +42,7 @@ FORMULAS = ("=", "+", "-", "@", "\t", "\r", "\n")
 
 @given(st.lists(st.tuples(st.floats(allow_infinity=False), TEXTS, st.none() | st.integers()), max_size=4))
 def test_csv_reads_back(rows: list[tuple[float, str, int | None]]) -> None:
-    head, *lines = csv.reader(io.StringIO(csv_text(("x", "y", "z"), rows), newline=""))
+    head, *lines = csv.reader(io.StringIO(format_csv(("x", "y", "z"), rows), newline=""))
     assert head == ["x", "y", "z"]
     for (number, text, whole), line in zip(rows, lines, strict=True):
         assert float(line[0] or "nan") == pytest.approx(number, rel=0, abs=0, nan_ok=True)
@@ -52,7 +52,7 @@ def test_csv_reads_back(rows: list[tuple[float, str, int | None]]) -> None:
 @pytest.mark.parametrize("start", FORMULAS)
 def test_no_text_in_csv_is_a_formula(start: str) -> None:
     """As OWASP describes: an apostrophe before what a spreadsheet would compute; numbers stay numbers."""
-    text = csv_text(("x", "=y"), [(f'{start}HYPERLINK("http://x")', -1.5), ("a=b", -3)])
+    text = format_csv(("x", "=y"), [(f'{start}HYPERLINK("http://x")', -1.5), ("a=b", -3)])
     head, first, second = csv.reader(io.StringIO(text, newline=""))
     assert head == ["x", "'=y"]
     assert first == [f'\'{start}HYPERLINK("http://x")', "-1.5"]
@@ -60,49 +60,49 @@ def test_no_text_in_csv_is_a_formula(start: str) -> None:
 
 
 def test_a_lone_carriage_return_is_quoted() -> None:
-    assert csv_text(("x", "y"), [("a\rb", "c")]) == 'x,y\n"a\rb",c\n'
+    assert format_csv(("x", "y"), [("a\rb", "c")]) == 'x,y\n"a\rb",c\n'
 
 
 def test_no_cell_of_a_terminal_table_is_an_escape() -> None:
-    lines = printed(rich_table([["a\x1b[31m", "b\x9b1m"], ["c\r", "\u202ed"]]))
+    lines = printed(make_rich_table([["a\x1b[31m", "b\x9b1m"], ["c\r", "\u202ed"]]))
     assert lines[0].split() == [r"a\x1b[31m", r"c\r"]
     assert lines[-1].split() == [r"b\x9b1m", r"\u202ed"]
 
 
 def test_csv_writes_numpy_numbers_as_plain_ones() -> None:
-    assert csv_text(("x", "y"), [(np.float64(0.1), np.int64(3)), (np.float64("nan"), True)]) == "x,y\n0.1,3\n,True\n"
-    assert csv_text(("x",), [(math.inf,)]) == "x\ninf\n"
+    assert format_csv(("x", "y"), [(np.float64(0.1), np.int64(3)), (np.float64("nan"), True)]) == "x,y\n0.1,3\n,True\n"
+    assert format_csv(("x",), [(math.inf,)]) == "x\ninf\n"
 
 
 def test_markdown_escapes_names_and_leaves_figures() -> None:
-    assert markdown_table(TABLE).splitlines() == [
+    assert format_markdown_table(TABLE).splitlines() == [
         r"| metric | a\|b | c\_d |",
         "| --- | ---: | ---: |",
         "| bleu-4 | 0.5 [0.1] | -1 |",
         "| x&amp;y |  | 2 |",
     ]
-    assert r"0.5 \[0.1\]" in markdown_table(TABLE, markdown)
+    assert r"0.5 \[0.1\]" in format_markdown_table(TABLE, escape_markdown)
 
 
 def test_a_table_is_transposed_and_back() -> None:
-    swapped = TABLE.transposed("other")
+    swapped = TABLE.transpose("other")
     assert swapped.head == ["other", *(row[0] for row in TABLE.rows)]
     assert [row[0] for row in swapped.rows] == list(TABLE.head[1:])
-    back = swapped.transposed(TABLE.head[0])
+    back = swapped.transpose(TABLE.head[0])
     assert ([*back.head], [[*row] for row in back.rows]) == ([*TABLE.head], [[*row] for row in TABLE.rows])
 
 
 def test_a_table_that_floats_has_a_caption_and_a_label() -> None:
-    text = latex_float([TABLE], ["50% of a_b.", "↑"], "tab:x")
+    text = format_latex_float([TABLE], ["50% of a_b.", "↑"], "tab:x")
     assert r"\caption{50\% of a\_b. $\uparrow$}" in text
     assert r"\label{tab:x}" in text
     inside = text[text.index(r"\begin{tabular}") : text.index(r"\end{table}")]
-    assert inside.splitlines() == latex_lines(len(TABLE.head), TABLE)
-    assert latex_float([], []).count(r"\begin{tabular}{l}") == 1
+    assert inside.splitlines() == format_latex_tables(len(TABLE.head), TABLE)
+    assert format_latex_float([], []).count(r"\begin{tabular}{l}") == 1
 
 
 def test_html_escapes_names_and_figures() -> None:
-    shown = html_table(Table(["<n>", "a\x1b"], [["<b>", "<i>"]]))
+    shown = format_html_table(Table(["<n>", "a\x1b"], [["<b>", "<i>"]]))
     assert shown == (
         "<table><thead><tr><th>&lt;n&gt;</th><th>a\\x1b</th></tr></thead>"
         "<tbody><tr><th>&lt;b&gt;</th><td>&lt;i&gt;</td></tr></tbody></table>"
@@ -110,7 +110,7 @@ def test_html_escapes_names_and_figures() -> None:
 
 
 def test_latex_is_one_tabular_of_all_tables() -> None:
-    lines = latex_lines(3, TABLE, Table(["n", "p", "q"], []), figure=lambda cell: cell.replace("-", "$-$"))
+    lines = format_latex_tables(3, TABLE, Table(["n", "p", "q"], []), figure=lambda cell: cell.replace("-", "$-$"))
     assert lines == [
         r"\begin{tabular}{lrr}",
         r"\toprule",
@@ -124,16 +124,16 @@ def test_latex_is_one_tabular_of_all_tables() -> None:
         r"\bottomrule",
         r"\end{tabular}",
     ]
-    assert latex_lines(2) == [r"\begin{tabular}{lr}", r"\toprule", r"\bottomrule", r"\end{tabular}"]
+    assert format_latex_tables(2) == [r"\begin{tabular}{lr}", r"\toprule", r"\bottomrule", r"\end{tabular}"]
 
 
-@pytest.mark.parametrize("escape", [markdown, latex])
+@pytest.mark.parametrize("escape", [escape_markdown, escape_latex])
 def test_control_characters_are_written_out(escape: object) -> None:
     assert "\x1b" not in escape("\x1b[31m")  # type: ignore[operator]
 
 
 def test_cells_of_a_terminal_are_not_markup() -> None:
-    lines = printed(rich_table([["head", "[bold]x"], ["[i]", "1"]]))
+    lines = printed(make_rich_table([["head", "[bold]x"], ["[i]", "1"]]))
     assert lines[0].split() == ["head", "[i]"]
     assert lines[2].split() == ["[bold]x", "1"]
 
@@ -142,7 +142,7 @@ def test_columns_that_do_not_fit_stand_in_a_table_below() -> None:
     names, columns = ["metric", "a"], [["one", "1.0"], ["two", "22.00"], ["a very wide one", "3"]]
 
     def heads(width: int) -> list[list[str]]:
-        tables = fitting_tables(names, columns, width)
+        tables = split_to_width(names, columns, width)
         return [[str(column.header).strip() for column in table.columns] for table in tables]
 
     assert heads(100) == [["metric", "one", "two", "a very wide one"]]
@@ -154,7 +154,7 @@ def test_columns_that_do_not_fit_stand_in_a_table_below() -> None:
 
 
 def test_figures_are_aligned_right() -> None:
-    (table,) = fitting_tables(["m", "x", "y"], [["head", "1", "22"]], 80)
+    (table,) = split_to_width(["m", "x", "y"], [["head", "1", "22"]], 80)
     assert [line.rstrip()[-2:].strip() for line in printed(table)[2:]] == ["1", "22"]
     assert len({len(line.rstrip()) for line in printed(table)[2:]}) == 1
 
@@ -168,7 +168,7 @@ def test_a_console_shows_the_first_layout_that_fits_it() -> None:
 @pytest.mark.parametrize("name", ["[9cm]", " [9cm] x", "*", "*[1em]"])
 def test_a_name_is_no_option_of_the_line_end_before_it(name: str) -> None:
     table = Table(["system", "length"], [["a", "1"], [name, "2"]])
-    lines = latex_lines(2, table)
+    lines = format_latex_tables(2, table)
     row = next(line for line in lines if line.endswith(r"& 2 \\"))
     assert row.startswith("{}")
     assert next(line for line in lines if line.endswith(r"& 1 \\")).startswith("a")

@@ -9,7 +9,7 @@ import pytest
 import dialeval
 from analysis.test_comparison import QUICK, texts
 from dialeval.analysis.comparison import Comparison, compare
-from dialeval.analysis.gates import Gate, baseline_gates, limit_gates
+from dialeval.analysis.gates import Gate, check_baseline, check_limits
 from dialeval.core.result import Run
 from dialeval.reports.comparisons import judge_run, to_github, to_junit
 
@@ -27,7 +27,7 @@ def comparison(run: Run) -> Comparison:
 
 
 def test_every_gate_is_a_test_case(run: Run) -> None:
-    gates = list(limit_gates(run, {"length": 1.0}, {"distinct-1": 0.05}))
+    gates = list(check_limits(run, {"length": 1.0}, {"distinct-1": 0.05}))
     text = to_junit(gates, run)
     assert text == to_junit(gates, run)
     suites = ET.fromstring(text)
@@ -49,7 +49,7 @@ def test_every_gate_is_a_test_case(run: Run) -> None:
 
 
 def test_gates_of_a_comparison(run: Run, comparison: Comparison) -> None:
-    gates = list(baseline_gates(comparison, {}))
+    gates = list(check_baseline(comparison, {}))
     suite = ET.fromstring(to_junit(gates, run))[0]
     assert suite.get("failures") == "2"
     assert [case.get("name") for case in suite] == ["distinct-1 no worse than main", "distinct-2 no worse than main"]
@@ -62,7 +62,7 @@ def test_a_key_that_was_skipped_has_no_signature(run: Run) -> None:
 
 
 def test_markdown_of_a_comparison(run: Run, comparison: Comparison) -> None:
-    text = to_github(list(baseline_gates(comparison, {})), comparison, run)
+    text = to_github(list(check_baseline(comparison, {})), comparison, run)
     assert text.startswith("### dialeval: 2 of 2 gates failed\n\n- distinct-1 of a&lt;b&gt;&amp;")
     assert "significantly worse" in text
     assert '| metric | main | a&lt;b&gt;&amp;"c"\\\\x1b\\|\\*x\\* |' in text
@@ -82,7 +82,7 @@ def test_markdown_of_a_comparison(run: Run, comparison: Comparison) -> None:
     ],
 )
 def test_markdown_of_a_run(run: Run, limits: dict[str, float], heading: str) -> None:
-    text = to_github(list(limit_gates(run, limits, {})), run, run, judge_run(run).sentences)
+    text = to_github(list(check_limits(run, limits, {})), run, run, judge_run(run).sentences)
     assert text.startswith(heading)
     assert "| length |" in text
     assert "differ in" in text  # the verdict
@@ -90,12 +90,12 @@ def test_markdown_of_a_run(run: Run, limits: dict[str, float], heading: str) -> 
 
 def test_one_system_has_no_verdict() -> None:
     run = dialeval.evaluate(["a b"])
-    text = to_github(list(limit_gates(run, {"length": 1.0}, {})), run, run, judge_run(run).sentences)
+    text = to_github(list(check_limits(run, {"length": 1.0}, {})), run, run, judge_run(run).sentences)
     assert text.startswith("### dialeval: the gate holds\n\n| metric | system |")
     assert "- skipped sacrebleu: needs references" in text
 
 
 def test_characters_that_xml_forbids_are_replaced(run: Run) -> None:
     odd = Run({"a\ufffeb\uffff\x00": run["main"]}, "0")
-    (suite,) = ET.fromstring(to_junit(list(limit_gates(odd, {"length": 1.0}, {})), odd))
+    (suite,) = ET.fromstring(to_junit(list(check_limits(odd, {"length": 1.0}, {})), odd))
     assert suite[0].get("classname") == "a\ufffdb\ufffd\\x00"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from types import SimpleNamespace
 
 import pytest
 
@@ -52,12 +53,12 @@ def test_details_open_only_if_asked() -> None:
 
 
 def test_entries_of_systems_are_put_together_by_dialogue() -> None:
-    one, two = {"dialogue": "d1", "x": 1}, {"dialogue": "d2", "x": 2}
-    assert markup.by_dialogue({"a": [one, two], "b": [one]}) == {"d1": {"a": one, "b": one}, "d2": {"a": two}}
+    one, two = SimpleNamespace(dialogue="d1"), SimpleNamespace(dialogue="d2")
+    assert markup.group_by_dialogue({"a": [one, two], "b": [one]}) == {"d1": {"a": one, "b": one}, "d2": {"a": two}}
 
 
 def test_embedded_data_cannot_end_its_element() -> None:
     hostile = "</script><!-- & \u2028\u2029"
-    page = Page(markup.embedded("place", {"x": hostile}))
+    page = Page(markup.embed_json("place", {"x": hostile}))
     assert not set("<>&\u2028\u2029") & set(page.scripts[0])
     assert json.loads(page.scripts[0]) == {"x": hostile}

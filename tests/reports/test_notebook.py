@@ -19,8 +19,8 @@ from dialeval.core.errors import SettingError
 from dialeval.reports import agreement as agreements
 from dialeval.reports import comparisons
 from dialeval.reports import html as notebook
-from dialeval.reports.comparisons import Verdict, judge_run, verdict
-from dialeval.reports.tables import table
+from dialeval.reports.comparisons import Verdict, judge_run, state_verdict
+from dialeval.reports.tables import lay_out
 from human.rated_runs import ratings_of, run_of
 
 HOSTILE = "<script>alert(1)</script>\x1b[2J"
@@ -57,7 +57,7 @@ def test_a_run_is_its_verdict_and_its_table(run: dialeval.Run) -> None:
     assert found.comparison is not None
     assert all(f"<p>{escape(sentence)}</p>" in shown for sentence in found.sentences)
     console = Console(width=200, file=StringIO())
-    console.print(table(run, found))
+    console.print(lay_out(run, found))
     printed = console.file.getvalue()  # type: ignore[attr-defined]
     cells = [re.sub(r"<[^>]+>", "", cell) for cell in re.findall("<td>(.*?)</td>", shown)]
     assert len(cells) == len(run) * len(run.keys_in_order)
@@ -79,7 +79,7 @@ def test_a_comparison_is_its_verdict_its_tables_and_its_legend(run: dialeval.Run
     comparison = dialeval.compare(run, resamples=50, trials=100)
     shown = comparison._repr_html_()
     harmless(shown)
-    for line in (*verdict(comparison), *comparisons.legend(comparison)):
+    for line in (*state_verdict(comparison), *comparisons.explain_columns(comparison)):
         assert line.partition("<")[0] in unescape(shown)
     assert shown.count("<table>") == 1
     assert comparison.to_arrow().num_rows == len(comparison.rows)
@@ -91,9 +91,9 @@ def test_an_agreement_says_what_the_terminal_says() -> None:
     shown = found._repr_html_()
     harmless(shown)
     console = Console(width=300, file=StringIO())
-    console.print(agreements.table(found))
+    console.print(agreements.lay_out(found))
     printed = console.file.getvalue()  # type: ignore[attr-defined]
-    for line in (*agreements.verdict(found), *agreements.notes(found)):
+    for line in (*agreements.state_verdict(found), *agreements.list_notes(found)):
         assert line in printed
         assert escape(line) in shown
     frame = found.to_pandas()

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dialeval.reports.html import asset, page, script
+from dialeval.reports.html import make_page, make_script, read_assets
 from dialeval.reports.markup import Section
 from reports.test_html import HOSTILE, Page, policy_of
 
@@ -10,7 +10,7 @@ SECTIONS = [Section("one", "First", "<p>a</p>"), Section("two", "Second", "<p>b<
 
 
 def made(title: str = "t", scripts: tuple[str, ...] = ("first();", "second();")) -> Page:
-    return Page(page(title, "<p>lead</p>", SECTIONS, "", list(scripts)))
+    return Page(make_page(title, "<p>lead</p>", SECTIONS, "", list(scripts)))
 
 
 def test_contents_lead_to_sections_with_headings() -> None:
@@ -42,6 +42,6 @@ def test_titles_are_text() -> None:
 
 
 def test_scripts_have_names_of_their_own() -> None:
-    both = script("text.js", "rows.js")
+    both = make_script("text.js", "rows.js")
     assert both.startswith('(() => {\n"use strict";\n')
-    assert asset("text.js") + asset("rows.js") in both
+    assert read_assets("text.js") + read_assets("rows.js") in both

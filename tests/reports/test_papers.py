@@ -10,7 +10,7 @@ import pytest
 import dialeval
 from dialeval.core.errors import SettingError
 from dialeval.core.result import Run
-from dialeval.reports.papers import paper_table
+from dialeval.reports.papers import make_paper_table
 from reports.test_summary import LOW, result
 
 
@@ -27,7 +27,7 @@ def cells(table: str, system: str) -> list[str]:
 def test_data_sets_have_columns_of_their_own_and_bold_stays_within_one() -> None:
     noise = 1e-3 * np.random.default_rng(1).normal(size=len(LOW))
     near = Run({"a": result(LOW + 0.4, "rouge-l"), "b": result(LOW + 0.4 + noise, "rouge-l")}, "0")
-    table = paper_table({"one": run_of(a=0.0, b=0.3), "two": near}, percent=True, digits=1)
+    table = make_paper_table({"one": run_of(a=0.0, b=0.3), "two": near}, percent=True, digits=1)
     mean = float(LOW.mean())
     assert cells(table, "a") == ["a", f"{100 * mean:.1f}", rf"\textbf{{{100 * (mean + 0.4):.1f}}}"]
     assert cells(table, "b")[1] == rf"\textbf{{{100 * (mean + 0.3):.1f}}}"
@@ -40,7 +40,7 @@ def test_data_sets_have_columns_of_their_own_and_bold_stays_within_one() -> None
 
 
 def test_a_system_that_a_data_set_lacks_has_no_value() -> None:
-    table = paper_table({"one": run_of(a=0.0, b=0.3), "two": run_of(a=0.0, c=0.1)}, form="md", digits=3)
+    table = make_paper_table({"one": run_of(a=0.0, b=0.3), "two": run_of(a=0.0, c=0.1)}, form="md", digits=3)
     assert cells(table, "b")[2] == "--"
     assert cells(table, "c")[1] == "--"
     assert cells(table, "c")[2] == f"**{float(LOW.mean()) + 0.1:.3f}**"
@@ -49,7 +49,7 @@ def test_a_system_that_a_data_set_lacks_has_no_value() -> None:
 
 def test_percentages_are_for_fractions_only() -> None:
     run = dialeval.evaluate({"a": ["one two three"]}, references=["one two"], metrics="rouge-l,length")
-    table = paper_table({"data": run}, ["length", "rouge-l"], form="md", percent=True, digits=0)
+    table = make_paper_table({"data": run}, ["length", "rouge-l"], form="md", percent=True, digits=0)
     assert cells(table, "a")[1] == "3"
     assert "rouge-l (%)" in table
     assert "length (%)" not in table
@@ -57,8 +57,8 @@ def test_percentages_are_for_fractions_only() -> None:
 
 def test_names_are_texts_and_unknown_metrics_are_refused() -> None:
     hostile = Run({r"a_1 & \input{x}": result(LOW, "rouge-l")}, "0")
-    assert r"a\_1 \& \textbackslash{}input\{x\}" in paper_table({"50%": hostile})
+    assert r"a\_1 \& \textbackslash{}input\{x\}" in make_paper_table({"50%": hostile})
     with pytest.raises(SettingError, match="no run has 'blue'"):
-        paper_table({"data": hostile}, ["blue"])
+        make_paper_table({"data": hostile}, ["blue"])
     with pytest.raises(SettingError, match="at least one run"):
-        paper_table({})
+        make_paper_table({})

@@ -10,7 +10,7 @@ from reports.test_html import Page, estimate
 
 def part(run: Run, name: str, command: str | None = None) -> str:
     """The markup of a part of the section, empty if it has none of that name."""
-    content = sections.provenance(run, command).content
+    content = sections.make_provenance(run, command).content
     return content.partition(f'<section id="{name}" ')[2].partition(">")[2].partition("</section>")[0]
 
 
@@ -25,10 +25,10 @@ def test_skipped_metrics_are_named_once_with_their_systems() -> None:
 
 
 def test_warnings_keep_their_lines() -> None:
-    section = sections.warnings(Run({}, "0", ("one\ntwo", "three")))
+    section = sections.make_warnings(Run({}, "0", ("one\ntwo", "three")))
     assert section is not None
     assert Page(section.content).text == "one\ntwothree"
-    assert sections.warnings(Run({}, "0")) is None
+    assert sections.make_warnings(Run({}, "0")) is None
 
 
 def test_equal_signatures_are_shown_once() -> None:

@@ -17,8 +17,8 @@ from dialeval.breakdown import evaluate_breakdown
 from dialeval.core.errors import SettingError
 from dialeval.judges import adem
 from dialeval.multiwoz import Evaluator
-from dialeval.reports.schemas import WRITTEN, schema
-from dialeval.suites.breakdown.evaluation import with_curves
+from dialeval.reports.schemas import WRITTEN, make_schema
+from dialeval.suites.breakdown.curves import with_curves
 from dialeval.suites.breakdown.judge import detect, save_labels
 from judges.tiny_judges import tiny_dialogue_judge
 
@@ -26,7 +26,7 @@ HERE = sample_data.folder()
 
 
 def fits(name: str, document: Any) -> None:
-    jsonschema.Draft202012Validator(schema(name)).validate(document)
+    jsonschema.Draft202012Validator(make_schema(name)).validate(document)
 
 
 def read(path: Path) -> Any:
@@ -47,14 +47,14 @@ def run() -> dialeval.Run:
 
 @pytest.mark.parametrize("name", WRITTEN)
 def test_every_schema_is_one_for_all_validators(name: str) -> None:
-    made = schema(name)
+    made = make_schema(name)
     jsonschema.Draft202012Validator.check_schema(made)
     assert "\\Z" not in json.dumps(made, allow_nan=False)
 
 
 def test_an_unknown_name_is_refused() -> None:
     with pytest.raises(SettingError, match="no schema 'runs'; did you mean 'run'"):
-        schema("runs")
+        make_schema("runs")
 
 
 def test_saved_and_printed_runs(tmp_path: Path, run: dialeval.Run) -> None:
@@ -109,8 +109,8 @@ def rated(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def test_what_people_say(rated: Path) -> None:
-    from dialeval.human.merge import merge_ratings, rated_rows
-    from dialeval.human.sample import read_sample
+    from dialeval.human.merge import make_rated_rows, merge_ratings
+    from dialeval.human.sample_files import read_sample
 
     fits("sample", read(rated / "to-rate" / "sample.json"))
     for row in lines(rated / "to-rate" / "rows.jsonl"):
@@ -118,7 +118,7 @@ def test_what_people_say(rated: Path) -> None:
     for line in lines(rated / "ann.jsonl"):
         fits("rating", line)
     drawn = read_sample(rated / "to-rate")
-    for merged in rated_rows(merge_ratings([str(rated / "ann.jsonl")], drawn, (), 5), drawn, "overall"):
+    for merged in make_rated_rows(merge_ratings([str(rated / "ann.jsonl")], drawn, (), 5), drawn, "overall"):
         fits("rated-row", orjson.loads(orjson.dumps(merged)))
     people = dialeval.estimate(rated / "results", [rated / "ann.jsonl"], judge="rouge-l", sample=rated / "to-rate")
     fits("estimate", orjson.loads(orjson.dumps(people.to_dict())))

@@ -8,7 +8,7 @@ import json
 
 import dialeval
 from dialeval.core.result import Run
-from dialeval.reports.sequential import SEQUENTIAL, TREND, trend_document
+from dialeval.reports.sequential import SEQUENTIAL, TREND, describe_trend
 from human.rated_runs import run_of
 from human.test_report import printed
 
@@ -17,7 +17,7 @@ FOUND = dialeval.sequential(RUN)
 
 
 def test_interim_looks_in_the_terminal() -> None:
-    text = printed(SEQUENTIAL.table(FOUND))
+    text = printed(SEQUENTIAL.lay_out(FOUND))
     assert text.startswith("Paired design: the systems have the same 60 dialogues, matched by id.")
     assert "confidence sequences" in text
     assert "Alpha is divided by 2" in text
@@ -25,7 +25,9 @@ def test_interim_looks_in_the_terminal() -> None:
 
 def test_what_has_no_interval_says_why() -> None:
     short, _ = run_of(dialogues=10)
-    assert "judge: fewer than 50 dialogues." in printed(SEQUENTIAL.table(dialeval.sequential(short, metrics=["judge"])))
+    assert "judge: fewer than 50 dialogues." in printed(
+        SEQUENTIAL.lay_out(dialeval.sequential(short, metrics=["judge"]))
+    )
 
 
 def test_every_format_of_interim_looks() -> None:
@@ -42,7 +44,7 @@ def test_every_format_of_trends() -> None:
         dialeval.evaluate({f"v{at}": ["w " * (at + n % 3 + 1) for n in range(30)]}, metrics="length") for at in range(3)
     ]
     found = dialeval.trend(Run({name: result for run in made for name, result in run.items()}, "0"))
-    shown = trend_document(found)
+    shown = describe_trend(found)
     assert shown.said[0] == "Paired design: the same 30 rows in all systems."
     assert shown.said[1].startswith("length rises: +1.000")
     assert TREND.FORMATS["md"](found).startswith("Paired design")

@@ -19,10 +19,10 @@ from dialeval import sample_data
 from dialeval.analysis.slices import Slices, slices
 from dialeval.core.result import Run
 from dialeval.multiwoz import evaluate
-from dialeval.reports.explorer import explorer
+from dialeval.reports.explorer import make_explorer
 from dialeval.reports.html import render
-from dialeval.reports.slices import FORMATS, losses, notes, section, shown_keys, table
-from dialeval.reports.summary import summary
+from dialeval.reports.slices import FORMATS, choose_keys, lay_out, list_notes, make_section, state_losses
+from dialeval.reports.summary import make_summary
 from reports.test_html import HOSTILE, Page
 
 
@@ -38,13 +38,13 @@ def alike() -> Slices:
 
 def printed(of: Slices, width: int = 100) -> str:
     console = Console(width=width, file=io.StringIO())
-    console.print(table(of))
+    console.print(lay_out(of))
     text: str = console.file.getvalue()  # type: ignore[attr-defined]
     return text
 
 
 def test_the_sentence_names_the_slice_with_the_largest_significant_loss(found: Slices) -> None:
-    (sentence,) = losses(found)
+    (sentence,) = state_losses(found)
     assert re.fullmatch(
         r"new loses most to old where topic is train: rouge-l -0\.\d+ \[-0\.\d+, -0\.\d+\] "
         r"\(significance level 0.05, corrected for 3 tests in all slices\)\.",
@@ -53,9 +53,9 @@ def test_the_sentence_names_the_slice_with_the_largest_significant_loss(found: S
 
 
 def test_nothing_is_claimed_that_is_not_significant(alike: Slices) -> None:
-    assert losses(alike) == []
+    assert state_losses(alike) == []
     assert (
-        next(iter(notes(alike)))
+        next(iter(list_notes(alike)))
         == "No slice differs significantly from old (significance level 0.05, corrected for 3 tests in all slices)."
     )
     assert not any(mark in printed(alike).split("No slice")[0] for mark in "▲▼◆")
@@ -63,7 +63,7 @@ def test_nothing_is_claimed_that_is_not_significant(alike: Slices) -> None:
 
 def test_a_gain_is_no_loss() -> None:
     turned = slices(drawn(1, "train"), "topic", baseline="new", **QUICK)
-    assert losses(turned) == []
+    assert state_losses(turned) == []
     assert "▲" in printed(turned)
 
 
@@ -97,19 +97,19 @@ def test_every_format_has_every_slice(found: Slices) -> None:
 def test_what_was_not_tested_is_said() -> None:
     few = [["rare"] if row < 4 else ["often"] for row in range(120)]
     run = Run({name: result(each["rouge-l"].items, few) for name, each in drawn(3).items()}, "0")
-    assert "Not tested: topic rare (fewer than 10 dialogues)." in list(notes(slices(run, "topic", **QUICK)))
+    assert "Not tested: topic rare (fewer than 10 dialogues)." in list(list_notes(slices(run, "topic", **QUICK)))
     many = Run({"old": run["old"], **{f"s{n}": run["new"] for n in range(4)}}, "0")
-    said = list(notes(slices(many, "topic", most_tests=2, **QUICK)))
+    said = list(list_notes(slices(many, "topic", most_tests=2, **QUICK)))
     assert any(line.startswith("Not tested: s2, s3; so many tests take long.") for line in said)
 
 
 def test_what_depends_on_other_rows_is_said() -> None:
     folder = sample_data.folder() / "town" / "predictions"
     town = evaluate({name: str(folder / f"{name}.json") for name in ("patient", "hasty")}, "town")
-    by_turn = list(notes(slices(town, "turn")))
+    by_turn = list(list_notes(slices(town, "turn")))
     assert "inform, success, combined: uses statistics of all rows, also within a slice." in by_turn
     assert "inform, success: of whole dialogues, those with a row in the slice." in by_turn
-    assert not any("whole dialogues" in line for line in notes(slices(town, "domain")))
+    assert not any("whole dialogues" in line for line in list_notes(slices(town, "domain")))
 
 
 def test_few_metrics_are_shown_at_once(found: Slices) -> None:
@@ -117,7 +117,7 @@ def test_few_metrics_are_shown_at_once(found: Slices) -> None:
     row = found.differences[0]
     rows = [replace_fields(row, key=key, adjusted_p=1 - at / 10) for at, key in enumerate(keys)]
     some = replace_fields(found.comparisons[0], rows=rows)
-    assert shown_keys(replace(found, keys=keys, slices=[replace(found.slices[0], comparison=some)])) == [
+    assert choose_keys(replace(found, keys=keys, slices=[replace(found.slices[0], comparison=some)])) == [
         "m2",
         "m3",
         "m4",
@@ -125,15 +125,15 @@ def test_few_metrics_are_shown_at_once(found: Slices) -> None:
 
 
 def test_the_section_shows_the_sentence_strips_and_values(found: Slices) -> None:
-    page = Page(section([found]).content)
+    page = Page(make_section([found]).content)
     assert "new loses most to old where topic is train" in page.text
     assert "By topic" in page.text
     assert len(page.of("table")) == 1
-    content = section([found]).content
+    content = make_section([found]).content
     assert content.index(">train<") < content.index(">taxi<")
     assert content.count('class="mean"') == 3
     assert content.count('class="figure down"') == 1
-    alone = section([slices(Run({"new": drawn(1)["new"]}, "0"), "topic")]).content
+    alone = make_section([slices(Run({"new": drawn(1)["new"]}, "0"), "topic")]).content
     assert len(Page(alone).of("table")) == 1
     assert 'class="mean"' not in alone
 
@@ -148,16 +148,16 @@ def test_the_page_has_slices_by_the_fields_that_the_run_kept() -> None:
     assert sentence not in Page(render(run, by=["turn"])).text
     plain = Run({name: replace(each, rows=replace(each.rows, fields={})) for name, each in run.items()}, "0")  # type: ignore[type-var]
     assert "Where it fails" not in Page(render(plain)).text
-    assert sentence in summary(run, more=[f"{sentence}."]).content
+    assert sentence in make_summary(run, more=[f"{sentence}."]).content
 
 
 def test_the_explorer_knows_the_slices_of_its_rows(found: Slices) -> None:
-    shown = explorer(drawn(1, "train"), [found])
+    shown = make_explorer(drawn(1, "train"), [found])
     assert shown is not None
     (group,) = shown[1]["groups"]
     assert [each["name"] for each in group["slices"]] == [f"topic: {topic}" for topic in sorted(TOPICS)]
     assert sorted(row for each in group["slices"] for row in each["rows"]) == list(range(120))
-    without = explorer(drawn(1))
+    without = make_explorer(drawn(1))
     assert without is not None
     assert without[1]["groups"][0]["slices"] == []
 
@@ -168,7 +168,7 @@ def test_names_are_text() -> None:
     labels = [[label if row < 30 else "[bold]x"] for row in range(60)]
     run = Run({HOSTILE: result(items, labels), "b\x1b[31m": result(items * 0.3, labels)}, "0")
     cut: Any = slices(run, "topic", **QUICK)
-    page = Page(section([cut]).content)
+    page = Page(make_section([cut]).content)
     assert not page.of("script")
     assert not page.of("img")
     assert "\x1b" not in printed(cut)

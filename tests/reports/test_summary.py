@@ -13,7 +13,7 @@ from dialeval.core.result import Result, Run
 from dialeval.core.rowtable import RowTable
 from dialeval.core.signature import Signature
 from dialeval.reports.html import render
-from dialeval.reports.summary import MANY, summary
+from dialeval.reports.summary import MANY, make_summary
 from reports.test_html import HOSTILE, Page
 
 if TYPE_CHECKING:
@@ -31,7 +31,7 @@ def result(items: Floats, key: str = "bleu-4", signature: str | None = None) -> 
 
 def cells(run: Run, **options: Any) -> list[tuple[str, str]]:
     """Class and text of the figures of the first table of values, without the names that narrow windows show."""
-    table = summary(run, **options).content.partition('<table class="summary')[2].partition("</tbody>")[0]
+    table = make_summary(run, **options).content.partition('<table class="summary')[2].partition("</tbody>")[0]
     found = re.findall(r'<td class="(figure[^"]*)">(.*?)</td>', table)
     shown = ((kind, re.sub('<title>.*?</title>|<span class="who">.*?</bdi></span>', "", text)) for kind, text in found)
     return [(kind, re.sub("<[^>]*>", "", text)) for kind, text in shown]
@@ -45,7 +45,7 @@ def test_the_best_is_bold_and_a_difference_has_a_mark_and_a_strip() -> None:
     assert kinds == ["figure", "figure up", "figure best up", "figure down"]
     assert not set("▲▼") & set(base[1])
     assert ("▲" in more[1], "▼" in worse[1]) == (True, True)
-    drawn = [attrs["aria-label"] for attrs in Page(summary(run).content).of("svg") if "aria-label" in attrs]
+    drawn = [attrs["aria-label"] for attrs in Page(make_summary(run).content).of("svg") if "aria-label" in attrs]
     assert [label.split(",")[0] for label in map(str, drawn[:3])] == ["same", "more", "less"]
     assert str(drawn[1]).endswith(", better")
     assert str(drawn[2]).endswith(", worse")
@@ -54,21 +54,21 @@ def test_the_best_is_bold_and_a_difference_has_a_mark_and_a_strip() -> None:
 def test_many_systems_are_rows_and_floors_stand_last() -> None:
     names = [f"s{at}" for at in range(MANY)]
     systems = {"floor/x": replace(result(LOW), role="floor"), **{name: result(LOW) for name in names}}
-    section = summary(Run(systems, "0"), compared=False)
+    section = make_summary(Run(systems, "0"), compared=False)
     body = section.content.partition("<tbody>")[2].partition("</tbody>")[0]
     heads = re.findall(r'<th scope="row">.*?<bdi class="name">(.*?)</bdi>', body)
     assert heads == [*names, "floor/x"]
     kinds = [kind for kind, _ in cells(Run(systems, "0"), compared=False)]
     assert kinds == ["figure best"] * MANY + ["figure anchor"], "all are equal"
     few = dict(list(systems.items())[:3])
-    columns = summary(Run(few, "0"), compared=False).content.partition("<thead>")[2].partition("</thead>")[0]
+    columns = make_summary(Run(few, "0"), compared=False).content.partition("<thead>")[2].partition("</thead>")[0]
     assert re.findall(r'<bdi class="name">(.*?)</bdi>', columns) == ["s0", "s1", "floor/x"]
 
 
 def test_the_verdict_on_many_systems_is_one_sentence_and_the_rest_is_folded() -> None:
     by = {"base": 0.0, "up": 0.4, "down": -0.2, "same": 1e-9, "far": 0.5, "low": -0.1}
     run = Run({name: result(LOW + value) for name, value in by.items()}, "0")
-    content = summary(run).content
+    content = make_summary(run).content
     first = Page(content.partition('<ul class="answer">')[2].partition("</ul>")[0]).text
     assert "better: up, same, far; worse: down, low." in first
     assert content.index("System by system") < content.index("<table")
@@ -78,58 +78,58 @@ def test_the_verdict_on_many_systems_is_one_sentence_and_the_rest_is_folded() ->
 
 def test_the_caption_says_which_intervals_there_are() -> None:
     run = Run({"base": result(LOW), "more": result(LOW + 0.4)}, "0")
-    assert "Means with intervals, over rows (mean ± 1.97 · std / √n)." in Page(summary(run).content).text
+    assert "Means with intervals, over rows (mean ± 1.97 · std / √n)." in Page(make_summary(run).content).text
 
 
 def test_where_lower_is_better_the_lowest_is_bold() -> None:
     run = Run({"base": result(LOW, "jsd-o-t-x"), "more": result(LOW + 0.4, "jsd-o-t-x")}, "0")
     assert [kind for kind, _ in cells(run)] == ["figure best", "figure down"]
-    assert "lower is better" in Page(summary(run).content).text
+    assert "lower is better" in Page(make_summary(run).content).text
 
 
 def test_where_no_direction_is_known_nothing_is_best() -> None:
     for key in ("length", "unheard-of"):
         run = Run({"base": result(LOW, key), "more": result(LOW + 0.4, key)}, "0")
         assert [kind for kind, _ in cells(run)] == ["figure", "figure other"]
-        text = Page(summary(run).content).text
+        text = Page(make_summary(run).content).text
         assert "higher is better" not in text
         assert "lower is better" not in text
 
 
 def test_floors_and_ceilings_are_marked_and_take_no_part() -> None:
     run = Run({"base": result(LOW), "more": result(LOW + 0.1), "gold": replace(result(LOW + 0.6), role="ceiling")}, "0")
-    page = Page(summary(run).content)
+    page = Page(make_summary(run).content)
     assert [kind for kind, _ in cells(run)] == ["figure", "figure best up", "figure anchor"]
     assert "ceiling" in page.text
     assert "baseline" in page.text
     assert "gold against" not in page.text
-    alone = Page(summary(Run({"base": result(LOW), "constant": replace(result(LOW), role="floor")}, "0")).content)
+    alone = Page(make_summary(Run({"base": result(LOW), "constant": replace(result(LOW), role="floor")}, "0")).content)
     assert "Differences" not in alone.text
 
 
 def test_rows_are_counted_where_systems_have_not_as_many() -> None:
     run = Run({"base": result(LOW), "short": result(LOW[:40])}, "0")
-    text = Page(summary(run).content).text
+    text = Page(make_summary(run).content).text
     assert "base80 turns" in text
     assert "short40 turns" in text
-    assert "base80 turns" not in Page(summary(Run({"base": result(LOW), "same": result(LOW)}, "0")).content).text
+    assert "base80 turns" not in Page(make_summary(Run({"base": result(LOW), "same": result(LOW)}, "0")).content).text
 
 
 def test_differences_can_be_opened() -> None:
-    page = Page(summary(Run({"base": result(LOW), "more": result(LOW + 0.4)}, "0")).content)
+    page = Page(make_summary(Run({"base": result(LOW), "more": result(LOW + 0.4)}, "0")).content)
     for part in ("Differences from base", "more against base", "+0.4000", "80/0/0", "seed 12345, one test"):
         assert part in page.text
 
 
 def test_what_was_scored_otherwise_is_not_compared_and_the_page_says_why() -> None:
     run = Run({"base": result(LOW), HOSTILE: result(LOW, signature=f"bleu({HOSTILE})")}, "0")
-    page = Page(summary(run).content)
+    page = Page(make_summary(run).content)
     assert "Not compared: bleu-4: settings of metric differ" in page.text
     assert not page.of("img")
     shorter = Run({"base": result(LOW), "short": result(LOW[:40])}, "0")
-    assert "Unpaired design: 80 rows of base and 40 of short" in Page(summary(shorter).content).text
+    assert "Unpaired design: 80 rows of base and 40 of short" in Page(make_summary(shorter).content).text
     unknown = Run({"base": result(LOW), "short": replace(result(LOW), rows=None)}, "0")
-    page = Page(summary(unknown).content)
+    page = Page(make_summary(unknown).content)
     assert "Not compared: " in page.text
     assert "Differences" not in page.text
 

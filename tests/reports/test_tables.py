@@ -21,7 +21,7 @@ from dialeval.reports.documents import to_json
 from dialeval.reports.tables import (
     FORMATS,
     METRICS_TXT,
-    table,
+    lay_out,
     to_csv,
     to_latex,
     to_markdown,
@@ -53,7 +53,7 @@ def run() -> Run:
 
 def printed(run: Run, width: int = 100) -> str:
     console = Console(width=width, file=io.StringIO(), color_system=None)
-    console.print(table(run))
+    console.print(lay_out(run))
     assert isinstance(console.file, io.StringIO)
     return console.file.getvalue()
 
@@ -184,8 +184,8 @@ def test_rows_and_columns_are_swapped(scored: Run) -> None:
         ]
         assert swapped[0][0] == "system"
     across, down = (Console(width=300, file=io.StringIO()) for _ in range(2))
-    across.print(table(scored))
-    down.print(table(scored, transpose=True))
+    across.print(lay_out(scored))
+    down.print(lay_out(scored, transpose=True))
     shown = down.file.getvalue()  # type: ignore[attr-defined]
     assert shown.startswith("system")
     assert across.file.getvalue().startswith("metric")  # type: ignore[attr-defined]
@@ -194,7 +194,7 @@ def test_rows_and_columns_are_swapped(scored: Run) -> None:
 def test_intervals_are_shown_where_there_is_room(scored: Run) -> None:
     def shown(width: int) -> str:
         console = Console(width=width, file=io.StringIO())
-        console.print(table(scored))
+        console.print(lay_out(scored))
         return console.file.getvalue()  # type: ignore[attr-defined, no-any-return]
 
     assert all(len(line) <= width for width in (80, 110, 150) for line in shown(width).splitlines())

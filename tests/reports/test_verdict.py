@@ -24,10 +24,10 @@ from dialeval.core.fold import Better
 from dialeval.core.result import Run
 from dialeval.reports import comparisons as verdict_module
 from dialeval.reports import summary as summary_module
-from dialeval.reports.comparisons import Verdict, judge_run, mark_of, standing, verdict
-from dialeval.reports.summary import summary
-from dialeval.stats.resampling import swaps
-from dialeval.stats.significance import needed_clusters
+from dialeval.reports.comparisons import Verdict, choose_mark, judge_run, sort_differences, state_verdict
+from dialeval.reports.summary import make_summary
+from dialeval.stats.resampling import draw_swaps
+from dialeval.stats.significance import count_needed_clusters
 
 DIRECTIONS: list[Better | None] = ["higher", "lower", None]
 
@@ -51,7 +51,7 @@ def comparison(*rows: Difference, systems: Sequence[str] = ("new",)) -> Comparis
 
 def said(*rows: Difference, systems: Sequence[str] = ("new",)) -> list[str]:
     """The verdict without the sentence about the design, which comes first."""
-    first, *rest = verdict(comparison(*rows, systems=systems))
+    first, *rest = state_verdict(comparison(*rows, systems=systems))
     assert first == DESIGN
     return rest
 
@@ -69,7 +69,7 @@ def differences(draw: st.DrawFn) -> list[Difference]:
 
 @given(differences())
 def test_better_worse_and_undecided_are_the_tested_metrics_with_a_direction(rows: list[Difference]) -> None:
-    found = standing(comparison(*rows), "new")
+    found = sort_differences(comparison(*rows), "new")
     directed = [row for row in rows if row.better is not None and not math.isnan(row.p)]
     assert sorted(row.key for part in (found.better, found.worse, found.undecided) for row in part) == sorted(
         row.key for row in directed
@@ -96,7 +96,7 @@ def test_no_direction_is_claimed_without_significance(rows: list[Difference]) ->
             "No significant difference between new and old" in text
             or "None of the tested metrics says which replies are better" in text
         )
-    marked = {row.key for row in rows if mark_of(row)}
+    marked = {row.key for row in rows if choose_mark(row)}
     assert marked == {row.key for row in rows if row.significant}
 
 
@@ -104,9 +104,9 @@ def test_a_lower_value_is_a_gain_where_lower_is_better() -> None:
     (text,) = said(difference("kl", -0.2, "lower", 0.001, True))
     assert text.startswith("new is better than old on kl (significance level 0.05).")
     assert "Largest gain: kl -0.200 [-0.210, -0.190]." in text
-    assert mark_of(difference("kl", -0.2, "lower", 0.001, True)) == "▲"
-    assert mark_of(difference("kl", 0.2, "lower", 0.001, True)) == "▼"
-    assert mark_of(difference("length", 0.2, None, 0.001, True)) == "◆"
+    assert choose_mark(difference("kl", -0.2, "lower", 0.001, True)) == "▲"
+    assert choose_mark(difference("kl", 0.2, "lower", 0.001, True)) == "▼"
+    assert choose_mark(difference("length", 0.2, None, 0.001, True)) == "◆"
 
 
 def test_the_largest_is_that_with_the_largest_effect() -> None:
@@ -120,7 +120,7 @@ def test_what_it_would_take() -> None:
     (text,) = said(other, clearest)
     assert text.startswith("No significant difference between new and old on any of the 2 metrics")
     assert "Closest to significance: b +0.100" in text
-    needed = needed_clusters(60, 0.07, 0.05, 0.1)
+    needed = count_needed_clusters(60, 0.07, 0.05, 0.1)
     assert needed is not None
     assert needed > 60
     assert f"{needed:,} instead of 60 dialogues" in text
@@ -138,7 +138,7 @@ def test_metrics_that_describe_replies_make_nobody_better() -> None:
     (text,) = said(weak)
     assert "better than" not in text
     assert "score with -m judge" in text
-    assert mark_of(weak) == "◆"
+    assert choose_mark(weak) == "◆"
     (text,) = said(weak, difference("bleu-4", 0.1, "higher", 0.001, True))
     assert text.startswith("new is better than old on bleu-4")
     assert "Also different, without being better or worse: distinct-2" in text
@@ -159,7 +159,7 @@ def test_a_run_is_compared_if_it_has_two_systems_that_can_be() -> None:
     run = dialeval.evaluate({"a": words(1, 50), "b": words(2, 5)}, metrics="distinct-1,length")
     found = judge_run(run)
     assert found.comparison is not None
-    assert found.sentences == verdict(compare(run))
+    assert found.sentences == state_verdict(compare(run))
     assert "b and a differ in distinct-1" in found.sentences[1]
     assert judge_run(Run({"a": run["a"]}, run.version)) == Verdict()
     floors = {"a": run["a"], "floor/b": with_fields(run["b"], role="floor")}
@@ -192,16 +192,16 @@ def test_what_is_not_asked_for_makes_a_bounded_number_of_tests() -> None:
         def counted(clusters: int, trials: int, seed: int) -> Iterator[Ints]:
             nonlocal made
             made += trials
-            return swaps(clusters, trials, seed)
+            return draw_swaps(clusters, trials, seed)
 
         with pytest.MonkeyPatch.context() as patch:
-            patch.setattr(difference_module, "swaps", counted)
+            patch.setattr(difference_module, "draw_swaps", counted)
             patch.setattr(verdict_module, "MOST_TESTS", 20)
             patch.setattr(summary_module, "MOST_TESTS", 20)
             patch.setattr(verdict_module, "MOST_UNASKED", 10_000)
             patch.setattr(summary_module, "MOST_UNASKED", 0)  # no tests against the best system
             patch.setattr(summary_module, "MOST_UNASKED", 0)  # the best by value, without tests
-            text = summary(run).content
+            text = make_summary(run).content
             found = judge_run(run)
         assert found.sentences[-1] in html.unescape(text)
         return made, found.sentences[-1]

@@ -10,7 +10,7 @@ import numpy as np
 import dialeval
 from dialeval.core.result import Run
 from dialeval.judges.report import weak_turns, weak_turns_section, weak_turns_table
-from dialeval.reports.explorer import explorer
+from dialeval.reports.explorer import make_explorer
 from dialeval.reports.html import render
 from judges.tiny_judges import tiny_dialogue_judge
 
@@ -56,7 +56,7 @@ def test_turns_are_listed_worst_first_with_reasons(tmp_path: Path) -> None:
     assert "&lt;b&gt;i&lt;/b&gt; am fine" in found.content
     assert found.content.index("turn 3") < found.content.index("turn 1")
     assert "Probable breakdowns" in render(run, compared=False)
-    shown = explorer(run)
+    shown = make_explorer(run)
     assert shown is not None
     assert shown[1]["groups"][0]["reasons"] == [
         ["", "does not follow from the context; repeats the context", "does not follow from the context"]
@@ -73,7 +73,7 @@ def test_a_run_without_the_judge_lists_nothing(tmp_path: Path) -> None:
     assert weak_turns(run, 10) == []
     assert weak_turns_section(run) is None
     assert list(weak_turns_table(run)) == []
-    shown = explorer(run)
+    shown = make_explorer(run)
     assert shown is not None
     assert shown[1]["groups"][0]["reasons"] == [None]
     good = with_values(judged(tmp_path), "judge/continuity", [0.6, np.nan, 0.7])

@@ -15,7 +15,7 @@ import numpy as np
 import pytest
 from tools.simulate import METHODS, SIMULATED, TESTS, Lengths, coverage, kinds, power, registered, size
 
-from dialeval.stats.resampling import draws, percentiles
+from dialeval.stats.resampling import draw_resamples, percentiles
 from metrics.evaluated import unregister
 from tools import simulate
 
@@ -88,7 +88,7 @@ def test_intervals_of_rare_yes_cover() -> None:
     plain = []
     for seed in range(40):
         _, values, truth = simulate.heavy_values(np.random.default_rng([seed, 20, 1]), 20, "rare yes")
-        low, high = percentiles(np.concatenate(list(draws(20, 200, seed))) @ values / 20)
+        low, high = percentiles(np.concatenate(list(draw_resamples(20, 200, seed))) @ values / 20)
         plain.append(low <= truth <= high)
     assert np.mean(plain) < 0.8
 

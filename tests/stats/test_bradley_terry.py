@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.optimize import minimize
 
-from dialeval.stats.bradley_terry import MOST, Cells, connected, fit
+from dialeval.stats.bradley_terry import MOST, Cells, fit, is_connected
 
 
 def pairs_of(systems: int, seed: int, ties: float = 0.0, rounds: int = 40) -> tuple[np.ndarray, np.ndarray]:
@@ -102,8 +102,8 @@ def test_a_system_that_always_wins_stops_at_the_end() -> None:
 
 def test_connected() -> None:
     left, right = np.array([0, 1]), np.array([1, 2])
-    assert not connected(3, left, right, np.array([1, 1]))
-    assert not connected(3, left, right, np.array([0, 1]))
-    assert connected(3, left, right, np.array([0, 0]))
-    assert connected(3, np.array([0, 1, 2]), np.array([1, 2, 0]), np.array([1, 1, 1]))
-    assert not connected(3, np.array([0]), np.array([1]), np.array([0]))
+    assert not is_connected(3, left, right, np.array([1, 1]))
+    assert not is_connected(3, left, right, np.array([0, 1]))
+    assert is_connected(3, left, right, np.array([0, 0]))
+    assert is_connected(3, np.array([0, 1, 2]), np.array([1, 2, 0]), np.array([1, 1, 1]))
+    assert not is_connected(3, np.array([0]), np.array([1]), np.array([0]))

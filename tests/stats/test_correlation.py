@@ -16,15 +16,15 @@ from dialeval.core.arrays import Floats, Ints
 from dialeval.stats.correlation import (
     MeanPoints,
     Points,
-    ceiling,
+    correlate_with_others,
     kurtosis,
-    one_against_others,
+    measure_ceiling,
     pearson,
-    ranks,
+    rank_values,
+    scale_to_unit,
     spearman_matrix,
-    within_one,
 )
-from dialeval.stats.resampling import draws
+from dialeval.stats.resampling import draw_resamples
 
 pairs = st.lists(
     st.tuples(st.sampled_from([0.0, 1.0, 1.5, 2.0, -3.0, 7.25]), st.sampled_from([1.0, 2.0, 3.0, 5.0])),
@@ -44,7 +44,7 @@ def test_coefficients_are_scipys(rows: list[tuple[float, float]], data: st.DataO
     assume(len(set(x)) > 1 and len(set(y)) > 1)
     clusters = np.array(data.draw(st.lists(st.integers(0, 6), min_size=len(x), max_size=len(x))))
     expected = by_scipy(x, y)
-    np.testing.assert_allclose(Points(x, y, clusters).values(), expected, atol=1e-12)
+    np.testing.assert_allclose(Points(x, y, clusters).correlate(), expected, atol=1e-12)
     assert pearson(x, y) == pytest.approx(expected[0], abs=1e-12)
 
 
@@ -59,7 +59,7 @@ def test_a_resample_is_the_sample_with_rows_repeated(rows: list[tuple[float, flo
     x, y = np.array(rows).T
     clusters = np.array(data.draw(st.lists(st.integers(0, 4), min_size=len(x), max_size=len(x))))
     counts = np.array(data.draw(st.lists(st.lists(st.integers(0, 3), min_size=5, max_size=5), min_size=1, max_size=4)))
-    found = Points(x, y, clusters).resampled(counts)
+    found = Points(x, y, clusters).correlate_resamples(counts)
     for values, taken in zip(found, counts, strict=True):
         one, other = (np.repeat(column, taken[clusters]) for column in (x, y))
         if len(set(one)) > 1 and len(set(other)) > 1:
@@ -74,8 +74,8 @@ def test_means_of_groups_are_formed_in_each_resample(data: st.DataObject) -> Non
     random = np.random.default_rng(seed)
     groups, clusters = np.arange(40) % 4, random.integers(0, 9, 40)
     x, y = random.normal(size=(2, 40)) + groups
-    counts: Ints = np.concatenate(list(draws(9, 5, seed)))
-    found = MeanPoints(x, y, clusters, groups, 4).resampled(counts)
+    counts: Ints = np.concatenate(list(draw_resamples(9, 5, seed)))
+    found = MeanPoints(x, y, clusters, groups, 4).correlate_resamples(counts)
     for values, taken in zip(found, counts, strict=True):
         weights = taken[clusters].astype(np.float64)
         there = [weights[groups == group].sum() > 0 for group in range(4)]
@@ -92,14 +92,14 @@ def test_large_values_lose_no_digits() -> None:
     random = np.random.default_rng(1)
     x = 1e9 + random.normal(size=500)
     y = x + random.normal(size=500)
-    np.testing.assert_allclose(Points(x, y, np.arange(500)).values(), by_scipy(x, y), atol=1e-9)
+    np.testing.assert_allclose(Points(x, y, np.arange(500)).correlate(), by_scipy(x, y), atol=1e-9)
 
 
 def test_a_constant_column_has_no_correlation() -> None:
     points = Points(np.full(5, 0.1) * 3, np.arange(5.0), np.arange(5))
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        assert np.isnan(points.values()).all()
+        assert np.isnan(points.correlate()).all()
     assert np.isnan(pearson(np.array([]), np.array([])))
 
 
@@ -109,13 +109,13 @@ def test_a_spread_of_rounding_errors_is_none() -> None:
     rising = np.arange(5.0)
     for first, second in ((column, rising), (rising, column), (-column, rising)):
         assert math.isnan(pearson(first, second))
-        assert math.isnan(Points(first, second, np.arange(5)).values()[0])
+        assert math.isnan(Points(first, second, np.arange(5)).correlate()[0])
     assert pearson(np.array([0.0, 1e-100]), np.array([1.0, 2.0])) == 1, "small is not constant"
 
 
 def test_perfect_correlation() -> None:
     points = Points(np.arange(6.0), -np.arange(6.0), np.arange(6))
-    np.testing.assert_allclose(points.values(), [-1, -1, -1])
+    np.testing.assert_allclose(points.correlate(), [-1, -1, -1])
 
 
 VALUES = st.one_of(st.integers(-3, 3).map(float), st.floats(-1e6, 1e6), st.just(math.nan))
@@ -138,14 +138,14 @@ def test_every_pair_is_scipys_over_the_rows_that_both_have(columns: Floats) -> N
 
 
 def test_equal_values_share_their_rank() -> None:
-    assert ranks(np.array([5.0, 1.0, 5.0, 2.0])).tolist() == [3.5, 1.0, 3.5, 2.0]
+    assert rank_values(np.array([5.0, 1.0, 5.0, 2.0])).tolist() == [3.5, 1.0, 3.5, 2.0]
 
 
 def test_within_one_keeps_every_digit() -> None:
-    assert within_one(np.array([3.0, -5.0, 0.0])).tolist() == [3 / 8, -5 / 8, 0.0]
-    assert within_one(np.array([1.7e308, -1.7e308])).tolist() == [1.7e308 / 2**1023 / 2, -1.7e308 / 2**1023 / 2]
-    assert within_one(np.zeros(2)).tolist() == [0.0, 0.0]
-    assert within_one(np.zeros(0)).tolist() == []
+    assert scale_to_unit(np.array([3.0, -5.0, 0.0])).tolist() == [3 / 8, -5 / 8, 0.0]
+    assert scale_to_unit(np.array([1.7e308, -1.7e308])).tolist() == [1.7e308 / 2**1023 / 2, -1.7e308 / 2**1023 / 2]
+    assert scale_to_unit(np.zeros(2)).tolist() == [0.0, 0.0]
+    assert scale_to_unit(np.zeros(0)).tolist() == []
 
 
 def test_one_against_the_others_is_the_mean_over_annotators() -> None:
@@ -156,13 +156,13 @@ def test_one_against_the_others_is_the_mean_over_annotators() -> None:
         others = np.delete(said, annotator, axis=1).mean(axis=1)
         tests = (stats.pearsonr, stats.spearmanr, stats.kendalltau)
         expected.append([test(said[:, annotator], others).statistic for test in tests])
-    found = one_against_others(list(said))
+    found = correlate_with_others(list(said))
     assert list(found) == ["pearson", "spearman", "kendall"]
     np.testing.assert_allclose(list(found.values()), np.mean(expected, axis=0), atol=1e-12)
 
 
 def test_people_who_agree() -> None:
-    found = ceiling([np.array([value] * 3) for value in (1.0, 2.0, 4.0)] + [np.array([3.0]), np.array([])])
+    found = measure_ceiling([np.array([value] * 3) for value in (1.0, 2.0, 4.0)] + [np.array([3.0]), np.array([])])
     assert found.n == 3
     assert found.annotators == (3, 3)
     assert found.alpha == pytest.approx({"nominal": 1, "ordinal": 1, "interval": 1})
@@ -171,7 +171,7 @@ def test_people_who_agree() -> None:
 
 def test_responses_with_different_numbers_of_annotators() -> None:
     said = [np.array(values) for values in ([1.0, 2.0], [3.0, 3.0, 5.0, 4.0], [2.0, 2.0, 1.0], [5.0, 4.0, 5.0], [9.0])]
-    found = ceiling(said)
+    found = measure_ceiling(said)
     assert (found.n, found.annotators) == (4, (2, 4))
     expected = []
     for annotator in range(3):  # the fourth rated one response only
@@ -185,11 +185,11 @@ def test_responses_with_different_numbers_of_annotators() -> None:
 
 
 def test_no_second_opinion_no_ceiling() -> None:
-    found = ceiling([np.array([1.0]), np.array([])])
+    found = measure_ceiling([np.array([1.0]), np.array([])])
     assert found.n == 0
     assert "two annotators" in (found.reason or "")
 
 
 def test_annotators_without_variety() -> None:
-    found = ceiling([np.array([1.0, 1.0])] * 4)
+    found = measure_ceiling([np.array([1.0, 1.0])] * 4)
     assert all(map(math.isnan, [*found.alpha.values(), *found.one_against_others.values()]))

@@ -9,24 +9,24 @@ import pytest
 
 from dialeval.core.errors import SettingError
 from dialeval.stats import resampling as module
-from dialeval.stats.resampling import all_swaps, check_resampling, draws, percentiles, swaps
+from dialeval.stats.resampling import check_resampling, draw_resamples, draw_swaps, has_all_swaps, percentiles
 
 
 def test_every_resample_takes_as_many_clusters_as_there_are() -> None:
-    counts = np.concatenate(list(draws(7, resamples=50)))
+    counts = np.concatenate(list(draw_resamples(7, resamples=50)))
     assert counts.shape == (50, 7)
     assert (counts.sum(axis=1) == 7).all()
 
 
 def test_the_seed_and_not_the_chunks_decide(monkeypatch: pytest.MonkeyPatch) -> None:
-    whole = np.concatenate(list(draws(5, resamples=40, seed=3)))
+    whole = np.concatenate(list(draw_resamples(5, resamples=40, seed=3)))
     monkeypatch.setattr(module, "_CHUNK_CELLS", 15)
-    assert np.array_equal(np.concatenate(list(draws(5, resamples=40, seed=3))), whole)
-    assert not np.array_equal(np.concatenate(list(draws(5, resamples=40, seed=4))), whole)
+    assert np.array_equal(np.concatenate(list(draw_resamples(5, resamples=40, seed=3))), whole)
+    assert not np.array_equal(np.concatenate(list(draw_resamples(5, resamples=40, seed=4))), whole)
 
 
 def test_clusters_are_drawn_evenly() -> None:
-    counts = np.concatenate(list(draws(20, resamples=5000)))
+    counts = np.concatenate(list(draw_resamples(20, resamples=5000)))
     assert counts.mean(axis=0) == pytest.approx(np.ones(20), abs=0.06)
     assert counts.var() == pytest.approx(1 - 1 / 20, rel=0.03)  # the variance of a multinomial's cell
 
@@ -38,26 +38,26 @@ def test_percentiles_leave_unknown_values_out() -> None:
 
 
 def test_no_clusters_give_empty_resamples() -> None:
-    assert np.concatenate(list(draws(0, resamples=3))).shape == (3, 0)
+    assert np.concatenate(list(draw_resamples(0, resamples=3))).shape == (3, 0)
 
 
 def test_swaps_exchange_half_of_the_clusters_whatever_the_chunks(monkeypatch: pytest.MonkeyPatch) -> None:
-    whole = np.concatenate(list(swaps(11, 2000, 3)))
+    whole = np.concatenate(list(draw_swaps(11, 2000, 3)))
     assert set(np.unique(whole)) == {0, 1}
     assert whole.mean() == pytest.approx(0.5, abs=0.02)
     monkeypatch.setattr(module, "_CHUNK_CELLS", 35)
-    chunks = list(swaps(11, 2000, 3))
+    chunks = list(draw_swaps(11, 2000, 3))
     assert {len(chunk) for chunk in chunks} == {3, 2}
     assert np.array_equal(np.concatenate(chunks), whole)
 
 
 def test_where_there_are_few_exchanges_each_is_made_once(monkeypatch: pytest.MonkeyPatch) -> None:
-    assert all_swaps(10, 1023)
-    assert not all_swaps(10, 1022)
-    assert not all_swaps(10_000, 10**6)
+    assert has_all_swaps(10, 1023)
+    assert not has_all_swaps(10, 1022)
+    assert not has_all_swaps(10_000, 10**6)
     for cells in (1 << 21, 20):
         monkeypatch.setattr(module, "_CHUNK_CELLS", cells)
-        every = np.concatenate(list(swaps(4, 15, seed=3)))
+        every = np.concatenate(list(draw_swaps(4, 15, seed=3)))
         assert sorted(map(tuple, every.tolist())) == list(product((0, 1), repeat=4))[1:], (
             "nothing exchanged is left out"
         )

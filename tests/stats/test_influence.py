@@ -13,7 +13,7 @@ from dialeval.analysis.values import Values
 from dialeval.core.arrays import Floats, Ints
 from dialeval.core.contributions import ClusteredRows
 from dialeval.stats import resampling as module
-from dialeval.stats.resampling import Influence, draws, leaving_out, studentized
+from dialeval.stats.resampling import Influence, draw_resamples, leave_out_clusters, studentize
 
 
 def ratio_influence(sums: Floats, sizes: Floats) -> Influence:
@@ -70,9 +70,9 @@ def test_changes_of_resamples_are_measured_by_their_own_error() -> None:
     sizes = rng.integers(1, 9, size=12).astype(np.float64)
     sums = rng.normal(size=12) * sizes
     found = ratio_influence(sums, sizes)
-    counts = np.concatenate(list(draws(12, 50, 3)))
+    counts = np.concatenate(list(draw_resamples(12, 50, 3)))
     drawn = counts @ sums / (counts @ sizes)
-    changes = studentized({"x": found}, {"x": drawn}, [counts[:20], counts[20:]])["x"]
+    changes = studentize({"x": found}, {"x": drawn}, [counts[:20], counts[20:]])["x"]
     for change, value, times in zip(changes, drawn, counts, strict=True):
         away = value - found.value
         squares = times * (found.changes - away * found.weights) ** 2
@@ -84,7 +84,7 @@ def test_for_clusters_of_one_row_each_the_error_of_a_resample_is_that_of_its_row
     values = np.random.default_rng(4).exponential(size=9)
     counts = np.array([[2, 0, 1, 1, 1, 0, 3, 0, 1]])
     taken = np.repeat(values, counts[0])
-    changes = studentized({"x": ratio_influence(values, np.ones(9))}, {"x": np.array([taken.mean()])}, [counts])["x"]
+    changes = studentize({"x": ratio_influence(values, np.ones(9))}, {"x": np.array([taken.mean()])}, [counts])["x"]
     t = (taken.mean() - values.mean()) / (taken.std(ddof=1) / 3)
     assert changes[0] == pytest.approx(t * values.std(ddof=1) / 3)
 
@@ -92,18 +92,18 @@ def test_for_clusters_of_one_row_each_the_error_of_a_resample_is_that_of_its_row
 def test_a_resample_in_which_nothing_varies_is_infinitely_far_or_the_value_itself() -> None:
     found = {"x": ratio_influence(np.array([0.0, 0.0, 1.0, 1.0]), np.ones(4))}
     counts: Ints = np.array([[2, 2, 0, 0], [0, 0, 4, 0], [1, 1, 1, 1], [1, 1, 1, 1]])
-    changes = studentized(found, {"x": np.array([0.0, 1.0, 0.5, math.nan])}, [counts])["x"]
+    changes = studentize(found, {"x": np.array([0.0, 1.0, 0.5, math.nan])}, [counts])["x"]
     assert changes.tolist()[:3] == [-math.inf, math.inf, 0.0]
     assert math.isnan(changes[3])
     flat = {"x": ratio_influence(np.ones(4), np.ones(4))}
-    assert studentized(flat, {"x": np.ones(4)}, [counts])["x"].tolist() == [0.0] * 4
-    assert studentized(found, {}, [counts]) == {}
+    assert studentize(flat, {"x": np.ones(4)}, [counts])["x"].tolist() == [0.0] * 4
+    assert studentize(found, {}, [counts]) == {}
 
 
 def test_each_cluster_is_left_out_once_or_in_groups(monkeypatch: pytest.MonkeyPatch) -> None:
-    assert np.array_equal(np.concatenate(list(leaving_out(70))), 1 - np.eye(70))
+    assert np.array_equal(np.concatenate(list(leave_out_clusters(70))), 1 - np.eye(70))
     monkeypatch.setattr(module, "GROUPS", 4)
-    counts = np.concatenate(list(leaving_out(10)))
+    counts = np.concatenate(list(leave_out_clusters(10)))
     assert counts.shape == (4, 10)
     assert (counts.sum(axis=0) == 3).all()
     assert set(counts.sum(axis=1)) <= {7, 8}
@@ -128,7 +128,7 @@ def test_rows_and_resamples_are_grouped_as_they_are_left_out(monkeypatch: pytest
     """Clusters of unequal size: weights and studentized changes are those of the clusters left out together."""
     monkeypatch.setattr(module, "GROUPS", 4)
     sizes = np.arange(1.0, 11.0)
-    counts = np.concatenate(list(leaving_out(10)))
+    counts = np.concatenate(list(leave_out_clusters(10)))
     found = Influence.of(0.5, np.zeros(4), sizes)
     left_out = (1 - counts) @ sizes
     assert found.weights == pytest.approx(left_out / left_out.mean())
@@ -139,20 +139,20 @@ def test_rows_and_resamples_are_grouped_as_they_are_left_out(monkeypatch: pytest
     away = 0.25
     squares = (grouped * (influence.changes - away * influence.weights) ** 2).sum()
     ratio = math.sqrt(squares / (influence.changes**2).sum()) / float((grouped * influence.weights).mean())
-    assert studentized({"x": influence}, {"x": np.array([away])}, [taken])["x"] == pytest.approx([away / ratio])
+    assert studentize({"x": influence}, {"x": np.array([away])}, [taken])["x"] == pytest.approx([away / ratio])
 
 
 def test_groups_leave_error_and_changes_alone(monkeypatch: pytest.MonkeyPatch) -> None:
     items = np.random.default_rng(5).exponential(size=3000)
     values = Values(ClusteredRows({}, np.arange(3001)), {"x": items})
-    counts = np.concatenate(list(draws(3000, 40)))
+    counts = np.concatenate(list(draw_resamples(3000, 40)))
     found = []
     for groups in (1000, 3000):
         monkeypatch.setattr(module, "GROUPS", groups)
-        without = values.under(leaving_out(3000))[:, 0]
+        without = values.compute(leave_out_clusters(3000))[:, 0]
         influence = Influence.of(float(items.mean()), without, np.ones(3000))
         assert len(influence.changes) == groups
-        found.append((influence, studentized({"x": influence}, {"x": counts @ items / 3000}, [counts])["x"]))
+        found.append((influence, studentize({"x": influence}, {"x": counts @ items / 3000}, [counts])["x"]))
     (grouped, changes), (single, exact) = found
     assert grouped.error == pytest.approx(single.error, rel=0.1)
     assert changes == pytest.approx(exact, rel=0.1)

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from dialeval.core.arrays import Floats, Ints, offsets_of
 from dialeval.core.errors import SettingError
 from dialeval.core.exact import ClusterError, Moments
-from dialeval.core.fold import ANY_NUMBER, Analytic, Bounds, Estimate, IntervalChoice, Level, clustered
+from dialeval.core.fold import ANY_NUMBER, Analytic, Bounds, Estimate, IntervalChoice, Level, compute_interval
 from dialeval.stats.intervals import gaffke, student, wilson
 
 UNIT = (0.0, 1.0)
@@ -23,7 +23,7 @@ UNIT = (0.0, 1.0)
 def estimate_of(items: Floats, dialogues: Ints | None = None, bounds: Bounds = ANY_NUMBER) -> Estimate:
     """The mean of a column with the default interval."""
     plain = Estimate.of_moments(Moments.of(items, dialogues), bounds)
-    return IntervalChoice().added_to(plain, bounds)
+    return IntervalChoice().add_interval(plain, bounds)
 
 
 def test_rows_that_stand_alone_have_students_interval() -> None:
@@ -68,7 +68,7 @@ def test_a_single_row_or_dialogue_has_no_interval() -> None:
         assert made.interval is None
         assert made.interval_by is None
         assert math.isnan(made.confidence)
-    rows = IntervalChoice("rows").added_to(Estimate.of_moments(Moments.of(np.array([2.0]))), ANY_NUMBER)
+    rows = IntervalChoice("rows").add_interval(Estimate.of_moments(Moments.of(np.array([2.0]))), ANY_NUMBER)
     assert (rows.confidence, rows.interval, rows.interval_by) == (0.0, None, None), "dialog-eval prints 0"
 
 
@@ -83,7 +83,7 @@ def test_intervals_stay_inside_the_range_and_hold_the_value(
     values, sizes = zip(*made, strict=True)
     items = np.repeat(values, sizes)
     plain = Estimate.of_moments(Moments.of(items, offsets_of(sizes)), UNIT)
-    found = IntervalChoice(level=level).added_to(replace(plain, corpus=corpus), UNIT)
+    found = IntervalChoice(level=level).add_interval(replace(plain, corpus=corpus), UNIT)
     assert found.interval is not None
     low, high = found.interval
     assert 0 <= low <= found.mean <= high <= 1
@@ -94,7 +94,7 @@ def test_all_at_one_end_is_not_certain() -> None:
     made = estimate_of(np.ones(40), np.arange(0, 41, 4), UNIT)
     assert made.interval == pytest.approx((0.722467, 1.0), abs=1e-6)  # Wilson's, 10 of 10
     error = ClusterError(0.0, 10, 9.0, 40)
-    corpus = clustered(Estimate(1.0, 0.0, 40, 40, corpus=True, error=error), UNIT, 0.95)
+    corpus = compute_interval(Estimate(1.0, 0.0, 40, 40, corpus=True, error=error), UNIT, 0.95)
     assert corpus is not None
     assert corpus[0] == pytest.approx((0.722467, 1.0), abs=1e-6)
 
@@ -109,16 +109,16 @@ def test_yes_and_no_are_never_worth_more_than_there_are() -> None:
 def test_a_corpus_value_has_wilsons_interval_where_its_range_has_two_ends() -> None:
     error = ClusterError(0.05, 20, 12.0, 90)
     corpus = Estimate(0.2, 0.0, 90, 90, corpus=True, error=error)
-    (low, high), how = clustered(corpus, UNIT, 0.95) or ((0.0, 0.0), None)
+    (low, high), how = compute_interval(corpus, UNIT, 0.95) or ((0.0, 0.0), None)
     assert how is not None
     assert (how.method, how.freedom, how.error) == ("wilson", 12.0, 0.05)
     assert (low, high) == pytest.approx(wilson(0.2, 0.2 * 0.8 / 0.05**2, UNIT, 2.178813), rel=1e-6)
     assert high - 0.2 > 0.2 - low, "wider on the side that has room"
-    (low, high), how = clustered(corpus, (0.0, math.inf), 0.95) or ((0.0, 0.0), None)
+    (low, high), how = compute_interval(corpus, (0.0, math.inf), 0.95) or ((0.0, 0.0), None)
     assert how is not None
     assert how.method == "student"
     assert (low, high) == pytest.approx(student(0.2, 0.05, ANY_NUMBER, 2.178813), rel=1e-6)
-    assert clustered(replace(corpus, error=None), UNIT, 0.95) is None
+    assert compute_interval(replace(corpus, error=None), UNIT, 0.95) is None
 
 
 @pytest.mark.parametrize(("clusters", "passed"), [(2, 1), (5, 0), (10, 9), (50, 1), (50, 50), (2000, 700)])
@@ -141,7 +141,7 @@ def test_gaffkes_interval_is_the_quantile_of_dirichlet_weights() -> None:
 
 def test_values_of_dialogues_are_over_dialogues() -> None:
     plain = Estimate.of_moments(Moments.of(np.array([0.0, 100.0, 100.0])), (0.0, 100.0))
-    made = IntervalChoice().added_to(replace(plain, level=Level.DIALOGUE), (0.0, 100.0))
+    made = IntervalChoice().add_interval(replace(plain, level=Level.DIALOGUE), (0.0, 100.0))
     assert isinstance(made.interval_by, Analytic)
     assert made.interval_by.over == "dialogues"
 
@@ -149,19 +149,19 @@ def test_values_of_dialogues_are_over_dialogues() -> None:
 def test_other_intervals_on_request() -> None:
     items, dialogues = np.array([1.0, 2.0, 3.0, 4.0]), np.array([0, 2, 4])
     plain = Estimate.of_moments(Moments.of(items, dialogues))
-    none = IntervalChoice("none").added_to(plain, ANY_NUMBER)
+    none = IntervalChoice("none").add_interval(plain, ANY_NUMBER)
     assert (none.interval, none.interval_by) == (None, None)
     half = 1.97 * items.std() / 2
     for choice in (IntervalChoice("rows"), IntervalChoice(t=1.97), IntervalChoice("rows", t=1.97)):
-        rows = choice.added_to(plain, ANY_NUMBER)
+        rows = choice.add_interval(plain, ANY_NUMBER)
         assert rows.confidence == half, "dialog-eval's, to the last digit"
         assert rows.interval == (2.5 - half, 2.5 + half)
         assert rows.interval_by == Analytic("rows", None, "rows", 4, 1.97)
-    level = IntervalChoice("rows", level=0.9).added_to(plain, ANY_NUMBER)
+    level = IntervalChoice("rows", level=0.9).add_interval(plain, ANY_NUMBER)
     assert level.confidence == pytest.approx(2.353363 * items.std() / 2, rel=1e-6)
     assert (
-        IntervalChoice(level=0.5).added_to(plain, ANY_NUMBER).confidence
-        < IntervalChoice().added_to(plain, ANY_NUMBER).confidence
+        IntervalChoice(level=0.5).add_interval(plain, ANY_NUMBER).confidence
+        < IntervalChoice().add_interval(plain, ANY_NUMBER).confidence
     )
 
 
@@ -193,7 +193,7 @@ def test_intervals_contain_the_truth_about_as_often_as_they_say(kind: str) -> No
         bounds, truth = (ANY_NUMBER, 0.0) if kind == "mean" else (UNIT, 0.5)
         plain = Estimate.of_moments(Moments.of(items, offsets_of(sizes)), bounds)
         for name in hits:
-            interval = IntervalChoice(name).added_to(plain, bounds).interval  # type: ignore[arg-type]
+            interval = IntervalChoice(name).add_interval(plain, bounds).interval  # type: ignore[arg-type]
             assert interval is not None
             hits[name] += interval[0] <= truth <= interval[1]
     assert 0.92 <= hits["clustered"] / 400 <= 0.98, hits

@@ -9,7 +9,7 @@ import pytest
 from scipy import stats
 
 from dialeval.core.arrays import Floats
-from dialeval.stats.resampling import FISHER, LOG_ODDS, PLAIN, Scale, jackknife
+from dialeval.stats.resampling import FISHER, LOG_ODDS, PLAIN, Transformation, jackknife
 
 
 def without_each(values: Floats) -> Floats:
@@ -38,7 +38,7 @@ def test_unequal_dialogues_and_heavy_tails_have_fewer_degrees_of_freedom() -> No
 
 
 @pytest.mark.parametrize(("scale", "ends"), [(LOG_ODDS, (0.0, 1.0)), (FISHER, (-1.0, 1.0))])
-def test_intervals_stay_within_the_range(scale: Scale, ends: tuple[float, float]) -> None:
+def test_intervals_stay_within_the_range(scale: Transformation, ends: tuple[float, float]) -> None:
     values = np.random.default_rng(3).uniform(0.6, 1.0, size=5)
     low, high = jackknife(values.mean(), without_each(values), np.ones(5), scale).interval(0.99)
     assert ends[0] < low < values.mean() < high < ends[1]

@@ -9,7 +9,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from dialeval.core.arrays import Floats, Ints
-from dialeval.stats.labels import STATISTICS, confusion, effective_judges, label_agreement, label_statistics
+from dialeval.stats.labels import (
+    STATISTICS,
+    compare_labels,
+    count_confusions,
+    estimate_effective_judges,
+    label_statistics,
+)
 
 labels = st.lists(st.tuples(st.integers(0, 3), st.integers(0, 3)), min_size=3, max_size=40)
 
@@ -20,7 +26,7 @@ def columns(pairs: list[tuple[int, int]]) -> tuple[Ints, Ints]:
 
 
 def statistics(first: Ints, second: Ints, number: int = 4) -> dict[str, float]:
-    tables = confusion(first, second, number, np.zeros(len(first), np.int64))
+    tables = count_confusions(first, second, number, np.zeros(len(first), np.int64))
     return {name: float(value[0]) for name, value in label_statistics(tables).items()}
 
 
@@ -76,7 +82,7 @@ def test_intervals_over_dialogues_cover() -> None:
     rng = np.random.default_rng(5)
     covered = dict.fromkeys(("kappa", "ac1", "alpha"), 0)
     for _ in range(300):
-        found = label_agreement(*_arguments(rated(rng, 60, 0.3)), 0.95)
+        found = compare_labels(*_arguments(rated(rng, 60, 0.3)), 0.95)
         for name in covered:
             low, high = found[name][1]
             covered[name] += low <= 0.7 <= high
@@ -90,8 +96,8 @@ def _arguments(sample: tuple[Ints, Ints, Ints]) -> tuple[Ints, Ints, int, Ints]:
 
 def test_dialogues_widen_intervals() -> None:
     human, judge, cluster = rated(np.random.default_rng(1), 60, 0.3)
-    over_rows = label_agreement(human, judge, 3, np.arange(len(cluster)), 0.95)
-    over_dialogues = label_agreement(human, judge, 3, cluster, 0.95)
+    over_rows = compare_labels(human, judge, 3, np.arange(len(cluster)), 0.95)
+    over_dialogues = compare_labels(human, judge, 3, cluster, 0.95)
     for name in STATISTICS:
         assert over_rows[name][0] == over_dialogues[name][0]
         assert np.diff(over_dialogues[name][1]) > 1.3 * np.diff(over_rows[name][1])
@@ -107,7 +113,7 @@ def panel(rng: np.random.Generator, shared: float, judges: int = 4, rows: int = 
 @pytest.mark.parametrize(("shared", "number"), [(0.0, 4.0), (0.5, 4 / (1 + 3 * 0.5)), (0.999, 1.0)])
 def test_the_effective_number_of_judges(shared: float, number: float) -> None:
     values, human = panel(np.random.default_rng(2), shared)
-    found, (low, high) = effective_judges(values, human, np.arange(len(human)) // 4, 0.95)
+    found, (low, high) = estimate_effective_judges(values, human, np.arange(len(human)) // 4, 0.95)
     assert found == pytest.approx(number, rel=0.08)
     assert low < number * 1.02
     assert high > number * 0.98

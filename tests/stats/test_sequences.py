@@ -13,7 +13,16 @@ import dialeval
 from dialeval.core.errors import SettingError
 from dialeval.core.result import Run
 from dialeval.stats.independent import ClusterSums
-from dialeval.stats.sequences import BEST, FIRST, SKEWED, asymptotic, betting, has_enough, sequence, unpaired_sequence
+from dialeval.stats.sequences import (
+    BEST,
+    FIRST,
+    SKEWED,
+    asymptotic_sequence,
+    betting_sequence,
+    confidence_sequence,
+    has_enough,
+    unpaired_confidence_sequence,
+)
 from human.rated_runs import run_of
 
 
@@ -24,7 +33,7 @@ def single(values: Any) -> ClusterSums:
 
 def watched(values: Any, bounds: tuple[float, float]) -> tuple[Any, Any, str]:
     """The sequence of differences to a system that is always 0."""
-    return sequence(single(np.zeros(len(values))), single(values), bounds, 0.05)
+    return confidence_sequence(single(np.zeros(len(values))), single(values), bounds, 0.05)
 
 
 def hedged(values: np.ndarray, alpha: float, mean: float) -> np.ndarray:
@@ -45,7 +54,7 @@ def hedged(values: np.ndarray, alpha: float, mean: float) -> np.ndarray:
 
 def test_betting_is_what_the_formula_says() -> None:
     values = np.random.default_rng(1).beta(2, 3, size=700)
-    low, high = betting(values, 0.05)
+    low, high = betting_sequence(values, 0.05)
     for mean in (0.2, 0.35, 0.4, 0.45, 0.7):
         inside = hedged(values, 0.05, mean)
         clear = (np.abs(low - mean) > 1e-3) & (np.abs(high - mean) > 1e-3)
@@ -56,7 +65,7 @@ def test_betting_is_what_the_formula_says() -> None:
 
 def test_asymptotic_is_what_the_formula_says() -> None:
     values = np.random.default_rng(2).normal(5, 2, size=300)
-    low, high = asymptotic([(single(values), 1.0)], 0.05)
+    low, high = asymptotic_sequence([(single(values), 1.0)], 0.05)
     assert np.isinf(low[: FIRST - 1]).all()
     rho = (-2 * math.log(0.05) + math.log(-2 * math.log(0.05) + 1)) / BEST
     for time in (FIRST, 200, 300):
@@ -177,8 +186,8 @@ def test_what_cannot_be_watched() -> None:
 def test_independent_systems_have_two_sequences() -> None:
     rng = np.random.default_rng(5)
     left, right = rng.beta(2, 3, 300), rng.beta(3, 2, 200)
-    low, high, by = unpaired_sequence(single(left), single(right), (0.0, 1.0), 0.1)
-    ends = [betting(values, 0.05) for values in (left, right)]
+    low, high, by = unpaired_confidence_sequence(single(left), single(right), (0.0, 1.0), 0.1)
+    ends = [betting_sequence(values, 0.05) for values in (left, right)]
     assert by == "betting"
     assert len(low) == 200
     assert (low[99], high[99]) == (
@@ -188,7 +197,9 @@ def test_independent_systems_have_two_sequences() -> None:
     assert low[-1] == pytest.approx(ends[1][0].max() - ends[0][1].min()), "the last look has all dialogues"
     wrong = 0
     for _ in range(200):
-        low, high, _by = unpaired_sequence(single(rng.beta(2, 2, 80)), single(rng.beta(2, 2, 60)), (0.0, 1.0), 0.1)
+        low, high, _by = unpaired_confidence_sequence(
+            single(rng.beta(2, 2, 80)), single(rng.beta(2, 2, 60)), (0.0, 1.0), 0.1
+        )
         wrong += bool((low > 0).any() or (high < 0).any())
     assert wrong <= 20 + 3 * math.sqrt(18)
 
@@ -203,14 +214,16 @@ def unequal(seed: int, dialogues: int) -> tuple[ClusterSums, ClusterSums]:
 
 def test_rows_of_unequal_dialogues_are_weighed_as_in_a_comparison() -> None:
     left, right = unequal(1, 400)
-    low, high, by = sequence(left, right, (0.0, 1.0), 0.05)
+    low, high, by = confidence_sequence(left, right, (0.0, 1.0), 0.05)
     assert by == "asymptotic", "bets are on means of dialogues"
     middle = (low[-1] + high[-1]) / 2
     assert abs(middle - right.mean) < 0.3
     assert right.mean < 0.5 < float((right.sums / right.counts).mean()), "dialogues that count once say something else"
     wrong = sum(
         bool(((low > 0) | (high < 0)).any())
-        for low, high, _ in (sequence(*unequal(seed, 500), (-math.inf, math.inf), 0.05) for seed in range(200))
+        for low, high, _ in (
+            confidence_sequence(*unequal(seed, 500), (-math.inf, math.inf), 0.05) for seed in range(200)
+        )
     )
     assert wrong / 200 <= 0.05 + 3 * math.sqrt(0.05 * 0.95 / 200)
 

@@ -40,14 +40,14 @@ def test_holm_of_a_textbook() -> None:
 
 def joined(left: Floats, right: Floats) -> Values:
     both = [Values(ClusteredRows({}, np.arange(len(items) + 1)), {"x": items}) for items in (left, right)]
-    return both[0].joined(both[1])
+    return both[0].join(both[1])
 
 
 def test_randomization_is_the_permutation_test_of_scipy() -> None:
     rng = np.random.default_rng(7)
     left, right = rng.normal(size=11), rng.normal(0.5, size=11)
     every = np.array([[(number >> bit) & 1 for bit in range(11)] for number in range(2**11)])
-    found = joined(left, right).under([np.hstack([every, 1 - every])]) - joined(left, right).under(
+    found = joined(left, right).compute([np.hstack([every, 1 - every])]) - joined(left, right).compute(
         [np.hstack([1 - every, every])]
     )
     difference = float(right.mean() - left.mean())
@@ -95,9 +95,9 @@ def oracle(kind: str, samples: int) -> tuple[float, float, float]:
 
 def test_randomization_of_bleu_is_that_of_sacrebleu() -> None:
     first, second, p = oracle("ar", 800)
-    both = bleu_values(changed(1)).joined(bleu_values(changed(2)))
+    both = bleu_values(changed(1)).join(bleu_values(changed(2)))
     kept = np.random.default_rng(12345).integers(2, size=(800, 60), dtype=bool).astype(np.int64)
-    found = both.under([np.hstack([kept, 1 - kept])]) - both.under([np.hstack([1 - kept, kept])])
+    found = both.compute([np.hstack([kept, 1 - kept])]) - both.compute([np.hstack([1 - kept, kept])])
     assert significance.tail_p(second - first, found[:, 0], 100.0) == pytest.approx(p, abs=1e-12)
 
 
@@ -105,7 +105,7 @@ def test_bootstrap_of_bleu_is_that_of_sacrebleu() -> None:
     first, second, p = oracle("bs", 500)
     taken: Ints = np.random.default_rng(12345).choice(60, size=(500, 60), replace=True)
     counts = np.array([np.bincount(row, minlength=60) for row in taken])
-    drawn = (bleu_values(changed(2)).under([counts]) - bleu_values(changed(1)).under([counts]))[:, 0]
+    drawn = (bleu_values(changed(2)).compute([counts]) - bleu_values(changed(1)).compute([counts]))[:, 0]
     # sacreBLEU's p is one of absolute differences, without the other tail.
     sizes = np.abs(drawn) - np.abs(drawn).mean()
     assert (np.count_nonzero(sizes > abs(second - first)) + 1) / 501 == pytest.approx(p, abs=1e-12)
@@ -146,19 +146,19 @@ def test_the_least_difference_is_found_in_four_of_five_cases(clusters: int) -> N
     pilots, tests = rng.normal(size=(2, 20_000, clusters))
     critical = scipy.stats.t.ppf(0.975, clusters - 1)
     errors = pilots.std(axis=1, ddof=1) / math.sqrt(clusters)
-    least = significance.least_difference(1.0, clusters, critical) * errors
+    least = significance.minimum_detectable_difference(1.0, clusters, critical) * errors
     ps = scipy.stats.ttest_1samp(tests + least[:, None], 0, axis=1).pvalue
     assert (ps < 0.05).mean() == pytest.approx(significance.POWER, abs=0.012)
 
 
 def test_what_is_needed_is_what_finds_it() -> None:
     critical = scipy.stats.t.ppf(0.975, 99)
-    least = significance.least_difference(0.1, 100, critical)
-    assert significance.needed_clusters(100, 0.1, 0.05, least * 1.0001) == 100
-    assert significance.needed_clusters(100, 0.1, 0.05, least / 2) == pytest.approx(400, abs=6)
-    assert significance.needed_clusters(100, 0.0, 0.05, 1.0) == 2
-    assert significance.needed_clusters(100, math.nan, 0.05, 1.0) is None
-    assert significance.needed_clusters(100, 0.1, 0.05, 0.0) is None
-    assert significance.needed_clusters(100, 0.1, 0.05, 1e-9) is None, "no number of dialogues finds that"
-    assert math.isnan(significance.least_difference(math.nan, 9, 2.0))
-    assert math.isnan(significance.least_difference(0.1, 9, math.inf))
+    least = significance.minimum_detectable_difference(0.1, 100, critical)
+    assert significance.count_needed_clusters(100, 0.1, 0.05, least * 1.0001) == 100
+    assert significance.count_needed_clusters(100, 0.1, 0.05, least / 2) == pytest.approx(400, abs=6)
+    assert significance.count_needed_clusters(100, 0.0, 0.05, 1.0) == 2
+    assert significance.count_needed_clusters(100, math.nan, 0.05, 1.0) is None
+    assert significance.count_needed_clusters(100, 0.1, 0.05, 0.0) is None
+    assert significance.count_needed_clusters(100, 0.1, 0.05, 1e-9) is None, "no number of dialogues finds that"
+    assert math.isnan(significance.minimum_detectable_difference(math.nan, 9, 2.0))
+    assert math.isnan(significance.minimum_detectable_difference(0.1, 9, math.inf))

@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 from sacremoses import MosesDetokenizer, MosesTokenizer
 
 from dialeval.text import tokenizers
-from dialeval.text.tokenizers import tidied
+from dialeval.text.tokenizers import normalize_moses
 
 SPLIT, JOIN = MosesTokenizer(lang="en"), MosesDetokenizer(lang="en")
 
@@ -49,13 +49,13 @@ def by_sacremoses(text: str) -> str:
 @given(texts)
 @settings(max_examples=400)
 def test_the_same_as_sacremoses(text: str) -> None:
-    assert tidied(text) == by_sacremoses(text)
+    assert normalize_moses(text) == by_sacremoses(text)
 
 
 @given(st.lists(st.builds("".join, st.lists(st.sampled_from("aZ0'.,?!:;-#"), min_size=1, max_size=4)), max_size=6))
 @settings(max_examples=400)
 def test_the_same_near_the_edge_of_plain_texts(parts: list[str]) -> None:
-    assert tidied(" ".join(parts)) == by_sacremoses(" ".join(parts))
+    assert normalize_moses(" ".join(parts)) == by_sacremoses(" ".join(parts))
 
 
 @pytest.mark.parametrize("form", ["{}. x", "{}. X", "{}. 5", "{}.", "'{}. X", "say {}.' X", "{}.'"])
@@ -63,7 +63,7 @@ def test_the_list_of_abbreviations_makes_no_difference(form: str) -> None:
     prefixes = [prefix.split()[0] for prefix in SPLIT.NONBREAKING_PREFIXES]
     assert len(prefixes) > 50
     for prefix in prefixes:
-        assert tidied(form.format(prefix)) == by_sacremoses(form.format(prefix))
+        assert normalize_moses(form.format(prefix)) == by_sacremoses(form.format(prefix))
 
 
 @pytest.mark.parametrize(
@@ -77,5 +77,5 @@ def test_the_list_of_abbreviations_makes_no_difference(form: str) -> None:
     ],
 )
 def test_plain_texts_need_no_sacremoses(text: str, expected: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(tokenizers, "_moses", None)
-    assert tidied(text) == expected
+    monkeypatch.setattr(tokenizers, "_load_moses", None)
+    assert normalize_moses(text) == expected

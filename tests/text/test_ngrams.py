@@ -45,7 +45,7 @@ def test_columns_hold_the_ngrams_of_every_row(rows: list[list[str]], n: int) -> 
     expected = naive(rows, n)
     assert grams == list(chain.from_iterable(expected))
     assert column.offsets.tolist() == [0, *(sum(map(len, expected[: k + 1])) for k in range(len(rows)))]
-    assert column.distinct().tolist() == [len(set(row)) for row in expected]
+    assert column.count_distinct().tolist() == [len(set(row)) for row in expected]
 
 
 @given(rows_of_words, orders)
@@ -53,7 +53,7 @@ def test_numbers_are_those_of_numpy(rows: list[list[str]], n: int) -> None:
     tokens = Vocabulary().split(TextColumn.from_strings([" ".join(row) for row in rows]))
     column = NgramColumn.of(tokens, n)
     given_keys = column.keys.copy()
-    for own, expected in zip(column.numbered(), np.unique(given_keys, return_inverse=True), strict=True):
+    for own, expected in zip(column.number_keys(), np.unique(given_keys, return_inverse=True), strict=True):
         assert own.tolist() == expected.tolist()
     assert column.keys.tolist() == given_keys.tolist()
 

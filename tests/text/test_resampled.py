@@ -61,7 +61,7 @@ def test_values_are_found_by_key(table: dict[int, float], others: list[int], man
     with pytest.MonkeyPatch.context() as patch:
         if many:
             patch.setattr(resampled, "_CACHED_KEYS", 0)
-        found = values.of_keys(np.array(asked, np.int64))
+        found = values.look_up(np.array(asked, np.int64))
     np.testing.assert_array_equal(found, [table.get(key, np.nan) for key in asked])
 
 

@@ -11,7 +11,14 @@ from hypothesis import strategies as st
 
 from dialeval.core.batch import Batch, Need
 from dialeval.core.columns import TextColumn
-from dialeval.text.tokenizers import ScriptCounts, UnsplitTexts, added, chosen, counts_of, suggested
+from dialeval.text.tokenizers import (
+    ScriptCounts,
+    UnsplitTexts,
+    add_counts,
+    choose_tokenizer,
+    count_characters,
+    suggest_tokenizer,
+)
 from dialeval.text.vocabulary import Vocabulary
 from text.scripts_of_the_world import texts
 
@@ -43,14 +50,14 @@ def batch_of(several: list[str], vocabulary: Vocabulary | None = None) -> Batch:
     ],
 )
 def test_the_choice(several: list[str], name: str) -> None:
-    assert chosen(counts_of(column(*several))) == name
+    assert choose_tokenizer(count_characters(column(*several))) == name
 
 
 @given(text=texts)
 def test_letters_of_scripts_without_blanks_are_counted(text: str) -> None:
     names = [unicodedata.name(char, "") for char in text]
     chinese = sum("CJK UNIFIED IDEOGRAPH" in name or "CJK COMPATIBILITY IDEOGRAPH" in name for name in names)
-    found = counts_of(column(text))
+    found = count_characters(column(text))
     assert sum(found) == len(text)
     assert found[2] >= chinese
     assert found[2] - chinese <= sum("IDEOGRAPHIC" in name or not name for name in names)
@@ -60,7 +67,7 @@ def test_letters_of_scripts_without_blanks_are_counted(text: str) -> None:
 def test_counts_add_up(several: list[str], cut: int) -> None:
     fold = ScriptCounts((Need.RESPONSE, Need.REFERENCE))
     parts = [fold.gather(batch_of(part)) for part in (several[:cut], several[cut:])]
-    assert fold.merge(*parts) == added(parts) == fold.gather(batch_of(several))
+    assert fold.merge(*parts) == add_counts(parts) == fold.gather(batch_of(several))
     assert fold.merge(fold.empty(), parts[0]) == parts[0]
 
 
@@ -91,4 +98,4 @@ def test_words_that_are_known_already_count_again() -> None:
 )
 def test_the_suggestion(several: list[str], name: str) -> None:
     texts, unsplit, *letters = UnsplitTexts(Need.RESPONSE, "words.1").gather(batch_of(several))
-    assert suggested(texts, unsplit, letters) == name
+    assert suggest_tokenizer(texts, unsplit, letters) == name

@@ -68,7 +68,7 @@ def test_nothing_but_white_space_is_lost(text: str) -> None:
 @pytest.mark.parametrize(("name", "module"), [("ja", "MeCab"), ("unicode", "unicode_segmentation_rs")])
 def test_a_library_that_is_not_there_is_named(name: Tokenizer, module: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, module, None)
-    tokenizers._bounds.cache_clear()
+    tokenizers._import_splitter.cache_clear()
     monkeypatch.delattr(tokenizers._taggers, "tagger", raising=False)
     with pytest.raises(SettingError, match=rf"pip install 'dialeval\[{name}\]'"):
         ours(["a"], name)

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from rapidfuzz import fuzz
 from rapidfuzz.distance import LCSseq
 
-from dialeval.text.similarity import partial_ratio, similar, token_sort_ratio
+from dialeval.text.similarity import find_similar, partial_ratio, token_sort_ratio
 
 texts = st.text("abc ", max_size=12)
 
@@ -41,7 +41,7 @@ def test_no_window_is_better_than_the_best(one: str, other: str) -> None:
 )
 def test_similar_is_the_ratio_of_each(text: str, others: list[str], least: int, ratio: str) -> None:
     expected = [other for other in others if partial_ratio(other, text, ratio) >= least]  # type: ignore[arg-type]
-    assert similar(text, others, least, ratio) == expected  # type: ignore[arg-type]
+    assert find_similar(text, others, least, ratio) == expected  # type: ignore[arg-type]
 
 
 def plain_words(text: str) -> str:

@@ -16,7 +16,7 @@ from tools.make_checkpoint import ATTACKED, CORPORA, JUDGE_TESTED, JUDGE_TRAINED
 
 from dialeval import sample_data
 from dialeval.judges.judge import load_judge
-from dialeval.metrics.encoder_files import lacking
+from dialeval.metrics.encoder_files import find_install_command
 
 ROOT = Path(__file__).parents[2]
 SIZES = ["steps=2", "batch_size=2", "rating_steps=1", "rating_rows=4", "beside=2", "rank=2"]
@@ -40,7 +40,7 @@ def _write(path: Path, rows: Sequence[Any]) -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.skipif(lacking() is not None, reason="the weights of minilm are not installed")
+@pytest.mark.skipif(find_install_command() is not None, reason="the weights of minilm are not installed")
 def test_one_command_makes_the_judge_and_its_card(tmp_path: Path) -> None:
     pytest.importorskip("torch")
     words = (sample_data.folder() / "train.txt").read_text(encoding="utf-8").split()

@@ -37,7 +37,7 @@ def breakdown_scores(labels: Floats, counts: Floats) -> DetectorScores:
     share = shares(counts)
     codes = Codes.of(labels, share, 0.0)
     said, real = (codes.label == T) | (codes.label == X), codes.lenient == X
-    left, right = (breakdown.grouped(each, "o-t-x") for each in (labels[:, 1:], share))
+    left, right = (breakdown.group_labels(each, "o-t-x") for each in (labels[:, 1:], share))
     with np.errstate(divide="ignore", invalid="ignore"):  # 0 log 0
         far = float(breakdown.jensen_shannon(left, right).mean())
     found = DetectionCounts(float((said & real).sum()), float(said.sum()), float(real.sum()))
@@ -59,7 +59,7 @@ def fit_breakdown_scale(said: Floats, counts: Floats, systems: Ints) -> Breakdow
 
     weight = float(max(_WEIGHTS.tolist(), key=lambda tried: min(nearer(tried))))
     found = shrunk(BreakdownScale(weight, level), said)
-    always = [breakdown_scores(breakdown.constant(X, len(rows))[rows], counts[rows])["f1-tx"] for rows in own]
+    always = [breakdown_scores(breakdown.repeat_label(X, len(rows))[rows], counts[rows])["f1-tx"] for rows in own]
 
     def better(cut: float) -> Iterator[float]:
         labels = labeled(BreakdownScale(weight, level, cut), found)
@@ -89,12 +89,12 @@ def score_left_out_systems(
         scale = fit_breakdown_scale(said[~own], counts[~own], systems[~own])
         columns = {
             "judge": labeled(scale, shrunk(scale, said[own])),
-            **breakdown.floors(counts[own], [0.0], counts[~own]),
+            **breakdown.make_floors(counts[own], [0.0], counts[~own]),
         }
         found = {detector: breakdown_scores(labels, counts[own]) for detector, labels in columns.items()}
         for ceiling, (_, labels, others) in (
-            ("ceiling/annotator", breakdown.annotators(counts[own])),
-            ("ceiling/oracle", breakdown.oracle(counts[own])),
+            ("ceiling/annotator", breakdown.make_annotators(counts[own])),
+            ("ceiling/oracle", breakdown.make_oracle(counts[own])),
         ):
             found[ceiling] = breakdown_scores(labels, others)
         table[name] = found

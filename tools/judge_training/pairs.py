@@ -49,7 +49,7 @@ def shape_within(most: int) -> PairShape:
 
 def continuations(files: EncoderFiles) -> npt.NDArray[np.bool_]:
     """Return by word piece whether it goes on with the word of the piece before."""
-    tokenizer = files.tokenizer()
+    tokenizer = files.read_tokenizer()
     pieces = map(tokenizer.id_to_token, range(tokenizer.get_vocab_size()))
     return np.array([piece.startswith("##") for piece in pieces], np.bool_)
 

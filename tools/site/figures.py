@@ -12,7 +12,7 @@ import dialeval
 from dialeval import sample_data
 from dialeval.multiwoz import Evaluator
 from dialeval.reports import charts
-from dialeval.reports.charts import Figure
+from dialeval.reports.canvas import Figure
 
 SEED = 7
 

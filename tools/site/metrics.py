@@ -20,7 +20,7 @@ from tools.site.tables import Table, quoted, table, tables
 from dialeval.core.batch import Need
 from dialeval.core.errors import SettingError
 from dialeval.core.fold import Metric
-from dialeval.metrics.registry import TOPICS, explain, registry, topic_of
+from dialeval.metrics.registry import TOPICS, explain, find_topic, registry
 
 DOCS = Path(__file__).parents[2] / "docs"
 PAGES = ("metrics.md", "metrics-suites.md", "floors.md", "metric-agreement.md")
@@ -62,7 +62,7 @@ def navigation() -> list[dict[str, list[str]]]:
     """The pages of all families by group."""
     groups: dict[str, list[str]] = {title: [] for title in TOPICS}
     for family, metric in registry().families.items():
-        groups[topic_of(metric)].append(page_of(family))
+        groups[find_topic(metric)].append(page_of(family))
     return [{title: pages} for title, pages in groups.items() if pages]
 
 

@@ -9,7 +9,7 @@ import click
 from tools.site.tables import table
 
 from dialeval.cli.main import dialeval_command
-from dialeval.reports.schemas import WRITTEN, schema
+from dialeval.reports.schemas import WRITTEN, make_schema
 
 SCHEMAS = """\
 # Files and their schemas
@@ -42,7 +42,7 @@ def schemas_page() -> str:
 def schemas() -> Iterator[tuple[str, str]]:
     """The place and the text of each schema."""
     for name in WRITTEN:
-        yield f"schemas/{name}.schema.json", json.dumps(schema(name), indent=2) + "\n"
+        yield f"schemas/{name}.schema.json", json.dumps(make_schema(name), indent=2) + "\n"
 
 
 def commands_page() -> str:

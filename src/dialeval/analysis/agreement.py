@@ -6,7 +6,7 @@ At three levels, each with Pearson's r, Spearman's rho and Kendall's tau-b:
 - `dialogue`: one point per system and dialogue, the means over its rated responses (or the rating of the whole);
 - `system`: one point per system, the means over its rated responses.
 
-Only rows that people rated and that every metric scores count, so that n is the same for all (`on_common_rows`); what
+Only rows that people rated and that every metric scores count, so that n is the same for all (`keep_common_rows`); what
 that leaves out is reported (`excluded`). Intervals and p-values are over dialogues, with the replies of all systems to
 them: of turns and dialogues Student's on Fisher's z scale (`jackknife`); of systems, of which there are few and whose
 order a single dialogue hardly changes, percentiles of a bootstrap that draws whole dialogues, with Student's factor
@@ -14,7 +14,7 @@ order a single dialogue hardly changes, percentiles of a bootstrap that draws wh
 metrics at one level are one family (Holm), since they are in one table. Pearson's r has heavy tails where the
 kurtosis of the metric or of the ratings is above 6, twice that of normal values: it then rests on few points, intervals
 may be too narrow, and a warning says so. Coefficients are to be read against the agreement of the annotators
-(`correlation.ceiling`), and the length of the response, which needs no reference and no model (`not_above`).
+(`correlation.ceiling`), and the length of the response, which needs no reference and no model (`list_not_above`).
 `metric_ranking` tests which metrics differ.
 """
 
@@ -34,23 +34,23 @@ import msgspec
 import numpy as np
 from msgspec import Struct
 
-from dialeval.analysis.matching import RatedRows, match_ratings, on_one_scale, score_ratings
+from dialeval.analysis.matching import RatedRows, bring_to_one_scale, match_ratings, score_ratings
 from dialeval.analysis.metric_ranking import (
     CONTROL,
     LEVELS,
     RANKED_BY,
     MetricRanking,
     NoPointsError,
-    not_above,
-    on_common_rows,
-    points_of,
-    rank,
+    keep_common_rows,
+    list_not_above,
+    make_points,
+    rank_metrics,
 )
-from dialeval.analysis.pairing import keys_meant
-from dialeval.core.arguments import checked
+from dialeval.analysis.pairing import find_keys
+from dialeval.core.arguments import check_arguments
 from dialeval.core.arrays import Floats
-from dialeval.core.display import Shown, Tabular, listed
-from dialeval.core.errors import SettingError, plain
+from dialeval.core.display import Displayable, Tabular, count_names
+from dialeval.core.errors import SettingError, escape_controls
 from dialeval.core.result import Run, load
 from dialeval.core.rowtable import RUN_FILE
 from dialeval.core.run_schema import Record
@@ -58,17 +58,17 @@ from dialeval.core.version import __version__
 from dialeval.engine.resources import Resources
 from dialeval.io.ratings import OVERALL, Ratings, read_ratings
 from dialeval.metrics.registry import split_names
-from dialeval.stats.correlation import NAMES, Ceiling, MeanPoints, Points, ceiling, kurtosis
+from dialeval.stats.correlation import NAMES, Ceiling, MeanPoints, Points, kurtosis, measure_ceiling
 from dialeval.stats.intervals import DEFAULT_LEVEL, two_sided_p
 from dialeval.stats.resampling import (
     DEFAULT_RESAMPLES,
     DEFAULT_SEED,
     FISHER,
     check_resampling,
-    draws,
-    interval,
+    draw_resamples,
+    expanded_percentiles,
     jackknife,
-    leaving_out,
+    leave_out_clusters,
 )
 from dialeval.stats.significance import holm, least_p
 from dialeval.text.tokenizers import Tokenizer
@@ -76,7 +76,7 @@ from dialeval.text.tokenizers import Tokenizer
 if TYPE_CHECKING:
     import pyarrow as pa
 
-_READ_SAMPLE = "dialeval.human.sample:read_sample"
+_READ_SAMPLE = "dialeval.human.sample_files:read_sample"
 """The function that reads the folder of a sample; human evaluation builds on this module, so it is not imported."""
 LEAST_SPREAD = 1e-9
 """Of ratings, relative to their size."""
@@ -165,7 +165,7 @@ class Bootstrap(Struct, frozen=True):
 
 
 class Agreement(
-    Tabular, Shown, Record, frozen=True, kw_only=True, rename={"version": "dialeval", "metrics": "agreement"}
+    Tabular, Displayable, Record, frozen=True, kw_only=True, rename={"version": "dialeval", "metrics": "agreement"}
 ):
     """The result of `dialeval.agreement`: `agreement["rouge-l"]["turn"].spearman`.
 
@@ -194,7 +194,7 @@ class Agreement(
         <Agreement with overall: 2 metrics (rouge-l, length), 8 rated rows>
     """
 
-    document_maker = "dialeval.reports.agreement:document"
+    document_maker = "dialeval.reports.agreement:to_document"
 
     version: str
     quality: str
@@ -214,7 +214,8 @@ class Agreement(
         return self.metrics[metric]
 
     def __repr__(self) -> str:
-        return f"<Agreement with {plain(self.quality)}: {listed(self.metrics, 'metric')}, {self.rated:,} rated rows>"
+        metrics = count_names(self.metrics, "metric")
+        return f"<Agreement with {escape_controls(self.quality)}: {metrics}, {self.rated:,} rated rows>"
 
     def _ipython_key_completions_(self) -> list[str]:
         return list(self.metrics)
@@ -240,7 +241,7 @@ class Agreement(
         return pa.Table.from_pylist(self.lines(), pa.schema(types.items()))
 
 
-@checked
+@check_arguments
 def agreement(
     subject: Any,
     ratings: Any = None,
@@ -315,7 +316,7 @@ def agreement(
         if rows.unmatched and rows.metrics:  # the run does not have these rows
             words[np.all([np.isnan(values) for values in rows.metrics.values()], axis=0)] = np.nan
         rows = replace(rows, metrics={**rows.metrics, CONTROL: words})
-    found = agree(rows, rated.annotations[quality], quality, levels, resamples, seed, confidence, threads)
+    found = correlate_metrics(rows, rated.annotations[quality], quality, levels, resamples, seed, confidence, threads)
     return found if rescaled is None else msgspec.structs.replace(found, warnings=[rescaled, *found.warnings])
 
 
@@ -332,7 +333,7 @@ def read_rated(
         rated = read_ratings(rated, fields, sampled)
     if quality not in rated.values:
         raise SettingError(f"no ratings of {quality!r}; there are ratings of {', '.join(rated.values)}")
-    return run, *on_one_scale(rated, quality)
+    return run, *bring_to_one_scale(rated, quality)
 
 
 def match_metrics(run: Run, rated: Ratings, quality: str, names: Sequence[str] | None) -> RatedRows:
@@ -340,7 +341,7 @@ def match_metrics(run: Run, rated: Ratings, quality: str, names: Sequence[str] |
     rows = match_ratings(run, rated, quality)
     if names is None:
         return rows
-    keys = keys_meant(names, list(rows.metrics), "the run has no", "it has")
+    keys = find_keys(names, list(rows.metrics), "the run has no", "it has")
     return replace(rows, metrics={key: rows.metrics[key] for key in keys})
 
 
@@ -356,7 +357,7 @@ _Points = dict[tuple[str, str], Points]
 """By metric and level."""
 
 
-def agree(
+def correlate_metrics(
     rows: RatedRows,
     annotations: Sequence[Floats],
     quality: str,
@@ -373,12 +374,12 @@ def agree(
         raise SettingError(f"the levels of agreement are {', '.join(LEVELS)}, not {unknown or 'none'}")
     check_resampling(confidence, resamples)
     _check_spread(rows.human, quality)
-    rows, left_out, excluded = on_common_rows(rows)
+    rows, left_out, excluded = keep_common_rows(rows)
     points: _Points = {}
     correlations: dict[tuple[str, str], Correlation] = {}
     for key, at in product(rows.metrics, asked):
         try:
-            points[key, at] = points_of(rows, key, at)
+            points[key, at] = make_points(rows, key, at)
         except NoPointsError as error:
             correlations[key, at] = Correlation(n=error.n, reason=left_out.get(key, str(error)))
     level = next((at for at in asked if any(at == own for _, own in points)), asked[0])
@@ -394,7 +395,7 @@ def agree(
     values = {key: getattr(correlations[key, level], RANKED_BY) for key in here}
     drawn = {key: samples[key, level][:, NAMES.index(RANKED_BY)] for key in here}
     clusters = max((each.dialogues for each in here.values()), default=0)
-    ranking = rank(level, values, drawn, clusters)
+    ranking = rank_metrics(level, values, drawn, clusters)
     found = {key: {at: correlations[key, at] for at in asked} for key in rows.metrics}
     rated = ~np.isnan(rows.human)
     return Agreement(
@@ -403,14 +404,14 @@ def agree(
         rows=len(rows),
         rated=int(rated.sum()),
         metrics=found,
-        ceiling=ceiling([values for values, known in zip(annotations, rated, strict=True) if known]),
-        control=Control(CONTROL, level, not_above(ranking, CONTROL)),
+        ceiling=measure_ceiling([values for values, known in zip(annotations, rated, strict=True) if known]),
+        control=Control(CONTROL, level, list_not_above(ranking, CONTROL)),
         ranking=ranking,
         excluded=excluded,
         bootstrap=Bootstrap(resamples, seed, confidence),
         signatures=rows.signatures,
         skipped=rows.skipped,
-        warnings=[*_warnings(rows, found, asked), *_heavy_tails(points)],
+        warnings=[*_list_warnings(rows, found, asked), *_warn_of_heavy_tails(points)],
     )
 
 
@@ -429,8 +430,8 @@ def _resample(
     """Return the coefficients of every resample, a row each; every metric and level sees the same resamples."""
     parts: dict[tuple[str, str], list[Floats]] = {place: [] for place in points}
     with ThreadPoolExecutor(threads or cpu_count() or 1) as pool:
-        for counts in draws(clusters, resamples, seed):
-            made = pool.map(lambda each, counts=counts: each.resampled(counts), points.values())
+        for counts in draw_resamples(clusters, resamples, seed):
+            made = pool.map(lambda each, counts=counts: each.correlate_resamples(counts), points.values())
             for place, values in zip(points, made, strict=True):
                 parts[place].append(values)
     return {place: np.concatenate(values) for place, values in parts.items()}
@@ -438,29 +439,31 @@ def _resample(
 
 def _correlate(points: Points, samples: Floats, confidence: float) -> Correlation:
     """Return the coefficients of some points with their intervals; `samples` are those of resamples, for systems."""
-    values: list[float] = points.values().tolist()
+    values: list[float] = points.correlate().tolist()
     if not isinstance(points, MeanPoints):
         clusters, codes = np.unique(points.clusters, return_inverse=True)
         own = Points(points.first, points.second, codes.ravel())
-        without = np.concatenate([own.resampled(counts) for counts in leaving_out(len(clusters))])
+        without = np.concatenate([own.correlate_resamples(counts) for counts in leave_out_clusters(len(clusters))])
         sizes = np.bincount(own.clusters).astype(np.float64)
         made = [jackknife(value, column, sizes, FISHER) for value, column in zip(values, without.T, strict=True)]
         found = [(each.interval(confidence), each.p) for each in made]
     else:
         columns = zip(values, samples.T, strict=True)
-        found = [_over_resamples(value, column, points.dialogues, confidence) for value, column in columns]
+        found = [_test_by_resamples(value, column, points.dialogues, confidence) for value, column in columns]
     fields: dict[str, Any] = {}
     for name, value, (ends, p) in zip(NAMES, values, found, strict=True):
         fields |= {name: value, f"{name}_interval": ends, f"{name}_p": p}
     return Correlation(n=len(points), **fields)
 
 
-def _over_resamples(value: float, drawn: Floats, clusters: int, confidence: float) -> tuple[tuple[float, float], float]:
+def _test_by_resamples(
+    value: float, drawn: Floats, clusters: int, confidence: float
+) -> tuple[tuple[float, float], float]:
     """Return the interval of a correlation of systems and its p, which is not below 1 - confidence if 0 is within."""
     known = drawn[~np.isnan(drawn)]
     if clusters < 2 or len(known) < 2:
         return (math.nan, math.nan), math.nan
-    low, high = interval(known, confidence, clusters)
+    low, high = expanded_percentiles(known, confidence, clusters)
     error = float(known.std(ddof=1)) * math.sqrt(clusters / (clusters - 1))
     p = two_sided_p(value / error, clusters - 1) if error else least_p(clusters) if value else 1.0
     return (low, high), max(p, 1 - confidence) if low <= 0 <= high else p
@@ -475,7 +478,7 @@ def _adjust(correlations: Mapping[tuple[str, str], Correlation]) -> dict[tuple[s
     }
 
 
-def _heavy_tails(points: _Points) -> list[str]:
+def _warn_of_heavy_tails(points: _Points) -> list[str]:
     """Return warnings about values of Pearson's r that rest on few points."""
     heavy: dict[str, list[str]] = {}
     for (key, level), each in points.items():
@@ -492,7 +495,7 @@ def _heavy_tails(points: _Points) -> list[str]:
     ]
 
 
-def _warnings(rows: RatedRows, found: Mapping[str, Mapping[str, Correlation]], asked: Sequence[str]) -> list[str]:
+def _list_warnings(rows: RatedRows, found: Mapping[str, Mapping[str, Correlation]], asked: Sequence[str]) -> list[str]:
     warnings = []
     if rows.unmatched:
         warnings.append(f"{rows.unmatched} of {len(rows)} rated rows are not in the run and are left out")

@@ -36,7 +36,7 @@ from typing import Literal, NamedTuple, TypeAlias, get_args
 import numpy as np
 from msgspec.structs import replace
 
-from dialeval.analysis.values import NO_DIALOGUES, cut, table_of
+from dialeval.analysis.values import NO_DIALOGUES, cut, require_table
 from dialeval.core.arrays import Ints, offsets_of, ranges
 from dialeval.core.display import list_some
 from dialeval.core.errors import SettingError
@@ -156,14 +156,14 @@ def align(left: Result, right: Result, design: DesignName | None = None) -> Alig
     found = replace(
         plain,
         name="paired" if complete else "common",
-        whole=not _same_turns(*tables, match),
+        whole=not _has_same_turns(*tables, match),
         baseline_only=only[0],
         system_only=only[1],
     )
     moved = not complete or not np.array_equal(match.left, match.right)
     if moved:
         left, right = (_take(side, *own) for side, own in zip((left, right), match.sides, strict=True))
-    notes += _describe_rows(found, table_of(left), table_of(right))
+    notes += _describe_rows(found, require_table(left), require_table(right))
     return Alignment(replace(found, notes=tuple(notes)), left, right, moved)
 
 
@@ -176,7 +176,7 @@ def count_different(left: RowTable, right: RowTable, name: str) -> int | None:
 
 def _take(result: Result, dialogues: Ints, rows: Ints) -> Result:
     """Take the first rows of some dialogues."""
-    return cut(result, ranges(table_of(result).offsets[dialogues], rows), intervals=False)
+    return cut(result, ranges(require_table(result).offsets[dialogues], rows), intervals=False)
 
 
 def _describe_overlap(design: Design) -> str:
@@ -206,7 +206,7 @@ def _describe_rows(design: Design, left: RowTable, right: RowTable) -> list[str]
     return [f"User turns differ in {others:,} of {len(left):,} rows with the same id."] if others else []
 
 
-def _same_turns(left: RowTable, right: RowTable, match: _Match) -> bool:
+def _has_same_turns(left: RowTable, right: RowTable, match: _Match) -> bool:
     """Tell whether matched dialogues have the same turns."""
     if not np.array_equal(match.left_rows, match.right_rows):
         return False
@@ -286,7 +286,7 @@ def _add_beginnings(left: RowTable, right: RowTable, match: _Match) -> _Match:
     rest = [np.setdiff1d(np.arange(len(t.offsets) - 1), own) for t, own in zip(tables, matched, strict=True)]
     if not all(map(len, rest)) or len(left) == len(left.offsets) - 1 or len(right) == len(right.offsets) - 1:
         return match
-    firsts = [_first_prompts(table)[own] for table, own in zip(tables, rest, strict=True)]
+    firsts = [_find_first_prompts(table)[own] for table, own in zip(tables, rest, strict=True)]
     keys = [[int(key) or None for key in each.tolist()] for each in firsts]
     beginnings = [RowTable(offsets_of(np.diff(t.offsets)[own])) for t, own in zip(tables, rest, strict=True)]
     found = _match_keys(beginnings[0], beginnings[1], keys[0], keys[1])
@@ -297,7 +297,7 @@ def _add_beginnings(left: RowTable, right: RowTable, match: _Match) -> _Match:
     return _Match(*both[np.argsort(both[:, 0])].T)
 
 
-def _first_prompts(table: RowTable) -> Ints:
+def _find_first_prompts(table: RowTable) -> Ints:
     """Return the first prompt digest of each dialogue that is not 0."""
     digests = table.digests[PROMPT].view(np.int64)
     there = np.append(np.flatnonzero(digests), len(digests))
@@ -322,5 +322,5 @@ def _are_counters(left: RowTable, right: RowTable, ids: Sequence[Sequence[str | 
     for names in ids:
         if names not in ([str(at) for at in range(len(names))], [str(at + 1) for at in range(len(names))]):
             return False
-    first, second = _first_prompts(left)[match.left], _first_prompts(right)[match.right]
+    first, second = _find_first_prompts(left)[match.left], _find_first_prompts(right)[match.right]
     return bool(np.count_nonzero(first == second) < LEAST_COMMON * len(first))

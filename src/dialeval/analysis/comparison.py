@@ -4,12 +4,12 @@
 inputs are the same, `difference` (paired) and `unpaired` test each metric. P-values are adjusted for the number of
 tests (Holm) in two families: the panel that the verdict is about, over all systems, and all other metrics. The panel is
 the metrics that were asked for and for which higher or lower is better; without such a choice, one metric of each kind
-(`pairing.main_keys`). So the level holds for the verdict, and metrics that nobody asked for cost it no power.
+(`pairing.choose_main_keys`). So the level holds for the verdict, and metrics that nobody asked for cost it no power.
 
-`best_systems` compares the system with the best value of a metric with all others. It was chosen by the data, so its
-comparisons are corrected as if every two systems had been compared under every metric (multiple comparisons with the
-best, by Bonferroni over all pairs): with equal systems, one is left out with a probability of at most alpha. Where that
-would take very many tests, only the best value is returned; systems that were not scored on the same units have no
+`find_best_systems` compares the system with the best value of a metric with all others. It was chosen by the data, so
+its comparisons are corrected as if every two systems had been compared under every metric (multiple comparisons with
+the best, by Bonferroni over all pairs): with equal systems, one is left out with a probability of at most alpha. Where
+that would take very many tests, only the best value is returned; systems that were not scored on the same units have no
 best.
 """
 
@@ -35,28 +35,28 @@ from dialeval.analysis.difference import (
     Settings,
     Test,
     exchange_means,
-    untested,
+    subtract_estimates,
 )
 from dialeval.analysis.pairing import Runs, Selection, Weight, adjust_families, select
-from dialeval.analysis.unpaired import check_adjusted, compare_mixes, list_strata, unpaired_differences
-from dialeval.analysis.values import Values, better_of, bounds_of, metric_of
+from dialeval.analysis.unpaired import check_adjusted, compare_mixes, compare_unpaired, list_strata
+from dialeval.analysis.values import Values, find_better, find_bounds, find_metric
 from dialeval.core import validation
-from dialeval.core.arguments import checked
-from dialeval.core.display import Shown, Tabular, flatten_intervals, listed
-from dialeval.core.errors import SettingError, plain
+from dialeval.core.arguments import check_arguments
+from dialeval.core.display import Displayable, Tabular, count_names, flatten_intervals
+from dialeval.core.errors import SettingError, escape_controls
 from dialeval.core.result import Result, Run, read_comparison
 from dialeval.core.run_schema import Record
 from dialeval.core.version import __version__
 from dialeval.stats.intervals import DEFAULT_LEVEL
 from dialeval.stats.resampling import DEFAULT_RESAMPLES, DEFAULT_SEED
-from dialeval.stats.significance import holm, homogeneous_groups
+from dialeval.stats.significance import find_homogeneous_groups, holm
 
 MOST_TRIALS = 1_000_000
 """The most that are made where their number is not given."""
 STRONG = 0.2
 """Below this fraction of alpha an adjusted p has two marks."""
 MOST_TESTS = 300
-"""Tests that `best_systems` makes."""
+"""Tests that `find_best_systems` makes."""
 _MOST_CORPUS_PAIRS = 28
 """Pairs of systems that are tested under a corpus value without being asked for: those of eight systems."""
 _PAIR_RESAMPLES = 50
@@ -79,7 +79,7 @@ class SystemRanking(Record, frozen=True):
     tests: int
 
 
-class Comparison(Tabular, Shown, Record, frozen=True, kw_only=True, rename={"rows": "differences"}):
+class Comparison(Tabular, Displayable, Record, frozen=True, kw_only=True, rename={"rows": "differences"}):
     """The result of `dialeval.compare`: the difference of every system to the baseline under every metric.
 
     In a notebook it shows the verdict and the tables of the command line; `to_pandas` has a line per system and metric.
@@ -111,7 +111,7 @@ class Comparison(Tabular, Shown, Record, frozen=True, kw_only=True, rename={"row
         [['new', 'rouge-l', 1.0, True]]
     """
 
-    document_maker = "dialeval.reports.comparisons:document"
+    document_maker = "dialeval.reports.comparisons:to_document"
 
     baseline: str
     systems: list[str]
@@ -139,8 +139,8 @@ class Comparison(Tabular, Shown, Record, frozen=True, kw_only=True, rename={"row
     def __repr__(self) -> str:
         found = sum(row.significant for row in self.rows)
         units = f"{self.design.name} design, {self.design.clusters:,} {self.design.unit}"
-        with_baseline = f"{listed(self.systems, 'system')} with {plain(self.baseline)}"
-        return f"<Comparison: {with_baseline}, {listed(self.keys, 'metric')}, {units}, {found} significant>"
+        with_baseline = f"{count_names(self.systems, 'system')} with {escape_controls(self.baseline)}"
+        return f"<Comparison: {with_baseline}, {count_names(self.keys, 'metric')}, {units}, {found} significant>"
 
     @property
     def keys(self) -> list[str]:
@@ -191,7 +191,7 @@ def dump_comparison(comparison: Comparison, **settings: Any) -> bytes:
 
     Numbers that are not finite are texts: JSON has no others, and every digit counts.
     """
-    given = _differing(settings)
+    given = _drop_defaults(settings)
     if not comparison.untested:
         given.pop("most_tests", None)  # it left nothing out
     saved = SavedComparison(__version__, given, comparison)
@@ -207,18 +207,18 @@ def load_comparison(path: str | PathLike[str], run: Run, **settings: Any) -> Com
     document = read_comparison(path)
     if document is None:
         return None
-    saved = validation.fitting(document, SavedComparison, str(path), "delete the run, and score again", strict=False)
+    saved = validation.convert(document, SavedComparison, str(path), "delete the run, and score again", strict=False)
     if not {saved.comparison.baseline, *saved.comparison.systems} <= run.keys():
         return None
-    given = _differing(settings)
+    given = _drop_defaults(settings)
     if given.get("baseline") == saved.comparison.baseline:
         given["baseline"] = saved.settings.get("baseline")
     if "most_tests" not in saved.settings:
         given.pop("most_tests", None)
-    return saved.comparison if (saved.dialeval, saved.settings) == (__version__, _differing(given)) else None
+    return saved.comparison if (saved.dialeval, saved.settings) == (__version__, _drop_defaults(given)) else None
 
 
-def _differing(settings: Mapping[str, Any]) -> dict[str, Any]:
+def _drop_defaults(settings: Mapping[str, Any]) -> dict[str, Any]:
     """Return the arguments of `compare` that differ from their defaults, as plain data."""
     defaults = signature(compare).parameters
     plain = {name: list(value) if isinstance(value, tuple) else value for name, value in settings.items()}
@@ -234,7 +234,7 @@ def _spell_infinite(value: Any) -> Any:
     return str(value) if isinstance(value, float) and not math.isfinite(value) else value
 
 
-@checked
+@check_arguments
 def compare(
     runs: Runs,
     *,
@@ -302,7 +302,7 @@ def compare(
     if trials is None:
         tests = [key for name in chosen.others for key in chosen.common[name] if (name, key) not in chosen.left_out]
         inside = sum(key in chosen.panel for key in tests)
-        needed = enough_trials(inside, alpha), enough_trials(len(tests) - inside, alpha, 1.0)
+        needed = choose_trials(inside, alpha), choose_trials(len(tests) - inside, alpha, 1.0)
         settings = replace(settings, trials=max(needed))
     warnings = (compare_mixes(chosen.first, *each, fields, settings) for each in chosen.alignments.items())
     pairs = math.comb(1 + len(chosen.others), 2)
@@ -310,7 +310,7 @@ def compare(
     rows = []
     for row in _find_differences(chosen, settings, fields):
         if row.interval is not None:  # no interval goes beyond what the range of the metric allows
-            least, largest = bounds_of(row.key, chosen.known[chosen.first][row.key])
+            least, largest = find_bounds(row.key, chosen.known[chosen.first][row.key])
             ends = max(row.interval[0], least - largest), min(row.interval[1], largest - least)
             row = replace(row, interval=ends)
         rows.append(row)
@@ -349,7 +349,7 @@ def _rank_systems(
     pairs = math.comb(len(names), 2)
     first = {key: chosen.known[chosen.first][key] for key in chosen.panel if key in chosen.known[chosen.first]}
     metrics = {
-        key: metric_of(estimate)
+        key: find_metric(estimate)
         for key, estimate in first.items()
         if key not in untestable
         and all(key in chosen.known[name] for name in names)
@@ -359,16 +359,16 @@ def _rank_systems(
     if key is None or any((name, key) in chosen.left_out for name in names):
         return None
     if more_trials:
-        settings = replace(settings, trials=max(settings.trials, enough_trials(pairs, settings.alpha, 1.0)))
+        settings = replace(settings, trials=max(settings.trials, choose_trials(pairs, settings.alpha, 1.0)))
     found = _test_pairs(chosen, key, settings)
     significant = [row for row, p in zip(found, holm([row.p for row in found]), strict=True) if p < settings.alpha]
-    sign = -1.0 if better_of(chosen.known, key) == "higher" else 1.0
+    sign = -1.0 if find_better(chosen.known, key) == "higher" else 1.0
     order = sorted(names, key=lambda name: sign * chosen.known[name][key].mean)
     contradicted = any(row.worse != (order.index(row.system) > order.index(row.baseline)) for row in significant)
     if len(found) < pairs or contradicted or any(math.isnan(row.p) for row in found):
         return None
     different = {frozenset((row.baseline, row.system)) for row in significant}
-    return SystemRanking(key, order, homogeneous_groups(order, different), pairs)
+    return SystemRanking(key, order, find_homogeneous_groups(order, different), pairs)
 
 
 def _test_pairs(chosen: Selection, key: str, settings: Settings) -> list[Difference]:
@@ -406,22 +406,22 @@ def _find_differences(chosen: Selection, settings: Settings, fields: Sequence[st
         left, right, here = alignment.left, alignment.right, tested[name]
         if alignment.design.name == "unpaired":
             strata = list_strata(left, right, fields)
-            found = unpaired_differences(first, name, left, right, here, settings, strata)
+            found = compare_unpaired(first, name, left, right, here, settings, strata)
         elif fields:
             what = "have the same units, so that their case mix is the same"
             raise SettingError(f"{name} and {first} {what}; leave --adjust out, or choose --design unpaired")
         else:
             own = shared if shared and not alignment.changed else Baseline(first, left, settings, here)
-            found = own.against(name, right, here, alignment.by_row)
+            found = own.compare(name, right, here, alignment.by_row)
         rows = {row.key: row for row in found}
         for key in chosen.common[name]:
             if key not in rows:
-                without = untested(first, name, known[first][key], known[name][key], key)
+                without = subtract_estimates(first, name, known[first][key], known[name][key], key)
                 rows[key] = replace(without, difference=math.nan, reason=chosen.left_out[name, key])
             yield rows[key]
 
 
-def adjusted_together(comparisons: Sequence[Comparison]) -> list[Comparison]:
+def adjust_together(comparisons: Sequence[Comparison]) -> list[Comparison]:
     """Return the comparisons with the p-values of all of them adjusted as one family."""
     everything = [row for each in comparisons for row in each.rows]
     panel = tuple(dict.fromkeys(row.key for row in everything))
@@ -442,7 +442,7 @@ def _adjust(rows: list[Difference], alpha: float, panel: Sequence[str]) -> list[
     return adjusted
 
 
-def enough_trials(tests: int, alpha: float, share: float = STRONG) -> int:
+def choose_trials(tests: int, alpha: float, share: float = STRONG) -> int:
     """Return the trials with which some of many tests can be far below alpha.
 
     After Holm's correction the least p is tests / trials. There are one and a half times as many trials as it takes for
@@ -466,7 +466,7 @@ class Best:
     """Pairs that were corrected for; 0 where nothing was tested."""
 
 
-def best_systems(results: Mapping[str, Result], keys: Iterable[str], tested: bool = True) -> Best:
+def find_best_systems(results: Mapping[str, Result], keys: Iterable[str], tested: bool = True) -> Best:
     """Find the system with the best value of each key and, if tested, those not significantly worse.
 
     Floors and ceilings are never the best.
@@ -476,7 +476,7 @@ def best_systems(results: Mapping[str, Result], keys: Iterable[str], tested: boo
     sizes: list[int] = []
     for key in keys:
         means = {name: result[key].mean for name, result in real.items() if key in result}
-        known, better = [mean for mean in means.values() if not math.isnan(mean)], better_of(real, key)
+        known, better = [mean for mean in means.values() if not math.isnan(mean)], find_better(real, key)
         if len(means) > 1 and known and better is not None:
             top = max(known) if better == "higher" else min(known)
             best[key] = [name for name, mean in means.items() if mean == top]
@@ -485,7 +485,7 @@ def best_systems(results: Mapping[str, Result], keys: Iterable[str], tested: boo
     if not tested or not 0 < sum(sizes) - len(sizes) <= MOST_TESTS:
         return Best(best, 0)
     try:
-        comparisons = list(_compare_with_best(real, best, enough_trials(pairs, DEFAULT_ALPHA, 1.0)))
+        comparisons = list(_compare_with_best(real, best, choose_trials(pairs, DEFAULT_ALPHA, 1.0)))
     except SettingError:  # the run does not know its rows
         return Best(best, 0)
     if any(design.name == "unpaired" for each in comparisons for design in each.designs.values()):

@@ -29,7 +29,7 @@ import numpy as np
 from msgspec import Struct
 from msgspec.structs import replace
 
-from dialeval.analysis.values import Values, bounds_of, cluster_means, cluster_sums, metric_of
+from dialeval.analysis.values import Values, cluster_means, cluster_sums, find_bounds, find_metric
 from dialeval.core.arrays import Floats, Ints, row_numbers
 from dialeval.core.errors import SettingError
 from dialeval.core.fold import Better, Estimate
@@ -42,13 +42,13 @@ from dialeval.stats.resampling import (
     DEFAULT_RESAMPLES,
     DEFAULT_SEED,
     Influence,
+    absolute_quantile,
     check_resampling,
-    draws,
-    interval_of_changes,
-    largest_of,
-    leaving_out,
-    studentized,
-    swaps,
+    draw_resamples,
+    draw_swaps,
+    leave_out_clusters,
+    make_interval,
+    studentize,
 )
 
 Test = Literal["randomization", "bootstrap"]
@@ -86,7 +86,7 @@ class Settings(Struct, frozen=True):
         """Return how many clusters find the difference `detect`, if so many gave this error."""
         if self.detect is None:
             return None
-        return significance.needed_clusters(clusters, error, self.alpha, self.detect)
+        return significance.count_needed_clusters(clusters, error, self.alpha, self.detect)
 
 
 class Difference(Record, frozen=True):
@@ -188,19 +188,21 @@ class Baseline:
 
     def _draws(self) -> Iterator[Ints]:
         """Yield the resamples, which are the same for all systems."""
-        return draws(self.clusters, self.settings.resamples, self.settings.seed)
+        return draw_resamples(self.clusters, self.settings.resamples, self.settings.seed)
 
     def _resample(self, values: Values) -> tuple[dict[str, Floats], dict[str, Floats]]:
         """Compute every key in every resample (but for counts of distinct things), and without every cluster."""
-        return values.repeatable.by_key(self._draws()), values.by_key(leaving_out(self.clusters), jackknife=True)
+        return values.repeatable.compute_by_key(self._draws()), values.compute_by_key(
+            leave_out_clusters(self.clusters), jackknife=True
+        )
 
-    def against(self, name: str, result: Result, keys: Sequence[str], by_row: bool = True) -> Iterator[Difference]:
+    def compare(self, name: str, result: Result, keys: Sequence[str], by_row: bool = True) -> Iterator[Difference]:
         """Compare one system with the baseline, not yet adjusted for the number of tests.
 
         `by_row`: row i of both is the same unit; otherwise only dialogue k of both is.
         """
-        left, right = paired_values(self.values, Values.of(result, keys, alone=True), keys, by_row)
-        rows = {key: self._untested(key, name, result, left, right, by_row) for key in keys}
+        left, right = pair_values(self.values, Values.of(result, keys, alone=True), keys, by_row)
+        rows = {key: self._subtract_values(key, name, result, left, right, by_row) for key in keys}
         exchanged = self._exchange(left, right) if self.settings.test == "randomization" else None
         influences, changes = self._find_changes(left, right, rows) if self.clusters > 1 else ({}, {})
         for key, row in rows.items():
@@ -213,18 +215,18 @@ class Baseline:
                 )
             else:
                 trials = None if exchanged is None else exchanged[key]
-                scored = int(np.count_nonzero(right.counted_rows(key)))
+                scored = int(np.count_nonzero(right.count_rows(key)))
                 tested = self._test(row, influences[key], changes.get(key), trials, scored)
                 yield self._bound(tested, left, right) if key in left.items else tested
 
     def _bound(self, row: Difference, left: Values, right: Values) -> Difference:
         """Give a difference of bounded values of tasks Gaffke's interval; return any other as it is."""
         estimate = self.result[row.key]
-        if getattr(estimate.interval_by, "method", None) != "gaffke" or metric_of(estimate) is None:
+        if getattr(estimate.interval_by, "method", None) != "gaffke" or find_metric(estimate) is None:
             return row
         differences = np.subtract(*(cluster_means(side.items[row.key], side.rows.offsets) for side in (right, left)))
         values, counts = np.unique(differences[~np.isnan(differences)], return_counts=True)
-        least, largest = bounds_of(row.key, estimate)
+        least, largest = find_bounds(row.key, estimate)
         reach = largest - least
         pairs = zip(values.tolist(), counts.tolist(), strict=True)
         return replace(row, interval=gaffke(pairs, (-reach, reach), self.settings.confidence), interval_by="gaffke")
@@ -238,22 +240,24 @@ class Baseline:
         drawn_right, without_right = self._resample(right)
         influences = {
             key: Influence.of(
-                rows[key].difference, without - without_left[key], left.counted_rows(key) + right.counted_rows(key)
+                rows[key].difference, without - without_left[key], left.count_rows(key) + right.count_rows(key)
             )
             for key, without in without_right.items()
         }
         drawn = {key: values - drawn_left[key] for key, values in drawn_right.items()}
-        return influences, studentized(influences, drawn, self._draws())
+        return influences, studentize(influences, drawn, self._draws())
 
     def _exchange(self, left: Values, right: Values) -> dict[str, Floats]:
         """Return the difference of every key after every exchange of clusters."""
-        both = left.joined(right)
-        once, again = (swaps(self.clusters, self.settings.trials, self.settings.seed) for _ in range(2))
-        one = both.by_key(np.hstack([swap, 1 - swap]) for swap in once)
-        other = both.by_key(np.hstack([1 - swap, swap]) for swap in again)
+        both = left.join(right)
+        once, again = (draw_swaps(self.clusters, self.settings.trials, self.settings.seed) for _ in range(2))
+        one = both.compute_by_key(np.hstack([swap, 1 - swap]) for swap in once)
+        other = both.compute_by_key(np.hstack([1 - swap, swap]) for swap in again)
         return {key: values - other[key] for key, values in one.items()}
 
-    def _untested(self, key: str, name: str, result: Result, left: Values, right: Values, by_row: bool) -> Difference:
+    def _subtract_values(
+        self, key: str, name: str, result: Result, left: Values, right: Values, by_row: bool
+    ) -> Difference:
         """Return two values, their difference, and in how many rows or dialogues the system wins, without any test."""
         here, there = self.result[key], result[key]
         first, second, rows = here.mean, there.mean, min(here.scored, there.scored)
@@ -261,7 +265,7 @@ class Baseline:
             known = [side.items[key][~np.isnan(side.items[key])] for side in (left, right)]
             rows = min(map(len, known))
             first, second = (float(values.mean()) if rows else math.nan for values in known)
-        plain = untested(self.name, name, here, there, key)
+        plain = subtract_estimates(self.name, name, here, there, key)
         plain = replace(plain, baseline_mean=first, mean=second, difference=second - first, rows=rows, of=here.rows)
         items = here.items, there.items
         if not by_row:
@@ -292,9 +296,9 @@ class Baseline:
                 p = significance.student_p(difference, error, self.clusters, plain.scale)
             else:
                 p = significance.tail_p(difference, changes, plain.scale)
-                critical = largest_of(changes, 1 - settings.alpha) / error if error else critical
+                critical = absolute_quantile(changes, 1 - settings.alpha) / error if error else critical
             p = max(p, significance.least_p(self.clusters))
-        interval, by = interval_of_changes(influence, changes, settings.confidence, self.clusters)
+        interval, by = make_interval(influence, changes, settings.confidence, self.clusters)
         return replace(
             plain,
             interval=interval,
@@ -302,7 +306,7 @@ class Baseline:
             p=p,
             effect=difference / (error * math.sqrt(scored)) if error > 0 else 0.0 if not difference else math.nan,
             error=error,
-            detectable=significance.least_difference(error, self.clusters, critical),
+            detectable=significance.minimum_detectable_difference(error, self.clusters, critical),
             needed=settings.needed(self.clusters, error),
             rough=is_rough(influence, self.clusters),
         )
@@ -313,7 +317,7 @@ def exchange_means(
 ) -> list[Difference]:
     """Test the means of every two systems with the same rows by randomization, all pairs with the same exchanges.
 
-    The p-values are those of `Baseline.against`: where the same rows count on both sides, a difference after an
+    The p-values are those of `Baseline.compare`: where the same rows count on both sides, a difference after an
     exchange is the sum of the differences of clusters, each with its sign.
     """
     offsets = next(iter(values.values())).rows.offsets
@@ -327,20 +331,22 @@ def exchange_means(
             number = max(float(counts.sum()), 1.0)
             differences.append(sums / number)
             first, second = (float(np.where(np.isnan(right - left), 0.0, each).sum()) for each in (left, right))
-            plain = untested(one, other, estimates[one], estimates[other], key)
+            plain = subtract_estimates(one, other, estimates[one], estimates[other], key)
             means = {"baseline_mean": first / number, "mean": second / number}
             reason = None if np.count_nonzero(counts) > 1 else "too little could be scored"
             rows.append(replace(plain, **means, difference=(second - first) / number, reason=reason))
         each = np.column_stack(differences)
-        trials = np.concatenate([(1 - 2 * swap) @ each for swap in swaps(clusters, settings.trials, settings.seed)])
+        trials = np.concatenate(
+            [(1 - 2 * swap) @ each for swap in draw_swaps(clusters, settings.trials, settings.seed)]
+        )
         ps = (significance.tail_p(row.difference, own, row.scale) for row, own in zip(rows, trials.T, strict=True))
         found += [row if row.reason else replace(row, p=p) for row, p in zip(rows, ps, strict=True)]
     return found
 
 
-def untested(baseline: str, system: str, here: Estimate, there: Estimate, key: str) -> Difference:
+def subtract_estimates(baseline: str, system: str, here: Estimate, there: Estimate, key: str) -> Difference:
     """Return the difference of two values without a test."""
-    metric = metric_of(here)
+    metric = find_metric(here)
     better = None if metric is None else metric.better
     evidence = better is not None and not (metric is not None and metric.descriptive)
     rows, of = here.scored + there.scored, here.rows + there.rows
@@ -348,7 +354,7 @@ def untested(baseline: str, system: str, here: Estimate, there: Estimate, key: s
     return Difference(key, baseline, system, *means, rows, of, here.corpus, better, evidence)
 
 
-def paired_values(left: Values, right: Values, keys: Sequence[str], by_row: bool) -> tuple[Values, Values]:
+def pair_values(left: Values, right: Values, keys: Sequence[str], by_row: bool) -> tuple[Values, Values]:
     """Return the values of both sides under some keys; what one cannot be scored on is missing on both.
 
     That is a row or, where rows are not paired, a dialogue.
@@ -358,7 +364,7 @@ def paired_values(left: Values, right: Values, keys: Sequence[str], by_row: bool
         if by_row:
             known = ~np.isnan(left.items[key]) & ~np.isnan(right.items[key])
         else:
-            known = (left.counted_rows(key) > 0) & (right.counted_rows(key) > 0)
+            known = (left.count_rows(key) > 0) & (right.count_rows(key) > 0)
         for side, own in zip((left, right), items, strict=True):
             values = side.items[key]
             rows = known if len(known) == len(values) else known[row_numbers(side.rows.offsets)]

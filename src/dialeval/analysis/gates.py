@@ -1,10 +1,10 @@
 """Gates: is a system good enough? A yes or no that a build can depend on.
 
-`limit_gates`: a system fails if its mean under a key is below or above the limit of that key, or was not computed.
+`check_limits`: a system fails if its mean under a key is below or above the limit of that key, or was not computed.
 Floors and ceilings are not held to limits: a floor is meant to be low. A key that nobody asked for is most likely
 misspelled, so it is an error and no failed gate.
 
-`baseline_gates`, without a margin for a key: a system fails if it is worse than the baseline and the difference is
+`check_baseline`, without a margin for a key: a system fails if it is worse than the baseline and the difference is
 significant (adjusted p below alpha). This gate stops what is shown to be worse and lets pass what might be.
 
 With a margin for a key it fails unless the interval of the difference lies within the margin: the gate lets pass what
@@ -14,7 +14,7 @@ that such a gate needs enough of them; a difference that could not be tested fai
 Keys for which neither higher nor lower is better (length, entropy) are never worse, and have no gate. With the same
 runs and the same seed the answer is always the same.
 
-`assert_no_worse` asks the question of `baseline_gates` in a test:
+`assert_no_worse` asks the question of `check_baseline` in a test:
 
     def test_the_new_model():
         run = dialeval.evaluate("new.txt", "references.txt")
@@ -33,8 +33,8 @@ import numpy as np
 from dialeval.analysis.alignment import Alignment, DesignName, align
 from dialeval.analysis.comparison import Comparison, compare
 from dialeval.analysis.difference import DEFAULT_ALPHA, Difference, Test
-from dialeval.analysis.pairing import key_meant, systems_of
-from dialeval.core.arguments import checked
+from dialeval.analysis.pairing import collect_systems, find_key
+from dialeval.core.arguments import check_arguments
 from dialeval.core.errors import SettingError, suggest
 from dialeval.core.fold import Level
 from dialeval.core.result import Result, Run, load
@@ -63,12 +63,12 @@ class Gate:
     """What was found, for a gate that asks for no worse than a baseline."""
 
 
-def limit_gates(
+def check_limits(
     results: Mapping[str, Result], lowest: Mapping[str, float], highest: Mapping[str, float]
 ) -> Iterator[Gate]:
     """Yield a gate for each key and system: its mean was computed and is within its limits."""
     known = dict.fromkeys(key for result in results.values() for key in (*result, *result.skipped))
-    lowest, highest = ({key_meant(key, known): end for key, end in each.items()} for each in (lowest, highest))
+    lowest, highest = ({find_key(key, known): end for key, end in each.items()} for each in (lowest, highest))
     for key in (*lowest, *highest):
         if key not in known:
             raise SettingError(f"no system has {key!r}, so it cannot be checked against a limit; {suggest(key, known)}")
@@ -83,12 +83,12 @@ def limit_gates(
                     yield Gate(system, key, f"{words} {limit:g}", failure)
 
 
-def baseline_gates(comparison: Comparison, margins: Mapping[str, float], named: bool = False) -> Iterator[Gate]:
+def check_baseline(comparison: Comparison, margins: Mapping[str, float], named: bool = False) -> Iterator[Gate]:
     """Yield a gate for each system and key: it is no worse than the baseline; `margins` by key, in units of the metric.
 
     `named`: the metrics were asked for, so that one that cannot be compared is an error; so it is where none can be.
     """
-    margins = {key_meant(key, comparison.keys): margin for key, margin in margins.items()}
+    margins = {find_key(key, comparison.keys): margin for key, margin in margins.items()}
     _check_margins(comparison, margins)
     left_out = [row for row in comparison.rows if math.isnan(row.difference) and row.reason is not None]
     for row in left_out:
@@ -101,8 +101,8 @@ def baseline_gates(comparison: Comparison, margins: Mapping[str, float], named: 
         failure = None
         if row.key in margins:
             asked = f"worse than {row.baseline} by at most {margins[row.key]:g}"
-            if not _worst(row) <= margins[row.key]:
-                failure = f"{means}: it may be worse by {_worst(row):.4g}, the margin is {margins[row.key]:g}"
+            if not _find_worst(row) <= margins[row.key]:
+                failure = f"{means}: it may be worse by {_find_worst(row):.4g}, the margin is {margins[row.key]:g}"
         elif row.better is None:
             continue
         else:
@@ -123,14 +123,14 @@ def _check_margins(comparison: Comparison, margins: Mapping[str, float]) -> None
             raise SettingError(f"a margin is 0 or above, not {margin}")
 
 
-def _worst(row: Difference) -> float:
+def _find_worst(row: Difference) -> float:
     """Return by how much the system may be worse, by the bad end of the interval; NaN without an interval."""
     if row.interval is None:
         return math.nan
     return -row.interval[0] if row.better == "higher" else row.interval[1]
 
 
-@checked
+@check_arguments
 def assert_no_worse(
     run: Saved,
     baseline: Saved,
@@ -185,7 +185,7 @@ def assert_no_worse(
     runs = {
         label: some if isinstance(some, Run) else load(some) for label, some in (("baseline", baseline), ("run", run))
     }
-    known = systems_of(runs)
+    known = collect_systems(runs)
     size = len(runs["baseline"])
     names = [name for name in list(known)[:size] if known[name].role == "system"]
     if len(names) != 1:
@@ -208,7 +208,7 @@ def assert_no_worse(
         raise SettingError(f"neither higher nor lower values of {undirected[0]} are better, so it can never be worse")
     margins = margin if isinstance(margin, Mapping) else {} if margin is None else dict.fromkeys(found.keys, margin)
     lines: list[str] = []
-    for gate in baseline_gates(found, margins, named=True):
+    for gate in check_baseline(found, margins, named=True):
         if gate.failure is not None and gate.difference is not None:
             alignment = align(known[names[0]], known[gate.system], design)
             lost = _list_losses(gate.difference, alignment, rows)
@@ -244,12 +244,12 @@ def _list_losses(row: Difference, alignment: Alignment, most: int) -> Iterator[s
     if worst:
         yield "  lost most:"
     for at in worst:
-        yield f"    {_place(right, at, right[row.key].level)}: {before[at]:.4g} -> {after[at]:.4g}"
+        yield f"    {_describe_place(right, at, right[row.key].level)}: {before[at]:.4g} -> {after[at]:.4g}"
         if right[row.key].level is Level.TURN:
-            yield from _texts(left, right, at)
+            yield from _list_texts(left, right, at)
 
 
-def _place(result: Result, at: int, level: Level) -> str:
+def _describe_place(result: Result, at: int, level: Level) -> str:
     rows = result.rows
     number = f"{'row' if level is Level.TURN else 'dialogue'} {at + 1}"
     if rows is None or rows.dialogues is None:
@@ -260,7 +260,7 @@ def _place(result: Result, at: int, level: Level) -> str:
     return number if name is None else f"{number} ({name}{turn})"
 
 
-def _texts(left: Result, right: Result, at: int) -> Iterator[str]:
+def _list_texts(left: Result, right: Result, at: int) -> Iterator[str]:
     shown = {"reference": (right, "reference"), "was": (left, "response"), "is": (right, "response")}
     for word, (result, name) in shown.items():
         if result.rows is not None and name in result.rows.texts:

@@ -1,12 +1,12 @@
 """Agreement of judges with people about labels and about pairs, and the rows on which they disagree most.
 
-`label_agreement` compares a metric with the label that most annotators gave: the metric's value is rounded to the
+`compare_labels` compares a metric with the label that most annotators gave: the metric's value is rounded to the
 nearest label. Rows on which annotators are split are left out and counted, and so are metrics whose values are not on
 the scale of the labels. `stats.labels` has the statistics; their intervals are over dialogues.
 
-`pair_agreement` compares the preferences of a judge with those of the human majority: the fraction of pairs in which it
-prefers the same response, where a tie of the judge counts a half. Next to it is the same for the rule that the longer
-response is better, which needs no judge.
+`measure_pair_agreement` compares the preferences of a judge with those of the human majority: the fraction of pairs in
+which it prefers the same response, where a tie of the judge counts a half. Next to it is the same for the rule that the
+longer response is better, which needs no judge.
 """
 
 from __future__ import annotations
@@ -20,27 +20,26 @@ from msgspec import Struct
 
 from dialeval.analysis.agreement import match_metrics, read_rated
 from dialeval.analysis.matching import score_ratings
-from dialeval.core.arguments import checked
+from dialeval.core.arguments import check_arguments
 from dialeval.core.arrays import Floats, Ints, offsets_of
-from dialeval.core.display import Shown, Tabular
+from dialeval.core.display import Displayable, Tabular
 from dialeval.core.errors import SettingError
 from dialeval.core.exact import Moments
-from dialeval.core.fold import Estimate, clustered
+from dialeval.core.fold import Estimate, compute_interval
 from dialeval.core.run_schema import Record
 from dialeval.core.version import __version__
 from dialeval.engine.resources import Resources
 from dialeval.io.ratings import OVERALL
 from dialeval.metrics.registry import split_names
 from dialeval.stats.intervals import DEFAULT_LEVEL
-from dialeval.stats.labels import confusion, effective_judges
-from dialeval.stats.labels import label_agreement as compare_labels
+from dialeval.stats.labels import compare_labels, count_confusions, estimate_effective_judges
 
 JUDGES = ("llm", "judge", "adem")
 """Families of metrics that are judges, which make a panel."""
 _MOST_LABELS = 12
 
 
-class Rate(Struct, frozen=True):
+class RateEstimate(Struct, frozen=True):
     """A value with its interval over dialogues, of n rows."""
 
     value: float
@@ -54,7 +53,7 @@ class LabelFit(Struct, frozen=True):
     n: int
     confusion: Sequence[Sequence[int]]
     """Rows with each label by people (a line) and by the metric (a column)."""
-    statistics: Mapping[str, Rate]
+    statistics: Mapping[str, RateEstimate]
 
 
 class Dispute(Struct, frozen=True):
@@ -68,10 +67,10 @@ class Dispute(Struct, frozen=True):
     """The difference of both in standard deviations."""
 
 
-class LabelAgreement(Shown, Tabular, Record, frozen=True, kw_only=True, rename={"version": "dialeval"}):
-    """The result of `label_agreement`, and its JSON."""
+class LabelAgreement(Displayable, Tabular, Record, frozen=True, kw_only=True, rename={"version": "dialeval"}):
+    """The result of `compare_labels`, and its JSON."""
 
-    document_maker = "dialeval.reports.labels:document"
+    document_maker = "dialeval.reports.labels:to_document"
 
     version: str
     quality: str
@@ -81,7 +80,7 @@ class LabelAgreement(Shown, Tabular, Record, frozen=True, kw_only=True, rename={
     """Rows without a label that most annotators gave."""
     excluded: Sequence[str]
     """Metrics that are not on the scale of the labels."""
-    panel: Rate | None
+    panel: RateEstimate | None
     """The effective number of independent judges, where there are several."""
     judges: Sequence[str]
     disputes: Sequence[Dispute]
@@ -97,8 +96,8 @@ class LabelAgreement(Shown, Tabular, Record, frozen=True, kw_only=True, rename={
         ]
 
 
-@checked
-def label_agreement(
+@check_arguments
+def measure_label_agreement(
     subject: Any,
     ratings: Any = None,
     *,
@@ -175,17 +174,19 @@ def label_agreement(
 
 
 def _fit_labels(human: Ints, given: Ints, labels: int, dialogue: Ints, level: float) -> LabelFit:
-    table = confusion(human, given, labels, np.zeros(len(human), np.int64))[0].astype(int)
+    table = count_confusions(human, given, labels, np.zeros(len(human), np.int64))[0].astype(int)
     found = compare_labels(human, given, labels, dialogue, level)
-    return LabelFit(len(human), table.tolist(), {name: Rate(*each, len(human)) for name, each in found.items()})
+    return LabelFit(len(human), table.tolist(), {name: RateEstimate(*each, len(human)) for name, each in found.items()})
 
 
-def _weigh_panel(values: Floats, human: Floats, dialogue: Ints, level: float) -> Rate | None:
+def _weigh_panel(values: Floats, human: Floats, dialogue: Ints, level: float) -> RateEstimate | None:
     """Return the effective number of judges, a column each."""
     there = ~np.isnan(values).any(axis=1) & ~np.isnan(human)
     if values.shape[1] < 2 or there.sum() < 3:
         return None
-    return Rate(*effective_judges(values[there], human[there], dialogue[there], level), int(there.sum()))
+    return RateEstimate(
+        *estimate_effective_judges(values[there], human[there], dialogue[there], level), int(there.sum())
+    )
 
 
 def _find_disputes(metrics: Mapping[str, Floats], human: Floats, rated: Any, most: int) -> list[Dispute]:
@@ -207,24 +208,26 @@ class PairAgreement(Struct, frozen=True, kw_only=True):
 
     pairs: int
     """Pairs of which most annotators prefer one response, and the judge has a verdict."""
-    judge: Rate
+    judge: RateEstimate
     """Fraction of pairs in which the judge prefers the same response; its ties count a half."""
-    longer: Rate
+    longer: RateEstimate
     """The same for the rule that the longer response is better."""
-    difference: Rate
+    difference: RateEstimate
     """Judge less longer."""
 
 
-def rate(values: Floats, dialogue: Ints, level: float = DEFAULT_LEVEL, bounds: tuple[float, float] = (0, 1)) -> Rate:
+def estimate_rate(
+    values: Floats, dialogue: Ints, level: float = DEFAULT_LEVEL, bounds: tuple[float, float] = (0, 1)
+) -> RateEstimate:
     """Return the mean of values with its interval over dialogues; NaN are left out."""
     order = np.argsort(dialogue, kind="stable")
     sizes = np.bincount(np.unique(dialogue, return_inverse=True)[1].ravel())
     estimate = Estimate.of_moments(Moments.of(values[order], offsets_of(sizes)), bounds)
-    found = clustered(estimate, bounds, level)
-    return Rate(estimate.mean, (np.nan, np.nan) if found is None else found[0], estimate.scored)
+    found = compute_interval(estimate, bounds, level)
+    return RateEstimate(estimate.mean, (np.nan, np.nan) if found is None else found[0], estimate.scored)
 
 
-def pair_agreement(
+def measure_pair_agreement(
     human: Ints, judge: Floats, length_ratio: Floats, dialogue: Ints, level: float = DEFAULT_LEVEL
 ) -> PairAgreement:
     """Compare the preferences of a judge with those of people.
@@ -246,7 +249,7 @@ def pair_agreement(
     right, longer = (1 + human * judge) / 2, (1 + human * ratio) / 2
     return PairAgreement(
         pairs=len(human),
-        judge=rate(right, dialogue, level),
-        longer=rate(longer, dialogue, level),
-        difference=rate(right - longer, dialogue, level, (-1, 1)),
+        judge=estimate_rate(right, dialogue, level),
+        longer=estimate_rate(longer, dialogue, level),
+        difference=estimate_rate(right - longer, dialogue, level, (-1, 1)),
     )

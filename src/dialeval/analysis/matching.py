@@ -26,7 +26,7 @@ from dialeval.core.fold import Estimate, Level
 from dialeval.core.result import Result, Run
 from dialeval.core.rowtable import RowTable
 from dialeval.engine.folding import run_sources
-from dialeval.engine.plan import Asked, Settings, planner
+from dialeval.engine.plan import Asked, Settings, make_planner
 from dialeval.engine.resources import Resources
 from dialeval.io.ratings import DIALOGUE, OVERALL, Ratings
 from dialeval.io.reading import UNNAMED
@@ -61,7 +61,7 @@ class RatedRows:
         return len(self.human)
 
 
-def on_one_scale(ratings: Ratings, quality: str) -> tuple[Ratings, str | None]:
+def bring_to_one_scale(ratings: Ratings, quality: str) -> tuple[Ratings, str | None]:
     """Bring ratings on different scales to 0..1, so that rows of one set are not above those of another by their scale.
 
     Args:
@@ -157,7 +157,7 @@ def score_ratings(
             columns[need] = RaggedColumn.from_lists(lists)
     rows = Rows(UNNAMED, columns, TextColumn.from_strings(ratings.dialogues), where="ratings")
     sources = memory_sources(split_systems(rows, ratings.systems, UNNAMED))
-    run = run_sources(sources, planner("all" if metrics is None else metrics, settings, tokenizer), resources).run
+    run = run_sources(sources, make_planner("all" if metrics is None else metrics, settings, tokenizer), resources).run
     if metrics is None and DIALOGUE not in ratings.levels:
         turns = {
             name: {key: each for key, each in result.items() if each.level is Level.TURN}
@@ -170,11 +170,11 @@ def score_ratings(
     return _build_rated_rows(ratings, quality, run, _scatter_scores(run, places, own, len(ratings)))
 
 
-def rows_of_ratings(run: Run, ratings: Ratings) -> dict[str, tuple[Ints, Ints]]:
+def find_rated_rows(run: Run, ratings: Ratings) -> dict[str, tuple[Ints, Ints]]:
     """Return, by system of the run, the places of the ratings of its responses, and their rows in the run."""
     found = {}
     for name, places in _group_by_system(run, ratings).items():
-        rows = _match_turns(_table(run[name], name), ratings, places)
+        rows = _match_turns(_require_rows(run[name], name), ratings, places)
         found[name] = places[rows >= 0], rows[rows >= 0]
     if not any(len(rows) for _, rows in found.values()):
         raise DataError(_describe_mismatch(run, ratings))
@@ -187,7 +187,7 @@ def match_ratings(run: Run, ratings: Ratings, quality: str) -> RatedRows:
     dialogues: dict[str, tuple[Ints, list[Ints]]] = {}
     for name, places in _group_by_system(run, ratings).items():
         whole = np.array([ratings.levels[place] == DIALOGUE for place in places.tolist()], np.bool_)
-        table = _table(run[name], name)
+        table = _require_rows(run[name], name)
         rows = _match_turns(table, ratings, places[~whole])
         rated_of[name], rows_of[name] = places[~whole][rows >= 0], rows[rows >= 0]
         dialogues[name] = _match_dialogues(table, ratings, places[whole])
@@ -195,7 +195,7 @@ def match_ratings(run: Run, ratings: Ratings, quality: str) -> RatedRows:
     for name, (places, turns) in dialogues.items():
         for key, estimate in run[name].items():
             if estimate.items is not None:
-                metrics[key][places] = _dialogue_values(estimate, _table(run[name], name), turns)
+                metrics[key][places] = _average_turns(estimate, _require_rows(run[name], name), turns)
     matched = sum(map(len, rated_of.values())) + sum(len(places) for places, _ in dialogues.values())
     if not matched:
         raise DataError(_describe_mismatch(run, ratings))
@@ -210,7 +210,7 @@ def _scatter_scores(run: Run, rated: Mapping[str, Ints], rows: Mapping[str, Ints
         for key, estimate in run[name].items():
             if estimate.items is None or not len(places):
                 continue
-            own = rows[name] if estimate.level is Level.TURN else _table(run[name], name).clusters[rows[name]]
+            own = rows[name] if estimate.level is Level.TURN else _require_rows(run[name], name).clusters[rows[name]]
             metrics[key][places] = estimate.items[own]
     return metrics
 
@@ -228,14 +228,14 @@ def _group_by_system(run: Run, ratings: Ratings) -> dict[str, Ints]:
     return {name: np.array(own, np.int64) for name, own in places.items()}
 
 
-def _table(result: Result, name: str) -> RowTable:
+def _require_rows(result: Result, name: str) -> RowTable:
     if result.rows is None:
         remedy = "score the system again and save the run: runs of this version know their rows"
         raise DataError(Problem(result.source or name, None, "the run does not identify its rows", remedy))
     return result.rows
 
 
-def _dialogue_names(table: RowTable) -> list[str | None]:
+def _list_dialogue_names(table: RowTable) -> list[str | None]:
     """Return the name of each row's dialogue; None where dialogues have no names."""
     if table.dialogues is None:
         return [None] * len(table)
@@ -256,8 +256,10 @@ def _match_turns(table: RowTable, ratings: Ratings, places: Ints) -> Ints:
     here: Sequence[Hashable] = texts
     there: Sequence[Hashable] = wanted
     if table.dialogues is not None:
-        here = list(zip(_dialogue_names(table), texts, strict=True))
-        there = [(_dialogue_name(ratings, place), text) for place, text in zip(places.tolist(), wanted, strict=True)]
+        here = list(zip(_list_dialogue_names(table), texts, strict=True))
+        there = [
+            (_find_dialogue_name(ratings, place), text) for place, text in zip(places.tolist(), wanted, strict=True)
+        ]
     elif texts == wanted:
         return np.arange(len(places))
     elif isinstance(contexts, RaggedColumn | SharedColumn):
@@ -279,7 +281,7 @@ def _match_in_order(here: Sequence[Hashable], there: Sequence[Hashable], alike: 
     return np.array([free[key].pop() if free[key] else -1 for key in there], np.int64)
 
 
-def _dialogue_name(ratings: Ratings, place: int) -> str:
+def _find_dialogue_name(ratings: Ratings, place: int) -> str:
     """Return the dialogue's name as its file has it: `Ratings` prefixes the data set."""
     return ratings.dialogues[place].removeprefix(f"{ratings.datasets[place]}/")
 
@@ -287,13 +289,15 @@ def _dialogue_name(ratings: Ratings, place: int) -> str:
 def _match_dialogues(table: RowTable, ratings: Ratings, places: Ints) -> tuple[Ints, list[Ints]]:
     """Return the rated rows whose dialogue is in the run, and the rows of each such dialogue."""
     rows: dict[str | None, list[int]] = defaultdict(list)
-    for row, name in enumerate(_dialogue_names(table)):
+    for row, name in enumerate(_list_dialogue_names(table)):
         rows[name].append(row)
-    matched = [(place, rows[name]) for place in places.tolist() if (name := _dialogue_name(ratings, place)) in rows]
+    matched = [
+        (place, rows[name]) for place in places.tolist() if (name := _find_dialogue_name(ratings, place)) in rows
+    ]
     return np.array([place for place, _ in matched], np.int64), [np.array(turns, np.int64) for _, turns in matched]
 
 
-def _dialogue_values(estimate: Estimate, table: RowTable, dialogues: Sequence[Ints]) -> Floats:
+def _average_turns(estimate: Estimate, table: RowTable, dialogues: Sequence[Ints]) -> Floats:
     """Return the value of each dialogue, given by its rows: its own, or the mean over its scored turns."""
     items = cast("Floats", estimate.items)
     if estimate.level is Level.DIALOGUE:

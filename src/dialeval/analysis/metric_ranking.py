@@ -1,8 +1,8 @@
 """Rank metrics by their correlation with human ratings, and test their differences.
 
-Metrics are ranked by Spearman's rho with the human scores, turned so that higher is better (`direction`). Two metrics
-are compared by the bootstrap that their intervals are of, which draws whole dialogues and gives both metrics the same
-resamples:
+Metrics are ranked by Spearman's rho with the human scores, turned so that higher is better (`find_direction`). Two
+metrics are compared by the bootstrap that their intervals are of, which draws whole dialogues and gives both metrics
+the same resamples:
 
     t = (rho1 - rho2) / (standard deviation of rho1 - rho2 over the resamples * sqrt(k / (k - 1)))
 
@@ -26,9 +26,9 @@ from dialeval.analysis.matching import RatedRows
 from dialeval.core.arrays import Floats, Ints
 from dialeval.core.errors import DialevalError, SettingError
 from dialeval.metrics.registry import registry
-from dialeval.stats.correlation import FEWEST_POINTS, MeanPoints, Points, within_one
+from dialeval.stats.correlation import FEWEST_POINTS, MeanPoints, Points, scale_to_unit
 from dialeval.stats.intervals import two_sided_p
-from dialeval.stats.significance import holm, homogeneous_groups, letter_display
+from dialeval.stats.significance import find_homogeneous_groups, holm, letter_display
 
 RANKED_BY = "spearman"
 SIGNIFICANT = 0.05
@@ -65,7 +65,7 @@ class MetricRanking(Struct, frozen=True):
         return len(groups) == 2 and set(groups[0]).isdisjoint(groups[1])
 
 
-def direction(metric: str, correlation: float) -> float:
+def find_direction(metric: str, correlation: float) -> float:
     """Return 1, or -1 where lower values are better; where neither is, the sign of the correlation."""
     try:
         better = registry().parse(metric).better
@@ -74,34 +74,38 @@ def direction(metric: str, correlation: float) -> float:
     return {"higher": 1.0, "lower": -1.0, None: math.copysign(1.0, correlation)}[better]
 
 
-def rank(level: str, values: Mapping[str, float], samples: Mapping[str, Floats], clusters: int) -> MetricRanking:
+def rank_metrics(
+    level: str, values: Mapping[str, float], samples: Mapping[str, Floats], clusters: int
+) -> MetricRanking:
     """Rank metrics by their correlations; `samples` are those of the resamples of so many dialogues."""
-    signs = {metric: direction(metric, value) for metric, value in values.items()}
+    signs = {metric: find_direction(metric, value) for metric, value in values.items()}
     turned = {metric: signs[metric] * value for metric, value in values.items()}
-    ps = adjusted_ps(turned, {metric: signs[metric] * samples[metric] for metric in values}, clusters)
+    ps = compare_pairs(turned, {metric: signs[metric] * samples[metric] for metric in values}, clusters)
     order = sorted(values, key=lambda metric: -turned[metric])
-    letters = letter_display(homogeneous_groups(order, {frozenset(pair) for pair, p in ps.items() if p < SIGNIFICANT}))
+    letters = letter_display(
+        find_homogeneous_groups(order, {frozenset(pair) for pair, p in ps.items() if p < SIGNIFICANT})
+    )
     places = [Place(metric, turned[metric], signs[metric] < 0, letters[metric]) for metric in order]
     return MetricRanking(RANKED_BY, level, sum(not math.isnan(p) for p in ps.values()), places)
 
 
-def adjusted_ps(
+def compare_pairs(
     values: Mapping[str, float], samples: Mapping[str, Floats], clusters: int
 ) -> dict[tuple[str, str], float]:
     """Return the p of the difference of every two metrics, in the order in which they were given, adjusted by Holm."""
     pairs = list(combinations(values, 2))
-    ps = [_p(values[one] - values[other], samples[one] - samples[other], clusters) for one, other in pairs]
+    ps = [_compute_p(values[one] - values[other], samples[one] - samples[other], clusters) for one, other in pairs]
     return dict(zip(pairs, holm(ps), strict=True))
 
 
-def not_above(ranking: MetricRanking, control: str) -> list[str]:
+def list_not_above(ranking: MetricRanking, control: str) -> list[str]:
     """Return the metrics that are not significantly better than a control; none where that has no coefficient."""
     values = {place.metric: place.value for place in ranking.metrics}
     others = [metric for metric in values if metric != control and control in values]
     return [metric for metric in others if values[metric] < values[control] or not ranking.differ(metric, control)]
 
 
-def _p(difference: float, samples: Floats, clusters: int) -> float:
+def _compute_p(difference: float, samples: Floats, clusters: int) -> float:
     """Return the two-sided p of a difference, from what it is in the resamples; NaN where these say nothing."""
     known = samples[~np.isnan(samples)]
     if clusters < 2 or len(known) < 2:
@@ -129,7 +133,7 @@ class NoPointsError(DialevalError):
         self.n = n
 
 
-def on_common_rows(rows: RatedRows) -> tuple[RatedRows, dict[str, str], list[str]]:
+def keep_common_rows(rows: RatedRows) -> tuple[RatedRows, dict[str, str], list[str]]:
     """Return the rows with values only where all metrics have one, so that all are compared on the same.
 
     Metrics are taken in from the one that scores most rated rows down. One that would leave fewer than `LEAST_SHARE` of
@@ -159,7 +163,7 @@ def on_common_rows(rows: RatedRows) -> tuple[RatedRows, dict[str, str], list[str
     return replace(rows, metrics=kept), left_out, [*sentences, *(f"{key} {reason}" for key, reason in left_out.items())]
 
 
-def used_rows(rows: RatedRows, key: str, level: str) -> Ints:
+def find_used_rows(rows: RatedRows, key: str, level: str) -> Ints:
     """Return the rows with both values that count at a level."""
     known = ~np.isnan(rows.human) & ~np.isnan(rows.metrics[key])
     if level == "turn":
@@ -169,31 +173,31 @@ def used_rows(rows: RatedRows, key: str, level: str) -> Ints:
     return np.flatnonzero(known)
 
 
-def points_of(rows: RatedRows, key: str, level: str) -> Points:
+def make_points(rows: RatedRows, key: str, level: str) -> Points:
     """Return the points of a metric at a level; `NoPointsError` says why there are none."""
     if level == "turn" and key in rows.of_dialogues:
         raise NoPointsError("scores dialogues, not turns")
-    used = used_rows(rows, key, level)
+    used = find_used_rows(rows, key, level)
     if not len(used):
-        raise NoPointsError(_why_unused(rows, key, level))
-    points = points_over(rows, key, used, level)
+        raise NoPointsError(_explain_unused(rows, key, level))
+    points = collect_points(rows, key, used, level)
     if level == "system":
         systems, codes = np.unique(rows.system[used], return_inverse=True)
         points = MeanPoints(points.first, points.second, points.clusters, codes.ravel(), len(systems))
     if len(points) < FEWEST_POINTS:
         number = f"{len(points)} {level}{'' if len(points) == 1 else 's'}"
         raise NoPointsError(f"{number} cannot be correlated; {FEWEST_POINTS} can", len(points))
-    if np.isnan(points.values()[0]):
-        raise NoPointsError(_constant_side(points), len(points))
+    if np.isnan(points.correlate()[0]):
+        raise NoPointsError(_describe_constant(points), len(points))
     return points
 
 
-def points_over(rows: RatedRows, key: str, used: Ints, level: str) -> Points:
+def collect_points(rows: RatedRows, key: str, used: Ints, level: str) -> Points:
     """Return a metric and the human scores of some rows; of dialogues the means over each system's rows.
 
-    Both are divided by a power of two (`within_one`), which no correlation depends on.
+    Both are divided by a power of two (`scale_to_unit`), which no correlation depends on.
     """
-    metric, human = within_one(rows.metrics[key][used]), within_one(rows.human[used])
+    metric, human = scale_to_unit(rows.metrics[key][used]), scale_to_unit(rows.human[used])
     if level != "dialogue":
         return Points(metric, human, rows.dialogue[used])
     pairs = np.column_stack((rows.system[used], rows.dialogue[used]))
@@ -204,7 +208,7 @@ def points_over(rows: RatedRows, key: str, used: Ints, level: str) -> Points:
     return Points(first, second, distinct[:, 1].astype(np.int64))
 
 
-def _why_unused(rows: RatedRows, key: str, level: str) -> str:
+def _explain_unused(rows: RatedRows, key: str, level: str) -> str:
     if np.isnan(rows.metrics[key]).all():
         return "no rated row could be scored"
     if level == "turn":
@@ -212,7 +216,7 @@ def _why_unused(rows: RatedRows, key: str, level: str) -> str:
     return "no rated row names its system" if level == "system" else "no row has both values"
 
 
-def _constant_side(points: Points) -> str:
+def _describe_constant(points: Points) -> str:
     if np.ptp(points.first) == 0:
         return "the metric gives the same value to every row"
     if np.ptp(points.second) == 0:

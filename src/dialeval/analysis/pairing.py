@@ -16,7 +16,7 @@ from pathlib import Path, PurePath
 from typing import Any, Literal, TypeAlias, cast, get_args
 
 from dialeval.analysis.alignment import Alignment, Design, DesignName, align, count_different
-from dialeval.analysis.values import metric_of, weigh_dialogues
+from dialeval.analysis.values import find_metric, weigh_dialogues
 from dialeval.core.errors import SettingError, suggest
 from dialeval.core.fold import Estimate
 from dialeval.core.result import Result, Run, full_names, load
@@ -61,7 +61,7 @@ _DIGESTED = frozenset(_INPUTS) - {"tokenizer", "data"}
 """Inputs of which a signature has a digest, which nobody can read."""
 
 
-def systems_of(runs: Runs) -> dict[str, Result]:
+def collect_systems(runs: Runs) -> dict[str, Result]:
     """Return the systems of runs by name, with the name of the run before it where two have the same."""
     labeled: Mapping[str, Run]
     if isinstance(runs, Run):
@@ -73,7 +73,7 @@ def systems_of(runs: Runs) -> dict[str, Result]:
     return {name: labeled[label][system] for (label, system), name in full_names(labeled).items()}
 
 
-def weigh(systems: Mapping[str, Result], weight: Weight) -> Mapping[str, Result]:
+def weigh_systems(systems: Mapping[str, Result], weight: Weight) -> Mapping[str, Result]:
     """Return the systems with means over rows, or over dialogues that count once each."""
     if weight not in get_args(Weight):
         raise SettingError(f"means are over {' or '.join(get_args(Weight))}, not over {weight!r}")
@@ -115,8 +115,8 @@ def select(
     most_tests: int | None = None,
 ) -> Selection:
     """Select what is compared, as `dialeval.compare` describes its arguments, and align the rows."""
-    known = weigh(systems_of(runs), weight)
-    first, others = chosen(known, baseline, systems)
+    known = weigh_systems(collect_systems(runs), weight)
+    first, others = choose_systems(known, baseline, systems)
     asked = split_names(metrics) if isinstance(metrics, str) else None if metrics is None else list(metrics)
     common = {name: _find_common(known[first], known[name], asked) for name in others}
     if most_tests is not None:
@@ -127,7 +127,7 @@ def select(
         (name, key): reason
         for name, alignment in alignments.items()
         for key in common[name]
-        if (reason := _why_left_out(known[first][key], known[name][key], alignment, key)) is not None
+        if (reason := _explain_exclusion(known[first][key], known[name][key], alignment, key)) is not None
     }
     keys = list(dict.fromkeys(key for shared in common.values() for key in shared))
     panel = choose_panel({name: known[name] for name in (first, *others)}, keys, asked is not None)
@@ -143,7 +143,7 @@ def _find_common(left: Result, right: Result, asked: list[str] | None) -> list[s
         return keys
     if not asked:
         raise SettingError(f"no metric is named; the systems share {', '.join(keys)}")
-    return keys_meant(asked, keys, "not every system has", "they share")
+    return find_keys(asked, keys, "not every system has", "they share")
 
 
 def _align(baseline: str, system: str, known: Mapping[str, Result], design: DesignName | None) -> Alignment:
@@ -153,7 +153,7 @@ def _align(baseline: str, system: str, known: Mapping[str, Result], design: Desi
         raise SettingError(f"{system} cannot be compared with {baseline}: {error}") from None
 
 
-def _why_left_out(here: Estimate, there: Estimate, alignment: Alignment, key: str) -> str | None:
+def _explain_exclusion(here: Estimate, there: Estimate, alignment: Alignment, key: str) -> str | None:
     """Say why a metric is left out of a comparison: other inputs, or no value for the rows in common."""
     for side in (alignment.left, alignment.right):
         if key not in side:
@@ -166,10 +166,10 @@ def choose_panel(known: Mapping[str, Result], keys: Sequence[str], asked: bool) 
 
     Where no metric says which system is better, it is about all keys.
     """
-    metrics = {key: metric_of(next(result[key] for result in known.values() if key in result)) for key in keys}
+    metrics = {key: find_metric(next(result[key] for result in known.values() if key in result)) for key in keys}
     panel = [key for key in keys if (metric := metrics[key]) is not None and metric.better is not None]
     if not asked:
-        main = main_keys(known)
+        main = choose_main_keys(known)
         panel = [key for key in panel if key in main]
     evidence = any((metric := metrics[key]) is not None and not metric.descriptive for key in panel)
     return tuple(panel) if panel and (asked or evidence) else tuple(keys)
@@ -189,31 +189,31 @@ def load_runs(folders: Sequence[str]) -> dict[str, Run]:
     """Load saved runs, by a short name each; `main` and `main/` are one run."""
     once: dict[Path, str] = {}
     for folder in folders:
-        once.setdefault(run_file(folder).resolve(), folder)
+        once.setdefault(find_run_file(folder).resolve(), folder)
     unique = list(once.values())
-    return {label: load(folder) for label, folder in zip(labels_of(unique), unique, strict=True)}
+    return {label: load(folder) for label, folder in zip(label_folders(unique), unique, strict=True)}
 
 
-def run_file(path: str) -> Path:
+def find_run_file(path: str) -> Path:
     """Return the file that a saved run is read from, for its folder or for that file."""
     return Path(path) if Path(path).name == RUN_FILE else Path(path) / RUN_FILE
 
 
-def labels_of(folders: Sequence[str]) -> list[str]:
+def label_folders(folders: Sequence[str]) -> list[str]:
     """Return a short name for each folder: its last part, or all of it where two would be called the same."""
     short = [PurePath(folder).name or folder for folder in folders]
     return [name if short.count(name) == 1 else folder for name, folder in zip(short, folders, strict=True)]
 
 
-def chosen(
+def choose_systems(
     systems: Mapping[str, Result], baseline: str | None = None, wanted: Iterable[str] | None = None
 ) -> tuple[str, list[str]]:
     """Return the baseline, the first system unless another is named, and the systems to compare with it."""
     if wanted is None:
         names = [name for name in systems if systems[name].role == "system"] or list(systems)
     else:
-        names = list(dict.fromkeys(full_name(systems, name) for name in wanted))
-    first = full_name(systems, baseline) if baseline is not None else names[0] if names else None
+        names = list(dict.fromkeys(find_system(systems, name) for name in wanted))
+    first = find_system(systems, baseline) if baseline is not None else names[0] if names else None
     others = [name for name in names if name != first]
     if first is None or not others:
         there = f"there is {', '.join(systems) or 'none'}"
@@ -222,7 +222,7 @@ def chosen(
     return first, others
 
 
-def full_name(systems: Mapping[str, Result], name: str) -> str:
+def find_system(systems: Mapping[str, Result], name: str) -> str:
     """Return the system of that name, or the only system of the run of that name."""
     inside = [system for system in systems if system.startswith(f"{name}/")]
     if name in systems or len(inside) == 1:
@@ -230,7 +230,7 @@ def full_name(systems: Mapping[str, Result], name: str) -> str:
     raise SettingError(f"no system is called {name!r}; {suggest(name, systems)}")
 
 
-def key_meant(name: str, keys: Collection[str]) -> str:
+def find_key(name: str, keys: Collection[str]) -> str:
     """Return the key that a name stands for, which may be an alias or in another case; the name itself if none."""
     if name in keys or registry().is_group(name):
         return name
@@ -241,14 +241,14 @@ def key_meant(name: str, keys: Collection[str]) -> str:
     return found if found in keys else name
 
 
-def keys_meant(names: Iterable[str], keys: Sequence[str], lacking: str, there: str) -> list[str]:
+def find_keys(names: Iterable[str], keys: Sequence[str], lacking: str, there: str) -> list[str]:
     """Return the result keys that names stand for: keys, families of metrics, or `all`.
 
     The error for a name without a key says `{lacking} NAME; {there} KEYS`.
     """
     meant: dict[str, None] = {}
     for asked in names:
-        name = key_meant(str(asked), keys)
+        name = find_key(str(asked), keys)
         group = [metric.name for metric in registry().select([name])] if registry().is_group(name) else []
         of_name = [name] if name in keys else [key for key in keys if name.lower() == "all" or key in group]
         if not of_name:
@@ -286,7 +286,7 @@ def describe_inputs(left: Estimate, right: Estimate, alignment: Alignment) -> st
     return None
 
 
-def main_keys(systems: Mapping[str, Result]) -> list[str]:
+def choose_main_keys(systems: Mapping[str, Result]) -> list[str]:
     """Return the panel of a comparison: one key of each family of metrics for which higher or lower is better.
 
     Of `bleu-1` to `bleu-4` it is the last, of others the first; parts of another key (`inform/hotel`) and keys without
@@ -298,7 +298,7 @@ def main_keys(systems: Mapping[str, Result]) -> list[str]:
     keys = [key for key in there if "/" not in key or key.split("/")[0] not in there]
     families: dict[bool, dict[str, str]] = {False: {}, True: {}}
     for key in keys:
-        metric = metric_of(next(result[key] for result in systems.values() if key in result))
+        metric = find_metric(next(result[key] for result in systems.values() if key in result))
         if metric is not None and metric.better is not None:
             group = families[metric.descriptive]
             group[metric.family] = key if _NUMBERED.search(key) else group.get(metric.family, key)

@@ -36,21 +36,21 @@ import numpy as np
 from msgspec.structs import asdict, replace
 
 from dialeval.analysis.alignment import Alignment, Design, DesignName
-from dialeval.analysis.difference import DEFAULT_ALPHA, paired_values
+from dialeval.analysis.difference import DEFAULT_ALPHA, pair_values
 from dialeval.analysis.pairing import Runs, Selection, Weight, adjust_families, select
-from dialeval.analysis.values import Values, bounds_of, metric_of
-from dialeval.core.arguments import checked
+from dialeval.analysis.values import Values, find_bounds, find_metric
+from dialeval.core.arguments import check_arguments
 from dialeval.core.arrays import Floats
-from dialeval.core.display import Shown, Tabular, flatten_intervals, listed
-from dialeval.core.errors import SettingError, plain
+from dialeval.core.display import Displayable, Tabular, count_names, flatten_intervals
+from dialeval.core.errors import SettingError, escape_controls
 from dialeval.core.fold import Better, Estimate
 from dialeval.core.result import Result
 from dialeval.core.run_schema import Record
 from dialeval.core.version import __version__
 from dialeval.stats.independent import Spread, welch
 from dialeval.stats.intervals import DEFAULT_LEVEL, t_factor, two_sided_p
-from dialeval.stats.resampling import Influence, leaving_out
-from dialeval.stats.sequences import FIRST, Kind, sequence, unpaired_sequence
+from dialeval.stats.resampling import Influence, leave_out_clusters
+from dialeval.stats.sequences import FIRST, Kind, confidence_sequence, unpaired_confidence_sequence
 from dialeval.stats.significance import ROUNDING
 
 
@@ -88,7 +88,7 @@ class SequentialDifference(Record, frozen=True):
 
 
 class SequentialTest(
-    Tabular, Shown, Record, frozen=True, kw_only=True, rename={"version": "dialeval", "rows": "differences"}
+    Tabular, Displayable, Record, frozen=True, kw_only=True, rename={"version": "dialeval", "rows": "differences"}
 ):
     """The result of `dialeval.sequential`.
 
@@ -111,7 +111,7 @@ class SequentialTest(
         [['new', 'rouge-l', 400]]
     """
 
-    document_maker = "dialeval.reports.sequential:sequential_document"
+    document_maker = "dialeval.reports.sequential:describe_sequential_test"
 
     version: str = __version__
     baseline: str
@@ -125,7 +125,7 @@ class SequentialTest(
 
     def __repr__(self) -> str:
         decided = sum(row.decided is not None for row in self.rows)
-        with_baseline = f"{listed(self.systems, 'system')} with {plain(self.baseline)}"
+        with_baseline = f"{count_names(self.systems, 'system')} with {escape_controls(self.baseline)}"
         return f"<SequentialTest: {with_baseline}, {len(self.rows):,} differences, {decided:,} decided>"
 
     def lines(self) -> list[dict[str, Any]]:
@@ -138,7 +138,7 @@ class SequentialTest(
         return [flatten_intervals(asdict(row)) for row in self.rows]
 
 
-@checked
+@check_arguments
 def sequential(
     runs: Runs,
     *,
@@ -184,7 +184,8 @@ def sequential(
         raise SettingError(f"alpha must be between 0 and 1, such as 0.05; it is not {alpha}")
     chosen = select(runs, baseline, systems, metrics, design, weight)
     reasons = {
-        (name, key): chosen.left_out.get((name, key)) or _why_untested(key, alignment, chosen.known[chosen.first][key])
+        (name, key): chosen.left_out.get((name, key))
+        or _explain_untested(key, alignment, chosen.known[chosen.first][key])
         for name, alignment in chosen.alignments.items()
         for key in chosen.common[name]
     }
@@ -208,9 +209,9 @@ def sequential(
     )
 
 
-def _why_untested(key: str, alignment: Alignment, here: Estimate) -> str | None:
+def _explain_untested(key: str, alignment: Alignment, here: Estimate) -> str | None:
     """Say why a metric has no sequence; None where it has one."""
-    metric = metric_of(here)
+    metric = find_metric(here)
     if here.corpus:
         return "it is a corpus-level value, without values per dialogue"
     if metric is not None and metric.untestable is not None:
@@ -221,14 +222,14 @@ def _why_untested(key: str, alignment: Alignment, here: Estimate) -> str | None:
 
 
 def _test_key(name: str, key: str, alignment: Alignment, alpha: float) -> SequentialDifference:
-    metric = metric_of(alignment.left[key])
+    metric = find_metric(alignment.left[key])
     left, right = (Values.of(side, [key], alone=True) for side in (alignment.left, alignment.right))
     unpaired = alignment.design.name == "unpaired"
     if not unpaired:
-        left, right = paired_values(left, right, [key], alignment.by_row)
+        left, right = pair_values(left, right, [key], alignment.by_row)
     first, second = left.cluster_sums(key), right.cluster_sums(key)
-    low, high, by = (unpaired_sequence if unpaired else sequence)(
-        first, second, bounds_of(key, alignment.left[key]), alpha
+    low, high, by = (unpaired_confidence_sequence if unpaired else confidence_sequence)(
+        first, second, find_bounds(key, alignment.left[key]), alpha
     )
     found = SequentialDifference(name, key, len(low), second.mean - first.mean, by=by)
     if not len(low) or not math.isfinite(low[-1]):
@@ -279,7 +280,7 @@ class MetricTrend(Record, frozen=True):
     reason: str | None = None
 
 
-class Trend(Tabular, Shown, Record, frozen=True, kw_only=True, rename={"version": "dialeval", "rows": "metrics"}):
+class Trend(Tabular, Displayable, Record, frozen=True, kw_only=True, rename={"version": "dialeval", "rows": "metrics"}):
     """The result of `dialeval.trend`.
 
     Attributes:
@@ -301,7 +302,7 @@ class Trend(Tabular, Shown, Record, frozen=True, kw_only=True, rename={"version"
         <Trend: 4 systems (week 1, week 2, week 3 and 1 more), 1 metrics, 1 significant>
     """
 
-    document_maker = "dialeval.reports.sequential:trend_document"
+    document_maker = "dialeval.reports.sequential:describe_trend"
 
     systems: list[str]
     design: DesignName
@@ -315,7 +316,7 @@ class Trend(Tabular, Shown, Record, frozen=True, kw_only=True, rename={"version"
 
     def __repr__(self) -> str:
         found = sum(row.significant for row in self.rows)
-        return f"<Trend: {listed(self.systems, 'system')}, {len(self.rows):,} metrics, {found:,} significant>"
+        return f"<Trend: {count_names(self.systems, 'system')}, {len(self.rows):,} metrics, {found:,} significant>"
 
     def lines(self) -> list[dict[str, Any]]:
         """Return a line per metric and system, with the slope of the metric in each.
@@ -332,7 +333,7 @@ class Trend(Tabular, Shown, Record, frozen=True, kw_only=True, rename={"version"
         ]
 
 
-@checked
+@check_arguments
 def trend(
     runs: Runs,
     *,
@@ -397,7 +398,7 @@ def trend(
 
 
 def _find_trend(key: str, results: Sequence[Result], chosen: Selection, paired: bool, confidence: float) -> MetricTrend:
-    estimates, metric = [result[key] for result in results], metric_of(results[0][key])
+    estimates, metric = [result[key] for result in results], find_metric(results[0][key])
     means, intervals = [each.mean for each in estimates], [each.interval for each in estimates]
     row = MetricTrend(key, None if metric is None else metric.better, means, intervals)
     values = [Values.of(result, [key], alone=True) for result in results]
@@ -424,8 +425,8 @@ def _find_trend(key: str, results: Sequence[Result], chosen: Selection, paired: 
 
 def _paired_error(key: str, values: Sequence[Values], weights: Floats, means: Sequence[float]) -> tuple[float, float]:
     """Compute the jackknife error of a slope over the units that all systems have."""
-    without = np.array([each.by_key(leaving_out(each.clusters), jackknife=True)[key] for each in values])
-    rows = np.sum([each.counted_rows(key) for each in values], axis=0)
+    without = np.array([each.compute_by_key(leave_out_clusters(each.clusters), jackknife=True)[key] for each in values])
+    rows = np.sum([each.count_rows(key) for each in values], axis=0)
     slope = float(weights @ np.array(means))
     return Influence.of(slope, weights @ without, rows).error, values[0].clusters - 1
 
@@ -437,7 +438,7 @@ def _unpaired_error(key: str, values: Sequence[Values], weights: Floats, means: 
         if key in each.items:
             spread = each.cluster_sums(key).spread
         else:
-            without = each.by_key(leaving_out(each.clusters), jackknife=True)[key]
-            spread = Spread.of_influence(Influence.of(mean, without, each.counted_rows(key)), each.clusters)
+            without = each.compute_by_key(leave_out_clusters(each.clusters), jackknife=True)[key]
+            spread = Spread.of_influence(Influence.of(mean, without, each.count_rows(key)), each.clusters)
         spreads.append(Spread(spread.variance * weight**2, spread.freedom, spread.clusters))
     return math.sqrt(sum(spread.variance for spread in spreads)), welch(*spreads)

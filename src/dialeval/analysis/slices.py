@@ -5,8 +5,8 @@
 A slice is the rows that have a value in a field, and it is a `Run` (`values.cut`). Each slice is compared with the
 baseline like any run, and the p-values of all slices, keys and systems are one family (Holm): of many slices some look
 bad by chance. A slice of fewer than `LEAST_DIALOGUES` dialogues is shown and not tested. Unless metrics are named, one
-key of each family for which higher or lower is better is tested (`main_keys`): every further test makes all others less
-likely to find something.
+key of each family for which higher or lower is better is tested (`choose_main_keys`): every further test makes all
+others less likely to find something.
 
 Fields are
 
@@ -32,15 +32,15 @@ import numpy as np
 from msgspec.structs import asdict
 
 from dialeval.analysis.alignment import Alignment, DesignName, align
-from dialeval.analysis.comparison import Comparison, adjusted_together, compare, enough_trials
+from dialeval.analysis.comparison import Comparison, adjust_together, choose_trials, compare
 from dialeval.analysis.difference import DEFAULT_ALPHA, Difference, Settings
-from dialeval.analysis.pairing import Runs, chosen, keys_meant, main_keys, systems_of
+from dialeval.analysis.pairing import Runs, choose_main_keys, choose_systems, collect_systems, find_keys
 from dialeval.analysis.unpaired import NO_VALUE
-from dialeval.analysis.values import better_of, cut, table_of
-from dialeval.core.arguments import checked
+from dialeval.analysis.values import cut, find_better, require_table
+from dialeval.core.arguments import check_arguments
 from dialeval.core.arrays import Floats, Ints
 from dialeval.core.columns import RaggedColumn, TextColumn
-from dialeval.core.display import Shown, Tabular, listed
+from dialeval.core.display import Displayable, Tabular, count_names
 from dialeval.core.errors import SettingError
 from dialeval.core.fold import Estimate
 from dialeval.core.result import Run
@@ -98,7 +98,7 @@ class Slice:
     @property
     def table(self) -> RowTable:
         """The rows of the slice; of the first system, where systems have others."""
-        return table_of(next(iter(self.run.values())))
+        return require_table(next(iter(self.run.values())))
 
     @property
     def rows(self) -> int:
@@ -172,7 +172,7 @@ _COMPARED = ("baseline", "difference", "difference_low", "difference_high", "p",
 
 
 @dataclass(frozen=True, repr=False)
-class Slices(Tabular, Shown):
+class Slices(Tabular, Displayable):
     """The result of `dialeval.slices`: every slice of a run, field by field.
 
     Attributes:
@@ -193,7 +193,7 @@ class Slices(Tabular, Shown):
         [['Basel', 1.0, 0.0], ['Bern', 1.0, -2.0]]
     """
 
-    document_maker: ClassVar[str] = "dialeval.reports.slices:brief_document"
+    document_maker: ClassVar[str] = "dialeval.reports.slices:to_brief_document"
 
     whole: Run
     by: Sequence[str]
@@ -211,7 +211,7 @@ class Slices(Tabular, Shown):
         return [row for each in self.comparisons for row in each.rows]
 
     def __repr__(self) -> str:
-        fields, systems = listed(self.by, "field"), listed(self.whole, "system")
+        fields, systems = count_names(self.by, "field"), count_names(self.whole, "system")
         return f"<Slices: {len(self.slices):,} by {fields}, {systems}, {self.tests:,} tests>"
 
     def lines(self) -> list[dict[str, Any]]:
@@ -256,12 +256,12 @@ class Slices(Tabular, Shown):
         Returns:
             The slices.
         """
-        return sorted(self.of(field), key=lambda each: self._standing(each, key))
+        return sorted(self.of(field), key=lambda each: self._find_least_gain(each, key))
 
-    def _standing(self, each: Slice, key: str) -> float:
+    def _find_least_gain(self, each: Slice, key: str) -> float:
         if self.comparisons:
             return min((_gain(row) for row in each.differences if row.key == key), default=math.inf)
-        sign = -1 if better_of(self.whole, key) == "lower" else 1
+        sign = -1 if find_better(self.whole, key) == "lower" else 1
         values = [sign * result[key].mean for result in each.run.values() if key in result]
         return min((value for value in values if not math.isnan(value)), default=math.inf)
 
@@ -309,7 +309,7 @@ def _gain(row: Difference) -> float:
     return -row.size if row.worse else row.size
 
 
-@checked
+@check_arguments
 def slices(
     runs: Runs,
     by: str | Iterable[str],
@@ -359,53 +359,53 @@ def slices(
         >>> [(each.label, each.rows, each.difference("new", "length").difference) for each in found.slices]
         [('Basel', 12, 0.0), ('Bern', 12, -2.0)]
     """
-    known = systems_of(runs)
+    known = collect_systems(runs)
     real = [name for name, result in known.items() if result.role == "system"] or list(known)
     alone = len(real) == 1 and systems is None and baseline is None
-    first, others = (real[0], []) if alone else chosen(known, baseline, systems)
+    first, others = (real[0], []) if alone else choose_systems(known, baseline, systems)
     whole = Run({name: known[name] for name in (first, *others)}, __version__)
-    keys = main_keys(whole)
+    keys = choose_main_keys(whole)
     if metrics is not None:
-        keys = keys_meant(metrics, whole.keys_in_order, "no system has", "there are")
+        keys = find_keys(metrics, whole.keys_in_order, "no system has", "there are")
     fields = split_fields(by)
-    tables = {name: table_of(result) for name, result in whole.items()}
+    tables = {name: require_table(result) for name, result in whole.items()}
     check_fields(list(tables.values()), fields)
     found = [
-        _slice(whole, field, label, here)
+        _make_slice(whole, field, label, here)
         for field in fields
-        for label, places in parts_of(tables, field)
+        for label, places in split_by_field(tables, field)
         if (here := {name: rows for name, rows in places.items() if len(rows)})
     ]
     if not compared or not others:
         return Slices(whole, fields, found, keys)
     alignments = {name: align(whole[first], whole[name], design) for name in others}
-    found = [replace(each, reason=_why_not(each, first, alignments)) for each in found]
+    found = [replace(each, reason=_explain_untested(each, first, alignments)) for each in found]
     testable = max(1, sum(each.reason is None for each in found))
     pairs = sum(key in whole[first] and key in whole[name] for name in others for key in keys)
     if trials is None:
         most = math.inf if most_tests is None else max(most_tests, testable * len(keys))
-        trials = enough_trials(int(min(testable * pairs, most)), alpha, _SHARE)
+        trials = choose_trials(int(min(testable * pairs, most)), alpha, _SHARE)
     # A slice has the design of the whole; of units in common some may be in the slice of one system only.
     designs = {alignment.design.name for alignment in alignments.values()}
     design = "unpaired" if designs == {"unpaired"} else "common" if "unpaired" not in designs else None
     settings |= {"alpha": alpha, "trials": trials, "design": design}
     settings["most_tests"] = None if most_tests is None else most_tests // testable
     done = [each if each.reason is not None else _compare_slice(each, keys, settings) for each in found]
-    adjusted = iter(adjusted_together([each.comparison for each in done if each.comparison is not None]))
+    adjusted = iter(adjust_together([each.comparison for each in done if each.comparison is not None]))
     done = [each if each.comparison is None else replace(each, comparison=next(adjusted)) for each in done]
     return Slices(whole, fields, done, keys)
 
 
-def _slice(whole: Run, field: str, label: str, places: Mapping[str, Ints]) -> Slice:
+def _make_slice(whole: Run, field: str, label: str, places: Mapping[str, Ints]) -> Slice:
     systems = {name: cut(whole[name], rows, f"{field}={label}") for name, rows in places.items()}
-    tables = ((table_of(whole[name]), rows) for name, rows in places.items())
+    tables = ((require_table(whole[name]), rows) for name, rows in places.items())
     cuts = any(len(rows) < np.diff(table.offsets)[np.unique(table.clusters[rows])].sum() for table, rows in tables)
     return Slice(field, label, Run(systems, whole.version), places, cuts)
 
 
-def _why_not(each: Slice, first: str, alignments: Mapping[str, Alignment]) -> str | None:
+def _explain_untested(each: Slice, first: str, alignments: Mapping[str, Alignment]) -> str | None:
     """Say why a slice is not tested."""
-    if min(len(table_of(result).offsets) - 1 for result in each.run.values()) < LEAST_DIALOGUES:
+    if min(len(require_table(result).offsets) - 1 for result in each.run.values()) < LEAST_DIALOGUES:
         return f"fewer than {LEAST_DIALOGUES} {each.unit}"
     if len(each.places) <= len(alignments):
         return "some system has no rows here"
@@ -424,14 +424,14 @@ def _compare_slice(each: Slice, keys: Sequence[str], settings: Mapping[str, Any]
         return replace(each, reason=str(error))
 
 
-def kept_fields(run: Run) -> list[str]:
+def list_kept_fields(run: Run) -> list[str]:
     """Return the fields that a run kept to be cut by."""
     tables = [result.rows for result in run.values() if result.role == "system"]
     known = [table for table in tables if table is not None]
-    return [name for name in fields_of(known) if name not in FOUND] if known and len(known) == len(tables) else []
+    return [name for name in list_fields(known) if name not in FOUND] if known and len(known) == len(tables) else []
 
 
-def fields_of(tables: Sequence[RowTable]) -> list[str]:
+def list_fields(tables: Sequence[RowTable]) -> list[str]:
     """Return what rows can be cut by: fields that were kept in all tables, then what is found in every row."""
     kept = [name for name in tables[0].fields if all(name in table.fields for table in tables)]
     return [*(name for name in kept if name not in FOUND), *FOUND]
@@ -439,27 +439,27 @@ def fields_of(tables: Sequence[RowTable]) -> list[str]:
 
 def check_fields(tables: Sequence[RowTable], fields: Sequence[str]) -> None:
     """Refuse a field that rows cannot be cut by (SettingError)."""
-    there = ", ".join(fields_of(tables))
+    there = ", ".join(list_fields(tables))
     if not fields:
         raise SettingError(f"no field is named; there are {there}")
     for field in fields:
         if field == "system":
             raise SettingError("every slice already compares the systems; name a field other than system")
-        if field not in fields_of(tables):
+        if field not in list_fields(tables):
             remedy = f"score the rows again with --by {field} (keep=[{field!r}])"
             raise SettingError(f"the run did not keep a field {field!r}, only {there}; {remedy}")
 
 
-def parts_of(tables: Mapping[str, RowTable], field: str) -> Parts:
+def split_by_field(tables: Mapping[str, RowTable], field: str) -> Parts:
     """Return the slices of one field; some may be without a row."""
     if field in FOUND:
-        return _by_number({name: _numbers(table, field, len(tables) == 1) for name, table in tables.items()})
+        return _split_by_number({name: _number_rows(table, field, len(tables) == 1) for name, table in tables.items()})
     values = {name: list(table.fields[field]) for name, table in tables.items()}
-    numbers = _as_numbers(values)
-    return _by_text(values) if numbers is None else _by_number(numbers)
+    numbers = _parse_numbers(values)
+    return _split_by_text(values) if numbers is None else _split_by_number(numbers)
 
 
-def _numbers(table: RowTable, field: str, alone: bool) -> Floats:
+def _number_rows(table: RowTable, field: str, alone: bool) -> Floats:
     """Return a number of each row, NaN where it has none."""
     if field == "turn":
         if table.turns is not None:
@@ -473,18 +473,18 @@ def _numbers(table: RowTable, field: str, alone: bool) -> Floats:
     texts = table.texts.get("reference") or (table.texts.get("response") if alone else None)
     if texts is None:
         raise SettingError("the run has no references, and responses are of other lengths in every system")
-    return _lengths(texts)
+    return _measure_lengths(texts)
 
 
-def _lengths(texts: Texts) -> Floats:
+def _measure_lengths(texts: Texts) -> Floats:
     """Return the words of the texts of each row; of several the mean."""
-    column = RaggedColumn.single(texts) if isinstance(texts, TextColumn) else texts
+    column = RaggedColumn.from_texts(texts) if isinstance(texts, TextColumn) else texts
     words = np.concatenate(([0], np.cumsum([len(text.split()) for text in column.values])))
     with np.errstate(invalid="ignore"):  # 0 / 0: a row without a text
         return np.asarray((words[column.ends] - words[column.starts]) / (column.ends - column.starts))
 
 
-def _as_numbers(values: Mapping[str, Sequence[Sequence[str]]]) -> dict[str, Floats] | None:
+def _parse_numbers(values: Mapping[str, Sequence[Sequence[str]]]) -> dict[str, Floats] | None:
     """Return the values of a field as numbers; None where a row has several, or something that is none."""
     if any(len(labels) > 1 for lists in values.values() for labels in lists):
         return None
@@ -497,7 +497,7 @@ def _as_numbers(values: Mapping[str, Sequence[Sequence[str]]]) -> dict[str, Floa
     return {name: np.array(column, np.float64) for name, column in numbers.items()}
 
 
-def _by_number(values: Mapping[str, Floats]) -> Parts:
+def _split_by_number(values: Mapping[str, Floats]) -> Parts:
     """Yield a slice for each number, or for each third of the rows where there are too many."""
     known = np.sort(np.concatenate([column[np.isfinite(column)] for column in values.values()]))
     different: Floats = np.unique(known)
@@ -507,17 +507,17 @@ def _by_number(values: Mapping[str, Floats]) -> Parts:
     groups = {name: np.searchsorted(edges, column, "right") for name, column in values.items()}
     for number in range(len(edges) + 1 if len(different) else 0):
         inside = different[np.searchsorted(edges, different, "right") == number]
-        low, high = _shown(inside[0]), _shown(inside[-1])
+        low, high = _format_number(inside[0]), _format_number(inside[-1])
         label = low if low == high else f"{low}–{high}"
         yield label, {name: np.flatnonzero((groups[name] == number) & np.isfinite(values[name])) for name in values}
     yield NO_VALUE, {name: np.flatnonzero(~np.isfinite(column)) for name, column in values.items()}
 
 
-def _shown(number: float) -> str:
+def _format_number(number: float) -> str:
     return str(int(number)) if float(number).is_integer() else f"{number:.4g}"
 
 
-def _by_text(values: Mapping[str, Sequence[Sequence[str]]]) -> Parts:
+def _split_by_text(values: Mapping[str, Sequence[Sequence[str]]]) -> Parts:
     """Yield a slice for each text, the most frequent first."""
     counts = Counter(label for lists in values.values() for labels in lists for label in set(labels))
     ordered = sorted(counts, key=lambda label: (-counts[label], label))

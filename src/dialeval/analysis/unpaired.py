@@ -30,12 +30,12 @@ import numpy as np
 from msgspec.structs import replace
 
 from dialeval.analysis.alignment import Alignment
-from dialeval.analysis.difference import Difference, Settings, untested
-from dialeval.analysis.values import Values, bounds_of, table_of
+from dialeval.analysis.difference import Difference, Settings, subtract_estimates
+from dialeval.analysis.values import Values, find_bounds, require_table
 from dialeval.core.arrays import Floats, Ints, row_numbers
 from dialeval.core.errors import SettingError
 from dialeval.core.exact import Moments
-from dialeval.core.fold import Bounds, Estimate, clustered
+from dialeval.core.fold import Bounds, Estimate, compute_interval
 from dialeval.core.result import Result
 from dialeval.core.rowtable import RowTable
 from dialeval.io.rows import split_fields
@@ -52,7 +52,14 @@ from dialeval.stats.independent import (
     welch,
 )
 from dialeval.stats.intervals import t_factor, two_sided_p
-from dialeval.stats.resampling import Influence, draws, interval_of_changes, largest_of, leaving_out, studentized
+from dialeval.stats.resampling import (
+    Influence,
+    absolute_quantile,
+    draw_resamples,
+    leave_out_clusters,
+    make_interval,
+    studentize,
+)
 
 THINNINGS = 50
 MOST_PERMUTED = 20_000
@@ -66,7 +73,7 @@ Strata = tuple[Sequence[str], Sequence[str]]
 _TOO_LITTLE = "too few rows have a score"
 
 
-def unpaired_differences(
+def compare_unpaired(
     baseline: str,
     system: str,
     left: Result,
@@ -78,14 +85,14 @@ def unpaired_differences(
     """Compare two independent systems under some keys, at the same mix of `strata`, not yet adjusted for many tests."""
     values = Values.of(left, keys, alone=True), Values.of(right, keys, alone=True)
     for key in keys:
-        plain = untested(baseline, system, left[key], right[key], key)
+        plain = subtract_estimates(baseline, system, left[key], right[key], key)
         reason = values[0].reasons.get(key) or values[1].reasons.get(key)
         if reason is None and min(each.clusters for each in values) < 2:
             reason = "a comparison of independent systems needs at least two dialogues or rows of each"
         if reason is not None:
             yield replace(plain, reason=reason)
         elif key in values[0].items:
-            yield _compare_means(plain, *values, settings, bounds_of(key, left[key]), strata)
+            yield _compare_means(plain, *values, settings, find_bounds(key, left[key]), strata)
         else:
             compare = _compare_thinned if values[0].metrics[key].counts_kinds else _compare_resampled
             found = compare(plain, *values, settings)
@@ -106,7 +113,7 @@ def _compare_means(
     for each in (left, right):
         offsets = each.rows.offsets if len(each.items[key]) == each.rows.offsets[-1] else None
         estimate = Estimate.of_moments(Moments.of(each.items[key], offsets), bounds)
-        ends.append(clustered(estimate, bounds, settings.confidence))
+        ends.append(compute_interval(estimate, bounds, settings.confidence))
     if all(end is not None and end[1].method == "wilson" for end in ends):
         interval = newcombe(plain.baseline_mean, plain.mean, *(end[0] for end in ends if end is not None))
         found = replace(found, interval=interval, interval_by="newcombe")
@@ -137,7 +144,7 @@ def _with_student(plain: Difference, here: Spread, there: Spread, settings: Sett
         error=error,
         p=max(p, 2 / math.comb(clusters, here.clusters)),  # the least that an exact permutation test can give
         effect=plain.difference / deviation if deviation else 0.0 if same else math.nan,
-        detectable=significance.least_difference(error, max(2, round(freedom) + 1), critical),
+        detectable=significance.minimum_detectable_difference(error, max(2, round(freedom) + 1), critical),
         needed=settings.needed(clusters, error),
         rough=here.few or there.few,
     )
@@ -148,13 +155,13 @@ def _compare_resampled(plain: Difference, left: Values, right: Values, settings:
     key, sides = plain.key, []
     for number, (side, value) in enumerate(((left, plain.baseline_mean), (right, plain.mean))):
         one = with_fields(side, items={}, metrics={key: side.metrics[key]})
-        without = one.by_key(leaving_out(one.clusters), jackknife=True)[key]
-        influence = Influence.of(value, without, one.counted_rows(key))
+        without = one.compute_by_key(leave_out_clusters(one.clusters), jackknife=True)[key]
+        influence = Influence.of(value, without, one.count_rows(key))
         if math.isnan(influence.error):
             return replace(plain, reason=_TOO_LITTLE)
-        drawn, again = (draws(one.clusters, settings.resamples, settings.seed + number) for _ in range(2))
-        values = one.by_key(drawn)
-        sides.append(Resampled(influence, values[key], studentized({key: influence}, values, again)[key]))
+        drawn, again = (draw_resamples(one.clusters, settings.resamples, settings.seed + number) for _ in range(2))
+        values = one.compute_by_key(drawn)
+        sides.append(Resampled(influence, values[key], studentize({key: influence}, values, again)[key]))
     clusters = left.clusters, right.clusters
     spreads = [Spread.of_influence(side.influence, size) for side, size in zip(sides, clusters, strict=True)]
     found = _with_student(plain, spreads[0], spreads[1], settings)
@@ -167,10 +174,10 @@ def _with_changes(
     """Take interval and p-value from the studentized changes of the difference in independent resamples."""
     changes = join_changes(left, right, found.error)
     joint = Influence(found.difference, np.array([-1.0, 1.0]) * found.error, np.ones(2))
-    interval, by = interval_of_changes(joint, changes, settings.confidence, min(clusters))
+    interval, by = make_interval(joint, changes, settings.confidence, min(clusters))
     p = max(significance.tail_p(found.difference, changes, found.scale), 2 / math.comb(sum(clusters), clusters[0]))
-    critical = largest_of(changes, 1 - settings.alpha) / found.error if found.error else math.nan
-    detectable = significance.least_difference(found.error, max(2, min(clusters)), critical)
+    critical = absolute_quantile(changes, 1 - settings.alpha) / found.error if found.error else math.nan
+    detectable = significance.minimum_detectable_difference(found.error, max(2, min(clusters)), critical)
     return replace(found, interval=interval, interval_by=by, p=p, detectable=detectable)
 
 
@@ -187,11 +194,11 @@ def _compare_thinned(plain: Difference, left: Values, right: Values, settings: S
             subsets = [np.sort(generator.choice(side.clusters, least, replace=False)) for _ in range(THINNINGS)]
             taken = np.zeros((THINNINGS, side.clusters), np.int64)
             np.put_along_axis(taken, np.array(subsets), 1, axis=1)
-            value, subset = float(one.by_key([taken])[key].mean()), subsets[0]
-        chunks = (_spread_over(inner, side.clusters, subset) for inner in leaving_out(len(subset)))
-        without = one.by_key(chunks, jackknife=len(subset) == side.clusters)[key]
+            value, subset = float(one.compute_by_key([taken])[key].mean()), subsets[0]
+        chunks = (_spread_over(inner, side.clusters, subset) for inner in leave_out_clusters(len(subset)))
+        without = one.compute_by_key(chunks, jackknife=len(subset) == side.clusters)[key]
         all_of_it = _spread_over(np.ones((1, len(subset)), np.int64), side.clusters, subset)
-        influence = Influence.of(float(one.by_key([all_of_it])[key][0]), without, one.counted_rows(key)[subset])
+        influence = Influence.of(float(one.compute_by_key([all_of_it])[key][0]), without, one.count_rows(key)[subset])
         if math.isnan(influence.error) or math.isnan(value):
             return replace(plain, reason=_TOO_LITTLE)
         means.append(value)
@@ -213,7 +220,7 @@ def _spread_over(inner: Ints, clusters: int, subset: Ints) -> Ints:
 
 def _post_stratify(plain: Difference, left: Values, right: Values, settings: Settings, strata: Strata) -> Difference:
     """Compare means that are standardized to the mix of strata of both logs together."""
-    sides = [_by_stratum(side, plain.key, labels) for side, labels in zip((left, right), strata, strict=True)]
+    sides = [_sum_by_stratum(side, plain.key, labels) for side, labels in zip((left, right), strata, strict=True)]
     names = [name for name in sides[0] if all(name in side and side[name][1].any() for side in sides)]
     if not names or not all(any(np.count_nonzero(side[name][1]) > 1 for name in names) for side in sides):
         return replace(plain, difference=math.nan, reason="no stratum of both logs has two dialogues of each system")
@@ -232,7 +239,7 @@ def _post_stratify(plain: Difference, left: Values, right: Values, settings: Set
     return replace(_with_student(adjusted, spreads[0], spreads[1], settings), interval_by="post-stratified")
 
 
-def _by_stratum(values: Values, key: str, labels: Sequence[str]) -> dict[str, tuple[Floats, Floats]]:
+def _sum_by_stratum(values: Values, key: str, labels: Sequence[str]) -> dict[str, tuple[Floats, Floats]]:
     items, offsets = values.items[key], values.rows.offsets
     clusters = row_numbers(offsets)
     if len(items) != len(labels):  # values of dialogues: a dialogue is in the stratum of its first row
@@ -258,7 +265,7 @@ def check_adjusted(adjust: str | Iterable[str] | None, known: Mapping[str, Resul
 
 def list_strata(left: Result, right: Result, fields: Sequence[str]) -> Strata | None:
     """Return the stratum of each row of the baseline and of the system; None without fields."""
-    return (_label_rows(table_of(left), fields), _label_rows(table_of(right), fields)) if fields else None
+    return (_label_rows(require_table(left), fields), _label_rows(require_table(right), fields)) if fields else None
 
 
 def _label_rows(table: RowTable, fields: Sequence[str]) -> list[str]:

@@ -48,9 +48,9 @@ from typing import Any, TypeVar
 
 import numpy as np
 
-from dialeval.core.arguments import checked
+from dialeval.core.arguments import check_arguments
 from dialeval.core.arrays import Floats, Ints
-from dialeval.core.contributions import KEPT_ROWS, ClusteredRows, Resamples, by_cluster, joined, taken
+from dialeval.core.contributions import KEPT_ROWS, ClusteredRows, Resamples, join_parts, sum_by_cluster, take_rows
 from dialeval.core.errors import DialevalError, SettingError
 from dialeval.core.exact import Moments
 from dialeval.core.fold import (
@@ -63,7 +63,7 @@ from dialeval.core.fold import (
     Level,
     Metric,
     Resampling,
-    clustered,
+    compute_interval,
 )
 from dialeval.core.result import Result, Run
 from dialeval.core.rowtable import RowTable
@@ -75,10 +75,10 @@ from dialeval.stats.resampling import (
     DEFAULT_SEED,
     Influence,
     check_resampling,
-    draws,
-    interval_of_changes,
-    leaving_out,
-    studentized,
+    draw_resamples,
+    leave_out_clusters,
+    make_interval,
+    studentize,
 )
 
 AnyRun = TypeVar("AnyRun", bound=Run)
@@ -111,14 +111,14 @@ class Values:
         keys = list(result if keys is None else keys)
         if result.rows is None and not alone:
             return cls(ClusteredRows({}, np.zeros(1, np.int64)), reasons=dict.fromkeys(keys, NO_DIALOGUES))
-        rows = ClusteredRows(result.contributions, _offsets(result))
+        rows = ClusteredRows(result.contributions, _find_offsets(result))
         count, clusters = int(rows.offsets[-1]), len(rows.offsets) - 1
         nothing = Resamples(rows, np.zeros((0, clusters), np.int64))
         items: dict[str, Floats] = {}
         metrics: dict[str, Metric[Any]] = {}
         reasons: dict[str, str] = {}
         for key in keys:
-            estimate, metric = result[key], metric_of(result[key])
+            estimate, metric = result[key], find_metric(result[key])
             if metric is not None and metric.untestable is not None:
                 reasons[key] = metric.untestable
             elif estimate.corpus and metric is None:
@@ -127,7 +127,7 @@ class Values:
                 reasons[key] = f"per-row statistics are kept for up to {KEPT_ROWS:,} rows"
             elif estimate.corpus and metric is not None:
                 try:
-                    metric.resampled(nothing)
+                    metric.score_resamples(nothing)
                     metrics[key] = metric
                 except DialevalError as error:
                     reasons[key] = str(error)
@@ -146,7 +146,7 @@ class Values:
 
     @property
     def keys(self) -> list[str]:
-        """The keys of the columns of `under`."""
+        """The keys of the columns of `compute`."""
         return [*self.items, *self.metrics]
 
     @property
@@ -154,7 +154,7 @@ class Values:
         """What can be resampled by repeating clusters: all but values that count kinds (`Metric.counts_kinds`)."""
         return replace(self, metrics={key: metric for key, metric in self.metrics.items() if not metric.counts_kinds})
 
-    def counted_rows(self, key: str) -> Floats:
+    def count_rows(self, key: str) -> Floats:
         """Count the rows of each cluster that the value of a key is made of."""
         if key in self.items:
             return cluster_sums(self.items[key], self.rows.offsets)[:, 1]
@@ -165,25 +165,25 @@ class Values:
         both = cluster_sums(self.items[key], self.rows.offsets)
         return ClusterSums(*both[both[:, 1] > 0].T)
 
-    def by_key(self, draws: Iterable[Ints], jackknife: bool = False) -> dict[str, Floats]:
+    def compute_by_key(self, draws: Iterable[Ints], jackknife: bool = False) -> dict[str, Floats]:
         """Compute the values for every row of cluster counts, by key."""
-        return dict(zip(self.keys, self.under(draws, jackknife).T, strict=True)) if self.keys else {}
+        return dict(zip(self.keys, self.compute(draws, jackknife).T, strict=True)) if self.keys else {}
 
-    def joined(self, other: Values) -> Values:
+    def join(self, other: Values) -> Values:
         """Join the clusters of two systems, those of `other` last; only the keys that both have are kept."""
         items = {
             key: np.concatenate([values, other.items[key]]) for key, values in self.items.items() if key in other.items
         }
         metrics = {key: metric for key, metric in self.metrics.items() if other.metrics.get(key) == metric}
         left, right = self.rows.contributions, other.rows.contributions
-        contributions = {name: joined([left[name], right[name]]) for name in left if name in right}
+        contributions = {name: join_parts([left[name], right[name]]) for name in left if name in right}
         offsets = np.concatenate([self.rows.offsets, self.rows.offsets[-1] + other.rows.offsets[1:]])
         return Values(ClusteredRows(contributions, offsets), items, metrics)
 
-    def under(self, draws: Iterable[Ints], jackknife: bool = False) -> Floats:
+    def compute(self, draws: Iterable[Ints], jackknife: bool = False) -> Floats:
         """Compute the value of every key (columns) for every row of cluster counts, which come in chunks.
 
-        `jackknife`: the values that the influence of clusters is found from (`Metric.left_out`).
+        `jackknife`: the values that the influence of clusters is found from (`Metric.score_jackknife`).
         """
         # Per cluster the sums of the items of each key, then how many of each are scored.
         known = [cluster_sums(values, self.rows.offsets) for values in self.items.values()]
@@ -191,11 +191,13 @@ class Values:
 
         def work(counts: Ints) -> Floats:
             sample = Resamples(self.rows, counts)
-            total, scored = np.hsplit(sample.added(sums), 2)
+            total, scored = np.hsplit(sample.sum_clusters(sums), 2)
             with np.errstate(invalid="ignore"):  # 0 / 0: no row that is scored was taken
                 means = total / scored
-            metrics = self.metrics.values()
-            corpus = [metric.left_out(sample) if jackknife else metric.resampled(sample) for metric in metrics]
+            corpus = [
+                each.score_jackknife(sample) if jackknife else each.score_resamples(sample)
+                for each in self.metrics.values()
+            ]
             return np.column_stack([means, *corpus])
 
         threads = cpu_count() or 1
@@ -211,7 +213,7 @@ def cluster_sums(values: Floats, offsets: Ints) -> Floats:
     known = ~np.isnan(values)
     both = np.column_stack([np.where(known, values, 0.0), known])
     # A value per cluster is its own sum; where every row is a cluster, both are the same.
-    return both if len(values) == len(offsets) - 1 else by_cluster(both, offsets)
+    return both if len(values) == len(offsets) - 1 else sum_by_cluster(both, offsets)
 
 
 def cluster_means(values: Floats, offsets: Ints) -> Floats:
@@ -221,7 +223,7 @@ def cluster_means(values: Floats, offsets: Ints) -> Floats:
         return np.asarray(sums[:, 0] / sums[:, 1])
 
 
-def metric_of(estimate: Estimate) -> Metric[Any] | None:
+def find_metric(estimate: Estimate) -> Metric[Any] | None:
     """Return the metric of an estimate, by its signature; None without one or where the metric is not installed."""
     if estimate.signature is None:
         return None
@@ -231,13 +233,13 @@ def metric_of(estimate: Estimate) -> Metric[Any] | None:
         return None
 
 
-def better_of(results: Mapping[str, Result], key: str) -> Better | None:
+def find_better(results: Mapping[str, Result], key: str) -> Better | None:
     """Return which values of a key are better."""
-    metrics = (metric_of(result[key]) for result in results.values() if key in result)
+    metrics = (find_metric(result[key]) for result in results.values() if key in result)
     return next((metric.better for metric in metrics if metric is not None), None)
 
 
-def _offsets(result: Result) -> Ints:
+def _find_offsets(result: Result) -> Ints:
     """Return the clusters of a result; each row is one where the result does not know its rows."""
     if result.rows is not None:
         return result.rows.offsets
@@ -249,7 +251,7 @@ def _offsets(result: Result) -> Ints:
     return np.arange(rows + 1)
 
 
-@checked
+@check_arguments
 def with_intervals(
     run: AnyRun,
     confidence: float = DEFAULT_LEVEL,
@@ -300,15 +302,15 @@ def _with_intervals(result: Result, how: Resampling) -> tuple[Result, dict[str, 
     by_formula = _with_formulas(estimates, values, how.level)
     estimates |= by_formula
     values = replace(values, items={key: each for key, each in values.items.items() if key not in by_formula})
-    influences = influences_of(values, {key: estimates[key].mean for key in values.keys})
-    drawn = values.repeatable.by_key(draws(values.clusters, how.resamples, how.seed))
-    changes = studentized(influences, drawn, draws(values.clusters, how.resamples, how.seed))
+    influences = compute_influences(values, {key: estimates[key].mean for key in values.keys})
+    drawn = values.repeatable.compute_by_key(draw_resamples(values.clusters, how.resamples, how.seed))
+    changes = studentize(influences, drawn, draw_resamples(values.clusters, how.resamples, how.seed))
     for key, influence in influences.items():
-        bounds, by = interval_of_changes(influence, changes.get(key), how.level, values.clusters)
+        bounds, by = make_interval(influence, changes.get(key), how.level, values.clusters)
         resamples = how.resamples if by == "studentized" else len(influence.changes)
         done = replace(how, method=by, resamples=resamples, clusters=values.clusters)
         if all(map(math.isfinite, bounds)):
-            bounds = within_range(bounds, key, estimates[key])
+            bounds = clip_to_range(bounds, key, estimates[key])
             estimates[key] = replace(estimates[key], interval=bounds, interval_by=done)
         elif not math.isnan(influence.value):
             reasons[key] = "too few dialogues could be scored"
@@ -319,13 +321,13 @@ def _with_formulas(estimates: Mapping[str, Estimate], values: Values, level: flo
     """Return the yes/no values and values of repeated trials with Wilson's and Gaffke's intervals."""
     made = {}
     for key, items in values.items.items():
-        estimate, metric = estimates[key], metric_of(estimates[key])
+        estimate, metric = estimates[key], find_metric(estimates[key])
         if metric is None:
             continue
         rows = values.rows.offsets if estimate.level is Level.TURN else None
         plain = replace(metric.estimate_of_items(key, items, rows), level=estimate.level)
         if plain.error is not None and (plain.error.yes_no or plain.error.values):
-            found = clustered(plain, metric.bounds_of(key), level)
+            found = compute_interval(plain, metric.bounds_of(key), level)
             if found is not None:
                 (low, high), by = found
                 half = (high - low) / 2
@@ -333,15 +335,15 @@ def _with_formulas(estimates: Mapping[str, Estimate], values: Values, level: flo
     return made
 
 
-def bounds_of(key: str, estimate: Estimate) -> Bounds:
+def find_bounds(key: str, estimate: Estimate) -> Bounds:
     """Return what the metric of an estimate can give; any number where it is not known."""
-    metric = metric_of(estimate)
+    metric = find_metric(estimate)
     return ANY_NUMBER if metric is None else metric.bounds_of(key)
 
 
-def within_range(ends: tuple[float, float], key: str, estimate: Estimate) -> tuple[float, float]:
+def clip_to_range(ends: tuple[float, float], key: str, estimate: Estimate) -> tuple[float, float]:
     """Clip an interval to the range of the metric; a value may itself be beyond its range by a rounding error."""
-    least, largest = bounds_of(key, estimate)
+    least, largest = find_bounds(key, estimate)
     return max(ends[0], min(least, estimate.mean)), min(ends[1], max(largest, estimate.mean))
 
 
@@ -354,10 +356,10 @@ def _warn_of_narrow(influences: Mapping[str, Influence]) -> list[str]:
     return [doubt for doubt, keys in ((skewed, few), (constant, flat)) if keys]
 
 
-def influences_of(values: Values, of: Mapping[str, float]) -> dict[str, Influence]:
+def compute_influences(values: Values, of: Mapping[str, float]) -> dict[str, Influence]:
     """Compute the influence of the clusters on the value of every key."""
-    without = values.by_key(leaving_out(values.clusters), jackknife=True)
-    return {key: Influence.of(of[key], without[key], values.counted_rows(key)) for key in without}
+    without = values.compute_by_key(leave_out_clusters(values.clusters), jackknife=True)
+    return {key: Influence.of(of[key], without[key], values.count_rows(key)) for key in without}
 
 
 def cut(result: Result, rows: Ints, called: str | None = None, intervals: bool = True) -> Result:
@@ -366,7 +368,7 @@ def cut(result: Result, rows: Ints, called: str | None = None, intervals: bool =
     Rows of one dialogue are neighbors in `rows`. `called` is added to the signatures. Without `intervals` corpus values
     have none, which saves most of the time.
     """
-    table = table_of(result)
+    table = require_table(result)
     part, clusters = table.take(rows), table.clusters[rows]
     dialogues = clusters[np.flatnonzero(np.diff(clusters, prepend=-1))]
     whole = len(rows) == int(np.diff(table.offsets)[dialogues].sum())
@@ -375,7 +377,7 @@ def cut(result: Result, rows: Ints, called: str | None = None, intervals: bool =
     skipped = dict(result.skipped)
     for key, estimate in result.items():
         taken_rows, count = places[estimate.level]
-        items, metric = estimate.items, metric_of(estimate)
+        items, metric = estimate.items, find_metric(estimate)
         if items is not None and len(items) != count:
             skipped[key] = f"it has {len(items)} values for {count} {estimate.level}s"
         elif estimate.corpus and metric is not None and metric.whole_dialogues and not whole:
@@ -385,7 +387,7 @@ def cut(result: Result, rows: Ints, called: str | None = None, intervals: bool =
             found[key] = _recompute_mean(key, replace(estimate, rows=len(taken_rows), items=own), part)
         else:
             skipped[key] = "the run has no per-row scores of it"
-    contributions = {name: taken(each, rows) for name, each in result.contributions.items()}
+    contributions = {name: take_rows(each, rows) for name, each in result.contributions.items()}
     if called is not None:
         found = {key: _with_signature(estimate, slice=called) for key, estimate in found.items()}
     made = replace(result, estimates=found, skipped=skipped, rows=part, contributions=contributions)
@@ -394,7 +396,7 @@ def cut(result: Result, rows: Ints, called: str | None = None, intervals: bool =
 
 def weigh_dialogues(result: Result) -> Result:
     """Return a result in which every dialogue counts once: a mean over rows becomes a mean over means of dialogues."""
-    table = table_of(result)
+    table = require_table(result)
     found = dict(result.estimates)
     for key, estimate in result.items():
         if not estimate.corpus and estimate.level is Level.TURN and estimate.items is not None:
@@ -411,7 +413,7 @@ def collapse_dialogues(run: Run) -> Run:
     """
     results = {}
     for name, result in run.items():
-        table, weighed = table_of(result), weigh_dialogues(result)
+        table, weighed = require_table(result), weigh_dialogues(result)
         last = replace(table.take(table.offsets[1:] - 1), turns=None)
         found = {
             key: _recompute_mean(key, replace(estimate, level=Level.TURN), last)
@@ -431,7 +433,7 @@ def _recompute_mean(key: str, estimate: Estimate, rows: RowTable) -> Estimate:
     """Return the mean of the items with its interval; a corpus value stays as it is."""
     if estimate.corpus or estimate.items is None:
         return estimate
-    metric = metric_of(estimate)
+    metric = find_metric(estimate)
     offsets = rows.offsets if estimate.level is Level.TURN else None
     if metric is None:
         bounds, made = ANY_NUMBER, Estimate.of_moments(Moments.of(estimate.items, offsets))
@@ -444,7 +446,7 @@ def _recompute_mean(key: str, estimate: Estimate, rows: RowTable) -> Estimate:
     choice = IntervalChoice(level=None if how is None else how.level)
     if isinstance(how, Analytic) and how.method == "rows":
         choice = IntervalChoice("rows", how.t if how.level is None else None, how.level)
-    return choice.added_to(made, bounds)
+    return choice.add_interval(made, bounds)
 
 
 def _recompute_corpus(part: Result, whole: Result, intervals: bool) -> Result:
@@ -452,17 +454,20 @@ def _recompute_corpus(part: Result, whole: Result, intervals: bool) -> Result:
     keys = [key for key, estimate in part.items() if estimate.corpus]
     values = Values.of(part, keys)
     estimates = dict(part.estimates)
-    now = {key: float(column[0]) for key, column in values.by_key([np.ones((1, values.clusters), np.int64)]).items()}
-    influences = influences_of(values, now) if intervals and values.clusters > 1 and now else {}
+    now = {
+        key: float(column[0])
+        for key, column in values.compute_by_key([np.ones((1, values.clusters), np.int64)]).items()
+    }
+    influences = compute_influences(values, now) if intervals and values.clusters > 1 and now else {}
     for key, value in now.items():
         how = estimates[key].interval_by
         level = DEFAULT_LEVEL if how is None or not how.level else how.level
         made = replace(estimates[key], mean=value, scored=_count_scored(key, part, whole), confidence=math.nan)
         made = replace(made, interval=None, interval_by=None)
         if key in influences:
-            bounds, _ = interval_of_changes(influences[key], None, level, values.clusters)
+            bounds, _ = make_interval(influences[key], None, level, values.clusters)
             if all(map(math.isfinite, bounds)):
-                low, high = within_range(bounds, key, made)
+                low, high = clip_to_range(bounds, key, made)
                 by = Resampling("jackknife", level, len(influences[key].changes), DEFAULT_SEED, values.clusters)
                 made = replace(made, interval=(low, high), confidence=(high - low) / 2, interval_by=by)
         estimates[key] = made
@@ -484,7 +489,7 @@ def _count_scored(key: str, part: Result, whole: Result) -> int:
     return int(np.count_nonzero(~np.isnan(items)))
 
 
-def table_of(result: Result) -> RowTable:
+def require_table(result: Result) -> RowTable:
     """Return the table of rows of a result; SettingError where it has none."""
     if result.rows is None:
         raise SettingError(f"{NO_DIALOGUES}; score again and save the per-row scores to slice it")

@@ -118,10 +118,10 @@ def compare(
     system except the baseline against a limit. With --llm-model a language model is asked which of two responses is
     better, in both orders, and the systems are ranked by its verdicts.
     """
-    from dialeval.analysis.comparison import best_systems, load_comparison
     from dialeval.analysis.comparison import compare as compare_runs
-    from dialeval.analysis.gates import baseline_gates
-    from dialeval.analysis.pairing import systems_of, weigh
+    from dialeval.analysis.comparison import find_best_systems, load_comparison
+    from dialeval.analysis.gates import check_baseline
+    from dialeval.analysis.pairing import collect_systems, weigh_systems
     from dialeval.analysis.slices import slices
     from dialeval.core.result import files_of
     from dialeval.metrics.registry import split_names
@@ -160,24 +160,24 @@ def compare(
     loaded, chosen["baseline"] = _load_with_bar(runs, bar, baseline)
     stored = load_comparison(runs[0], next(iter(loaded.values())), **chosen) if len(loaded) == 1 else None
     found = stored or compare_runs(loaded, **chosen)
-    known = weigh(systems_of(loaded), settings["weight"])
+    known = weigh_systems(collect_systems(loaded), settings["weight"])
     results = {name: known[name] for name in (found.baseline, *found.systems)}
-    gates = list(limits.gates({name: known[name] for name in found.systems}))
+    gates = list(limits.make_gates({name: known[name] for name in found.systems}))
     if bar is not None:
-        gates += baseline_gates(found, margins, named=metrics is not None)
-    found = comparisons.in_percent(found, comparisons.percent_keys(known)) if percent else found
-    table = comparisons.table(found)
+        gates += check_baseline(found, margins, named=metrics is not None)
+    found = comparisons.to_percent(found, comparisons.find_percent_keys(known)) if percent else found
+    table = comparisons.lay_out(found)
     if format_ in options.GATE_FORMATS:
         out.print_gates(format_, gates, found, results, output)
     elif by:
         out.print_slices(format_, table, found, slices(loaded, by, **chosen), output, _FILE_WIDTH, percent)
     elif format_ == "latex":
-        out.show(comparisons.to_latex(found, best_systems(results, found.keys), transpose), output)
+        out.show(comparisons.to_latex(found, find_best_systems(results, found.keys), transpose), output)
     elif format_ == "table":
         out.show(table, output, _FILE_WIDTH)
     else:
         out.print_as(format_, comparisons, found, output)
-    return out.exit_status(gates)
+    return out.print_failed_gates(gates)
 
 
 def _check_baseline(bar: str | None, baseline: str | None, margins: Mapping[str, float]) -> None:
@@ -207,7 +207,7 @@ def _compare_by_llm(
     try:
         return replace(found, ranking=rank(list(found.pairs), length=length))
     except DialevalError as error:
-        out.say(f"no ranking: {error}")
+        out.print_err(f"no ranking: {error}")
         return found
 
 
@@ -242,14 +242,14 @@ def _print_over_time(
 
 def _load_with_bar(runs: tuple[str, ...], bar: str | None, baseline: str | None) -> tuple[dict[str, Run], str | None]:
     """Load the runs, and name the baseline; --no-worse-than names a system, or a saved run of one, put first."""
-    from dialeval.analysis.pairing import load_runs, run_file, systems_of
+    from dialeval.analysis.pairing import collect_systems, find_run_file, load_runs
 
     if bar is None:
         return load_runs(runs), baseline
-    if not run_file(bar).is_file():
+    if not find_run_file(bar).is_file():
         return load_runs(runs), bar
     loaded = load_runs([bar, *runs])
     first = next(iter(loaded.values()))
     if len(first) != 1:
         raise click.UsageError(f"{bar} holds {len(first)} systems; name one: --no-worse-than SYSTEM")
-    return loaded, next(iter(systems_of(loaded)))
+    return loaded, next(iter(collect_systems(loaded)))

@@ -13,7 +13,7 @@ from typing import Any
 import click
 
 from dialeval.cli import options
-from dialeval.cli.output import check_places, json_bytes, print_warnings, printing_all_problems, say, show, write
+from dialeval.cli.output import check_places, encode_json, print_all_problems, print_err, print_warnings, show, write
 
 WRITTEN = ("metrics.txt", "vocab.txt", "vocab.npy")
 """Files that dialog-eval writes next to the responses; in a folder they are not responses."""
@@ -86,10 +86,10 @@ def dialog_eval(responses: str, smoothing: int, t: float, **inputs: Any) -> None
     }
     write(table, to_metrics_txt(replace(run, systems=systems), verbatim=True).encode())
     if others := [name for name in passed_over if name != str(table)]:
-        say(f"not read as responses: {', '.join(others)}")
+        print_err(f"not read as responses: {', '.join(others)}")
     if skipped := [key for key in METRICS_TXT if key in run.skipped]:
         missing = ", ".join(flag for name, flag in FLAGS.items() if inputs[name] is None)
-        say(f"not computed without {missing}: {', '.join(skipped)}")
+        print_err(f"not computed without {missing}: {', '.join(skipped)}")
     print_warnings(run.warnings)
 
 
@@ -104,7 +104,7 @@ def dialog_eval(responses: str, smoothing: int, t: float, **inputs: Any) -> None
 @click.option("-i", "--input", "predictions", required=True, type=_IN, help="Predictions.")
 @click.option("-o", "--output", type=options.FILE, default="evaluation_results.json", help="Where to write the scores.")
 @click.option("--data", help="Folder with the data, or `town`.  [default: the pack multiwoz]")
-@printing_all_problems
+@print_all_problems
 def mwzeval(
     predictions: str, output: Path, data: str | None, bleu: bool, success: bool, richness: bool, dst: bool
 ) -> None:
@@ -119,7 +119,7 @@ def mwzeval(
     check_places(None, predictions, files=(output,))
     evaluator = Evaluator(bleu, success, richness, dst, data=data)
     scores = evaluator.evaluate(predictions)
-    write(output, json_bytes(scores))
+    write(output, encode_json(scores))
     for name, values in scores.items():
         if values is not None:
             lines = [f"====== {name.upper()} ======", *(f"{key:<15}{value}" for key, value in values.items()), "", ""]
@@ -140,7 +140,7 @@ def mwzeval(
 @click.option(
     "--joint_acc_across_turn/--nojoint_acc_across_turn", "across", default=False, help="Joint accuracy of whole turns."
 )
-@printing_all_problems
+@print_all_problems
 def sgd(prediction_dir: str, dstc8_data_dir: str, eval_set: str, output: Path, fuzzy: bool, across: bool) -> None:
     """Run evaluate.py of schema_guided_dst: figures by group of services.
 
@@ -152,7 +152,7 @@ def sgd(prediction_dir: str, dstc8_data_dir: str, eval_set: str, output: Path, f
     check_places(None, (prediction_dir, str(references), str(train)), files=(output,))
     match: Any = "blocks" if fuzzy else "exact"
     run = evaluate_sgd(prediction_dir, references, None, train, metrics="all", match=match)
-    write(output, json_bytes(original_output(next(iter(run.values())), across)))
+    write(output, encode_json(original_output(next(iter(run.values())), across)))
     print_warnings(run.warnings)
 
 
@@ -185,7 +185,7 @@ def lsdscc(hypothesis_file: str, reference_file: str | None, eos: str) -> None:
     default=0.0,
     help="Threshold of the reference label: fraction of annotators for T or X.",
 )
-@printing_all_problems
+@print_all_problems
 def dbdc(data: str, labels: str, threshold: float) -> None:
     """Run eval.py of the breakdown detection challenge.
 

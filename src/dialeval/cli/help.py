@@ -46,7 +46,7 @@ SECTIONS = {flag: title for title, flags in _SECTIONS.items() for flag in flags.
 ORIGINAL = "Options of the original program"
 
 
-def section_of(option: click.Option, command: str) -> str | None:
+def find_section(option: click.Option, command: str) -> str | None:
     """Return the section of an option of a command, such as `rate serve`; None where there is none."""
     flag = option.opts[-1].lstrip("-")
     of_original = command.startswith("compat ") and flag != "help"
@@ -85,9 +85,9 @@ class Command(click.Command):
         summary, _, more = cleandoc(self.help or "").partition("\n\n")
         _write_text(formatter, summary)
         options = [parameter for parameter in self.get_params(ctx) if isinstance(parameter, click.Option)]
-        first = _most_used(self.examples, options)
+        first = _find_most_used(self.examples, options)
         path = ctx.command_path.partition(" ")[2]
-        titles = {option.name: section_of(option, path) or "Options" for option in options}
+        titles = {option.name: find_section(option, path) or "Options" for option in options}
         _write_list(formatter, "Most used", (option.get_help_record(ctx) for option in first))
         if self.examples:
             with formatter.section("Examples" if len(self.examples) > 1 else "Example"):
@@ -159,7 +159,7 @@ def _fold_example(example: str, indent: int, width: int) -> str:
     return f"{indent_lines(folded, ' ' * indent)}\n"
 
 
-def _most_used(examples: Sequence[str], options: Sequence[click.Option]) -> list[click.Option]:
+def _find_most_used(examples: Sequence[str], options: Sequence[click.Option]) -> list[click.Option]:
     """Return the options that examples use first."""
     by_flag = {flag: option for option in options for flag in option.opts}
     words = (word for example in examples for word in example.split())

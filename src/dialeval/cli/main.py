@@ -19,7 +19,7 @@ from io import StringIO, TextIOWrapper
 import click
 
 from dialeval.cli.help import Group
-from dialeval.cli.output import UNSAVED, command_line, drop_output, print_warnings, say
+from dialeval.cli.output import UNSAVED, drop_output, print_err, print_warnings, quote_command
 from dialeval.core.errors import DialevalError, collect_warnings
 from dialeval.core.version import __version__
 
@@ -73,7 +73,7 @@ STATUSES = {
     141: "the output pipe was closed, as by `| head`",
     143: "ended by SIGTERM",
 }
-"""What the exit status of a process says."""
+"""The meaning of each exit status."""
 INTERNAL_ERROR = 70
 _YOUNG = 100_000
 """New objects after which garbage is looked for; with Python's 700 that takes a tenth of a short command."""
@@ -145,57 +145,57 @@ def main() -> None:
         sys.stdout.flush()
         status = 2 if UNSAVED else status
         while UNSAVED:  # why runs could not be saved, after their values were printed
-            say(f"dialeval: {UNSAVED.pop(0)}")
+            print_err(f"dialeval: {UNSAVED.pop(0)}")
     except click.exceptions.Exit as end:
         status = end.exit_code
     except click.ClickException as error:
-        shown = StringIO()
-        error.show(shown)
-        say(shown.getvalue().removesuffix("\n"))
+        message = StringIO()
+        error.show(message)
+        print_err(message.getvalue().removesuffix("\n"))
         status = error.exit_code
     except DialevalError as error:
-        say(f"dialeval: {error}")
+        print_err(f"dialeval: {error}")
         status = 2
     except MemoryError:
-        say("dialeval: out of memory; score fewer metrics at once, or fewer rows")
+        print_err("dialeval: out of memory; score fewer metrics at once, or fewer rows")
         status = 2
     except (KeyboardInterrupt, click.exceptions.Abort) as error:
-        is_asked = isinstance(error, Terminated) or isinstance(error.__context__, Terminated)
-        say("dialeval: ended by SIGTERM" if is_asked else "dialeval: interrupted")
-        status = 143 if is_asked else 130
+        is_terminated = isinstance(error, Terminated) or isinstance(error.__context__, Terminated)
+        print_err("dialeval: ended by SIGTERM" if is_terminated else "dialeval: interrupted")
+        status = 143 if is_terminated else 130
     except SystemExit as end:
         # click ends the process itself in two cases: after a completion, and where the reader of our output has gone.
-        status = end.code if _COMPLETE in os.environ else _reader_gone()
+        status = end.code if _COMPLETE in os.environ else _handle_closed_pipe()
     except BrokenPipeError:
-        status = _reader_gone()
+        status = _handle_closed_pipe()
     except OSError as error:
-        status = _system_error(error)
+        status = _report_system_error(error)
     except Exception as error:
-        status = _internal_error(error)
+        status = _report_internal_error(error)
     sys.exit(status)
 
 
-def _reader_gone() -> int:
-    """Drop further output, since its reader has gone (`dialeval score ... | head`); return the exit status."""
+def _handle_closed_pipe() -> int:
+    """Drop further output after its pipe was closed (`dialeval score ... | head`); return the exit status."""
     # click sees most of these first and would end the process with 1; but 1 is for gates.
     drop_output(sys.stdout)
     return 141
 
 
 def _terminate(*_: object) -> None:
-    """End on a signal, once: what is removed on the way out is not interrupted."""
+    """End on a signal, once: the removal of temporary files is not interrupted."""
     signal.signal(signal.SIGTERM, signal.SIG_IGN)
     raise Terminated
 
 
-def _system_error(error: OSError) -> int:
-    """Say what the system refused; the exit status."""
+def _report_system_error(error: OSError) -> int:
+    """Print what the system refused; return the exit status."""
     if error.errno == errno.ENAMETOOLONG:
-        say(f"dialeval: {str(error.filename)[:60]}...: the file name is too long; check the path")
+        print_err(f"dialeval: {str(error.filename)[:60]}...: the file name is too long; check the path")
         return 2
     if error.errno not in _UNWRITABLE:
-        return _internal_error(error)
-    say(f"dialeval: the output cannot be written ({error.strerror}); make room, or write it elsewhere")
+        return _report_internal_error(error)
+    print_err(f"dialeval: the output cannot be written ({error.strerror}); make room, or write it elsewhere")
     drop_output(sys.stdout)
     return 2
 
@@ -216,19 +216,19 @@ def _open_closed_streams() -> None:
         raise click.UsageError("stdout is closed, and results are printed there; redirect it to a file or to /dev/null")
 
 
-def _internal_error(error: Exception) -> int:
-    """Say that something went wrong which no input may cause, and what a report should hold."""
+def _report_internal_error(error: Exception) -> int:
+    """Print an error that no input may cause, with what a bug report needs; return the exit status."""
     import platform
     import traceback
 
     if os.environ.get(DEBUG):
-        say("".join(traceback.format_exception(error)).removesuffix("\n"))
+        print_err("".join(traceback.format_exception(error)).removesuffix("\n"))
     last = traceback.extract_tb(error.__traceback__)[-1]
     what = f"{type(error).__name__}: {error}".partition("\n")[0]
-    say(f"dialeval: internal error: {what} ({last.filename.rpartition('/')[2]}:{last.lineno})")
-    say("This is an error of dialeval, not of your input. Please report it: these lines, and the traceback.")
-    say(f"  dialeval {__version__}, Python {platform.python_version()}, {platform.platform()}")
-    say(f"  {command_line()}")
+    print_err(f"dialeval: internal error: {what} ({last.filename.rpartition('/')[2]}:{last.lineno})")
+    print_err("This is an error of dialeval, not of your input. Please report it: these lines, and the traceback.")
+    print_err(f"  dialeval {__version__}, Python {platform.python_version()}, {platform.platform()}")
+    print_err(f"  {quote_command()}")
     if not os.environ.get(DEBUG):
-        say(f"{DEBUG}=1 shows the traceback.")
+        print_err(f"{DEBUG}=1 shows the traceback.")
     return INTERNAL_ERROR

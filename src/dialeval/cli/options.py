@@ -1,7 +1,7 @@
 """Options that more than one command has, each defined once, and how their values are read.
 
-An option is a decorator: `@options.contexts`. Those that belong together come as one decorator (`together`); those of
-`Command.groups` also reach the command as one argument. `--help` imports this module, so that it imports nothing heavy.
+An option is a decorator: `@options.contexts`. `combine_options` makes one decorator of several; the options of a group
+in `Command.groups` reach the command as one argument. `--help` imports this module, so that it imports nothing heavy.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ SEED = click.IntRange(0, (1 << 63) - 1)
 FORMATS = ("table", "json", "csv", "md", "latex")
 RUN_FORMATS = (*FORMATS, "metrics-txt")
 GATE_FORMATS = ("github", "junit")
-"""What also says which gates hold: Markdown for a pull request, and test results."""
+"""Formats with the results of gates: Markdown for a pull request, and test results."""
 
 
 def read_pairs(
@@ -42,7 +42,7 @@ def read_pairs(
     values: Sequence[str],
     split: Callable[[str, str], tuple[str, str, str]] = str.partition,
 ) -> dict[str, str]:
-    """Read options of the form NAME=VALUE; `split` says which of several equals signs is meant."""
+    """Read options of the form NAME=VALUE; `split`: where, if there are several equals signs."""
     pairs = {}
     for value in values:
         name, equals, rest = split(value, "=")
@@ -85,7 +85,7 @@ def _has_name(argument: str) -> bool:
     return bool(equals) and "/" not in name and not os.path.exists(argument)  # noqa: PTH110
 
 
-def together(*options: Decorator) -> Decorator:
+def combine_options(*options: Decorator) -> Decorator:
     """Combine several options into one decorator, in the order in which the help lists them."""
 
     def decorate(command: Any) -> Any:
@@ -97,32 +97,32 @@ def together(*options: Decorator) -> Decorator:
 
 
 @dataclass(frozen=True)
-class Intervals:
-    """What --intervals, --resamples and --seed say."""
+class IntervalOptions:
+    """The values of --intervals, --resamples and --seed."""
 
     method: str | None
-    """None: those that are made unless others are asked for."""
+    """None: the default of the evaluation."""
     resamples: int | None
     seed: int | None
 
     def __post_init__(self) -> None:
-        if not self.resampled and (self.resamples is not None or self.seed is not None):
+        if not self.is_resampled and (self.resamples is not None or self.seed is not None):
             context = click.get_current_context(silent=True)
             raise click.UsageError("--resamples and --seed need --intervals studentized", context)
 
     @property
-    def resampled(self) -> bool:
-        """Return whether intervals by resampling were asked for."""
+    def is_resampled(self) -> bool:
+        """Whether intervals by resampling were requested."""
         return self.method == "studentized"
 
     @property
     def kind(self) -> Any:
-        """Return the intervals that the evaluation itself makes."""
-        return None if self.resampled else self.method
+        """The intervals that the evaluation itself computes."""
+        return None if self.is_resampled else self.method
 
-    def added_to(self, run: AnyRun, confidence: float | None = None) -> AnyRun:
-        """Return the run with intervals by resampling; the run itself if none were asked for."""
-        if not self.resampled:
+    def add_to(self, run: AnyRun, confidence: float | None = None) -> AnyRun:
+        """Return the run with intervals by resampling; the run itself if none were requested."""
+        if not self.is_resampled:
             return run
         from dialeval.analysis.values import with_intervals
 
@@ -133,7 +133,7 @@ class Intervals:
 
 @dataclass(frozen=True)
 class Limits:
-    """What --fail-under and --fail-over say, by key."""
+    """The values of --fail-under and --fail-over, by key."""
 
     lowest: Mapping[str, float]
     highest: Mapping[str, float]
@@ -144,20 +144,20 @@ class Limits:
             return metrics
         from dialeval.metrics.registry import GROUPS, PANEL, registry
 
-        keys = (registry().canonical(key).partition("/")[0] for key in (*self.lowest, *self.highest))
+        keys = (registry().canonicalize(key).partition("/")[0] for key in (*self.lowest, *self.highest))
         return ",".join([PANEL, *(key for key in keys if key in registry().presets and key not in GROUPS[PANEL])])
 
-    def gates(self, results: Mapping[str, Result]) -> Iterator[Gate]:
+    def make_gates(self, results: Mapping[str, Result]) -> Iterator[Gate]:
         """Return a gate for each value that has a limit."""
         if not self.lowest and not self.highest:
             return iter(())
-        from dialeval.analysis.gates import limit_gates
+        from dialeval.analysis.gates import check_limits
 
-        return limit_gates(results, self.lowest, self.highest)
+        return check_limits(results, self.lowest, self.highest)
 
 
 class LanguageModel(dict[str, Any]):
-    """What the options of a language model as the judge say: the arguments of `judges.llm.judge.LLM`, by name."""
+    """The options of a language model as the judge: arguments of `judges.llm.judge.LLM`, by name."""
 
     @property
     def models(self) -> tuple[str, ...]:
@@ -188,7 +188,7 @@ class LanguageModel(dict[str, Any]):
         return judges[0] if len(judges) == 1 else resolve_name("dialeval.judges.llm.judge:Panel")(*judges)
 
 
-Command.groups = {"intervals": Intervals, "limits": Limits, "llm": LanguageModel}
+Command.groups = {"intervals": IntervalOptions, "limits": Limits, "llm": LanguageModel}
 
 
 def choice(flag: str, values: Sequence[str], help_text: str) -> Decorator:
@@ -213,8 +213,8 @@ def responses(name: str = "responses") -> Decorator:
 
 def metrics(default: str) -> Decorator:
     """Return the option that names the metrics to compute."""
-    told = f"Metrics or families, comma-separated.  [default: {default}]"
-    return click.option("-m", "--metrics", help=told, shell_complete=complete_metrics)
+    help_text = f"Metrics or families, comma-separated.  [default: {default}]"
+    return click.option("-m", "--metrics", help=help_text, shell_complete=complete_metrics)
 
 
 def complete_metrics(_context: click.Context, _parameter: click.Parameter | None, incomplete: str) -> list[str]:
@@ -238,7 +238,7 @@ tokenizer = click.option(
 )
 
 
-def fields_in(what: str) -> Decorator:
+def field_names(what: str) -> Decorator:
     """Return the option that names the fields of rows in a file."""
     return pairs("--field", "fields", "OURS=THEIRS", f"Map a field to its name in {what}.")
 
@@ -249,7 +249,7 @@ def format_(formats: Sequence[str] = FORMATS) -> Decorator:
 
 
 def read_by(_context: click.Context, parameter: click.Parameter, value: str | None) -> list[str]:
-    """Read fields that rows are cut into slices by, with commas between them."""
+    """Read the comma-separated fields that rows are split into slices by."""
     from dialeval.io.rows import split_fields
 
     fields = split_fields(value or "")
@@ -276,7 +276,7 @@ by = click.option(
 compared = click.option(
     "--compare/--no-compare", "compared", default=True, help="Test the differences to the first system."
 )
-judge = together(
+judge = combine_options(
     click.option(
         "--judge-dir", type=click.Path(file_okay=False), help="Folder of a judge.  [default: the shipped one]"
     ),
@@ -284,24 +284,24 @@ judge = together(
 )
 base_encoder = click.option("--encoder", default="minilm", help="Folder, minilm, or a name in the hub cache.")
 contexts = click.option("-c", "--contexts", type=click.Path(), help="Dialogue context of each response.")
-row_fields = fields_in("rows")
-judged_inputs = together(
+row_fields = field_names("rows")
+judged_inputs = combine_options(
     click.option("-r", "--references", type=click.Path(), help="One reference per response."), contexts
 )
-judged_rows = together(judged_inputs, judge)
+judged_rows = combine_options(judged_inputs, judge)
 validate = click.option(
     "--validate/--no-validate",
     default=True,
     show_default=False,
     help="Validate the judge on rated sets that are left out of training.",
 )
-reading = together(
+reading = combine_options(
     click.option("--system-prompts", is_flag=True, help="Keep system prompts as part of the contexts."),
     click.option(
         "--separator", metavar="CHARACTER", callback=read_separator, help="Delimiter of CSV files.  [default: detected]"
     ),
 )
-resources = together(
+resources = combine_options(
     click.option("--train", type=click.Path(), help="Training text (source side), one text a line."),
     click.option(
         "--vocabulary", type=click.Path(), help="Vocabulary (oov=unk), one word a line.  [default: of --train]"
@@ -314,11 +314,11 @@ in_vocabulary = click.option(
     help="For -m dialog-eval: in-vocabulary words are those listed in the vocabulary, or all with a vector.  [default: "
     "listed if the vector file has a header line, as in dialog-eval]",
 )
-confidence = together(
+confidence = combine_options(
     click.option("--factor", "t", type=float, help="t of t*std/sqrt(n), for --intervals rows.  [default: 1.97]"),
     click.option("--confidence", type=float, metavar="LEVEL", help="Confidence level.  [default: 0.95]"),
 )
-intervals = together(
+intervals = combine_options(
     click.option(
         "--intervals",
         "intervals_method",
@@ -334,11 +334,11 @@ intervals = together(
 open_page = click.option("--open", "opened", is_flag=True, help="Open the page in the browser.")
 percent = click.option("--percent", is_flag=True, help="Show scores from 0 to 1 times 100 (table, md, latex).")
 transpose = click.option("--transpose", is_flag=True, help="Swap rows and columns (table, md, latex).")
-limits = together(
+limits = combine_options(
     numbers("--fail-under", "limits_lowest", "Exit 1 if the mean of a system is lower."),
     numbers("--fail-over", "limits_highest", "Exit 1 if it is higher (for metrics where lower is better)."),
 )
-llm = together(
+llm = combine_options(
     click.option("--llm-endpoint", multiple=True, metavar="URL", help="OpenAI-compatible API of a language model."),
     click.option("--llm-model", multiple=True, metavar="NAME", help="Model of the judge; repeat for a panel."),
     click.option("--rubric", "llm_rubric", help="Rubric: a name, or a TOML file.  [default: by the metric]"),
@@ -388,15 +388,15 @@ threads = click.option("-j", "--threads", type=click.IntRange(min=1), help="Thre
 
 
 def baselines(what: str) -> Decorator:
-    """Return the switch for floors and ceilings; `what` they are in the command."""
-    told = f"Also score floor and ceiling systems: {what}.  [default: no]"
-    return click.option("--baselines/--no-baselines", default=False, show_default=False, help=told)
+    """Return the switch for floor and ceiling systems; `what`: those of the command."""
+    help_text = f"Also score floor and ceiling systems: {what}.  [default: no]"
+    return click.option("--baselines/--no-baselines", default=False, show_default=False, help=help_text)
 
 
-output_folder = together(
+output_folder = combine_options(
     click.option("-o", "--output", type=FOLDER, help="Save the run in this folder."),
     click.option("--force", is_flag=True, help="With -o: replace a run of other files."),
 )
-of_task_runs = together(output_folder, by, compared, format_(), transpose, confidence, limits, intervals)
-"""What commands that evaluate task dialogues take about the run: where it is saved, how it is shown and checked."""
+of_task_runs = combine_options(output_folder, by, compared, format_(), transpose, confidence, limits, intervals)
+"""Options about the run of commands that evaluate task dialogues: where it is saved, how it is shown and checked."""
 output_file = click.option("--save", "output", type=FILE, help="Write to this file instead.")

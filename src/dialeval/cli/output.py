@@ -1,8 +1,8 @@
 """What commands print, write and save. Results go to stdout; everything else goes to stderr.
 
-All that is printed goes through `say`, `tell` and `show`. Names, file names and rows come from outside: what a terminal
-would obey in them is written out (`\\x1b`). Only data for other programs (JSON, CSV and the like) that goes into a file
-or a pipe stays as it is.
+Everything is printed by `print_err`, `print_out` and `show`. Names, file names and rows come from outside: control
+characters in them are written out (`\\x1b`). Only data for other programs (JSON, CSV and the like) that goes into a
+file or a pipe stays as it is.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
-from dialeval.core.errors import plain_lines
+from dialeval.core.errors import escape_lines
 
 if TYPE_CHECKING:
     from pathlib import Path  # importing it takes a tenth of the time of `--help`
@@ -45,23 +45,23 @@ UNSAVED: list[DialevalError] = []
 """Why runs that were computed could not be saved: the command line prints it after their values."""
 
 
-def say(line: str) -> None:
-    """Print a line on stderr; where it cannot be written, as on a full disk, it is lost and the command goes on."""
+def print_err(line: str) -> None:
+    """Print a line on stderr; if that fails, as on a full disk, drop it and continue."""
     try:
-        click.echo(plain_lines(line), err=True)
+        click.echo(escape_lines(line), err=True)
     except (OSError, ValueError):
         drop_output(sys.stderr)
 
 
 def drop_output(stream: Any) -> None:
-    """Drop what is still to be printed: Python would try once more at its end, and give a status of its own."""
+    """Drop further output; else Python would write it again at exit, and end with a status of its own."""
     with suppress(OSError, ValueError):
         os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())
 
 
-def tell(line: str) -> None:
-    """Print a line for people on stdout."""
-    click.echo(plain_lines(line))
+def print_out(line: str) -> None:
+    """Print a line on stdout, with control characters written out."""
+    click.echo(escape_lines(line))
 
 
 def compare_and_save(
@@ -94,13 +94,13 @@ def deliver_run(
     compared: bool = True,
     saved: Run | None = None,
 ) -> None:
-    """Compare the systems of a run, save it in a folder if there is one, print it, and say what one would type next.
+    """Compare the systems of a run, save it in a folder if there is one, print it, and suggest the next command.
 
     `saved`: the run to save, where it has more details than the one to print. Others: see `print_run`.
     """
     found = compare_and_save(run, format_ if compared else None, folder, force, saved)
     print_run(run, format_, transpose, by, compared, found)
-    say_next(run, format_, folder)
+    suggest_next_command(run, format_, folder)
 
 
 def print_run(
@@ -114,21 +114,21 @@ def print_run(
 ) -> None:
     """Print a run, what was skipped, and its warnings; before a table of several systems, which one is better.
 
-    `by`: fields to cut the rows into slices by, which are below a table, in JSON, or in the place of the run.
+    `by`: fields to split the rows into slices by, which are below a table, in JSON, or in the place of the run.
     `compared`: test the differences between systems in slices. `found`: the comparison of the systems, for a table.
     `percent`: show scores from 0 to 1 times 100.
     """
     from dialeval.reports import tables
-    from dialeval.reports.documents import WRITERS, extensions
+    from dialeval.reports.documents import WRITERS, find_extensions
 
     whole = run
     if percent:
-        from dialeval.reports.comparisons import run_in_percent
+        from dialeval.reports.comparisons import run_to_percent
 
-        run, found = run_in_percent(run), None if found is None else found.in_percent(run)
+        run, found = run_to_percent(run), None if found is None else found.to_percent(run)
     table: RenderableType = ""
     if format_ == "table":
-        table = tables.table(run, found, transpose=transpose)
+        table = tables.lay_out(run, found, transpose=transpose)
     if by:
         from dialeval.analysis.slices import slices
         from dialeval.reports.slices import MOST_TESTS
@@ -141,13 +141,13 @@ def print_run(
         show(tables.FORMATS[format_](run, transpose=True))
     else:
         print_as(format_, tables, run)
-    if format_ in ("table", "md", "latex") and (standing := tables.standing(run)):
+    if format_ in ("table", "md", "latex") and (standing := tables.describe_standing(run)):
         show("\n")
         show(WRITERS[format_](standing))
     if format_ == "table":
-        print_tables(table for make in extensions(run, "table") for table in make(run))
+        print_tables(table for make in find_extensions(run, "table") for table in make(run))
     if format_ == "metrics-txt" and (other := [key for key in run.keys_in_order if key not in tables.METRICS_TXT]):
-        say(f"metrics-txt has no column for {', '.join(other)}; choose another format for them")
+        print_err(f"metrics-txt has no column for {', '.join(other)}; choose another format for them")
     print_skipped(run.skipped)
     print_other_signatures(run)
     print_warnings(run.warnings)
@@ -165,24 +165,24 @@ def print_slices(
     """Print slices: below the table of the run or comparison that they belong to, in JSON as a part of it, or alone."""
     from dialeval.reports import slices as reports
 
-    found = reports.in_percent(found) if percent else found
+    found = reports.to_percent(found) if percent else found
     if format_ == "table":
         from rich.console import Group
 
-        show(Group(above, "", reports.table(found)), output, width)
+        show(Group(above, "", reports.lay_out(found)), output, width)
     elif format_ == "json":
-        show(json_bytes({**subject.to_dict(), "slices": found.to_dict()}).decode(), output)
+        show(encode_json({**subject.to_dict(), "slices": found.to_dict()}).decode(), output)
     else:
         print_as(format_, reports, found, output, width)
 
 
 def print_other_signatures(run: Run) -> None:
-    """Say which numbers sacreBLEU prints too, with its signature: a line for each different one."""
+    """Print which scores sacreBLEU reports too, with its signature: a line for each different one."""
     from dialeval.core.signature import SACREBLEU
 
     pairs = [(key, each.signature) for result in run.values() for key, each in result.items() if each.signature]
     for key, line in dict.fromkeys((key, signature[SACREBLEU]) for key, signature in pairs if SACREBLEU in signature):
-        say(f"{key} times 100 is sacreBLEU's {line}")
+        print_err(f"{key} times 100 is sacreBLEU's {line}")
 
 
 def check_percent(format_: str | None, percent: bool) -> None:
@@ -198,20 +198,20 @@ def check_transposed(format_: str | None, transpose: bool, formats: Sequence[str
 
 
 def print_skipped(skipped: Mapping[str, str]) -> None:
-    """Say which metrics were skipped: a line for each thing that they lack."""
-    lacking: dict[str, list[str]] = {}
+    """Print which metrics were skipped: a line for each missing input."""
+    by_reason: dict[str, list[str]] = {}
     for key, reasons in skipped.items():
         for reason in reasons.split("; "):
-            lacking.setdefault(reason, []).append(key)
-    for reason, keys in lacking.items():
+            by_reason.setdefault(reason, []).append(key)
+    for reason, keys in by_reason.items():
         more = f" and {len(keys) - _MOST_SKIPPED} more" if len(keys) > _MOST_SKIPPED else ""
-        say(f"skipped {', '.join(keys[:_MOST_SKIPPED])}{more}: {reason}")
+        print_err(f"skipped {', '.join(keys[:_MOST_SKIPPED])}{more}: {reason}")
 
 
 def print_warnings(warnings: Iterable[str]) -> None:
     """Print warnings, a line each."""
     for warning in warnings:
-        say(f"warning: {warning}")
+        print_err(f"warning: {warning}")
 
 
 def print_tables(tables: Iterable[tuple[str, Sequence[Sequence[str]]]]) -> None:
@@ -231,8 +231,8 @@ def print_tables(tables: Iterable[tuple[str, Sequence[Sequence[str]]]]) -> None:
 
 
 def print_as(format_: str, reports: Any, value: Any, output: Path | None = None, width: int | None = None) -> None:
-    """Print by a module of `reports`, by its `table` or one of its `FORMATS`; or write to a file, see `show`."""
-    show(reports.table(value) if format_ == "table" else reports.FORMATS[format_](value), output, width)
+    """Print by a module of `reports`, by its `lay_out` or one of its `FORMATS`; or write to a file, see `show`."""
+    show(reports.lay_out(value) if format_ == "table" else reports.FORMATS[format_](value), output, width)
 
 
 def show(content: RenderableType, output: Path | None = None, width: int | None = None) -> None:
@@ -248,14 +248,14 @@ def show(content: RenderableType, output: Path | None = None, width: int | None 
         content = file.getvalue()
     if output is None:
         # With `color`, click leaves a text as it is; else it would take escapes out of what goes into a pipe.
-        click.echo(plain_lines(content) if sys.stdout.isatty() else content, nl=False, color=True)
+        click.echo(escape_lines(content) if sys.stdout.isatty() else content, nl=False, color=True)
     else:
         write(output, content.encode())
 
 
 @dataclass(frozen=True)
 class _Plain:
-    """Something for a rich console whose texts hold nothing that a terminal obeys; rich's own styles stay."""
+    """Something for a rich console, with control characters in its texts written out; rich's own styles stay."""
 
     content: RenderableType
 
@@ -263,15 +263,15 @@ class _Plain:
         from rich.segment import Segment
 
         for text, style, control in console.render(self.content, options):
-            yield Segment(text if control else plain_lines(text), style, control)
+            yield Segment(text if control else escape_lines(text), style, control)
 
 
 def write(path: Path, content: bytes, what: str = "written to") -> None:
-    """Write a file, and say so."""
+    """Write a file, and print its path."""
     from dialeval.core.files import write_bytes
 
     write_bytes(path, content)
-    say(f"{what} {path}")
+    print_err(f"{what} {path}")
 
 
 def check_places(
@@ -291,7 +291,7 @@ def check_places(
         check_file(file, *inputs)
 
 
-def json_bytes(document: Any) -> bytes:
+def encode_json(document: Any) -> bytes:
     """Return JSON as commands print and write it."""
     import orjson
 
@@ -299,53 +299,52 @@ def json_bytes(document: Any) -> bytes:
 
 
 def save_run(run: Run, folder: Path, force: bool = False, found: Verdict | None = None) -> None:
-    """Save a run in a folder with the command that made it, and say so; `force`: in the place of any other run.
+    """Save a run in a folder with the command that made it, and print where; `force`: replace any other run.
 
-    `found`: the comparison of its systems, which `dialeval compare` and `dialeval report` use again.
-
-    Where it cannot be saved, the command goes on to print it, and ends with the error (`UNSAVED`).
+    `found`: the comparison of its systems, which `dialeval compare` and `dialeval report` use again. If the run cannot
+    be saved, the command continues and ends with the error (`UNSAVED`).
     """
     from dialeval.core.errors import DataError
 
     try:
-        named = replace(run, details={**run.details, "command": command_line()})
+        named = replace(run, details={**run.details, "command": quote_command()})
         named.save(folder, force=force, comparison=None if found is None else found.dump())
     except DataError as error:
         UNSAVED.append(error)
     else:
-        say_saved(folder)
+        print_saved(folder)
 
 
-def say_saved(folder: Path) -> None:
-    """Say where a run was saved, and what to do with it."""
-    say(f"saved in {folder}; open it row by row: dialeval report {shlex.quote(str(folder))}")
+def print_saved(folder: Path) -> None:
+    """Print where a run was saved, and the command that opens it."""
+    print_err(f"saved in {folder}; open it row by row: dialeval report {shlex.quote(str(folder))}")
 
 
-def say_next(run: Run, format_: str | None, folder: Path | None) -> None:
-    """Say what one would type next, to somebody who reads a table in a terminal."""
+def suggest_next_command(run: Run, format_: str | None, folder: Path | None) -> None:
+    """Print the command to type next, after a table in a terminal."""
     if format_ != "table" or not sys.stderr.isatty():
         return
     if folder is None:
-        say(f"next: {command_line()} -o results/   saves the run, for dialeval report results/")
+        print_err(f"next: {quote_command()} -o results/   saves the run, for dialeval report results/")
     else:
         what = "compare" if len(run) - len(run.baselines) > 1 else "report"
         why = "every difference, with tests" if what == "compare" else "one page with every row"
-        say(f"next: dialeval {what} {shlex.quote(str(folder))}   {why}")
+        print_err(f"next: dialeval {what} {shlex.quote(str(folder))}   {why}")
 
 
-def command_line(short_paths: bool = False) -> str:
-    """Return the running command as one would type it; `short_paths`: of paths that exist only the last part."""
+def quote_command(short_paths: bool = False) -> str:
+    """Return the running command, quoted for a shell; `short_paths`: of paths that exist only the last part."""
     words = sys.argv[1:]
     if short_paths:
         words = [os.path.basename(word.rstrip("/")) if "/" in word and os.path.exists(word) else word for word in words]  # noqa: PTH110, PTH119
     return shlex.join(["dialeval", *words])
 
 
-def exit_status(gates: Iterable[Gate]) -> int:
-    """Print a line for each gate that failed; the exit status is 1 if there is one, else 0."""
+def print_failed_gates(gates: Iterable[Gate]) -> int:
+    """Print a line for each gate that failed; return the exit status, 1 if there is one, else 0."""
     failures = [gate.failure for gate in gates if gate.failure is not None]
     for failure in failures:
-        say(f"gate failed: {failure}")
+        print_err(f"gate failed: {failure}")
     return int(bool(failures))
 
 
@@ -369,11 +368,11 @@ def print_gates(
     show(to_junit(gates, results) if format_ == "junit" else to_github(gates, subject, results, sentences), output)
 
 
-def printing_all_problems(command: Command) -> Command:
-    """Make a command print all problems of its inputs, not only the first few: no other command lists them."""
+def print_all_problems(command: Command) -> Command:
+    """Make a command print all problems of its inputs, not only the first few; a decorator."""
 
     @wraps(command)
-    def called(**arguments: Any) -> Any:
+    def call(**arguments: Any) -> Any:
         from dialeval.core.errors import DataError, describe_group, group_problems
 
         try:
@@ -381,9 +380,9 @@ def printing_all_problems(command: Command) -> Command:
         except DataError as error:
             groups = group_problems(error.problems)
             for group in groups[:MOST_PROBLEMS]:
-                say(f"dialeval: {describe_group(group)}")
+                print_err(f"dialeval: {describe_group(group)}")
             if len(groups) > MOST_PROBLEMS:
-                say(f"dialeval: and {sum(map(len, groups[MOST_PROBLEMS:])):,} more")
+                print_err(f"dialeval: and {sum(map(len, groups[MOST_PROBLEMS:])):,} more")
             raise click.exceptions.Exit(2) from None
 
-    return called  # type: ignore[return-value]
+    return call  # type: ignore[return-value]

@@ -28,7 +28,7 @@ _SECONDS_BETWEEN = 0.5
 
 
 class Meter:
-    """Keeps how far a run or other work is; this one shows nothing."""
+    """The progress of a run or of other work; this meter shows nothing."""
 
     def __init__(self) -> None:
         self._start = time.monotonic()
@@ -38,18 +38,18 @@ class Meter:
         self.llms: list[Any] = []
         """Language models that are asked."""
 
-    def run(self, done: Done) -> None:
-        """Take in how far a run is."""
+    def update_run(self, done: Done) -> None:
+        """Take over the progress of a run."""
         self.rows, self.share = done.rows, done.share
         self.total = done.rows if done.share == 1 else done.total
         self.show()
 
-    def steps(self, done: int, total: int | None) -> None:
-        """Take in how many steps of other work are done."""
+    def update_steps(self, done: int, total: int | None) -> None:
+        """Take over how many steps of other work are done."""
         self.rows, self.total, self.share = done, total, done / total if total else 0.0
         self.show()
 
-    def figures(self) -> dict[str, Any]:
+    def to_dict(self) -> dict[str, Any]:
         """Return the fields of a JSON line."""
         spent = max(time.monotonic() - self._start, 1e-9)
         left = spent * (1 - self.share) / self.share if self.share else None
@@ -71,7 +71,7 @@ class Meter:
         return {"requests": requests, "tokens": tokens, **({"cost": round(sum(costs), 4)} if costs else {})}
 
     def show(self) -> None:
-        """Show how far the run is."""
+        """Show the progress."""
 
 
 class _JsonMeter(Meter):
@@ -85,7 +85,7 @@ class _JsonMeter(Meter):
         import orjson
 
         self._shown = time.monotonic()
-        click.echo(orjson.dumps(self.figures()).decode(), err=True)
+        click.echo(orjson.dumps(self.to_dict()).decode(), err=True)
 
 
 class _BarMeter(Meter):
@@ -95,8 +95,8 @@ class _BarMeter(Meter):
         self._task: Any = None
 
     def show(self) -> None:
-        figures = self.figures()
-        rows = f"{figures['rows']:,} rows, {figures['rate']:,.0f} a second"
+        fields = self.to_dict()
+        rows = f"{fields['rows']:,} rows, {fields['rate']:,.0f} a second"
         rows += "".join(f", {value:,} {name}" for name, value in self.sum_requests().items())
         if self._task is None:  # no empty bar while inputs are read
             self._task = self._bar.add_task("", total=1.0, rows=rows)
@@ -104,8 +104,8 @@ class _BarMeter(Meter):
 
 
 @contextmanager
-def metered(mode: str = "auto") -> Iterator[Meter]:
-    """Open a meter that shows its figures as `mode` says; `auto` is a bar if stderr is a terminal, else nothing."""
+def open_meter(mode: str = "auto") -> Iterator[Meter]:
+    """Open a meter that shows progress by a mode of `MODES`; `auto` is a bar if stderr is a terminal, else nothing."""
     if mode == "none" or (mode == "auto" and not sys.stderr.isatty()):
         yield Meter()
     elif mode == "json":
@@ -116,12 +116,12 @@ def metered(mode: str = "auto") -> Iterator[Meter]:
         from rich.progress import BarColumn, TaskProgressColumn, TextColumn, TimeRemainingColumn
 
         rows = TextColumn("{task.fields[rows]}")
-        with _bar(BarColumn(), TaskProgressColumn(), rows, TimeRemainingColumn()) as bar:
+        with _make_bar(BarColumn(), TaskProgressColumn(), rows, TimeRemainingColumn()) as bar:
             yield _BarMeter(bar)
 
 
 @contextmanager
-def download_bar(name: str) -> Iterator[Callable[[int, int | None], None] | None]:
+def open_download_bar(name: str) -> Iterator[Callable[[int, int | None], None] | None]:
     """Open a bar of bytes if stderr is a terminal, else None; call it with the bytes that are there and their total."""
     if not sys.stderr.isatty():
         yield None
@@ -129,12 +129,12 @@ def download_bar(name: str) -> Iterator[Callable[[int, int | None], None] | None
     from rich.progress import BarColumn, DownloadColumn, TextColumn, TimeRemainingColumn, TransferSpeedColumn
 
     columns = (TextColumn("{task.description}"), BarColumn(), DownloadColumn(), TransferSpeedColumn())
-    with _bar(*columns, TimeRemainingColumn()) as bar:
+    with _make_bar(*columns, TimeRemainingColumn()) as bar:
         task = bar.add_task(name, total=None)
         yield lambda done, total: bar.update(task, completed=done, total=total)
 
 
-def _bar(*columns: Any) -> Any:
+def _make_bar(*columns: Any) -> Any:
     from rich.console import Console
     from rich.progress import Progress
 

@@ -9,14 +9,14 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from dialeval.cli import options
-from dialeval.cli import output as printed
-from dialeval.cli.output import check_places, command_line, say
+from dialeval.cli import output as out
+from dialeval.cli.output import check_places, print_err, quote_command
 
 if TYPE_CHECKING:
-    from dialeval.reports.charts import FigureFormat
+    from dialeval.reports.canvas import FigureFormat
 
 FIGURE_FORMATS = ("svg", "png", "pdf")
-"""As in `reports.charts`, which is not imported to print help."""
+"""As in `reports.canvas`, which is not imported to print help."""
 
 
 @options.command(
@@ -90,16 +90,16 @@ def report(
     from dialeval.analysis.comparison import MOST_TESTS, load_comparison
     from dialeval.core.errors import DialevalError
     from dialeval.core.result import files_of, load
-    from dialeval.human.estimate import estimate, rated_systems
+    from dialeval.human.estimate import estimate, join_ratings
     from dialeval.human.merge import merge_ratings
     from dialeval.human.rank import rank
-    from dialeval.human.report import human_figures
+    from dialeval.human.report import draw_human_figures
     from dialeval.io.ratings import read_pairs
     from dialeval.metrics.registry import split_names
     from dialeval.reports.drawings import write_figures
+    from dialeval.reports.html import combine_runs
     from dialeval.reports.html import report as write_report
-    from dialeval.reports.html import together
-    from dialeval.reports.papers import PaperFormat, paper_table
+    from dialeval.reports.papers import PaperFormat, make_paper_table
 
     if (figures_dir is not None or width is not None) and figures is None:
         raise click.UsageError("--figures-dir and --width need --figures png, svg or pdf")
@@ -115,16 +115,16 @@ def report(
     if human:
         page["people"] = estimate(loaded[0], list(human), judge=judge, sample=sample, quality=quality)
         page["agreement"] = agreement(loaded[0], list(human), quality=quality, sample=sample)
-        page["rated"] = rated_systems(loaded[0], list(human), judge=judge, sample=sample, quality=quality)
+        page["rated"] = join_ratings(loaded[0], list(human), judge=judge, sample=sample, quality=quality)
         with suppress(DialevalError):  # ratings without raters, such as those of other programs
             page["merged"] = merge_ratings(human)
     elif sample is not None or judge:
         raise click.UsageError("--sample and --judge need --human RATINGS")
     if figures is not None:
         folder = figures_dir or output.with_name(f"{output.stem}-figures")
-        opinions = human_figures(*(page.get(name) for name in ("people", "ranking", "rated", "pairs")))
-        written = write_figures(together(loaded), folder, figures, width, opinions)
-        say(f"{len(written)} {'figure' if len(written) == 1 else 'figures'} in {folder}")
+        opinions = draw_human_figures(*(page.get(name) for name in ("people", "ranking", "rated", "pairs")))
+        written = write_figures(combine_runs(loaded), folder, figures, width, opinions)
+        print_err(f"{len(written)} {'figure' if len(written) == 1 else 'figures'} in {folder}")
     if page["compared"] and len(runs) == 1:
         page["compared"] = load_comparison(runs[0], loaded[0], most_tests=MOST_TESTS) or True
     names = [Path(run).resolve().name for run in runs]  # those that are the same get the number of the run
@@ -133,9 +133,9 @@ def report(
     if table is not None:
         chosen = None if table_metrics is None else split_names(table_metrics)
         form: PaperFormat = "md" if table.suffix == ".md" else "latex"
-        printed.show(paper_table(named, chosen, form=form, percent=table_percent, digits=table_digits), table)
-    path = write_report(named, output, command_line(), date=strftime("%Y-%m-%d"), by=by or None, **page).resolve()
-    printed.show(f"{path}\n")
+        out.show(make_paper_table(named, chosen, form=form, percent=table_percent, digits=table_digits), table)
+    path = write_report(named, output, quote_command(), date=strftime("%Y-%m-%d"), by=by or None, **page).resolve()
+    out.show(f"{path}\n")
     if opened:
         click.launch(path.as_uri())
 

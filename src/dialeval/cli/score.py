@@ -10,7 +10,7 @@ import click
 
 from dialeval.cli import options
 from dialeval.cli import output as out
-from dialeval.cli.progress import MODES, Meter, metered
+from dialeval.cli.progress import MODES, Meter, open_meter
 
 if TYPE_CHECKING:
     from dialeval.core.result import Run
@@ -111,7 +111,7 @@ def score(
     out.check_places(output, references, *(given[name] for name in _FILES), sources=sources)
     given["metrics"] = limits.with_metrics(given["metrics"])
     settings: dict[str, dict[str, object]] = {} if bleu_smoothing is None else {"bleu": {"smooth": bleu_smoothing}}
-    with metered(progress) as meter:
+    with open_meter(progress) as meter:
         asked = llm.open(meter)
         if asked is not None and "llm" not in (given["metrics"] or ""):
             raise click.UsageError("LLM options need the metric: -m llm")
@@ -125,20 +125,20 @@ def score(
     if asked is not None:
         if output is not None and not is_saved:
             asked.copy_answers(output)
-        out.say(f"llm: {asked.describe()}")
+        out.print_err(f"llm: {asked.describe()}")
     if format_ in options.GATE_FORMATS:
-        gates = list(limits.gates(run))
+        gates = list(limits.make_gates(run))
         out.print_gates(format_, gates, run, run, sentences=() if found is None else found.sentences)
-        return out.exit_status(gates)
+        return out.print_failed_gates(gates)
     out.print_run(run, format_, transpose, by, compared, found, percent)
-    out.say_next(run, format_, output)
-    return out.exit_status(limits.gates(run))
+    out.suggest_next_command(run, format_, output)
+    return out.print_failed_gates(limits.make_gates(run))
 
 
 def _evaluate(
     *,
     baselines: bool,
-    intervals: options.Intervals,
+    intervals: options.IntervalOptions,
     output: Path | None,
     force: bool,
     meter: Meter,
@@ -166,7 +166,7 @@ def _evaluate(
         from dialeval.analysis.slices import FOUND
 
         inputs["keep"] = [field for field in by if field not in FOUND]
-    needs_all_rows = baselines or bool(by) or intervals.resampled
+    needs_all_rows = baselines or bool(by) or intervals.is_resampled
     rows = Inputs(inputs["responses"], inputs["references"], inputs["contexts"], shards=inputs["shards"])
     workers = _make_engine(engine, jobs, address, gpus_per_task, inputs["threads"])
     asked = Options(engine=workers if jobs or engine else None, items=inputs["items"], resume=inputs["resume"])
@@ -183,15 +183,15 @@ def _evaluate(
             engine=workers if chunked else None,
             output=output if chunked else None,
             force=force,
-            details={"command": out.command_line()} if chunked else None,
-            progress=meter.run,
+            details={"command": out.quote_command()} if chunked else None,
+            progress=meter.update_run,
         )
     except UnsavedRunError as error:
         out.UNSAVED.append(error)
         return cast("Run", error.run), True
     if output is not None and chunked:
-        out.say_saved(output)
-    return intervals.added_to(run, inputs["confidence"]), chunked
+        out.print_saved(output)
+    return intervals.add_to(run, inputs["confidence"]), chunked
 
 
 def _make_judge(folder: str | None) -> Any:

@@ -1,4 +1,4 @@
-"""Small commands about inputs and outputs: `dialeval metrics`, `formats`, `schema`, `validate`."""
+"""Small commands: `dialeval metrics`, `formats`, `schema`, `validate`, `data` and `demo`."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from dialeval.cli import options
-from dialeval.cli.output import json_bytes, say, show, tell
-from dialeval.cli.progress import download_bar, metered
+from dialeval.cli.output import encode_json, print_err, print_out, show
+from dialeval.cli.progress import open_download_bar, open_meter
 from dialeval.core.errors import suggest
 
 if TYPE_CHECKING:
@@ -32,33 +32,33 @@ def metrics(name: str | None, every: bool) -> None:
     from dialeval.core.errors import SettingError
     from dialeval.metrics.registry import GROUPS, registry
 
-    name = registry().canonical(name)
+    name = registry().canonicalize(name)
     if name is None or name == "all" or name in GROUPS:
         presets = GROUPS.get(name or "", registry().presets)
-        tell(_list_metrics(presets, every=every or name is not None))
+        print_out(_list_metrics(presets, every=every or name is not None))
         return
     try:
         metric = registry().parse(name)
     except SettingError as error:
         raise click.UsageError(str(error)) from None
-    tell(_explain_metric(metric))
+    print_out(_explain_metric(metric))
 
 
 def _list_metrics(presets: Iterable[str], every: bool) -> str:
     """Return the metrics by topic: a line for each preset, or for each family."""
-    from dialeval.engine.resources import lacking
-    from dialeval.metrics.registry import GROUPS, TOPICS, registry, topic_of
+    from dialeval.engine.resources import explain_missing
+    from dialeval.metrics.registry import GROUPS, TOPICS, find_topic, registry
 
     topics: dict[str, list[tuple[str, ...]]] = {title: [] for title in TOPICS}
     missing: dict[str, None] = {}
     for metric in map(registry().parse, presets):
         family = type(metric)
-        missing |= {reason: None for need in sorted(metric.needs) if (reason := lacking(need))}
+        missing |= {reason: None for need in sorted(metric.needs) if (reason := explain_missing(need))}
         if every or metric.name == next(iter(family.presets)):
             variants = "" if every or len(family.presets) == 1 else f" ({len(family.presets)})"
-            needs = ", ".join(dict.fromkeys(need.flag for need in _shown_needs(metric))) or "-"
+            needs = ", ".join(dict.fromkeys(need.flag for need in _select_needs(metric))) or "-"
             name = metric.name if every or not variants else family.family
-            topics[topic_of(family)].append((name + variants, metric.better or "-", needs, _summary(metric)))
+            topics[find_topic(family)].append((name + variants, metric.better or "-", needs, _summarize(metric)))
     lines: list[tuple[str, ...]] = [("metric", "better", "needs", "what it measures")]
     widths = [max(len(row[at]) for row in (*lines, *chain(*topics.values()))) for at in range(3)]
     for title, rows in topics.items():
@@ -76,8 +76,8 @@ def _list_metrics(presets: Iterable[str], every: bool) -> str:
     return "\n".join([*text, *(f"{name}: cannot be loaded ({why})" for name, why in registry().broken.items())])
 
 
-def _shown_needs(metric: Metric[Any]) -> list[Need]:
-    """Return what a metric needs but for its subject, and for judges that ship with the package."""
+def _select_needs(metric: Metric[Any]) -> list[Need]:
+    """Return the inputs that a metric needs, without its subject and judges that ship with the package."""
     from dialeval.engine.resources import SHIPPED
 
     return [need for need in sorted(metric.needs) if need is not metric.subject and need not in SHIPPED]
@@ -106,14 +106,14 @@ def _explain_metric(metric: Metric[Any]) -> str:
     example = f"{metric.family}({','.join(settings[:2])})"
     low, high = (f"{end:g}".replace("inf", "infinity") for end in metric.bounds_of(metric.name))
     better = "neither higher nor lower is better" if metric.better is None else f"{metric.better} is better"
-    flags = dict.fromkeys(need.flag for need in _shown_needs(metric))
+    flags = dict.fromkeys(need.flag for need in _select_needs(metric))
     command = _COMMANDS.get(metric.subject.value) or " ".join(
         ["score responses.txt", *(f"{flag} {_FILES[flag]}" for flag in flags if flag in _FILES)]
     )
     asked = f" -m {metric}" if command.startswith(("score", "sgd")) else ""
     return "\n\n".join(
         [
-            f"{metric}: {_summary(metric)}",
+            f"{metric}: {_summarize(metric)}",
             explain(family),
             f"Range: {low} to {high}; {better}",
             f"Settings (change them as in {example}):{shown}" if settings else "Settings: none",
@@ -125,7 +125,7 @@ def _explain_metric(metric: Metric[Any]) -> str:
     )
 
 
-def _summary(metric: Metric[Any]) -> str:
+def _summarize(metric: Metric[Any]) -> str:
     return (inspect.getdoc(type(metric)) or "").split("\n")[0]
 
 
@@ -145,7 +145,7 @@ def formats(name: str | None) -> None:
         raise click.UsageError(f"there is no shape {name!r}; {suggest(name, shapes)}")
     for shape in shapes.values() if name is None else [shapes[name]]:
         example = json.dumps(shape.example, ensure_ascii=False, indent=None if name is None else 2)
-        tell(f"{shape.name}: {shape.title} ({shape.origin})\n  {shape.explained}\n  {example}")
+        print_out(f"{shape.name}: {shape.title} ({shape.origin})\n  {shape.explained}\n  {example}")
 
 
 @options.command("dialeval schema", "dialeval schema run > run.schema.json")
@@ -158,10 +158,12 @@ def schema(name: str | None) -> None:
     if name is None:
         width = max(map(len, schemas.WRITTEN))
         files = max(len(each.file) for each in schemas.WRITTEN.values())
-        tell("\n".join(f"{known:<{width}}  {each.file:<{files}}  {each.by}" for known, each in schemas.WRITTEN.items()))
+        print_out(
+            "\n".join(f"{known:<{width}}  {each.file:<{files}}  {each.by}" for known, each in schemas.WRITTEN.items())
+        )
         return
     try:
-        show(json_bytes(schemas.schema(name)).decode())
+        show(encode_json(schemas.make_schema(name)).decode())
     except SettingError as error:
         raise click.UsageError(str(error)) from None
 
@@ -178,7 +180,7 @@ def validate(files: tuple[str, ...], fields: Mapping[str, str], **reading: Any) 
     for file in files:
         systems, problems, notes = check(file, fields or None, **reading)
         lines = list(map(str, problems)) or [_describe(file, systems), *(f"  {note}" for note in notes)]
-        tell("\n".join(lines))
+        print_out("\n".join(lines))
         status = 2 if problems else status
     return status
 
@@ -223,7 +225,7 @@ def add(name: str, from_folder: str | None, address: str | None) -> None:
     """Build a pack from its official source over HTTP, or from a local copy."""
     from dialeval.io.packs import add_pack
 
-    with download_bar(name) as progress:
+    with open_download_bar(name) as progress:
         pack = add_pack(name, address=address, from_folder=from_folder, progress=progress)
     show(f"{pack.path}\n")
 
@@ -236,7 +238,7 @@ def list_() -> None:
     for name, source in PACK_SOURCES.items():
         pack = find_pack(name)
         state = "not installed" if pack is None else f"installed, {pack.size / 1e6:,.0f} MB, {pack.digest}"
-        tell(f"{name:<14}{state:<48}{source.title}")
+        print_out(f"{name:<14}{state:<48}{source.title}")
 
 
 @data.command("dialeval data verify glove-6b")
@@ -247,9 +249,9 @@ def verify(name: str) -> int:
 
     problems = verify_pack(name)
     for problem in problems:
-        tell(str(problem))
+        print_out(str(problem))
     if not problems:
-        tell(f"{name}: all checksums match")
+        print_out(f"{name}: all checksums match")
     return 2 if problems else 0
 
 
@@ -260,7 +262,7 @@ def remove(name: str) -> None:
     from dialeval.io.packs import remove_pack
 
     remove_pack(name)
-    say(f"{name}: removed")
+    print_err(f"{name}: removed")
 
 
 # `dialeval demo`: every family of metrics, on the sample that ships in the package.
@@ -283,52 +285,52 @@ def demo(output: Path, opened: bool) -> None:
     from dialeval.breakdown import evaluate_breakdown
     from dialeval.core.batch import Need
     from dialeval.engine.evaluate import evaluate
-    from dialeval.engine.resources import lacking
+    from dialeval.engine.resources import explain_missing
     from dialeval.multiwoz import Evaluator
     from dialeval.reports.html import report
-    from dialeval.suites.breakdown.evaluation import with_curves
+    from dialeval.suites.breakdown.curves import with_curves
 
     here = sample_data.folder()
-    with metered() as meter:
+    with open_meter() as meter:
         run = evaluate(
             here / "responses",
             here / "references.txt",
             here / "contexts.txt",
             train=here / "train.txt",
             vectors=here / "vectors.txt",
-            metrics="all" if lacking(Need.JUDGE) else "all,adem",
-            progress=meter.run,
+            metrics="all" if explain_missing(Need.JUDGE) else "all,adem",
+            progress=meter.update_run,
         )
-    _shown("Responses", run, output, RESPONSES, first=True)
+    _save_and_print("Responses", run, output, RESPONSES, first=True)
     sampled = evaluate(
         {name: here / "lsdscc" / f"{name}.txt" for name in ("varied", "safe")},
         reference_groups=here / "lsdscc" / "groups.json",
     )
-    _shown("Sampled answers", sampled, output / "lsdscc", SAMPLED)
+    _save_and_print("Sampled answers", sampled, output / "lsdscc", SAMPLED)
     evaluator, predictions = Evaluator(data="town", dst=True), here / "town" / "predictions"
     town = evaluator.with_transcripts(evaluator.run(predictions), predictions)
-    _shown("Task dialogues", town, output / "town", TASKS)
+    _save_and_print("Task dialogues", town, output / "town", TASKS)
     talks = here / "breakdown"
     detected = with_curves(evaluate_breakdown(talks / "data", [talks / "keywords", talks / "cautious"]))
-    _shown("Breakdown detection", detected, output / "breakdown", BREAKDOWN)
+    _save_and_print("Breakdown detection", detected, output / "breakdown", BREAKDOWN)
     path = report([run, sampled, town, detected], output / "report.html", command="dialeval demo").resolve()
-    tell("The report has every metric, test and row. Open it in a browser; it is one file:")
+    print_out("The report has every metric, test and row. Open it in a browser; it is one file:")
     show(f"{path}\n")
     if opened:
         click.launch(path.as_uri())
 
 
-def _shown(title: str, run: Run, folder: Path, keys: Sequence[str], first: bool = False) -> None:
-    """Save a run and print its main figures; with the `first` one comes the verdict, and what the tables mean."""
+def _save_and_print(title: str, run: Run, folder: Path, keys: Sequence[str], first: bool = False) -> None:
+    """Save a run and print its main scores; with the `first` one, also the verdict and the notes of the tables."""
     from dialeval.reports.comparisons import judge_run
-    from dialeval.reports.tables import table
+    from dialeval.reports.tables import lay_out
 
     run.save(folder)
-    tell(title)
+    print_out(title)
     main = {
         name: replace(result, estimates={key: result[key] for key in keys if key in result})
         for name, result in run.items()
         if result.role == "system"
     }
-    show(table(replace(run, systems=main), judge_run(run) if first else None, notes=first))
-    tell("")
+    show(lay_out(replace(run, systems=main), judge_run(run) if first else None, notes=first))
+    print_out("")

@@ -42,7 +42,7 @@ _NAMES: Mapping[Any, str] = {
 }
 
 
-def checked(function: Callable[P, R]) -> Callable[P, R]:
+def check_arguments(function: Callable[P, R]) -> Callable[P, R]:
     """Return the function with a check of its arguments."""
     signature = inspect.signature(function)
     names = [name for name in signature.parameters if name != "self"]

@@ -75,7 +75,7 @@ def _allocate(file: int, size: int) -> None:
         written += os.write(file, zeros[: size - written])
 
 
-def unscored(size: int) -> Floats:
+def make_unscored_column(size: int) -> Floats:
     """Return a column of NaN to be filled in; a large one is in a temporary file."""
     column = empty_array((size,), np.float64)
     for start in range(0, size, SPILLED_BYTES // 8):
@@ -116,12 +116,12 @@ def release(view: npt.NDArray[np.generic]) -> None:
 # Equality of values that hold arrays.
 
 
-def equal(left: Any, right: Any) -> bool:
+def is_equal(left: Any, right: Any) -> bool:
     """Return whether two values are the same: arrays and columns by what they hold; NaN equals NaN."""
     if isinstance(left, np.ndarray) and isinstance(right, np.ndarray):
         return np.array_equal(left, right, equal_nan=left.dtype.kind == "f")
     if isinstance(left, dict) and isinstance(right, dict):
-        return left.keys() == right.keys() and all(equal(each, right[name]) for name, each in left.items())
+        return left.keys() == right.keys() and all(is_equal(each, right[name]) for name, each in left.items())
     return repr(getattr(left, "digest", left)) == repr(getattr(right, "digest", right))
 
 
@@ -135,7 +135,7 @@ class EqualByFields:
         if type(self) is not type(other):
             return NotImplemented
         names = [each.name for each in fields(cast(Any, self))]
-        return all(equal(getattr(self, name), getattr(other, name)) for name in names)
+        return all(is_equal(getattr(self, name), getattr(other, name)) for name in names)
 
 
 # Ragged arrays: rows of different lengths, one after the other in a flat array, with offsets next to it.
@@ -160,7 +160,7 @@ def ranges(starts: Ints, lengths: Ints) -> Ints:
     return np.arange(offsets[-1]) + np.repeat(starts - offsets[:-1], lengths)
 
 
-def cut(offsets: Ints, most: int) -> Iterator[tuple[int, int]]:
+def split_clusters(offsets: Ints, most: int) -> Iterator[tuple[int, int]]:
     """Yield ranges of clusters (dialogues, queries) with at most `most` rows each, more where one cluster has more.
 
     Cluster `k` is the rows `offsets[k]` to `offsets[k + 1]`; a range `(first, last)` is the clusters before `last`.

@@ -23,7 +23,7 @@ import numpy.typing as npt
 
 from dialeval.core.arrays import Ints, Mask, offsets_of, ranges
 from dialeval.core.columns import TextColumn
-from dialeval.core.validation import InvalidError, explained, read_bytes
+from dialeval.core.validation import InvalidError, explain_errors, read_bytes
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -44,8 +44,8 @@ def number_array(values: npt.NDArray[Any], missing: Mask | None = None) -> pa.Ar
     import pyarrow as pa
 
     kind = pa.from_numpy_dtype(values.dtype)
-    content = _bits(values) if values.dtype == np.bool_ else np.ascontiguousarray(values)
-    there = None if missing is None or not missing.any() else pa.py_buffer(_bits(~missing))
+    content = _pack_bits(values) if values.dtype == np.bool_ else np.ascontiguousarray(values)
+    there = None if missing is None or not missing.any() else pa.py_buffer(_pack_bits(~missing))
     return pa.Array.from_buffers(kind, len(values), [there, pa.py_buffer(content)])
 
 
@@ -59,22 +59,22 @@ def numbers_of(column: pa.Array | pa.ChunkedArray, missing: float = np.nan) -> n
     here = slice(array.offset, array.offset + len(array))
     there, data = array.buffers()
     if pa.types.is_boolean(array.type):
-        values = _of_bits(data)[here]
+        values = _unpack_bits(data)[here]
     else:
         values = np.frombuffer(data, array.type.to_pandas_dtype())[here]
-    return np.where(_of_bits(there)[here], values, values.dtype.type(missing)) if array.null_count else values
+    return np.where(_unpack_bits(there)[here], values, values.dtype.type(missing)) if array.null_count else values
 
 
-def no_text() -> pa.Scalar:
+def empty_text() -> pa.Scalar:
     """Return the empty text, which replaces null."""
-    return repeated_text("", 1)[0]
+    return repeat_text("", 1)[0]
 
 
-def _of_bits(data: pa.Buffer) -> Mask:
+def _unpack_bits(data: pa.Buffer) -> Mask:
     return np.unpackbits(np.frombuffer(data, np.uint8), bitorder="little").astype(np.bool_)
 
 
-def _bits(values: Mask) -> npt.NDArray[np.uint8]:
+def _pack_bits(values: Mask) -> npt.NDArray[np.uint8]:
     return np.packbits(values, bitorder="little")
 
 
@@ -89,19 +89,19 @@ def text_array(values: TextColumn | Sequence[str | None]) -> pa.Array:
     lengths = values.ends - values.starts
     if lengths.sum() > _MOST_BYTES:  # an array in chunks
         return pa.array(list(values), pa.string(), mask=missing)
-    there = None if missing is None or not missing.any() else pa.py_buffer(_bits(~missing))
+    there = None if missing is None or not missing.any() else pa.py_buffer(_pack_bits(~missing))
     data = pa.py_buffer(values.data[ranges(values.starts, lengths)])
-    return pa.Array.from_buffers(pa.string(), len(values), [there, _offsets(offsets_of(lengths)), data])
+    return pa.Array.from_buffers(pa.string(), len(values), [there, _offset_buffer(offsets_of(lengths)), data])
 
 
-def repeated_text(text: str, rows: int) -> pa.Array:
+def repeat_text(text: str, rows: int) -> pa.Array:
     """Return an array with the same text in all rows."""
     import pyarrow as pa
 
     data = text.encode()
     if len(data) * rows > _MOST_BYTES:
         return pa.repeat(text, rows)
-    offsets = _offsets(np.arange(rows + 1) * len(data))
+    offsets = _offset_buffer(np.arange(rows + 1) * len(data))
     return pa.Array.from_buffers(pa.string(), rows, [None, offsets, pa.py_buffer(data * rows)])
 
 
@@ -110,10 +110,10 @@ def list_array(offsets: Ints, values: pa.Array) -> pa.Array:
     import pyarrow as pa
 
     kind = pa.list_(values.type)
-    return pa.Array.from_buffers(kind, len(offsets) - 1, [None, _offsets(offsets)], children=[values])
+    return pa.Array.from_buffers(kind, len(offsets) - 1, [None, _offset_buffer(offsets)], children=[values])
 
 
-def _offsets(offsets: Ints) -> pa.Buffer:
+def _offset_buffer(offsets: Ints) -> pa.Buffer:
     import pyarrow as pa
 
     if offsets[-1] > _MOST_BYTES:
@@ -155,7 +155,7 @@ def read_table(
     import pyarrow as pa
 
     content = read_bytes(path, remedy, sha256, of)
-    with explained(path, remedy):
+    with explain_errors(path, remedy):
         try:
             table = read_parquet(pa.BufferReader(content))
             table.validate(full=True)
@@ -192,17 +192,17 @@ def read_parquet(source: pa.BufferReader, chosen: Callable[[list[str]], list[str
     if source.size() <= LARGEST_CHECKED:
         # No threads for little: a process that ends at once may abort while pyarrow still starts them.
         return file.read(columns=columns, use_threads=source.size() > _THREADED_BYTES)
-    batches = list(counted_batches(file, source.size(), _COUNTED_ROWS, columns=columns))
+    batches = list(read_batches(file, source.size(), _COUNTED_ROWS, columns=columns))
     return pa.Table.from_batches(batches) if batches else file.schema_arrow.empty_table()
 
 
-def counted_batches(file: Any, size: int, rows: int, **chosen: Any) -> Iterator[pa.RecordBatch]:
+def read_batches(file: Any, size: int, rows: int, **chosen: Any) -> Iterator[pa.RecordBatch]:
     """Yield the batches of a Parquet file of `size` bytes; InvalidError as soon as they take too much memory."""
     left = decoded_limit(size)
     for batch in file.iter_batches(rows, **chosen):
         left -= batch.nbytes
         if left < 0:
-            raise too_large()
+            raise size_error()
         yield batch
 
 
@@ -229,15 +229,15 @@ def check_decoded_size(source: Any, size: int) -> None:
         sizes = (each.length for each in columns if each.physical_type == "FIXED_LEN_BYTE_ARRAY")
         total += group.total_byte_size + group.num_rows * (_NUMBER_BYTES * len(columns) + sum(sizes))
         if total > limit:
-            raise too_large()
+            raise size_error()
         texts = {each.path: at for at, each in enumerate(columns) if each.physical_type == "BYTE_ARRAY"}
         if texts and group.num_rows and size <= LARGEST_CHECKED:
             total += _text_bytes(source, group, number, texts, limit)
         if total > limit:
-            raise too_large()
+            raise size_error()
 
 
-def too_large() -> InvalidError:
+def size_error() -> InvalidError:
     """Return the error of a file whose values take too much memory."""
     return InvalidError(f"its values take more than {MOST_TIMES} times the size of the file")
 
@@ -253,7 +253,7 @@ def _text_bytes(source: Any, group: Any, number: int, places: Mapping[str, int],
     file = ParquetFile(source, read_dictionary=paths)
     try:
         first = next(iter(file.iter_batches(1, row_groups=[number], columns=paths, use_threads=False)), None)
-        leaves = () if first is None else _leaves(first)
+        leaves = () if first is None else _find_text_arrays(first)
         longest = max((int(_lengths(each).max(initial=0)) for each in leaves), default=0)
         # Only now: where the metadata of a chunk are damaged, asking for them ends the process, and reading does not.
         values = sum(int(group.column(place).num_values) for place in places.values())
@@ -261,7 +261,7 @@ def _text_bytes(source: Any, group: Any, number: int, places: Mapping[str, int],
             return (longest + _NUMBER_BYTES) * values
         total = _NUMBER_BYTES * values
         if total > limit:
-            raise too_large()
+            raise size_error()
         for path in paths:
             whole = file.read_row_group(number, columns=[path]).to_batches()
             total += expanded_bytes(whole)
@@ -272,11 +272,11 @@ def _text_bytes(source: Any, group: Any, number: int, places: Mapping[str, int],
 
 def expanded_bytes(batches: Iterable[pa.RecordBatch]) -> int:
     """Return the bytes of all texts in dictionary-encoded columns, each as often as it occurs."""
-    leaves = (leaf for batch in batches for leaf in _leaves(batch))
+    leaves = (leaf for batch in batches for leaf in _find_text_arrays(batch))
     return sum(int(_lengths(each)[numbers_of(each.indices.drop_null()).astype(np.int64)].sum()) for each in leaves)
 
 
-def _leaves(batch: pa.RecordBatch) -> Iterator[pa.DictionaryArray]:
+def _find_text_arrays(batch: pa.RecordBatch) -> Iterator[pa.DictionaryArray]:
     """Yield the arrays of texts of a batch that are dictionary-encoded, however deep they are nested."""
     import pyarrow as pa
 

@@ -23,7 +23,7 @@ from dialeval.core.errors import NeedError
 
 
 class Need(str, Enum):
-    """Something a metric declares before it may look at it."""
+    """An input that a metric declares before it may read it."""
 
     argument: str
     """The keyword of `dialeval.evaluate` that provides it."""
@@ -105,7 +105,7 @@ T = TypeVar("T")
 class Batch:
     """Consecutive rows of one system; never part of a dialogue.
 
-    Columns, resources and facts are given only to a metric that declared them. `derived` keeps what is computed from
+    Columns, resources and facts are given only to a metric that declared them. `derive` keeps what is computed from
     them (tokens, n-grams, overlap counts), so that metrics over the same rows share it. One thread works on a batch.
     """
 
@@ -127,7 +127,7 @@ class Batch:
     def __len__(self) -> int:
         return self.size
 
-    def only(self, needs: frozenset[Need]) -> Batch:
+    def restrict_to(self, needs: frozenset[Need]) -> Batch:
         """Return the same batch for a metric that declared `needs`; what is derived stays shared."""
         return replace(self, allowed=needs)
 
@@ -160,7 +160,7 @@ class Batch:
 
     def texts(self, need: Need) -> TextColumn:
         """Return the column of a need with one text per row."""
-        return self._typed(
+        return self._read_as(
             need, TextColumn, "does not hold one text per row; read it with Batch.lists or Batch.objects"
         )
 
@@ -171,7 +171,7 @@ class Batch:
             raise NeedError(f"rows may share texts of {need}; read it with Batch.contexts")
         if isinstance(column, ObjectColumn):
             raise NeedError(f"{need} holds objects and not texts; read it with Batch.objects")
-        return RaggedColumn.single(column) if isinstance(column, TextColumn) else column
+        return RaggedColumn.from_texts(column) if isinstance(column, TextColumn) else column
 
     def contexts(self) -> SharedColumn:
         """Return the turns of the context of each row; rows of a chat share them."""
@@ -188,20 +188,20 @@ class Batch:
 
     def objects(self, need: Need) -> ObjectColumn:
         """Return the column of a need with one object per row."""
-        return self._typed(need, ObjectColumn, "holds texts; read it with Batch.texts or Batch.lists")
+        return self._read_as(need, ObjectColumn, "holds texts; read it with Batch.texts or Batch.lists")
 
     def numbers(self, need: Need) -> Floats:
         """Return the column of a need with several numbers per row, as a matrix."""
         what = "does not hold numbers; read it with Batch.texts, Batch.lists or Batch.objects"
-        return self._typed(need, NumberColumn, what).matrix
+        return self._read_as(need, NumberColumn, what).matrix
 
-    def _typed(self, need: Need, kind: type[T], otherwise: str) -> T:
+    def _read_as(self, need: Need, kind: type[T], otherwise: str) -> T:
         column = self.column(need)
         if not isinstance(column, kind):
             raise NeedError(f"{need} {otherwise}")
         return column
 
-    def derived(self, key: Hashable, make: Callable[[], T]) -> T:
+    def derive(self, key: Hashable, make: Callable[[], T]) -> T:
         """Return what `make` returns, computed once per batch and key."""
         if key not in self.kept:
             self.kept[key] = make()

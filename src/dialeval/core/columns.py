@@ -35,7 +35,7 @@ _HALVES = re.compile("[\ud800-\udfff]")
 
 
 class Words(Protocol):
-    """What a token column asks of its vocabulary: the words behind ids."""
+    """The protocol of vocabularies of token columns: words by ids."""
 
     def __len__(self) -> int: ...
 
@@ -170,7 +170,7 @@ class RaggedColumn(_TextLists):
         return cls(texts, offsets_of(map(len, rows)))
 
     @classmethod
-    def single(cls, column: TextColumn) -> RaggedColumn:
+    def from_texts(cls, column: TextColumn) -> RaggedColumn:
         """Make a column with one text per row."""
         return cls(column, np.arange(len(column) + 1, dtype=np.int64))
 
@@ -236,7 +236,7 @@ class SharedColumn(_TextLists):
         """Return the given rows in the given order, over the same bytes."""
         return self._cut(self.starts[rows], self.ends[rows])
 
-    def last(self, count: int) -> SharedColumn:
+    def take_last(self, count: int) -> SharedColumn:
         """Return the last texts of each row, at most so many."""
         return self._cut(np.maximum(self.starts, self.ends - count), self.ends)
 
@@ -352,8 +352,8 @@ def join_texts(parts: Sequence[TextColumn]) -> TextColumn:
     shifts = offsets_of([len(part.data) for part in parts])[:-1]
     return TextColumn(
         np.concatenate([part.data for part in parts]),
-        _shifted([part.starts for part in parts], shifts),
-        _shifted([part.ends for part in parts], shifts),
+        _shift([part.starts for part in parts], shifts),
+        _shift([part.ends for part in parts], shifts),
     )
 
 
@@ -367,13 +367,13 @@ def _join(parts: Sequence[Any]) -> Column:
         return join_texts(parts)
     if any(isinstance(part, SharedColumn) for part in parts):
         values, shifts = join_texts([part.values for part in parts]), offsets_of([len(part.values) for part in parts])
-        starts = _shifted([part.starts for part in parts], shifts[:-1])
-        return SharedColumn(values, starts, _shifted([part.ends for part in parts], shifts[:-1]))
+        starts = _shift([part.starts for part in parts], shifts[:-1])
+        return SharedColumn(values, starts, _shift([part.ends for part in parts], shifts[:-1]))
     joined: RaggedColumn = first.join(parts)
     return joined
 
 
-def _shifted(parts: Sequence[Ints], shifts: Ints) -> Ints:
+def _shift(parts: Sequence[Ints], shifts: Ints) -> Ints:
     return np.concatenate([part + shift for part, shift in zip(parts, shifts, strict=True)])
 
 

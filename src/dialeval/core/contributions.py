@@ -6,8 +6,8 @@ returns them with its partial results. A run keeps them for systems of up to `KE
 (`contributions.parquet`).
 
 `Resamples` holds resamples of a system's clusters (dialogues, or single rows): how often each of them takes every
-cluster. `Metric.resampled` computes one value per resample, exactly what evaluating those rows would give. Facts about
-all rows stay as they were.
+cluster. `Metric.score_resamples` computes one value per resample, exactly what evaluating those rows would give. Facts
+about all rows stay as they were.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar, cast
 import numpy as np
 
 from dialeval.core.arrays import EqualByFields, Floats, Ids, Ints, offsets_of, ranges, row_numbers
-from dialeval.core.arrow import list_array, number_array, numbers_of, repeated_text, text_array
+from dialeval.core.arrow import list_array, number_array, numbers_of, repeat_text, text_array
 from dialeval.core.columns import TokenColumn
 from dialeval.core.errors import NeedError
 from dialeval.core.kernels import kernel
@@ -78,7 +78,7 @@ class RowWords(EqualByFields):
     @classmethod
     def of(cls, tokens: TokenColumn) -> RowWords:
         """Return the words of a token column."""
-        used, ids = numbered(tokens.ids, len(tokens.vocabulary))
+        used, ids = number_by_first_use(tokens.ids, len(tokens.vocabulary))
         return cls(ids, tokens.offsets, tokens.vocabulary.words(used))
 
     def __len__(self) -> int:
@@ -90,7 +90,7 @@ BatchContributions: TypeAlias = RowSums | RowWords | TokenColumn
 """What the rows of one batch add; tokens refer to the vocabulary of the process."""
 
 
-def numbered(ids: Ids, below: int) -> tuple[Ids, Ids]:
+def number_by_first_use(ids: Ids, below: int) -> tuple[Ids, Ids]:
     """Return the distinct ids in the order of their first use, and the ids numbered in that order."""
     first = np.full(below, len(ids))
     first[ids[::-1]] = np.arange(len(ids))[::-1]  # of several assignments the last one remains: the first use
@@ -101,7 +101,7 @@ def numbered(ids: Ids, below: int) -> tuple[Ids, Ids]:
     return used, number[ids]
 
 
-def joined(parts: Sequence[Contributions]) -> Contributions:
+def join_parts(parts: Sequence[Contributions]) -> Contributions:
     """Join the contributions of several parts."""
     sums = [part.values for part in parts if isinstance(part, RowSums)]
     if len(sums) == len(parts):
@@ -115,13 +115,13 @@ def joined(parts: Sequence[Contributions]) -> Contributions:
     return RowWords(np.concatenate(ids), offsets_of(sizes), list(numbers))
 
 
-def taken(contributions: Contributions, rows: Ints) -> Contributions:
+def take_rows(contributions: Contributions, rows: Ints) -> Contributions:
     """Return the contributions of some rows, in the given order."""
     if isinstance(contributions, RowSums):
         return RowSums(contributions.values[rows])
     lengths = np.diff(contributions.offsets)[rows]
     ids = contributions.ids[ranges(contributions.offsets[:-1][rows], lengths)]
-    used, ids = numbered(ids, len(contributions.words))
+    used, ids = number_by_first_use(ids, len(contributions.words))
     return RowWords(ids, offsets_of(lengths), [contributions.words[word] for word in used.tolist()])
 
 
@@ -130,18 +130,18 @@ def join_batches(parts: Sequence[BatchContributions]) -> Contributions:
     tokens = [part for part in parts if isinstance(part, TokenColumn)]
     # Of several processes, or no words at all.
     if len(tokens) < len(parts) or any(part.vocabulary is not tokens[0].vocabulary for part in tokens):
-        return joined([RowWords.of(part) if isinstance(part, TokenColumn) else part for part in parts])
+        return join_parts([RowWords.of(part) if isinstance(part, TokenColumn) else part for part in parts])
     ids, sizes = (np.concatenate(each) for each in zip(*((part.ids, part.lengths) for part in tokens), strict=True))
     return RowWords.of(TokenColumn(ids, offsets_of(sizes), tokens[0].vocabulary))
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class _Cache:
-    """Keeps what is derived from an object, once for all metrics that ask for it."""
+    """A cache of values derived from an object, shared by all metrics."""
 
     kept: dict[Hashable, Any] = field(default_factory=dict)
 
-    def derived(self, key: Hashable, make: Callable[[], T]) -> T:
+    def derive(self, key: Hashable, make: Callable[[], T]) -> T:
         """Return what `make` returns, computed once per key."""
         if key not in self.kept:
             self.kept[key] = make()
@@ -165,7 +165,7 @@ class ClusteredRows(_Cache):
 
     def cluster_sums(self, name: str) -> Floats:
         """Return the sums of contributions that are numbers, one line per cluster."""
-        return self.derived(("cluster sums", name), lambda: by_cluster(self.sums(name), self.offsets))
+        return self.derive(("cluster sums", name), lambda: sum_by_cluster(self.sums(name), self.offsets))
 
     def _contributions(self, name: str) -> Contributions:
         if name not in self.contributions:
@@ -184,24 +184,24 @@ class Resamples(_Cache):
         return len(self.counts)
 
     @cached_property
-    def taken(self) -> Ids:
+    def counts_by_cluster(self) -> Ids:
         """The counts with a line per cluster, as kernels read them."""
         return np.ascontiguousarray(self.counts.T, np.int32)
 
-    def added(self, by_cluster: Floats) -> Floats:
+    def sum_clusters(self, by_cluster: Floats) -> Floats:
         """Add up numbers of clusters, one line each, per resample; integers stay exact."""
         clusters, width = by_cluster.shape
         kinds, offsets = np.tile(np.arange(width, dtype=np.int32), clusters), np.arange(clusters + 1) * width
         totals = np.zeros((width, len(self.counts)))
-        add_up(self.taken, offsets, kinds, np.ascontiguousarray(by_cluster).ravel(), totals)
+        add_up(self.counts_by_cluster, offsets, kinds, np.ascontiguousarray(by_cluster).ravel(), totals)
         return np.transpose(totals)
 
     def totals(self, name: str) -> Floats:
         """Add up contributions that are numbers: one line per resample."""
-        return self.derived(("totals", name), lambda: self.added(self.rows.cluster_sums(name)))
+        return self.derive(("totals", name), lambda: self.sum_clusters(self.rows.cluster_sums(name)))
 
 
-def by_cluster(values: Floats, offsets: Ints) -> Floats:
+def sum_by_cluster(values: Floats, offsets: Ints) -> Floats:
     """Return the sum of rows, one line per cluster."""
     sums = np.zeros((len(offsets) - 1, *values.shape[1:]))
     np.add.at(sums, row_numbers(offsets), values)
@@ -214,7 +214,7 @@ def to_arrow(contributions: Mapping[str, Contributions], system: str) -> pa.Tabl
 
     rows = len(next(iter(contributions.values())))
     columns = {name: _to_lists(each) for name, each in contributions.items()}
-    return pa.table({"system": repeated_text(system, rows), **columns})
+    return pa.table({"system": repeat_text(system, rows), **columns})
 
 
 def from_arrow(table: pa.Table) -> dict[str, Contributions]:
@@ -225,7 +225,7 @@ def from_arrow(table: pa.Table) -> dict[str, Contributions]:
         if name != "system" and column.null_count < len(column):
             if column.null_count or column.flatten().null_count:
                 raise InvalidError(f"{name} has gaps")
-            found[name] = _of_lists(column)
+            found[name] = _from_lists(column)
             sums = found[name]
             if isinstance(sums, RowSums) and not np.isfinite(sums.values).all():
                 raise InvalidError(f"{name} has numbers that are not finite")
@@ -239,7 +239,7 @@ def _to_lists(contributions: Contributions) -> pa.Array:
     return list_array(contributions.offsets, text_array(contributions.words).take(number_array(contributions.ids)))
 
 
-def _of_lists(column: pa.Array) -> Contributions:
+def _from_lists(column: pa.Array) -> Contributions:
     import pyarrow as pa
 
     offsets: Ints = numbers_of(column.offsets).astype(np.int64)

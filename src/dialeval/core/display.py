@@ -18,7 +18,7 @@ import numpy as np
 
 from dialeval.core.arrays import Floats
 from dialeval.core.columns import TextColumn
-from dialeval.core.errors import NeedError, plain
+from dialeval.core.errors import NeedError, escape_controls
 from dialeval.core.fold import Estimate, Level
 from dialeval.core.rowtable import NO_TURN
 
@@ -35,26 +35,21 @@ HOME = "dialeval.reports.html"
 MOST_NAMED = 3
 
 
-def maker() -> Any:
-    """Return the module that shows results."""
-    return import_module(HOME)
-
-
-class Shown:
+class Displayable:
     """A result that a notebook shows."""
 
     document_maker: ClassVar[str] = ""
     """The function that describes the result as a `Document`, as module:function."""
 
     def _repr_html_(self) -> str:
-        shown: str = maker().html(self)
-        return shown
+        page: str = import_module(HOME).html(self)
+        return page
 
 
-def listed(names: Collection[str], noun: str) -> str:
+def count_names(names: Collection[str], noun: str) -> str:
     """Return `1 system (damd)`, `12 systems (damd, ubar, mintl and 9 more)`: a line, whatever the names are."""
     many = f"{len(names):,} {noun}" + ("" if len(names) == 1 else "s")
-    return f"{many} ({list_some(list(map(plain, names)), MOST_NAMED)})" if names else many
+    return f"{many} ({list_some(list(map(escape_controls, names)), MOST_NAMED)})" if names else many
 
 
 def list_some(names: Sequence[str], most: int) -> str:
@@ -91,7 +86,7 @@ class Tabular:
         Raises:
             NeedError: pandas is not installed.
         """
-        _installed("pandas")
+        _import_library("pandas")
         return self.to_arrow().to_pandas()
 
     def to_polars(self) -> Any:
@@ -100,10 +95,10 @@ class Tabular:
         Raises:
             NeedError: polars is not installed.
         """
-        return _installed("polars").from_arrow(self.to_arrow())
+        return _import_library("polars").from_arrow(self.to_arrow())
 
 
-def _installed(library: str) -> Any:
+def _import_library(library: str) -> Any:
     try:
         return import_module(library)
     except ModuleNotFoundError:
@@ -214,7 +209,7 @@ def item_blocks(run: Mapping[str, Result]) -> Iterator[tuple[str, Level, dict[st
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class ItemTable(Tabular, Shown):
+class ItemTable(Tabular, Displayable):
     """The per-row scores of a run: a line per turn or dialogue of each system, a column per metric.
 
     Before the metrics are `system`, `level`, `row` (counted from 1) and, where the run knows them, `dialog_id`, `turn`,
@@ -234,7 +229,7 @@ class ItemTable(Tabular, Shown):
         [[1, 'at nine', 'Bern', 2.0], [2, 'no', 'Basel', 1.0]]
     """
 
-    document_maker: ClassVar[str] = "dialeval.reports.documents:rows_document"
+    document_maker: ClassVar[str] = "dialeval.reports.documents:describe_rows"
 
     run: Run
 

@@ -51,22 +51,22 @@ _UNSAFE_IN_LINES = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u2028-\u202e\u2066-\
 _HALVES = re.compile("[\ud800-\udfff]")
 
 
-def plain(text: str) -> str:
+def escape_controls(text: str) -> str:
     """Escape control characters in a text (`\\x1b`)."""
-    return _UNSAFE.sub(_written_out, text)
+    return _UNSAFE.sub(_escape, text)
 
 
-def plain_lines(text: str) -> str:
+def escape_lines(text: str) -> str:
     """Escape control characters in a text of several lines: line feeds and tabs stay."""
-    return _UNSAFE_IN_LINES.sub(_written_out, text)
+    return _UNSAFE_IN_LINES.sub(_escape, text)
 
 
-def whole_characters(text: str) -> str:
+def escape_surrogates(text: str) -> str:
     """Escape lone surrogates, as in file names that are not UTF-8."""
-    return text if text.isascii() else _HALVES.sub(_written_out, text)
+    return text if text.isascii() else _HALVES.sub(_escape, text)
 
 
-def _written_out(match: re.Match[str]) -> str:
+def _escape(match: re.Match[str]) -> str:
     return match[0].encode("unicode_escape").decode()
 
 
@@ -109,7 +109,7 @@ class Problem:
 
     def __str__(self) -> str:
         place = self.where if self.line is None else f"{self.where}:{self.line}"
-        return plain(f"{place}: {self.what}; {self.remedy}")
+        return escape_controls(f"{place}: {self.what}; {self.remedy}")
 
 
 def group_problems(problems: Iterable[Problem]) -> list[list[Problem]]:

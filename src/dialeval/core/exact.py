@@ -57,7 +57,7 @@ _NO_SPREAD = 1e-12
 """A variance smaller than that fraction of the terms it is the difference of is rounding."""
 
 
-def merged(left: BySize, right: BySize) -> BySize:
+def merge_sums(left: BySize, right: BySize) -> BySize:
     """Return the sums of both sets of clusters."""
     both = dict(left)
     for size, sums in right.items():
@@ -79,7 +79,7 @@ def check_clusters(clusters: object, width: int, scored: int) -> None:
         raise InvalidError("clusters do not have as many rows as are scored")
 
 
-def by_size(sums: Ints, sizes: Ints) -> BySize:
+def sum_by_size(sums: Ints, sizes: Ints) -> BySize:
     """Return the sums of clusters by their scored rows (`sizes`); `sums` has a line of numbers per cluster."""
     largest = max(abs(int(sums.min(initial=0))), abs(int(sums.max(initial=0))))
     bound = largest * largest * max(len(sums), 1)
@@ -96,10 +96,10 @@ def by_size(sums: Ints, sizes: Ints) -> BySize:
     # Plain Python numbers where products might not fit.
     wide = sums if bound < 1 << 63 else sums.astype(object)
     lines = np.concatenate((wide, wide[:, left] * wide[:, right]), axis=1)
-    return {size: tuple(own) for size, own in added_by_size(lines, sizes).items()}
+    return {size: tuple(own) for size, own in add_by_size(lines, sizes).items()}
 
 
-def added_by_size(lines: Ints, sizes: Ints) -> dict[int, list[int]]:
+def add_by_size(lines: Ints, sizes: Ints) -> dict[int, list[int]]:
     """Return lines of numbers, one a cluster, with 1 before them, added up for each size above 0."""
     order = np.argsort(sizes, kind="stable")
     values, starts = np.unique(sizes[order], return_index=True)
@@ -112,7 +112,7 @@ def added_by_size(lines: Ints, sizes: Ints) -> dict[int, list[int]]:
 
 @dataclass(frozen=True, slots=True)
 class ClusterError:
-    """How far a value would move with other clusters."""
+    """The standard error of a value over clusters."""
 
     error: float
     """The standard error."""
@@ -133,7 +133,7 @@ class ClusterError:
 
 def mean_error(sums: Mapping[int, Sequence[int]], unit_exponent: int, yes_no: bool = False) -> ClusterError | None:
     """Return the error of a mean from the sums of its clusters, in units of 2**-unit_exponent; None below two."""
-    clusters, scored, freedom = _counted(sums)
+    clusters, scored, freedom = _count_clusters(sums)
     if clusters < 2:
         return None
     total = sum(each[1] for each in sums.values())
@@ -148,7 +148,7 @@ def mean_error(sums: Mapping[int, Sequence[int]], unit_exponent: int, yes_no: bo
 
 def formula_error(sums: Mapping[int, Sequence[int]], gradient: Floats) -> ClusterError | None:
     """Return the error of a formula of counts from the sums of its clusters and the formula's gradient."""
-    clusters, scored, freedom = _counted(sums)
+    clusters, scored, freedom = _count_clusters(sums)
     if clusters < 2:
         return None
     width = len(gradient)
@@ -165,7 +165,7 @@ def formula_error(sums: Mapping[int, Sequence[int]], gradient: Floats) -> Cluste
     return ClusterError(math.sqrt(variance), clusters, freedom, scored)
 
 
-def _counted(sums: Mapping[int, Sequence[int]]) -> tuple[int, int, float]:
+def _count_clusters(sums: Mapping[int, Sequence[int]]) -> tuple[int, int, float]:
     """Return the number of clusters, the number of scored rows, and the degrees of freedom."""
     clusters = sum(each[0] for each in sums.values())
     scored = sum(size * each[0] for size, each in sums.items())
@@ -227,14 +227,14 @@ def exact_sums_by_cluster(values: Floats, sizes: Ints) -> BySize:
     for at in range(width):
         products[:, 2 * at] += digits[:, at] ** 2
         products[:, 2 * at + 1 : at + width] += 2 * digits[:, at, None] * digits[:, at + 1 :]
-    added = added_by_size(np.concatenate((digits, products), axis=1), sizes)
+    added = add_by_size(np.concatenate((digits, products), axis=1), sizes)
     return {
-        size: (count, _whole(sums[:width]) << base, _whole(sums[width:]) << (2 * base))
+        size: (count, _join_digits(sums[:width]) << base, _join_digits(sums[width:]) << (2 * base))
         for size, (count, *sums) in added.items()
     }
 
 
-def _whole(digits: Sequence[int]) -> int:
+def _join_digits(digits: Sequence[int]) -> int:
     """Return the number with these digits of 18 bits, the lowest first; a digit may be larger than that."""
     total = 0
     for digit in reversed(digits):
@@ -312,7 +312,7 @@ class Moments:
             self.scored + other.scored,
             self.total + other.total,
             self.squares + other.squares,
-            merged(self.clusters, other.clusters),
+            merge_sums(self.clusters, other.clusters),
         )
 
     @property

@@ -2,10 +2,10 @@
 
 Everything is made next to its place, on the same file system, forced to the disk and renamed in the end:
 
-- `replacing`, `write_bytes`: one file.
-- `building`: a folder that nobody else writes to (an entry of the cache, a data pack).
-- `replacing_together`: files that belong together (a run, a judge) in a folder that may hold other files as well; those
-  that other processes write are made in a `workplace` there.
+- `replace_file`, `write_bytes`: one file.
+- `build_folder`: a folder that nobody else writes to (an entry of the cache, a data pack).
+- `replace_files`: files that belong together (a run, a judge) in a folder that may hold other files as well; those
+  that other processes write are made in a workplace (`make_workplace`) there.
 
 Why files that belong together are not written as a folder and renamed: a folder that is there cannot be replaced in one
 step, it may be the current one (`-o .`), and what else lies in it is the user's. One of the files is the *manifest*: it
@@ -56,7 +56,7 @@ _POLL_SECONDS = 0.01
 
 
 @contextmanager
-def replacing(target: str | os.PathLike[str]) -> Iterator[Path]:
+def replace_file(target: str | os.PathLike[str]) -> Iterator[Path]:
     """Yield a path next to `target` to write to; it replaces the target when the block ends well.
 
     A device or a pipe (`/dev/null`, `/dev/stdout`) is written to as it is. A file is never written through a link,
@@ -64,14 +64,14 @@ def replacing(target: str | os.PathLike[str]) -> Iterator[Path]:
     folder in the way.
     """
     target = Path(target)
-    with refusals_explained(target):
+    with explain_refusals(target):
         if is_device(target):
             yield target
             return
         refuse_link(target)
         target.parent.mkdir(parents=True, exist_ok=True)
         _swept_once(target.parent)
-        with _unfinished(target) as beside:
+        with _make_unfinished(target) as beside:
             yield beside
             force(beside)
             beside.replace(target)
@@ -94,7 +94,7 @@ def refuse_link(target: Path) -> None:
 
 def write_bytes(target: str | os.PathLike[str], content: bytes) -> None:
     """Write a whole file, or leave what was there."""
-    with replacing(target) as beside:
+    with replace_file(target) as beside:
         beside.write_bytes(content)
 
 
@@ -115,17 +115,17 @@ def write_scratch(target: Path, content: bytes | memoryview, what: str = "tempor
 
 
 @contextmanager
-def building(target: Path) -> Iterator[Path]:
+def build_folder(target: Path) -> Iterator[Path]:
     """Yield a new folder of the cache to fill; it becomes `target` when the block ends well, else it is removed.
 
     A target that is there already stays: whoever built it built the same thing.
     """
-    with cache_refusals_explained():
+    with explain_cache_refusals():
         target.parent.mkdir(parents=True, exist_ok=True)
         tempfile.TemporaryFile(dir=target.parent).close()
     sweep(target.parent)
     # The block reads other files too: only a full disk is surely the cache's.
-    with cache_refusals_explained(FULL), _unfinished(target, folder=True) as beside:
+    with explain_cache_refusals(FULL), _make_unfinished(target, folder=True) as beside:
         yield beside
         for place in (*beside.rglob("*"), beside):
             force(place)
@@ -139,12 +139,12 @@ def building(target: Path) -> Iterator[Path]:
 
 def discard(folder: Path) -> None:
     """Remove a folder of the cache, so that it is gone at once even where deleting takes long."""
-    with cache_refusals_explained(), _unfinished(folder, folder=True) as doomed, suppress(FileNotFoundError):
+    with explain_cache_refusals(), _make_unfinished(folder, folder=True) as doomed, suppress(FileNotFoundError):
         folder.rename(doomed / folder.name)
 
 
-class Together:
-    """Files of a folder that are being written, see `replacing_together`."""
+class FileSet:
+    """Files of a folder that are being written, see `replace_files`."""
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder
@@ -164,7 +164,7 @@ class Together:
         return self.add(name, lambda path: path.write_bytes(content))
 
     def take(self, name: str, place: str | bytes, sha256: str) -> None:
-        """Take a file from a `workplace` of the folder, or write the given content."""
+        """Take a file from a workplace (`make_workplace`) of the folder, or write the given content."""
         if isinstance(place, bytes):
             self.add_bytes(name, place)
         else:
@@ -172,8 +172,8 @@ class Together:
 
 
 @contextmanager
-def workplace(folder: str | os.PathLike[str]) -> Iterator[Path]:
-    """Make a hidden folder inside of a folder, for files that `Together.take` takes from there; remove it in the end.
+def make_workplace(folder: str | os.PathLike[str]) -> Iterator[Path]:
+    """Make a hidden folder inside of a folder, for files that `FileSet.take` takes from there; remove it in the end.
 
     The folder is made if it is not there, and is removed as well if it is empty in the end.
     """
@@ -181,10 +181,10 @@ def workplace(folder: str | os.PathLike[str]) -> Iterator[Path]:
     made = not folder.exists()
     try:
         with ExitStack() as stack:
-            with refusals_explained(folder):
+            with explain_refusals(folder):
                 folder.mkdir(parents=True, exist_ok=True)
                 sweep(folder)
-                place = stack.enter_context(_unfinished(folder.absolute() / "files", folder=True))
+                place = stack.enter_context(_make_unfinished(folder.absolute() / "files", folder=True))
             yield place
     finally:
         if made:
@@ -193,26 +193,26 @@ def workplace(folder: str | os.PathLike[str]) -> Iterator[Path]:
 
 
 @contextmanager
-def replacing_together(folder: str | os.PathLike[str], manifest: str) -> Iterator[Together]:
+def replace_files(folder: str | os.PathLike[str], manifest: str) -> Iterator[FileSet]:
     """Write files that belong together; they replace those of their names when the block ends well.
 
     The manifest, one of them, holds the SHA-256 of all others. DataError where that cannot be done.
     """
     folder = Path(folder)
-    with refusals_explained(folder):
+    with explain_refusals(folder):
         folder.mkdir(parents=True, exist_ok=True)
         sweep(folder)
-        with _unfinished(folder / "files", folder=True) as beside:
-            files = Together(beside)
+        with _make_unfinished(folder / "files", folder=True) as beside:
+            files = FileSet(beside)
             yield files
             for file, _ in files.written.values():
                 force(file)
-            with _locked(folder):
+            with _lock_folder(folder):
                 _commit(folder, manifest, files)
 
 
-def _commit(folder: Path, manifest: str, files: Together) -> None:
-    """Let written files take their places; the folder's lock is held."""
+def _commit(folder: Path, manifest: str, files: FileSet) -> None:
+    """Move written files to their places; the caller holds the folder's lock."""
     for name in files.written:
         if (folder / name).is_dir():
             raise IsADirectoryError(0, f"{name} is a folder")
@@ -220,7 +220,9 @@ def _commit(folder: Path, manifest: str, files: Together) -> None:
     for entry in list(folder.iterdir()):  # finish what a killed save began
         if waits := _WAITING.fullmatch(entry.name):
             entry.replace(folder / waits[1]) if waits[2].encode() in known else entry.unlink()
-    others = {name: _waiting(folder / name, sha256) for name, (_, sha256) in files.written.items() if name != manifest}
+    others = {
+        name: _waiting_path(folder / name, sha256) for name, (_, sha256) in files.written.items() if name != manifest
+    }
     try:
         for name, waiting in others.items():
             files.written[name][0].replace(waiting)
@@ -238,23 +240,23 @@ def _commit(folder: Path, manifest: str, files: Together) -> None:
     force(folder)
 
 
-def _waiting(file: Path, sha256: str) -> Path:
+def _waiting_path(file: Path, sha256: str) -> Path:
     return file.with_name(f".{file.name}.{sha256}.waiting")
 
 
 def place_of(file: Path, sha256: str) -> Path:
-    """Return where a file that `replacing_together` wrote is: in its place, or waiting under a hidden name.
+    """Return where a file that `replace_files` wrote is: in its place, or waiting under a hidden name.
 
-    It may get to its place before it is read; `reading_together` then reads again.
+    It may get to its place before it is read; `read_consistently` then reads again.
     """
     if not _SHA256.fullmatch(sha256):  # the manifest may say anything
         return file
-    waiting = _waiting(file, sha256)
+    waiting = _waiting_path(file, sha256)
     return waiting if os.path.isfile(waiting) else file  # noqa: PTH113  (a name that is too long is no file)
 
 
-def reading_together(manifest: Path, read: Callable[[], T]) -> T:
-    """Read files that `replacing_together` wrote, and once more where a save changed the folder meanwhile."""
+def read_consistently(manifest: Path, read: Callable[[], T]) -> T:
+    """Read files that `replace_files` wrote, and once more where a save changed the folder meanwhile."""
     for _ in range(_READS):
         before = _version(manifest)
         try:
@@ -298,7 +300,7 @@ def _hidden(target: Path) -> Path:
 
 
 @contextmanager
-def _unfinished(target: Path, folder: bool = False) -> Iterator[Path]:
+def _make_unfinished(target: Path, folder: bool = False) -> Iterator[Path]:
     """Make a new file or folder next to the target, and remove it in the end if it is still there."""
     beside = _hidden(target)
     beside.mkdir() if folder else beside.touch(exist_ok=False)
@@ -309,7 +311,7 @@ def _unfinished(target: Path, folder: bool = False) -> Iterator[Path]:
 
 
 @contextmanager
-def _locked(folder: Path) -> Iterator[None]:
+def _lock_folder(folder: Path) -> Iterator[None]:
     """Hold the folder's lock; the system releases it when the process ends, however it ends."""
     from filelock import FileLock, Timeout
 
@@ -326,7 +328,7 @@ def _locked(folder: Path) -> Iterator[None]:
 
 
 def force(place: Path) -> None:
-    """Have the system write a file, or the names in a folder, to the disk."""
+    """Flush a file, or the names in a folder, to the disk (fsync)."""
     is_folder = place.is_dir()
     if is_folder and os.name != "posix":
         return
@@ -352,7 +354,7 @@ def sha256_of(*files: Path) -> str:
 
 
 @contextmanager
-def refusals_explained(target: Path) -> Iterator[None]:
+def explain_refusals(target: Path) -> Iterator[None]:
     """Turn errors of the system into a DataError that names the target."""
     try:
         yield
@@ -370,7 +372,7 @@ def refusals_explained(target: Path) -> Iterator[None]:
 def check_writable(folder: str | os.PathLike[str]) -> None:
     """Raise DataError unless a folder is there, or can be made, and may be written to."""
     folder = Path(folder)
-    with refusals_explained(folder):
+    with explain_refusals(folder):
         there = next(path for path in (folder, *folder.absolute().parents) if os.path.lexists(path))
         if not there.exists():
             refuse_link(there)
@@ -383,7 +385,7 @@ def check_file(target: Path | None, *inputs: Any) -> None:
         return
     refuse_inputs([target], *inputs)
     if not is_device(target):
-        with refusals_explained(target):
+        with explain_refusals(target):
             refuse_link(target)
             if target.is_dir():
                 raise IsADirectoryError(0, "is a folder")
@@ -445,20 +447,20 @@ def _places(given: Any) -> Iterator[Path]:
 
 
 # The user's cache folder: `DIALEVAL_CACHE`, else the platform's usual place (`XDG_CACHE_HOME/dialeval` or
-# `~/.cache/dialeval` on Linux). It is made on first use. A folder in it is whole or absent (`building`): neither a
+# `~/.cache/dialeval` on Linux). It is made on first use. A folder in it is whole or absent (`build_folder`): neither a
 # run next to this one nor an interrupted one ever shows half of it.
 
 
 def cache_folder(*parts: str) -> Path:
     """Return the cache folder or one inside it; it is made if it is not there."""
     folder = cache_root().joinpath(*parts)
-    with cache_refusals_explained():
+    with explain_cache_refusals():
         folder.mkdir(parents=True, exist_ok=True)
     return folder
 
 
 @contextmanager
-def cache_refusals_explained(refusals: frozenset[int] | None = None) -> Iterator[None]:
+def explain_cache_refusals(refusals: frozenset[int] | None = None) -> Iterator[None]:
     """Turn an OSError into a SettingError that says what the user can do; `refusals`: only those with these numbers."""
     try:
         yield

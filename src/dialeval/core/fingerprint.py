@@ -113,7 +113,7 @@ def _with_text(data, start, end, first, second, symbols):  # type: ignore[no-unt
 
 @kernel
 def add_texts(data, starts, ends, totals):  # type: ignore[no-untyped-def]
-    """Go on with `totals` (two sums, and the number of symbols) over texts."""
+    """Add texts to `totals` (two sums, and the number of symbols)."""
     first, second, symbols = totals[0], totals[1], totals[2]
     for text in range(starts.shape[0]):
         first, second, symbols = _with_text(data, starts[text], ends[text], first, second, symbols)
@@ -140,7 +140,7 @@ def _between(before, after, power):  # type: ignore[no-untyped-def]
 
 @kernel
 def add_lists(data, starts, ends, firsts, lasts, before, totals):  # type: ignore[no-untyped-def]
-    """Go on with `totals` over rows of several texts, which they may share: `firsts[i]` to `lasts[i]` of row `i`.
+    """Add rows of several texts to `totals`; row `i` has the texts `firsts[i]` to `lasts[i]`, and rows may share texts.
 
     Each text is read once; `before` is filled with the sums and the symbols of all texts before each one. Two such sums
     give that of the texts between them, as a polynomial without its first coefficients.

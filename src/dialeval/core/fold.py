@@ -61,7 +61,7 @@ DEFAULT_T = 1.97
 
 
 class Level(str, Enum):
-    """What one row of a metric's items is."""
+    """The unit of a metric's items: a turn or a dialogue."""
 
     TURN = "turn"
     DIALOGUE = "dialogue"
@@ -72,9 +72,9 @@ class Level(str, Enum):
 
 @dataclass(frozen=True, eq=False, slots=True)
 class Partial(Generic[State]):
-    """What a batch gives: a state to merge, and per result key one value per row (NaN: the row cannot be scored).
+    """The result of a batch: a state to merge, and per result key one value per row (NaN: the row cannot be scored).
 
-    `contributions` is what each row adds to a corpus value; `Metric.resampled` computes values from it.
+    `contributions` is what each row adds to a corpus value; `Metric.score_resamples` computes values from it.
     """
 
     state: State
@@ -84,7 +84,7 @@ class Partial(Generic[State]):
 
 @dataclass(frozen=True, slots=True)
 class Resampling:
-    """How an interval was found: by resampling clusters, dialogues or single rows."""
+    """The method of an interval by resampling clusters, which are dialogues or single rows."""
 
     method: Literal["studentized", "jackknife"]
     level: float
@@ -95,7 +95,7 @@ class Resampling:
 
 @dataclass(frozen=True, slots=True)
 class Analytic:
-    """How an interval was found: by a formula (see `intervals`), over clusters that are dialogues or single rows."""
+    """The method of an interval by a formula (see `intervals`), over clusters that are dialogues or single rows."""
 
     method: Literal["student", "wilson", "gaffke", "rows"]
     level: float | None
@@ -164,7 +164,7 @@ class Estimate(EqualByFields):
         Returns:
             The estimate, without an interval.
         """
-        error = mean_error(moments.clusters, UNIT_EXPONENT, _all_at_ends(moments, bounds))
+        error = mean_error(moments.clusters, UNIT_EXPONENT, _is_at_ends(moments, bounds))
         return cls(moments.mean, moments.std, moments.rows, moments.scored, error=error)
 
     def with_confidence(self, t: float, level: float | None = None) -> Estimate:
@@ -189,7 +189,7 @@ class Estimate(EqualByFields):
         return replace(self, confidence=confidence, interval=bounds, interval_by=how)
 
 
-def _all_at_ends(moments: Moments, bounds: Bounds) -> bool:
+def _is_at_ends(moments: Moments, bounds: Bounds) -> bool:
     """Return whether every value is the least or the largest possible one."""
     if not all(map(isfinite, bounds)):
         return False
@@ -203,7 +203,7 @@ IntervalKind = Literal["clustered", "rows", "none"]
 
 @dataclass(frozen=True)
 class IntervalChoice:
-    """Which intervals estimates get; `t` is the factor of `rows` and chooses it, `level` is 0.95 unless given."""
+    """The choice of intervals; `t` is the factor of `rows` and implies that kind, `level` is 0.95 unless given."""
 
     kind: IntervalKind | None = None
     t: float | None = None
@@ -221,20 +221,21 @@ class IntervalChoice:
         if self.level is not None and not 0 < self.level < 1:
             raise SettingError(f"a confidence level must be between 0 and 1, such as 0.95; it is not {self.level}")
 
-    def added_to(self, estimate: Estimate, bounds: Bounds) -> Estimate:
+    def add_interval(self, estimate: Estimate, bounds: Bounds) -> Estimate:
         """Add the interval to an estimate; `bounds` are the ends of what the metric can give."""
         plain = replace(estimate, error=None)
         if self.kind == "rows" or self.t is not None:
             t = self.t or (DEFAULT_T if self.level is None else intervals.two_sided_t(self.level, estimate.scored))
             return plain.with_confidence(t, self.level)
-        found = None if self.kind == "none" else clustered(estimate, bounds, self.level or intervals.DEFAULT_LEVEL)
-        if found is None:
+        level = self.level or intervals.DEFAULT_LEVEL
+        interval = None if self.kind == "none" else compute_interval(estimate, bounds, level)
+        if interval is None:
             return replace(plain, confidence=nan)
-        (low, high), how = found
+        (low, high), how = interval
         return replace(plain, interval=(low, high), confidence=(high - low) / 2, interval_by=how)
 
 
-def clustered(estimate: Estimate, bounds: Bounds, level: float) -> tuple[tuple[float, float], Analytic] | None:
+def compute_interval(estimate: Estimate, bounds: Bounds, level: float) -> tuple[tuple[float, float], Analytic] | None:
     """Compute the interval over dialogues, or over independent rows, and its method; None where there is none."""
     error, value = estimate.error, estimate.mean
     if error is None or error.clusters < 2 or not isfinite(value):
@@ -266,7 +267,7 @@ def _effective_size(value: float, error: ClusterError, bounds: Bounds) -> tuple[
 
 
 class Fold(ABC, Generic[State]):
-    """What has a state that merges: a metric, or a fact.
+    """A computation whose state merges: a metric, or a fact.
 
     A state that grows with the rows, such as counts of n-grams, can be cut into parts of different things (by a hash of
     their content, so that parts of the same number belong together wherever they were cut). Each part is then merged
@@ -290,13 +291,13 @@ class Fold(ABC, Generic[State]):
         """Split a state that grows into parts, each a state; they merge into the whole."""
         raise NotImplementedError(f"{self} has no state that grows")
 
-    def closed(self, state: State) -> State:
+    def close_part(self, state: State) -> State:
         """Close a part that is merged for all rows; closed parts merge into a state that `finish` takes."""
         return state
 
 
 class Fact(Fold[State], Generic[State, Known]):
-    """Something about all rows of a system, found by a fold before metrics run: hashable, equal if it asks the same."""
+    """A statistic of all rows of a system, folded before metrics run; hashable, equal if it computes the same."""
 
     @abstractmethod
     def gather(self, batch: Batch) -> State:
@@ -444,24 +445,24 @@ class Metric(Fold[State]):
         """Return what a user should know before relying on its values, from the states of all systems of a run."""
         return ()
 
-    def known_as(self, state: State) -> Mapping[str, str]:
+    def list_other_signatures(self, state: State) -> Mapping[str, str]:
         """Return the signatures under which other programs print the same number, by field of ours."""
         return {}
 
-    def resampled(self, sample: Resamples) -> Floats:
+    def score_resamples(self, sample: Resamples) -> Floats:
         """Return the corpus value for each resample, from the contributions that `partial` gave."""
         raise NeedError(f"{self.name} has no per-row statistics, so it cannot be resampled")
 
-    def left_out(self, sample: Resamples) -> Floats:
+    def score_jackknife(self, sample: Resamples) -> Floats:
         """Return the values from which the jackknife finds the influence of clusters that resamples leave out.
 
-        They are those of `resampled`, unless leaving out a cluster moves the value for another reason than the cluster.
+        They are those of `score_resamples`, unless the jackknife of the value itself is not consistent (a percentile).
         """
-        return self.resampled(sample)
+        return self.score_resamples(sample)
 
 
 class Reduction(Generic[State]):
-    """Merges states as they come, pairs of equal rank first: n states cost log n merges each, in a fixed shape."""
+    """A merge of states as they come, pairs of equal rank first: n states cost log n merges each, in a fixed shape."""
 
     def __init__(self, merge: Callable[[State, State], State], empty: Callable[[], State]) -> None:
         self._merge = merge
@@ -549,18 +550,19 @@ class DamagedStateError(ValueError):
     """Bytes that are not what `to_bytes` wrote."""
 
 
-def translated(state: T, vocabulary: Words) -> T:
+def translate_state(state: T, vocabulary: Words) -> T:
     """Translate a state to another vocabulary, wherever it refers to one."""
     moved: Any = state
-    if hasattr(state, "translated"):
-        moved = state.translated(vocabulary)
+    if hasattr(state, "to_vocabulary"):
+        moved = state.to_vocabulary(vocabulary)
     elif is_dataclass(state) and not isinstance(state, type):
-        parts = {field.name: translated(getattr(state, field.name), vocabulary) for field in fields(state)}
+        parts = {field.name: translate_state(getattr(state, field.name), vocabulary) for field in fields(state)}
         moved = type(state)(**parts)
     elif isinstance(state, list | tuple):
-        moved = type(state)([translated(part, vocabulary) for part in state])
+        moved = type(state)([translate_state(part, vocabulary) for part in state])
     elif isinstance(state, dict):
-        moved = type(state)({key: translated(part, vocabulary) for key, part in state.items()})  # a Counter stays one
+        # A Counter stays one.
+        moved = type(state)({key: translate_state(part, vocabulary) for key, part in state.items()})
     return cast(T, moved)
 
 

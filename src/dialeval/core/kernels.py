@@ -370,7 +370,7 @@ def _flatten(argument: Any, types: list[str], values: list[Any]) -> None:
 def _load(code: Code, types: Sequence[str]) -> Call | None:
     """Return the function of some code; None where it cannot be loaded here."""
     try:
-        engine, address = _engine(code)
+        engine, address = _load_engine(code)
     except (ImportError, OSError, RuntimeError) as error:
         warn("llvmlite cannot load a kernel: %s", error)
         return None
@@ -403,7 +403,7 @@ def _c_types(types: Sequence[str]) -> list[Any]:
     return found
 
 
-def _engine(code: Code) -> tuple[ExecutionEngine, int]:
+def _load_engine(code: Code) -> tuple[ExecutionEngine, int]:
     """Return what holds the loaded code, and the address of the function."""
     import llvmlite.binding as llvm
 

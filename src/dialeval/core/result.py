@@ -10,7 +10,7 @@ Loading gives an equal run back, however its rows were split.
 
 `run.json` holds the digests of the other files, so that files of two different runs are not taken for one, and a digest
 of its own content, so that no value in it is changed unnoticed; a mean must be the one of the items next to it. All
-files are written by `core.files.replacing_together`. Other files in the folder are left alone, and `check_folder` says
+files are written by `core.files.replace_files`. Other files in the folder are left alone, and `check_folder` says
 before a long evaluation whether one of them is in the way.
 
 A run of other inputs is not replaced unless asked. Two runs are of the same inputs if they have the same systems from
@@ -32,24 +32,25 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import asdict, dataclass, field
 from functools import partial
+from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple, NoReturn, TypeVar
 
 import numpy as np
 
-from dialeval.core import rowtable, validation
-from dialeval.core.arguments import checked
+from dialeval.core import display, rowtable, validation
+from dialeval.core.arguments import check_arguments
 from dialeval.core.arrays import Floats
 from dialeval.core.arrow import read_table, text_array, write_tables
 from dialeval.core.contributions import Contributions, from_arrow, to_arrow
-from dialeval.core.display import ItemTable, Shown, Tabular, estimate_table, flat_figures, item_blocks, listed, maker
+from dialeval.core.display import Displayable, ItemTable, Tabular, count_names, estimate_table, flat_figures
 from dialeval.core.errors import DataError, Problem, UnknownNameError
-from dialeval.core.files import check_files, place_of, reading_together, replacing_together
+from dialeval.core.files import check_files, place_of, read_consistently, replace_files
 from dialeval.core.fold import Estimate, Level
 from dialeval.core.rowtable import RUN_FILE, ItemPart, RowTable
 from dialeval.core.run_schema import FORMAT, Role, SavedEstimate, SavedFile, SavedResult, SavedRun
 from dialeval.core.signature import Signature
-from dialeval.core.validation import InvalidError, null_for_nan
+from dialeval.core.validation import InvalidError, nan_to_null
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -72,7 +73,7 @@ _MEAN_TOLERANCE = 1e-9
 
 
 @dataclass(frozen=True)
-class Result(Mapping[str, Estimate], Tabular, Shown):
+class Result(Mapping[str, Estimate], Tabular, Displayable):
     """The estimates of one system: a mapping of metric names to `Estimate`.
 
     Attributes:
@@ -112,7 +113,7 @@ class Result(Mapping[str, Estimate], Tabular, Shown):
 
     def __repr__(self) -> str:
         rows = dict.fromkeys(f"{est.rows:,} {est.level}{'' if est.rows == 1 else 's'}" for est in self.values())
-        return f"<{', '.join(['Result: ' + listed(self, 'metric'), *rows])}>"
+        return f"<{', '.join(['Result: ' + count_names(self, 'metric'), *rows])}>"
 
     def _ipython_key_completions_(self) -> list[str]:
         return list(self)
@@ -133,7 +134,7 @@ class Result(Mapping[str, Estimate], Tabular, Shown):
 
 
 @dataclass(frozen=True)
-class Run(Mapping[str, Result], Tabular, Shown):
+class Run(Mapping[str, Result], Tabular, Displayable):
     """The results of one evaluation: a mapping of system names to `Result`, in the order the systems were given.
 
     In a notebook it shows the verdict and the table. `run + other` is a run with the systems of both.
@@ -174,9 +175,9 @@ class Run(Mapping[str, Result], Tabular, Shown):
     __hash__ = None  # type: ignore[assignment]
 
     def __repr__(self) -> str:
-        metrics = listed(self.keys_in_order, "metric")
+        metrics = count_names(self.keys_in_order, "metric")
         warnings = f", {len(self.warnings)} warning{'s' * (len(self.warnings) > 1)}" if self.warnings else ""
-        return f"<{type(self).__name__}: {listed(self, 'system')}, {metrics}{warnings}>"
+        return f"<{type(self).__name__}: {count_names(self, 'system')}, {metrics}{warnings}>"
 
     def __add__(self, other: object) -> Run:
         """Return a run with the systems of both."""
@@ -205,7 +206,7 @@ class Run(Mapping[str, Result], Tabular, Shown):
         """The per-row scores as a table: `run.item_table.to_pandas()`."""
         return ItemTable(self)
 
-    @checked
+    @check_arguments
     def plot(self, kind: str = "distribution", metric: str | None = None, **options: Any) -> Any:
         """Draw a figure.
 
@@ -221,7 +222,7 @@ class Run(Mapping[str, Result], Tabular, Shown):
         Raises:
             SettingError: The run does not have the metric, or there is no such figure.
         """
-        return maker().plot(self, kind, metric, **options)
+        return import_module(display.HOME).plot(self, kind, metric, **options)
 
     def with_report_details(self) -> Run:
         """Return the run with the details that a report shows; the run classes of suites add theirs.
@@ -254,7 +255,7 @@ class Run(Mapping[str, Result], Tabular, Shown):
         """
         systems = {
             name: {
-                "metrics": {key: null_for_nan(_estimate_to_dict(estimate)) for key, estimate in result.items()},
+                "metrics": {key: nan_to_null(_estimate_to_dict(estimate)) for key, estimate in result.items()},
                 "skipped": dict(result.skipped),
                 "source": result.source,
                 "role": result.role,
@@ -263,7 +264,7 @@ class Run(Mapping[str, Result], Tabular, Shown):
         }
         return {"dialeval": self.version, "systems": systems, "warnings": list(self.warnings), **self.details}
 
-    @checked
+    @check_arguments
     def save(
         self,
         folder: str | os.PathLike[str],
@@ -294,12 +295,12 @@ class Run(Mapping[str, Result], Tabular, Shown):
         if not force:
             _refuse_other_inputs(folder, self)
         tables = {
-            "items": [] if parts is not None else [rowtable.items_table(*block) for block in item_blocks(self)],
+            "items": [] if parts is not None else [rowtable.items_table(*block) for block in display.item_blocks(self)],
             "rows": [result.rows.to_arrow(name) for name, result in self.items() if result.rows is not None],
             "contributions": [to_arrow(each.contributions, name) for name, each in self.items() if each.contributions],
         }
-        with replacing_together(folder, RUN_FILE) as files:
-            files.removed |= _own_files(folder)
+        with replace_files(folder, RUN_FILE) as files:
+            files.removed |= _list_own_files(folder)
             saved: dict[str, list[dict[str, Any]]] = {"items": []}
             for what, each in tables.items():
                 if each:
@@ -343,9 +344,9 @@ def check_folder(folder: str | os.PathLike[str], *inputs: Any, sources: Iterable
     with `sources`, the files that responses come from, only a run of these.
     """
     folder = Path(folder)
-    check_files(folder, _names_in(folder), _own_files, *inputs)
+    check_files(folder, _list_file_names(folder), _list_own_files, *inputs)
     paths = tuple(os.path.normpath(path) for path in sources)
-    saved = _saved_run(folder) if paths else None
+    saved = _read_saved_run(folder) if paths else None
     for name, each in saved.systems.items() if saved is not None else ():
         # A source may be within a file, and is then named after it.
         if each.role == "system" and each.source and not os.path.normpath(each.source).startswith(paths):
@@ -355,7 +356,7 @@ def check_folder(folder: str | os.PathLike[str], *inputs: Any, sources: Iterable
 
 def _refuse_other_inputs(folder: Path, run: Run) -> None:
     """Raise DataError where the run that is saved in a folder is of other inputs."""
-    if (saved := _saved_run(folder)) is None:
+    if (saved := _read_saved_run(folder)) is None:
         return
     before = {name: each for name, each in saved.systems.items() if each.role == "system"}
     now = {name: result for name, result in run.items() if result.role == "system"}
@@ -384,7 +385,7 @@ def _data_digests(estimates: Iterable[Estimate]) -> dict[str, str]:
     return {name: signature[name] for signature in signatures for name in _DATA if name in signature}
 
 
-def _names_in(folder: Path) -> list[str]:
+def _list_file_names(folder: Path) -> list[str]:
     """Return the names that files of a run may have, in a folder that may hold parts of one."""
     there = sorted(path.name for path in folder.glob("*-*.parquet")) if folder.is_dir() else []
     return [*_FILES, *filter(_PART.fullmatch, there)]
@@ -393,10 +394,10 @@ def _names_in(folder: Path) -> list[str]:
 def files_of(*runs: str | os.PathLike[str]) -> tuple[Path, ...]:
     """Return the files that saved runs may consist of, by their folders or `run.json` files."""
     folders = [path if path.is_dir() else path.parent for path in map(Path, runs)]
-    return tuple(folder / name for folder in folders for name in _names_in(folder))
+    return tuple(folder / name for folder in folders for name in _list_file_names(folder))
 
 
-def _saved_run(folder: Path) -> SavedRun | None:
+def _read_saved_run(folder: Path) -> SavedRun | None:
     """Return the `run.json` in a folder; None if it is not that of a run."""
     if not (folder / RUN_FILE).exists():
         return None
@@ -406,9 +407,9 @@ def _saved_run(folder: Path) -> SavedRun | None:
         return None
 
 
-def _own_files(folder: Path) -> set[str]:
+def _list_own_files(folder: Path) -> set[str]:
     """Return the files of the run that is saved in a folder; none if there is no run."""
-    saved = _saved_run(folder)
+    saved = _read_saved_run(folder)
     if saved is None:
         return set()
     named = {each.file for each in (*saved.items, *saved.rows, *saved.contributions, *saved.comparison)}
@@ -418,7 +419,7 @@ def _own_files(folder: Path) -> set[str]:
 # Loading.
 
 
-@checked
+@check_arguments
 def load(path: str | os.PathLike[str]) -> Run:
     """Load a saved run.
 
@@ -444,7 +445,7 @@ def load(path: str | os.PathLike[str]) -> Run:
         raise DataError(Problem(str(path), None, what, _REMEDY))
     if path.is_file() and path.suffix != ".json":
         raise DataError(Problem(str(path), None, "is a file, and a saved run is expected", _REMEDY))
-    return reading_together(file, lambda: _read_run(file))
+    return read_consistently(file, lambda: _read_run(file))
 
 
 def read_comparison(path: str | os.PathLike[str]) -> Any:
@@ -462,7 +463,7 @@ def read_comparison(path: str | os.PathLike[str]) -> Any:
             return validation.read_document(place, _REMEDY, entry.sha256, file.name)
         return None
 
-    return reading_together(file, read)
+    return read_consistently(file, read)
 
 
 def _read_run(file: Path) -> Run:
@@ -509,11 +510,11 @@ def _read_result(
         {key: _read_estimate(each, by_level[each.level].get(key)) for key, each in saved.metrics.items()},
         saved.skipped,
         saved.source,
-        RowTable.joined(tables) if any(map(len, tables)) else None,  # a table without it has no rows of the system
+        RowTable.join(tables) if any(map(len, tables)) else None,  # a table without it has no rows of the system
         statistics[0] if statistics else {},
         saved.role,
     )
-    with validation.explained(file, _REMEDY):
+    with validation.explain_errors(file, _REMEDY):
         _check_result(name, result)
     return result
 
@@ -528,7 +529,7 @@ def _read_lines(tables: list[_Table], system: str, read: Callable[[pa.Table], T]
         inside += [system] if system not in names else []
         lines = table.filter(pc.is_in(table["system"], text_array(inside)))
         if len(lines) or len(tables) == 1:
-            with validation.explained(path, _REMEDY):
+            with validation.explain_errors(path, _REMEDY):
                 found.append(read(lines))
     return found
 

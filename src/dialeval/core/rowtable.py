@@ -30,7 +30,7 @@ import numpy as np
 import numpy.typing as npt
 
 from dialeval.core.arrays import EqualByFields, Floats, Ints, offsets_of, row_numbers
-from dialeval.core.arrow import list_array, no_text, number_array, numbers_of, repeated_text, text_array, write_tables
+from dialeval.core.arrow import empty_text, list_array, number_array, numbers_of, repeat_text, text_array, write_tables
 from dialeval.core.columns import RaggedColumn, SharedColumn, TextColumn
 from dialeval.core.files import write_scratch
 from dialeval.core.fold import Level
@@ -111,7 +111,7 @@ class RowTable(EqualByFields):
         )
 
     @classmethod
-    def joined(cls, parts: Sequence[RowTable]) -> RowTable:
+    def join(cls, parts: Sequence[RowTable]) -> RowTable:
         """Join rows without texts; no dialogue goes on from one part to the next."""
         if len(parts) == 1:
             return parts[0]
@@ -138,7 +138,7 @@ class RowTable(EqualByFields):
 
         rows, clusters = len(self), self.clusters
         columns: dict[str, Any] = {
-            "system": repeated_text(system, rows),
+            "system": repeat_text(system, rows),
             "row": number_array(np.arange(1, rows + 1)),
             "dialogue": number_array(clusters + 1),
         }
@@ -172,7 +172,7 @@ class RowTable(EqualByFields):
         texts = {name: _text_column(columns[name], columns.get(name + _CONTINUES)) for name in names}
         return cls(
             np.append(firsts, len(clusters)).astype(np.int64),
-            columns["dialog_id"].fill_null(no_text()).take(number_array(firsts)).to_pylist()
+            columns["dialog_id"].fill_null(empty_text()).take(number_array(firsts)).to_pylist()
             if "dialog_id" in columns
             else None,
             turns,
@@ -207,7 +207,7 @@ def _text_column(array: pa.Array, continues: pa.Array | None) -> Texts:
     import pyarrow as pa
 
     if pa.types.is_string(array.type):
-        return TextColumn.from_arrow(array.fill_null(no_text()))
+        return TextColumn.from_arrow(array.fill_null(empty_text()))
     if not pa.types.is_list(array.type):
         raise InvalidError("a column of texts holds no texts")
     lists = [texts or [] for texts in array.to_pylist()]
@@ -249,7 +249,7 @@ def items_table(system: str, level: Level, items: Block) -> pa.Table:
     import pyarrow as pa
 
     size = len(next(iter(items.values())))
-    places = repeated_text(system, size), repeated_text(level.value, size), number_array(np.arange(1, size + 1))
+    places = repeat_text(system, size), repeat_text(level.value, size), number_array(np.arange(1, size + 1))
     columns = {key: number_array(values) for key, values in items.items()}
     return pa.table({**dict(zip(_ITEM_PLACES, places, strict=True)), **columns})
 
@@ -258,7 +258,7 @@ def items_of(table: pa.Table, system: str, level: Level) -> dict[str, Floats]:
     """Return the items of a level by key, out of the saved lines of one system."""
     import pyarrow.compute as pc
 
-    own = table.filter(pc.equal(table["level"], repeated_text(level.value, 1)[0]))
+    own = table.filter(pc.equal(table["level"], repeat_text(level.value, 1)[0]))
     if not np.array_equal(numbers_of(own["row"]), np.arange(1, len(own) + 1)):
         raise InvalidError(f"the rows of {system} are not numbered from 1 on")
     keys = [name for name in own.column_names if name not in _ITEM_PLACES]
@@ -307,13 +307,13 @@ class ItemPart(NamedTuple):
         if "dialog_id" not in file.schema_arrow.names:
             return []
         table = file.read(["system", "dialog_id"])
-        own = table.filter(pc.equal(table["system"], repeated_text(system, 1)[0]))
+        own = table.filter(pc.equal(table["system"], repeat_text(system, 1)[0]))
         ids: list[str] = own["dialog_id"].drop_null().to_pylist()
         return ids
 
 
 class PartWriter:
-    """Writes the items of consecutive rows, of any number of systems, as they come."""
+    """A writer of the items of consecutive rows, of any number of systems, as they come."""
 
     def __init__(self, folder: str) -> None:
         self._folder = Path(folder)
@@ -329,7 +329,7 @@ class PartWriter:
         if self._bytes >= HELD_BYTES:
             self._write()
 
-    def parts(self) -> tuple[ItemPart, ...]:
+    def finish(self) -> tuple[ItemPart, ...]:
         """Write what is left, and return all parts in order."""
         self._write()
         return tuple(self._parts)
@@ -341,7 +341,7 @@ class PartWriter:
                 if items := join_items(values.get(level.value, {}) for values, _ in several):
                     tables["items"].append(items_table(system, level, items))
             if rows := [each for _, each in several if each is not None]:
-                tables["rows"].append(RowTable.joined(rows).to_arrow(system))
+                tables["rows"].append(RowTable.join(rows).to_arrow(system))
         self._parts += [self._write_part(kind, each) for kind, each in tables.items() if each]
         self._held, self._bytes = {}, 0
 

@@ -1,25 +1,35 @@
 """The schema of `run.json`: what a saved run must hold, field by field, before anything is made of it.
 
-Details, which families of metrics add under names of their own, have schemas here too, since a report shows them as
-they are in the file. A detail that is not listed may be anything.
+Suites add details under names of their own, and define their types: `DETAILS` names these, and a type is imported only
+where a run has its detail. A report shows details as they are in the file. One that is not listed may be anything.
 """
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from pkgutil import resolve_name
 from typing import Annotated, Any, Literal, TypeAlias
 
-from msgspec import UNSET, Meta, Struct, UnsetType, convert, to_builtins
+from msgspec import UNSET, Meta, Struct, UnsetType, convert, defstruct, field, structs, to_builtins
 
 from dialeval.core.errors import SettingError
 from dialeval.core.fold import Analytic, Level, Resampling
 from dialeval.core.signature import Signature
-from dialeval.core.validation import FILE_NAME, SHA256, null_for_nan
+from dialeval.core.validation import FILE_NAME, SHA256, nan_to_null
 
 FORMAT = 3
 """Version of the saved layout; a run of another layout is refused with a clear message."""
 
 Count = Annotated[int, Meta(ge=0, le=1 << 53)]
 Spread = Annotated[float, Meta(ge=0)]
+DETAILS: Mapping[str, str] = {
+    "breakdown": "dialeval.suites.breakdown.curves:BreakdownDetails",
+    "transcripts": "dialeval.suites.multiwoz.explanations:TaskDetails",
+    "failures": "dialeval.suites.multiwoz.explanations:TaskDetails",
+    "curves": "dialeval.suites.breakdown.curves:BreakdownDetails",
+    "alignments": "dialeval.suites.lsdscc.report:AlignmentDetails",
+}
+"""The details of suites, each with the type that has it as a field: module:name."""
 Role: TypeAlias = Literal["system", "floor", "ceiling"]
 """What a result is of: a system that somebody built, or a floor or ceiling (an anchor) that is scored next to it."""
 
@@ -33,7 +43,7 @@ class Record(Struct, frozen=True):
         Returns:
             The data, with the names that the JSON has.
         """
-        plain: dict[str, Any] = null_for_nan(to_builtins(self, enc_hook=float))
+        plain: dict[str, Any] = nan_to_null(to_builtins(self, enc_hook=float))
         return plain
 
 
@@ -85,127 +95,20 @@ class SavedResult(Struct):
     role: Role
 
 
-class Standing(Struct):
-    """Where a system is between a floor and a ceiling."""
+class SavedStanding(Struct):
+    """The position of a system between a floor and a ceiling."""
 
     share: float
     floor: str
     ceiling: str
 
 
-class Baselines(Struct):
+class SavedBaselines(Struct):
     """The detail `baselines`."""
 
     rows_of: str | None = None
     left_out: dict[str, str] = {}
-    standing: dict[str, dict[str, Standing]] = {}
-
-
-class Domain(Struct):
-    """What a user wants of a domain, and what became of it."""
-
-    domain: str
-    wishes: dict[str, str]
-    asked: list[str]
-    matched: bool
-    told: list[str]
-    complete: bool
-
-
-class Offer(Struct):
-    """The venues that a turn offers."""
-
-    venues: Count
-    names: list[str]
-
-
-class Step(Struct):
-    """What a turn did that counts."""
-
-    domain: str
-    told: list[str]
-    early: list[str]
-    offer: Offer | None = None
-
-
-class Turn(Struct):
-    """A turn of a task dialogue."""
-
-    turn: Count
-    response: str
-    active: list[str]
-    estimated: bool
-    state: dict[str, dict[str, str]]
-    true_state: bool
-    steps: list[Step]
-    user: str | None = None
-    """What the user said before, where the data has it."""
-
-
-class Cause(Struct):
-    """Why a dialogue was lost."""
-
-    lost: str
-    domain: str
-    cause: str
-    detail: str
-
-
-class Transcript(Struct):
-    """An entry of the detail `transcripts`; see `engine.transcripts`."""
-
-    dialogue: str
-    inform: bool
-    success: bool
-    domains: list[Domain]
-    turns: list[Turn]
-    causes: list[Cause]
-
-
-Shares = tuple[float | None, float | None, float | None]
-
-
-class Curve(Struct):
-    """An entry of the detail `curves`; see `engine.breakdown`."""
-
-    dialogue: str
-    turns: Annotated[list[int], Meta(min_length=1)]
-    reference: list[str | None]
-    label: list[str | None]
-    shares: list[Shares]
-    probabilities: list[Shares]
-    said: list[tuple[int | None, bool, str]] = []
-    """The turn-index of each utterance, whether it is the user's, and the text."""
-
-    def __post_init__(self) -> None:
-        rest = len(self.reference), len(self.label), len(self.shares), len(self.probabilities)
-        if {len(self.turns)} != set(rest):
-            raise ValueError("a curve has columns of different lengths")
-
-
-class Hypothesis(Struct):
-    """Where a hypothesis landed."""
-
-    group: str | None
-    score: float | None
-    text: str
-
-
-class Group(Struct):
-    """A group of references."""
-
-    group: str
-    references: list[str]
-
-
-class Alignment(Struct):
-    """An entry of the detail `alignments`: one query."""
-
-    query: str | None
-    mds: float | None
-    hypotheses: list[Hypothesis]
-    groups: list[Group]
-    unreached: list[str]
+    standing: dict[str, dict[str, SavedStanding]] = {}
 
 
 class SavedRun(Struct):
@@ -223,15 +126,24 @@ class SavedRun(Struct):
     contributions: list[SavedFile] = []
     comparison: Annotated[list[SavedFile], Meta(max_length=1)] = []
     command: str = ""
-    baselines: Baselines | UnsetType = UNSET
-    breakdown: dict[str, list[dict[str, Any]]] = {}
-    transcripts: dict[str, list[Transcript]] = {}
-    failures: dict[str, dict[str, list[str]]] = {}
-    curves: dict[str, list[Curve]] = {}
-    alignments: dict[str, list[Alignment]] = {}
+    baselines: SavedBaselines | UnsetType = UNSET
+    breakdown: Any = UNSET
+    transcripts: Any = UNSET
+    failures: Any = UNSET
+    curves: Any = UNSET
+    alignments: Any = UNSET
 
     def __post_init__(self) -> None:
-        turns: dict[str, list[int]] = {}
-        for curve in (curve for curves in self.curves.values() for curve in curves):
-            if turns.setdefault(curve.dialogue, curve.turns) != curve.turns:
-                raise ValueError(f"the curves of {curve.dialogue!r} are of different turns")
+        details = {name: value for name in DETAILS if (value := getattr(self, name)) is not UNSET}
+        for home in dict.fromkeys(DETAILS[name] for name in details):
+            convert(details, resolve_name(home))
+
+
+def run_with_details() -> type[Struct]:
+    """Return the type of `run.json` with the types of all details, for its JSON Schema."""
+    fields = [
+        (each.name, each.type, field(default_factory=each.default_factory))
+        for home in dict.fromkeys(DETAILS.values())
+        for each in structs.fields(resolve_name(home))
+    ]
+    return defstruct("SavedRun", fields, bases=(SavedRun,), namespace={"__doc__": SavedRun.__doc__})

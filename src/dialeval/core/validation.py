@@ -29,21 +29,21 @@ import numpy as np
 import numpy.typing as npt
 import orjson
 
-from dialeval.core.errors import DataError, Problem, whole_characters
+from dialeval.core.errors import DataError, Problem, escape_surrogates
 
 # Plain data for JSON: null for NaN and infinities, and the layout of every JSON file that people may open.
 
 
-def null_for_nan(value: Any) -> Any:
+def nan_to_null(value: Any) -> Any:
     """Return plain data with None for every float that is not finite, and lists for tuples."""
-    return _changed(value, lambda leaf: None if isinstance(leaf, float) and not math.isfinite(leaf) else leaf)
+    return _map_leaves(value, lambda leaf: None if isinstance(leaf, float) and not math.isfinite(leaf) else leaf)
 
 
-def _changed(value: Any, change: Callable[[Any], Any]) -> Any:
+def _map_leaves(value: Any, change: Callable[[Any], Any]) -> Any:
     """Return plain data with every key and leaf changed, and lists for tuples."""
     if isinstance(value, Mapping):
-        return {change(key): _changed(inner, change) for key, inner in value.items()}
-    return [_changed(inner, change) for inner in value] if isinstance(value, list | tuple) else change(value)
+        return {change(key): _map_leaves(inner, change) for key, inner in value.items()}
+    return [_map_leaves(inner, change) for inner in value] if isinstance(value, list | tuple) else change(value)
 
 
 def dump(document: Any) -> bytes:
@@ -52,7 +52,7 @@ def dump(document: Any) -> bytes:
     try:
         return orjson.dumps(document, option=option)
     except TypeError:  # half a character, as in the name of a file that is not UTF-8; anything else is raised again
-        whole = _changed(document, lambda leaf: whole_characters(leaf) if isinstance(leaf, str) else leaf)
+        whole = _map_leaves(document, lambda leaf: escape_surrogates(leaf) if isinstance(leaf, str) else leaf)
         return orjson.dumps(whole, option=option)
 
 
@@ -67,7 +67,7 @@ _LONGEST = 300
 
 
 class InvalidError(ValueError):
-    """A content that fails its check; `explained` adds the file."""
+    """A content that fails its check; `explain_errors` adds the file."""
 
 
 _SQLITE_REMEDIES = {
@@ -79,7 +79,7 @@ _SQLITE_REMEDIES = {
 
 
 @contextmanager
-def explained(where: str | os.PathLike[str], remedy: str) -> Iterator[None]:
+def explain_errors(where: str | os.PathLike[str], remedy: str) -> Iterator[None]:
     """Turn errors of a content (InvalidError) or of the system into a DataError that names the file."""
     try:
         yield
@@ -92,12 +92,12 @@ def explained(where: str | os.PathLike[str], remedy: str) -> Iterator[None]:
 
 
 @contextmanager
-def explained_sqlite(where: str | os.PathLike[str], remedy: str) -> Iterator[None]:
-    """Do as `explained`, also for what SQLite reports."""
+def explain_sqlite_errors(where: str | os.PathLike[str], remedy: str) -> Iterator[None]:
+    """Explain errors as `explain_errors` does, and those of SQLite."""
     import sqlite3
 
     try:
-        with explained(where, remedy):
+        with explain_errors(where, remedy):
             yield
     except (sqlite3.Error, sqlite3.Warning, ValueError) as error:  # ValueError: a path with a NUL, a text not in UTF-8
         remedy = next((known for part, known in _SQLITE_REMEDIES.items() if part in str(error)), remedy)
@@ -106,7 +106,7 @@ def explained_sqlite(where: str | os.PathLike[str], remedy: str) -> Iterator[Non
 
 def size_of(path: str | os.PathLike[str], remedy: str) -> int:
     """Return the size of a plain file; DataError for anything else."""
-    with explained(path, remedy):
+    with explain_errors(path, remedy):
         try:
             status = Path(path).stat()
         except ValueError:
@@ -119,7 +119,7 @@ def size_of(path: str | os.PathLike[str], remedy: str) -> int:
 def read_bytes(path: str | os.PathLike[str], remedy: str, sha256: str | None = None, of: str = "it") -> bytes:
     """Read a plain file; `sha256` is the digest that `of` states."""
     size_of(path, remedy)
-    with explained(path, remedy):
+    with explain_errors(path, remedy):
         content = Path(path).read_bytes()
         if sha256 is not None and hashlib.sha256(content).hexdigest() != sha256:
             raise InvalidError(f"does not belong to {of}")
@@ -135,7 +135,7 @@ def read_document(path: str | os.PathLike[str], remedy: str, sha256: str | None 
 
 def read_json(path: str | os.PathLike[str], kind: type[T], remedy: str) -> T:
     """Read a JSON document and convert it to a type."""
-    return fitting(read_document(path, remedy), kind, str(path), remedy)
+    return convert(read_document(path, remedy), kind, str(path), remedy)
 
 
 def read_manifest(
@@ -157,9 +157,9 @@ def read_manifest(
     if layout is not None and isinstance(found := document.get("format"), int) and found != layout:
         what = f"was saved in layout {found}, and this dialeval reads layout {layout}"
         raise DataError(Problem(str(path), None, what, "read it with the version that saved it, or make it again"))
-    with explained(path, remedy):
+    with explain_errors(path, remedy):
         check_depth(document)
-        made = fitting(document, kind, str(path), remedy)
+        made = convert(document, kind, str(path), remedy)
         if signed and document.get("digest") != content_digest(document):
             raise InvalidError("was changed after it was saved: its content does not have the digest that it states")
     return made, document
@@ -186,14 +186,14 @@ def parse_toml(content: bytes, where: str, remedy: str) -> dict[str, Any]:
     return document
 
 
-def fitting(document: Any, kind: type[T], where: str, remedy: str, strict: bool = True) -> T:
+def convert(document: Any, kind: type[T], where: str, remedy: str, strict: bool = True) -> T:
     """Convert plain data to a type that msgspec knows; unless `strict`, texts such as "nan" are numbers."""
     import msgspec  # slow to import, and most processes read no such document
 
     try:
         return msgspec.convert(document, kind, strict=strict)
     except msgspec.ValidationError as error:
-        raise DataError(Problem(where, None, in_words(str(error)), remedy)) from None
+        raise DataError(Problem(where, None, describe_mismatch(str(error)), remedy)) from None
 
 
 def check_depth(document: Any) -> None:
@@ -216,7 +216,7 @@ def with_digest(document: Mapping[str, Any]) -> bytes:
     return dump({**written, "digest": content_digest(written)})
 
 
-def in_words(message: str) -> str:
+def describe_mismatch(message: str) -> str:
     """Return the message of msgspec with the place first."""
     what, _, place = message.partition(" - at `$")
     what = what.replace("`", "")[:1].lower() + what.replace("`", "")[1:]
@@ -232,7 +232,7 @@ def read_array(
 ) -> npt.NDArray[Any]:
     """Map the array of an `.npy` file; None is any type, any shape, and in a shape any number."""
     size_of(path, remedy)
-    with explained(path, remedy):
+    with explain_errors(path, remedy):
         try:
             array = np.asarray(np.lib.format.open_memmap(path, mode="r"))  # never unpickles
         except OSError:
@@ -243,22 +243,24 @@ def read_array(
     return array
 
 
-def mapped_array(
+def map_array(
     path: str | os.PathLike[str], dtype: npt.DTypeLike, shape: tuple[int, ...], remedy: str
 ) -> npt.NDArray[Any]:
     """Map an array whose bytes are all that a file holds."""
     if size_of(path, remedy) != math.prod(shape) * np.dtype(dtype).itemsize:
-        raise DataError(Problem(str(path), None, f"has another size than {_shown(shape)} numbers", remedy))
+        raise DataError(Problem(str(path), None, f"has another size than {_spell_shape(shape)} numbers", remedy))
     if not math.prod(shape):
         return np.empty(shape, dtype)
-    with explained(path, remedy):  # a plain view: slices of a `memmap` object itself are many times slower
+    with explain_errors(path, remedy):  # a plain view: slices of a `memmap` object itself are many times slower
         return np.asarray(np.memmap(path, dtype, "r", shape=shape))
 
 
 def check_array(array: npt.NDArray[Any], dtype: npt.DTypeLike, shape: tuple[int | None, ...]) -> None:
     """Raise InvalidError for another type or shape."""
     if array.dtype != np.dtype(dtype) or not _has_shape(array, shape):
-        raise InvalidError(f"holds {array.dtype} of shape {array.shape}, not {np.dtype(dtype)} of {_shown(shape)}")
+        raise InvalidError(
+            f"holds {array.dtype} of shape {array.shape}, not {np.dtype(dtype)} of {_spell_shape(shape)}"
+        )
 
 
 def read_tensors(
@@ -268,7 +270,7 @@ def read_tensors(
     from safetensors.numpy import load
 
     content = read_bytes(path, remedy, sha256, of)
-    with explained(path, remedy):
+    with explain_errors(path, remedy):
         try:
             tensors = dict(load(content))
         except Exception as error:  # SafetensorError, and what is raised for headers and types that it lets through
@@ -279,14 +281,14 @@ def read_tensors(
     return tensors
 
 
-def tensor(
+def take_tensor(
     tensors: Mapping[str, npt.NDArray[Any]], name: str, shape: tuple[int | None, ...]
 ) -> npt.NDArray[np.float32]:
     """Return one of the float tensors in float32; InvalidError where it is missing or has another shape."""
     if name not in tensors or tensors[name].dtype not in (np.float16, np.float32):
         raise InvalidError(f"holds no {name}")
     if not _has_shape(tensors[name], shape):
-        raise InvalidError(f"{name} has the shape {tensors[name].shape}, not {_shown(shape)}")
+        raise InvalidError(f"{name} has the shape {tensors[name].shape}, not {_spell_shape(shape)}")
     return tensors[name].astype(np.float32, copy=False)
 
 
@@ -295,5 +297,5 @@ def _has_shape(array: npt.NDArray[Any], shape: tuple[int | None, ...]) -> bool:
     return array.ndim == len(shape) and all(want in (None, have) for want, have in pairs)
 
 
-def _shown(shape: tuple[int | None, ...]) -> str:
+def _spell_shape(shape: tuple[int | None, ...]) -> str:
     return " x ".join("any" if size is None else str(size) for size in shape)

@@ -29,6 +29,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
+from msgspec import to_builtins
 
 from dialeval.core.arrays import Ints, offsets_of, ranges
 from dialeval.core.batch import Need
@@ -36,10 +37,10 @@ from dialeval.core.columns import RaggedColumn, TextColumn
 from dialeval.core.errors import SettingError
 from dialeval.core.fold import Metric
 from dialeval.core.result import Run
-from dialeval.core.run_schema import Role
+from dialeval.core.run_schema import Role, SavedBaselines, SavedStanding
 from dialeval.engine.folding import Evaluation, Options, run_sources
 from dialeval.engine.plan import Planner
-from dialeval.engine.resources import Resources, train_texts
+from dialeval.engine.resources import Resources, read_train_texts
 from dialeval.io.rows import Rows, no_texts
 from dialeval.io.sources import memory_sources
 
@@ -75,11 +76,11 @@ class Baselines:
 
 def evaluate_with_baselines(systems: Sequence[Rows], planner: Planner, resources: Resources, options: Options) -> Run:
     """Score systems with baselines next to them, and say how each system stands between floor and ceiling."""
-    resources = replace(resources, train=train_texts(resources.train))
-    return run_with(systems, make_baselines(systems, resources.train), planner, resources, options).run
+    resources = replace(resources, train=read_train_texts(resources.train))
+    return run_with_baselines(systems, make_baselines(systems, resources.train), planner, resources, options).run
 
 
-def run_with(
+def run_with_baselines(
     systems: Sequence[Rows], made: Baselines | None, planner: Planner, resources: Resources, options: Options
 ) -> Evaluation:
     """Score systems and their baselines, if there are any; the run then has the standing of each system."""
@@ -100,7 +101,7 @@ def make_baselines(systems: Sequence[Rows], train: TextColumn | None) -> Baselin
     left_out: dict[str, str] = {}
     references = first.columns.get(Need.REFERENCE)
     if isinstance(references, RaggedColumn) and np.diff(references.offsets).any():
-        made.append(_gold(first, references))
+        made.append(_make_gold(first, references))
         order = derangement(made[0].dialogue_offsets(), SEED)
         if order is None:
             left_out[SHUFFLED] = "more than half of the rows are of one dialogue"
@@ -115,7 +116,9 @@ def make_baselines(systems: Sequence[Rows], train: TextColumn | None) -> Baselin
         made.append(_with_responses(first, TRAIN, train.take(lines)))
     else:
         left_out[TRAIN] = Need.TRAIN.remedy
-    return Baselines(made, left_out, first.system, [rows.system for rows in systems if _differ(rows, first)])
+    return Baselines(
+        made, left_out, first.system, [rows.system for rows in systems if _has_other_references(rows, first)]
+    )
 
 
 def check_names(systems: Iterable[str]) -> None:
@@ -124,7 +127,7 @@ def check_names(systems: Iterable[str]) -> None:
         raise SettingError(f"a system is called {taken.pop()}, which is the name of a baseline; rename it")
 
 
-def _differ(one: Rows, other: Rows) -> bool:
+def _has_other_references(one: Rows, other: Rows) -> bool:
     """Return whether two systems were compared with different references."""
     mine, theirs = (rows.columns.get(Need.REFERENCE) for rows in (one, other))
     if mine is theirs or mine is None or theirs is None:
@@ -137,7 +140,7 @@ def _with_responses(rows: Rows, name: str, responses: TextColumn) -> Rows:
     return replace(rows, system=name, columns={**rows.columns, **unknown, Need.RESPONSE: responses}, where=name)
 
 
-def _gold(rows: Rows, references: RaggedColumn) -> Rows:
+def _make_gold(rows: Rows, references: RaggedColumn) -> Rows:
     """Take first references as responses, over the rows that have one; of several it leaves the references."""
     counts = np.diff(references.offsets)
     known = np.flatnonzero(counts)
@@ -173,8 +176,8 @@ def with_standing(run: Run, baselines: Baselines, metrics: Mapping[str, Metric[A
     names = [rows.system for rows in baselines.systems]
     real = [name for name in run if name not in names]
     floors = {key: [name for name in names if _is_floor(name, metric)] for key, metric in metrics.items()}
-    standing = {name: found for name in real if (found := _stand(run, name, metrics, floors))}
-    details = {"rows_of": baselines.rows_of, "left_out": dict(baselines.left_out), "standing": standing}
+    standing = {name: found for name in real if (found := _find_standing(run, name, metrics, floors))}
+    details = to_builtins(SavedBaselines(baselines.rows_of, dict(baselines.left_out), standing))
     warnings = [line for name in real for line in _warn_of_floors(run, name, metrics, floors)]
     if baselines.others:
         made_of = f"baselines are made of the rows of {baselines.rows_of}; other references belong to"
@@ -190,21 +193,23 @@ def _is_floor(name: str, metric: Metric[Any]) -> bool:
     return name == CONSTANT or bool(metric.needs & _OWN_ROW or (metric.needs & _PAIRED and not metric.facts))
 
 
-def _upwards(run: Run, system: str, key: str, metric: Metric[Any]) -> float:
+def _orient_mean(run: Run, system: str, key: str, metric: Metric[Any]) -> float:
     """Return the value of a system, negated where lower is better; NaN where it has none."""
     mean = run[system][key].mean if system in run and key in run[system] else math.nan
     return -mean if metric.better == "lower" else mean
 
 
-def _stand(run: Run, system: str, metrics: Mapping[str, Metric[Any]], floors: Floors) -> dict[str, dict[str, Any]]:
+def _find_standing(
+    run: Run, system: str, metrics: Mapping[str, Metric[Any]], floors: Floors
+) -> dict[str, SavedStanding]:
     """Return by key the fraction of the way from the best floor to the ceiling, where both are known."""
-    found: dict[str, dict[str, Any]] = {}
+    found: dict[str, SavedStanding] = {}
     for key, metric in metrics.items():
-        below = {name: value for name in floors[key] if not math.isnan(value := _upwards(run, name, key, metric))}
-        top, here = (_upwards(run, name, key, metric) for name in (GOLD, system))
+        below = {name: value for name in floors[key] if not math.isnan(value := _orient_mean(run, name, key, metric))}
+        top, here = (_orient_mean(run, name, key, metric) for name in (GOLD, system))
         best = max(below, key=lambda name: below[name], default="")
         if below and top > below[best] and not math.isnan(here):
-            found[key] = {"share": (here - below[best]) / (top - below[best]), "floor": best, "ceiling": GOLD}
+            found[key] = SavedStanding((here - below[best]) / (top - below[best]), best, GOLD)
     return found
 
 
@@ -214,7 +219,7 @@ def _warn_of_floors(run: Run, system: str, metrics: Mapping[str, Metric[Any]], f
         lost = [
             key
             for key, metric in metrics.items()
-            if floor in floors[key] and _upwards(run, floor, key, metric) >= _upwards(run, system, key, metric)
+            if floor in floors[key] and _orient_mean(run, floor, key, metric) >= _orient_mean(run, system, key, metric)
         ]
         if lost:
             yield f"{system} is no better than {floor} on {', '.join(lost)}"

@@ -19,9 +19,9 @@ from dialeval.core.batch import Batch, Need
 from dialeval.core.columns import TextColumn
 from dialeval.core.fold import Fact
 from dialeval.core.validation import InvalidError, check_array
-from dialeval.engine.plan import Plan, tokenizer_of
+from dialeval.engine.plan import Plan, find_tokenizer
 from dialeval.text.ngrams import Hashes, word_hashes
-from dialeval.text.tokenizers import BY_BLANKS, Tokenizer, UnsplitTexts, suggested
+from dialeval.text.tokenizers import BY_BLANKS, Tokenizer, UnsplitTexts, suggest_tokenizer
 
 _MEASURED = (Need.RESPONSE, Need.HYPOTHESES)
 """Columns whose texts are checked: those that are measured."""
@@ -32,7 +32,7 @@ Checked = Iterable[tuple[Fact[Any, Any], Any]]
 
 def with_checks(plan: Plan) -> Plan:
     """Return the plan with the checks behind its own details."""
-    asked = dict.fromkeys((metric.subject, tokenizer_of(metric)) for metric in plan.folded)
+    asked = dict.fromkeys((metric.subject, find_tokenizer(metric)) for metric in plan.folded)
     checks: dict[str, Fact[Any, Any]] = {
         f"unsplit {tokenizer}": UnsplitTexts(need, tokenizer)
         for need, tokenizer in asked
@@ -41,7 +41,7 @@ def with_checks(plan: Plan) -> Plan:
     return replace(plan, details={**plan.details, **checks, "dialogue ids": DialogueIds()})
 
 
-def unsplit_warnings(systems: Iterable[Checked]) -> Iterator[str]:
+def warn_of_unsplit_texts(systems: Iterable[Checked]) -> Iterator[str]:
     """Yield a warning for each tokenizer that could not split some texts of the systems."""
     found: dict[Tokenizer, list[Any]] = {}
     for checks in systems:
@@ -51,7 +51,7 @@ def unsplit_warnings(systems: Iterable[Checked]) -> Iterator[str]:
     for tokenizer, several in found.items():
         texts, unsplit, *letters = map(sum, zip(*several, strict=True))
         if unsplit:
-            name = suggested(texts, unsplit, letters)
+            name = suggest_tokenizer(texts, unsplit, letters)
             yield (
                 f"{tokenizer} cannot split {unsplit:,} of {texts:,} responses, whose script puts no spaces between "
                 f"words: each sentence counts as one word; choose --tokenizer {name}, "
@@ -59,7 +59,7 @@ def unsplit_warnings(systems: Iterable[Checked]) -> Iterator[str]:
             )
 
 
-def split_dialogue_warnings(
+def warn_of_split_dialogues(
     systems: Mapping[str, Checked], ids_of: Callable[[str], Iterable[Sequence[str]]]
 ) -> Iterator[str]:
     """Yield a warning for each system with dialogues whose rows are not consecutive.
@@ -140,7 +140,7 @@ class DialogueIds(Fact[SeenIds, SplitDialogues | None]):
         hashes, split = (np.split(every, np.searchsorted(every, edges)) for every in (state.hashes, state.split))
         return [SeenIds(*part) for part in zip(hashes, split, strict=True)]
 
-    def closed(self, state: SeenIds) -> SeenIds:
+    def close_part(self, state: SeenIds) -> SeenIds:
         """Return how many came back; one of them stays as an example."""
         return SeenIds(split=state.split[:1], closed=state.closed + len(state.split[1:]))
 

@@ -84,7 +84,7 @@ class _JobReference:
     references: tuple[Any, Any]
     """Ray's references to the job and to the facts."""
 
-    def worker(self) -> Worker:
+    def open_worker(self) -> Worker:
         """Return the worker of this process."""
         if self.token not in _workers:
             import ray
@@ -96,7 +96,7 @@ class _JobReference:
 
 def _fold(job: _JobReference, stage: Stage, parts: int, chunk: Chunk) -> tuple[Any, ...]:
     """Return the states of a chunk, its items, and parts of states that grow, if they are to be cut."""
-    worker = job.worker()
+    worker = job.open_worker()
     states, items = worker.fold(stage, chunk)
     states, pieces = cut_states(worker.job, stage, states, parts) if parts else (states, [])
     return states, items, *pieces
@@ -167,7 +167,7 @@ class Cluster(Engine):
             if self._address == "local":
                 options["include_dashboard"] = False
             if not (self._address or "").startswith("ray://"):
-                options["job_config"] = self._job_config()
+                options["job_config"] = self._make_job_config()
             try:
                 self._ray.init(address=self._address, **options)
             except (ConnectionError, ValueError, RuntimeError) as error:
@@ -181,7 +181,7 @@ class Cluster(Engine):
             self._ray.shutdown()
             self._ours = False
 
-    def _job_config(self) -> Any:
+    def _make_job_config(self) -> Any:
         """Return the settings of a job whose workers import from the working folder only if this process does.
 
         Ray puts the working folder first on the path of the workers of every job that is not a client's.
@@ -198,7 +198,7 @@ class Cluster(Engine):
         cores = int(self._ray.cluster_resources().get("CPU", 1))
         parts = max(2, min(cores, MOST_PARTS)) if job.grows(stage) and not alone else 0
         reference = _JobReference(uuid.uuid4().hex, (self._ray.put(job), self._ray.put(facts)))
-        submit = partial(self._submitter(job, stage, 2 + parts), reference, stage, parts)
+        submit = partial(self._make_submitter(job, stage, 2 + parts), reference, stage, parts)
         merge = partial(self._ray.remote(max_retries=RETRIES)(_merge).remote, reference, stage)
         trees = [_Tree(merge) for _ in range(parts)]
         size = 1 if alone else GROUP
@@ -215,12 +215,12 @@ class Cluster(Engine):
             if not ahead:
                 break
             group, merged, references = ahead.popleft()
-            items = [self._fetched(own, chunk) for own, (_, chunk) in zip(references, group, strict=True)]
-            yield ChunkResult(tuple(number for number, _ in group), self._fetched(merged, group[0][1]), tuple(items))
+            items = [self._fetch(own, chunk) for own, (_, chunk) in zip(references, group, strict=True)]
+            yield ChunkResult(tuple(number for number, _ in group), self._fetch(merged, group[0][1]), tuple(items))
         for closed in [tree.close() for tree in trees]:
-            yield ChunkResult((), self._fetched(closed, "counts"), ())
+            yield ChunkResult((), self._fetch(closed, "counts"), ())
 
-    def _submitter(self, job: Job, stage: Stage, returns: int) -> Callable[..., Sequence[Any]]:
+    def _make_submitter(self, job: Job, stage: Stage, returns: int) -> Callable[..., Sequence[Any]]:
         """Return the function that gives a chunk to the cluster: to a task, or to one of the actors with a GPU."""
         device = any(metric.device for plan in job.plans for metric in plan.folded)
         if not (device and self._gpus and stage == "metrics"):
@@ -236,7 +236,7 @@ class Cluster(Engine):
         actors = cycle([actor.remote() for _ in range(sum(int(have / self._gpus) for have in nodes))])
         return lambda *given: cast("Sequence[Any]", next(actors).fold.options(num_returns=returns).remote(*given))
 
-    def _fetched(self, reference: Any, chunk: Chunk | str) -> Any:
+    def _fetch(self, reference: Any, chunk: Chunk | str) -> Any:
         errors = self._ray.exceptions
         try:
             return self._ray.get(reference)

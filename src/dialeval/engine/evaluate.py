@@ -20,14 +20,14 @@ from pathlib import Path
 from pkgutil import resolve_name
 from typing import Any
 
-from dialeval.core.arguments import checked
+from dialeval.core.arguments import check_arguments
 from dialeval.core.batch import Need
 from dialeval.core.errors import SettingError, collect_warnings
 from dialeval.core.fold import IntervalKind
 from dialeval.core.result import Result, Run, check_folder
 from dialeval.engine.baselines import evaluate_with_baselines
 from dialeval.engine.folding import BATCH_ROWS, Options, Progress, make_job, run_sources
-from dialeval.engine.plan import Asked, Planner, Settings, names_of, planner
+from dialeval.engine.plan import Asked, Planner, Settings, list_asked, make_planner
 from dialeval.engine.resources import Resources, WordChoice
 from dialeval.engine.worker import Context, Engine, Job, open_context
 from dialeval.io.opening import LINES, format_of, is_pattern, is_remote
@@ -37,7 +37,7 @@ from dialeval.io.sources import Source, file_names, find_sources, memory_sources
 from dialeval.text.tokenizers import Tokenizer
 
 _READ_HYPOTHESES = "dialeval.suites.lsdscc.data:read_with_groups"
-_EVALUATE_GROUPS = "dialeval.suites.lsdscc.report:evaluate_groups"
+_EVALUATE_GROUPS = "dialeval.suites.lsdscc.evaluation:evaluate_groups"
 """Functions for several responses per row; they are imported when such rows are given."""
 LARGE_BYTES = 1 << 28
 """Files of this size have so many rows that nobody keeps what single rows add to a corpus value, nor their texts."""
@@ -68,20 +68,20 @@ class Inputs:
         also if they are the lines of one system in a file so large that few would want its rows in memory.
         """
         asked = options.engine is not None or options.resume is not None or not options.items
-        in_many_files = any(is_remote(path) or is_pattern(path) for path in self._paths())
+        in_many_files = any(is_remote(path) or is_pattern(path) for path in self._list_paths())
         return asked or self.shards or in_many_files or (large_too and self._large)
 
     @property
     def _large(self) -> bool:
         # Several systems are compared with each other, for which all rows are needed; rows may be of several.
-        paths = [*self._paths()]
+        paths = [*self._list_paths()]
         own = [*self.responses.values()] if isinstance(self.responses, Mapping) else [self.responses]
         is_file = os.path.isfile  # Path.is_file raises for names that are too long
         if len(own) > 1 or not all(is_file(path) and format_of(path) == LINES for path in paths):
             return False
         return os.fspath(own[0]) in paths[:1] and sum(Path(path).stat().st_size for path in paths) >= LARGE_BYTES
 
-    def _paths(self) -> Iterator[str]:
+    def _list_paths(self) -> Iterator[str]:
         for given in (self.responses, self.references, self.contexts):
             for each in given.values() if isinstance(given, Mapping) else [given]:
                 if isinstance(each, str | os.PathLike):
@@ -129,7 +129,7 @@ def has_lists(responses: Any) -> bool:
     return isinstance(responses, LISTS) and any(isinstance(row, LISTS) for row in responses)
 
 
-@checked
+@check_arguments
 def evaluate(
     responses: Any,
     references: Any = None,
@@ -260,12 +260,12 @@ def evaluate(
             raise SettingError(
                 "baselines and reference_groups need all rows in memory, which a run in chunks does not keep"
             )
-        plans = planner(metrics, settings, tokenizer)
+        plans = make_planner(metrics, settings, tokenizer)
         run = run_sources(inputs.find_sources(), plans, resources, options, names=inputs.names, details=details).run
     else:
         with collect_warnings() as notes:
             systems, groups = inputs.read()
-        plans = planner(metrics, settings, tokenizer, sum(map(len, systems)))
+        plans = make_planner(metrics, settings, tokenizer, sum(map(len, systems)))
         if groups is not None:
             asked = {"table": alignments, "baselines": baselines}
             run = resolve_name(_EVALUATE_GROUPS)(systems, groups, plans, resources, options, **asked)
@@ -308,14 +308,14 @@ class Tally:
         tokenizer: Tokenizer | None = None,
         fields: Mapping[str, str] | None = None,
     ) -> None:
-        self._asked = metrics if metrics is None or isinstance(metrics, str) else tuple(names_of(metrics))
+        self._asked = metrics if metrics is None or isinstance(metrics, str) else tuple(list_asked(metrics))
         self._settings, self._tokenizer, self._fields = settings, tokenizer, fields
         self._resources, self._options, self._system = resources, options, system
         self.reset()
 
     @property
     def _planner(self) -> Planner:
-        return planner(self._asked, self._settings, self._tokenizer, len(self))
+        return make_planner(self._asked, self._settings, self._tokenizer, len(self))
 
     @cached_property
     def _context(self) -> Context:
@@ -336,7 +336,7 @@ class Tally:
         self._parts: list[Rows] = []
         self._notes: dict[str, None] = {}
 
-    @checked
+    @check_arguments
     def update(self, responses: Any, references: Any = None, contexts: Any = None) -> None:
         """Add rows of one system.
 
@@ -366,7 +366,7 @@ class Tally:
         """
         if len(rows):
             self._make_job(self._columns | frozenset(rows.columns))  # refuses a metric that lacks a column
-            self._parts.append(replace(rows, system=self._system).placed(len(self)))
+            self._parts.append(replace(rows, system=self._system).move_behind(len(self)))
 
     @property
     def _columns(self) -> frozenset[Need]:
@@ -377,7 +377,7 @@ class Tally:
         rows = self._options.batch_rows
         return make_job(self._planner, [columns], self._resources, FieldNames(), rows, self._context)
 
-    @checked
+    @check_arguments
     def merge(self, other: Tally) -> None:
         """Add the rows of another tally of the same metrics after these; the other one is not changed.
 
@@ -396,7 +396,7 @@ class Tally:
             raise SettingError(f"{other!r} cannot be merged into {self!r}: it has {what}; use the same in both")
         before, own = len(self), 0
         for rows in list(other._parts):
-            self._parts.append(replace(rows, system=self._system).placed(before, own))
+            self._parts.append(replace(rows, system=self._system).move_behind(before, own))
             own += len(rows)
         self._notes |= other._notes
 
@@ -420,13 +420,13 @@ class Tally:
         if not len(self):
             raise SettingError("there are no rows yet; call update first")
         # A dialogue may continue from one part to the next: offsets are found again.
-        self._parts = [replace(Rows.joined(self._parts), offsets=None)]
+        self._parts = [replace(Rows.join(self._parts), offsets=None)]
         sources, notes = memory_sources(self._parts), tuple(self._notes)
         given = (self._planner, self._resources, self._options)
         return run_sources(sources, *given, warnings=notes, context=self._context).run
 
 
-@checked
+@check_arguments
 def metric(
     metrics: Asked,
     *,

@@ -22,19 +22,19 @@ from typing import Any, NamedTuple, cast
 
 from dialeval.core.batch import Need
 from dialeval.core.errors import DataError, Problem, SettingError, UnsavedRunError, collect_warnings
-from dialeval.core.files import workplace
+from dialeval.core.files import make_workplace
 from dialeval.core.fold import Estimate, Fact, IntervalChoice, IntervalKind, Metric
 from dialeval.core.result import TRAINED_ON, Result, Run
 from dialeval.core.rowtable import ItemPart, RowTable
 from dialeval.core.version import __version__
-from dialeval.engine.checks import split_dialogue_warnings, unsplit_warnings, with_checks
+from dialeval.engine.checks import warn_of_split_dialogues, warn_of_unsplit_texts, with_checks
 from dialeval.engine.plan import (
     SCRIPT_COUNTS,
     TRIALS,
     Plan,
     Planner,
     asks_for_labels,
-    tokenizer_of,
+    find_tokenizer,
     with_labels,
     with_tokenizer,
 )
@@ -53,14 +53,14 @@ from dialeval.engine.worker import (
     Threads,
     open_context,
 )
-from dialeval.io.chunks import Chunk, cut_sources, row_blocks
+from dialeval.io.chunks import Chunk, row_blocks, split_sources
 from dialeval.io.gathering import no_rows
 from dialeval.io.reading import check_number_of_systems
 from dialeval.io.rows import FieldNames, Rows
 from dialeval.io.sources import Source, Versions
 from dialeval.metrics.log_columns import LabelNames
 from dialeval.text.row_digests import digest_rows
-from dialeval.text.tokenizers import AUTO, DEFAULT, added, chosen, installed
+from dialeval.text.tokenizers import AUTO, DEFAULT, add_counts, choose_installed, choose_tokenizer
 from dialeval.text.vocabulary import Vocabulary
 
 BATCH_ROWS = 1 << 15
@@ -129,26 +129,26 @@ class FinishedSystem:
         rows = cast("Rows", self.source.rows)
         return replace(rows.table(), digests=digest_rows(rows.columns))
 
-    def result(self, intervals: IntervalChoice) -> Result:
+    def make_result(self, intervals: IntervalChoice) -> Result:
         """Return the estimates, signed and named, with the table of the rows."""
         columns = self.store.columns(self.system)
         estimates: dict[str, Estimate] = {}
         for name, metric in self.plan.metrics.items():
             results = metric.finish(self.states[metric])
-            data = {need.value: self.digests[need] for need in signed(metric) if need in self.digests}
-            signature = metric.signature().with_fields(**data, **metric.known_as(self.states[metric]))
-            for key, shown in self.plan.shown(name, results).items():
+            data = {need.value: self.digests[need] for need in list_signed_needs(metric) if need in self.digests}
+            signature = metric.signature().with_fields(**data, **metric.list_other_signatures(self.states[metric]))
+            for key, shown in self.plan.name_results(name, results).items():
                 estimate = replace(results[key], items=columns.get(key), level=metric.level, signature=signature)
-                estimates[shown] = intervals.added_to(estimate, metric.bounds_of(key))
+                estimates[shown] = intervals.add_interval(estimate, metric.bounds_of(key))
         rows = None if self.source.rows is None else self.rows
         contributions = self.store.contributions(self.system)
         return Result(estimates, self.plan.skipped, self.source.where, rows, contributions, self.source.role)
 
-    def details(self) -> dict[str, Any]:
+    def finish_details(self) -> dict[str, Any]:
         """Return the results of the details that the plan asked for."""
         return {name: fold.finish(state) for name, fold, state in self.checks if name in self.plan.details}
 
-    def dialogue_ids(self, chunks: Sequence[Chunk]) -> Iterator[list[str]]:
+    def list_dialogue_ids(self, chunks: Sequence[Chunk]) -> Iterator[list[str]]:
         """Yield the ids of its dialogues, some at a time, where they are kept."""
         if self.source.rows is not None:
             yield [name for name in self.rows.dialogues or () if name]
@@ -193,8 +193,8 @@ def run_sources(
     ready, columns = frozenset(context.resources), [source.columns for source in sources]
     given = (columns, resources, names, options.batch_rows, context, engine.in_process)
     job, versions = make_job(planner, *given), Versions.of(sources)
-    with versions.behind_errors():
-        chunks = cut_sources(sources, job.batch_rows, options.chunk_bytes)
+    with versions.report_changes():
+        chunks = split_sources(sources, job.batch_rows, options.chunk_bytes)
         if not in_memory:
             _refuse_missing_columns(planner, sources, chunks, names, ready)
     with ExitStack() as stack:
@@ -215,10 +215,10 @@ def run_sources(
                 planner = with_labels(planner, fold.finish(values))
             notes |= more
             job = make_job(planner, *given)
-        if any(plan.by_script or tokenizer_of(each) == AUTO for plan in job.plans for each in plan.folded):
-            tokenizer = chosen(added(gather("scripts", SCRIPT_COUNTS)))
+        if any(plan.by_script or find_tokenizer(each) == AUTO for plan in job.plans for each in plan.folded):
+            tokenizer = choose_tokenizer(add_counts(gather("scripts", SCRIPT_COUNTS)))
             if any(plan.by_script for plan in job.plans):
-                tokenizer = installed(tokenizer)
+                tokenizer = choose_installed(tokenizer)
             details = {**(details or {}), **({} if tokenizer == DEFAULT else {"tokenizer": tokenizer})}
             planner = with_tokenizer(planner, tokenizer)
             job = make_job(planner, *given)
@@ -227,7 +227,7 @@ def run_sources(
         totals = _Passes(job, engine, sources, chunks, versions, store, options.progress).run()
         check_number_of_systems(len(totals), sources[0].where if sources else "responses")
         systems = _finish_systems(planner, job, sources, totals, store, ready)
-        results = {name: system.result(intervals) for name, system in systems.items()}
+        results = {name: system.make_result(intervals) for name, system in systems.items()}
         notes |= {line: None for total in totals.values() for line in total.notes}
         opened = [context.resources[need] for need in (Need.EMBEDDINGS, Need.LLM) if need in ready]
         about = [line for resource in opened for line in resource.warnings]
@@ -236,12 +236,12 @@ def run_sources(
         learned = {digest: list(getattr(judge, "trained_on", ())) for digest, judge in judges.items()}
         tables: dict[str, dict[str, Any]] = {
             TRAINED_ON: {digest: rows for digest, rows in learned.items() if rows},
-            TRIALS: {name: end.details()[TRIALS] for name, end in systems.items() if TRIALS in end.plan.details},
+            TRIALS: {name: end.finish_details()[TRIALS] for name, end in systems.items() if TRIALS in end.plan.details},
         }
         known = {**(details or {}), **{name: table for name, table in tables.items() if table}}
         run = Run(results, __version__, (*warnings, *found), known)
         if options.output is not None and not in_memory:
-            parts = _item_parts(systems, chunks, store) if options.items else None
+            parts = _list_item_parts(systems, chunks, store) if options.items else None
             try:
                 run.save(options.output, parts, force=options.force)
             except DataError as error:
@@ -249,7 +249,7 @@ def run_sources(
     return Evaluation(run, systems)
 
 
-def signed(metric: Metric[Any]) -> list[Need]:
+def list_signed_needs(metric: Metric[Any]) -> list[Need]:
     """Return the needs whose digests a signature has: all but responses and its subject, which are what is compared."""
     return sorted((metric.needs | metric.wants) - {metric.subject, Need.RESPONSE})
 
@@ -268,7 +268,7 @@ def make_job(
     plans = [planner(number, own | frozenset(ready)) for number, own in enumerate(columns)]
     metrics = [metric for plan in plans for metric in plan.folded]
     rows = min([batch_rows, *(metric.costly_rows for metric in metrics if metric.costly)])
-    used = dict.fromkeys(need for metric in metrics for need in signed(metric) if need in ready)
+    used = dict.fromkeys(need for metric in metrics for need in list_signed_needs(metric) if need in ready)
     resources = replace(resources, digests={need: ready[need].digest for need in used})
     plans = [with_checks(plan) for plan in plans]
     return Job(tuple(plans), tuple(columns), resources, names, rows, context=context if in_process else None)
@@ -297,7 +297,7 @@ def _open_store(
     if in_memory:
         return nullcontext(MemoryItems(chunks))
     if options.resume is not None:
-        return Journal.opened(options.resume, job, sources, chunks)
+        return Journal.open(options.resume, job, sources, chunks)
     return _open_parts(options.output) if options.output is not None and options.items else nullcontext(ItemStore())
 
 
@@ -306,7 +306,7 @@ def _open_parts(output: str | os.PathLike[str]) -> Iterator[PartItems]:
     """Open a store of items that are written where the run is saved."""
     from concurrent.futures import ThreadPoolExecutor
 
-    with workplace(output) as place, ThreadPoolExecutor(_DISK_THREADS) as threads:
+    with make_workplace(output) as place, ThreadPoolExecutor(_DISK_THREADS) as threads:
         yield PartItems(place, threads)
 
 
@@ -332,32 +332,32 @@ class _Passes:
             # States of one process are over one vocabulary, but for a few where its worker starts again with another;
             # those that were kept may be of other processes.
             store = self.store
-            one = self.engine.in_process and not store.keeps_states and not store.finished(stage)
+            one = self.engine.in_process and not store.keeps_states and not store.list_finished(stage)
             sums = StateSums(self.job, stage, None if one else Vocabulary())
             for number, source in enumerate(self.sources):
                 if source.rows is not None:
                     sums.expect((number, source.rows.system))
-            for result in self._results(stage, facts):
+            for result in self._fold_chunks(stage, facts):
                 sums.add(result.states)
                 self._report(stage, result)
             totals = sums.result()
             if stage == "facts":
                 for system, total in totals.items():
-                    pairs = zip(self.job.facts(system[0]), total.states, strict=True)
+                    pairs = zip(self.job.list_facts(system[0]), total.states, strict=True)
                     facts[system] = {fact: fact.finish(state) for fact, state in pairs}
         return totals
 
-    def _results(self, stage: Stage, facts: FactValues) -> Iterator[ChunkResult]:
+    def _fold_chunks(self, stage: Stage, facts: FactValues) -> Iterator[ChunkResult]:
         """Yield the result of every chunk in order, of this run or of one before.
 
         Raises:
             DataError: A file is no longer what it was before any of it was read.
         """
-        finished = self.store.finished(stage)
+        finished = self.store.list_finished(stage)
         missing = {number: chunk for number, chunk in enumerate(self.chunks) if number not in finished}
         new = self.engine.fold(self.job, facts, stage, missing, self.store.keeps_states) if missing else ()
         kept = [number for number in reversed(range(len(self.chunks))) if number in finished]
-        with self.versions.behind_errors():
+        with self.versions.report_changes():
             for result in new:
                 self.versions.refuse_changed(path for number in result.chunks for path in self.chunks[number].paths)
                 while kept and result.chunks and kept[-1] < result.chunks[0]:
@@ -395,7 +395,7 @@ def _finish_systems(
         metrics, checks = job.plans[number].folded, job.plans[number].details
         if source.rows is not None:
             available = source.columns
-            asked = {need for metric in metrics for need in signed(metric)}
+            asked = {need for metric in metrics for need in list_signed_needs(metric)}
             columns = {need: digest_of(column) for need, column in source.rows.columns.items() if need in asked}
         else:
             columns = {Need(need): each.digest for need, each in state.fingerprints.items() if each.texts}
@@ -432,17 +432,17 @@ def _find_warnings(systems: Mapping[str, FinishedSystem], chunks: Sequence[Chunk
     """Yield the warnings of checks and metrics, most for all systems together; floors and ceilings are left out."""
     checks = {name: [(fold, state) for _, fold, state in end.checks] for name, end in systems.items()}
     real = [name for name, system in systems.items() if system.source.role == "system"]
-    yield from unsplit_warnings(checks[name] for name in real)
+    yield from warn_of_unsplit_texts(checks[name] for name in real)
     states: dict[Metric[Any], list[Any]] = {}
     for name in real:
         for metric, state in systems[name].states.items():
             states.setdefault(metric, []).append(state)
     for metric, several in states.items():
         yield from metric.warnings(several)
-    yield from split_dialogue_warnings(checks, lambda name: systems[name].dialogue_ids(chunks))
+    yield from warn_of_split_dialogues(checks, lambda name: systems[name].list_dialogue_ids(chunks))
 
 
-def _item_parts(
+def _list_item_parts(
     systems: Mapping[str, FinishedSystem], chunks: Sequence[Chunk], store: ItemStore
 ) -> Iterator[tuple[ItemPart, Mapping[str, str]]]:
     """Yield the files with the items of all chunks, in order, and what their systems are called in the run."""

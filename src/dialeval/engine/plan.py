@@ -25,7 +25,7 @@ from typing import Any, TypeAlias
 from dialeval.core.batch import Need
 from dialeval.core.errors import NeedError, SettingError
 from dialeval.core.fold import Fact, Metric
-from dialeval.engine.resources import lacking
+from dialeval.engine.resources import explain_missing
 from dialeval.text.tokenizers import AUTO, BY_BLANKS, DEFAULT, ScriptCounts, Tokenizer
 
 Asked: TypeAlias = str | Metric[Any] | Callable[..., Any] | Iterable[str | Metric[Any] | Callable[..., Any]] | None
@@ -63,7 +63,7 @@ class Plan:
         """Every metric once, whatever it is called."""
         return list(dict.fromkeys(self.metrics.values()))
 
-    def shown(self, name: str, results: Iterable[str]) -> dict[str, str]:
+    def name_results(self, name: str, results: Iterable[str]) -> dict[str, str]:
         """Return the keys that a metric gives its results -> those they are shown under.
 
         The main result is called as the metric was asked for, and so are its parts (`inform/hotel`).
@@ -76,16 +76,16 @@ Planner: TypeAlias = Callable[[int, frozenset[Need]], Plan]
 """The plan for a source, by its number, and what is available for it."""
 
 
-def planner(
+def make_planner(
     asked: Asked, settings: Settings | None = None, tokenizer: Tokenizer | None = None, rows: int | None = None
 ) -> Planner:
     """Return a planner of the same metrics and settings, with a plan for each set of inputs."""
-    asked = asked if asked is None or isinstance(asked, str) else names_of(asked)
+    asked = asked if asked is None or isinstance(asked, str) else list_asked(asked)
     plan = cache(lambda available: make_plan(asked, available, settings, tokenizer, rows))
     return lambda _source, available: plan(available)
 
 
-def names_of(asked: Any) -> list[Any]:
+def list_asked(asked: Any) -> list[Any]:
     """Return what was asked for as a list."""
     return [asked] if isinstance(asked, Metric) or callable(asked) else list(asked)
 
@@ -105,8 +105,8 @@ def make_plan(
     # A plan that is given needs no registry.
     from dialeval.metrics.registry import ALL, GROUP_SETTINGS, GROUPS, PANEL, registry, split_names
 
-    names = [PANEL] if asked is None else split_names(asked) if isinstance(asked, str) else names_of(asked)
-    names = [registry().canonical(name) for name in names]
+    names = [PANEL] if asked is None else split_names(asked) if isinstance(asked, str) else list_asked(asked)
+    names = [registry().canonicalize(name) for name in names]
     if not names:
         raise SettingError("no metric was asked for; name some, or `all`")
     metrics: dict[str, Metric[Any]] = {}
@@ -115,14 +115,14 @@ def make_plan(
         of_group = GROUP_SETTINGS.get(name, {}) if isinstance(name, str) else {}
         if name == PANEL:
             chosen = registry().select(GROUPS[PANEL]) if Need.RESPONSE in available else []
-            chosen += [*registry().measuring(available - _OF_PANEL), *_judge_if_fast(available, rows, skipped)]
+            chosen += [*registry().list_measuring(available - _OF_PANEL), *_judge_if_fast(available, rows, skipped)]
         else:
-            chosen = registry().measuring(available) if name == ALL else registry().select([name])
+            chosen = registry().list_measuring(available) if name == ALL else registry().select([name])
         for plain in chosen:
             if name == ALL and plain.costly:
                 continue
-            metric = _split_by(tokenizer, name, _with(plain, settings or {}, of_group))
-            reasons = _reasons(metric, available)
+            metric = _with_default_tokenizer(tokenizer, name, _with_settings(plain, settings or {}, of_group))
+            reasons = _explain_missing(metric, available)
             if not reasons:
                 metrics[plain.name] = metric
             elif registry().is_group(name):
@@ -146,7 +146,7 @@ def _judge_if_fast(available: frozenset[Need], rows: int | None, skipped: dict[s
     """Return the judge if it can run on so few rows; where they are many, say in `skipped` how to ask for it."""
     from dialeval.metrics.registry import registry
 
-    if Need.DIALOGUE_JUDGE not in available or _reasons(judge := registry().parse("judge"), available):
+    if Need.DIALOGUE_JUDGE not in available or _explain_missing(judge := registry().parse("judge"), available):
         return []
     if rows is not None and rows <= MOST_JUDGED:
         return [judge]
@@ -155,28 +155,30 @@ def _judge_if_fast(available: frozenset[Need], rows: int | None, skipped: dict[s
     return []
 
 
-def _reasons(metric: Metric[Any], available: frozenset[Need]) -> str:
+def _explain_missing(metric: Metric[Any], available: frozenset[Need]) -> str:
     """Return why a metric cannot run; empty if it can."""
-    reasons = [lacking(need) or need.remedy for need in sorted(metric.needs - available)]
+    reasons = [explain_missing(need) or need.remedy for need in sorted(metric.needs - available)]
     if metric.one_of and not metric.one_of & available:
         reasons.append(" or ".join(need.remedy for need in sorted(metric.one_of)))
     return "; ".join(reasons)
 
 
-def _split_by(tokenizer: Tokenizer | None, name: Any, metric: Metric[Any]) -> Any:
+def _with_default_tokenizer(tokenizer: Tokenizer | None, name: Any, metric: Metric[Any]) -> Any:
     """Return the metric with a tokenizer, if it takes one and was not asked for with its own, as an object is."""
     if tokenizer is None or not isinstance(name, str) or f"{_TOKENIZER}=" in name.replace(" ", ""):
         return metric
-    return _with_inner(metric, lambda each: each if tokenizer_of(each) is None else replace(each, tokenizer=tokenizer))
+    return _change_inner(
+        metric, lambda each: each if find_tokenizer(each) is None else replace(each, tokenizer=tokenizer)
+    )
 
 
-def _with_inner(metric: Any, change: Callable[[Any], Any]) -> Any:
+def _change_inner(metric: Any, change: Callable[[Any], Any]) -> Any:
     """Return what `change` makes of a metric; of one over dialogues, of the metric inside."""
     inner = getattr(metric, "inner", None)
-    return change(metric) if inner is None else replace(metric, inner=_with_inner(inner, change))
+    return change(metric) if inner is None else replace(metric, inner=_change_inner(inner, change))
 
 
-def _with(metric: Metric[Any], settings: Settings, of_group: Mapping[str, object]) -> Metric[Any]:
+def _with_settings(metric: Metric[Any], settings: Settings, of_group: Mapping[str, object]) -> Metric[Any]:
     """Return the metric with the settings of its group and its family, unless it was asked for with its own."""
     taken = {name: value for name, value in of_group.items() if name in metric.setting_names()}
     changes = {**taken, **settings.get(metric.family, {})}
@@ -219,7 +221,7 @@ SCRIPT_COUNTS = ScriptCounts(_TEXTS)
 """Counts the scripts of all texts, before a tokenizer is chosen."""
 
 
-def tokenizer_of(metric: Metric[Any]) -> Tokenizer | None:
+def find_tokenizer(metric: Metric[Any]) -> Tokenizer | None:
     """Return the tokenizer of a metric that has one."""
     found: Tokenizer | None = getattr(getattr(metric, "inner", metric), _TOKENIZER, None)
     return found
@@ -230,7 +232,9 @@ def with_tokenizer(planner: Planner, tokenizer: Tokenizer) -> Planner:
 
     def choose(metric: Metric[Any], by_script: bool = False) -> Any:
         left = (AUTO, *(BY_BLANKS if by_script and tokenizer != DEFAULT else ()))
-        return _with_inner(metric, lambda own: replace(own, tokenizer=tokenizer) if tokenizer_of(own) in left else own)
+        return _change_inner(
+            metric, lambda own: replace(own, tokenizer=tokenizer) if find_tokenizer(own) in left else own
+        )
 
     def plan(number: int, available: frozenset[Need]) -> Plan:
         given = planner(number, available)

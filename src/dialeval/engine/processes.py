@@ -47,7 +47,7 @@ from dialeval.engine.worker import (
     SystemStates,
     Worker,
     cut_states,
-    in_order,
+    map_in_order,
     merge_states,
 )
 from dialeval.io.chunks import Chunk
@@ -70,7 +70,7 @@ _LOST = (EOFError, OSError)
 _SECONDS_TO_END = 5.0
 
 _SAFE_PATH = "-P" if sys.version_info >= (3, 11) else "-I"
-"""The option of Python that keeps the working folder off `sys.path`; the second leaves out more, see `_safe_path`."""
+"""Python's option that keeps the working folder off `sys.path`; `-I` leaves out more (`_exclude_working_folder`)."""
 
 
 class _DeathError(Exception):
@@ -99,18 +99,18 @@ class Processes(Engine):
             _Workers(self._jobs, job, facts) as workers,
         ):
             fold = partial(workers.fold, stage, folder if parts > 1 else None, parts)
-            groups = dict(enumerate(grouped(chunks, self._jobs, 1 if alone else GROUP)))
-            with closing(in_order(threads, self._jobs, fold, groups)) as answered:
+            groups = dict(enumerate(group_chunks(chunks, self._jobs, 1 if alone else GROUP)))
+            with closing(map_in_order(threads, self._jobs, fold, groups)) as answered:
                 for _, answers in answered:
                     for numbers, answer in answers:
-                        states, items, written = _result_of(answer)
+                        states, items, written = _read_answer(answer)
                         for part, file in enumerate(written):
                             files[part].append(file)
                         yield ChunkResult(numbers, states, items)
             if parts > 1:
-                with closing(in_order(threads, self._jobs, partial(workers.merge, stage), files)) as merged:
+                with closing(map_in_order(threads, self._jobs, partial(workers.merge, stage), files)) as merged:
                     for _, answer in merged:
-                        yield ChunkResult((), _result_of(answer), ())
+                        yield ChunkResult((), _read_answer(answer), ())
 
 
 class _Workers:
@@ -141,7 +141,7 @@ class _Workers:
         """Return the answers of workers to consecutive chunks, by their numbers; parts stay in a folder."""
         if len(group) > 1:
             with suppress(_DeathError):
-                return [(tuple(group), self._asked((_fold, stage, folder, parts, list(group.values()))))]
+                return [(tuple(group), self._ask((_fold, stage, folder, parts, list(group.values()))))]
         # Each by itself, so that the one that kills is found.
         answers: list[tuple[tuple[int, ...], bytes]] = []
         for number, chunk in group.items():
@@ -159,16 +159,16 @@ class _Workers:
         for tried in range(TRIES):
             try:
                 # Others may take the memory that this one lacks.
-                return self._asked(request, alone=tried == TRIES - 1)
+                return self._ask(request, alone=tried == TRIES - 1)
             except _DeathError as death:
-                cause = _cause(death.code)
+                cause = _explain_death(death.code)
         raise DialevalError(f"{failed}, {cause}")
 
-    def _asked(self, request: tuple[Any, ...], alone: bool = False) -> bytes:
+    def _ask(self, request: tuple[Any, ...], alone: bool = False) -> bytes:
         """Return what a worker answers; _DeathError where it dies."""
         asked = pickle.dumps(request)
-        with self._place(alone):
-            worker = self._free()
+        with self._hold_place(alone):
+            worker = self._take_worker()
             try:
                 answer = worker.answer(asked)
             except _LOST:
@@ -177,7 +177,7 @@ class _Workers:
             return answer
 
     @contextmanager
-    def _place(self, alone: bool) -> Iterator[None]:
+    def _hold_place(self, alone: bool) -> Iterator[None]:
         """Hold a place among the workers, or all of them."""
         places = self._most if alone else 1
         with self._one_alone if alone else nullcontext():
@@ -188,17 +188,17 @@ class _Workers:
         finally:
             self._places.release(places)
 
-    def _free(self) -> _WorkerProcess:
+    def _take_worker(self) -> _WorkerProcess:
         """Return a worker that is ready, a new one if there is none."""
         with suppress(IndexError):
             while True:
                 worker = self._idle.pop()
-                if worker.lives():
+                if worker.is_alive():
                     return worker
                 self._bury(worker)
         cause: BaseException | None = None
         # The fork server may be what dies; the last one is started without it.
-        for method in (*[_start_method()] * TRIES, "spawn"):
+        for method in (*[_choose_start_method()] * TRIES, "spawn"):
             worker = _WorkerProcess(method)
             try:
                 self._start(worker)
@@ -240,7 +240,7 @@ class _WorkerProcess:
         pipes: tuple[Connection, Connection] = self._context.Pipe()
         self._pipe, others_end = pipes
         process = self._context.Process(target=_serve, args=(others_end,), daemon=True)
-        with others_end, _safe_path():
+        with others_end, _exclude_working_folder():
             process.start()
         self._process = process
 
@@ -254,7 +254,7 @@ class _WorkerProcess:
         self._pipe.send_bytes(asked)
         return self._pipe.recv_bytes()
 
-    def lives(self) -> bool:
+    def is_alive(self) -> bool:
         """Return whether it still waits for a request: it sends nothing unasked but the end of the pipe."""
         return not self._pipe.poll()
 
@@ -274,7 +274,7 @@ class _WorkerProcess:
 
 
 @contextmanager
-def _safe_path() -> Iterator[None]:
+def _exclude_working_folder() -> Iterator[None]:
     """Start Python with an option that keeps the working folder off `sys.path`, also for the fork server.
 
     A worker is given the path of this process before it unpickles anything, so no installed module is missing.
@@ -288,14 +288,14 @@ def _safe_path() -> Iterator[None]:
         own._args_from_interpreter_flags = flags  # noqa: SLF001
 
 
-def _cause(code: int | None) -> str:
+def _explain_death(code: int | None) -> str:
     """Return why a process died, by what it ended with, and what to do."""
     if code is not None and code < 0 and -code != signal.SIGKILL:
         return f"by {signal.Signals(-code).name}; please report it, or leave out the metric that does it"
     return "most likely because memory ran out; use fewer --jobs, or split the shard"
 
 
-def _start_method() -> str:
+def _choose_start_method() -> str:
     # Never plain fork: a copy of a process with threads may wait for a lock that is never released.
     return "forkserver" if "forkserver" in multiprocessing.get_all_start_methods() else "spawn"
 
@@ -315,15 +315,15 @@ def _serve(pipe: Connection) -> None:
             asked = pipe.recv_bytes()
             try:
                 # Opened with the first chunk, where an error is not taken for a death.
-                worker = worker or Worker(*_received(given))
-                answer_to, *what = _received(asked)
+                worker = worker or Worker(*_load_message(given))
+                answer_to, *what = _load_message(asked)
                 answer = pickle.dumps((answer_to(worker, *what), None, ""))
             except Exception as error:
-                answer = _failure(error)
+                answer = _dump_error(error)
             pipe.send_bytes(answer)
 
 
-def grouped(chunks: Mapping[int, Chunk], jobs: int, most: int) -> Iterator[dict[int, Chunk]]:
+def group_chunks(chunks: Mapping[int, Chunk], jobs: int, most: int) -> Iterator[dict[int, Chunk]]:
     """Yield groups of consecutive chunks, smaller ones toward the end, so that all workers end at the same time."""
     waiting = iter(chunks.items())
     left = len(chunks)
@@ -353,28 +353,28 @@ def _fold(
 
 
 def _merge(worker: Worker, stage: Stage, files: list[str]) -> SystemStates:
-    like = worker.job.no_rows(stage)
+    like = worker.job.make_empty_state(stage)
     return merge_states(worker.job, stage, (from_bytes(Path(file).read_bytes(), like) for file in files), close=True)
 
 
-def _received(content: bytes) -> Any:
+def _load_message(content: bytes) -> Any:
     """Return what one of our own processes has sent."""
     return pickle.loads(content)  # noqa: S301
 
 
-def _failure(error: Exception) -> bytes:
+def _dump_error(error: Exception) -> bytes:
     trace = traceback.format_exc()
     try:
         content = pickle.dumps((None, error, trace))
-        _received(content)  # some can be sent and not received
+        _load_message(content)  # some can be sent and not received
     except Exception:
         return pickle.dumps((None, RuntimeError(f"{type(error).__name__}: {error}"), trace))
     return content
 
 
-def _result_of(answer: bytes) -> Any:
+def _read_answer(answer: bytes) -> Any:
     """Return what an answer holds, or raise the error in it."""
-    result, error, trace = _received(answer)
+    result, error, trace = _load_message(answer)
     if isinstance(error, DialevalError):
         raise error
     if error is not None:

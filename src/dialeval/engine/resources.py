@@ -74,7 +74,7 @@ class Resources:
     digests: Mapping[Need, str] = field(default_factory=dict)
     """Those of the resources that the metrics use."""
 
-    def opened(self, vocabulary: Vocabulary) -> Mapping[Need, Any]:
+    def open(self, vocabulary: Vocabulary) -> Mapping[Need, Any]:
         """Open the resources over the words of a vocabulary; DataError where one is not what it should be.
 
         Which words are in-vocabulary matters to metrics with `oov=unk` alone. The listed words are those of the
@@ -92,7 +92,7 @@ class Resources:
             raise SettingError(f"in_vocabulary is one of {', '.join(get_args(WordChoice))}, not {self.in_vocabulary!r}")
         given = (self.train, self.vocabulary, self.vectors, self.in_vocabulary)
         words = self._open_words(vocabulary) if any(each is not None for each in given) else {}
-        shipped = SHIPPED if lacking(Need.JUDGE) is None else {}
+        shipped = SHIPPED if explain_missing(Need.JUDGE) is None else {}
         if self.judge_dir is not None:
             words |= resolve_name(_JUDGE_LOADER)(self.judge_dir)
             shipped = {need: place for need, place in shipped.items() if need is Need.ENCODER}
@@ -114,7 +114,7 @@ class Resources:
         from dialeval.metrics.words import KnownWords, TrainText, VectorTable
 
         opened: dict[Need, Any] = {}
-        texts = train_texts(self.train)
+        texts = read_train_texts(self.train)
         listed: Vocabulary | TextColumn | None = None
         if self.vocabulary is not None:
             listed = _read_vocabulary(self.vocabulary)
@@ -160,16 +160,16 @@ def _read_vocabulary(source: Any) -> Vocabulary:
     return Vocabulary(line.strip() for line in read_texts(source, Need.CONTEXT).values)
 
 
-def train_texts(train: Any) -> TextColumn | None:
+def read_train_texts(train: Any) -> TextColumn | None:
     """Read the training text, if there is one: its source side, so that of rows the contexts are taken."""
     return train if train is None or isinstance(train, TextColumn) else read_texts(train, Need.CONTEXT).values
 
 
-def lacking(need: Need) -> str | None:
+def explain_missing(need: Need) -> str | None:
     """Return what must be installed for a need, with the command that installs it; None where nothing is missing."""
     if need not in (Need.JUDGE, Need.DIALOGUE_JUDGE, Need.ENCODER):
         return None
     from dialeval.metrics import encoder_files
 
-    command = encoder_files.lacking()
+    command = encoder_files.find_install_command()
     return None if command is None else f"needs the sentence encoder of the shipped judges; run: {command}"

@@ -32,10 +32,10 @@ import msgspec
 from msgspec import Struct
 
 from dialeval.core import validation
-from dialeval.core.arrays import Floats, release, unscored
+from dialeval.core.arrays import Floats, make_unscored_column, release
 from dialeval.core.contributions import KEPT_ROWS, BatchContributions, Contributions, join_batches
 from dialeval.core.errors import DataError, Problem, SettingError
-from dialeval.core.files import force, is_unfinished, workplace, write_bytes, write_sealed
+from dialeval.core.files import force, is_unfinished, make_workplace, write_bytes, write_sealed
 from dialeval.core.fingerprint import Fingerprint
 from dialeval.core.fold import Level, check_like, from_bytes, to_bytes
 from dialeval.core.rowtable import ItemPart, PartKind
@@ -43,7 +43,7 @@ from dialeval.core.validation import InvalidError
 from dialeval.core.version import __version__
 from dialeval.engine.worker import ChunkItems, Job, Stage, System, SystemState, SystemStates
 from dialeval.io.chunks import Chunk, FileChunk, MemoryChunk
-from dialeval.io.opening import change_times, size_of, stored
+from dialeval.io.opening import change_times, open_stored, size_of
 from dialeval.io.sources import Source
 
 if TYPE_CHECKING:
@@ -66,7 +66,7 @@ class ItemStore:
     workplace: str | None = None
     """A folder in which workers write items; it goes when the store does."""
 
-    def finished(self, stage: Stage) -> set[int]:
+    def list_finished(self, stage: Stage) -> set[int]:
         """Return the numbers of the chunks that need not be folded again."""
         return set()
 
@@ -114,7 +114,7 @@ class MemoryItems(ItemStore):
                 first, size = (chunk.first_row, rows) if is_turn else (chunk.first_dialogue, dialogues)
                 for key, own in values.items():
                     if key not in columns:  # where a chunk has no values for a key, they stay NaN
-                        columns[key] = unscored(size)
+                        columns[key] = make_unscored_column(size)
                     part = columns[key][first : first + len(own)]
                     part[:] = own
                     release(part)
@@ -158,11 +158,11 @@ class Journal(ItemStore):
     def __init__(self, folder: Path, job: Job, workplace: Path) -> None:
         self._folder, self._job = folder, job
         self.workplace = str(workplace)
-        self._like = {stage: job.no_rows(stage) for stage in _STAGES}
+        self._like = {stage: job.make_empty_state(stage) for stage in _STAGES}
 
     @classmethod
     @contextmanager
-    def opened(
+    def open(
         cls, folder: str | os.PathLike[str], job: Job, sources: Sequence[Source], chunks: Sequence[Chunk]
     ) -> Iterator[Journal]:
         """Open the journal of a run, new or resumed; SettingError if the folder belongs to another run or is in use."""
@@ -175,14 +175,14 @@ class Journal(ItemStore):
         except OSError as error:
             raise SettingError(f"{path} cannot be made ({error.strerror}); give --resume a folder") from None
         _refuse_strangers(path, file)
-        with _locked(path), workplace(path) as place:
+        with _lock_folder(path), make_workplace(path) as place:
             if file.exists():
                 _refuse_changes(_read_manifest(file), orjson.loads(orjson.dumps(manifest)), path)
             else:
                 write_bytes(file, orjson.dumps(manifest, option=orjson.OPT_INDENT_2))
             yield cls(path, job, place)
 
-    def finished(self, stage: Stage) -> set[int]:
+    def list_finished(self, stage: Stage) -> set[int]:
         names = (entry.name for entry in self._folder.glob(f"{stage}-*.chunk"))
         numbers = [int(number[1]) for name in names if (number := _CHUNK.fullmatch(name, len(stage)))]
         return {number for number in numbers if _read_content(self._file(stage, number)) is not None}
@@ -243,7 +243,7 @@ def _check_states(states: Any, job: Job, stage: Stage) -> None:
     for (source, _), state in states.items():
         if not 0 <= source < len(job.plans) or type(state.rows) is not int or state.rows < 0:
             raise InvalidError("a state is of no source, or of no rows")
-        check_like(state.states, tuple(fold.empty() for fold in job.folds(stage, source)))
+        check_like(state.states, tuple(fold.empty() for fold in job.list_folds(stage, source)))
         if not isinstance(state.fingerprints, dict):
             raise InvalidError("fingerprints are not by column")
         for need, fingerprint in state.fingerprints.items():
@@ -281,18 +281,18 @@ def _make_manifest(job: Job, sources: Sequence[Source], chunks: Sequence[Chunk])
 def stamp(path: str) -> dict[str, Any]:
     """Return what distinguishes two contents of a file without reading all of it."""
     size, (changed, touched) = size_of(path), change_times(path)
-    known = {"bytes": size, "changed": changed, "sample": _sample(path)}
+    known = {"bytes": size, "changed": changed, "sample": _digest_samples(path)}
     return known if size < _SAMPLES * _SAMPLE_BYTES else {**known, "touched": touched}
 
 
-def _sample(path: str) -> str:
+def _digest_samples(path: str) -> str:
     """Return a digest of samples of a file from its start to its end; of all of it where it is small."""
     sha, last = hashlib.sha256(), size_of(path) - _SAMPLE_BYTES
     gaps = _SAMPLES - 1
     starts = [last * number // gaps for number in range(_SAMPLES)]
     if last < gaps * _SAMPLE_BYTES:
         starts = list(range(0, last + _SAMPLE_BYTES, _SAMPLE_BYTES))
-    with stored(path) as stream:
+    with open_stored(path) as stream:
         for start in starts:
             stream.seek(start)
             sha.update(stream.read(_SAMPLE_BYTES))
@@ -304,7 +304,7 @@ def _read_manifest(file: Path) -> dict[str, Any]:
 
 
 def _refuse_changes(before: Mapping[str, Any], now: Mapping[str, Any], folder: Path) -> None:
-    changed = list(_differences(before, now))
+    changed = list(_list_differences(before, now))
     if changed:
         shown = "; ".join(changed[:_SAMPLES])
         raise SettingError(
@@ -312,7 +312,7 @@ def _refuse_changes(before: Mapping[str, Any], now: Mapping[str, Any], folder: P
         )
 
 
-def _differences(before: Any, now: Any, where: str = "") -> Iterator[str]:
+def _list_differences(before: Any, now: Any, where: str = "") -> Iterator[str]:
     """Yield every difference between two manifests, in words."""
     if isinstance(before, dict) and isinstance(now, dict):
         for key in dict.fromkeys([*before, *now]):
@@ -322,7 +322,7 @@ def _differences(before: Any, now: Any, where: str = "") -> Iterator[str]:
             elif key not in before:
                 yield f"{place} is new"
             else:
-                yield from _differences(before[key], now[key], place)
+                yield from _list_differences(before[key], now[key], place)
     elif before != now:
         yield f"{where} was {before!r:.80} and is {now!r:.80}"
 
@@ -336,7 +336,7 @@ def _refuse_strangers(folder: Path, manifest: Path) -> None:
 
 
 @contextmanager
-def _locked(folder: Path) -> Iterator[None]:
+def _lock_folder(folder: Path) -> Iterator[None]:
     """Hold the folder's lock; the system releases it when the process ends, however it ends."""
     from filelock import FileLock, Timeout
 

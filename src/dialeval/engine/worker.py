@@ -20,7 +20,7 @@ from dialeval.core.columns import Column, RaggedColumn, SharedColumn
 from dialeval.core.contributions import BatchContributions
 from dialeval.core.errors import DataError, NeedError, Problem, SettingError, collect_warnings
 from dialeval.core.fingerprint import Fingerprint
-from dialeval.core.fold import Fact, Level, Metric, Reduction, check_column, translated
+from dialeval.core.fold import Fact, Level, Metric, Reduction, check_column, translate_state
 from dialeval.core.rowtable import ItemPart, PartWriter
 from dialeval.engine.plan import Plan
 from dialeval.engine.resources import Resources
@@ -56,7 +56,7 @@ class SystemState:
 
     rows: int
     states: tuple[Any, ...]
-    """Those of `Job.folds`, in that order."""
+    """Those of `Job.list_folds`, in that order."""
     fingerprints: dict[str, Fingerprint] = field(default_factory=dict)
     """Of the columns of a file, by need."""
     notes: tuple[str, ...] = ()
@@ -95,7 +95,7 @@ class Context(NamedTuple):
     def with_facts(self, facts: FactValues) -> Context:
         """Return the context with corpus statistics, translated to its words."""
         moved = {
-            system: {fact: translated(value, self.vocabulary) for fact, value in values.items()}
+            system: {fact: translate_state(value, self.vocabulary) for fact, value in values.items()}
             for system, values in facts.items()
         }
         return self._replace(facts=moved)
@@ -104,7 +104,7 @@ class Context(NamedTuple):
 def open_context(resources: Resources) -> Context:
     """Open resources over a vocabulary without words."""
     vocabulary = Vocabulary()
-    return Context(vocabulary, resources.opened(vocabulary))
+    return Context(vocabulary, resources.open(vocabulary))
 
 
 @dataclass(frozen=True)
@@ -123,7 +123,7 @@ class Job:
     context: Context | None = None
     """What batches are scored with, if the job stays in this process, where resources are open already."""
 
-    def facts(self, source: int) -> dict[Fact[Any, Any], frozenset[Need]]:
+    def list_facts(self, source: int) -> dict[Fact[Any, Any], frozenset[Need]]:
         """Return what must be known of all rows of a source first, with the needs of the metric that asks."""
         metrics = self.plans[source].folded
         return {fact: metric.needs | metric.wants for metric in metrics for fact in metric.facts}
@@ -131,22 +131,22 @@ class Job:
     @property
     def stages(self) -> list[Stage]:
         """The stages it takes, each a pass over all rows."""
-        asks = any(self.facts(source) for source in range(len(self.plans)))
+        asks = any(self.list_facts(source) for source in range(len(self.plans)))
         return ["facts", "metrics"] if asks else ["metrics"]
 
-    def folds(self, stage: Stage, source: int) -> Sequence[Fact[Any, Any] | Metric[Any]]:
+    def list_folds(self, stage: Stage, source: int) -> Sequence[Fact[Any, Any] | Metric[Any]]:
         """Return what has a state in a stage; metrics before details."""
         plan = self.plans[source]
-        return list(self.facts(source)) if stage == "facts" else [*plan.folded, *plan.details.values()]
+        return list(self.list_facts(source)) if stage == "facts" else [*plan.folded, *plan.details.values()]
 
-    def no_rows(self, stage: Stage) -> SystemState:
+    def make_empty_state(self, stage: Stage) -> SystemState:
         """Return a state of no rows, with an object of every class that states of a stage are made of."""
-        folds = [fold for source in range(len(self.plans)) for fold in self.folds(stage, source)]
+        folds = [fold for source in range(len(self.plans)) for fold in self.list_folds(stage, source)]
         return SystemState(0, tuple(fold.empty() for fold in folds), {"": Fingerprint()})
 
     def grows(self, stage: Stage) -> bool:
         """Return whether a state of a stage grows with the rows."""
-        return any(fold.grows for source in range(len(self.plans)) for fold in self.folds(stage, source))
+        return any(fold.grows for source in range(len(self.plans)) for fold in self.list_folds(stage, source))
 
 
 class StateSums:
@@ -164,7 +164,7 @@ class StateSums:
     def expect(self, system: System) -> list[Reduction[Any]]:
         """Return the sums of a system, which may stay those of no rows."""
         if system not in self._sums:
-            folds = self._job.folds(self._stage, system[0])
+            folds = self._job.list_folds(self._stage, system[0])
             self._sums[system] = [Reduction(fold.merge, fold.empty) for fold in folds]
             self._totals[system] = SystemState(0, ())
         return self._sums[system]
@@ -174,7 +174,7 @@ class StateSums:
         for system, state in several.items():
             for total, each in zip(self.expect(system), state.states, strict=True):
                 # Translated while it is small: states over one vocabulary merge without being sorted again.
-                total.add(each if self._vocabulary is None else translated(each, self._vocabulary))
+                total.add(each if self._vocabulary is None else translate_state(each, self._vocabulary))
             before = self._totals[system]
             prints = dict(before.fingerprints)
             for need, fingerprint in state.fingerprints.items():
@@ -195,8 +195,8 @@ def cut_states(job: Job, stage: Stage, states: SystemStates, parts: int) -> tupl
     rest: SystemStates = {}
     pieces: list[SystemStates] = [{} for _ in range(parts)]
     for system, state in states.items():
-        pairs = list(zip(job.folds(stage, system[0]), state.states, strict=True))
-        kept = tuple(fold.closed(fold.empty()) if fold.grows else each for fold, each in pairs)
+        pairs = list(zip(job.list_folds(stage, system[0]), state.states, strict=True))
+        kept = tuple(fold.close_part(fold.empty()) if fold.grows else each for fold, each in pairs)
         rest[system] = replace(state, states=kept)
         cuts = [fold.cut(each, parts) if fold.grows else [fold.empty()] * parts for fold, each in pairs]
         for number, piece in enumerate(pieces):
@@ -213,8 +213,8 @@ def merge_states(job: Job, stage: Stage, several: Iterable[SystemStates], *, clo
     if not close:
         return merged
     for system, state in merged.items():
-        pairs = zip(job.folds(stage, system[0]), state.states, strict=True)
-        closed = tuple(fold.closed(each) if fold.grows else each for fold, each in pairs)
+        pairs = zip(job.list_folds(stage, system[0]), state.states, strict=True)
+        closed = tuple(fold.close_part(each) if fold.grows else each for fold, each in pairs)
         merged[system] = replace(state, states=closed)
     return merged
 
@@ -303,18 +303,18 @@ class Worker:
         with collect_warnings() as notes:
             for block in row_blocks(chunk, self.job.names, self.job.batch_rows):
                 for rows in block.rows():
-                    fold.add(block, rows, self._batch(fold, rows), tuple(notes))
+                    fold.add(block, rows, self._make_batch(fold, rows), tuple(notes))
         if self._first_words is None and isinstance(chunk, FileChunk):
             # The words of resources and corpus statistics are known by now, and would be known again.
             self._first_words = len(context.vocabulary)
         return fold.result()
 
-    def _batch(self, fold: _ChunkFold, rows: Rows) -> Batch:
+    def _make_batch(self, fold: _ChunkFold, rows: Rows) -> Batch:
         """Return the batch of some rows; keep that of a whole source between stages, to tokenize texts once."""
         chunk = fold.chunk
         if not isinstance(chunk, MemoryChunk) or not chunk.only:
-            return fold.batch(rows)
-        batch = self._batches.pop(chunk, None) or fold.batch(rows)
+            return fold.make_batch(rows)
+        batch = self._batches.pop(chunk, None) or fold.make_batch(rows)
         if fold.stage == "facts":
             self._batches[chunk] = batch
         return batch
@@ -326,14 +326,14 @@ class _ChunkFold:
     def __init__(self, job: Job, stage: Stage, chunk: Chunk, context: Context) -> None:
         self.stage, self.chunk, self._context = stage, chunk, context
         self._plan, self._columns = job.plans[chunk.source], job.columns[chunk.source]
-        self._facts = job.facts(chunk.source)
+        self._facts = job.list_facts(chunk.source)
         self._in_memory = isinstance(chunk, MemoryChunk)
         self._sums = StateSums(job, stage)
         self._items: dict[System, SystemItems] = {}
         saves_items = not self._in_memory and stage == "metrics"
         self._writer = PartWriter(job.workplace) if saves_items and job.workplace is not None else None
 
-    def batch(self, rows: Rows) -> Batch:
+    def make_batch(self, rows: Rows) -> Batch:
         """Make a batch that has all columns of the source; rows that lack one have no text in it."""
         columns: dict[Need, Column] = dict(rows.columns)
         for need in self._columns - columns.keys():
@@ -361,7 +361,7 @@ class _ChunkFold:
 
     def result(self) -> tuple[SystemStates, ChunkItems]:
         """Return the states and items of all batches."""
-        return self._sums.result(), ChunkItems(self._items, () if self._writer is None else self._writer.parts())
+        return self._sums.result(), ChunkItems(self._items, () if self._writer is None else self._writer.finish())
 
     def _score(self, batch: Batch, system: str) -> tuple[SystemState, SystemItems]:
         """Fold one batch. An exception inside a metric is raised with its name; errors of dialeval pass as they are."""
@@ -370,12 +370,12 @@ class _ChunkFold:
         states, contributions = [], []
         try:
             if self.stage == "facts":
-                facts = tuple(fact.gather(batch.only(needs)) for fact, needs in self._facts.items())
+                facts = tuple(fact.gather(batch.restrict_to(needs)) for fact, needs in self._facts.items())
                 return SystemState(len(batch), facts), SystemItems({})
             batch = replace(batch, facts=self._context.facts.get((self.chunk.source, system), {}))
             for metric in self._plan.folded:
                 scored = metric.name
-                partial = metric.partial(batch.only(metric.needs | metric.wants))
+                partial = metric.partial(batch.restrict_to(metric.needs | metric.wants))
                 rows = len(batch) if metric.level is Level.TURN else len(batch.dialogues) - 1
                 for key, column in partial.items.items():
                     check_column(key, column, rows, f"{metric.level.value}s")
@@ -385,7 +385,7 @@ class _ChunkFold:
                     values.setdefault(metric.level.value, {}).update(partial.items)
                 elif self._writer is not None:  # what is in memory is named at the end
                     names = [name for name, each in self._plan.metrics.items() if each == metric]
-                    shown = [pair for name in names for pair in self._plan.shown(name, partial.items).items()]
+                    shown = [pair for name in names for pair in self._plan.name_results(name, partial.items).items()]
                     values.setdefault(metric.level.value, {}).update({name: partial.items[key] for key, name in shown})
             scored = "a metric"
             states += [detail.gather(batch) for detail in self._plan.details.values()]
@@ -406,7 +406,7 @@ class _ChunkFold:
         def fails(start: int, stop: int) -> bool:
             try:
                 for rows in block.rows(start, stop):
-                    self._score(self.batch(rows), rows.system)
+                    self._score(self.make_batch(rows), rows.system)
             except Exception as found:  # a metric that fails for another row does not count
                 return isinstance(found, _MetricError) and found.metric == error.metric
             return False
@@ -454,13 +454,13 @@ class Threads(Engine):
 
         with (
             ThreadPoolExecutor(self._threads) as pool,
-            closing(in_order(pool, self._threads, partial(worker.fold, stage), chunks)) as folded,
+            closing(map_in_order(pool, self._threads, partial(worker.fold, stage), chunks)) as folded,
         ):
             for number, (states, items) in folded:
                 yield ChunkResult((number,), states, (items,))
 
 
-def in_order(
+def map_in_order(
     pool: ThreadPoolExecutor, threads: int, fold: Callable[[Work], Folded], chunks: Mapping[int, Work]
 ) -> Generator[tuple[int, Folded], None, None]:
     """Yield what threads make of numbered chunks or parts, in that order; a few are begun ahead."""

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from dialeval.cli import options
-from dialeval.cli.output import check_places, print_as, print_skipped, print_warnings, say, show, tell, write
+from dialeval.cli.output import check_places, print_as, print_err, print_out, print_skipped, print_warnings, show, write
 from dialeval.core.errors import SettingError
 
 if TYPE_CHECKING:
@@ -36,8 +36,8 @@ _confidence = click.option("--confidence", type=float, default=0.95, metavar="LE
 
 
 def _systems(default: str) -> options.Decorator:
-    told = f"Only these systems, comma-separated.  [default: {default}]"
-    return click.option("--systems", metavar="NAMES", callback=_split, help=told)
+    help_text = f"Only these systems, comma-separated.  [default: {default}]"
+    return click.option("--systems", metavar="NAMES", callback=_split, help=help_text)
 
 
 def _is_run(path: str) -> bool:
@@ -94,8 +94,8 @@ def sample(
     are needed again by `dialeval estimate --sample`.
     """
     from dialeval.core.result import files_of, load
-    from dialeval.human.sample import check_sample_folder
     from dialeval.human.sample import sample as draw_sample
+    from dialeval.human.sample_files import check_sample_folder
 
     settings = {name: more.pop(name) for name in ("uncertainty", "dialogues", "independent", "level", "seed")}
     stratify = more.pop("stratify") or ()
@@ -111,8 +111,8 @@ def sample(
     drawn.save(output)
     for name, stratum in drawn.design.strata.items():
         if len(drawn.design.strata) > 1:
-            say(f"{name}: {stratum.drawn_responses} of {stratum.responses} responses")
-    say(f"{len(drawn.rows)} responses to rate ({drawn.design.unit}, seed {drawn.design.seed}) are in {output}")
+            print_err(f"{name}: {stratum.drawn_responses} of {stratum.responses} responses")
+    print_err(f"{len(drawn.rows)} responses to rate ({drawn.design.unit}, seed {drawn.design.seed}) are in {output}")
 
 
 def _plan(
@@ -129,16 +129,16 @@ def _plan(
     """Print how many ratings a width takes."""
     from dialeval.core.result import load
     from dialeval.human.estimate import estimate, plan_from_pilot, plan_ratings
-    from dialeval.human.report import table
-    from dialeval.human.sample import tables_of
+    from dialeval.human.report import lay_out
+    from dialeval.human.sample import select_tables
 
     if width is None:
         raise click.UsageError("--plan needs --width")
     known = load(run)
-    rows = {name: len(table) for name, table in tables_of(known, systems).items()}
+    rows = {name: len(table) for name, table in select_tables(known, systems).items()}
     given = {name: value for name, value in (("std", std), ("correlation", correlation)) if value is not None}
     if pilot is None:
-        show(table(plan_ratings(rows, width, confidence, **given)))
+        show(lay_out(plan_ratings(rows, width, confidence, **given)))
         return
     if given:
         raise click.UsageError("--std and --correlation are estimated from --pilot; leave them out")
@@ -146,7 +146,7 @@ def _plan(
         estimate(known, pilot, judge=judge, population=population, confidence=confidence, **estimated)
         for population in ("dialogues", "run")
     )
-    show(table(plan_from_pilot(whole, drawn, rows, width)))
+    show(lay_out(plan_from_pilot(whole, drawn, rows, width)))
 
 
 @options.group(
@@ -170,14 +170,14 @@ def page(sample: str, output: Path, form: Path | None) -> None:
     Send it to every rater. It does not reveal the systems; order and sides differ between raters. Ratings are kept in
     the browser until the rater downloads them as a file and sends it back.
     """
-    from dialeval.human.page import rating_page, read_form, things_to_rate
-    from dialeval.human.sample import read_sample
+    from dialeval.human.page import collect_things, make_rating_page, read_form
+    from dialeval.human.sample_files import read_sample
 
     check_places(None, sample, form, files=(output,))
     drawn = read_sample(sample)
     asked = read_form(form, drawn)
-    write(output, rating_page(drawn, asked).encode())
-    say(f"{len(things_to_rate(drawn, asked))} to rate; merge the returned files with `dialeval rate merge`")
+    write(output, make_rating_page(drawn, asked).encode())
+    print_err(f"{len(collect_things(drawn, asked))} to rate; merge the returned files with `dialeval rate merge`")
 
 
 @rate.command(
@@ -221,9 +221,9 @@ def merge(
     import orjson
 
     from dialeval.human import report
-    from dialeval.human.merge import merge_ratings, rated_rows
-    from dialeval.human.page import rating_page, read_form, score_check
-    from dialeval.human.sample import read_sample
+    from dialeval.human.merge import make_rated_rows, merge_ratings
+    from dialeval.human.page import make_rating_page, make_score_check, read_form
+    from dialeval.human.sample_files import read_sample
 
     if any_scores and form is not None:
         raise click.UsageError("--any-scores and --form exclude each other; give one of them")
@@ -232,9 +232,9 @@ def merge(
     check_places(None, files, adjudicated, sample, form, files=(output, adjudicate))
     drawn = None if sample is None else read_sample(sample)
     asked = read_form(form, drawn)
-    check = None if any_scores else score_check(None if form is None else asked, drawn)
+    check = None if any_scores else make_score_check(None if form is None else asked, drawn)
     merged = merge_ratings(files, drawn, adjudicated, most, check)
-    rows = rated_rows(merged, drawn, quality)
+    rows = make_rated_rows(merged, drawn, quality)
     print_as(format_, report, merged)
     print_warnings(merged.warnings)
     if output is not None:
@@ -242,9 +242,9 @@ def merge(
     if adjudicate is not None and drawn is not None:
         disputed = [each.id for each in merged.disputed]
         if not disputed:
-            say("raters agree on every row; there is nothing to adjudicate")
+            print_err("raters agree on every row; there is nothing to adjudicate")
             return
-        write(adjudicate, rating_page(drawn, asked, disputed).encode())
+        write(adjudicate, make_rating_page(drawn, asked, disputed).encode())
 
 
 @rate.command(
@@ -277,8 +277,8 @@ def serve(
     A rating is on the disk before it is acknowledged; until then the page keeps it in the browser and sends it again.
     Links stay the same when the server is started again. `dialeval rate export` writes the ratings at any time.
     """
-    from dialeval.human.page import digest_of, read_form, things_to_rate
-    from dialeval.human.sample import ROWS_FILE, SAMPLE_FILE, read_sample
+    from dialeval.human.page import collect_things, digest_form, read_form
+    from dialeval.human.sample_files import ROWS_FILE, SAMPLE_FILE, read_sample
     from dialeval.human.server import RatingServer, is_loopback
     from dialeval.human.store import LONGEST_NAME, SUFFIXES, RatingStore
 
@@ -292,24 +292,24 @@ def serve(
     local = is_loopback(host)
     drawn = read_sample(sample)
     asked = read_form(form, drawn)
-    digest, things = digest_of(drawn, asked), things_to_rate(drawn, asked)
+    digest, things = digest_form(drawn, asked), collect_things(drawn, asked)
     with closing(RatingStore(database, digest)) as store:
         store.add_raters(names)
-        if not store.raters():
+        if not store.read_raters():
             raise click.UsageError("name who rates: --raters ann,bob")
-        store.deal([thing["id"] for thing in things], per_row, drawn.design.seed)
+        store.assign([thing["id"] for thing in things], per_row, drawn.design.seed)
         with _start(partial(RatingServer, store, asked, digest, things, host), port, store.port) as server:
             store.port = server.port
             if not local:
                 print_warnings(["whoever reaches this address and has a link can rate; nothing is encrypted"])
             with suppress(KeyboardInterrupt):  # from the first link on, which is when somebody may press it
-                for name, link in server.links().items():
-                    tell(f"{name:<16} {link}")
-                say(f"progress, agreement and export: {server.lead_link()}")
-                say("each rater has a link; Ctrl-C ends")
+                for name, link in server.make_links().items():
+                    print_out(f"{name:<16} {link}")
+                print_err(f"progress, agreement and export: {server.make_lead_link()}")
+                print_err("each rater has a link; Ctrl-C ends")
                 server.serve_forever()
-        for name, (rated, dealt) in store.counts().items():
-            say(f"{name}: {rated} of {dealt} rated")
+        for name, (rated, dealt) in store.count_ratings().items():
+            print_err(f"{name}: {rated} of {dealt} rated")
 
 
 def _start(serve_at: Callable[[int], RatingServer], port: int | None, last: int) -> RatingServer:
@@ -334,12 +334,12 @@ def export(database: str, output: Path | None) -> None:
     """
     import orjson
 
-    from dialeval.human.store import stored_lines
+    from dialeval.human.store import read_stored_lines
 
     check_places(None, database, files=(output,))
-    lines = [orjson.dumps(line).decode() + "\n" for _, line in stored_lines(database)]
+    lines = [orjson.dumps(line).decode() + "\n" for _, line in read_stored_lines(database)]
     show("".join(lines), output)
-    say(f"{len(lines)} ratings")
+    print_err(f"{len(lines)} ratings")
 
 
 @options.command(
@@ -382,7 +382,7 @@ def export(database: str, output: Path | None) -> None:
     help="Treat ratings as a random sample although they were not sampled (with a warning).",
 )
 @click.option("--seed", type=options.SEED, default=12345, help="Random seed of cross-fitting.")
-@options.fields_in("rated rows")
+@options.field_names("rated rows")
 @options.output_file
 @options.format_()
 def estimate(run: str, human: tuple[str, ...], output: Path | None, format_: str, **settings: Any) -> None:
@@ -414,7 +414,7 @@ def estimate(run: str, human: tuple[str, ...], output: Path | None, format_: str
 @click.option("--length", is_flag=True, help="Control for the length of the responses.")
 @_systems("all")
 @_confidence
-@options.fields_in("pairs")
+@options.field_names("pairs")
 @options.output_file
 @options.format_()
 def rank(pairs: tuple[str, ...], output: Path | None, format_: str, **settings: Any) -> None:
@@ -457,7 +457,7 @@ def rank(pairs: tuple[str, ...], output: Path | None, format_: str, **settings: 
 @click.option("--labels", is_flag=True, help="Treat ratings as labels: kappa, AC1, alpha and confusion matrices.")
 @click.option("--disputed", type=options.FILE, help="Write a page to rate the strongest disagreements again.")
 @click.option("--most", type=click.IntRange(min=1), default=20, help="Rows of --disputed.")
-@options.fields_in("rated rows")
+@options.field_names("rated rows")
 @options.output_file
 @options.format_()
 @options.threads
@@ -509,7 +509,7 @@ def agreement(
     for key, by_level in found.metrics.items():
         for level, correlation in by_level.items():
             if correlation.reason is not None:
-                say(f"no correlation of {key} at {level} level: {correlation.reason}")
+                print_err(f"no correlation of {key} at {level} level: {correlation.reason}")
     print_warnings(found.warnings)
 
 
@@ -517,16 +517,18 @@ def _compare_labels(
     rated: tuple[str, str | None], chosen: dict[str, Any], disputed: Path | None, format_: str, output: Path | None
 ) -> None:
     """Print the agreement of metrics with people about labels, and write the page of disputed rows if asked for."""
-    from dialeval.analysis.labels import label_agreement
-    from dialeval.human.page import rating_page, read_form
-    from dialeval.human.sample import read_sample
+    from dialeval.analysis.labels import measure_label_agreement
+    from dialeval.human.page import make_rating_page, read_form
+    from dialeval.human.sample_files import read_sample
     from dialeval.reports.labels import LABELS
 
     if disputed is not None and chosen["sample"] is None:
         raise click.UsageError("--disputed shows rows of a sample, which --sample names")
-    found = label_agreement(*rated, **chosen)
+    found = measure_label_agreement(*rated, **chosen)
     print_as(format_, LABELS, found, output, _FILE_WIDTH)
     if disputed is not None:
         ids = list(dict.fromkeys(each.id for each in found.disputes if each.id is not None))
-        write(disputed, rating_page(read_sample(chosen["sample"]), read_form(None), ids).encode())
-        say(f"{len(ids)} rows to rate again; give the file that comes back to `dialeval rate merge --adjudicated`")
+        write(disputed, make_rating_page(read_sample(chosen["sample"]), read_form(None), ids).encode())
+        print_err(
+            f"{len(ids)} rows to rate again; give the file that comes back to `dialeval rate merge --adjudicated`"
+        )

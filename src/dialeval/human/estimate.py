@@ -9,12 +9,12 @@ than for any raters (in simulations with three to five raters a mean covers 59 t
 rater is strict to both systems). `raters="random"` gives intervals for other raters as well, from
 `FEWEST_RATERS` raters on.
 
-A judge that was trained on the ratings it is corrected by repeats them, and intervals do not hold. A
-run knows which rated rows its judges learned from (`core.result.TRAINED_ON`); ratings of which more than `MOST_KNOWN`
-are among them are refused.
+A judge that was trained on the ratings it is corrected by repeats them, and intervals are invalid. A run knows which
+rated rows its judges learned from (`core.result.TRAINED_ON`); ratings are refused if more than `MOST_KNOWN` of them are
+among these.
 
-Ratings that were not drawn at random with known probabilities are refused: who chooses which rows to rate chooses the
-answer. `assume_random` takes them for a simple random sample of each system's rows, and the result says so.
+Ratings of rows that were not sampled at random with known probabilities are refused: a selection biases the estimate.
+`assume_random` treats them as a simple random sample of each system's rows, and the result states it.
 
 Planning: how many ratings give an interval of a certain width: from a pilot, or from assumptions that are printed.
 
@@ -44,19 +44,20 @@ import msgspec
 import numpy as np
 from msgspec import Struct
 
-from dialeval.analysis.matching import on_one_scale, rows_of_ratings
-from dialeval.analysis.pairing import chosen
+from dialeval.analysis.matching import bring_to_one_scale, find_rated_rows
+from dialeval.analysis.pairing import choose_systems
 from dialeval.analysis.values import collapse_dialogues
-from dialeval.core.arguments import checked
+from dialeval.core.arguments import check_arguments
 from dialeval.core.arrays import Floats, Ints
-from dialeval.core.display import Shown, Tabular, flatten_intervals, listed
+from dialeval.core.display import Displayable, Tabular, count_names, flatten_intervals
 from dialeval.core.errors import SettingError
-from dialeval.core.errors import plain as shown
+from dialeval.core.errors import escape_controls as shown
 from dialeval.core.result import TRAINED_ON, Run, load
 from dialeval.core.rowtable import RowTable
 from dialeval.core.run_schema import Record
 from dialeval.core.version import __version__
-from dialeval.human.sample import Sample, check_same_run, find_sample, read_sample, row_values, strata_of_rows
+from dialeval.human.sample import collect_row_values, find_strata
+from dialeval.human.sample_files import Sample, check_same_run, find_sample, read_sample
 from dialeval.io.ratings import DIALOGUE, OVERALL, Ratings, read_ratings, row_digests
 from dialeval.metrics.registry import split_names
 from dialeval.stats import significance
@@ -69,13 +70,13 @@ from dialeval.stats.prediction_powered import (
     Target,
     combine_judges,
     estimate_mean,
-    over_raters,
+    generalize_to_raters,
 )
 from dialeval.stats.resampling import DEFAULT_SEED, check_resampling
 
 ALPHA = 0.05
 FEW = 20
-"""Rated clusters below which a warning says that intervals rest on little."""
+"""Rated clusters below which there is a warning about the intervals."""
 FEWEST_RATERS = 5
 """The fewest raters for intervals that generalize to other raters."""
 MOST_KNOWN = 0.05
@@ -138,7 +139,7 @@ _COLUMNS = (
 )
 
 
-class HumanEstimates(Tabular, Shown, Record, frozen=True, kw_only=True, rename={"version": "dialeval"}):
+class HumanEstimates(Tabular, Displayable, Record, frozen=True, kw_only=True, rename={"version": "dialeval"}):
     """The result of `dialeval.estimate`: `estimates["new"].interval`.
 
     Attributes:
@@ -173,7 +174,7 @@ class HumanEstimates(Tabular, Shown, Record, frozen=True, kw_only=True, rename={
         [['old', 20], ['new', 20], ['new', 40]]
     """
 
-    document_maker = "dialeval.human.report:document"
+    document_maker = "dialeval.human.report:to_document"
 
     version: str
     quality: str
@@ -191,11 +192,10 @@ class HumanEstimates(Tabular, Shown, Record, frozen=True, kw_only=True, rename={
     warnings: Sequence[str]
 
     def __repr__(self) -> str:
-        names = listed([each.system for each in self.systems], "system")
+        names = count_names([each.system for each in self.systems], "system")
         ratings = sum(each.ratings for each in self.systems)
-        return (
-            f"<HumanEstimates: {shown(self.quality)} of {names}, {ratings:,} ratings, by {listed(self.judge, 'judge')}>"
-        )
+        judges = count_names(self.judge, "judge")
+        return f"<HumanEstimates: {shown(self.quality)} of {names}, {ratings:,} ratings, by {judges}>"
 
     def __getitem__(self, system: str) -> HumanEstimate:
         return {each.system: each for each in self.systems}[system]
@@ -215,7 +215,7 @@ class HumanEstimates(Tabular, Shown, Record, frozen=True, kw_only=True, rename={
         return found
 
 
-@checked
+@check_arguments
 def estimate(
     run: Run | str | PathLike[str],
     human: Any,
@@ -280,7 +280,7 @@ def estimate(
     drawn, ratings = _read_inputs(human, sample, assume_random, fields)
     if quality not in ratings.values:
         raise SettingError(f"no ratings of {quality!r}; there are ratings of {', '.join(ratings.values)}")
-    if on_one_scale(ratings, quality)[1] is not None:
+    if bring_to_one_scale(ratings, quality)[1] is not None:
         raise SettingError("ratings on different scales have no common mean; estimate each scale separately")
     overlap = _check_unseen(known, keys, ratings, quality)
     levels = set(ratings.levels) if drawn is None else {drawn.design.level}
@@ -288,8 +288,8 @@ def estimate(
         raise SettingError("some ratings are of whole dialogues and others of responses; estimate each level by itself")
     known = collapse_dialogues(known) if levels & {DIALOGUE, "dialogue"} else known
     study = _Study(known, drawn, ratings, quality, keys, seed)
-    systems, scale = study.systems(ratings.values[quality]), _find_scale(ratings, quality)
-    first, others = _order(known, systems, baseline)
+    systems, scale = study.make_systems(ratings.values[quality]), _find_scale(ratings, quality)
+    first, others = _choose_baseline(known, systems, baseline)
     targets = [*((name, None) for name in (first, *others)), *((name, first) for name in others)]
     single = 1 + len(others)
 
@@ -302,7 +302,7 @@ def estimate(
     found = estimate_all(systems)
     names = list(dict.fromkeys(name for row in ratings.raters.get(quality, ()) for name in row))
     if raters == "random":
-        without = [estimate_all(each) for each in study.without_each_rater(names, systems)]
+        without = [estimate_all(each) for each in study.leave_out_raters(names, systems)]
         alone = {}
         for number, (name, each) in enumerate(systems.items()):
             own = np.arange(len(each.people)) + number * _APART
@@ -310,7 +310,7 @@ def estimate(
         a_row = float(np.mean([len(row) for row in ratings.annotations[quality] if len(row)]))
         for at, ((_, base), rows) in enumerate(zip(targets, estimate_all(alone), strict=True)):
             bounds = None if scale is None or base is not None else scale.bounds
-            found[at] = over_raters(found[at], [each[at] for each in without], rows, a_row, confidence, bounds)
+            found[at] = generalize_to_raters(found[at], [each[at] for each in without], rows, a_row, confidence, bounds)
     adjusted = significance.holm([each.p for each in found[single:]])
     estimates = [
         HumanEstimate(
@@ -337,11 +337,11 @@ def estimate(
         baseline=first,
         systems=estimates[:single],
         differences=estimates[single:],
-        warnings=[*study.warnings(), *overlap, *_warn_about_estimates(estimates[:single], keys, scale)],
+        warnings=[*study.list_warnings(), *overlap, *_warn_about_estimates(estimates[:single], keys, scale)],
     )
 
 
-def rated_systems(
+def join_ratings(
     run: Run,
     human: Any,
     *,
@@ -353,7 +353,7 @@ def rated_systems(
     """Return the ratings and judge scores of every row, by system; NaN where a row was not rated. See `estimate`."""
     keys = split_names(judge) if isinstance(judge, str) else list(judge)
     drawn, ratings = _read_inputs(human, sample, False, None)
-    return _Study(run, drawn, ratings, quality, keys, seed).systems(ratings.values[quality])
+    return _Study(run, drawn, ratings, quality, keys, seed).make_systems(ratings.values[quality])
 
 
 def _read_inputs(
@@ -375,11 +375,11 @@ def _read_inputs(
     return drawn, read_ratings(human, fields, None if drawn is None else drawn.by_id())
 
 
-def _stratum_codes(run: Run, sample: Sample) -> dict[str, Ints]:
+def _number_strata(run: Run, sample: Sample) -> dict[str, Ints]:
     """Return the number of the stratum of every row of the run, by system; refuse a run that was not drawn from."""
     check_same_run(sample, run)
     codes = {name: code for code, name in enumerate(sample.design.strata)}
-    names = strata_of_rows(run, sample)
+    names = find_strata(run, sample)
     other = next((row for row in sample.rows if names[row.system][row.place] != row.stratum), None)
     if other is not None or any(name not in codes for own in names.values() for name in own):
         raise SettingError(
@@ -401,15 +401,15 @@ class _Study:
         self.run, self.sample, self.ratings, self.quality = run, sample, ratings, quality
         self.keys, self.seed = keys, seed
         if sample is None:
-            self.places = rows_of_ratings(run, ratings)
+            self.places = find_rated_rows(run, ratings)
             """By system: which ratings are of its rows, and of which rows."""
         else:
-            self.strata = _stratum_codes(run, sample)
-            self.places = _places_of_ids(sample, ratings)
+            self.strata = _number_strata(run, sample)
+            self.places = _locate_ratings(sample, ratings)
         self.tables = {name: table for name in self.places if (table := run[name].rows) is not None}
         self.dialogues = _number_dialogues(self.tables)
 
-    def systems(self, values: Floats) -> dict[str, RatedSystem]:
+    def make_systems(self, values: Floats) -> dict[str, RatedSystem]:
         """Return the rows of every system with ratings and judges; `values`: a mean rating for each rated row."""
         people: dict[str, Floats] = {}
         for name, (rated, rows) in self.places.items():
@@ -419,7 +419,7 @@ class _Study:
         if not self.keys:
             return found
         for name, each in found.items():
-            columns = [row_values(self.run[name], self.tables[name], key, name) for key in self.keys]
+            columns = [collect_row_values(self.run[name], self.tables[name], key, name) for key in self.keys]
             found[name] = replace(each, judges=np.column_stack(columns))
         if len(self.keys) == 1:
             return found
@@ -460,7 +460,7 @@ class _Study:
                 found[name] = replace(each, unit=each.unit + number * _APART)
         return found
 
-    def without_each_rater(
+    def leave_out_raters(
         self, names: Sequence[str], systems: Mapping[str, RatedSystem]
     ) -> list[dict[str, RatedSystem]]:
         """Return the systems without the ratings of each rater in turn."""
@@ -474,13 +474,13 @@ class _Study:
         found = []
         for name in names:
             kept = [values[[other != name for other in who]] for values, who in rows]
-            made = self.systems(np.array([float(values.mean()) if len(values) else math.nan for values in kept]))
+            made = self.make_systems(np.array([float(values.mean()) if len(values) else math.nan for values in kept]))
             if made.keys() != systems.keys() or not all(len(each.rated) for each in made.values()):
                 raise SettingError(f"without {name!r} a system has no ratings; take raters as fixed")
             found.append(made)
         return found
 
-    def warnings(self) -> list[str]:
+    def list_warnings(self) -> list[str]:
         """Return warnings about the choice of the rated rows."""
         values = self.ratings.values[self.quality]
         if self.sample is not None:
@@ -495,7 +495,7 @@ class _Study:
         return warnings
 
 
-def _places_of_ids(sample: Sample, ratings: Ratings) -> dict[str, tuple[Ints, Ints]]:
+def _locate_ratings(sample: Sample, ratings: Ratings) -> dict[str, tuple[Ints, Ints]]:
     """Return, by system that was sampled, which ratings are of its rows, and of which rows."""
     numbers = {identity: number for number, identity in enumerate(ratings.ids)}
     places = {}
@@ -558,12 +558,12 @@ def _check_unseen(run: Run, keys: Sequence[str], ratings: Ratings, quality: str)
     return warnings
 
 
-def _order(run: Run, systems: Mapping[str, RatedSystem], baseline: str | None) -> tuple[str, list[str]]:
+def _choose_baseline(run: Run, systems: Mapping[str, RatedSystem], baseline: str | None) -> tuple[str, list[str]]:
     """Return the baseline and the others; a single system is its own."""
     here = {name: run[name] for name in run if name in systems}
     if len(here) == 1 and baseline in (None, *here):
         return next(iter(here)), []
-    return chosen(here, baseline, here)
+    return choose_systems(here, baseline, here)
 
 
 def _correlate_judge(system: RatedSystem) -> float:

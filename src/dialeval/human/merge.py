@@ -7,7 +7,7 @@
   of the quality, of the quality where it is largest.
 
 A rater's first answer counts; the second one is there for consistency only. Where files hold one answer twice, the one
-that comes last counts, and a warning says so. `estimate --human` has the same rule (`io.ratings`). Adjudicated
+that comes last counts, with a warning. `estimate --human` has the same rule (`io.ratings`). Adjudicated
 rows have the answers of the adjudicator and no others.
 """
 
@@ -23,23 +23,23 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from msgspec import Struct
 
-from dialeval.core.display import Shown, listed
+from dialeval.core.display import Displayable, count_names
 from dialeval.core.errors import SettingError
 from dialeval.core.run_schema import Record
 from dialeval.core.version import __version__
-from dialeval.human.store import SUFFIXES, stored_lines
+from dialeval.human.store import SUFFIXES, read_stored_lines
 from dialeval.io.ratings import TIE, RatingLine, ScoreCheck, possible_outcomes, read_rating_lines
 from dialeval.io.rows import Records
-from dialeval.stats.correlation import Ceiling, ceiling
+from dialeval.stats.correlation import Ceiling, measure_ceiling
 
 if TYPE_CHECKING:
-    from dialeval.human.sample import Sample
+    from dialeval.human.sample_files import Sample
 
 
 MOST = 20
 """Rows to adjudicate."""
 _FEWEST = 3
-"""Rows without which a correlation says nothing."""
+"""The fewest rows for a correlation."""
 
 
 class RaterQuality(Struct, frozen=True, kw_only=True):
@@ -73,7 +73,7 @@ class Disputed(Struct, frozen=True):
 
 
 class MergedRatings(
-    Shown,
+    Displayable,
     Record,
     frozen=True,
     kw_only=True,
@@ -81,7 +81,7 @@ class MergedRatings(
 ):
     """The ratings that count, and how far raters agree."""
 
-    document_maker = "dialeval.human.report:document"
+    document_maker = "dialeval.human.report:to_document"
 
     version: str = __version__
     lines: Sequence[RatingLine]
@@ -97,7 +97,7 @@ class MergedRatings(
 
     def __repr__(self) -> str:
         raters = sorted({line.rater for line in self.lines})
-        return f"<MergedRatings: {len(self.lines):,} ratings by {listed(raters, 'rater')}>"
+        return f"<MergedRatings: {len(self.lines):,} ratings by {count_names(raters, 'rater')}>"
 
     def to_dict(self) -> dict[str, Any]:
         """Return plain data for JSON, with the numbers of ratings and rows instead of the ratings."""
@@ -139,11 +139,12 @@ def merge_ratings(
     return MergedRatings(
         lines=[*(line for line in first if line.id not in settled), *final],
         ceilings={
-            name: ceiling([np.array([*row.values()]) for row in rows.values()]) for name, rows in answers.items()
+            name: measure_ceiling([np.array([*row.values()]) for row in rows.values()])
+            for name, rows in answers.items()
         },
-        raters=[each for quality, rows in answers.items() for each in _raters(quality, rows, last)],
+        raters=[each for quality, rows in answers.items() for each in _measure_raters(quality, rows, last)],
         seconds={rater: float(np.median(own)) if own else math.nan for rater, own in times.items()},
-        disputed=[each for each in _disputed(answers) if each.id not in settled][:most],
+        disputed=[each for each in _find_disputed(answers) if each.id not in settled][:most],
         warnings=warnings,
     )
 
@@ -167,7 +168,7 @@ def _keep_last(lines: Sequence[RatingLine]) -> tuple[_Lines, list[str]]:
 
 def _read(files: Iterable[str | PathLike[str]], sample: Sample | None, check: ScoreCheck | None) -> list[RatingLine]:
     sources: list[Any] = [
-        Records(fspath(file), stored_lines(file)) if Path(file).suffix in SUFFIXES else file for file in files
+        Records(fspath(file), read_stored_lines(file)) if Path(file).suffix in SUFFIXES else file for file in files
     ]
     known = None if sample is None else {row.id for row in sample.rows} | sample.pairs().keys()
     return read_rating_lines(sources, known, check)
@@ -177,7 +178,7 @@ _Answers = dict[str, dict[str, dict[str, float]]]
 """By quality, row and rater."""
 
 
-def _raters(quality: str, rows: Mapping[str, Mapping[str, float]], lines: _Lines) -> Iterable[RaterQuality]:
+def _measure_raters(quality: str, rows: Mapping[str, Mapping[str, float]], lines: _Lines) -> Iterable[RaterQuality]:
     """Yield the consistency of each rater's answers to a question."""
     for rater in dict.fromkeys(rater for row in rows.values() for rater in row):
         own = {identity: row[rater] for identity, row in rows.items() if rater in row}
@@ -207,7 +208,7 @@ def _raters(quality: str, rows: Mapping[str, Mapping[str, float]], lines: _Lines
         )
 
 
-def _disputed(answers: _Answers) -> list[Disputed]:
+def _find_disputed(answers: _Answers) -> list[Disputed]:
     """Return rows on which raters differ, those where they differ most first."""
     found: dict[str, Disputed] = {}
     for quality, rows in answers.items():
@@ -220,7 +221,7 @@ def _disputed(answers: _Answers) -> list[Disputed]:
     return sorted(found.values(), key=lambda each: -each.spread)
 
 
-def rated_rows(merged: MergedRatings, sample: Sample | None, quality: str) -> list[dict[str, Any]]:
+def make_rated_rows(merged: MergedRatings, sample: Sample | None, quality: str) -> list[dict[str, Any]]:
     """Return the ratings as rows that `agreement`, `estimate` and `adem train` read, or, of pairs, as `rank` does.
 
     With a `sample` a row has its texts and its system. Of pairs the answers to one question are taken, `quality`.
@@ -235,11 +236,11 @@ def rated_rows(merged: MergedRatings, sample: Sample | None, quality: str) -> li
         if quality not in line.scores:
             raise SettingError(f"{line.rater} did not compare {line.id} by {quality!r}; there is {list(line.scores)}")
         left, right = (known[row.id] for row in pairs[line.id])
-        made.append(_pair_row(line, left, right, int(np.sign(line.scores[quality]))))
+        made.append(_make_pair_row(line, left, right, int(np.sign(line.scores[quality]))))
     return made
 
 
-def _pair_row(line: RatingLine, left: Mapping[str, Any], right: Mapping[str, Any], outcome: int) -> dict[str, Any]:
+def _make_pair_row(line: RatingLine, left: Mapping[str, Any], right: Mapping[str, Any], outcome: int) -> dict[str, Any]:
     """Return a compared pair as a row for `rank`, with the name of the better system.
 
     A system that is called `a` or `b` is put on the side of its name, so that name and side mean the same.

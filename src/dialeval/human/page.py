@@ -6,7 +6,7 @@ digest of sample and form, so that they differ between raters and stay the same 
 are lines `{"id": ..., "rater": ..., "scores": {"overall": 4}, "seconds": 12.3}`, with `comment` where there is one and
 `again` where the row came for the second time.
 
-Two responses to be compared have the id `FIRST-SECOND` of the two rows; 1 says that FIRST is better, -1 that SECOND is.
+Two responses to compare have the id `FIRST-SECOND` of the two rows; 1 means that FIRST is better, -1 that SECOND is.
 
 The form: what raters are asked about every response, from a small TOML file.
 
@@ -47,9 +47,9 @@ from msgspec import Meta, Struct, field
 
 from dialeval.core import validation
 from dialeval.core.errors import SettingError
-from dialeval.human.sample import PAIR, Sample, SampledRow
+from dialeval.human.sample_files import PAIR, Sample, SampledRow
 from dialeval.reports import markup
-from dialeval.reports.html import asset, document, heading, script
+from dialeval.reports.html import make_heading, make_html, make_script, read_assets
 
 if TYPE_CHECKING:
     from dialeval.io.ratings import ScoreCheck
@@ -65,7 +65,7 @@ _MOST = 10
 """Numbers of a scale: as many as there are digits to press."""
 
 
-class Choice(Struct):
+class Answer(Struct):
     """One of the answers to a question."""
 
     value: int
@@ -91,21 +91,21 @@ class Quality(Struct, forbid_unknown_fields=True):
         if len(self.labels) not in (0, 2, 2 if self.kind == "yes-no" else numbers):
             raise ValueError("labels are one for each number, or two for the ends")
 
-    def choices(self, compare: bool) -> list[Choice]:
+    def list_choices(self, compare: bool) -> list[Answer]:
         """Return the answers in the order in which they are shown; of a comparison as if its first response were A."""
         if compare:
             sides = (1, "A is better"), (0, "No difference"), (-1, "B is better")
-            return [Choice(value, label, [str(at)]) for at, (value, label) in enumerate(sides, 1)]
+            return [Answer(value, label, [str(at)]) for at, (value, label) in enumerate(sides, 1)]
         if self.kind == "yes-no":
             yes, no = self.labels or ("Yes", "No")
-            return [Choice(1, yes, ["y", "1"]), Choice(0, no, ["n", "0"])]
+            return [Answer(1, yes, ["y", "1"]), Answer(0, no, ["n", "0"])]
         numbers = range(self.low, self.high + 1)
         labels = self.labels if len(self.labels) == len(numbers) else [""] * len(numbers)
         if not self.labels and (self.low, self.high) == (1, len(_FIVE)):
             labels = list(_FIVE)
         if len(self.labels) == 2:
             labels = [self.labels[0], *[""] * (len(numbers) - 2), self.labels[1]]
-        return [Choice(number, label, [str(number % 10)]) for number, label in zip(numbers, labels, strict=True)]
+        return [Answer(number, label, [str(number % 10)]) for number, label in zip(numbers, labels, strict=True)]
 
 
 class Form(Struct, forbid_unknown_fields=True):
@@ -130,9 +130,9 @@ class Form(Struct, forbid_unknown_fields=True):
         whole = self.unit == "conversation"
         asked = f"Which {self.unit} is better?" if self.compare else f"How good is the {self.unit}?"
         then = f"compare the two {'endings' if whole else 'replies'}" if self.compare else "rate the reply"
-        told = "Read the conversation, then " + ("rate it as a whole." if whole and not self.compare else f"{then}.")
+        default = "Read the conversation, then " + ("rate it as a whole." if whole and not self.compare else f"{then}.")
         return {
-            "instructions": self.instructions or told,
+            "instructions": self.instructions or default,
             "unit": self.unit,
             "mark": self.mark,
             "repeat": self.repeat,
@@ -142,13 +142,13 @@ class Form(Struct, forbid_unknown_fields=True):
                 {
                     "name": each.name,
                     "question": each.question or (asked if each.name == "overall" else each.name),
-                    "choices": msgspec.to_builtins(each.choices(self.compare)),
+                    "choices": msgspec.to_builtins(each.list_choices(self.compare)),
                 }
                 for each in self.quality
             ],
         }
 
-    def problems(self, scores: Mapping[str, float]) -> Sequence[str]:
+    def find_problems(self, scores: Mapping[str, float]) -> Sequence[str]:
         """Return the problems of the scores of a row; none if they answer the form."""
         wrong = [
             f"{name!r:.70} is not a quality of the form" for name in scores.keys() - {q.name for q in self.quality}
@@ -156,22 +156,22 @@ class Form(Struct, forbid_unknown_fields=True):
         for each in self.quality:
             if each.name not in scores:
                 wrong.append(f"{each.name} has no answer")
-            elif scores[each.name] not in {choice.value for choice in each.choices(self.compare)}:
+            elif scores[each.name] not in {choice.value for choice in each.list_choices(self.compare)}:
                 wrong.append(f"{each.name} is {scores[each.name]:g}, which is none of its answers")
         return wrong
 
 
-def score_check(form: Form | None, sample: Sample | None) -> ScoreCheck:
+def make_score_check(form: Form | None, sample: Sample | None) -> ScoreCheck:
     """Return a check of the scores of a row or pair; without a form, for the built-in one."""
     if form is not None:
-        return lambda _, scores: form.problems(scores)
+        return lambda _, scores: form.find_problems(scores)
     single, compared = Form(), Form(compare=True)
     pairs = None if sample is None else sample.pairs()
 
     def check(identity: str, scores: Mapping[str, float]) -> Sequence[str]:
         if pairs is not None:
-            return (compared if identity in pairs else single).problems(scores)
-        return single.problems(scores) if PAIR not in identity or compared.problems(scores) else ()
+            return (compared if identity in pairs else single).find_problems(scores)
+        return single.find_problems(scores) if PAIR not in identity or compared.find_problems(scores) else ()
 
     return check
 
@@ -182,15 +182,15 @@ def read_form(path: str | os.PathLike[str] | None, sample: Sample | None = None)
     if path is not None:
         where = os.fspath(path)
         document = validation.parse_toml(validation.read_bytes(where, _REMEDY), where, _REMEDY)
-        form = validation.fitting(document, Form, where, _REMEDY)
+        form = validation.convert(document, Form, where, _REMEDY)
     whole = sample is not None and sample.design.level == "dialogue"
     return msgspec.structs.replace(form, unit="conversation") if whole else form
 
 
-def things_to_rate(sample: Sample, form: Form) -> list[dict[str, Any]]:
+def collect_things(sample: Sample, form: Form) -> list[dict[str, Any]]:
     """Return what raters see, as plain data: single responses, or pairs of them."""
     if not form.compare:
-        rows = _last_turns(sample.rows) if form.unit == "conversation" else sample.rows
+        rows = _select_last_turns(sample.rows) if form.unit == "conversation" else sample.rows
         return [_build_thing(row.id, form, row) for row in rows]
     if sample.design.level == "dialogue":
         raise SettingError("a page compares two replies to one context; conversations are rated one by one")
@@ -202,7 +202,7 @@ def things_to_rate(sample: Sample, form: Form) -> list[dict[str, Any]]:
     return [_build_thing(identity, form, *pair) for identity, pair in pairs.items()]
 
 
-def _last_turns(rows: Sequence[SampledRow]) -> list[SampledRow]:
+def _select_last_turns(rows: Sequence[SampledRow]) -> list[SampledRow]:
     """Return the last row of each conversation of a system, which holds all turns before it; others are left out."""
     last: dict[tuple[str, str], SampledRow] = {}
     for row in rows:
@@ -219,36 +219,36 @@ def _build_thing(identity: str, form: Form, *rows: SampledRow) -> dict[str, Any]
     return {**thing, "references": rows[0].reference} if form.reference else thing
 
 
-def digest_of(sample: Sample, form: Form) -> str:
+def digest_form(sample: Sample, form: Form) -> str:
     """Return a digest of sample and form, which identifies their ratings."""
     parts = (str(sample.design.seed).encode(), sample.design.rows.sha256.encode(), msgspec.json.encode(form))
     return hashlib.sha256(b"\n".join(parts)).hexdigest()[:16]
 
 
-def rating_page(sample: Sample, form: Form, only: Sequence[str] | None = None) -> str:
+def make_rating_page(sample: Sample, form: Form, only: Sequence[str] | None = None) -> str:
     """Return the page for any number of raters; ratings stay in the browser. `only`: the ids to rate, once each."""
-    things = things_to_rate(sample, form)
-    digest = digest_of(sample, form)
+    things = collect_things(sample, form)
+    digest = digest_form(sample, form)
     if only is not None:
         things = [thing for thing in things if thing["id"] in set(only)]
         digest = hashlib.sha256("\n".join([digest, *only]).encode()).hexdigest()[:16]
         form = msgspec.structs.replace(form, repeat=0.0)
-    return _page(form, {"things": things, "digest": digest, "rater": None, "lines": [], "server": False})
+    return _make_page(form, {"things": things, "digest": digest, "rater": None, "lines": [], "server": False})
 
 
-def served_page(
+def make_served_page(
     form: Form, digest: str, things: Sequence[Mapping[str, Any]], rater: str, lines: Sequence[Mapping[str, Any]]
 ) -> str:
     """Return the page for one rater, whose ratings are sent to the server."""
     data = {"things": things, "digest": digest, "rater": rater, "lines": lines, "server": True}
-    return _page(form, data, _FROM_SERVER)
+    return _make_page(form, data, _FROM_SERVER)
 
 
-def _page(form: Form, data: Mapping[str, Any], more_policy: str = "") -> str:
+def _make_page(form: Form, data: Mapping[str, Any], more_policy: str = "") -> str:
     body = (
-        f"{heading(form.title, '')}"
+        f"{make_heading(form.title, '')}"
         '<main id="main" tabindex="-1"><noscript><p class="notice">This page needs JavaScript.</p></noscript></main>\n'
-        f"{markup.embedded('rate-data', {**data, 'form': form.to_page()})}"
+        f"{markup.embed_json('rate-data', {**data, 'form': form.to_page()})}"
     )
-    style = asset("report.css", "rate.css")
-    return document(form.title, body, style, [script("page.js"), script(*SCRIPTS)], more_policy)
+    style = read_assets("report.css", "rate.css")
+    return make_html(form.title, body, style, [make_script("page.js"), make_script(*SCRIPTS)], more_policy)

@@ -33,21 +33,22 @@ from msgspec.structs import asdict
 
 from dialeval.analysis.alignment import align
 from dialeval.analysis.pairing import describe_inputs
-from dialeval.analysis.values import collapse_dialogues, metric_of
-from dialeval.core.arguments import checked
+from dialeval.analysis.values import collapse_dialogues, find_metric
+from dialeval.core.arguments import check_arguments
 from dialeval.core.arrays import Floats, Ints
-from dialeval.core.display import Shown, Tabular, flatten_intervals, listed
+from dialeval.core.display import Displayable, Tabular, count_names, flatten_intervals
 from dialeval.core.errors import SettingError
-from dialeval.core.errors import plain as shown
+from dialeval.core.errors import escape_controls as shown
 from dialeval.core.result import Run
 from dialeval.core.run_schema import Record
 from dialeval.core.version import __version__
-from dialeval.human.sample import RatedLevel, row_values, tables_of
+from dialeval.human.sample import collect_row_values, select_tables
+from dialeval.human.sample_files import RatedLevel
 from dialeval.io.ratings import Pairs, length_ratio, read_pairs
 from dialeval.stats import significance
-from dialeval.stats.bradley_terry import Cells, Fits, connected, fit
+from dialeval.stats.bradley_terry import Cells, Fits, fit, is_connected
 from dialeval.stats.intervals import DEFAULT_LEVEL
-from dialeval.stats.resampling import LOG_ODDS, check_resampling, jackknife, leaving_out
+from dialeval.stats.resampling import LOG_ODDS, check_resampling, jackknife, leave_out_clusters
 
 ALPHA = 0.05
 _PART_CELLS = 1 << 20
@@ -93,7 +94,7 @@ class Intervals(Struct, frozen=True):
     confidence: float
 
 
-class Ranking(Tabular, Shown, Record, frozen=True, kw_only=True, rename={"version": "dialeval"}):
+class Ranking(Tabular, Displayable, Record, frozen=True, kw_only=True, rename={"version": "dialeval"}):
     """The result of `dialeval.rank`, best system first.
 
     Attributes:
@@ -122,7 +123,7 @@ class Ranking(Tabular, Shown, Record, frozen=True, kw_only=True, rename={"versio
         [[1, 'new', 'a'], [2, 'old', 'a']]
     """
 
-    document_maker = "dialeval.human.report:document"
+    document_maker = "dialeval.human.report:to_document"
 
     version: str
     source: str
@@ -140,7 +141,7 @@ class Ranking(Tabular, Shown, Record, frozen=True, kw_only=True, rename={"versio
     intervals: Intervals
 
     def __repr__(self) -> str:
-        names = listed([each.system for each in self.systems], "system")
+        names = count_names([each.system for each in self.systems], "system")
         return f"<Ranking: {names}, {self.pairs:,} pairs by {shown(self.source)}>"
 
     @property
@@ -160,7 +161,7 @@ class Ranking(Tabular, Shown, Record, frozen=True, kw_only=True, rename={"versio
         ]
 
 
-@checked
+@check_arguments
 def rank(
     pairs: Any,
     *,
@@ -205,7 +206,7 @@ def rank(
         if metric is None:
             raise SettingError("a run is ranked by one of its metrics; name it (metric=, --metric)")
         run = collapse_dialogues(pairs) if level == "dialogue" else pairs
-        return rank_pairs(pairs_of_run(run, metric, tie, systems), metric, length=length, confidence=confidence)
+        return rank_pairs(compare_rows(run, metric, tie, systems), metric, length=length, confidence=confidence)
     if metric is not None or tie or level != "turn":
         raise SettingError("pairs state the preferred response themselves; metric, tie and level are for runs")
     known = pairs if isinstance(pairs, Pairs) else read_pairs(pairs, fields)
@@ -226,12 +227,12 @@ def _keep(pairs: Pairs, kept: npt.NDArray[np.bool_]) -> Pairs:
     return replace(pairs, **{name: getattr(pairs, name)[kept] for name in columns})
 
 
-def pairs_of_run(run: Run, key: str, tie: float = 0.0, systems: Sequence[str] | None = None) -> Pairs:
+def compare_rows(run: Run, key: str, tie: float = 0.0, systems: Sequence[str] | None = None) -> Pairs:
     """Compare every two systems of a run in every row that both have a value of."""
     if not 0 <= tie < math.inf:
         raise SettingError(f"tie must be 0 or above, not {tie}")
     wanted = [name for name in run if run[name].role == "system"] if systems is None else list(systems)
-    tables = tables_of(run, wanted)
+    tables = select_tables(run, wanted)
     names = list(tables)
     if len(names) < 2:
         raise SettingError(f"a ranking needs two systems; there is {', '.join(names) or 'none'}")
@@ -244,8 +245,8 @@ def pairs_of_run(run: Run, key: str, tie: float = 0.0, systems: Sequence[str] | 
             reason = describe_inputs(run[names[0]][key], run[name][key], alignment)
             if reason is not None:
                 raise SettingError(f"{name} and {names[0]} cannot be ranked by {key}: {reason}")
-    values = [row_values(run[name], table, key, name) for name, table in tables.items()]
-    metric = metric_of(run[names[0]][key])
+    values = [collect_row_values(run[name], table, key, name) for name, table in tables.items()]
+    metric = find_metric(run[names[0]][key])
     sign = -1.0 if metric is not None and metric.better == "lower" else 1.0
     clusters = tables[names[0]].clusters
     texts = [[str(text) for text in table.texts["response"]] for table in tables.values()]
@@ -274,12 +275,12 @@ def rank_pairs(
     names = pairs.systems
     if len(names) < 2 or not len(pairs):
         raise SettingError(f"a ranking needs pairs of two systems; there is {', '.join(names) or 'none'}")
-    if not connected(len(names), pairs.left, pairs.right, pairs.outcome):
+    if not is_connected(len(names), pairs.left, pairs.right, pairs.outcome):
         raise SettingError(
             "some systems won against all others they met, or were never compared with them, so their strengths "
             "cannot be estimated; compare more responses, or rank fewer systems (--systems)"
         )
-    cells, codes = _cells(pairs, length)
+    cells, codes = _group_pairs(pairs, length)
     which, dialogue = np.unique(pairs.dialogue, return_inverse=True)
     dialogue = dialogue.ravel()
     sizes = np.bincount(dialogue).astype(np.float64)
@@ -289,7 +290,7 @@ def rank_pairs(
     counts = np.zeros((len(names), len(names), 3), np.int64)
     np.add.at(counts, (pairs.left, pairs.right, 1 - pairs.outcome), 1)
     counts += counts.transpose(1, 0, 2)[..., ::-1]  # wins, ties and losses of each system against each other
-    p = _adjusted_ps(whole, without, order, sizes)
+    p = _adjust_p_values(whole, without, order, sizes)
     systems = []
     for place in order:
         strength, score = float(whole.strengths[0, place]), float(whole.scores[0, place])
@@ -311,7 +312,7 @@ def rank_pairs(
         version=__version__,
         source=source,
         systems=systems,
-        groups=significance.homogeneous_groups(
+        groups=significance.find_homogeneous_groups(
             [names[place] for place in order],
             {frozenset((names[one], names[other])) for (one, other), each in p.items() if each < ALPHA},
         ),
@@ -331,7 +332,7 @@ def rank_pairs(
     )
 
 
-def _cells(pairs: Pairs, length: bool) -> tuple[Cells, Ints]:
+def _group_pairs(pairs: Pairs, length: bool) -> tuple[Cells, Ints]:
     """Return the different kinds of comparisons, and the kind of each pair."""
     columns = [pairs.left.astype(np.float64), pairs.right.astype(np.float64)]
     if length:
@@ -351,14 +352,14 @@ def _fit_without_each(cells: Cells, codes: Ints, pairs: Pairs, dialogue: Ints, d
     """Return the fits without one dialogue each, or one group of them each where there are many."""
     step = max(1, _PART_CELLS // max(len(cells.left) * 3, len(pairs), 1))
     fits = []
-    for counts in leaving_out(dialogues):
+    for counts in leave_out_clusters(dialogues):
         for start in range(0, len(counts), step):
             weights = counts[start : start + step][:, dialogue].astype(np.float64)
             fits.append(fit(cells, _count(codes, pairs.outcome, weights, len(cells.left))))
     return Fits(*map(np.concatenate, zip(*fits, strict=True)))
 
 
-def _adjusted_ps(whole: Fits, without: Fits, order: Sequence[int], sizes: Floats) -> dict[tuple[int, int], float]:
+def _adjust_p_values(whole: Fits, without: Fits, order: Sequence[int], sizes: Floats) -> dict[tuple[int, int], float]:
     """Return the adjusted p of each two systems, the higher one first; 1 where nothing is known of the difference."""
     raw = {}
     for left, right in combinations(order, 2):

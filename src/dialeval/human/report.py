@@ -1,7 +1,7 @@
 """Results of human evaluation as tables: for the terminal, for papers and pages, for other programs.
 
-    FORMATS["md"](people)            json, csv, md, latex, each a str
-    console.print(table(people))     the terminal
+    FORMATS["md"](people)              json, csv, md, latex, each a str
+    console.print(lay_out(people))     the terminal
 
 - `HumanEstimates`: a line per system and a line per difference: the estimate with its interval, the one from ratings
   alone, and the effective sample size. `RatingPlan`: how many ratings an interval of some width takes.
@@ -9,7 +9,7 @@
   ties and losses between all pairs.
 - `MergedRatings`: inter-annotator agreement, each rater, and the rows on which raters differ.
 
-JSON and CSV hold every digit. `people_section` is the section of the report on human evaluation: the results of
+JSON and CSV hold every digit. `make_human_section` is the section of the report on human evaluation: the results of
 `dialeval.estimate`, `dialeval.agreement` and `dialeval.rank`, as they are printed in the terminal.
 """
 
@@ -29,11 +29,12 @@ from dialeval.human.merge import MergedRatings
 from dialeval.human.rank import Ranking
 from dialeval.reports import agreement as agreements
 from dialeval.reports import charts, markup
-from dialeval.reports.charts import Figure, Mark
-from dialeval.reports.documents import Document, LaidOut, Table, text_formats
-from dialeval.reports.drawings import figures
+from dialeval.reports.canvas import Figure
+from dialeval.reports.charts import Mark
+from dialeval.reports.documents import Document, LaidOut, Table, make_formats
+from dialeval.reports.drawings import lay_out_figures
 from dialeval.reports.figures import MISSING, plain, shorten, show_fixed, show_interval, show_p, show_rounded
-from dialeval.reports.html import page, script
+from dialeval.reports.html import make_page, make_script
 from dialeval.reports.markup import Section
 from dialeval.stats.correlation import FEWEST_POINTS
 
@@ -57,32 +58,32 @@ FEWEST_ANSWERS = 5
 
 
 @singledispatch
-def document(result: Any) -> Document:
+def to_document(result: Any) -> Document:
     """Return sentences, tables and notes about a result."""
     raise TypeError(f"a {type(result).__name__} is not a result of human evaluation")
 
 
-def table(result: Any) -> LaidOut:
+def lay_out(result: Any) -> LaidOut:
     """Lay a result out for a rich console."""
-    return LaidOut(document(result))
+    return LaidOut(to_document(result))
 
 
-FORMATS = text_formats(document)
+FORMATS = make_formats(to_document)
 
 
-@document.register
+@to_document.register
 def _(people: HumanEstimates) -> Document:
     head = ["system", "estimate", "ratings alone", "ratings", "effective", "r"]
     if not people.judge:
         head = ["system", "ratings alone", "ratings"]
-    tables = [Table(head, [_estimate_cells(each, people) for each in people.systems])]
+    tables = [Table(head, [_make_estimate_cells(each, people) for each in people.systems])]
     if people.differences:
         head = ["difference", *head[1:-1], "p adjusted" if people.judge else head[-1]]
-        tables.append(Table(head, [_estimate_cells(each, people) for each in people.differences]))
-    return Document(verdict(people), tables, _estimate_notes(people))
+        tables.append(Table(head, [_make_estimate_cells(each, people) for each in people.differences]))
+    return Document(state_verdict(people), tables, _explain_estimates(people))
 
 
-def verdict(people: HumanEstimates) -> list[str]:
+def state_verdict(people: HumanEstimates) -> list[str]:
     """Return which systems differ from the baseline, in a sentence; none where there are no differences."""
     sentences = {
         "higher": "the mean human rating of {} is significantly higher than that of {}",
@@ -99,7 +100,7 @@ def verdict(people: HumanEstimates) -> list[str]:
     return [f"{parts[0].upper()}{parts[1:]} ({how})."] if parts else []
 
 
-def _estimate_notes(people: HumanEstimates) -> list[str]:
+def _explain_estimates(people: HumanEstimates) -> list[str]:
     """Return what the estimates are, a line each."""
     whom = f"other {people.unit} of the same kind" if people.population == "dialogues" else "the rows of this run only"
     intervals = f"{100 * people.confidence:g}% confidence intervals for mean human ratings of {whom}"
@@ -122,13 +123,13 @@ def _estimate_notes(people: HumanEstimates) -> list[str]:
     return lines
 
 
-def _estimate_cells(each: HumanEstimate, people: HumanEstimates) -> list[str]:
+def _make_estimate_cells(each: HumanEstimate, people: HumanEstimates) -> list[str]:
     signed = each.baseline is not None
 
     def show(value: float, interval: tuple[float, float]) -> str:
         return show_rounded(value, interval if all(map(math.isfinite, interval)) else None, signed)
 
-    name = " - ".join(_name(name) for name in (each.system, each.baseline) if name is not None)
+    name = " - ".join(_show_name(name) for name in (each.system, each.baseline) if name is not None)
     alone = [show(each.alone, each.alone_interval), str(each.ratings)]
     if not people.judge:
         return [name, *alone]
@@ -136,12 +137,12 @@ def _estimate_cells(each: HumanEstimate, people: HumanEstimates) -> list[str]:
     return [name, show(each.value, each.interval), *alone, show_fixed(each.effective_ratings, 0), last]
 
 
-@document.register
+@to_document.register
 def _(plan: RatingPlan) -> Document:
     def show(number: int | None) -> str:
         return "more dialogues" if number is None else f"{number:,}"
 
-    rows = [[_name(each.what), show(each.with_judge), show(each.alone), f"{each.of:,}"] for each in plan.needed]
+    rows = [[_show_name(each.what), show(each.with_judge), show(each.alone), f"{each.of:,}"] for each in plan.needed]
     notes = [f"This holds if {'; '.join(plan.assumptions)}."]
     if any(each.with_judge is None for each in plan.needed):
         notes.append("more dialogues: ratings of all rows would not give that width.")
@@ -149,10 +150,10 @@ def _(plan: RatingPlan) -> Document:
     return Document([title], [Table(["system", "with the judge", "ratings alone", "of"], rows)], notes)
 
 
-@document.register
+@to_document.register
 def _(ranking: Ranking) -> Document:
     letters = ranking.letters
-    names = {each.system: _name(each.system) for each in ranking.systems}
+    names = {each.system: _show_name(each.system) for each in ranking.systems}
     systems = [
         [
             names[each.system],
@@ -171,10 +172,10 @@ def _(ranking: Ranking) -> Document:
         Table(["system", "group", "strength", "score", "won/tied/lost"], systems),
         Table(["won/tied/lost against", *names.values()], between),
     ]
-    return Document([], tables, _ranking_notes(ranking))
+    return Document([], tables, _explain_ranking(ranking))
 
 
-def _ranking_notes(ranking: Ranking) -> list[str]:
+def _explain_ranking(ranking: Ranking) -> list[str]:
     """Return what the numbers are, a line each."""
     tests = len(ranking.systems) * (len(ranking.systems) - 1) // 2
     corrected = f", corrected by Holm for {tests} pairs of systems" if tests > 1 else ""
@@ -196,13 +197,13 @@ def _ranking_notes(ranking: Ranking) -> list[str]:
     return lines
 
 
-@document.register
+@to_document.register
 def _(merged: MergedRatings) -> Document:
     names, rows = ({getattr(line, name) for line in merged.lines} for name in ("rater", "id"))
     said = f"{len(merged.lines)} ratings of {len(rows)} rows by {len(names)} raters."
     ceilings = [
         [
-            _name(quality),
+            _show_name(quality),
             show_fixed(each.alpha.get("ordinal", math.nan), 2),
             show_fixed(each.one_against_others.get("pearson", math.nan), 2),
             str(each.n),
@@ -213,8 +214,8 @@ def _(merged: MergedRatings) -> Document:
     several = len(merged.ceilings) > 1
     raters = [
         [
-            _name(each.rater),
-            *([_name(each.quality)] if several else []),
+            _show_name(each.rater),
+            *([_show_name(each.quality)] if several else []),
             str(each.rows),
             str(each.repeated),
             MISSING if math.isnan(each.intra_rater_agreement) else f"{each.intra_rater_agreement:.0%}",
@@ -227,7 +228,11 @@ def _(merged: MergedRatings) -> Document:
     ]
     columns = ["rows", "repeated", "intra-rater", "difference", "r", "higher", "seconds"]
     disputed = [
-        [_name(each.id), _name(each.quality), ", ".join(f"{_name(r)} {v:g}" for r, v in each.answers.items())]
+        [
+            _show_name(each.id),
+            _show_name(each.quality),
+            ", ".join(f"{_show_name(r)} {v:g}" for r, v in each.answers.items()),
+        ]
         for each in merged.disputed
     ]
     tables = [
@@ -247,19 +252,19 @@ def flag_raters(merged: MergedRatings) -> list[str]:
             answers.setdefault(line.rater, {}).setdefault(quality, []).append(value)
     for rater, qualities in answers.items():
         if merged.seconds.get(rater, math.nan) < HASTY:
-            found.append(f"{_name(rater)} took less than {HASTY:g} second for half of the rows.")
+            found.append(f"{_show_name(rater)} took less than {HASTY:g} second for half of the rows.")
         for quality, values in qualities.items():
             if len(values) >= FEWEST_ANSWERS and len(set(values)) == 1:
-                same = f"{_name(quality)} {values[0]:g}"
-                found.append(f"{_name(rater)} gave the same answer {len(values)} times ({same}).")
+                same = f"{_show_name(quality)} {values[0]:g}"
+                found.append(f"{_show_name(rater)} gave the same answer {len(values)} times ({same}).")
     return found
 
 
-def _name(name: str) -> str:
+def _show_name(name: str) -> str:
     return shorten(plain(name))
 
 
-def lead_page(title: str, counts: Mapping[str, tuple[int, int]], merged: MergedRatings | None) -> str:
+def make_lead_page(title: str, counts: Mapping[str, tuple[int, int]], merged: MergedRatings | None) -> str:
     """Return the page for the lead of a team: progress of each rater, agreement so far, and the ratings as a file."""
     rated, dealt = (sum(each[at] for each in counts.values()) for at in (0, 1))
     lines = [
@@ -279,14 +284,14 @@ def lead_page(title: str, counts: Mapping[str, tuple[int, int]], merged: MergedR
     sections = [Section("progress", "Progress", progress + file)]
     if merged is not None:
         shown = markup.document(
-            replace(document(merged), said=[]), "people", ["Inter-annotator agreement.", "Raters.", "To adjudicate."]
+            replace(to_document(merged), said=[]), "people", ["Inter-annotator agreement.", "Raters.", "To adjudicate."]
         )
         sections.append(Section("agreement", "Agreement so far", markup.notice(flag_raters(merged)) + shown))
     lead = '<p class="lead">Reload this page for the latest ratings. Its link is for whoever leads the evaluation.</p>'
-    return page(title, lead, sections, "", [script("page.js")])
+    return make_page(title, lead, sections, "", [make_script("page.js")])
 
 
-def human_figures(
+def draw_human_figures(
     found: HumanEstimates | None,
     ranking: Ranking | None,
     rated: Mapping[str, RatedSystem] | None,
@@ -296,18 +301,18 @@ def human_figures(
     drawn: list[Figure | None] = []
     if rated is not None and found is not None:
         ratings = {name: each.people for name, each in rated.items()}
-        title = f"Human ratings of single rows: {_name(found.quality)}"
+        title = f"Human ratings of single rows: {_show_name(found.quality)}"
         drawn.append(charts.distribution(ratings, title, "mean rating of a row", unit="rated rows"))
     if found is not None and found.judge:
         ways = (("with the judge", "value", "interval", "own-0"), ("ratings alone", "alone", "alone_interval", "own-1"))
         marks = [
-            Mark(f"{_name(each.system)}, {words}", getattr(each, value), getattr(each, interval), kind)
+            Mark(f"{_show_name(each.system)}, {words}", getattr(each, value), getattr(each, interval), kind)
             for each in found.systems
             for words, value, interval, kind in ways
         ]
         known = [mark for mark in marks if math.isfinite(mark.value)]
-        title = f"Mean human rating ({_name(found.quality)}), with and without the judge"
-        note = f"Intervals: {100 * found.confidence:g}%. Judge: {' and '.join(map(_name, found.judge))}."
+        title = f"Mean human rating ({_show_name(found.quality)}), with and without the judge"
+        note = f"Intervals: {100 * found.confidence:g}%. Judge: {' and '.join(map(_show_name, found.judge))}."
         drawn.append(charts.forest(known, title, "mean rating", notes=[note]))
     if rated is not None and found is not None and len(found.judge) == 1:
         judged, people, dialogues = (
@@ -315,7 +320,7 @@ def human_figures(
             for name in ("judges", "people", "dialogue")
         )
         if (np.isfinite(judged) & np.isfinite(people)).sum() >= FEWEST_POINTS:
-            judge = _name(found.judge[0])
+            judge = _show_name(found.judge[0])
             words = (f"Calibration of {judge}", judge, "mean human rating")
             drawn.append(charts.calibration(judged, people, *words, clusters=dialogues))
             points = {name: (each.judges[:, 0], each.people) for name, each in rated.items()}
@@ -327,7 +332,7 @@ def human_figures(
     return [each for each in drawn if each is not None]
 
 
-def people_section(
+def make_human_section(
     found: HumanEstimates | None,
     agreement: Agreement | None,
     ranking: Ranking | None,
@@ -337,26 +342,26 @@ def people_section(
 ) -> Section | None:
     """Return the section on human evaluation; None where there are no ratings."""
     parts = ["" if merged is None else markup.notice(flag_raters(merged))]
-    parts.append(figures(human_figures(found, ranking, rated, pairs)))
+    parts.append(lay_out_figures(draw_human_figures(found, ranking, rated, pairs)))
 
     def add(title: str, shown: Document, *captions: str) -> None:
         parts.append(f"<h3>{title}</h3>{markup.document(shown, 'people', captions)}")
 
     if found is not None:
-        shown = document(found)
+        shown = to_document(found)
         shown = replace(shown, notes=[*shown.notes, *found.warnings])
         mean = "Mean rating with its interval: ratings and judge together, and ratings alone."
         add("Mean human ratings", shown, mean, "Differences.")
     if agreement is not None:
         parts.append(f"<h3>Inter-annotator agreement</h3><p>{_describe_ceiling(agreement.ceiling)}</p>")
-        shown = replace(agreements.document(agreement), said=[])
+        shown = replace(agreements.to_document(agreement), said=[])
         shown = replace(shown, tables=shown.titled_tables)
         add("Correlation of metrics with human ratings", shown, "Correlation coefficients, with their intervals.")
     if ranking is not None:
         strengths = "Strengths, with their intervals."
-        add("Ranking by preferences", document(ranking), strengths, "Wins between all pairs.")
+        add("Ranking by preferences", to_document(ranking), strengths, "Wins between all pairs.")
     if merged is not None:
-        add("Raters", replace(document(merged), said=[]), "Inter-annotator agreement.", "Raters.", "To adjudicate.")
+        add("Raters", replace(to_document(merged), said=[]), "Inter-annotator agreement.", "Raters.", "To adjudicate.")
     return Section("people", "Human evaluation", "".join(parts)) if any(parts) else None
 
 

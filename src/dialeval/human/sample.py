@@ -1,4 +1,4 @@
-"""Samples of responses for human evaluation: probability sampling, and the folder of a sample.
+"""Samples of responses for human evaluation: probability sampling. The folder of a sample is in `sample_files`.
 
 What is drawn is a unit of the design:
 
@@ -9,27 +9,17 @@ What is drawn is a unit of the design:
 Units may be split into strata (`by`): a system, a turn, a field that the run kept, or quantiles of a metric. Every
 stratum gives units in proportion to what it has, and at least two, so that its variance can be estimated.
 
-    equal    every unit of a stratum has the same probability, n_h / N_h
+    equal         every unit of a stratum has the same probability, n_h / N_h
     uncertainty   in proportion to the uncertainty of a judge: the standard deviation of a yes/no answer with its mean,
-             s = sqrt((x - low) (high - x)), at least a quarter of the mean s, so that no unit counts too much
+                  s = sqrt((x - low) (high - x)), at least a quarter of the mean s, so that no unit counts too much
 
 Both are drawn by one procedure, systematic sampling in random order: the units of a stratum are shuffled, their
-probabilities are laid end to end, and every unit is taken on which one of the points u, u + 1, u + 2 ... falls, with u
+probabilities are laid end to end, and a unit is taken if one of the points u, u + 1, u + 2 ... falls on it, with u
 uniform between 0 and 1. The number of units is fixed, and each has exactly its probability. With equal probabilities
 every set of n_h units is equally likely: that is simple random sampling without replacement. With unequal ones the
 random order makes the design nearly as random as it can be, which is what the variance estimator of
 `prediction_powered` (Hájek's, for designs of high entropy) assumes. Poisson sampling would have an exact variance too,
 but a random number of ratings, which costs precision and which nobody can plan.
-
-The folder of a sample has two files:
-
-- `sample.json`: how the rows were drawn (seed, unit, strata with their sizes), of which systems (rows, dialogues and a
-  digest of each, so that another run is not taken for it), and the SHA-256 of the other file.
-- `rows.jsonl`: a line per response to rate, see `SampledRow`. Its `id` says nothing about the system; its `probability`
-  is the one it was drawn with, which travels to the estimate.
-
-Ratings come back as lines that name the id, the rater and the scores, in the form that every rated row has
-(`io.ratings`): `{"id": "k3fq8w2a", "rater": "ann", "scores": {"overall": 4}}`.
 
 Papers: Hartley and Rao 1962, "Sampling with Unequal Probabilities and without Replacement", Annals of Mathematical
 Statistics; Särndal, Swensson and Wretman 1992, "Model Assisted Survey Sampling"; Berger 1998, "Rate of Convergence to
@@ -42,239 +32,48 @@ import hashlib
 import math
 import re
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
-from contextlib import suppress
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from itertools import combinations
-from os import PathLike
-from pathlib import Path
-from typing import Annotated, Any, ClassVar, Literal, TypeAlias, get_args
+from typing import Any, get_args
 
-import msgspec
 import numpy as np
-import numpy.typing as npt
-from msgspec import Meta, Struct
 
-from dialeval.analysis.values import collapse_dialogues, metric_of
-from dialeval.core import validation
-from dialeval.core.arguments import checked
-from dialeval.core.arrays import Floats, Ints
-from dialeval.core.display import Shown, Tabular, listed
-from dialeval.core.errors import DataError, Problem, SettingError, whole_characters
-from dialeval.core.files import check_files, place_of, reading_together, replacing_together
+from dialeval.analysis.values import collapse_dialogues, find_metric
+from dialeval.core.arguments import check_arguments
+from dialeval.core.arrays import Floats, Ints, Mask
+from dialeval.core.errors import SettingError, escape_surrogates
 from dialeval.core.fold import Level
 from dialeval.core.result import Result, Run
 from dialeval.core.rowtable import NO_TURN, RowTable
-from dialeval.core.validation import dump
 from dialeval.core.version import __version__
-from dialeval.io.ratings import Ratings, read_ratings
+from dialeval.human.sample_files import (
+    FORMAT,
+    LEAST_UNCERTAINTY,
+    ROWS_FILE,
+    RatedLevel,
+    Sample,
+    SampledRow,
+    SavedRows,
+    SavedSample,
+    SavedStratum,
+    SavedSystem,
+    digest_rows,
+)
 from dialeval.stats.resampling import DEFAULT_SEED
 
 LEAST_PER_STRATUM = 2
 QUANTILES = 4
 MOST_BYTES = 1 << 28
 """Of the texts of a sample."""
-LEAST_UNSURE = 0.25
-"""Of the mean uncertainty: no response is drawn as if it had less."""
-SAMPLE_FILE = "sample.json"
-ROWS_FILE = "rows.jsonl"
-PAIR = "-"
-"""Between the ids of two rows that are compared."""
-FORMAT = 1
-"""Version of the layout; a folder of a later layout is refused with a clear message."""
-_FILES = (SAMPLE_FILE, ROWS_FILE)
-_REMEDY = "pass the folder that `dialeval sample -o` wrote, or sample again"
 _LETTERS = "abcdefghjkmnpqrstuvwxyz23456789"
 """Of ids: those that nobody confuses."""
 _ID_LENGTH = 8
 _WHOLE = "all"
-"""The stratum where there are no others."""
-
-Bools = npt.NDArray[np.bool_]
-Count = Annotated[int, Meta(ge=0, le=1 << 53)]
-Sha256 = Annotated[str, Meta(pattern=validation.SHA256)]
-
-
-class SavedSystem(Struct):
-    """A system of the run that was drawn from."""
-
-    rows: Count
-    dialogues: Count
-    digest: Sha256
-
-
-class SavedStratum(Struct):
-    """How much a stratum has and how much of it was drawn: units of the design, and responses of all systems."""
-
-    units: Count
-    drawn_units: Count
-    responses: Count
-    drawn_responses: Count
-
-    def __post_init__(self) -> None:
-        if self.drawn_units > self.units or self.drawn_responses > self.responses:
-            raise ValueError("a stratum has fewer rows than were sampled from it")
-
-
-class SavedRows(Struct):
-    """The file of the rows."""
-
-    file: Annotated[str, Meta(pattern=validation.FILE_NAME)]
-    sha256: Sha256
-
-
-RatedLevel: TypeAlias = Literal["turn", "dialogue"]
-"""What people rate."""
-
-
-class SavedSample(Struct, kw_only=True):
-    """`sample.json`."""
-
-    dialeval: str
-    format: Annotated[int, Meta(ge=1)]
-    seed: Count
-    unit: Literal["contexts", "responses", "dialogues"]
-    independent: bool
-    """Whether systems were drawn from one by one."""
-    method: Literal["equal", "uncertainty"]
-    stratify: list[str]
-    uncertainty: str | None
-    systems: Annotated[dict[str, SavedSystem], Meta(min_length=1)]
-    strata: Annotated[dict[str, SavedStratum], Meta(min_length=1)]
-    rows: SavedRows
-    level: RatedLevel = "turn"
-    """What is rated: single responses, or whole dialogues."""
-
-
-class SampledRow(Struct, omit_defaults=True):
-    """A response to rate; a line of `rows.jsonl`.
-
-    Attributes:
-        id: The id, which reveals nothing about the system.
-        system: The system.
-        row: The number of the row among those of its system, counted from 1.
-        probability: The probability with which it was sampled.
-        stratum: The stratum.
-        response: The response.
-        context: The dialogue context, turn by turn.
-        roles: Who said each turn of the context, where that is known.
-        reference: The references.
-        dialog_id: The dialogue, where it has an id.
-        turn: The turn, where it is known.
-
-    Examples:
-        >>> import dialeval
-        >>> systems = {"old": ["no"] * 40, "new": ["yes please"] * 40}
-        >>> run = dialeval.evaluate(systems, contexts=[[f"tea {n} ?"] for n in range(40)], metrics="length")
-        >>> row = dialeval.sample(run, 10).rows[0]
-        >>> row.response in ("no", "yes please"), row.context == [f"tea {row.place} ?"]
-        (True, True)
-    """
-
-    id: Annotated[str, Meta(min_length=1, max_length=64)]
-    system: str
-    row: Annotated[int, Meta(ge=1, le=1 << 53)]
-    probability: Annotated[float, Meta(gt=0, le=1)]
-    stratum: str
-    response: str
-    context: list[str] = []
-    roles: list[str] = []
-    reference: list[str] = []
-    dialog_id: str | None = None
-    turn: Count | None = None
-
-    @property
-    def place(self) -> int:
-        """The place of the row in the items of its system, from 0 on."""
-        return self.row - 1
-
-
-class RatedRow(SampledRow, kw_only=True):
-    """A line of `dialeval rate merge -o`, with --sample: a sampled response and the scores of one rater."""
-
-    rater: str
-    scores: dict[str, float]
-
-
-@dataclass(frozen=True, eq=False, repr=False)
-class Sample(Tabular, Shown):
-    """Responses that were sampled for rating, and how.
-
-    Attributes:
-        design: The sampling design: seed, unit, strata with their sizes, and digests of the systems' rows.
-        rows: The responses to rate.
-
-    Examples:
-        >>> import dialeval
-        >>> systems = {"old": ["no"] * 40, "new": ["yes please"] * 40}
-        >>> run = dialeval.evaluate(systems, contexts=[[f"tea {n} ?"] for n in range(40)], metrics="length")
-        >>> drawn = dialeval.sample(run, 10)
-        >>> len(drawn.to_pandas()), len(drawn.pairs())
-        (10, 5)
-    """
-
-    document_maker: ClassVar[str] = "dialeval.reports.documents:rows_document"
-
-    design: SavedSample
-    rows: Sequence[SampledRow]
-
-    def __repr__(self) -> str:
-        systems = listed(self.design.systems, "system")
-        return f"<Sample: {len(self.rows):,} responses of {systems}, unit {self.design.unit}>"
-
-    def lines(self) -> list[dict[str, Any]]:
-        """Return a line per response to rate, with the fields of `SampledRow`.
-
-        Returns:
-            The lines, as `to_pandas` has them.
-        """
-        return [msgspec.structs.asdict(row) for row in self.rows]
-
-    def by_id(self) -> dict[str, dict[str, Any]]:
-        """Return the rows as plain objects by id, to complete ratings that name only the id.
-
-        Returns:
-            The rows.
-        """
-        return {row.id: msgspec.to_builtins(row) for row in self.rows}
-
-    def pairs(self) -> dict[str, tuple[SampledRow, SampledRow]]:
-        """Return the pairs that raters compare: the responses of two systems to one context, or dialogues of one id.
-
-        Returns:
-            The pairs by `ID-ID`.
-        """
-        same: dict[tuple[int, str | None, tuple[str, ...]], list[SampledRow]] = {}
-        for row in self.rows:
-            context = () if self.design.level == "dialogue" else tuple(row.context)  # which holds the own replies
-            same.setdefault((row.row, row.dialog_id, context), []).append(row)
-        # Ids are random letters: which of two is the first reveals nothing.
-        pairs = (sorted(pair, key=lambda row: row.id) for rows in same.values() for pair in combinations(rows, 2))
-        return {PAIR.join((first.id, second.id)): (first, second) for first, second in pairs}
-
-    def save(self, folder: str | PathLike[str]) -> Path:
-        """Save the sample in a folder: `sample.json` and `rows.jsonl`.
-
-        Args:
-            folder: The folder, created if it does not exist. A sample that was saved there is replaced.
-
-        Returns:
-            The folder.
-
-        Raises:
-            DataError: Other files are in the way, or the folder cannot be written.
-        """
-        folder = Path(folder)
-        check_sample_folder(folder)
-        with replacing_together(folder, SAMPLE_FILE) as files:
-            digest = files.add_bytes(ROWS_FILE, b"".join(msgspec.json.encode(row) + b"\n" for row in self.rows))
-            design = msgspec.structs.replace(self.design, rows=SavedRows(ROWS_FILE, digest))
-            files.add_bytes(SAMPLE_FILE, dump(msgspec.to_builtins(design)))
-        return folder
+"""The name of the only stratum."""
 
 
 @dataclass(frozen=True, eq=False)
-class _Frame:
+class _SamplingFrame:
     """The responses of all systems, in the units that are drawn together."""
 
     run: Run
@@ -290,12 +89,14 @@ class _Frame:
     def units(self) -> int:
         return int(self.unit.max(initial=-1)) + 1
 
-    def items(self, key: str) -> Floats:
+    def collect_values(self, key: str) -> Floats:
         """Return the values that a metric gives the responses."""
-        return np.concatenate([row_values(self.run[name], table, key, name) for name, table in self.tables.items()])
+        return np.concatenate(
+            [collect_row_values(self.run[name], table, key, name) for name, table in self.tables.items()]
+        )
 
 
-@checked
+@check_arguments
 def sample(
     run: Run,
     n: int,
@@ -366,7 +167,7 @@ def sample(
     )
 
 
-def strata_of_rows(run: Run, sample: Sample) -> dict[str, list[str]]:
+def find_strata(run: Run, sample: Sample) -> dict[str, list[str]]:
     """Return, by system, the stratum of each row, computed as when the sample was drawn."""
     design = sample.design
     if not design.stratify:
@@ -379,7 +180,7 @@ def strata_of_rows(run: Run, sample: Sample) -> dict[str, list[str]]:
     }
 
 
-def tables_of(run: Run, systems: Sequence[str] | None) -> dict[str, RowTable]:
+def select_tables(run: Run, systems: Sequence[str] | None) -> dict[str, RowTable]:
     """Return the rows of the systems that people may rate: those named, or all but floors and ceilings."""
     wanted = [name for name in run if run[name].role == "system"] or list(run) if systems is None else list(systems)
     tables = {}
@@ -392,7 +193,7 @@ def tables_of(run: Run, systems: Sequence[str] | None) -> dict[str, RowTable]:
                 f"the run holds no responses of {name}, so they cannot be rated; score again with rows in memory, "
                 "or fewer of them, and save the run with items"
             )
-        if name != whole_characters(name):
+        if name != escape_surrogates(name):
             raise SettingError(
                 f"the system {name!r} has half of a surrogate pair in its name, which no file can store; rename it"
             )
@@ -402,7 +203,7 @@ def tables_of(run: Run, systems: Sequence[str] | None) -> dict[str, RowTable]:
     return tables
 
 
-def row_values(result: Result, table: RowTable, key: str, name: str) -> Floats:
+def collect_row_values(result: Result, table: RowTable, key: str, name: str) -> Floats:
     """Return the values of a metric for the rows of a system; each row has the value of its dialogue, if it is one."""
     if key not in result:
         raise SettingError(f"the run has no {key!r} for {name}; it has {', '.join(result)}")
@@ -412,8 +213,8 @@ def row_values(result: Result, table: RowTable, key: str, name: str) -> Floats:
     return estimate.items if estimate.level is Level.TURN else estimate.items[table.clusters]
 
 
-def _build_frame(run: Run, systems: Sequence[str] | None, dialogues: bool, independent: bool) -> _Frame:
-    tables = tables_of(run, systems)
+def _build_frame(run: Run, systems: Sequence[str] | None, dialogues: bool, independent: bool) -> _SamplingFrame:
+    tables = select_tables(run, systems)
     first, *others = tables.values()
     if not independent and not all(np.array_equal(first.offsets, other.offsets) for other in others):
         raise SettingError(
@@ -426,10 +227,10 @@ def _build_frame(run: Run, systems: Sequence[str] | None, dialogues: bool, indep
     if dialogues:
         unit = np.concatenate([table.clusters for table in tables.values()])
         before = np.cumsum([0, *(len(table.offsets) - 1 for table in tables.values())])
-    return _Frame(run, tables, system, row, unit + before[system] if independent else unit)
+    return _SamplingFrame(run, tables, system, row, unit + before[system] if independent else unit)
 
 
-def _stratify(frame: _Frame, by: Sequence[str]) -> tuple[Ints, list[str]]:
+def _stratify(frame: _SamplingFrame, by: Sequence[str]) -> tuple[Ints, list[str]]:
     """Return the number of each unit's stratum, and the names of the strata."""
     labels = [_label_units(frame, name) for name in by]
     texts = [", ".join(parts) for parts in zip(*labels, strict=True)] if labels else [_WHOLE] * frame.units
@@ -438,7 +239,7 @@ def _stratify(frame: _Frame, by: Sequence[str]) -> tuple[Ints, list[str]]:
     return np.array([number[text] for text in texts], np.int64), names
 
 
-def _label_units(frame: _Frame, name: str) -> list[str]:
+def _label_units(frame: _SamplingFrame, name: str) -> list[str]:
     """Return the label of each unit under one criterion; that of its first response, but for metrics."""
     names, tables = list(frame.tables), list(frame.tables.values())
     firsts = np.unique(frame.unit, return_index=True)[1]
@@ -458,7 +259,7 @@ def _label_units(frame: _Frame, name: str) -> list[str]:
     return _label_quantiles(frame, name)
 
 
-def _label_quantiles(frame: _Frame, name: str) -> list[str]:
+def _label_quantiles(frame: _SamplingFrame, name: str) -> list[str]:
     """Return which quantile of a metric each unit is in, by the mean over its responses."""
     key, _, number = name.partition(":")
     parts = int(number) if re.fullmatch("[0-9]{1,3}", number) else 0 if number else QUANTILES
@@ -469,7 +270,7 @@ def _label_quantiles(frame: _Frame, name: str) -> list[str]:
         raise SettingError(
             f"rows cannot be stratified by {name!r}; there are {', '.join(there)} (a metric also as KEY:3)"
         )
-    items = frame.items(key)
+    items = frame.collect_values(key)
     scored = ~np.isnan(items)
     sums = np.bincount(frame.unit[scored], items[scored], frame.units)
     counts = np.bincount(frame.unit[scored], minlength=frame.units)
@@ -479,13 +280,13 @@ def _label_quantiles(frame: _Frame, name: str) -> list[str]:
     return [f"{key}={code}/{parts}" if there else f"{key}=none" for code, there in zip(which, known, strict=True)]
 
 
-def _unit_uncertainty(frame: _Frame, key: str) -> Floats:
+def _unit_uncertainty(frame: _SamplingFrame, key: str) -> Floats:
     """Return the uncertainty of a judge about each unit, the sum over its responses."""
-    values = frame.items(key)
+    values = frame.collect_values(key)
     if np.isnan(values).all():
         raise SettingError(f"{key} has no value of any row")
-    metric = metric_of(frame.run[next(iter(frame.tables))][key])
-    spread = uncertainty(values, (-math.inf, math.inf) if metric is None else metric.bounds_of(key))
+    metric = find_metric(frame.run[next(iter(frame.tables))][key])
+    spread = measure_uncertainty(values, (-math.inf, math.inf) if metric is None else metric.bounds_of(key))
     if not spread.any():
         raise SettingError(
             f"{key} has the same uncertainty for every row: all its values are at the ends of their range"
@@ -493,17 +294,19 @@ def _unit_uncertainty(frame: _Frame, key: str) -> Floats:
     return np.bincount(frame.unit, spread, frame.units).astype(np.float64)
 
 
-def uncertainty(values: Floats, bounds: tuple[float, float] = (-math.inf, math.inf)) -> Floats:
+def measure_uncertainty(values: Floats, bounds: tuple[float, float] = (-math.inf, math.inf)) -> Floats:
     """Return the uncertainty of a judge with these values; an infinite end of its range is that of the values."""
     known = values[~np.isnan(values)]
     low = bounds[0] if math.isfinite(bounds[0]) else float(known.min())
     high = bounds[1] if math.isfinite(bounds[1]) else float(known.max())
     spread = np.sqrt(np.clip((values - low) * (high - values), 0, None))
     mean = float(spread[~np.isnan(spread)].mean())
-    return np.maximum(np.where(np.isnan(spread), mean, spread), LEAST_UNSURE * mean)
+    return np.maximum(np.where(np.isnan(spread), mean, spread), LEAST_UNCERTAINTY * mean)
 
 
-def _draw_units(frame: _Frame, strata: Ints, sizes: Floats, n: int, rng: np.random.Generator) -> tuple[Floats, Bools]:
+def _draw_units(
+    frame: _SamplingFrame, strata: Ints, sizes: Floats, n: int, rng: np.random.Generator
+) -> tuple[Floats, Mask]:
     """Return the probability of each unit, and whether it was taken."""
     responses = len(frame.unit)
     if n > responses:
@@ -548,7 +351,7 @@ def inclusion_probabilities(sizes: Floats, n: int) -> Floats:
     return probabilities
 
 
-def sample_systematically(probabilities: Floats, rng: np.random.Generator) -> Bools:
+def sample_systematically(probabilities: Floats, rng: np.random.Generator) -> Mask:
     """Return which units are taken, in random order and with one random start; as many as probabilities add up to."""
     order = rng.permutation(len(probabilities))
     ends = np.cumsum(probabilities[order])
@@ -560,10 +363,15 @@ def sample_systematically(probabilities: Floats, rng: np.random.Generator) -> Bo
 
 
 def _build_sample(
-    frame: _Frame, taken: Bools, probabilities: Floats, strata: Sequence[str], rng: np.random.Generator, **design: Any
+    frame: _SamplingFrame,
+    taken: Mask,
+    probabilities: Floats,
+    strata: Sequence[str],
+    rng: np.random.Generator,
+    **design: Any,
 ) -> Sample:
     chosen = rng.permutation(np.flatnonzero(taken[frame.unit]))
-    digests = {name: digest_of(table) for name, table in frame.tables.items()}
+    digests = {name: digest_rows(table) for name, table in frame.tables.items()}
     ids = _make_ids(len(chosen), f"{sorted(design.items())} {sorted(digests.items())} {chosen.tolist()}")
     names, tables = list(frame.tables), list(frame.tables.values())
     clusters = [table.clusters for table in tables]
@@ -606,122 +414,3 @@ def _make_ids(number: int, drawn: str) -> list[str]:
     while len(ids) < number:
         ids["".join(_LETTERS[letter] for letter in rng.integers(len(_LETTERS), size=_ID_LENGTH))] = None
     return list(ids)
-
-
-def check_sample_folder(folder: str | PathLike[str], *inputs: Any) -> None:
-    """Refuse a folder that a sample may not be written to.
-
-    A sample that has ratings is never replaced: they would belong to rows that nobody knows any more. Ratings come in
-    many files (databases, lines, pages that raters have open), so any file next to a sample is taken for one.
-    """
-    check_files(folder, _FILES, _own_files, *inputs)
-    folder = Path(folder)
-    if (folder / SAMPLE_FILE).exists():
-        others = sorted(path for path in folder.iterdir() if path.name not in _FILES and path.name[0] != ".")
-        if others:
-            what = "is in the folder of a sample and may hold ratings of it, which would lose their sample"
-            raise DataError(Problem(str(others[0]), None, what, "choose another folder, or move it away"))
-
-
-def _own_files(folder: Path) -> set[str]:
-    try:
-        document = validation.read_json(folder / SAMPLE_FILE, dict[str, Any], _REMEDY)
-    except DataError:
-        return set()
-    return set(_FILES) if isinstance(document.get("dialeval"), str) and "strata" in document else set()
-
-
-def read_sample(folder: str | PathLike[str]) -> Sample:
-    """Read the sample in a folder; DataError for what is none, or not a whole one."""
-    file = Path(folder) / SAMPLE_FILE
-    return reading_together(file, lambda: _read(file))
-
-
-def _read(file: Path) -> Sample:
-    design, _ = validation.read_manifest(file, SavedSample, _REMEDY, FORMAT, signed=False)
-    path = place_of(file.with_name(design.rows.file), design.rows.sha256)
-    content = validation.read_bytes(path, _REMEDY, design.rows.sha256, SAMPLE_FILE)
-    rows = []
-    for number, line in enumerate(content.splitlines(), 1):
-        try:
-            rows.append(msgspec.json.decode(line, type=SampledRow))
-        except (msgspec.DecodeError, UnicodeDecodeError) as error:
-            raise DataError(Problem(str(path), number, validation.in_words(str(error)), _REMEDY)) from None
-    with validation.explained(path, _REMEDY):
-        _check_rows(design, rows)
-    return Sample(design, rows)
-
-
-def _check_rows(design: SavedSample, rows: Sequence[SampledRow]) -> None:
-    """Refuse rows that do not belong to the design (InvalidError)."""
-    if len({row.id for row in rows}) < len(rows) or len({(row.system, row.row) for row in rows}) < len(rows):
-        raise validation.InvalidError("holds a row or an id twice")
-    for row in rows:
-        if len(row.roles) not in (0, len(row.context)):
-            raise validation.InvalidError(f"{row.id} does not have a role for each turn of its context")
-        if row.stratum not in design.strata or row.system not in design.systems:
-            raise validation.InvalidError(f"{row.id} is of a stratum or system that {SAMPLE_FILE} does not name")
-        if row.row > design.systems[row.system].rows:
-            raise validation.InvalidError(f"{row.id} is row {row.row} of {row.system}, which has fewer")
-        _check_probability(design, row)
-    drawn = sum(stratum.drawn_responses for stratum in design.strata.values())
-    if drawn != len(rows):
-        raise validation.InvalidError(f"holds {len(rows)} rows, and {SAMPLE_FILE} says {drawn}")
-
-
-def _check_probability(design: SavedSample, row: SampledRow) -> None:
-    """Refuse a probability that the design cannot give: 1 / probability is the weight of a rating in an estimate.
-
-    With equal probabilities it is that of the stratum. Drawn by uncertainty, no unit has less than `LEAST_UNSURE` of
-    the mean, and all units together have at most 1 + `LEAST_UNSURE` times N means; one of them is drawn at least.
-    """
-    stratum = design.strata[row.stratum]
-    if design.method == "equal":
-        fits = math.isclose(row.probability, stratum.drawn_units / max(stratum.units, 1), rel_tol=1e-9)
-    else:
-        every = sum(each.responses for each in design.strata.values())
-        fits = row.probability * every * (1 + LEAST_UNSURE) >= LEAST_UNSURE * (1 - 1e-9)
-    if not fits:
-        raise validation.InvalidError(
-            f"{row.id} has the probability {row.probability:g}, which the design does not give"
-        )
-
-
-def find_sample(
-    files: Iterable[str | PathLike[str]], fields: Mapping[str, str] | None = None
-) -> tuple[Sample, Ratings] | None:
-    """Find the sample that ratings are of, in the folder of their files or in a folder next to them.
-
-    Ids are random letters, so a sample that has all ids of the ratings is the one.
-
-    Returns:
-        The sample and the ratings of its rows; None where there is no such sample, or two.
-    """
-    paths = [Path(file) for file in files]
-    found = []
-    for folder in sorted({each for path in paths for each in (path.parent, *path.parent.iterdir())}):
-        if (folder / SAMPLE_FILE).is_file():
-            with suppress(DataError):  # a damaged sample, or ratings of other rows; who names it gets the message
-                sample = read_sample(folder)
-                found.append((sample, read_ratings(paths, fields, sample.by_id())))
-    return found[0] if len(found) == 1 else None
-
-
-def digest_of(table: RowTable) -> str:
-    """Return a digest of the rows of a system: dialogues, turns and responses."""
-    state = hashlib.sha256(np.ascontiguousarray(table.offsets, np.int64).tobytes())
-    state.update("\n".join(name or "" for name in table.dialogues or ()).encode("utf-8", "surrogatepass"))
-    state.update(b"" if table.turns is None else np.ascontiguousarray(table.turns, np.int64).tobytes())
-    for text in table.texts.get("response", ()):
-        content = str(text).encode("utf-8", "surrogatepass")
-        state.update(b"%d:%b" % (len(content), content))
-    return state.hexdigest()
-
-
-def check_same_run(sample: Sample, run: Run) -> None:
-    """Refuse a run that the sample was not drawn from (SettingError)."""
-    for name, system in sample.design.systems.items():
-        table = run[name].rows if name in run else None
-        if table is None or (len(table), digest_of(table)) != (system.rows, system.digest):
-            what = "has other rows now" if name in run else "is not in this run"
-            raise SettingError(f"the sample is from another run: {name} {what}; give the run that was sampled")

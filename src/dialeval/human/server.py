@@ -43,8 +43,8 @@ import msgspec
 
 from dialeval.core.errors import DataError, SettingError
 from dialeval.human.merge import merge_ratings
-from dialeval.human.page import Form, served_page
-from dialeval.human.report import lead_page
+from dialeval.human.page import Form, make_served_page
+from dialeval.human.report import make_lead_page
 from dialeval.human.store import Rating, RatingStore
 
 LARGEST = 1 << 16
@@ -80,7 +80,7 @@ class _Connection:
 
 
 class RatingServer(ThreadingHTTPServer):
-    """Serves until it is told to stop."""
+    """The server of one sample and form."""
 
     daemon_threads = True
     request_queue_size = MOST_CONNECTIONS
@@ -95,7 +95,7 @@ class RatingServer(ThreadingHTTPServer):
         port: int = 0,
     ) -> None:
         self.store, self.form, self.digest, self.things = store, form, digest, things
-        self._secrets, self._lead = store.raters(), store.lead_secret()
+        self._secrets, self._lead = store.read_raters(), store.read_lead_secret()
         self._connections: dict[socket.socket, _Connection] = {}
         """The open ones, the oldest first."""
         self._lock = threading.Lock()
@@ -104,7 +104,7 @@ class RatingServer(ThreadingHTTPServer):
             super().__init__((host, port), _Handler)
         except (OSError, OverflowError, UnicodeError) as error:
             raise SettingError(f"cannot listen on {host}, port {port} ({error})") from None
-        shown = _in_address(host)
+        shown = _format_host(host)
         self.port = int(self.server_address[1])
         self.address = f"{shown}:{self.port}"
         own = [shown, "127.0.0.1", "localhost"] if is_loopback(host) else [shown]
@@ -112,11 +112,11 @@ class RatingServer(ThreadingHTTPServer):
         if self.port == _DEFAULT_PORT:
             self.hosts |= {name.lower() for name in own}
 
-    def links(self) -> dict[str, str]:
+    def make_links(self) -> dict[str, str]:
         """Return the link of each rater."""
         return {name: f"http://{self.address}/r/{secret}/" for name, secret in self._secrets.items()}
 
-    def lead_link(self) -> str:
+    def make_lead_link(self) -> str:
         """Return the link of the lead's page."""
         return f"http://{self.address}/l/{self._lead}/"
 
@@ -124,7 +124,7 @@ class RatingServer(ThreadingHTTPServer):
         """Return whether this is the lead's secret."""
         return hmac.compare_digest(self._lead.encode(), secret)
 
-    def rater_of(self, secret: bytes) -> str | None:
+    def find_rater(self, secret: bytes) -> str | None:
         """Return the rater who has this secret."""
         found = None
         for name, own in self._secrets.items():
@@ -178,7 +178,7 @@ def _cut_off(connection: socket.socket) -> None:
         connection.shutdown(socket.SHUT_RDWR)
 
 
-def _in_address(host: str) -> str:
+def _format_host(host: str) -> str:
     """Return a host as browsers write it in an address and in the Host header."""
     try:
         address = ipaddress.ip_address(host)
@@ -231,7 +231,7 @@ class _Handler(BaseHTTPRequestHandler):
     def _respond(self) -> tuple[HTTPStatus, bytes]:
         found = _REQUEST.fullmatch(self.rfile.readline(_LONGEST_LINE))
         lead = found is not None and found[2] == b"l" and self.server.is_lead(found[3])
-        rater = self.server.rater_of(found[3]) if found is not None and found[2] == b"r" else None
+        rater = self.server.find_rater(found[3]) if found is not None and found[2] == b"r" else None
         if found is None or (rater is None and not lead):
             raise _RefusedError(HTTPStatus.NOT_FOUND)
         self.server.admit(self.connection, REQUEST_SECONDS)
@@ -244,7 +244,7 @@ class _Handler(BaseHTTPRequestHandler):
             return self._respond_to_lead(found[1], found[4])
         if (found[1], found[4]) == (b"GET", None):
             self.server.admit(self.connection, ANSWER_SECONDS)
-            return HTTPStatus.OK, self._page(rater)
+            return HTTPStatus.OK, self._make_page(rater)
         if (found[1], found[4]) == (b"POST", b"ratings"):
             self._save(rater, self._read_rating(headers))
             return HTTPStatus.NO_CONTENT, b""
@@ -263,22 +263,22 @@ class _Handler(BaseHTTPRequestHandler):
                 raise _RefusedError(HTTPStatus.REQUEST_TIMEOUT)
         raise _RefusedError(HTTPStatus.REQUEST_HEADER_FIELDS_TOO_LARGE)
 
-    def _page(self, rater: str) -> bytes:
+    def _make_page(self, rater: str) -> bytes:
         server = self.server
-        dealt = server.store.dealt(rater)
+        dealt = server.store.read_assigned(rater)
         things = [thing for thing in server.things if thing["id"] in dealt]
-        return served_page(server.form, server.digest, things, rater, server.store.lines(rater)).encode()
+        return make_served_page(server.form, server.digest, things, rater, server.store.read_lines(rater)).encode()
 
     def _respond_to_lead(self, method: bytes, what: bytes | None) -> tuple[HTTPStatus, bytes]:
         if method != b"GET":
             raise _RefusedError(HTTPStatus.NOT_FOUND)
         store = self.server.store
-        lines = [line for rater in store.raters() for line in store.lines(rater)]
+        lines = [line for rater in store.read_raters() for line in store.read_lines(rater)]
         if what is not None:
             self.content_type = "application/jsonl"
             return HTTPStatus.OK, b"".join(msgspec.json.encode(line) + b"\n" for line in lines)
         merged = merge_ratings([store.path]) if lines else None
-        return HTTPStatus.OK, lead_page(self.server.form.title, store.counts(), merged).encode()
+        return HTTPStatus.OK, make_lead_page(self.server.form.title, store.count_ratings(), merged).encode()
 
     def _read_rating(self, headers: Message) -> Rating:
         if headers.get_content_type() != "application/json":
@@ -297,7 +297,7 @@ class _Handler(BaseHTTPRequestHandler):
             raise _RefusedError(HTTPStatus.BAD_REQUEST) from None
 
     def _save(self, rater: str, rating: Rating) -> None:
-        if rating.id not in self.server.store.dealt(rater) or self.server.form.problems(rating.scores):
+        if rating.id not in self.server.store.read_assigned(rater) or self.server.form.find_problems(rating.scores):
             raise _RefusedError(HTTPStatus.BAD_REQUEST)
         self.server.store.save(rater, rating)
 

@@ -102,7 +102,7 @@ class RatingStore:
         empty = new or validation.size_of(self.path, _REMEDY) == 0
         if not empty:
             _check_header(self.path)
-        with validation.explained_sqlite(self.path, _REMEDY):
+        with validation.explain_sqlite_errors(self.path, _REMEDY):
             if new:
                 os.close(os.open(self.path, os.O_CREAT | os.O_EXCL | os.O_RDWR, 0o600))
             self._connection = _connect(self.path)
@@ -132,7 +132,7 @@ class RatingStore:
     @contextmanager
     def _transaction(self) -> Iterator[sqlite3.Connection]:
         """Write all of a block to the disk, or nothing of it."""
-        with self._lock, validation.explained_sqlite(self.path, _REMEDY):
+        with self._lock, validation.explain_sqlite_errors(self.path, _REMEDY):
             self._connection.execute("BEGIN IMMEDIATE")
             try:
                 yield self._connection
@@ -143,7 +143,7 @@ class RatingStore:
                 raise
 
     def _select(self, query: str, *values: object) -> list[Any]:
-        with self._lock, validation.explained_sqlite(self.path, _REMEDY):
+        with self._lock, validation.explain_sqlite_errors(self.path, _REMEDY):
             return self._connection.execute(query, values).fetchall()
 
     def add_raters(self, names: Sequence[str]) -> None:
@@ -154,13 +154,13 @@ class RatingStore:
                 [(name, secrets.token_urlsafe(24)) for name in names],
             )
 
-    def raters(self) -> dict[str, str]:
+    def read_raters(self) -> dict[str, str]:
         """Return the secrets of the raters by name."""
         return dict(self._select("SELECT name, secret FROM raters ORDER BY rowid"))
 
-    def deal(self, ids: Sequence[str], per_row: int | None, seed: int) -> None:
+    def assign(self, ids: Sequence[str], per_row: int | None, seed: int) -> None:
         """Assign rows to raters until each row has so many; None: as many as before, or at first all."""
-        raters = list(self.raters())
+        raters = list(self.read_raters())
         if per_row is None:
             per_row = self._read_number("per_row") or len(raters)
         if per_row > len(raters):
@@ -180,7 +180,7 @@ class RatingStore:
                     load[rater] += 1
                     connection.execute("INSERT INTO dealt VALUES (?, ?)", (rater, identity))
 
-    def dealt(self, rater: str) -> set[str]:
+    def read_assigned(self, rater: str) -> set[str]:
         """Return the ids of the rows that a rater was assigned."""
         return {identity for (identity,) in self._select("SELECT id FROM dealt WHERE rater = ?", rater)}
 
@@ -194,7 +194,7 @@ class RatingStore:
         with self._transaction() as connection:
             connection.execute("INSERT OR REPLACE INTO about VALUES ('port', ?)", (str(port),))
 
-    def lead_secret(self) -> str:
+    def read_lead_secret(self) -> str:
         """Return the secret of the lead's page, the same one for every server of the database."""
         with self._transaction() as connection:
             connection.execute("INSERT OR IGNORE INTO about VALUES ('lead', ?)", (secrets.token_urlsafe(24),))
@@ -210,16 +210,16 @@ class RatingStore:
             values = (rater, rating.id, int(rating.again), line)
             connection.execute("INSERT OR REPLACE INTO ratings VALUES (?, ?, ?, ?)", values)
 
-    def lines(self, rater: str) -> list[dict[str, Any]]:
+    def read_lines(self, rater: str) -> list[dict[str, Any]]:
         """Return the ratings of a rater as plain data."""
         found = self._select("SELECT line FROM ratings WHERE rater = ? ORDER BY rowid", rater)
         return [msgspec.json.decode(line) for (line,) in found]
 
-    def counts(self) -> dict[str, tuple[int, int]]:
+    def count_ratings(self) -> dict[str, tuple[int, int]]:
         """Return, by rater, how many rows are rated and how many were assigned."""
         rated = dict(self._select("SELECT rater, count(DISTINCT id) FROM ratings GROUP BY rater"))
         dealt = dict(self._select("SELECT rater, count(*) FROM dealt GROUP BY rater"))
-        return {name: (rated.get(name, 0), dealt.get(name, 0)) for name in self.raters()}
+        return {name: (rated.get(name, 0), dealt.get(name, 0)) for name in self.read_raters()}
 
     def close(self) -> None:
         """Close the database."""
@@ -227,13 +227,13 @@ class RatingStore:
             self._connection.close()
 
 
-def stored_lines(path: str | PathLike[str]) -> Iterator[tuple[int, dict[str, Any]]]:
+def read_stored_lines(path: str | PathLike[str]) -> Iterator[tuple[int, dict[str, Any]]]:
     """Yield the ratings in a database with their numbers; a server may have it open."""
     validation.size_of(path, _REMEDY)
     _check_header(path)
     # A journal that a killed server left is rolled back by whoever opens the file next, if they may write to it.
     mode: Literal["rw", "ro"] = "rw" if os.access(path, os.W_OK) else "ro"
-    with validation.explained_sqlite(path, _REMEDY), closing(_connect(path, mode)) as connection:
+    with validation.explain_sqlite_errors(path, _REMEDY), closing(_connect(path, mode)) as connection:
         connection.execute("BEGIN")
         _, ratings = _read_content(connection)
     for number, rating in enumerate(ratings, 1):
@@ -250,7 +250,7 @@ def _connect(path: str | PathLike[str], mode: Literal["rw", "ro"] = "rw") -> sql
 
 def _check_header(path: str | PathLike[str]) -> None:
     """Refuse a file that is no database of ours, without SQLite, which might change it."""
-    with validation.explained(path, _REMEDY), Path(path).open("rb") as file:
+    with validation.explain_errors(path, _REMEDY), Path(path).open("rb") as file:
         header = file.read(100)
         ours = (_MAGIC, _ROLLBACK_JOURNAL, APPLICATION.to_bytes(4, "big"))
         if (header[:16], header[18:20], header[68:72]) != ours:
@@ -278,7 +278,7 @@ def _read_content(connection: sqlite3.Connection) -> tuple[_About, list[Rating]]
         content = msgspec.convert(tables, _Content)
         ratings = [msgspec.json.decode(line, type=Rating) for *_, line in content.ratings]
     except (msgspec.MsgspecError, UnicodeError) as error:
-        raise validation.InvalidError(validation.in_words(str(error))) from None
+        raise validation.InvalidError(validation.describe_mismatch(str(error))) from None
     if content.about.format != str(FORMAT):
         raise validation.InvalidError(f"has layout {content.about.format}, which this version does not read")
     dealt = set(content.dealt)

@@ -63,7 +63,7 @@ class Call(NamedTuple):
 
 
 class ToolResult(NamedTuple):
-    """What a tool gave back: which call it answers, and whether it is an error."""
+    """The result of a tool: which call it answers, and whether it is an error."""
 
     id: str | None
     name: str | None
@@ -102,7 +102,7 @@ def unwrap(message: RowObject) -> RowObject | None:
     if "role" in message or "from" in message:
         return message
     if "message.role" in message:  # OpenInference, as a table has it
-        return _nested(message, "message.")
+        return _remove_prefix(message, "message.")
     kind, data, kwargs = _text(message.get("type")), message.get("data"), message.get("kwargs")
     if isinstance(data, dict) and kind in _TYPES:
         return {**data, "role": _TYPES[str(kind)]}
@@ -130,7 +130,7 @@ def unwrap(message: RowObject) -> RowObject | None:
     return None if isinstance(kind, str) and (kind == "reasoning" or kind.endswith("_call")) else message
 
 
-def _nested(message: RowObject, prefix: str) -> RowObject:
+def _remove_prefix(message: RowObject, prefix: str) -> RowObject:
     """Return an object without the prefix of its keys, and so its calls of tools."""
     inner = {key.removeprefix(prefix): value for key, value in message.items()}
     calls = inner.get("tool_calls")
@@ -171,7 +171,7 @@ class CallLog:
         return dump(found)
 
 
-def made_calls(values: Iterable[object]) -> str:
+def read_calls(values: Iterable[object]) -> str:
     """Return the calls of a row that lists them by themselves, each with its result if it has one."""
     log = CallLog()
     for value in values:
@@ -184,7 +184,7 @@ def made_calls(values: Iterable[object]) -> str:
     return log.text()
 
 
-def expected_calls(values: Iterable[object]) -> str:
+def read_expected_calls(values: Iterable[object]) -> str:
     """Return expected calls as the text of a row; those that somebody else than the assistant makes are left out."""
     found = []
     for value in values:

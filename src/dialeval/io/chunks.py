@@ -24,17 +24,17 @@ from typing import IO, TYPE_CHECKING, Any, ClassVar, Literal, TypeAlias
 import numpy as np
 import orjson
 
-from dialeval.core.arrays import cut, offsets_of
-from dialeval.core.arrow import check_decoded_size, counted_batches
+from dialeval.core.arrays import offsets_of, split_clusters
+from dialeval.core.arrow import check_decoded_size, read_batches
 from dialeval.core.batch import Need
 from dialeval.core.columns import Column, RaggedColumn, TextColumn
 from dialeval.core.errors import DataError, Problem
 from dialeval.io import json, opening, parquet
 from dialeval.io.delimited import encoding_problems, split
 from dialeval.io.gathering import gather_rows
-from dialeval.io.reading import file_responses, side_by_side
-from dialeval.io.row_shapes import ours
-from dialeval.io.rows import FieldNames, Rows, unequal
+from dialeval.io.reading import file_responses, join_rowwise
+from dialeval.io.row_shapes import map_fields
+from dialeval.io.rows import FieldNames, Rows, length_problem
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -78,7 +78,7 @@ class FileChunk:
 
     @property
     def paths(self) -> list[str]:
-        """Return the files that it is read from."""
+        """The files that it is read from."""
         return [self.span.path, *(span.path for _, spans in self.beside for span in spans)]
 
     def __str__(self) -> str:
@@ -109,7 +109,7 @@ class MemoryChunk:
 Chunk: TypeAlias = FileChunk | MemoryChunk
 
 
-def cut_sources(sources: Sequence[Source], batch_rows: int, chunk_bytes: int | None = None) -> list[Chunk]:
+def split_sources(sources: Sequence[Source], batch_rows: int, chunk_bytes: int | None = None) -> list[Chunk]:
     """Split all sources into chunks, in order; rows in memory are split into batches."""
     sizes = {shard.path: opening.size_of(shard.path) for source in sources for shard in source.shards}
     total = sum(sizes.values())
@@ -120,21 +120,21 @@ def cut_sources(sources: Sequence[Source], batch_rows: int, chunk_bytes: int | N
         if source.rows is not None:
             chunks += _memory_chunks(number, source.rows, batch_rows)
         for shard in source.shards:
-            parts = _cut_shard(shard, sizes[shard.path], most)
+            parts = _split_shard(shard, sizes[shard.path], most)
             chunks += [replace(part, source=number, system=source.system) for part in parts]
     return chunks
 
 
 def _memory_chunks(source: int, rows: Rows, batch_rows: int) -> list[MemoryChunk]:
     offsets = rows.dialogue_offsets()
-    ranges = list(cut(offsets, batch_rows))
+    ranges = list(split_clusters(offsets, batch_rows))
     if len(ranges) < 2:
         return [MemoryChunk(source, rows, 0, 0, only=True)]
     starts = [(first, int(offsets[first]), int(offsets[last])) for first, last in ranges]
     return [MemoryChunk(source, rows.slice(start, stop), start, first, only=False) for first, start, stop in starts]
 
 
-def _cut_shard(shard: Shard, size: int, most: int) -> Iterable[FileChunk]:
+def _split_shard(shard: Shard, size: int, most: int) -> Iterable[FileChunk]:
     packed = any(map(opening.packing_of, shard.paths))
     pieces = "whole" if packed else opening.file_format(shard.path).pieces
     if pieces == "groups":
@@ -153,7 +153,7 @@ def _cut_shard(shard: Shard, size: int, most: int) -> Iterable[FileChunk]:
 def _row_groups(path: str, most: int) -> Iterator[FileChunk]:
     import pyarrow.parquet as pq
 
-    with opening.stored(path) as stream, parquet.damage_explained(path):
+    with opening.open_stored(path) as stream, parquet.explain_damage(path):
         check_decoded_size(stream, opening.size_of(path))
         facts = pq.ParquetFile(stream).metadata
         sizes = [facts.row_group(number).total_byte_size for number in range(facts.num_row_groups)]
@@ -167,7 +167,7 @@ def _row_groups(path: str, most: int) -> Iterator[FileChunk]:
 
 def _line_chunks(shard: Shard, most: int) -> list[FileChunk]:
     """Return chunks of equally many lines, of the responses and of the files next to them."""
-    with opening.stored(shard.path) as stream:
+    with opening.open_stored(shard.path) as stream:
         head = stream.read(_READ_BYTES)
     lines = max(1, most * (head.count(b"\n") + 1) // len(head))  # about as many as fit into so many bytes
 
@@ -181,7 +181,7 @@ def _line_chunks(shard: Shard, most: int) -> list[FileChunk]:
         sets = [spans_of(file) for file in files]
         for file, (_, other) in zip(files, sets, strict=True):
             if other != count:
-                raise DataError(unequal(shard.path, count, file, other))
+                raise DataError(length_problem(shard.path, count, file, other))
         beside.append((need, list(zip(*(spans for spans, _ in sets), strict=True))))
     return [
         FileChunk(0, "", "lines", span, span.stop - span.start, tuple((need, spans[at]) for need, spans in beside))
@@ -192,7 +192,7 @@ def _line_chunks(shard: Shard, most: int) -> list[FileChunk]:
 def _line_edges(path: str, every: int) -> tuple[list[int], int]:
     """Return where each `every`-th line of a file starts, its end, and the number of its lines."""
     edges, feeds, place, last = [0], 0, 0, b"\n"
-    with opening.stored(opening.local_path(path)) as stream:
+    with opening.open_stored(opening.local_path(path)) as stream:
         while content := stream.read(_READ_BYTES):
             feeds_here = np.flatnonzero(np.frombuffer(content, np.uint8) == ord("\n"))
             wanted = np.arange(every - feeds % every - 1, len(feeds_here), every)
@@ -247,7 +247,7 @@ def dialogue_of(line: bytes, names: FieldNames) -> str | None:
         row = orjson.loads(line.removeprefix(opening.BYTE_ORDER_MARK))
     except orjson.JSONDecodeError:
         return None
-    known = ours(row, names) if isinstance(row, dict) else None
+    known = map_fields(row, names) if isinstance(row, dict) else None
     name = None if known is None else known.get(names.dialog_id)
     return str(name) if isinstance(name, str | int) and name != "" else None
 
@@ -312,7 +312,7 @@ def _line_blocks(chunk: FileChunk, rows: int) -> Iterator[RowBlock]:
     beside = [(need, span) for need, spans in chunk.beside for span in spans]
     with ExitStack() as files:
         spans = [chunk.span, *(span for _, span in beside)]
-        own, *others = [files.enter_context(_lines_of(span, chunk.kind)) for span in spans]
+        own, *others = [files.enter_context(_open_lines(span, chunk.kind)) for span in spans]
         while True:
             taken = own.lines
             first = chunk.span.start == 0 and not taken
@@ -324,7 +324,7 @@ def _line_blocks(chunk: FileChunk, rows: int) -> Iterator[RowBlock]:
                     for stream in (own, other):  # to their ends, for the message
                         while stream.take(rows):
                             pass
-                    raise DataError(unequal(chunk.span.path, own.lines, span.path, other.lines))
+                    raise DataError(length_problem(chunk.span.path, own.lines, span.path, other.lines))
                 sets[need][f"{len(sets[need])} {span.path}" if span.path in sets[need] else span.path] = texts
             if not len(column):
                 return
@@ -343,19 +343,19 @@ def _read_lines(
         parts = {file: column.slice(start, stop) for file, column in sets.items()}
         for file, part in parts.items():
             problems += encoding_problems(part, file)
-        columns[need] = side_by_side({file: RaggedColumn.single(part) for file, part in parts.items()}, where)
+        columns[need] = join_rowwise({file: RaggedColumn.from_texts(part) for file, part in parts.items()}, where)
     if problems:
         raise DataError(problems)
     return [Rows(chunk.system, columns, where=where)] if stop > start else []
 
 
 @contextmanager
-def _lines_of(span: Span, kind: str) -> Iterator[opening.LineStream]:
+def _open_lines(span: Span, kind: str) -> Iterator[opening.LineStream]:
     if kind == "whole":
-        with opening.unpacked(span.path) as stream:
+        with opening.open_unpacked(span.path) as stream:
             yield opening.LineStream(stream, where=span.path)
     else:
-        with opening.stored(span.path) as stream:
+        with opening.open_stored(span.path) as stream:
             stream.seek(span.start)
             yield opening.LineStream(stream, span.stop - span.start, span.path)
 
@@ -371,11 +371,11 @@ def _json_blocks(chunk: FileChunk, names: FieldNames, rows: int) -> Iterator[Row
         return gather_rows(json.records_of(lines.slice(first, last), path), names, chunk.system, part=True)
 
     if chunk.kind == "rows":
-        with opening.stored(path) as file:
+        with opening.open_stored(path) as file:
             start, stop = row_range(file, span, opening.size_of(path), names)
         span = replace(span, start=start, stop=stop)
     size = 0
-    with _lines_of(span, chunk.kind) as stream:
+    with _open_lines(span, chunk.kind) as stream:
         while True:
             taken = stream.lines
             if not (content := stream.take(rows)):
@@ -406,7 +406,7 @@ def _whole_file_blocks(chunk: FileChunk, names: FieldNames, rows: int) -> Iterat
         raise DataError(Problem(path, None, what, "give lines, JSONL or Parquet, or copy it here first"))
     for system in file_responses(opening.local_path(path), names, chunk.system):
         offsets = system.dialogue_offsets()
-        for first, last in cut(offsets, rows):
+        for first, last in split_clusters(offsets, rows):
             start = int(offsets[first])
             yield _read_block(system.slice(start, int(offsets[last])), start)
 
@@ -431,14 +431,14 @@ def read_row_groups(span: Span, names: FieldNames, rows: int) -> Iterator[tuple[
     import pyarrow as pa
     import pyarrow.parquet as pq
 
-    with opening.stored(span.path) as stream, parquet.damage_explained(span.path):
+    with opening.open_stored(span.path) as stream, parquet.explain_damage(span.path):
         file = pq.ParquetFile(stream)
         number = file.metadata.num_row_groups
         starts = offsets_of([file.metadata.row_group(group).num_rows for group in range(number)]).tolist()
-        columns = names.chosen(file.schema_arrow.names, Need.RESPONSE)
+        columns = names.choose_columns(file.schema_arrow.names, Need.RESPONSE)
         named = file.schema_arrow.names.count(names.dialog_id)
         if named > 1:
-            raise DataError(parquet.several_columns(names.dialog_id, span.path))
+            raise DataError(parquet.ambiguity_problem(names.dialog_id, span.path))
         first, last = starts[span.start], starts[span.stop]
         if named:
             first = _end_of_open_dialogue(file, span.start, span.stop, starts, names)
@@ -448,7 +448,7 @@ def read_row_groups(span: Span, names: FieldNames, rows: int) -> Iterator[tuple[
         groups = [group for group in range(span.start, number) if starts[group] < last]
         held: list[pa.Table] = []
         place, before, dialogue = starts[span.start], first, None
-        for batch in counted_batches(file, opening.size_of(span.path), rows, row_groups=groups, columns=columns):
+        for batch in read_batches(file, opening.size_of(span.path), rows, row_groups=groups, columns=columns):
             low, high = max(first - place, 0), min(last - place, len(batch))
             place += len(batch)
             if low >= high:

@@ -27,8 +27,8 @@ from dialeval.core.arrays import Bytes, Ints, release
 from dialeval.core.columns import TextColumn
 from dialeval.core.errors import MOST_PROBLEMS, DataError, Problem, ProblemList, add_warning
 from dialeval.io import row_shapes
-from dialeval.io.opening import PathSource, check_lines, read_bytes, without_mark
-from dialeval.io.rows import FieldNames, Records, listed
+from dialeval.io.opening import PathSource, check_lines, read_bytes, strip_mark
+from dialeval.io.rows import FieldNames, Records, join_names
 
 # Lines of text: one response, reference or context per line, without building a single Python string.
 #
@@ -57,7 +57,7 @@ def read_lines(path: PathSource) -> TextColumn:
 
 def split(data: Bytes, where: str = "the file", marked: bool = True) -> TextColumn:
     """Return the lines of some bytes, without their endings and, at the start of a file, a byte order mark."""
-    data = without_mark(data) if marked else data
+    data = strip_mark(data) if marked else data
     ends = _find_line_feeds(data, where)
     if len(data) and (not len(ends) or ends[-1] != len(data) - 1):
         ends = np.append(ends, len(data))
@@ -79,7 +79,7 @@ def encoding_problems(column: TextColumn, where: str) -> list[Problem]:
         if _decoding_error(view[block.starts[0] : block.ends[-1]]):
             spans = zip(block.starts.tolist(), block.ends.tolist(), strict=True)
             errors = ((line, _decoding_error(view[start:end])) for line, (start, end) in enumerate(spans, first + 1))
-            problems += [not_utf8(where, line, error) for line, error in errors if error]
+            problems += [encoding_problem(where, line, error) for line, error in errors if error]
         block.release()
         if len(problems) >= MOST_PROBLEMS:
             return [
@@ -109,7 +109,7 @@ def _decoding_error(view: memoryview) -> UnicodeDecodeError | None:
     return None
 
 
-def not_utf8(where: str, line: int, error: UnicodeDecodeError) -> Problem:
+def encoding_problem(where: str, line: int, error: UnicodeDecodeError) -> Problem:
     """Return the problem of a line that cannot be decoded."""
     what = f"byte 0x{error.object[error.start]:02x} at position {error.start + 1} of the line is not UTF-8"
     return Problem(where, line, what, "save the file as UTF-8")
@@ -128,7 +128,7 @@ _UTF_8_CHARACTER = re.compile(rb"[\xc2-\xdf][\x80-\xbf]|[\xe0-\xef][\x80-\xbf]{2
 def read(path: PathSource, names: FieldNames, delimiter: str) -> Records:
     """Return the rows of a file, parsed when they are asked for; `delimiter` is what its suffix promises."""
     where = str(path)
-    text = _decoded(read_bytes(path), where)
+    text = _decode(read_bytes(path), where)
     problems = ProblemList()
     said = _SAID.match(text)
     if said:
@@ -136,7 +136,7 @@ def read(path: PathSource, names: FieldNames, delimiter: str) -> Records:
     if names.separator is not None:
         delimiter = names.separator
     elif not said:
-        delimiter = _separator(text, names, delimiter)
+        delimiter = _find_separator(text, names, delimiter)
     cells = _cells(text, delimiter, where, problems, 1 if said else 0)
     line, header = next(cells, (1, []))
     if not any(header):
@@ -146,12 +146,12 @@ def read(path: PathSource, names: FieldNames, delimiter: str) -> Records:
         raise DataError(Problem(where, line, what, "leave out columns, or check what separates cells"))
     twice = sorted(name for name, count in Counter(header).items() if count > 1)
     if twice:
-        what = f"the header names {listed(map(repr, twice))} more than once"
+        what = f"the header names {join_names(map(repr, twice))} more than once"
         raise DataError(Problem(where, line, what, "give every column a name of its own"))
     return Records(where, _rows(cells, header, names.response, where, problems), problems, tuple(header))
 
 
-def _decoded(data: Bytes, where: str) -> str:
+def _decode(data: Bytes, where: str) -> str:
     """Return the text of a file; its encoding is noted where it was guessed."""
     start = data[:2].tobytes()
     if start in _UTF_16:
@@ -161,7 +161,7 @@ def _decoded(data: Bytes, where: str) -> str:
             what = f"begins as UTF-16 and is not ({error.reason} at byte {error.start + 2})"
             raise DataError(Problem(where, None, what, "save the file as UTF-8")) from None
     if not (problems := encoding_problems(split(data, where), where)):
-        return str(without_mark(data).data, "utf-8")
+        return str(strip_mark(data).data, "utf-8")
     content = data.tobytes()
     if _UTF_8_CHARACTER.search(content):  # a damaged file of UTF-8, whose other characters would be spoilt
         raise DataError(problems)
@@ -175,14 +175,14 @@ def _decoded(data: Bytes, where: str) -> str:
     return text
 
 
-def _separator(text: str, names: FieldNames, usual: str) -> str:
+def _find_separator(text: str, names: FieldNames, usual: str) -> str:
     """Find the separator of the cells of a text."""
     head = text[:_LOOKED_AT]
     known = {*names.all, *row_shapes.columns()}
     best, most = usual, (0, 0)
     for candidate in dict.fromkeys((usual, *_SEPARATORS)):
         reader = csv.reader(io.StringIO(head, newline="\n"), delimiter=candidate)
-        with _cells_of_any_length(), suppress(csv.Error):
+        with _lift_cell_limit(), suppress(csv.Error):
             header = next(reader, [])
             found = (len(known.intersection(header)), len(header))
             if found > most and (found[0] or len(header) > 1):
@@ -214,7 +214,7 @@ def _cells(
     `before`: lines of the file before the text.
     """
     reader = csv.reader(io.StringIO(text, newline="\n"), delimiter=delimiter, strict=True)
-    with _cells_of_any_length():
+    with _lift_cell_limit():
         while True:
             line = reader.line_num + 1 + before
             try:
@@ -229,7 +229,7 @@ def _cells(
 
 
 @contextmanager
-def _cells_of_any_length() -> Iterator[None]:
+def _lift_cell_limit() -> Iterator[None]:
     """Lift the parser's limit of 128 KiB per cell, which holds for the whole process, while a file is read."""
     before = csv.field_size_limit(sys.maxsize)
     try:

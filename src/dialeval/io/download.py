@@ -30,7 +30,7 @@ from typing import IO, Any, cast
 from urllib.parse import urlsplit, urlunsplit
 
 from dialeval.core.errors import DataError, Problem, SettingError
-from dialeval.core.files import FULL, cache_refusals_explained
+from dialeval.core.files import FULL, explain_cache_refusals
 from dialeval.io.opening import MOST_TIMES, LimitedStream
 from dialeval.io.packs import Progress
 
@@ -63,7 +63,7 @@ def check_address(address: str) -> str:
     return address
 
 
-def shown(address: str) -> str:
+def hide_query(address: str) -> str:
     """Return an address for messages and records: without its query, which may hold a token."""
     try:
         parts = urlsplit(address)
@@ -86,7 +86,7 @@ def download(address: str, target: Path, progress: Progress | None = None, most_
         if place.is_symlink() or (place.exists() and not place.is_file()):  # a pipe would never be open
             place.unlink()
     try:
-        with cache_refusals_explained(FULL), FileLock(lock, timeout=0):
+        with explain_cache_refusals(FULL), FileLock(lock, timeout=0):
             try:
                 _fetch(address, part, progress, most_bytes)
                 part.replace(target)
@@ -153,18 +153,19 @@ def _read_chunk(response: http.client.HTTPResponse) -> bytes:
 
 
 class _Redirects(urllib.request.HTTPRedirectHandler):
-    """Follows redirections as far as `check_address` goes."""
+    """A handler that follows redirections to addresses that `check_address` accepts."""
 
     def redirect_request(self, req: urllib.request.Request, *rest: Any) -> urllib.request.Request | None:
         target = str(rest[-1])
         check_address(target)
         if req.type == "https" and urlsplit(target).scheme != "https":
-            raise SettingError(f"{shown(req.full_url)} leads to an address without encryption; give another address")
+            address = hide_query(req.full_url)
+            raise SettingError(f"{address} leads to an address without encryption; give another address")
         return super().redirect_request(req, *rest)
 
 
 def _problem(address: str, what: str, remedy: str) -> DataError:
-    return DataError(Problem(shown(address), None, what, remedy))
+    return DataError(Problem(hide_query(address), None, what, remedy))
 
 
 # Reading archives from elsewhere without trusting them.
@@ -205,7 +206,7 @@ class UntrustedArchive:
             raise self.refusal(f"holds {name!r}, which would be written outside its folder")
 
     @contextmanager
-    def damage_explained(self) -> Iterator[None]:
+    def explain_damage(self) -> Iterator[None]:
         """Refuse the archive where it turns out to be damaged while its members are read."""
         try:
             yield
@@ -264,7 +265,7 @@ def unpack(archive: Path, wanted: Collection[str], folder: Path, most_bytes: int
     untrusted = UntrustedArchive(where, "get it from the official address")
     limit = unpacked_limit(archive.stat().st_size, most_bytes)
     taken: set[str] = set()
-    with untrusted.damage_explained(), archive.open("rb") as packed:
+    with untrusted.explain_damage(), archive.open("rb") as packed:
         for path, source in _list_files(packed, wanted, limit, untrusted):
             untrusted.check_path(path)
             if (name := PurePosixPath(path).name) not in wanted:

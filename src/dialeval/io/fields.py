@@ -42,15 +42,15 @@ from dialeval.io.calls import (
     CallLog,
     ToolResult,
     dump,
-    expected_calls,
-    made_calls,
     parse_text,
     read_call,
+    read_calls,
+    read_expected_calls,
     read_result,
     unwrap,
 )
-from dialeval.io.row_shapes import nearest, unknown, value_at
-from dialeval.io.rows import LISTS, FieldNames, RowObject, kind_of, listed
+from dialeval.io.row_shapes import explain_shape, find_nearest, value_at
+from dialeval.io.rows import LISTS, FieldNames, RowObject, join_names, kind_of
 
 TIME = "timestamp"
 """The time at which a message was there, in logs of chats."""
@@ -109,7 +109,7 @@ class Message(NamedTuple):
 
     @property
     def shown(self) -> str:
-        """Return what a reader of the context sees."""
+        """The text that a reader of the context sees."""
         return " ".join(filter(None, (self.text, *(call.shown for call in self.calls)))) if self.calls else self.text
 
 
@@ -122,13 +122,13 @@ def missing_field(name: str, wanted: str, there: Iterable[object], kind: str = "
     given = "NAME" if mapped == "NAME" else repr(mapped)
     both = f"--field {wanted}={mapped} (fields={{{wanted!r}: {given}}} in Python)"
     remedy = f"name it {wanted}, or map the name it has: {both}"
-    if wanted == "response" and (shape := nearest(names)) is not None:
+    if wanted == "response" and (shape := find_nearest(names)) is not None:
         remedy += f"; of the known shapes {shape} is nearest: dialeval formats {shape}"
-    return f"has no {kind} {name!r}, only {listed(names)}", remedy
+    return f"has no {kind} {name!r}, only {join_names(names)}", remedy
 
 
 class FieldReader:
-    """Takes the fields out of rows; `line` is the line of the row at hand, `problems` collects what is wrong."""
+    """A reader of the fields of rows; `line` is the line of the current row, `problems` collects what is wrong."""
 
     __slots__ = ("_unknown", "line", "names", "problems", "where")
 
@@ -143,13 +143,13 @@ class FieldReader:
 
     def unknown_shape(self, row: RowObject) -> None:
         """Add the problem of a row without a response, once for all rows of which the same is to be said."""
-        what, remedy = unknown(row, self.names) or missing_field(self.names.response, "response", row)
+        what, remedy = explain_shape(row, self.names) or missing_field(self.names.response, "response", row)
         if what not in self._unknown:
             self.problem(what, remedy)
         self._unknown[what] += 1
 
     def count_unknown(self) -> None:
-        """Say in the problems of rows of an unknown shape how many further rows they stand for."""
+        """Add the number of further rows to the problems of rows of an unknown shape."""
         for at, problem in enumerate(self.problems):
             if (more := self._unknown[problem.what] - 1) > 0:
                 self.problems[at] = replace(problem, what=f"{problem.what} (and {more:,} more rows)")
@@ -172,14 +172,14 @@ class FieldReader:
         if type(value) is str:
             return self.text(value, name)
         if value is None or (isinstance(value, float) and value != value):
-            if name not in row or unknown(row, self.names) is not None:
+            if name not in row or explain_shape(row, self.names) is not None:
                 self.unknown_shape(row)
             else:
                 self.problem(
                     f"{name} is null", "give the row a response (an empty string if nothing was said) or leave it out"
                 )
             return ""
-        if isinstance(value, dict) and self.names.response == "response" and (known := unknown(row, self.names)):
+        if isinstance(value, dict) and self.names.response == "response" and (known := explain_shape(row, self.names)):
             self.problem(*known)
             return ""
         return self._answer(value, name)
@@ -189,7 +189,7 @@ class FieldReader:
         if not isinstance(value, dict | list | tuple):
             return self.text(value, name)
         given = list(value) if isinstance(value, LISTS) else [value]
-        said = [each for each in given if not isinstance(each, dict) or _spoken(each)]
+        said = [each for each in given if not isinstance(each, dict) or _is_spoken(each)]
         if not said and self._log(value, name).calls:
             return ""
         if not said or not isinstance(said[-1], dict):
@@ -211,12 +211,12 @@ class FieldReader:
         if made is not None and any(isinstance(each, dict) and "role" in each for each in made):
             log, made = self._log(made, self.names.tool_calls), None
         if made is not None:
-            text = made_calls(made)
+            text = read_calls(made)
         elif log is not None and log.calls:
             text = log.text()
         if text is None and (expected is not None or self.names.every_call):
             text = NONE
-        return text, None if expected is None else expected_calls(expected)
+        return text, None if expected is None else read_expected_calls(expected)
 
     def _call_list(self, row: RowObject, name: str) -> list[object] | None:
         """Return the calls that a field lists; in a cell of a table they may be JSON."""
@@ -439,7 +439,7 @@ def _parse_chat(value: object) -> object:
     return chat if known else value
 
 
-def _spoken(message: Mapping[str, object]) -> bool:
+def _is_spoken(message: Mapping[str, object]) -> bool:
     """Return whether a message is the assistant's or nobody's; thoughts and calls of an API have no role."""
     role = message.get("role", message.get("from", message.get("message.role")))
     if role is None:
@@ -478,14 +478,14 @@ def plain_message(message: object) -> tuple[str, str] | None:
 
 def read_message(reader: FieldReader, message: RowObject, what: str, role: str) -> Message:
     """Return the message of an object whose role is known."""
-    calls = [_checked_call(reader, each, what) for each in _calls(message)]
+    calls = [_check_call(reader, each, what) for each in _calls(message)]
     key = next((key for key in _CONTENT_KEYS if message.get(key) is not None), None)
     if key is None:
         if message.get("refusal") is not None:
             return Message(role, reader.text(message["refusal"], what))
         if not calls:
             empty = any(key in message for key in _CONTENT_KEYS)
-            lacking = "is null" if empty else f"has neither text nor content, only {listed(message)}"
+            lacking = "is null" if empty else f"has neither text nor content, only {join_names(message)}"
             reader.problem(f"{what} {lacking}", "give each turn its text")
         return Message(role, "", tuple(calls))
     text, parts = content(reader, message[key], what, results=role != ASSISTANT)
@@ -505,7 +505,7 @@ def read_message(reader: FieldReader, message: RowObject, what: str, role: str) 
     return Message(role, text, (*calls, *own), tuple(results))
 
 
-def _checked_call(reader: FieldReader, value: object, what: str) -> Call:
+def _check_call(reader: FieldReader, value: object, what: str) -> Call:
     call = read_call(value)
     return call._replace(shown=reader.text(call.shown, what))
 
@@ -515,7 +515,7 @@ def role_of(reader: FieldReader, message: RowObject, what: str) -> str | None:
     role = next((message[key] for key in _ROLE_KEYS if message.get(key) is not None), None)
     if isinstance(role, str) and role in ROLES:
         return ROLES[role]
-    shown = f"has no role, only {listed(message)}" if role is None else f"has the role {role!r:.40}"
+    shown = f"has no role, only {join_names(message)}" if role is None else f"has the role {role!r:.40}"
     reader.problem(f"{what} {shown}", f"use one of {', '.join(dict.fromkeys(ROLES.values()))}")
     return None
 
@@ -557,7 +557,7 @@ def _part(reader: FieldReader, part: object, what: str, inner: bool) -> tuple[st
         reader.problem(f"{what} has a part of type {kind!r:.40} without text", "leave out what is not text")
         return "", None
     if field == "call":
-        return "", _checked_call(reader, part, what)
+        return "", _check_call(reader, part, what)
     if not field or field.startswith("["):
         return field, None
     if field == "response":

@@ -57,7 +57,7 @@ from dialeval.io.fields import (
     read_time,
     role_of,
 )
-from dialeval.io.row_shapes import Filters, may_hold_rows, ours, several_turns, unknown, unlike_fields, value_at
+from dialeval.io.row_shapes import Filters, explain_shape, list_unlike, map_fields, may_hold_rows, split_turns, value_at
 from dialeval.io.rows import LISTS, NO_TURN, OF_SOME_ROWS, FieldNames, Records, RowObject, Rows, kind_of, split_systems
 
 if TYPE_CHECKING:
@@ -133,7 +133,7 @@ def gather_rows(records: Records, names: FieldNames, system: str, part: bool = F
     _require_response(records, names)
     if records.table is not None and (found := _table_rows(records.table, names, system, records.where)) is not None:
         return found
-    gathered = _Gathered(names)
+    gathered = _RowCollector(names)
     reader = FieldReader(records.where, names, records.problems)
     parsed, problems = iter(records.rows), 0
     while block := list(islice(parsed, _ROWS_AT_ONCE)):
@@ -153,7 +153,7 @@ def gather_rows(records: Records, names: FieldNames, system: str, part: bool = F
     if gathered.filters.again:
         repeated = gathered.filters.again
         add_warning(f"{records.where}: rows that repeat an answer under another filter, which are not read: {repeated}")
-    return gathered.by_system(system, records.where, part) if gathered.rows.responses else []
+    return gathered.split_by_system(system, records.where, part) if gathered.rows.responses else []
 
 
 def _table_rows(table: pa.Table, names: FieldNames, system: str, where: str) -> list[Rows] | None:
@@ -182,7 +182,7 @@ def _table_rows(table: pa.Table, names: FieldNames, system: str, where: str) -> 
     return split_systems(rows, [None] * len(table) if systems is None else list(systems), system)
 
 
-class _Gathered:
+class _RowCollector:
     """The fields of rows, row after row."""
 
     def __init__(self, names: FieldNames) -> None:
@@ -219,17 +219,17 @@ class _Gathered:
         for column, more in zip(self.rows, rows, strict=True):
             column.extend(more)  # type: ignore[attr-defined]
 
-    def by_system(self, system: str, where: str, part: bool) -> list[Rows]:
+    def split_by_system(self, system: str, where: str, part: bool) -> list[Rows]:
         """Return the rows of each system; `system` is the name of those that give none."""
         responses, references, contexts, systems, dialogues, numbers = self.rows
         columns: dict[Need, Column] = {Need.RESPONSE: TextColumn.from_strings(responses)}
         if references.values:
             columns[Need.REFERENCE] = references.column()
         if contexts.values:
-            columns[Need.CONTEXT] = self._shared(contexts)
+            columns[Need.CONTEXT] = self._share_texts(contexts)
         if self._roles:
             roles = [self._roles.get(row) or [""] * turns for row, turns in enumerate(contexts.counts)]
-            columns[Need.ROLES] = self._shared(Texts(list(chain.from_iterable(roles)), contexts.counts))
+            columns[Need.ROLES] = self._share_texts(Texts(list(chain.from_iterable(roles)), contexts.counts))
         turns = np.array(numbers, np.int64)
         if not self.trials.judged and not part:  # numbers of trials, and no reward
             self._texts[Need.TRIALS] = {}
@@ -254,7 +254,7 @@ class _Gathered:
             rows, systems = rows.take(order), [systems[row] for row in order.tolist()]
         return split_systems(rows, systems, system)
 
-    def _shared(self, texts: Texts) -> RaggedColumn | SharedColumn:
+    def _share_texts(self, texts: Texts) -> RaggedColumn | SharedColumn:
         """Return texts of which some rows begin with those of the row before."""
         column = texts.column()
         if not self._continued:
@@ -278,7 +278,7 @@ def _columns_of(rows: Sequence[Any], names: FieldNames) -> Mapping[str, list[Any
         return {names.response: list(rows)}
     fields = set().union(*rows) if types == {dict} else set()
     _warn_plural(fields, names)
-    if unlike_fields(fields, names):
+    if list_unlike(fields, names):
         return {}
     return {name: [row.get(name) for row in rows] for name in fields.intersection(names.all)}
 
@@ -311,7 +311,7 @@ def plain_rows(columns: Mapping[str, list[Any]], names: FieldNames) -> PlainRows
 def _may_be_plain(columns: Mapping[str, Any], names: FieldNames) -> bool:
     """Return whether rows with these fields have a response and nothing that only `FieldReader` reads."""
     simple = names.response in columns and not names.kept and not names.paths
-    return simple and columns.keys().isdisjoint(names.careful) and not unlike_fields(columns, names)
+    return simple and columns.keys().isdisjoint(names.careful) and not list_unlike(columns, names)
 
 
 def _plain_texts(column: list[Any]) -> Texts:
@@ -361,12 +361,12 @@ def _read_rows(
             continue
         if not names.mapped and filters.pass_over(given):
             continue
-        row = ours(given, names)
+        row = map_fields(given, names)
         if row is None:
             reader.unknown_shape(given)
             continue
         labels = [reader.labels(value_at(given, name), name) for name in names.kept]
-        for each in [row] if row is given or names.mapped else several_turns(row, given, names):
+        for each in [row] if row is given or names.mapped else split_turns(row, given, names):
             yield from _read_row(reader, each, labels, trials)
 
 
@@ -457,7 +457,7 @@ def _read_message(reader: FieldReader, given: object, what: str) -> Message | No
 
 
 class _Trials:
-    """Reads trials, and finds those that occur twice."""
+    """A reader of trials that finds those that occur twice."""
 
     def __init__(self) -> None:
         self.judged = False
@@ -561,6 +561,6 @@ def _require_response(records: Records, names: FieldNames) -> None:
     there = records.header
     if there is None or may_hold_rows(there, names):
         return
-    looks_like = unknown(dict.fromkeys(there, ""), names)
+    looks_like = explain_shape(dict.fromkeys(there, ""), names)
     what, remedy = looks_like or missing_field(names.response, "response", there, "column")
     raise DataError([*records.problems, Problem(records.where, 1, what, remedy)])

@@ -23,8 +23,8 @@ import orjson
 from dialeval.core.arrays import Bytes
 from dialeval.core.columns import TextColumn
 from dialeval.core.errors import DataError, Problem, ProblemList
-from dialeval.io.delimited import encoding_problems, not_utf8, split
-from dialeval.io.opening import PathSource, read_bytes, unpacked_limit, without_mark
+from dialeval.io.delimited import encoding_problem, encoding_problems, split
+from dialeval.io.opening import PathSource, read_bytes, strip_mark, unpacked_limit
 from dialeval.io.row_shapes import document_rows, is_row
 from dialeval.io.rows import Records, kind_of
 
@@ -34,12 +34,12 @@ _GAP = re.compile(r"[ \t\r\n,:]*")
 
 def load(path: PathSource, form: str = "write a JSON document") -> Any:
     """Return the parsed document of a file; `form` says what an empty file should hold."""
-    return parsed(read_bytes(path), os.fspath(path), form)
+    return parse_bytes(read_bytes(path), os.fspath(path), form)
 
 
-def parsed(data: Bytes, where: str, form: str = "write a JSON document") -> Any:
+def parse_bytes(data: Bytes, where: str, form: str = "write a JSON document") -> Any:
     """Return the value of a JSON document; that it is empty, not UTF-8 or not JSON is a problem."""
-    data = without_mark(data)
+    data = strip_mark(data)
     try:
         return orjson.loads(data.data)
     except orjson.JSONDecodeError as error:
@@ -52,9 +52,9 @@ def parsed(data: Bytes, where: str, form: str = "write a JSON document") -> Any:
 
 def read_json(path: PathSource) -> dict[str | None, Records]:
     """Return the rows of each named list of a file; those of a plain list have no name."""
-    data = without_mark(read_bytes(path))
+    data = strip_mark(read_bytes(path))
     where = os.fspath(path)
-    document = parsed(data, where, _FORMS)
+    document = parse_bytes(data, where, _FORMS)
     if isinstance(document, list):
         return {None: Records(where, enumerate(document, 1), lines=partial(_item_lines, data, None))}
     if not isinstance(document, dict) or not document:
@@ -92,9 +92,9 @@ def read_archive(path: PathSource) -> dict[str | None, Records]:
                 raise DataError(Problem(where, None, "unpacks to far more than its size", convert))
             names = {each.filename for each in members}
             header = next((name for name in ("header.json", "_journal/start.json") if name in names), None)
-            document = {} if header is None else parsed(np.frombuffer(archive.read(header), np.uint8), where)
+            document = {} if header is None else parse_bytes(np.frombuffer(archive.read(header), np.uint8), where)
             chosen = sorted(name for name in names if re.fullmatch(r"samples/.+\.json", name))
-            samples = [parsed(np.frombuffer(archive.read(name), np.uint8), f"{where}: {name}") for name in chosen]
+            samples = [parse_bytes(np.frombuffer(archive.read(name), np.uint8), f"{where}: {name}") for name in chosen]
     except (zipfile.BadZipFile, NotImplementedError, zlib.error, RuntimeError, EOFError, OSError) as error:
         what = f"is not a readable log of inspect_ai ({error})"
         raise DataError(Problem(where, None, what, convert)) from None
@@ -110,8 +110,8 @@ def _item_lines(data: Bytes, name: str | None) -> list[int]:
     lines: list[int] = []
     line, counted = 1, 0
     try:
-        position = _skipped(text, 0) + 1 if name is None else _list_start(text, name)
-        while text[position := _skipped(text, position)] != "]":
+        position = _skip_gap(text, 0) + 1 if name is None else _list_start(text, name)
+        while text[position := _skip_gap(text, position)] != "]":
             line, counted = line + text.count("\n", counted, position), position
             lines.append(line)
             _, position = decoder.raw_decode(text, position)
@@ -123,17 +123,17 @@ def _item_lines(data: Bytes, name: str | None) -> list[int]:
 def _list_start(text: str, name: str) -> int:
     """Return where the items of the list called `name` begin; the last one of that name, as in the parsed document."""
     decoder = json.JSONDecoder()
-    start = position = _skipped(text, 0) + 1
-    while text[position := _skipped(text, position)] != "}":
+    start = position = _skip_gap(text, 0) + 1
+    while text[position := _skip_gap(text, position)] != "}":
         key, position = decoder.raw_decode(text, position)
-        position = _skipped(text, position)
+        position = _skip_gap(text, position)
         if key == name:
             start = position + 1
         _, position = decoder.raw_decode(text, position)
     return start
 
 
-def _skipped(text: str, position: int) -> int:
+def _skip_gap(text: str, position: int) -> int:
     gap = _GAP.match(text, position)
     return gap.end() if gap else position
 
@@ -174,5 +174,5 @@ def _problem(where: str, line: int, text: bytes, error: ValueError) -> Problem:
     try:
         text.decode()
     except UnicodeDecodeError as bad:
-        return not_utf8(where, line, bad)
+        return encoding_problem(where, line, bad)
     return Problem(where, line, f"not JSON ({str(error).partition(': line')[0]})", "write one JSON object per line")

@@ -28,7 +28,7 @@ from urllib.parse import unquote, urlsplit
 import numpy as np
 
 from dialeval.core.arrays import Bytes, empty_array, release
-from dialeval.core.errors import DataError, Problem, SettingError, add_warning, whole_characters
+from dialeval.core.errors import DataError, Problem, SettingError, add_warning, escape_surrogates
 
 PathSource: TypeAlias = str | os.PathLike[str]
 
@@ -107,7 +107,7 @@ def file_format(path: PathSource) -> FileFormat:
 
 def stem_of(path: PathSource) -> str:
     """Return a file's name without folder, format and packing: what its system is called unless it is named."""
-    return whole_characters(_parts(path)[0])
+    return escape_surrogates(_parts(path)[0])
 
 
 def read_bytes(path: PathSource) -> Bytes:
@@ -116,7 +116,7 @@ def read_bytes(path: PathSource) -> Bytes:
     try:
         raw = _read(where)
     except OSError as error:
-        raise DataError(unreadable(where, error)) from None
+        raise DataError(read_problem(where, error)) from None
     except ValueError:
         raise DataError(
             Problem(repr(where), None, "is not a path (it contains a NUL character)", "check the path")
@@ -125,12 +125,12 @@ def read_bytes(path: PathSource) -> Bytes:
         raise DataError(Problem(where, None, *_ZIPPED.get(Path(where).suffix.lower(), _ZIPPED[""])))
     if not packing_of(path):
         return raw
-    with unpacking(io.BytesIO(raw.data), len(raw), where) as stream:
+    with unpack_stream(io.BytesIO(raw.data), len(raw), where) as stream:
         return np.frombuffer(b"".join(iter(partial(stream.read, _READ_BYTES), b"")), np.uint8)
 
 
 @contextmanager
-def unpacking(raw: IO[bytes], size: int, where: str) -> Iterator[IO[bytes]]:
+def unpack_stream(raw: IO[bytes], size: int, where: str) -> Iterator[IO[bytes]]:
     """Open a stream of the unpacked bytes of a file; the bytes as they are if its name names no packing.
 
     Args:
@@ -185,7 +185,7 @@ class LimitedStream(io.RawIOBase):
         return len(chunk)
 
 
-def without_mark(data: Bytes) -> Bytes:
+def strip_mark(data: Bytes) -> Bytes:
     """Return the bytes without the byte order mark that some editors put first."""
     return data[3:] if data[:3].tobytes() == BYTE_ORDER_MARK else data
 
@@ -213,10 +213,10 @@ def _read(where: str) -> Bytes:
         parts = [content[start : start + _READ_BYTES] for start in range(0, len(content), _READ_BYTES)]
         for part in parts:
             if file.readinto(part.data) < len(part):
-                raise DataError(changed(where))
+                raise DataError(change_problem(where))
             release(part)
         if version(os.fstat(file.fileno())) != version(before):
-            raise DataError(changed(where))
+            raise DataError(change_problem(where))
     return content
 
 
@@ -225,7 +225,7 @@ def version(status: os.stat_result) -> tuple[int, ...]:
     return status.st_dev, status.st_ino, status.st_size, status.st_mtime_ns, status.st_ctime_ns
 
 
-def changed(where: str) -> Problem:
+def change_problem(where: str) -> Problem:
     """Return the problem of a file that is not what it was when reading began."""
     return Problem(where, None, "changed while it was read", "run the same command again when nothing writes to it")
 
@@ -237,7 +237,7 @@ def refuse_device(where: str, file: int) -> None:
         raise DataError(Problem(where, None, "is a device", "give a file or a pipe"))
 
 
-def unreadable(where: str, error: OSError) -> Problem:
+def read_problem(where: str, error: OSError) -> Problem:
     """Return the problem of a file that the system does not let us read."""
     if isinstance(error, FileNotFoundError):
         return Problem(where or "''", None, "there is no such file", "check the path")
@@ -281,25 +281,25 @@ def is_pattern(path: str) -> bool:
     return bool(_WILDCARDS & set(path)) and (is_remote(path) or not os.path.lexists(local_path(path)))
 
 
-def matching(pattern: str) -> list[str]:
+def find_files(pattern: str) -> list[str]:
     """Return the files that match a pattern, in the order of their names; `**` reaches into folders."""
     if is_remote(pattern):
-        system, inside = _storage(pattern)
-        with _problems_named(pattern):
+        system, inside = _find_storage(pattern)
+        with _name_problems(pattern):
             names = [system.unstrip_protocol(name) for name in system.glob(inside) if not system.isdir(name)]
     else:
         there = [name for name in glob.glob(local_path(pattern), recursive=True) if not os.path.isdir(name)]  # noqa: PTH112, PTH207
-        names = without_repeated(there)
+        names = drop_repeated(there)
     if not names:
         raise DataError(Problem(pattern, None, "no file matches", "check the pattern, and quote it for the shell"))
     return sorted(names)
 
 
-def without_repeated(paths: Sequence[str]) -> list[str]:
+def drop_repeated(paths: Sequence[str]) -> list[str]:
     """Return local paths in the order of their names, each file once: a link to one of them is left out with a note."""
     kept: dict[tuple[int, int], str] = {}
     for path in sorted(paths, key=lambda path: (os.path.realpath(path) != os.path.abspath(path), path)):  # noqa: PTH100
-        with _problems_named(path):
+        with _name_problems(path):
             status = Path(path).stat()
         if (first := kept.setdefault((status.st_dev, status.st_ino), path)) != path:
             add_warning(f"{path} is the same file as {first} and is not read twice")
@@ -308,9 +308,9 @@ def without_repeated(paths: Sequence[str]) -> list[str]:
 
 def size_of(path: str) -> int:
     """Return the bytes of a file as it is stored."""
-    with _problems_named(path):
+    with _name_problems(path):
         if is_remote(path):
-            system, inside = _storage(path)
+            system, inside = _find_storage(path)
             return int(system.size(inside))
         status = Path(local_path(path)).stat()
     if stat.S_ISFIFO(status.st_mode) or stat.S_ISSOCK(status.st_mode):
@@ -323,9 +323,9 @@ def change_times(path: str) -> tuple[str, str]:
     """Return when the content (mtime) and when anything (ctime) of a local file last changed; elsewhere twice the key
     that a storage changes with the content.
     """
-    with _problems_named(path):
+    with _name_problems(path):
         if is_remote(path):
-            system, inside = _storage(path)
+            system, inside = _find_storage(path)
             return (str(system.ukey(inside)),) * 2
         status = Path(local_path(path)).stat()
     return str(status.st_mtime_ns), str(status.st_ctime_ns)
@@ -333,9 +333,9 @@ def change_times(path: str) -> tuple[str, str]:
 
 def version_of(path: str) -> Hashable:
     """Return what differs between two contents of a file, as it is now; only to be compared on this machine."""
-    with _problems_named(path):
+    with _name_problems(path):
         if is_remote(path):
-            system, inside = _storage(path)
+            system, inside = _find_storage(path)
             system.invalidate_cache()  # else it answers what it knew before
             facts = system.info(inside)
             return tuple(str(facts.get(name)) for name in _VERSION_FACTS)
@@ -348,11 +348,11 @@ def version_of(path: str) -> Hashable:
 
 
 @contextmanager
-def stored(path: str) -> Iterator[IO[bytes]]:
+def open_stored(path: str) -> Iterator[IO[bytes]]:
     """Open a stream of the bytes of a file as it is stored; it can seek."""
-    with _problems_named(path):
+    with _name_problems(path):
         if is_remote(path):
-            system, inside = _storage(path)
+            system, inside = _find_storage(path)
             with io.BufferedReader(system.open(inside, "rb"), _CHUNK) as stream:
                 yield stream
         else:
@@ -362,13 +362,13 @@ def stored(path: str) -> Iterator[IO[bytes]]:
 
 
 @contextmanager
-def unpacked(path: str) -> Iterator[IO[bytes]]:
+def open_unpacked(path: str) -> Iterator[IO[bytes]]:
     """Open a stream of the unpacked bytes of a file, from front to back."""
-    with stored(path) as raw, unpacking(raw, size_of(path), path) as stream:
+    with open_stored(path) as raw, unpack_stream(raw, size_of(path), path) as stream:
         yield stream
 
 
-def _storage(path: str) -> tuple[Any, str]:
+def _find_storage(path: str) -> tuple[Any, str]:
     try:
         import fsspec
     except ImportError:
@@ -381,12 +381,12 @@ def _storage(path: str) -> tuple[Any, str]:
 
 
 @contextmanager
-def _problems_named(path: str) -> Iterator[None]:
+def _name_problems(path: str) -> Iterator[None]:
     """Turn an error of the system into a DataError that names the path."""
     try:
         yield
     except OSError as error:
-        raise DataError(unreadable(path, error)) from None
+        raise DataError(read_problem(path, error)) from None
 
 
 class LineStream:
@@ -404,7 +404,7 @@ class LineStream:
         return lines
 
     def put_back(self, line: bytes) -> None:
-        """Hand out once more the line that was handed out last."""
+        """Put back the line that was taken last."""
         self._lines = chain((line,), self._lines)
         self.lines -= 1
 
@@ -429,7 +429,7 @@ def check_lines(lines: int, size: int, where: str) -> None:
 
 def count_lines(path: str, size: int, feeds: int = 0) -> int:
     """Count the line feeds among the first bytes of a file, and add them to `feeds`."""
-    with stored(path) as stream:
+    with open_stored(path) as stream:
         while size > 0 and (chunk := stream.read(min(_CHUNK, size))):
             feeds += chunk.count(b"\n")
             size -= len(chunk)

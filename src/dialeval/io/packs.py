@@ -22,7 +22,7 @@ from typing import TYPE_CHECKING
 
 from dialeval.core import validation
 from dialeval.core.errors import DataError, Problem, SettingError
-from dialeval.core.files import building, cache_folder, discard, sha256_of
+from dialeval.core.files import build_folder, cache_folder, discard, sha256_of
 from dialeval.core.fingerprint import short_digest
 
 if TYPE_CHECKING:
@@ -46,7 +46,7 @@ _MOST_BYTES = 1 << 33
 
 @dataclass(frozen=True, slots=True)
 class PackSource:
-    """Where a pack officially comes from and which files of it are kept: an entry of `packs.toml`."""
+    """The official source of a pack and its files that are kept: an entry of `packs.toml`."""
 
     name: str
     version: str
@@ -102,7 +102,7 @@ class Pack:
             raise DataError(Problem(str(path), None, f"{path.stat().st_size} bytes instead of {size}", self.remedy))
         return path
 
-    def checked_file(self, name: str) -> Path:
+    def verify_file(self, name: str) -> Path:
         """Return the path of a file that has the manifest's digest; DataError where it does not."""
         path = self.file(name)
         if (digest := sha256_of(path)) != self.files[name].sha256:
@@ -153,16 +153,16 @@ def add_pack(
         return installed
     if target.exists():  # a folder without its manifest is not a whole pack
         discard(target)
-    with building(target) as folder:
+    with build_folder(target) as folder:
         if from_folder is not None:
-            origin, digest = "local copy", _from_folder(source, Path(from_folder), folder)
+            origin, digest = "local copy", _install_from_folder(source, Path(from_folder), folder)
         else:
-            from dialeval.io.download import shown
+            from dialeval.io.download import hide_query
 
             address = address or os.environ.get(source.variable) or source.address
             if address is None:
                 raise SettingError(f"the data pack {name} has no address to download from; run: {source.command}")
-            origin, digest = shown(address), _from_address(source, address, folder, progress)
+            origin, digest = hide_query(address), _install_from_address(source, address, folder, progress)
         _write_manifest(source, folder, origin, digest)
     pack = _read(target)
     if pack is None:
@@ -181,11 +181,11 @@ def _folder_of(source: PackSource) -> Path:
 
 def verify_pack(name: str) -> list[Problem]:
     """Read every byte of an installed pack and list what is not as the manifest says."""
-    pack = installed_pack(name)
+    pack = require_pack(name)
     problems: list[Problem] = []
     for file_name in pack.files:
         try:
-            pack.checked_file(file_name)
+            pack.verify_file(file_name)
         except DataError as error:
             problems += error.problems
     return problems
@@ -195,23 +195,23 @@ def remove_pack(name: str) -> None:
     """Remove an installed pack, earlier versions of it, and what was parsed from it."""
     from dialeval.io.vectors import forget  # which imports this module
 
-    pack = installed_pack(name)
+    pack = require_pack(name)
     for file_name in pack.files:
         forget(pack.path / file_name)
     discard(pack.path.parent)
 
 
-def installed_pack(name: str) -> Pack:
+def require_pack(name: str) -> Pack:
     """Return the installed pack of a name, or raise SettingError with the command that installs it."""
     if pack := find_pack(name):
         return pack
     raise SettingError(f"the data pack {name} is not installed; run: {source_of(name).command}")
 
 
-def _from_address(source: PackSource, address: str, folder: Path, progress: Progress | None) -> str | None:
+def _install_from_address(source: PackSource, address: str, folder: Path, progress: Progress | None) -> str | None:
     """Download and unpack what is kept; return the SHA-256 of the download, where it is one file."""
     # Imported here: whoever only looks a pack up need not wait for the network modules.
-    from dialeval.io.download import check_address, download, shown, unpack
+    from dialeval.io.download import check_address, download, hide_query, unpack
 
     if source.builder is not None:
         import_module(source.builder).build_remote(address, folder, progress, source.version)
@@ -221,7 +221,7 @@ def _from_address(source: PackSource, address: str, folder: Path, progress: Prog
     if archive.is_symlink() or not archive.is_file():
         download(address, archive, progress, _MOST_BYTES)
     try:
-        unpack(archive, source.files, folder, _MOST_BYTES, shown(address))
+        unpack(archive, source.files, folder, _MOST_BYTES, hide_query(address))
         digest = sha256_of(archive)
     except DataError:
         archive.unlink(missing_ok=True)  # it would be refused again
@@ -230,7 +230,7 @@ def _from_address(source: PackSource, address: str, folder: Path, progress: Prog
     return digest
 
 
-def _from_folder(source: PackSource, local: Path, folder: Path) -> str | None:
+def _install_from_folder(source: PackSource, local: Path, folder: Path) -> str | None:
     """Copy or unpack what is kept; return the SHA-256 of the archive, where there is one."""
     from dialeval.io.download import unpack
 
@@ -263,7 +263,9 @@ def _write_manifest(source: PackSource, folder: Path, origin: str, download_sha2
             for file in files
         },
     }
-    (folder / _MANIFEST).write_text(json.dumps(facts, indent=2) + "\n", "utf-8")  # in a folder that `building` renames
+    (folder / _MANIFEST).write_text(
+        json.dumps(facts, indent=2) + "\n", "utf-8"
+    )  # in a folder that `build_folder` renames
 
 
 def _read(folder: Path) -> Pack | None:

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from dialeval.core.arrays import Ints, offsets_of
-from dialeval.core.arrow import decoded_limit, expanded_bytes, no_text, numbers_of, read_parquet, too_large
+from dialeval.core.arrow import decoded_limit, empty_text, expanded_bytes, numbers_of, read_parquet, size_error
 from dialeval.core.batch import Need
 from dialeval.core.columns import RaggedColumn, TextColumn
 from dialeval.core.errors import DataError, Problem
@@ -44,22 +44,22 @@ def read_table(path: PathSource, names: FieldNames, need: Need | None) -> pa.Tab
     import pyarrow as pa
 
     source = pa.BufferReader(pa.py_buffer(read_bytes(path)))
-    return table_of(source, path, lambda there: names.chosen(there, need))
+    return table_of(source, path, lambda there: names.choose_columns(there, need))
 
 
 def records_of(table: pa.Table, where: str, names: FieldNames, need: Need | None = Need.RESPONSE) -> Records:
     """Return the rows of a table with the columns that can matter; DataError where these are not sound."""
     given = table.column_names
-    chosen = set(names.chosen(given, need))
+    chosen = set(names.choose_columns(given, need))
     table = table.select([index for index, name in enumerate(given) if name in chosen])
     twice = sorted(name for name, count in Counter(table.column_names).items() if count > 1)
-    if problems := [*(several_columns(name, where) for name in twice), *_column_problems(table, where)]:
+    if problems := [*(ambiguity_problem(name, where) for name in twice), *_column_problems(table, where)]:
         raise DataError(problems)
     rows = enumerate(_rows(table, where), 1)
     return Records(where, rows, header=tuple(table.column_names), table=table)
 
 
-def several_columns(name: str, where: str) -> Problem:
+def ambiguity_problem(name: str, where: str) -> Problem:
     """Return the problem of a table in which a name does not say which column is meant."""
     return Problem(where, None, f"has several columns {name!r}", "keep one of them")
 
@@ -68,12 +68,12 @@ def table_of(
     source: pa.BufferReader, path: PathSource, chosen: Callable[[list[str]], list[str]] | None = None
 ) -> pa.Table:
     """Read the table in some bytes, whose format the path says; `chosen` picks columns of a Parquet file by name."""
-    with damage_explained(path):
+    with explain_damage(path):
         return read_parquet(source, chosen) if format_of(path) == "parquet" else _arrow(source)
 
 
 @contextmanager
-def damage_explained(path: PathSource) -> Iterator[None]:
+def explain_damage(path: PathSource) -> Iterator[None]:
     """Raise DataError with the name of a file that Arrow cannot read."""
     import pyarrow as pa
 
@@ -93,15 +93,15 @@ def _arrow(source: pa.BufferReader) -> pa.Table:
     start = len(_ARROW_MARK) if source.read(len(_ARROW_MARK)) == _ARROW_MARK else 0
     source.seek(start)
     if sum(map(_unpacked_bytes, pa.ipc.MessageReader.open_stream(source))) > decoded_limit(source.size()):
-        raise too_large()
+        raise size_error()
     source.seek(start)
     table = pa.ipc.open_stream(source).read_all()
     # The buffers of an Arrow file are used as they are, and offsets in them can point anywhere. Those of a Parquet
     # file are made by its decoder.
     for _, column in zip(table.column_names, table.columns, strict=True):  # names that are not UTF-8 fail as well
-        as_bytes(column).validate(full=True)
+        view_bytes(column).validate(full=True)
     if expanded_bytes(table.to_batches()) > decoded_limit(source.size()):
-        raise too_large()
+        raise size_error()
     return table
 
 
@@ -134,7 +134,7 @@ def _unpacked_bytes(message: pa.Message) -> int:
     return sum(max(int(unpack_from("<q", body, place)[0]), 0) for place in places if 0 <= place <= len(body) - 8)
 
 
-def as_bytes(column: pa.ChunkedArray) -> pa.ChunkedArray:
+def view_bytes(column: pa.ChunkedArray) -> pa.ChunkedArray:
     """View a column of strings as bytes, over the same buffers, so that it can be checked whatever it holds."""
     import pyarrow as pa
 
@@ -150,7 +150,7 @@ def _column_problems(table: pa.Table, where: str) -> list[Problem]:
     problems: list[Problem] = []
     remedy = "write the text as UTF-8"
     for name, column in zip(table.column_names, table.columns, strict=True):
-        cells = as_bytes(column)
+        cells = view_bytes(column)
         try:
             cells.validate(full=True)
             column.validate(full=True)
@@ -223,7 +223,7 @@ def identifiers(column: pa.ChunkedArray | None) -> TextColumn | None:
         column = column.cast(column.type.value_type)
     if not (pa.types.is_string(column.type) or pa.types.is_large_string(column.type)):
         raise InvalidError(f"holds {column.type}")
-    return text_column(column.fill_null(no_text().cast(column.type)) if column.null_count else column)
+    return text_column(column.fill_null(empty_text().cast(column.type)) if column.null_count else column)
 
 
 def turn_numbers(column: pa.ChunkedArray | None) -> Ints | None:
@@ -245,7 +245,7 @@ def _first_line(error: Exception) -> str:
     return (str(error) or type(error).__name__).splitlines()[0][:200]
 
 
-def as_table(source: Any, where: str, names: FieldNames, need: Need) -> pa.Table | None:
+def to_table(source: Any, where: str, names: FieldNames, need: Need) -> pa.Table | None:
     """Return the table behind an object, or None if it is no table."""
     pandas = sys.modules.get("pandas")  # an object of pandas can only be there if pandas is loaded
     from_pandas = pandas is not None and isinstance(source, pandas.DataFrame | pandas.Series)
@@ -257,7 +257,7 @@ def as_table(source: Any, where: str, names: FieldNames, need: Need) -> pa.Table
     try:
         if from_pandas and hasattr(source, "columns"):
             # Only what matters: a column of scores need not be something Arrow knows; and not the index.
-            return pa.Table.from_pandas(source[names.chosen(source.columns, need)], preserve_index=False)
+            return pa.Table.from_pandas(source[names.choose_columns(source.columns, need)], preserve_index=False)
         if from_pandas:
             source = pa.array(source, from_pandas=True)
         elif is_dataset and not isinstance(source, pa.Table | pa.RecordBatch):
@@ -276,7 +276,7 @@ def _from_arrow(source: Any, names: FieldNames, need: Need) -> pa.Table:
 
     if hasattr(source, "to_arrow"):  # polars, whose interface gives categories that Arrow cannot read
         frame = hasattr(source, "columns")
-        source = (source[names.chosen(source.columns, need)] if frame else source).to_arrow()
+        source = (source[names.choose_columns(source.columns, need)] if frame else source).to_arrow()
     if isinstance(source, pa.Table):
         return source
     column = pa.array(source) if hasattr(source, "__arrow_c_array__") else pa.chunked_array(source)

@@ -28,7 +28,7 @@ from typing import NamedTuple, TypeAlias, TypeGuard
 import numpy as np
 import numpy.typing as npt
 
-from dialeval.core.arguments import checked
+from dialeval.core.arguments import check_arguments
 from dialeval.core.arrays import Floats, Ints
 from dialeval.core.errors import SettingError, add_warning
 from dialeval.io import row_shapes
@@ -36,7 +36,7 @@ from dialeval.io.calls import parse_text
 from dialeval.io.fields import FieldReader, missing_field
 from dialeval.io.opening import PathSource
 from dialeval.io.reading import read_objects
-from dialeval.io.rows import LISTS, FieldNames, Records, RowObject, kind_of, listed
+from dialeval.io.rows import LISTS, FieldNames, Records, RowObject, join_names, kind_of
 
 OVERALL = "overall"
 """The quality that every rated set is expected to have."""
@@ -91,7 +91,7 @@ class Ratings:
         return Ratings(**columns, scales=self.scales[chosen], annotations=annotations, values=values, raters=raters)
 
 
-@checked
+@check_arguments
 def read_ratings(
     paths: PathSource | Iterable[PathSource] | Sequence[RowObject],
     fields: Mapping[str, str] | None = None,
@@ -105,7 +105,7 @@ def read_ratings(
     own = {name: given.pop(name, name) for name in _OWN}
     names = FieldNames.of(given) if sampled is None else FieldNames()
 
-    def read(reader: FieldReader, row: RowObject, name: str) -> Iterator[_Rated]:
+    def read(reader: FieldReader, row: RowObject, name: str) -> Iterator[_RatedRow]:
         """Yield a rated row, unless it has a problem; `name` is the data set of one that names none."""
         # In lines about rows that were drawn one without a name will do.
         rater = row.get("rater")
@@ -119,7 +119,7 @@ def read_ratings(
                 return
             row = {**row, **sampled[identifier]}  # what was drawn is what was rated, whatever the line says
         dataset = reader.identifier(row, own["dataset"]) or (name if sampled is None else "sample")
-        yield _Rated(
+        yield _RatedRow(
             dataset,
             f"{dataset}/{reader.dialogue(row) or f'row {reader.line}'}",
             reader.identifier(row, reader.names.system),
@@ -134,14 +134,14 @@ def read_ratings(
             scores_of(reader, row, own["scores"]),
         )
 
-    def check(rows: list[_Rated]) -> tuple[str, str] | None:
+    def check(rows: list[_RatedRow]) -> tuple[str, str] | None:
         if not rows:
             return "holds no rows", "give at least one rated reply"
         remedy = "give each row scores, or map the name they have: --field scores=NAME"
         lacking = f"no row has {own['scores']}, {', '.join(_PLAIN)}"
         return None if any(row.scores for row in rows) else (lacking, remedy)
 
-    rows = _by_id(read_objects(paths, "ratings", "a response and scores", names, read, check))
+    rows = _join_by_id(read_objects(paths, "ratings", "a response and scores", names, read, check))
     if not rows:
         raise SettingError("no ratings were given; name at least one file of rated rows")
     *columns, _, _, scales, scores, named = zip(*rows, strict=True)
@@ -170,15 +170,15 @@ def row_digests(ratings: Ratings) -> list[str]:
     return [hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()[:_DIGEST] for text in texts]
 
 
-def _by_id(rows: list[_Rated]) -> list[_Rated]:
+def _join_by_id(rows: list[_RatedRow]) -> list[_RatedRow]:
     """Join the lines of several raters about one thing to one row, in the order of the first of them."""
-    joined: dict[object, list[_Rated]] = {}
+    joined: dict[object, list[_RatedRow]] = {}
     for number, row in enumerate(rows):
         joined.setdefault(number if row.id is None or row.rater is None else row.id, []).append(row)
-    return [lines[0] if lines[0].rater is None else _of_raters(lines) for lines in joined.values()]
+    return [lines[0] if lines[0].rater is None else _join_raters(lines) for lines in joined.values()]
 
 
-def _of_raters(lines: list[_Rated]) -> _Rated:
+def _join_raters(lines: list[_RatedRow]) -> _RatedRow:
     """Return the row that lines of raters are about, with one value of each rater for each quality.
 
     Lines without a name are each of another rater. Of a rater's answers about a row the first one counts where the
@@ -210,7 +210,7 @@ def is_again(row: RowObject) -> bool:
     return row.get("again") in (True, "true", "True", "1")
 
 
-class _Rated(NamedTuple):
+class _RatedRow(NamedTuple):
     """A rated row: its entries of the columns in `_LISTED`, its scale, and the annotators' values of each quality."""
 
     dataset: str
@@ -273,7 +273,7 @@ def _scale(reader: FieldReader, value: object, what: str) -> tuple[float, float]
         low, high = value
         if _is_number(low) and _is_number(high) and -SIZES[1] <= low < high <= SIZES[1]:
             return float(low), float(high)
-    shown = listed(value) if isinstance(value, LISTS) else kind_of(value)
+    shown = join_names(value) if isinstance(value, LISTS) else kind_of(value)
     reader.problem(f"{what} is {shown}", "make it [lowest, highest], or null where there is none")
     return math.nan, math.nan
 
@@ -294,7 +294,7 @@ ScoreCheck: TypeAlias = Callable[[str, Mapping[str, float]], Sequence[str]]
 
 
 class RatingLine(NamedTuple):
-    """What one rater said of one row."""
+    """The ratings of one row by one rater."""
 
     id: str
     rater: str
@@ -398,7 +398,7 @@ def length_ratio(left: str, right: str) -> float:
     return float(np.log(max(len(left.split()), 1) / max(len(right.split()), 1)))
 
 
-@checked
+@check_arguments
 def read_pairs(
     paths: PathSource | Iterable[PathSource] | Sequence[RowObject], fields: Mapping[str, str] | None = None
 ) -> Pairs:

@@ -22,14 +22,14 @@ import numpy as np
 from dialeval.core.arrays import offsets_of
 from dialeval.core.batch import Need
 from dialeval.core.columns import RaggedColumn, TextColumn, join_texts
-from dialeval.core.errors import DataError, Problem, SettingError, collect_warnings, whole_characters
+from dialeval.core.errors import DataError, Problem, SettingError, collect_warnings, escape_surrogates
 from dialeval.core.rowtable import RUN_FILE
 from dialeval.io import delimited, json, parquet
 from dialeval.io.delimited import read_lines
 from dialeval.io.fields import FieldReader
 from dialeval.io.gathering import gather_rows, gather_texts
 from dialeval.io.opening import LINES, PathSource, format_of, stem_of
-from dialeval.io.rows import LISTS, FieldNames, Records, RowObject, Rows, all_of, kind_of, unequal
+from dialeval.io.rows import LISTS, FieldNames, Records, RowObject, Rows, kind_of, length_problem, read_each
 
 T = TypeVar("T")
 
@@ -64,7 +64,7 @@ def read_responses(
     `FieldNames`, such as `system_prompts`.
     """
     names = FieldNames.of(fields, keep, **reading)
-    systems = _with_different_names(_responses(source, names, name))
+    systems = _check_names(_responses(source, names, name))
     remedy = "check its name; only files and tables of rows have further fields"
     problems = [
         Problem(rows.where, None, f"no row of {rows.system} has a value in the field {each!r}", remedy)
@@ -80,7 +80,7 @@ def read_responses(
 def read_files(paths: Iterable[PathSource], fields: Mapping[str, str] | None = None) -> list[Rows]:
     """Read the rows of every system in files and folders; a system must not be in two of them."""
     names = FieldNames.of(fields)
-    return _with_different_names(_joined(partial(_responses, path, names, None) for path in paths))
+    return _check_names(_chain(partial(_responses, path, names, None) for path in paths))
 
 
 def check(
@@ -93,8 +93,8 @@ def check(
     """
     with collect_warnings() as notes:
         try:
-            files = files_in(path) if is_folder(path) else [path]
-            return _joined(partial(read_responses, file, fields, **reading) for file in files), [], notes
+            files = find_response_files(path) if is_folder(path) else [path]
+            return _chain(partial(read_responses, file, fields, **reading) for file in files), [], notes
         except DataError as error:
             return [], error.problems, notes
 
@@ -111,12 +111,12 @@ def read_texts(source: Any, need: Need, fields: Mapping[str, str] | None = None,
 def attach(rows: Rows, need: Need, column: RaggedColumn, where: str) -> Rows:
     """Return the rows with a column from `where`, in place of one of their own; both must have as many rows."""
     if len(column) != len(rows):
-        raise DataError(unequal(rows.where, len(rows), where, len(column)))
+        raise DataError(length_problem(rows.where, len(rows), where, len(column)))
     own = {each: kept for each, kept in rows.columns.items() if each is not Need.ROLES or need is not Need.CONTEXT}
     return replace(rows, columns={**own, need: column})
 
 
-def files_in(folder: PathSource) -> list[Path]:
+def find_response_files(folder: PathSource) -> list[Path]:
     """Return the files of a folder that hold responses, in the order of their names."""
     entries = _list_files(folder)
     facts = _DATASET if {entry.name for entry in entries} >= _DATASET else frozenset()
@@ -125,7 +125,7 @@ def files_in(folder: PathSource) -> list[Path]:
         from dialeval.core.result import files_of  # loads msgspec
 
         own = {path.name for path in files_of(folder)}
-    files = [entry for entry in entries if _holds_responses(entry) and entry.name not in facts | own]
+    files = [entry for entry in entries if _is_response_file(entry) and entry.name not in facts | own]
     if own and not files:
         remedy = "pass the files that were scored, or give the run to `dialeval compare` or `dialeval report`"
         raise DataError(Problem(os.fspath(folder), None, "is a saved run and no folder of responses", remedy))
@@ -157,7 +157,7 @@ def read_any_lines(source: PathSource, passed_over: Collection[str]) -> tuple[di
     read = [file for file in files if file not in skipped]
     if not read:
         raise DataError(_no_responses(source))
-    lines = all_of(partial(read_lines, file) for file in read)
+    lines = read_each(partial(read_lines, file) for file in read)
     return dict(zip(map(str, read), lines, strict=True)), list(map(str, skipped))
 
 
@@ -165,7 +165,7 @@ def _no_responses(folder: PathSource) -> Problem:
     return Problem(os.fspath(folder), None, "holds no file of responses", "put one file per system into it")
 
 
-def _holds_responses(file: Path) -> bool:
+def _is_response_file(file: Path) -> bool:
     return not (file.name.startswith(".") or file.name == "metrics.txt" or _NO_RESPONSES.search(file.name))
 
 
@@ -179,14 +179,14 @@ def _responses(source: Any, names: FieldNames, name: str | None) -> list[Rows]:
     if isinstance(source, Mapping):
         if not source:
             raise DataError(Problem(name or "responses", None, "is an empty mapping", "name at least one system"))
-        named = ((whole_characters(str(key)), value) for key, value in source.items())
-        systems = _joined(partial(_responses, value, names, key) for key, value in named)
+        named = ((escape_surrogates(str(key)), value) for key, value in source.items())
+        systems = _chain(partial(_responses, value, names, key) for key, value in named)
     elif not isinstance(source, str | os.PathLike):
         systems = _rows_of(_content(source, name or "responses", names), name or "responses", names, name or UNNAMED)
     elif is_folder(source) and all(Path(source, name).is_file() for name in _DATASET):
         systems = _dataset_responses(source, names)
     elif is_folder(source):
-        systems = _joined(partial(_responses, file, names, None) for file in files_in(source))
+        systems = _chain(partial(_responses, file, names, None) for file in find_response_files(source))
     else:
         systems = file_responses(source, names, name or stem_of(source))
     if name is None:
@@ -201,14 +201,14 @@ def _dataset_responses(folder: PathSource, names: FieldNames) -> list[Rows]:
     import pyarrow as pa
 
     where = os.fspath(folder)
-    tables = all_of(partial(parquet.read_table, file, names, Need.RESPONSE) for file in files_in(folder))
+    tables = read_each(partial(parquet.read_table, file, names, Need.RESPONSE) for file in find_response_files(folder))
     try:
         table = pa.concat_tables(tables)
     except pa.ArrowInvalid as error:
         what = f"its files do not have the same columns ({str(error).splitlines()[0]:.200})"
         raise DataError(Problem(where, None, what, "save the dataset again")) from None
     records = parquet.records_of(table, where, names)
-    return gather_rows(records, names, whole_characters(Path(where).resolve().name))
+    return gather_rows(records, names, escape_surrogates(Path(where).resolve().name))
 
 
 def file_responses(path: PathSource, names: FieldNames, system: str) -> list[Rows]:
@@ -219,19 +219,19 @@ def file_responses(path: PathSource, names: FieldNames, system: str) -> list[Row
 def _rows_of(content: _Content, where: str, names: FieldNames, system: str) -> list[Rows]:
     if isinstance(content, TextColumn):
         return [Rows(system, {Need.RESPONSE: content}, where=where)]
-    return _joined(partial(gather_rows, records, names, inner or system) for inner, records in content.items())
+    return _chain(partial(gather_rows, records, names, inner or system) for inner, records in content.items())
 
 
 def _texts(source: Any, need: Need, names: FieldNames, where: str) -> RaggedColumn:
     if isinstance(source, Mapping):
-        sets = all_of(partial(_texts, value, need, names, f"{where} {key!r}") for key, value in source.items())
-        return side_by_side(dict(zip(map(str, source), sets, strict=True)), where)
+        sets = read_each(partial(_texts, value, need, names, f"{where} {key!r}") for key, value in source.items())
+        return join_rowwise(dict(zip(map(str, source), sets, strict=True)), where)
     where = os.fspath(source) if isinstance(source, str | os.PathLike) else where
     content = _content(source, where, names, need)
     if isinstance(content, TextColumn):
-        return RaggedColumn.single(content)
-    sets = all_of(partial(gather_texts, records, names, need) for records in content.values())
-    return side_by_side(dict(zip(map(str, content), sets, strict=True)), where)
+        return RaggedColumn.from_texts(content)
+    sets = read_each(partial(gather_texts, records, names, need) for records in content.values())
+    return join_rowwise(dict(zip(map(str, content), sets, strict=True)), where)
 
 
 def _content(source: Any, where: str, names: FieldNames, need: Need = Need.RESPONSE) -> _Content:
@@ -246,7 +246,7 @@ def _content(source: Any, where: str, names: FieldNames, need: Need = Need.RESPO
         source = list(source)  # such as a column of a Hugging Face dataset, which reads its values when asked
     if isinstance(source, LISTS):
         return {None: Records(where, enumerate(source, 1))}
-    table = parquet.as_table(source, where, names, need)
+    table = parquet.to_table(source, where, names, need)
     if table is None:
         remedy = "pass a path, a list of strings, a list of rows, a mapping of these, or a table"
         raise DataError(Problem(where, None, f"cannot read rows from {kind_of(source)}", remedy))
@@ -315,7 +315,7 @@ def read_objects(
             return read_list(source, source.where)
         if format_of(source) == LINES:
             raise DataError(Problem(os.fspath(source), None, f"plain lines hold no {what}", remedy))
-        return _joined(partial(read_list, each, stem_of(source)) for each in file_records(source, names, None).values())
+        return _chain(partial(read_list, each, stem_of(source)) for each in file_records(source, names, None).values())
 
     if isinstance(sources, list) and sources and all(isinstance(row, dict) for row in sources):
         return read_list(Records(what, enumerate(sources, 1)), what)
@@ -323,10 +323,10 @@ def read_objects(
     for each in given:
         if not isinstance(each, str | os.PathLike | Records):
             raise SettingError(f"{each!r:.40} is not a path")
-    return _joined(partial(read_source, each) for each in given)  # type: ignore[arg-type]
+    return _chain(partial(read_source, each) for each in given)  # type: ignore[arg-type]
 
 
-def side_by_side(sets: Mapping[str, RaggedColumn], where: str) -> RaggedColumn:
+def join_rowwise(sets: Mapping[str, RaggedColumn], where: str) -> RaggedColumn:
     """Join sets of texts row by row: the texts of the first set, then those of the second, and so on."""
     if not sets:
         raise DataError(Problem(where, None, "is an empty mapping", "name at least one set"))
@@ -343,8 +343,8 @@ def side_by_side(sets: Mapping[str, RaggedColumn], where: str) -> RaggedColumn:
     return RaggedColumn(values.take(np.argsort(rows, kind="stable")), offsets_of(np.sum(counts, axis=0)))
 
 
-def _joined(readers: Iterable[Callable[[], list[T]]]) -> list[T]:
-    return list(chain.from_iterable(all_of(readers)))
+def _chain(readers: Iterable[Callable[[], list[T]]]) -> list[T]:
+    return list(chain.from_iterable(read_each(readers)))
 
 
 def check_number_of_systems(number: int, where: str) -> None:
@@ -354,7 +354,7 @@ def check_number_of_systems(number: int, where: str) -> None:
         raise DataError(Problem(where, None, what, "check the field of systems, or score some of them at a time"))
 
 
-def _with_different_names(systems: list[Rows]) -> list[Rows]:
+def _check_names(systems: list[Rows]) -> list[Rows]:
     """Return the systems; DataError where two have the same name, or there are too many."""
     first: dict[str, str] = {}
     problems = []

@@ -6,8 +6,8 @@ key `b`; `a | b` is the first of the two that is there; `a & b` is both, one aft
 end). A JSON document may hold its rows in a list of its own (`document`), and give them what it says of them all
 (`outer`, `joined`). A shape with `refused` is known and not read, and says why; pairs of answers are read by `dialeval
 rank` (`pairs`). A new shape is a new entry of the table, and nothing else: every format and every way of reading goes
-through `ours`. Fields that such a row has by our names come first, unless the shape says that they mean something else
-there (`unlike`), and where it is said by hand which field holds the response no paths are looked for.
+through `map_fields`. Fields that such a row has by our names come first, unless the shape says that they mean
+something else there (`unlike`). Where the user says which field holds the response, no paths are searched.
 """
 
 from __future__ import annotations
@@ -67,17 +67,17 @@ class RowShape:
 
     @property
     def origin(self) -> str:
-        """Return where its structure is known from."""
+        """The program that its structure is known from."""
         return "seen in a real file" if self.seen else "from documentation, not seen in a real file"
 
     @property
     def main(self) -> str:
-        """Return where its response or its messages are."""
+        """The path of its response or its messages."""
         return next((self.paths[name] for name in MAIN if name in self.paths), "")
 
     @property
     def explained(self) -> str:
-        """Return where our fields are; or why such rows are not read."""
+        """The places of our fields, or the reason why such rows are not read."""
         if self.pairs:
             return "pairs, for `dialeval rank`: " + "; ".join(f"{name} = {paths}" for name, paths in self.pairs.items())
         if self.refused:
@@ -130,29 +130,29 @@ def find(row: RowObject, paths: str) -> Any:
 
 def shape_of(row: RowObject) -> RowShape | None:
     """Return the shape that a row has all signs of."""
-    for shape in _possible(tuple(row)):
+    for shape in _find_possible(tuple(row)):
         if all(find(row, sign) is not None for sign in shape.signs):
             return shape
     return None
 
 
 @lru_cache(maxsize=64)
-def _possible(keys: tuple[str, ...]) -> list[RowShape]:
+def _find_possible(keys: tuple[str, ...]) -> list[RowShape]:
     """Return the shapes that rows with these keys may have; found once, for the rows of a file have the same few."""
     return [shape for shape in SHAPES if _has_heads(keys, shape)]
 
 
 def _has_heads(keys: Collection[str], shape: RowShape) -> bool:
-    """Tell whether all signs of a shape begin with one of the keys, or are one."""
+    """Return whether all signs of a shape begin with one of the keys, or are one."""
     return all(any(path in keys or _steps(path)[0] in keys for path in sign.split(" | ")) for sign in shape.signs)
 
 
-def ours(row: RowObject, names: FieldNames) -> RowObject | None:
+def map_fields(row: RowObject, names: FieldNames) -> RowObject | None:
     """Rename the fields of a row to ours, if it has a known shape; None where rows of that shape are not read."""
     if names.paths:
         row = {**row, **{path: value_at(row, path) for path in names.paths}}
     if names.mapped:
-        return _without_unlike(row, names)
+        return _drop_unlike(row, names)
     if type(row.get(names.response)) is str:
         return row
     shape = shape_of(row)
@@ -167,7 +167,7 @@ def ours(row: RowObject, names: FieldNames) -> RowObject | None:
     return taken
 
 
-def several_turns(row: RowObject, given: RowObject, names: FieldNames) -> list[RowObject]:
+def split_turns(row: RowObject, given: RowObject, names: FieldNames) -> list[RowObject]:
     """Return a row of its own for each turn, where the shape of what was given has those of several turns in one."""
     said = row.get(names.response)
     if not isinstance(said, list) or (shape := shape_of(given)) is None or not shape.several:
@@ -178,14 +178,14 @@ def several_turns(row: RowObject, given: RowObject, names: FieldNames) -> list[R
 _UNLIKE = [shape for shape in SHAPES if shape.unlike]
 
 
-def unlike_fields(keys: Collection[str], names: FieldNames) -> list[str]:
+def list_unlike(keys: Collection[str], names: FieldNames) -> list[str]:
     """List the fields that are ours by their names alone, in rows with these keys whose response was named by hand."""
     shape = next((shape for shape in _UNLIKE if shape.signs[0] in keys), None) if names.mapped else None
     return [] if shape is None else [name for name in shape.unlike if name in keys and getattr(names, name) == name]
 
 
-def _without_unlike(row: RowObject, names: FieldNames) -> RowObject:
-    unlike = unlike_fields(row.keys(), names)
+def _drop_unlike(row: RowObject, names: FieldNames) -> RowObject:
+    unlike = list_unlike(row.keys(), names)
     if not unlike:
         return row
     add_warning(f"the field {', '.join(unlike)} of a test case of deepeval is not a conversation and was ignored")
@@ -200,7 +200,7 @@ class Filters:
         self.again = 0
 
     def pass_over(self, row: RowObject) -> bool:
-        """Tell whether a row is no answer, or repeats one that was there under another filter, which is counted."""
+        """Return whether a row is no answer, or repeats one of another filter; the latter are counted."""
         shape = shape_of(row) if row.keys() & _FILTERS else None
         if shape is not None and shape.only:
             return value_at(row, shape.only[0]) not in shape.only[1:]
@@ -217,7 +217,7 @@ _ANSWER = ("doc_id", "doc_hash", "prompt_hash", "resps")
 """The fields of lm-evaluation-harness that are the same under every filter."""
 
 
-def unknown(row: RowObject, names: FieldNames) -> tuple[str, str] | None:
+def explain_shape(row: RowObject, names: FieldNames) -> tuple[str, str] | None:
     """Describe what a row without our fields looks like and lacks, and the remedy; None if that is unknown."""
     if names.mapped:
         return None
@@ -234,7 +234,7 @@ def unknown(row: RowObject, names: FieldNames) -> tuple[str, str] | None:
     return None
 
 
-def nearest(keys: Collection[str]) -> str | None:
+def find_nearest(keys: Collection[str]) -> str | None:
     """Return the name of the shape whose example has most keys in common with a row; None where none has any."""
     there = set(keys)
 

@@ -64,7 +64,7 @@ class Rows:
 
     @property
     def responses(self) -> TextColumn:
-        """Return the one column that is always there."""
+        """The responses, the one column that is always there."""
         return cast("TextColumn", self.columns[Need.RESPONSE])
 
     def slice(self, start: int, stop: int) -> Rows:
@@ -73,13 +73,13 @@ class Rows:
         if offsets is not None:  # a dialogue may be cut
             inner = offsets[np.searchsorted(offsets, start, "right") : np.searchsorted(offsets, stop, "left")]
             offsets = np.concatenate(([0], inner - start, [stop - start] if stop > start else inner[:0]))
-        return self._picked(lambda column: column.slice(start, stop), slice(start, stop), offsets)
+        return self._pick(lambda column: column.slice(start, stop), slice(start, stop), offsets)
 
     def take(self, rows: Ints) -> Rows:
         """Return the given rows in the given order, over the same bytes."""
-        return self._picked(lambda column: column.take(rows), rows, None)
+        return self._pick(lambda column: column.take(rows), rows, None)
 
-    def _picked(self, pick: Callable[[Any], Any], rows: builtins.slice | Ints, offsets: Ints | None) -> Rows:
+    def _pick(self, pick: Callable[[Any], Any], rows: builtins.slice | Ints, offsets: Ints | None) -> Rows:
         return replace(
             self,
             columns={need: pick(column) for need, column in self.columns.items()},
@@ -91,7 +91,7 @@ class Rows:
         )
 
     @classmethod
-    def joined(cls, parts: Sequence[Rows]) -> Rows:
+    def join(cls, parts: Sequence[Rows]) -> Rows:
         """Join the parts of one system, one below the other; no dialogue goes on from one part to the next.
 
         Where a part lacks a column of texts or a field that another has, its rows have none.
@@ -130,7 +130,7 @@ class Rows:
             return self.dialogues
         return TextColumn.from_strings([f"row {before + row}" for row in range(1, len(self) + 1)])
 
-    def placed(self, before: int, own: int = 0) -> Rows:
+    def move_behind(self, before: int, own: int = 0) -> Rows:
         """Move rows behind others: names that only say the place of a row say its place among all of them.
 
         `own`: how many rows of the same input come before these.
@@ -153,7 +153,7 @@ class Rows:
         """Return what is known of rows that are let go; names that only say the place of a row are left out."""
         names = None if self.dialogues is None else self.dialogues.take(offsets[:-1])
         given: list[str | None] = [] if names is None else list(names)
-        for number in [] if names is None else _by_place(names):
+        for number in [] if names is None else _find_place_names(names):
             given[number] = None
         return RowTable(offsets, given if any(given) else None, self.turns)
 
@@ -163,7 +163,7 @@ class Rows:
             return None
         names = self.dialogues.take(offsets[:-1])
         has_id = names.ends > names.starts
-        has_id[_by_place(names)] = False
+        has_id[_find_place_names(names)] = False
         return names.take(np.flatnonzero(has_id))
 
     def table(self) -> RowTable:
@@ -194,7 +194,7 @@ def _differs_from_before(names: TextColumn) -> Mask:
     return differs
 
 
-def _by_place(names: TextColumn) -> list[int]:
+def _find_place_names(names: TextColumn) -> list[int]:
     """Return the numbers of the names that only say the place of a row."""
     there = np.flatnonzero(names.ends > names.starts)
     letters = names.data[names.starts[there]]
@@ -227,7 +227,7 @@ _SETTINGS = frozenset({"kept", "system_prompts", "separator", "every_call"})
 """What `FieldNames` holds next to names of our fields."""
 
 
-def unequal(path: str, rows: int, other: str, others: int) -> Problem:
+def length_problem(path: str, rows: int, other: str, others: int) -> Problem:
     """Return the problem of two files that should have equally many lines."""
     what = f"has {rows:,} rows, but {other} has {others:,}"
     first = f"{path if rows > others else other}:{min(rows, others) + 1}"
@@ -236,7 +236,7 @@ def unequal(path: str, rows: int, other: str, others: int) -> Problem:
 
 @dataclass(frozen=True)
 class FieldNames:
-    """What each field of a row is called in the input."""
+    """The names that the fields of a row have in the input."""
 
     dialog_id: str = "dialog_id"
     turn: str = "turn"
@@ -280,31 +280,31 @@ class FieldNames:
 
     @property
     def mapped(self) -> bool:
-        """Return whether it was said which field holds responses or messages, so that no shape is looked for."""
+        """Whether the user named the field of responses or messages, so that no shape is searched."""
         return self.response != "response" or self.messages != "messages"
 
     @property
     def careful(self) -> tuple[str, ...]:
-        """Return the fields that only the reader of single rows knows: rows that have one are not read by column."""
+        """The fields that only the reader of single rows knows: rows that have one are not read by column."""
         own = (self.messages, self.response_is_reference, self.trial, self.tool_calls, self.expected_calls)
         return (*own, self.labels, self.latency)
 
     @cached_property
     def paths(self) -> list[str]:
-        """Return the names that lead into objects, such as `output.text`."""
+        """The names that lead into objects, such as `output.text`."""
         return [name for name in self.all if "." in name]
 
     @cached_property
     def beside(self) -> list[str]:
-        """Return the fields that a row of another shape may have by our names, too; its `system` may be a prompt."""
+        """The fields that a row of another shape may also have by our names; its `system` may be a prompt."""
         return [name for name in self.all if name not in (self.response, self.messages, "system")]
 
     @cached_property
     def all(self) -> list[str]:
-        """Return the names of all our fields."""
+        """The names of all our fields."""
         return [getattr(self, each.name) for each in fields(self) if each.name not in _SETTINGS]
 
-    def chosen(self, there: Sequence[str], need: Need | None) -> list[str]:
+    def choose_columns(self, there: Sequence[str], need: Need | None) -> list[str]:
         """Return the columns of a table that can matter to a need; all where it lacks the main one, for the error."""
         if need is None:
             return list(there)
@@ -355,7 +355,7 @@ def split_fields(given: str | Iterable[str]) -> list[str]:
     return list(dict.fromkeys(name for name in names if name != ""))
 
 
-def all_of(readers: Iterable[Callable[[], T]]) -> list[T]:
+def read_each(readers: Iterable[Callable[[], T]]) -> list[T]:
     """Return what every reader returns, or the problems of all of them."""
     results: list[T] = []
     problems: list[Problem] = []
@@ -388,7 +388,7 @@ _KINDS: list[tuple[type | tuple[type, ...], str]] = [
 ]
 
 
-def listed(names: Iterable[object]) -> str:
+def join_names(names: Iterable[object]) -> str:
     """Return names for a message, cut short where they are many."""
     texts = [str(name) for name in names]
     more = ["..."] if len(texts) > _SHOWN_NAMES else []

@@ -69,7 +69,7 @@ class SentenceConfig(Struct):
 
 
 class PackFile(Struct, frozen=True):
-    """What the manifest of a data pack says about a file."""
+    """The entry of a file in the manifest of a data pack."""
 
     sha256: Digest
     size: Count
@@ -141,12 +141,12 @@ def _mismatches(value: Any, kind: Any, path: str, field: str) -> Iterator[Mismat
         for name, item in value.items():
             yield from _mismatches(item, inner[1], f"{path}.{name}", field)
     elif _is_struct(kind) and isinstance(value, Mapping):
-        yield from _in_fields(value, kind, path)
+        yield from _check_fields(value, kind, path)
     elif not (isinstance(value, kind) if kind in _LEAVES else _fits(value, kind)):
         yield path, f"is {kind_of(value)}, not {_describe(kind)}", field
 
 
-def _in_fields(value: Mapping[str, Any], kind: Any, path: str) -> Iterator[Mismatch]:
+def _check_fields(value: Mapping[str, Any], kind: Any, path: str) -> Iterator[Mismatch]:
     fields = {each.name: each for each in msgspec.structs.fields(kind)}
     for name, each in fields.items():
         if name in value:

@@ -19,10 +19,10 @@ from pathlib import PurePath
 from typing import Any
 
 from dialeval.core.batch import Need
-from dialeval.core.errors import DataError, Problem, SettingError, whole_characters
+from dialeval.core.errors import DataError, Problem, SettingError, escape_surrogates
 from dialeval.core.run_schema import Role
 from dialeval.io import opening
-from dialeval.io.reading import files_in, is_folder
+from dialeval.io.reading import find_response_files, is_folder
 from dialeval.io.rows import OF_SOME_ROWS, Rows, kind_of
 
 ROW_COLUMNS = frozenset({Need.RESPONSE, Need.REFERENCE, Need.CONTEXT, *OF_SOME_ROWS})
@@ -38,7 +38,7 @@ class Shard:
 
     @property
     def paths(self) -> list[str]:
-        """Return all its files."""
+        """All its files."""
         return [self.path, *(file for _, files in self.beside for file in files)]
 
 
@@ -60,7 +60,7 @@ class Source:
 
     @property
     def columns(self) -> frozenset[Need]:
-        """Return the columns that its rows have or, where they have to be read first, may have."""
+        """The columns that its rows have or, where they have to be read first, may have."""
         if self.rows is not None:
             return frozenset(self.rows.columns)
         if any(opening.format_of(shard.path) != opening.LINES for shard in self.shards):
@@ -97,46 +97,47 @@ def find_sources(responses: Any, references: Any = None, contexts: Any = None, a
         raise DataError(Problem("responses", None, "is an empty mapping", "name at least one system"))
     beside = {
         need: [
-            _paths(one, as_shards, need.argument) for one in (given.values() if isinstance(given, Mapping) else [given])
+            _find_paths(one, as_shards, need.argument)
+            for one in (given.values() if isinstance(given, Mapping) else [given])
         ]
         for need, given in {Need.REFERENCE: references, Need.CONTEXT: contexts}.items()
         if given is not None
     }
     found: list[Source] = []
     for argument, (name, given) in enumerate(named.items()):
-        where = _path(given, "responses")
-        shown = None if name is None else whole_characters(str(name))
-        for system, paths, place in _systems(where, shown, as_shards):
-            shards = _with_files_beside(paths, beside, place)
+        where = _check_path(given, "responses")
+        shown = None if name is None else escape_surrogates(str(name))
+        for system, paths, place in _find_systems(where, shown, as_shards):
+            shards = _make_shards(paths, beside, place)
             found.append(Source(argument, shown, system, place, shards))
     return found
 
 
-def _systems(where: str, name: str | None, as_shards: bool) -> list[tuple[str, list[str], str]]:
+def _find_systems(where: str, name: str | None, as_shards: bool) -> list[tuple[str, list[str], str]]:
     """Return the systems of one argument: what each is called, its files, and where they lie."""
     one_system = as_shards or opening.is_pattern(where) or opening.is_remote(where)
     if not one_system and is_folder(folder := opening.local_path(where)):
-        return [(opening.stem_of(file), [str(file)], str(file)) for file in files_in(folder)]
-    return [(name or system_name(where), _paths(where, as_shards, "responses"), where)]
+        return [(opening.stem_of(file), [str(file)], str(file)) for file in find_response_files(folder)]
+    return [(name or system_name(where), _find_paths(where, as_shards, "responses"), where)]
 
 
-def _paths(given: Any, as_shards: bool, what: str) -> list[str]:
+def _find_paths(given: Any, as_shards: bool, what: str) -> list[str]:
     """Return the files of one system."""
-    where = _path(given, what)
+    where = _check_path(given, what)
     if opening.is_pattern(where):
-        return opening.matching(where)
+        return opening.find_files(where)
     if opening.is_remote(where):
-        return opening.matching(where.rstrip("/") + "/*") if as_shards and where.endswith("/") else [where]
+        return opening.find_files(where.rstrip("/") + "/*") if as_shards and where.endswith("/") else [where]
     if not is_folder(opening.local_path(where)):
         opening.size_of(where)  # a file that is missing is refused now and not in an hour
         return [where]
     if not as_shards:
         remedy = "name one file, or write --shards if the files of a folder are the parts of one"
         raise DataError(Problem(where, None, "is a folder, and one file is expected", remedy))
-    return opening.without_repeated([str(file) for file in files_in(opening.local_path(where))])
+    return opening.drop_repeated([str(file) for file in find_response_files(opening.local_path(where))])
 
 
-def _path(given: Any, what: str) -> str:
+def _check_path(given: Any, what: str) -> str:
     if isinstance(given, str | os.PathLike):
         return os.fspath(given)
     raise SettingError(
@@ -144,9 +145,7 @@ def _path(given: Any, what: str) -> str:
     )
 
 
-def _with_files_beside(
-    paths: Sequence[str], beside: Mapping[Need, Sequence[Sequence[str]]], where: str
-) -> tuple[Shard, ...]:
+def _make_shards(paths: Sequence[str], beside: Mapping[Need, Sequence[Sequence[str]]], where: str) -> tuple[Shard, ...]:
     if not beside:
         return tuple(Shard(path) for path in paths)
     rows = next((path for path in paths if opening.format_of(path) != opening.LINES), None)
@@ -181,7 +180,7 @@ def system_name(where: str) -> str:
 
 
 class Versions:
-    """What files were when a run began."""
+    """The versions of files at the beginning of a run."""
 
     def __init__(self, paths: Iterable[str]) -> None:
         self._versions = {path: opening.version_of(path) for path in paths}
@@ -194,12 +193,12 @@ class Versions:
     def refuse_changed(self, paths: Iterable[str] | None = None) -> None:
         """Raise DataError where some of the files, or any, are no longer what they were."""
         files = self._versions if paths is None else dict.fromkeys(paths)
-        if problems := [opening.changed(path) for path in files if self._now(path) != self._versions[path]]:
+        if problems := [opening.change_problem(path) for path in files if self._now(path) != self._versions[path]]:
             raise DataError(problems)
 
     @contextmanager
-    def behind_errors(self) -> Iterator[None]:
-        """Report an error that comes of a changed file as that: half a line, an archive that is not whole."""
+    def report_changes(self) -> Iterator[None]:
+        """Report that a file changed where an error of the block (half a line, a truncated archive) comes of that."""
         try:
             yield
         except Exception as error:

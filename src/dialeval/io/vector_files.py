@@ -35,7 +35,7 @@ import numpy.typing as npt
 from dialeval.core.arrays import Floats
 from dialeval.core.errors import DataError, Problem
 from dialeval.core.validation import InvalidError
-from dialeval.io.opening import BYTE_ORDER_MARK, is_utf8, packing_of, unpacked
+from dialeval.io.opening import BYTE_ORDER_MARK, is_utf8, open_unpacked, packing_of
 
 Matrix: TypeAlias = npt.NDArray[np.floating[Any]]
 WordRows: TypeAlias = tuple[list[bytes], Matrix]
@@ -66,8 +66,8 @@ _PROBLEMS = {
 
 
 @dataclass(slots=True)
-class Findings:
-    """What a reader found in addition to words and vectors; complete when all rows are read."""
+class VectorFindings:
+    """The odd lines that a reader of vectors found; complete when all rows are read."""
 
     header: bool = False
     """Whether the first line of the file states the number of words."""
@@ -113,7 +113,7 @@ def _is_much(odd: int, sound: int) -> bool:
     return odd > max(min(_FEW, sound), _FRACTION * sound)
 
 
-def read_vectors(path: Path, findings: Findings) -> Iterator[WordRows]:
+def read_vectors(path: Path, findings: VectorFindings) -> Iterator[WordRows]:
     """Read all words and vectors in file order, and fill in the findings.
 
     Raises:
@@ -126,7 +126,7 @@ def read_vectors(path: Path, findings: Findings) -> Iterator[WordRows]:
 
 
 class Layout(NamedTuple):
-    """What the beginning of a text file says about the rest."""
+    """The layout of a text file, derived from its beginning."""
 
     dimension: int
     words: int | None = None
@@ -137,10 +137,10 @@ class Layout(NamedTuple):
     """Where the lines with words begin."""
 
 
-def _read_text(path: Path, findings: Findings) -> Iterator[WordRows]:
+def _read_text(path: Path, findings: VectorFindings) -> Iterator[WordRows]:
     where = str(path)
     count, problems = 0, list[Problem]()
-    with unpacked(str(path)) as stream:
+    with open_unpacked(str(path)) as stream:
         blocks = _split_blocks(stream, where)
         _, first = next(blocks, (1, b""))
         layout = find_layout(first)
@@ -158,9 +158,9 @@ def _read_text(path: Path, findings: Findings) -> Iterator[WordRows]:
             if len(problems) >= MOST_PROBLEMS or (len(findings.odd) >= MOST_PROBLEMS and findings.is_broken(count)):
                 what = "reading stopped after so many problems"
                 stopped = Problem(where, None, what, "check that these are word vectors")
-                raise DataError([*_in_order(problems, findings, where), stopped])
+                raise DataError([*_read_in_order(problems, findings, where), stopped])
     if problems or findings.is_broken(count):
-        problems = _in_order(problems, findings, where)
+        problems = _read_in_order(problems, findings, where)
     elif not count:
         problems = [Problem(where, None, "holds no word vectors", "give a file with one word and its numbers a line")]
     if layout.words is not None and count:
@@ -171,7 +171,7 @@ def _read_text(path: Path, findings: Findings) -> Iterator[WordRows]:
         raise DataError(problems)
 
 
-def _in_order(problems: list[Problem], findings: Findings, where: str) -> list[Problem]:
+def _read_in_order(problems: list[Problem], findings: VectorFindings, where: str) -> list[Problem]:
     return sorted([*problems, *findings.problems(where)], key=lambda problem: problem.line or 0)
 
 
@@ -228,7 +228,7 @@ def _count_trailing_numbers(fields: list[bytes]) -> int:
 
 
 def parse_block(
-    data: bytes, first_line: int, dimension: int, where: str, findings: Findings
+    data: bytes, first_line: int, dimension: int, where: str, findings: VectorFindings
 ) -> tuple[list[bytes], Floats, list[Problem]]:
     """Parse whole lines: their words, vectors and errors."""
     if plain := parse_plain(data, dimension):
@@ -312,11 +312,11 @@ def _to_floats(fields: list[bytes]) -> list[float] | None:
     return numbers if all(map(math.isfinite, numbers)) and b"_" not in b"".join(fields) else None
 
 
-def _read_word2vec(path: Path, findings: Findings) -> Iterator[WordRows]:
+def _read_word2vec(path: Path, findings: VectorFindings) -> Iterator[WordRows]:
     """Read blocks of words and vectors, which `_check_rows` has to check."""
     what = "is cut short, or is not in the word2vec binary format"
     broken = DataError(Problem(str(path), None, what, "get the file again, or give the vectors as text"))
-    with unpacked(str(path)) as stream:
+    with open_unpacked(str(path)) as stream:
         data = stream.read(max(_LONGEST_HEADER, _READ_BYTES))
         place = data.find(b"\n", 0, _LONGEST_HEADER) + 1
         header = data[:place].split()
@@ -349,7 +349,7 @@ def _read_word2vec(path: Path, findings: Findings) -> Iterator[WordRows]:
         raise broken
 
 
-def _check_rows(blocks: Iterable[WordRows], where: str, findings: Findings) -> Iterator[WordRows]:
+def _check_rows(blocks: Iterable[WordRows], where: str, findings: VectorFindings) -> Iterator[WordRows]:
     """Yield the rows that have a word, note the others in the findings, and raise where a number is not finite."""
     what, remedy = "a number of this row is not finite", "correct the row, or take it out"
     problems: list[Problem] = []

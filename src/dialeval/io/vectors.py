@@ -32,14 +32,14 @@ import numpy as np
 import numpy.typing as npt
 
 from dialeval.core import validation
-from dialeval.core.arguments import checked
+from dialeval.core.arguments import check_arguments
 from dialeval.core.arrays import Floats
 from dialeval.core.columns import DIGEST_LENGTH
 from dialeval.core.errors import DataError, Problem, SettingError
-from dialeval.core.files import building, cache_folder, discard, sha256_of
+from dialeval.core.files import build_folder, cache_folder, discard, sha256_of
 from dialeval.core.validation import InvalidError
-from dialeval.io.packs import PACK_SOURCES, installed_pack
-from dialeval.io.vector_files import Findings, Matrix, read_vectors
+from dialeval.io.packs import PACK_SOURCES, require_pack
+from dialeval.io.vector_files import Matrix, VectorFindings, read_vectors
 
 if TYPE_CHECKING:
     from dialeval.io.schemas import VectorEntry
@@ -143,7 +143,7 @@ class Embeddings:
                 if loaded_again:  # else another process may have made the entry anew
                     self._discard(self._entry.folder, error)
                 self._entry = self._load(self.digest)
-        with validation.explained(self._entry.folder, "run again: it is then rebuilt"):
+        with validation.explain_errors(self._entry.folder, "run again: it is then rebuilt"):
             return self._entry.look_up(words)
 
     def _load(self, digest: str | None) -> _Entry:
@@ -170,7 +170,7 @@ class Embeddings:
         if self._sha256 is not None and (sha256 := sha256_of(self._path)) != self._sha256:
             what, remedy = f"SHA-256 {sha256} instead of {self._sha256}", "run: dialeval data remove, then: data add"
             raise DataError(Problem(str(self._path), None, what, remedy))
-        with building(folder) as unfinished:
+        with build_folder(folder) as unfinished:
             _write_entry(unfinished, self._path)
             if _stamp(self._path) != stamp:
                 what, remedy = "the file changed while it was read", "run again when nothing writes to it"
@@ -189,7 +189,7 @@ def forget(source: Path, seconds: float = 0.0) -> None:
 
 def _write_entry(folder: Path, source: Path) -> None:
     """Parse a source into the files of an entry."""
-    findings = Findings()
+    findings = VectorFindings()
     every: list[bytes] = []
     checks: list[int] = []
     sha = hashlib.sha256()
@@ -233,7 +233,7 @@ def _open_entry(folder: Path) -> _Entry:
     index = validation.read_array(folder / "index.npy", _INDEX, _REMEDY)
     if not len(index) or not 0 <= index["row"].min() <= index["row"].max() < facts.shape[0]:
         raise InvalidError("words are not where they should be")
-    matrix: Matrix = validation.mapped_array(folder / "matrix.bin", facts.dtype, facts.shape, _REMEDY)
+    matrix: Matrix = validation.map_array(folder / "matrix.bin", facts.dtype, facts.shape, _REMEDY)
     return _Entry(folder, facts, np.ascontiguousarray(index["key"]), index, matrix)
 
 
@@ -273,7 +273,7 @@ _MARKERS = 3
 
 
 class WordVectors(Protocol):
-    """What metrics ask of word vectors."""
+    """The protocol of word vectors as metrics use them."""
 
     @property
     def name(self) -> str:
@@ -291,7 +291,7 @@ class WordVectors(Protocol):
         """Return one row per word, and whether the word is known; the row of an unknown word is zero."""
 
 
-@checked
+@check_arguments
 def load_embeddings(source: str | os.PathLike[str]) -> Embeddings | Subwords:
     """Load word vectors from a file, an installed data pack or an installed package; see the top of this module."""
     path, name = Path(source), os.fspath(source)
@@ -300,7 +300,7 @@ def load_embeddings(source: str | os.PathLike[str]) -> Embeddings | Subwords:
             return Subwords()
         pack_name, _, file_name = name.partition("/")
         if pack_name in PACK_SOURCES:
-            pack = installed_pack(pack_name)
+            pack = require_pack(pack_name)
             file_name = file_name or PACK_SOURCES[pack_name].files[0]
             if file_name not in pack.files:
                 held = ", ".join(pack.files)

@@ -36,7 +36,7 @@ from dialeval.core.arrays import Floats, Ints
 from dialeval.core.batch import Batch, Need
 from dialeval.core.columns import DIGEST_LENGTH
 from dialeval.core.errors import DataError, Problem, SettingError
-from dialeval.core.files import check_files, place_of, reading_together, replacing_together
+from dialeval.core.files import check_files, place_of, read_consistently, replace_files
 from dialeval.core.fold import RowMetric
 from dialeval.metrics.encoder import Encoder, SentenceVectors
 from dialeval.metrics.encoder_files import Singles, check_libraries, find_encoder
@@ -76,7 +76,7 @@ def save_weights(
 
     # safetensors writes the memory of an array as it is.
     content = save({each: np.asarray(tensors[each], order="C") for each in sorted(tensors)})
-    with replacing_together(Path(folder), f"{name}.json") as files:
+    with replace_files(Path(folder), f"{name}.json") as files:
         sha256 = files.add_bytes(f"{name}.safetensors", content)
         files.add_bytes(f"{name}.json", validation.with_digest({"format": FORMAT, **document, "sha256": sha256}))
         if card is not None:
@@ -103,7 +103,7 @@ def load_weights(
                 raise DataError(Problem(str(place), None, f"{each} holds other numbers than weights have", remedy))
         return document, {name: facts[name] for name in facts if name not in schema.__struct_fields__}, tensors
 
-    return reading_together(file, read)
+    return read_consistently(file, read)
 
 
 def check_folder(folder: str | os.PathLike[str], *inputs: Any) -> None:
@@ -155,7 +155,7 @@ class Adem(RowMetric):
         judge = batch.resource(Need.JUDGE)
         responses = list(batch.texts(Need.RESPONSE))
         none = [()] * len(responses)
-        contexts = list(batch.contexts().last(judge.turns)) if batch.has(Need.CONTEXT) else none
+        contexts = list(batch.contexts().take_last(judge.turns)) if batch.has(Need.CONTEXT) else none
         references = list(batch.lists(Need.REFERENCE)) if batch.has(Need.REFERENCE) else none
         scores: Floats = judge.score(contexts, responses, references)
         return scores
@@ -264,10 +264,12 @@ def load(folder: str | os.PathLike[str]) -> Weights:
 
     remedy = "give a folder that `dialeval adem train` wrote, or copy it again"
     judge, facts, tensors = load_weights(folder, SavedJudge, remedy)
-    with validation.explained(Path(folder) / "judge.safetensors", remedy):
-        size = len(validation.tensor(tensors, "response", (None,)))
+    with validation.explain_errors(Path(folder) / "judge.safetensors", remedy):
+        size = len(validation.take_tensor(tensors, "response", (None,)))
         shapes = {name: (None,) if name == "response" else (size, None) for name in _TENSORS}
-        found = {name: validation.tensor(tensors, name, shape).astype(np.float64) for name, shape in shapes.items()}
+        found = {
+            name: validation.take_tensor(tensors, name, shape).astype(np.float64) for name, shape in shapes.items()
+        }
         for side in ("context", "reference"):
             if found[f"{side}_left"].shape != found[f"{side}_right"].shape:
                 raise validation.InvalidError(f"{side}_left and {side}_right have different shapes")

@@ -14,10 +14,10 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
-from dialeval.core.errors import plain
+from dialeval.core.errors import escape_controls
 from dialeval.core.validation import parse_toml
 from dialeval.judges.adem import Weights
-from dialeval.reports.documents import markdown
+from dialeval.reports.documents import escape_markdown
 from dialeval.stats.resampling import DEFAULT_RESAMPLES
 
 Rows = list[list[str]]
@@ -126,13 +126,15 @@ def begin_card(title: str, texts: Mapping[str, str], data: Rows, facts: Mapping[
     head, *rest = data
     settings = facts.get("settings", {}).items()
     return [
-        f"# {markdown(title)}",
+        f"# {escape_markdown(title)}",
         texts["purpose"],
         "## Data",
-        card_table([head, *([*cells, markdown(free_text)] for *cells, free_text in rest)]),
+        card_table([head, *([*cells, escape_markdown(free_text)] for *cells, free_text in rest)]),
         texts["stored"],
         "## Settings",
-        "\n".join(f"- {plain(name.replace('_', ' '))}: {plain(str(value))}" for name, value in settings),
+        "\n".join(
+            f"- {escape_controls(name.replace('_', ' '))}: {escape_controls(str(value))}" for name, value in settings
+        ),
     ]
 
 
@@ -207,8 +209,8 @@ def two_digits(value: float | None) -> str:
 def card_table(rows: Rows) -> str:
     """Return a table; its head and the first column hold names, the other cells numbers."""
     head, *rest = rows
-    named = ([markdown(name), *cells] for name, *cells in rest)
-    lines = [list(map(markdown, head)), ["---"] * len(head), *named]
+    named = ([escape_markdown(name), *cells] for name, *cells in rest)
+    lines = [list(map(escape_markdown, head)), ["---"] * len(head), *named]
     return "\n".join(f"| {' | '.join(row)} |" for row in lines)
 
 
@@ -216,4 +218,4 @@ def as_code(text: str) -> str:
     """Return a text as code, between more backticks than are anywhere in it."""
     most = max(map(len, re.findall("`+", text)), default=0)
     fence, space = "`" * (most + 1), " " if most else ""
-    return f"{fence}{space}{plain(text)}{space}{fence}"
+    return f"{fence}{space}{escape_controls(text)}{space}{fence}"

@@ -13,17 +13,17 @@ import click
 from dialeval.cli import options
 from dialeval.cli.output import (
     check_places,
-    command_line,
     deliver_run,
-    json_bytes,
+    encode_json,
     print_as,
+    print_err,
     print_tables,
     print_warnings,
-    say,
+    quote_command,
     show,
     write,
 )
-from dialeval.cli.progress import metered
+from dialeval.cli.progress import open_meter
 
 _DEVICE = options.choice(
     "--device", ["cpu", "torch", "cuda"], "Encode by NumPy, by PyTorch, or by PyTorch on a GPU in bfloat16."
@@ -91,8 +91,8 @@ def _score(metric: str, judge: object, output: Path | None, format_: str, force:
 
     read = (inputs["responses"], inputs["references"], inputs["contexts"])
     check_places(output, *read, sources=() if force else file_names(inputs["responses"]))
-    with metered() as meter:
-        run = evaluate(**inputs, metrics=metric, judge_dir=judge, progress=meter.run)
+    with open_meter() as meter:
+        run = evaluate(**inputs, metrics=metric, judge_dir=judge, progress=meter.update_run)
     deliver_run(run, format_, output, force)
 
 
@@ -134,16 +134,16 @@ def train_adem(
     from dialeval.judges.validation import make_judge
 
     check_folder(output, ratings, more, tests)
-    command = command_line(short_paths=True)  # cards travel
-    with metered() as meter:
-        card = make_judge([*ratings, *more], tests, progress=meter.steps, command=command, **settings)
+    command = quote_command(short_paths=True)  # cards travel
+    with open_meter() as meter:
+        card = make_judge([*ratings, *more], tests, progress=meter.update_steps, command=command, **settings)
     card.save(output)
     print_tables(card.tables())
     if card.validation is not None and not card.validation.sets:
         print_warnings([NOT_VALIDATED])
     for each in card.attacks:
-        say(f"weakness: {weakness(each)}")
-    say(f"saved in {output}")
+        print_err(f"weakness: {weakness(each)}")
+    print_err(f"saved in {output}")
 
 
 @adem.command("dialeval adem attack", "dialeval adem attack rows.jsonl --judge-dir judge/ -f json", name="attack")
@@ -164,7 +164,7 @@ def attack_adem(judge_dir: str | None, encoder: str | None, device: str, **rest:
     attacks = _attack(partial(attack_systems, open_judge(judge_dir, encoder, device)), attack_rows, **rest)
     if rest["format_"] == "table":
         for each in attacks:
-            say(weakness(each))
+            print_err(weakness(each))
 
 
 @judge.command(
@@ -190,7 +190,7 @@ def attack_judge(judge_dir: str | None, encoder: str | None, llm: options.Langua
 
         with opened_llm(llm) as model:
             chosen: dict[str, Any] = {"rubric": llm["rubric"] or "reply", "mode": llm["mode"] or "expected"}
-            _attack(partial(attack_llm, model, **chosen), labels.attack_rows, **rest)
+            _attack(partial(attack_llm, model, **chosen), labels.list_attacks, **rest)
         return
     from dialeval.judges.card import attack_rows
     from dialeval.judges.judge import DialogueJudge
@@ -204,9 +204,9 @@ def opened_llm(asked: options.LanguageModel) -> Iterator[Any]:
     """Open the one language model that options name, with a progress bar, and print what it was asked."""
     if len(asked.models) != 1:
         raise click.UsageError("name one language model: --llm-model NAME")
-    with metered() as meter, asked.open(meter) as llm:
+    with open_meter() as meter, asked.open(meter) as llm:
         yield llm
-        say(f"llm: {llm.describe()}")
+        print_err(f"llm: {llm.describe()}")
 
 
 @judge.command(
@@ -280,7 +280,7 @@ def _attack(
 
     attacks = attack(read_attacked(responses or None, **inputs))
     if format_ == "json":
-        show(json_bytes({"attacks": msgspec.to_builtins(attacks)}).decode())
+        show(encode_json({"attacks": msgspec.to_builtins(attacks)}).decode())
     else:
         print_tables([("Attacks", table(attacks))])
     return attacks

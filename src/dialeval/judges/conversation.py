@@ -39,7 +39,7 @@ from dialeval.core.batch import Batch, Need
 from dialeval.core.exact import Moments
 from dialeval.core.fold import Bounds, Estimate, Level, Metric, Partial
 from dialeval.judges.judge import batch_verdicts
-from dialeval.metrics.conversation import SelfRepetition, Turn, UserRephrasing, conversations
+from dialeval.metrics.conversation import SelfRepetition, SpokenTurn, UserRephrasing, list_conversations
 
 FEATURES = ("mean", "last", "continuity", "user words", "self-repetition", "user-rephrasing")
 
@@ -67,7 +67,7 @@ SHIPPED = Weights(
 ConversationState = Mapping[str, Moments]
 
 
-def features_of(turns: Sequence[Turn], scores: Floats, continuity: Floats) -> Floats:
+def features_of(turns: Sequence[SpokenTurn], scores: Floats, continuity: Floats) -> Floats:
     """Return the features of a conversation; `scores` and `continuity` are those of its replies that have a score."""
     users = [len(turn.text.split()) for turn in turns if turn.speaker == "user"]
     texts = (SelfRepetition().value(turns), UserRephrasing().value(turns))
@@ -101,7 +101,7 @@ class ConversationJudge(Metric[ConversationState]):
         verdicts = batch_verdicts(batch)
         values = [
             _judge(turns, verdicts.score[start:stop], verdicts.breakdown[start:stop, 0])
-            for turns, (start, stop) in zip(conversations(batch), pairwise(batch.dialogues.tolist()), strict=True)
+            for turns, (start, stop) in zip(list_conversations(batch), pairwise(batch.dialogues.tolist()), strict=True)
         ]
         columns = np.array(values, np.float64).reshape(-1, 2)
         items = {self.name: columns[:, 0].copy(), self._worst: columns[:, 1].copy()}
@@ -117,7 +117,7 @@ class ConversationJudge(Metric[ConversationState]):
         }
 
 
-def _judge(turns: Sequence[Turn], scores: Floats, continuity: Floats) -> tuple[float, float]:
+def _judge(turns: Sequence[SpokenTurn], scores: Floats, continuity: Floats) -> tuple[float, float]:
     """Return the score of a conversation and the number of its worst reply."""
     scored = np.flatnonzero(~np.isnan(scores))
     if not len(scored):

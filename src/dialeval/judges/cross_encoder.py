@@ -25,7 +25,7 @@ import numpy as np
 import numpy.typing as npt
 
 from dialeval.core.arrays import Floats
-from dialeval.metrics.encoder import Transformer, groups
+from dialeval.metrics.encoder import Transformer, group_texts
 from dialeval.metrics.encoder_files import EncoderFiles, Singles
 
 Pieces = npt.NDArray[np.int32]
@@ -71,7 +71,7 @@ class CrossEncoder:
     def __init__(self, files: EncoderFiles, changes: Changes, shape: PairShape) -> None:
         self.shape = shape
         self._tokenizer = PairTokenizer(files)
-        weights, layers = files.weights(), merged(encoder_weights(files), changes)
+        weights, layers = files.read_weights(), merged(encoder_weights(files), changes)
         parts = [
             {name: (layers[f"{number}.{name}.weight"], layers[f"{number}.{name}.bias"]) for name in layer}
             for number, layer in enumerate(weights.layers)
@@ -86,7 +86,7 @@ class CrossEncoder:
         """Return the values of the heads for each response, a row each; the columns in the order of `HEADS`."""
         read = self.sequences(contexts, responses)
         found = np.empty((len(read), sum(HEADS.values())))
-        for group in groups([len(ids) for ids, _ in read]):
+        for group in group_texts([len(ids) for ids, _ in read]):
             found[group] = self._of_group([read[pair] for pair in group])
         return found
 
@@ -118,7 +118,7 @@ class CrossEncoder:
 
 def encoder_weights(files: EncoderFiles) -> dict[str, Singles]:
     """Return the weights of an encoder by the names that changes have."""
-    weights = files.weights()
+    weights = files.read_weights()
     found = {"words": weights.words, "positions": weights.positions, "second": weights.second}
     parts = {"norm": weights.norm}
     parts |= {f"{number}.{name}": part for number, layer in enumerate(weights.layers) for name, part in layer.items()}
@@ -151,7 +151,7 @@ class PairTokenizer:
     """Cuts texts into the word pieces of an encoder."""
 
     def __init__(self, files: EncoderFiles) -> None:
-        self._tokenizer: Any = files.tokenizer()
+        self._tokenizer: Any = files.read_tokenizer()
         self.first, self.end = (int(self._tokenizer.token_to_id(mark)) for mark in ("[CLS]", "[SEP]"))
 
     def pieces(self, texts: Sequence[str]) -> list[list[int]]:

@@ -196,10 +196,10 @@ def batch_verdicts(batch: Batch) -> Verdicts:
     def judge_all() -> Verdicts:
         responses, judge = list(batch.texts(Need.RESPONSE)), batch.resource(Need.DIALOGUE_JUDGE)
         references = list(batch.lists(Need.REFERENCE)) if batch.has(Need.REFERENCE) else [()] * len(responses)
-        contexts = list(batch.contexts().last(judge.weights.shape.turns))
+        contexts = list(batch.contexts().take_last(judge.weights.shape.turns))
         return judge.verdicts(contexts, responses, references)  # type: ignore[no-any-return]
 
-    return batch.derived("verdicts", judge_all)
+    return batch.derive("verdicts", judge_all)
 
 
 @dataclass(frozen=True, eq=False)

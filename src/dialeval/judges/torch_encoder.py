@@ -128,7 +128,7 @@ class TorchEncoder(Encoder):
         vectors = np.empty((len(texts), self.files.config.hidden_size), np.float32)
         limit = _BATCH_TOKENS["cuda" if self.device.startswith("cuda") else "cpu"]
         for start in range(0, len(texts), _AHEAD_TEXTS):
-            pieces = self.pieces(texts[start : start + _AHEAD_TEXTS], ends)
+            pieces = self.split_pieces(texts[start : start + _AHEAD_TEXTS], ends)
             waiting = [(batch, self._pool([pieces[text] for text in batch])) for batch in _batches(pieces, limit)]
             for batch, made in waiting:  # fetched only here, so that the GPU never waits for the next batch
                 vectors[np.array(batch) + start] = made.cpu().numpy()

@@ -49,7 +49,7 @@ from dialeval.judges.card import DULL, Agreed, Attack, JudgeCard, Validation
 from dialeval.judges.fitting import KINDS, AdemSettings, Examples, examples_of, fit
 from dialeval.metrics.encoder_files import MINILM
 from dialeval.stats.correlation import Points
-from dialeval.stats.resampling import DEFAULT_RESAMPLES, DEFAULT_SEED, draws, percentiles
+from dialeval.stats.resampling import DEFAULT_RESAMPLES, DEFAULT_SEED, draw_resamples, percentiles
 
 ATTACKED_ROWS = 500
 """Rated rows, drawn by a fixed seed, on which a new judge is attacked."""
@@ -267,8 +267,10 @@ def agreed(values: Floats, scores: Floats, contexts: Ints) -> tuple[Agreed, Floa
         return Agreed(len(values), *unknown, unknown, unknown), coefficients
     clusters = np.unique(contexts, return_inverse=True)[1].astype(np.int64)
     points = Points(values, scores, clusters)
-    pearson, spearman = points.values()[:2].tolist()
-    coefficients = np.concatenate([points.resampled(counts)[:, :2] for counts in draws(int(clusters.max()) + 1)])
+    pearson, spearman = points.correlate()[:2].tolist()
+    coefficients = np.concatenate(
+        [points.correlate_resamples(counts)[:, :2] for counts in draw_resamples(int(clusters.max()) + 1)]
+    )
     intervals = percentiles(coefficients[:, 0]), percentiles(coefficients[:, 1])
     return Agreed(len(values), pearson, spearman, *intervals), coefficients
 

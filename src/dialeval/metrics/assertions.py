@@ -15,7 +15,7 @@ import msgspec
 
 from dialeval.core.errors import DataError, Problem
 from dialeval.core.fingerprint import short_digest
-from dialeval.core.validation import fitting, parse_toml, read_bytes
+from dialeval.core.validation import convert, parse_toml, read_bytes
 from dialeval.metrics.calls import Calls, Rule
 
 _REMEDY = "write tables [[assertion]] with rule, call and, of the rule before, before"
@@ -41,7 +41,7 @@ class Assertion(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     def holds(self, calls: Calls) -> bool | None:
         """Tell whether the rule holds for some calls; None where it does not apply."""
         wanted = {"name": self.call, "arguments": self.arguments}
-        places = [at for at, call in enumerate(calls) if _FREE.equal(wanted, call)]
+        places = [at for at, call in enumerate(calls) if _FREE.is_equal(wanted, call)]
         if self.rule != "before":
             return bool(places) == (self.rule == "must")
         later = [at for at, call in enumerate(calls) if call["name"] == self.before]
@@ -80,7 +80,7 @@ def load_assertions(source: Any) -> Assertions:
     if isinstance(source, str | os.PathLike):
         where = os.fspath(source)
         given = parse_toml(read_bytes(where, _REMEDY), where, _REMEDY).get("assertion")
-    rules = fitting(given or None, list[Assertion], where, _REMEDY)
+    rules = convert(given or None, list[Assertion], where, _REMEDY)
     keys = [rule.key for rule in rules]
     problems = [
         Problem(where, None, f"the assertion {rule.key} names no later call", _REMEDY)

@@ -35,7 +35,7 @@ class Bleu(CountMetric):
         bleu-n = BP * exp(sum over orders i <= n of w_i * log p_i)
 
     with clipped precisions p_i against all references of a row and the brevity penalty BP against the closest reference
-    length. `bleu_counts` has the counts, `smoothing` the formulas. Which paper's number it is:
+    length. `bleu_counts` has counts and formulas. Which paper's number it is:
 
     - `bleu-1` to `bleu-4` (`by=nltk`) are the mean of sentence BLEU that dialog-eval and papers after it print: nltk's
       `sentence_bleu`, smoothing method `smooth`. All four orders are smoothed together and those above n have weight 0,
@@ -103,9 +103,9 @@ class Bleu(CountMetric):
 
     def row_counts(self, batch: Batch) -> tuple[Ints, Flags]:
         """Return matches and n-grams by order, words of the response, words of the reference, numbers of references."""
-        counts = bleu.bleu_counts(batch, self.tokenizer)
+        counts = bleu.count_ngram_matches(batch, self.tokenizer)
         lengths = (counts.response_lengths, counts.reference_lengths)
-        numbers = bleu.reference_numbers(batch)
+        numbers = bleu.count_references(batch)
         columns = (counts.matches[:, : self.n], counts.totals[:, : self.n], *lengths, numbers)
         return np.column_stack(columns), counts.reference_lengths != bleu.NO_REFERENCE
 
@@ -117,16 +117,16 @@ class Bleu(CountMetric):
         rows = bleu.BleuCounts(matches, totals, lengths[:, 0], lengths[:, 1])
         return bleu.sacre_bleu(rows, bleu.log_precisions(rows, bleu.NIST, self.n), self.n)
 
-    def known_as(self, state: SummedCounts) -> Mapping[str, str]:
+    def list_other_signatures(self, state: SummedCounts) -> Mapping[str, str]:
         if not self.of_corpus or self.n != max(WEIGHTS):
             return {}
-        line = bleu.bleu_signature(self.tokenizer, bleu.number_of_references(state))
+        line = bleu.make_bleu_signature(self.tokenizer, bleu.find_number_of_references(state))
         return {} if line is None else {SACREBLEU: line}
 
     def score(self, batch: Batch) -> Floats:
-        counts = bleu.bleu_counts(batch, self.tokenizer)
+        counts = bleu.count_ngram_matches(batch, self.tokenizer)
         method = bleu.NIST if self.by == "sacre" else self.smooth
-        logs = batch.derived(("bleu logs", self.tokenizer, method), lambda: bleu.log_precisions(counts, method))
+        logs = batch.derive(("bleu logs", self.tokenizer, method), lambda: bleu.log_precisions(counts, method))
         if self.by == "sacre":
             return bleu.sacre_bleu(counts, logs, self.n)
         return bleu.weighted_bleu(counts, logs, WEIGHTS[self.n])
@@ -179,7 +179,7 @@ class NlgBleu(CountMetric):
         return 2 + 2 * self.n
 
     def row_counts(self, batch: Batch) -> tuple[Ints, Flags]:
-        counts = bleu.bleu_counts(batch, self.tokenizer)
+        counts = bleu.count_ngram_matches(batch, self.tokenizer)
         lengths = (counts.response_lengths, counts.reference_lengths)
         columns = np.column_stack((*lengths, counts.matches[:, : self.n], counts.totals[:, : self.n]))
         return columns, counts.reference_lengths != bleu.NO_REFERENCE

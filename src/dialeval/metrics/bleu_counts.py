@@ -95,12 +95,12 @@ def match_long(rows: Ints, responses: TokenColumn, references: TokenColumn, list
     match_long_texts(rows, *texts, np.empty(longest, np.int32), np.empty(most, np.int32), table, matches)
 
 
-def bleu_counts(batch: Batch, tokenizer: Tokenizer) -> BleuCounts:
+def count_ngram_matches(batch: Batch, tokenizer: Tokenizer) -> BleuCounts:
     """Return the counts of a batch's responses against their references; computed once for all metrics of the batch."""
     responses = tokens(batch, Need.RESPONSE, tokenizer)
     references = tokens(batch, Need.REFERENCE, tokenizer)
     lists = batch.lists(Need.REFERENCE).offsets
-    return batch.derived(("bleu counts", tokenizer), lambda: BleuCounts.of(responses, references, lists))
+    return batch.derive(("bleu counts", tokenizer), lambda: BleuCounts.of(responses, references, lists))
 
 
 STEP = 16
@@ -365,16 +365,16 @@ def smoothed_precisions(counts: BleuCounts, method: int, orders: int = COUNTED_O
         more = np.minimum(np.arange(orders), 1)
         smoothed = (matches + more) / (ngrams + more)
     elif method == 5:
-        smoothed = _with_neighbors(counts, matches / ngrams)
+        smoothed = _smooth_by_neighbors(counts, matches / ngrams)
     elif method == 6:
-        smoothed = _with_prior(counts, matches / ngrams)
+        smoothed = _smooth_by_prior(counts, matches / ngrams)
     else:
         halved = np.where(matches == 0, np.exp2(-np.cumsum(matches == 0, axis=1)), matches)
         if method == NIST:
             return halved / ngrams
         scale = np.log(np.maximum(counts.response_lengths, 1)) / K  # 0 for one word: the precision stays 0
         smoothed = halved * np.where(matches == 0, scale[:, None], 1.0) / ngrams
-        smoothed = _with_neighbors(counts, smoothed) if method == 7 else smoothed
+        smoothed = _smooth_by_neighbors(counts, smoothed) if method == 7 else smoothed
     return smoothed
 
 
@@ -390,7 +390,7 @@ def weighted_bleu(counts: BleuCounts, logs: Floats, weights: Sequence[float]) ->
     exponent = np.zeros(len(counts))
     for order, weight in enumerate(weights):
         exponent += weight * logs[:, order]
-    return _finished(counts, exponent)
+    return _apply_brevity_penalty(counts, exponent)
 
 
 def sacre_bleu(counts: BleuCounts, logs: Floats, n: int) -> Floats:
@@ -400,7 +400,7 @@ def sacre_bleu(counts: BleuCounts, logs: Floats, n: int) -> Floats:
     """
     has_ngrams = counts.totals[:, :n] > 0
     exponent = np.where(has_ngrams, logs[:, :n], 0.0).sum(axis=1) / np.maximum(has_ngrams.sum(axis=1), 1)
-    return _finished(counts, exponent)
+    return _apply_brevity_penalty(counts, exponent)
 
 
 def corpus_bleu(*counts: float) -> float:
@@ -420,7 +420,7 @@ def corpus_bleu(*counts: float) -> float:
     return math.exp(penalty) * math.exp(sum(logs) / orders)
 
 
-def _finished(counts: BleuCounts, exponent: Floats) -> Floats:
+def _apply_brevity_penalty(counts: BleuCounts, exponent: Floats) -> Floats:
     ratio = counts.reference_lengths / np.maximum(counts.response_lengths, 1)
     scores: Floats = np.exp(exponent + np.minimum(1 - ratio, 0))
     scores[counts.matches[:, 0] == 0] = 0
@@ -428,7 +428,7 @@ def _finished(counts: BleuCounts, exponent: Floats) -> Floats:
     return scores
 
 
-def _with_neighbors(counts: BleuCounts, precisions: Floats) -> Floats:
+def _smooth_by_neighbors(counts: BleuCounts, precisions: Floats) -> Floats:
     """Smooth precisions by method 5."""
     next_order = slice(COUNTED_ORDERS, COUNTED_ORDERS + 1)
     fifth = counts.matches[:, next_order] / np.maximum(counts.totals[:, next_order], 1)
@@ -441,7 +441,7 @@ def _with_neighbors(counts: BleuCounts, precisions: Floats) -> Floats:
     return smoothed
 
 
-def _with_prior(counts: BleuCounts, precisions: Floats) -> Floats:
+def _smooth_by_prior(counts: BleuCounts, precisions: Floats) -> Floats:
     """Smooth precisions by method 6."""
     orders = precisions.shape[1]
     # NaN before the arithmetic: what is left has a match of the first three orders, so that no divisor is 0.
@@ -475,20 +475,20 @@ _TOKENIZERS: Mapping[Tokenizer, tuple[str, str]] = {
 """By our tokenizers: what sacreBLEU calls their case and what it calls them."""
 
 
-def reference_numbers(batch: Batch) -> Ints:
+def count_references(batch: Batch) -> Ints:
     """Return per row the number of references and its square."""
     numbers = np.diff(batch.lists(Need.REFERENCE).offsets)
     return np.stack((numbers, numbers * numbers), axis=1)
 
 
-def number_of_references(state: SummedCounts) -> int | str:
-    """Return the references of each scored row, from sums that end in `reference_numbers`; `var` where it differs."""
+def find_number_of_references(state: SummedCounts) -> int | str:
+    """Return the references of each scored row, from sums that end in `count_references`; `var` where it differs."""
     *_, total, squares = state.counts
     rows = state.moments.scored
     return total // rows if rows and rows * squares == total * total else "var"
 
 
-def bleu_signature(tokenizer: Tokenizer, references: int | str) -> str | None:
+def make_bleu_signature(tokenizer: Tokenizer, references: int | str) -> str | None:
     """Return the signature of corpus BLEU with the defaults of sacreBLEU; None for other tokenizers."""
     if tokenizer not in _TOKENIZERS:
         return None
@@ -496,7 +496,7 @@ def bleu_signature(tokenizer: Tokenizer, references: int | str) -> str | None:
     return f"BLEU|nrefs:{references}|case:{case}|eff:no|tok:{name}|smooth:exp|version:{VERSION}"
 
 
-def chrf_signature(characters: int, words: int, beta: float, lower: bool, references: int | str) -> str | None:
+def make_chrf_signature(characters: int, words: int, beta: float, lower: bool, references: int | str) -> str | None:
     """Return the signature of corpus chrF; None for a beta that is not a whole number."""
     if beta != int(beta):
         return None

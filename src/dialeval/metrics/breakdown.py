@@ -106,10 +106,10 @@ def lenient_reference(share: Floats, threshold: float) -> Floats:
     return np.where(np.isnan(share[:, O]), np.nan, codes)
 
 
-def shares_of(batch: Batch) -> Floats:
+def compute_shares(batch: Batch) -> Floats:
     """Return the fractions of a batch, computed once."""
     counts = batch.numbers(Need.ANNOTATIONS)
-    return batch.derived("breakdown-shares", lambda: shares(counts))
+    return batch.derive("breakdown-shares", lambda: shares(counts))
 
 
 class Codes(NamedTuple):
@@ -130,10 +130,10 @@ class Codes(NamedTuple):
         return ~(np.isnan(self.label) | np.isnan(self.reference))
 
 
-def codes_of(batch: Batch, threshold: float) -> Codes:
+def compute_codes(batch: Batch, threshold: float) -> Codes:
     """Return the codes of a batch, computed once per threshold."""
-    share, labels = shares_of(batch), batch.numbers(Need.LABELS)
-    return batch.derived(("breakdown-codes", threshold), lambda: Codes.of(labels, share, threshold))
+    share, labels = compute_shares(batch), batch.numbers(Need.LABELS)
+    return batch.derive(("breakdown-codes", threshold), lambda: Codes.of(labels, share, threshold))
 
 
 @dataclass(frozen=True)
@@ -150,7 +150,7 @@ class LabelAccuracy(RowMetric):
     threshold: float = 0.0
 
     def score(self, batch: Batch) -> Floats:
-        codes = codes_of(batch, self.threshold)
+        codes = compute_codes(batch, self.threshold)
         return np.where(codes.scored, (codes.label == codes.reference).astype(np.float64), np.nan)
 
 
@@ -208,7 +208,7 @@ class BreakdownDetection(CountMetric):
         return f"breakdowns/{self.of}/{self.threshold}"
 
     def row_counts(self, batch: Batch) -> tuple[Ints, Flags]:
-        codes = codes_of(batch, self.threshold)
+        codes = compute_codes(batch, self.threshold)
         label, hard, lenient = codes
         known = codes.scored & (label != OTHER)
         if self.of == "x":
@@ -240,15 +240,15 @@ class BreakdownDistance(RowMetric):
     grouping: Grouping = "o-t-x"
 
     def score(self, batch: Batch) -> Floats:
-        share, probabilities = shares_of(batch), batch.numbers(Need.LABELS)[:, 1:]
+        share, probabilities = compute_shares(batch), batch.numbers(Need.LABELS)[:, 1:]
         distance = jensen_shannon if self.measure == "jsd" else squared_error
         with np.errstate(all="ignore"):  # what cannot be scored is sorted out below
-            values = distance(grouped(probabilities, self.grouping), grouped(share, self.grouping))
+            values = distance(group_labels(probabilities, self.grouping), group_labels(share, self.grouping))
             usable = ((probabilities >= 0) & (probabilities <= LARGEST)).all(axis=1) & np.isfinite(values)
         return np.where(usable, values, np.nan)
 
 
-def grouped(distribution: Floats, grouping: Grouping) -> list[Floats]:
+def group_labels(distribution: Floats, grouping: Grouping) -> list[Floats]:
     """Return a column per label of the grouping, added up from left to right as the original does."""
     return [
         sum((distribution[:, label] for label in group[1:]), distribution[:, group[0]]) for group in _GROUPS[grouping]
@@ -321,11 +321,11 @@ class Tables:
         return DetectionCounts(found, labeled, sum(row["X"] for row in rows.values()))
 
 
-def tables_of(codes: Codes, dialogues: int, threshold: float) -> Tables:
+def count_tables(codes: Codes, dialogues: int, threshold: float) -> Tables:
     """Count the tables of one detector."""
     label, hard, lenient = codes
     known = codes.scored & (label != OTHER)
-    confusion = _cross(label[known], hard[known], LABELS)
+    confusion = _cross_tabulate(label[known], hard[known], LABELS)
     return Tables(
         threshold=threshold,
         dialogues=dialogues,
@@ -334,37 +334,37 @@ def tables_of(codes: Codes, dialogues: int, threshold: float) -> Tables:
         correct=int((label == hard).sum()),
         references={name: sum(row[name] for row in confusion.values()) for name in LABELS},
         confusion=confusion,
-        confusion_lenient=_cross(label[known], lenient[known], ("O", "X")),
+        confusion_lenient=_cross_tabulate(label[known], lenient[known], ("O", "X")),
     )
 
 
-def _cross(label: Floats, reference: Floats, names: Sequence[str]) -> dict[str, dict[str, int]]:
+def _cross_tabulate(label: Floats, reference: Floats, names: Sequence[str]) -> dict[str, dict[str, int]]:
     pairs: Ints = (3 * label + reference).astype(np.int64)
     rows = np.bincount(pairs, minlength=9).reshape(3, 3).tolist()
     return {label: {name: row[LABELS.index(name)] for name in names} for label, row in zip(LABELS, rows, strict=True)}
 
 
-def floors(counts: Floats, thresholds: Sequence[float], development: Floats | None = None) -> dict[str, Floats]:
+def make_floors(counts: Floats, thresholds: Sequence[float], development: Floats | None = None) -> dict[str, Floats]:
     """Return the labels column of each floor by its name; `counts` are the annotations of the test set."""
     columns = {}
     for threshold in thresholds:
-        best = best_constant(counts, threshold)
-        columns[f"floor/best-constant-{LABELS[best]}"] = constant(best, len(counts))
-    columns["floor/always-X"] = constant(X, len(counts))
+        best = find_best_constant(counts, threshold)
+        columns[f"floor/best-constant-{LABELS[best]}"] = repeat_label(best, len(counts))
+    columns["floor/always-X"] = repeat_label(X, len(counts))
     mean = mean_distribution(counts if development is None else development)
     name = "floor/mean-of-test-set" if development is None else "floor/mean-of-development-set"
     columns[name] = np.tile([float(np.argmax(mean)), *mean], (len(counts), 1))
     return columns
 
 
-def best_constant(counts: Floats, threshold: float) -> int:
+def find_best_constant(counts: Floats, threshold: float) -> int:
     """Return the code of the most frequent reference (ties: O before T before X)."""
     reference = hard_reference(shares(counts), threshold)
     known = reference[~np.isnan(reference)].astype(np.int64)
     return int(np.argmax(np.bincount(known, minlength=len(LABELS))))
 
 
-def constant(code: int, turns: int) -> Floats:
+def repeat_label(code: int, turns: int) -> Floats:
     """Return the labels column of a detector that always says the same, and is sure of it."""
     return np.tile([float(code), *np.eye(len(LABELS))[code]], (turns, 1))
 
@@ -377,7 +377,7 @@ def mean_distribution(counts: Floats) -> Floats:
     return mean
 
 
-def annotators(counts: Floats) -> tuple[Ints, Floats, Floats]:
+def make_annotators(counts: Floats) -> tuple[Ints, Floats, Floats]:
     """Return each annotator of each turn as a detector: rows of the data, labels column, annotations that are left."""
     usable = np.flatnonzero(counts.sum(axis=1) >= 2)
     repeats = counts[usable].astype(np.int64)
@@ -387,7 +387,7 @@ def annotators(counts: Floats) -> tuple[Ints, Floats, Floats]:
     return rows, np.column_stack([codes.astype(np.float64), own]), counts[rows] - own
 
 
-def oracle(counts: Floats) -> tuple[Ints, Floats, Floats]:
+def make_oracle(counts: Floats) -> tuple[Ints, Floats, Floats]:
     """Return a detector that knows the shares: rows of the data, labels column, annotations drawn from the shares."""
     rows = np.flatnonzero(counts.sum(axis=1) >= 1)
     share = shares(counts[rows])

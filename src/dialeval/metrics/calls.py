@@ -77,15 +77,15 @@ class Rule:
     arguments: Literal["all", "expected"] = "all"
     ignore: str = ""
 
-    def equal(self, expected: Call, made: Call) -> bool:
+    def is_equal(self, expected: Call, made: Call) -> bool:
         """Tell whether a call is the expected one."""
         if expected["name"] != made["name"]:
             return False
         if self.match == "name" or expected["arguments"] is None:
             return True
-        return self.same(*self.counted(expected, made))
+        return self.is_same(*self.select_arguments(expected, made))
 
-    def counted(self, expected: Call, made: Call) -> tuple[Any, Any]:
+    def select_arguments(self, expected: Call, made: Call) -> tuple[Any, Any]:
         """Return the arguments of both that count."""
         both = expected["arguments"], made["arguments"]
         if not all(isinstance(each, dict) for each in both):
@@ -97,13 +97,13 @@ class Rule:
         )
         return first, second
 
-    def same(self, expected: Any, made: Any) -> bool:
+    def is_same(self, expected: Any, made: Any) -> bool:
         """Tell whether two values are the same."""
         if isinstance(expected, dict) and isinstance(made, dict):
             enough = made.keys() >= expected.keys() if self.arguments == "expected" else made.keys() == expected.keys()
-            return enough and all(self.same(value, made[key]) for key, value in expected.items())
+            return enough and all(self.is_same(value, made[key]) for key, value in expected.items())
         if isinstance(expected, list) and isinstance(made, list):
-            return len(expected) == len(made) and all(map(self.same, expected, made))
+            return len(expected) == len(made) and all(map(self.is_same, expected, made))
         if isinstance(expected, bool) or isinstance(made, bool):
             return expected is made
         if isinstance(expected, int | float) and isinstance(made, int | float):
@@ -117,13 +117,13 @@ def _fold(text: str) -> str:
     return " ".join(text.casefold().split())
 
 
-def _parsed(batch: Batch, need: Need) -> list[Calls | None]:
+def _parse_calls(batch: Batch, need: Need) -> list[Calls | None]:
     """Return the calls of each row, parsed once; None for a row without any to look at."""
     column = batch.lists(need)
-    return batch.derived(("calls", need), lambda: [orjson.loads(texts[0]) if texts else None for texts in column])
+    return batch.derive(("calls", need), lambda: [orjson.loads(texts[0]) if texts else None for texts in column])
 
 
-class Compared(NamedTuple):
+class ComparedCalls(NamedTuple):
     """The calls of a conversation, the expected ones, and which of both are equal."""
 
     made: Calls
@@ -159,9 +159,9 @@ class Compared(NamedTuple):
         return lengths[-1]
 
 
-def compare_calls(made: Calls, expected: Calls, rule: Rule) -> Compared:
+def compare_calls(made: Calls, expected: Calls, rule: Rule) -> ComparedCalls:
     """Compare the calls of a conversation with the expected ones."""
-    return Compared(made, expected, [[rule.equal(one, other) for other in made] for one in expected])
+    return ComparedCalls(made, expected, [[rule.is_equal(one, other) for other in made] for one in expected])
 
 
 @dataclass(frozen=True)
@@ -178,11 +178,11 @@ class _Expecting(Rule, Metric[Any]):
         if not 0 <= self.tolerance < 1:
             raise SettingError(f"tolerance is {self.tolerance:g}; it is a fraction from 0 up to 1")
 
-    def compared(self, batch: Batch) -> list[Compared | None]:
+    def compare(self, batch: Batch) -> list[ComparedCalls | None]:
         """Compare the calls of each row with the expected ones; None where a row has none."""
         rule = Rule(self.match, self.text, self.tolerance, self.arguments, self.ignore)
-        both = zip(_parsed(batch, Need.CALLS), _parsed(batch, Need.EXPECTED_CALLS), strict=True)
-        return batch.derived(
+        both = zip(_parse_calls(batch, Need.CALLS), _parse_calls(batch, Need.EXPECTED_CALLS), strict=True)
+        return batch.derive(
             rule, lambda: [compare_calls(made or [], own, rule) if own is not None else None for made, own in both]
         )
 
@@ -233,7 +233,7 @@ class CallMatch(_Expecting, _CallFraction):
     of: Literal["f1", "precision", "recall"] = "f1"
 
     def count(self, batch: Batch) -> list[tuple[int, ...] | None]:
-        pairs = self.compared(batch)
+        pairs = self.compare(batch)
         return [None if each is None else (each.matched, len(each.made), len(each.expected)) for each in pairs]
 
     def ratio(self, counts: Any) -> tuple[Any, Any]:
@@ -247,7 +247,7 @@ class CallOrder(_Expecting, _CallFraction):
     family = "call-order"
 
     def count(self, batch: Batch) -> list[tuple[int, ...] | None]:
-        pairs = self.compared(batch)
+        pairs = self.compare(batch)
         return [None if each is None else (each.common, len(each.made), len(each.expected)) for each in pairs]
 
 
@@ -256,11 +256,11 @@ class _PerConversation(_Expecting, RowMetric):
     """A mean over conversations with expected calls."""
 
     @abstractmethod
-    def value(self, pair: Compared) -> float:
+    def value(self, pair: ComparedCalls) -> float:
         """Return the value of a conversation."""
 
     def score(self, batch: Batch) -> Floats:
-        return np.array([nan if each is None else self.value(each) for each in self.compared(batch)], np.float64)
+        return np.array([nan if each is None else self.value(each) for each in self.compare(batch)], np.float64)
 
 
 @dataclass(frozen=True)
@@ -269,7 +269,7 @@ class CallSequence(_PerConversation):
 
     family = "call-exact"
 
-    def value(self, pair: Compared) -> float:
+    def value(self, pair: ComparedCalls) -> float:
         return float(len(pair.made) == len(pair.expected) == pair.common)
 
 
@@ -281,7 +281,7 @@ class MissingCalls(_PerConversation):
     better = "lower"
     bounds = (0.0, inf)
 
-    def value(self, pair: Compared) -> float:
+    def value(self, pair: ComparedCalls) -> float:
         return float(len(pair.expected) - pair.matched)
 
 
@@ -291,7 +291,7 @@ class ExtraCalls(MissingCalls):
 
     family = "extra-calls"
 
-    def value(self, pair: Compared) -> float:
+    def value(self, pair: ComparedCalls) -> float:
         return float(len(pair.made) - pair.matched)
 
 
@@ -302,42 +302,46 @@ class ArgumentMatch(_Expecting, _CallFraction):
     family = "call-arguments"
 
     def count(self, batch: Batch) -> list[tuple[int, ...] | None]:
-        return [None if each is None else self._count(each) for each in self.compared(batch)]
+        return [None if each is None else self._count(each) for each in self.compare(batch)]
 
-    def _count(self, pair: Compared) -> tuple[int, ...]:
+    def _count(self, pair: ComparedCalls) -> tuple[int, ...]:
         """Return how many arguments are equal, made and expected, in the pairs of calls that agree most."""
         totals = np.zeros(3, np.int64)
         for name in dict.fromkeys(call["name"] for call in pair.expected):
             own, other = ([call for call in calls if call["name"] == name] for calls in (pair.expected, pair.made))
-            counts = np.array([[self._agreement(one, two) for two in other] for one in own], np.int64)
+            counts = np.array([[self._count_equal(one, two) for two in other] for one in own], np.int64)
             if counts.size:
                 most = int(counts[:, :, 1:].sum()) + 1  # of equally good pairs those with the fewest arguments
                 weights = counts[:, :, 0] * most - counts[:, :, 1:].sum(axis=2)
-                totals += sum(counts[row, column] for row, column in best_pairs(weights))
+                totals += sum(counts[row, column] for row, column in find_best_pairs(weights))
         return tuple(totals.tolist())
 
-    def _agreement(self, expected: Call, made: Call) -> tuple[int, int, int]:
+    def _count_equal(self, expected: Call, made: Call) -> tuple[int, int, int]:
         if expected["arguments"] is None or self.match == "name":
             return 0, 0, 0
-        own, given = (dict(_leaves(each)) for each in self.counted(expected, made))
+        own, given = (dict(_list_leaves(each)) for each in self.select_arguments(expected, made))
         if self.arguments == "expected":
             given = {path: value for path, value in given.items() if path in own}
-        return sum(path in given and self.same(value, given[path]) for path, value in own.items()), len(given), len(own)
+        return (
+            sum(path in given and self.is_same(value, given[path]) for path, value in own.items()),
+            len(given),
+            len(own),
+        )
 
 
-def _leaves(value: Any, path: tuple[object, ...] = ()) -> Iterator[tuple[tuple[object, ...], Any]]:
+def _list_leaves(value: Any, path: tuple[object, ...] = ()) -> Iterator[tuple[tuple[object, ...], Any]]:
     """Yield the values inside nested arguments with their paths; an empty object or list inside is a value."""
     if isinstance(value, dict | list) and (value or not path):
         for key, each in value.items() if isinstance(value, dict) else enumerate(value):
-            yield from _leaves(each, (*path, key))
+            yield from _list_leaves(each, (*path, key))
     else:
         yield path, value
 
 
-def best_pairs(weights: Ints) -> list[tuple[int, int]]:
+def find_best_pairs(weights: Ints) -> list[tuple[int, int]]:
     """Return the pairs of rows and columns with the largest sum of weights, each at most once (Hungarian method)."""
     if weights.shape[0] > weights.shape[1]:
-        return [(row, column) for column, row in best_pairs(weights.T)]
+        return [(row, column) for column, row in find_best_pairs(weights.T)]
     costs = (weights.max() - weights).tolist()
     rows, columns = weights.shape
     above, left, owner = [0.0] * (rows + 1), [0.0] * (columns + 1), [0] * (columns + 1)
@@ -378,7 +382,7 @@ class CallErrors(_CallFraction):
         return 2
 
     def count(self, batch: Batch) -> list[tuple[int, ...] | None]:
-        return [None if calls is None else self.count_calls(calls) for calls in _parsed(batch, Need.CALLS)]
+        return [None if calls is None else self.count_calls(calls) for calls in _parse_calls(batch, Need.CALLS)]
 
     def count_calls(self, calls: Calls) -> tuple[int, int]:
         """Return how many calls of a conversation are counted above and below the line."""
@@ -397,7 +401,7 @@ class RepeatedCalls(CallErrors):
 
     def count_calls(self, calls: Calls) -> tuple[int, int]:
         rule = Rule()
-        return sum(any(rule.equal(call, one) for one in calls[:at]) for at, call in enumerate(calls)), len(calls)
+        return sum(any(rule.is_equal(call, one) for one in calls[:at]) for at, call in enumerate(calls)), len(calls)
 
 
 @dataclass(frozen=True)
@@ -414,7 +418,7 @@ class CallAssertions(Metric[dict[str, Moments]]):
         return {}
 
     def partial(self, batch: Batch) -> Partial[dict[str, Moments]]:
-        rules, rows = batch.resource(Need.ASSERTIONS).rules, _parsed(batch, Need.CALLS)
+        rules, rows = batch.resource(Need.ASSERTIONS).rules, _parse_calls(batch, Need.CALLS)
         held = np.full((len(rows), len(rules)), nan)
         for row, calls in enumerate(rows):
             if calls is not None:

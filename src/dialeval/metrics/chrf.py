@@ -37,7 +37,13 @@ from dialeval.core.errors import SettingError
 from dialeval.core.kernels import count_ones, kernel
 from dialeval.core.signature import SACREBLEU
 from dialeval.metrics.bleu_counts import ORDERS as BLEU_ORDERS
-from dialeval.metrics.bleu_counts import BleuCounts, chrf_signature, match_long, number_of_references, reference_numbers
+from dialeval.metrics.bleu_counts import (
+    BleuCounts,
+    count_references,
+    find_number_of_references,
+    make_chrf_signature,
+    match_long,
+)
 from dialeval.metrics.counting import CountMetric, Flags, Per, SummedCounts
 from dialeval.text.tokenizers import characters, tokens
 from dialeval.text.vocabulary import Vocabulary
@@ -72,10 +78,10 @@ class Chrf(CountMetric):
     def width(self) -> int:
         return 3 * (self.n + self.words) + 2
 
-    def known_as(self, state: SummedCounts) -> Mapping[str, str]:
+    def list_other_signatures(self, state: SummedCounts) -> Mapping[str, str]:
         if not self.of_corpus:
             return {}
-        line = chrf_signature(self.n, self.words, self.beta, self.lower, number_of_references(state))
+        line = make_chrf_signature(self.n, self.words, self.beta, self.lower, find_number_of_references(state))
         return {} if line is None else {SACREBLEU: line}
 
     def row_counts(self, batch: Batch) -> tuple[Ints, Flags]:
@@ -87,22 +93,22 @@ class Chrf(CountMetric):
         sides = np.split(pairs[:, :-2], 3, axis=1)
         if self.n:
             here, there = (characters(batch, need, self.lower) for need in (Need.RESPONSE, Need.REFERENCE))
-            _count_pairs(here, there, rows, [side[:, : self.n] for side in sides], _character_matches)
+            _count_pairs(here, there, rows, [side[:, : self.n] for side in sides], _match_characters)
         if self.words:
-            here, there = (_pieces(batch, need, self.lower) for need in (Need.RESPONSE, Need.REFERENCE))
-            _count_pairs(here, there, rows, [side[:, self.n :] for side in sides], _word_matches)
+            here, there = (_split_words(batch, need, self.lower) for need in (Need.RESPONSE, Need.REFERENCE))
+            _count_pairs(here, there, rows, [side[:, self.n :] for side in sides], _match_words)
         counts = pairs
         if not np.array_equal(rows, np.arange(len(batch))):
-            best = _first_best(self._of_grams(pairs[:, :-2]), rows)
+            best = _find_first_best(self._score_counts(pairs[:, :-2]), rows)
             counts = np.zeros((len(batch), self.width), np.int64, order="F")
             counts[rows[best]] = pairs[best]
-        counts[:, -2:] = reference_numbers(batch)
+        counts[:, -2:] = count_references(batch)
         return counts, np.diff(lists) > 0
 
     def formula(self, counts: Ints | Floats) -> Floats:
-        return self._of_grams(counts[:, :-2])
+        return self._score_counts(counts[:, :-2])
 
-    def _of_grams(self, counts: Ints | Floats) -> Floats:
+    def _score_counts(self, counts: Ints | Floats) -> Floats:
         responses, references, matches = np.split(counts, 3, axis=1)
         both = (responses > 0) & (references > 0)
         orders = np.maximum(both.sum(axis=1), 1)
@@ -134,7 +140,7 @@ def _count_pairs(
     match(paired, references, matches)
 
 
-def _character_matches(responses: TokenColumn, references: TokenColumn, matches: Ints) -> None:
+def _match_characters(responses: TokenColumn, references: TokenColumn, matches: Ints) -> None:
     pairs, orders = matches.shape
     rest = np.arange(pairs)
     code_points = 1 + max(int(column.ids.max(initial=0)) for column in (responses, references))
@@ -147,7 +153,7 @@ def _character_matches(responses: TokenColumn, references: TokenColumn, matches:
         match_long(rest, responses, references, np.arange(pairs + 1), matches)
 
 
-def _word_matches(responses: TokenColumn, references: TokenColumn, matches: Ints) -> None:
+def _match_words(responses: TokenColumn, references: TokenColumn, matches: Ints) -> None:
     pairs, orders = matches.shape
     lists = np.arange(pairs + 1)
     if orders <= BLEU_ORDERS:
@@ -156,29 +162,29 @@ def _word_matches(responses: TokenColumn, references: TokenColumn, matches: Ints
         match_long(lists[:-1], responses, references, lists, matches)
 
 
-def _first_best(values: Floats, rows: Ints) -> Ints:
+def _find_first_best(values: Floats, rows: Ints) -> Ints:
     """Return which pair of each row has the highest value; the first of several."""
     order = np.lexsort((np.arange(len(values)), -values, rows))
     first: Ints = order[np.diff(rows[order], prepend=-1) > 0]
     return first
 
 
-def _pieces(batch: Batch, need: Need, lower: bool) -> TokenColumn:
+def _split_words(batch: Batch, need: Need, lower: bool) -> TokenColumn:
     """Return the words of a batch's texts, punctuation at their end (else at their beginning) cut off."""
     split = tokens(batch, need, "lower-words.1" if lower else "words.1")
-    return batch.derived(("pieces", need, lower), lambda: _cut(split, cast(Vocabulary, batch.vocabulary)))
+    return batch.derive(("pieces", need, lower), lambda: _split_punctuation(split, cast(Vocabulary, batch.vocabulary)))
 
 
-def _cut(split: TokenColumn, vocabulary: Vocabulary) -> TokenColumn:
+def _split_punctuation(split: TokenColumn, vocabulary: Vocabulary) -> TokenColumn:
     words, number = np.unique(split.ids, return_inverse=True)
-    cut = [_without_punctuation(word) for word in vocabulary.words(words)]
+    cut = [_split_word(word) for word in vocabulary.words(words)]
     sizes = np.array([len(pieces) for pieces in cut], np.int64)
     ids = vocabulary.add(TextColumn.from_strings([piece for pieces in cut for piece in pieces]))
     pieces = TokenColumn(ids, offsets_of(sizes), vocabulary).take(number)
     return TokenColumn(pieces.ids, pieces.offsets[split.offsets], vocabulary)
 
 
-def _without_punctuation(word: str) -> list[str]:
+def _split_word(word: str) -> list[str]:
     if len(word) > 1 and word[-1] in _PUNCTUATION:
         return [word[:-1], word[-1]]
     if len(word) > 1 and word[0] in _PUNCTUATION:

@@ -137,7 +137,7 @@ def parse_aggregate(text: str, parse: Any) -> OverDialogue | None:
 # Conversations.
 
 
-class Turn(NamedTuple):
+class SpokenTurn(NamedTuple):
     """A turn of a conversation."""
 
     speaker: str
@@ -145,21 +145,21 @@ class Turn(NamedTuple):
     text: str
 
 
-def conversations(batch: Batch) -> list[list[Turn]]:
+def list_conversations(batch: Batch) -> list[list[SpokenTurn]]:
     """Return the turns of each dialogue of a batch."""
-    return batch.derived("conversations", lambda: list(_list_conversations(batch)))
+    return batch.derive("conversations", lambda: list(_iterate_conversations(batch)))
 
 
-def _list_conversations(batch: Batch) -> Iterator[list[Turn]]:
+def _iterate_conversations(batch: Batch) -> Iterator[list[SpokenTurn]]:
     responses, contexts = batch.texts(Need.RESPONSE), batch.contexts()
     roles = batch.column(Need.ROLES) if batch.has(Need.ROLES) else None
 
-    def turns_of(row: int) -> list[Turn]:
+    def turns_of(row: int) -> list[SpokenTurn]:
         texts = list(contexts[row])
         named = [""] * len(texts) if roles is None else list(roles[row])
         if not any(named):
             named = [_USER if back % 2 else _SYSTEM for back in range(len(texts), 0, -1)]
-        return [*map(Turn, named, texts), Turn(_SYSTEM, responses[row])]
+        return [*map(SpokenTurn, named, texts), SpokenTurn(_SYSTEM, responses[row])]
 
     for start, stop in pairwise(batch.dialogues.tolist()):
         turns = turns_of(stop - 1)
@@ -180,11 +180,11 @@ class ConversationMetric(RowMetric):
     descriptive = True
 
     @abstractmethod
-    def value(self, turns: Sequence[Turn]) -> float:
+    def value(self, turns: Sequence[SpokenTurn]) -> float:
         """Return the value of a conversation; NaN where it has none."""
 
     def score(self, batch: Batch) -> Floats:
-        return np.array([self.value(turns) for turns in conversations(batch)], np.float64)
+        return np.array([self.value(turns) for turns in list_conversations(batch)], np.float64)
 
 
 @dataclass(frozen=True)
@@ -194,8 +194,8 @@ class DialogueTurns(ConversationMetric):
     family = "dialogue-turns"
     bounds = (0.0, inf)
 
-    def value(self, turns: Sequence[Turn]) -> float:
-        return float(len(_texts(turns, _SYSTEM)))
+    def value(self, turns: Sequence[SpokenTurn]) -> float:
+        return float(len(_list_texts(turns, _SYSTEM)))
 
 
 @dataclass(frozen=True)
@@ -204,7 +204,7 @@ class TalkRatio(ConversationMetric):
 
     family = "talk-ratio"
 
-    def value(self, turns: Sequence[Turn]) -> float:
+    def value(self, turns: Sequence[SpokenTurn]) -> float:
         said = [(turn.speaker, len("".join(turn.text.split()))) for turn in turns if turn.speaker in (_SYSTEM, _USER)]
         return _ratio(sum(size for speaker, size in said if speaker == _SYSTEM), sum(size for _, size in said))
 
@@ -216,11 +216,11 @@ class SelfRepetition(ConversationMetric):
     family = "self-repetition"
     better = "lower"
 
-    def value(self, turns: Sequence[Turn]) -> float:
+    def value(self, turns: Sequence[SpokenTurn]) -> float:
         known: set[tuple[str, ...]] = set()
         repeated, total = 0, 0
-        for number, text in enumerate(_texts(turns, _SYSTEM)):
-            words = _words(text)
+        for number, text in enumerate(_list_texts(turns, _SYSTEM)):
+            words = _split_words(text)
             grams = [tuple(words[at : at + 3]) for at in range(max(len(words) - 2, 1))] if words else []
             if number:
                 repeated, total = repeated + sum(gram in known for gram in grams), total + len(grams)
@@ -235,8 +235,12 @@ class RepeatedQuestions(ConversationMetric):
     family = "repeated-questions"
     better = "lower"
 
-    def value(self, turns: Sequence[Turn]) -> float:
-        asked = [tuple(_words(each)) for text in _texts(turns, _SYSTEM) for each in _sentences(text, questions=True)]
+    def value(self, turns: Sequence[SpokenTurn]) -> float:
+        asked = [
+            tuple(_split_words(each))
+            for text in _list_texts(turns, _SYSTEM)
+            for each in _split_sentences(text, questions=True)
+        ]
         return _ratio(len(asked) - len(set(asked)), len(asked))
 
 
@@ -247,8 +251,8 @@ class UserRephrasing(ConversationMetric):
     family = "user-rephrasing"
     better = "lower"
 
-    def value(self, turns: Sequence[Turn]) -> float:
-        said = [set(_words(text)) for text in _texts(turns, _USER)]
+    def value(self, turns: Sequence[SpokenTurn]) -> float:
+        said = [set(_split_words(text)) for text in _list_texts(turns, _USER)]
         similar = [len(one & two) >= _SIMILAR * len(one | two) and bool(one) for one, two in pairwise(said)]
         return _ratio(sum(similar), len(similar))
 
@@ -260,25 +264,25 @@ class UnansweredQuestions(ConversationMetric):
     family = "unanswered-questions"
     better = "lower"
 
-    def value(self, turns: Sequence[Turn]) -> float:
+    def value(self, turns: Sequence[SpokenTurn]) -> float:
         said = [turn for turn in turns if turn.speaker in (_SYSTEM, _USER)]
         replies = [
             two.text
             for one, two in pairwise(said)
-            if one.speaker == _USER and two.speaker == _SYSTEM and _sentences(one.text, questions=True)
+            if one.speaker == _USER and two.speaker == _SYSTEM and _split_sentences(one.text, questions=True)
         ]
-        return _ratio(sum(not _sentences(text, questions=False) for text in replies), len(replies))
+        return _ratio(sum(not _split_sentences(text, questions=False) for text in replies), len(replies))
 
 
-def _texts(turns: Sequence[Turn], speaker: str) -> list[str]:
+def _list_texts(turns: Sequence[SpokenTurn], speaker: str) -> list[str]:
     return [turn.text for turn in turns if turn.speaker == speaker]
 
 
-def _words(text: str) -> list[str]:
+def _split_words(text: str) -> list[str]:
     return _WORD.findall(text.lower())
 
 
-def _sentences(text: str, *, questions: bool) -> list[str]:
+def _split_sentences(text: str, *, questions: bool) -> list[str]:
     """Return the sentences of a text that are questions, or those that are none; sentences without a word are none."""
     found = (each for each in _SENTENCE.findall(text) if _WORD.search(each.lower()))
     return [each for each in found if bool(_QUESTION.search(each)) is questions]

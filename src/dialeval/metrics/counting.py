@@ -21,7 +21,7 @@ import numpy.typing as npt
 from dialeval.core.arrays import Floats, Ints
 from dialeval.core.batch import Batch
 from dialeval.core.contributions import Resamples, RowSums
-from dialeval.core.exact import BySize, ClusterError, Moments, by_size, check_clusters, formula_error, merged
+from dialeval.core.exact import BySize, ClusterError, Moments, check_clusters, formula_error, merge_sums, sum_by_size
 from dialeval.core.fold import Estimate, Metric, Partial
 from dialeval.core.validation import InvalidError
 
@@ -107,19 +107,19 @@ class CountMetric(Metric[SummedCounts]):
         # A corpus value has no spread over rows, and exact sums of the items would cost more than the counts.
         moments = Moments(len(items), int(scored.sum()))
         totals = tuple(counts.sum(axis=0).tolist())
-        state = SummedCounts(totals, moments, cluster_counts(counts, scored, batch.dialogues))
+        state = SummedCounts(totals, moments, sum_by_dialogue(counts, scored, batch.dialogues))
         rows = {self.contribution: RowSums(np.concatenate((scored[:, None], counts), axis=1, dtype=np.float64))}
         return Partial(state, {self.name: items} if self.has_items else {}, rows)
 
-    def resampled(self, sample: Resamples) -> Floats:
+    def score_resamples(self, sample: Resamples) -> Floats:
         if not self.of_corpus:
-            return super().resampled(sample)
+            return super().score_resamples(sample)
         totals: Ints = sample.totals(self.contribution).astype(np.int64)
         return np.where(totals[:, 0] > 0, self.formula(totals[:, 1:]), np.nan)
 
     def merge(self, left: SummedCounts, right: SummedCounts) -> SummedCounts:
         counts = tuple(a + b for a, b in zip(left.counts, right.counts, strict=True))
-        return SummedCounts(counts, left.moments + right.moments, merged(left.clusters, right.clusters))
+        return SummedCounts(counts, left.moments + right.moments, merge_sums(left.clusters, right.clusters))
 
     def finish(self, state: SummedCounts) -> Mapping[str, Estimate]:
         rows = Estimate.of_moments(state.moments, self.bounds)
@@ -130,14 +130,14 @@ class CountMetric(Metric[SummedCounts]):
         return {self.name: Estimate(value, 0.0, rows.rows, rows.scored, corpus=True, error=error)}
 
 
-def cluster_counts(counts: Ints, scored: Flags, dialogues: Ints) -> BySize:
+def sum_by_dialogue(counts: Ints, scored: Flags, dialogues: Ints) -> BySize:
     """Return the counts of dialogues and their products, by the number of scored rows."""
     if np.array_equal(dialogues, np.arange(len(counts) + 1)):  # each row is a dialogue
-        return by_size(counts, scored.astype(np.int64))
+        return sum_by_size(counts, scored.astype(np.int64))
     sums = np.zeros((len(counts) + 1, 1 + counts.shape[1]), np.int64)
     np.cumsum(np.column_stack((scored, counts)), axis=0, out=sums[1:])
     of_dialogues = np.diff(sums[dialogues], axis=0)
-    return by_size(of_dialogues[:, 1:], of_dialogues[:, 0])
+    return sum_by_size(of_dialogues[:, 1:], of_dialogues[:, 0])
 
 
 def corpus_error(formula: Callable[[Floats], Floats], counts: Sequence[int], clusters: BySize) -> ClusterError | None:

@@ -72,7 +72,7 @@ class Distinct(Metric[DistinctState]):
     def partial(self, batch: Batch) -> Partial[DistinctState]:
         column = ngrams(batch, Need.RESPONSE, self.n, self.tokenizer, self.oov)
         with np.errstate(invalid="ignore"):  # 0 / 0: a response without an n-gram is not scored
-            items = column.distinct() / np.diff(column.offsets)
+            items = column.count_distinct() / np.diff(column.offsets)
         counts = ngram_counts(batch, Need.RESPONSE, self.n, self.tokenizer, self.oov)
         words = tokens(batch, Need.RESPONSE, self.tokenizer, self.oov)
         contributions = {self._words: words} if self.per == "corpus" else {}
@@ -83,7 +83,7 @@ class Distinct(Metric[DistinctState]):
         """The name of the words that the n-grams are made of."""
         return f"words/{self.tokenizer}/{self.oov}"
 
-    def resampled(self, sample: Resamples) -> Floats:
+    def score_resamples(self, sample: Resamples) -> Floats:
         totals = ngram_totals(sample, self._words, self.n)
         different: Ints = np.count_nonzero(totals, axis=0)
         with np.errstate(invalid="ignore"):  # 0 / 0: a resample without an n-gram has no value
@@ -98,7 +98,7 @@ class Distinct(Metric[DistinctState]):
         first, *others = cast("NgramCounts", state.ngrams).cut(parts)
         return [DistinctState(first, state.moments), *(DistinctState(part, Moments()) for part in others)]
 
-    def closed(self, state: DistinctState) -> DistinctState:
+    def close_part(self, state: DistinctState) -> DistinctState:
         return DistinctState(NgramTotals(state.ngrams.types, state.ngrams.total), state.moments)
 
     def finish(self, state: DistinctState) -> Mapping[str, Estimate]:

@@ -168,8 +168,8 @@ class WordValues:
     def of(cls, vectors: VectorTable, known: KnownWords | None, shares: NgramValues | None) -> WordValues:
         """Return the values of all words, p being `shares`; without `known` the words with a vector are known."""
         rows, matrix = vectors.arrays()
-        rows, mask = _rows_of_known(rows, known)
-        p = np.zeros(len(rows)) if shares is None else np.nan_to_num(shares.of_keys(np.arange(len(rows))))
+        rows, mask = _find_known_rows(rows, known)
+        p = np.zeros(len(rows)) if shares is None else np.nan_to_num(shares.look_up(np.arange(len(rows))))
         return cls(mask, rows, matrix, SIF_WEIGHT / (SIF_WEIGHT + p))
 
     def averages(self, texts: TokenColumn) -> TextVectors:
@@ -186,34 +186,34 @@ class WordValues:
         return TextVectors(ends, counted)
 
 
-def _rows_of_known(rows: Ints, known: KnownWords | None) -> tuple[Ints, Mask]:
+def _find_known_rows(rows: Ints, known: KnownWords | None) -> tuple[Ints, Mask]:
     """Return the row of each word's vector, -1 for words that are not known, and which words are known."""
     if known is None:
         return rows, rows >= 0
-    mask = known.mask()
+    mask = known.find_known()
     size = min(len(rows), len(mask))  # another thread may have met new words in between
     return np.where(mask[:size], rows[:size], -1), mask[:size]
 
 
-def _vocabulary(batch: Batch, tokenizer: Tokenizer, oov: Oov) -> KnownWords | None:
+def _find_vocabulary(batch: Batch, tokenizer: Tokenizer, oov: Oov) -> KnownWords | None:
     """Return the vocabulary that limits which words have a vector; None where there is none."""
     limited = oov == "unk" and batch.has(Need.VOCABULARY)
-    return batch.resource(Need.VOCABULARY).by(tokenizer) if limited else None
+    return batch.resource(Need.VOCABULARY).with_tokenizer(tokenizer) if limited else None
 
 
-def text_vectors(batch: Batch, need: Need, by: TextVector, tokenizer: Tokenizer, oov: Oov) -> TextVectors:
+def compute_text_vectors(batch: Batch, need: Need, by: TextVector, tokenizer: Tokenizer, oov: Oov) -> TextVectors:
     """Return the weighted averages or the extrema of a batch's texts; computed once for all metrics of the batch."""
 
     def compute() -> TextVectors:
         table: VectorTable = batch.resource(Need.EMBEDDINGS)
-        known = _vocabulary(batch, tokenizer, oov)
+        known = _find_vocabulary(batch, tokenizer, oov)
         if by == "extrema":
             return WordValues.of(table, known, None).extrema(words)
         train: TrainText = batch.resource(Need.TRAIN)
         return WordValues.of(table, known, train.shares(1, tokenizer, oov)).averages(words)
 
     words = tokens(batch, need, tokenizer)
-    return batch.derived((by, "vectors", need, tokenizer, oov), compute)
+    return batch.derive((by, "vectors", need, tokenizer, oov), compute)
 
 
 def cosines(left: TextVectors, right: TextVectors, owners: Ints) -> Floats:
@@ -224,12 +224,12 @@ def cosines(left: TextVectors, right: TextVectors, owners: Ints) -> Floats:
     return result
 
 
-def greedy_matches(batch: Batch, owners: Ints, tokenizer: Tokenizer, oov: Oov) -> Floats:
+def compute_greedy_matches(batch: Batch, owners: Ints, tokenizer: Tokenizer, oov: Oov) -> Floats:
     """Return the greedy matching of each reference text `j` and the response of row `owners[j]`."""
     responses, references = tokens(batch, Need.RESPONSE, tokenizer), tokens(batch, Need.REFERENCE, tokenizer)
     table: VectorTable = batch.resource(Need.EMBEDDINGS)
     rows, matrix, lengths = table.lengths()
-    rows, _ = _rows_of_known(rows, _vocabulary(batch, tokenizer, oov))
+    rows, _ = _find_known_rows(rows, _find_vocabulary(batch, tokenizer, oov))
     result = np.empty(len(references))
     best = np.empty(int(references.lengths.max(initial=0)))
     texts = (responses.ids, responses.offsets, owners, references.ids, references.offsets)
@@ -290,10 +290,12 @@ class Embedding(RowMetric):
     def score(self, batch: Batch) -> Floats:
         owners = row_numbers(batch.lists(Need.REFERENCE).offsets)
         if self.by == "greedy":
-            values = greedy_matches(batch, owners, self.tokenizer, self.oov)
+            values = compute_greedy_matches(batch, owners, self.tokenizer, self.oov)
         else:
             sides = (Need.RESPONSE, Need.REFERENCE)
-            response, reference = (text_vectors(batch, need, self.by, self.tokenizer, self.oov) for need in sides)
+            response, reference = (
+                compute_text_vectors(batch, need, self.by, self.tokenizer, self.oov) for need in sides
+            )
             values = cosines(response, reference, owners)
         best = np.full(len(batch), -np.inf)
         np.fmax.at(best, owners, values)
@@ -334,7 +336,7 @@ class Coherence(RowMetric):
 
     def score(self, batch: Batch) -> Floats:
         sides = (Need.CONTEXT, Need.RESPONSE)
-        turns, response = (text_vectors(batch, need, "average", self.tokenizer, self.oov) for need in sides)
+        turns, response = (compute_text_vectors(batch, need, "average", self.tokenizer, self.oov) for need in sides)
         contexts = batch.contexts()
         if not len(turns.counted):
             return np.full(len(batch), np.nan)
@@ -376,15 +378,15 @@ class GreedyMatch(RowMetric):
         encoder: ShippedEncoder = batch.resource(Need.ENCODER)
         references = batch.lists(Need.REFERENCE)
         here, there = list(batch.texts(Need.RESPONSE)), list(references.values)
-        vectors = _unit_vectors(encoder, [*here, *there])
+        vectors = _make_unit_vectors(encoder, [*here, *there])
         owners = row_numbers(references.offsets)
         best = np.full(len(here), np.nan)
         for row, reference in zip(owners.tolist(), there, strict=True):
-            best[row] = np.fmax(best[row], matched(vectors[here[row]], vectors[reference]))
+            best[row] = np.fmax(best[row], match_greedily(vectors[here[row]], vectors[reference]))
         return best
 
 
-def matched(response: Floats, reference: Floats) -> float:
+def match_greedily(response: Floats, reference: Floats) -> float:
     """Return the F1 of two texts, from their unit vectors, the marks of beginning and end among them."""
     if len(response) < 3 or len(reference) < 3:
         return 0.0
@@ -393,7 +395,7 @@ def matched(response: Floats, reference: Floats) -> float:
     return float(2 * precision * recall / (precision + recall)) if precision + recall else 0.0
 
 
-def _unit_vectors(encoder: ShippedEncoder, texts: Sequence[str]) -> dict[str, Floats]:
+def _make_unit_vectors(encoder: ShippedEncoder, texts: Sequence[str]) -> dict[str, Floats]:
     """Return the vectors of every different text, each of length 1."""
     found: dict[str, Floats] = {}
     for text, vectors in dict(zip(texts, encoder.token_vectors(texts), strict=True)).items():

@@ -7,7 +7,7 @@ It equals PyTorch's within 1e-5, and needs neither PyTorch nor a GPU.
 A text's vector is the same to the last bit whatever other texts are encoded with it. Matrix products are therefore made
 on tiles of a fixed number of rows, the last one filled up with zeros, so that their shape never depends on the input.
 Attention is computed text by text, in a shape that depends on the text's own length. Where a processor's product
-depends on the place of a row in its tile, texts begin only at places that are alike (`step_of_products`).
+depends on the place of a row in its tile, texts begin only at places that are alike (`find_row_step`).
 
 Differences from sentence-transformers: no padding, texts of all lengths share a tile; contexts keep their end.
 """
@@ -121,12 +121,12 @@ class Encoder:
 
     @cached_property
     def _tokenizer(self) -> Any:
-        return self.files.tokenizer()
+        return self.files.read_tokenizer()
 
-    def pieces(self, texts: Sequence[str], ends: bool = False) -> list[npt.NDArray[np.int64]]:
+    def split_pieces(self, texts: Sequence[str], ends: bool = False) -> list[npt.NDArray[np.int64]]:
         """Return the ids of each text's word pieces, between the marks of beginning and end."""
         found = []
-        for pieces in self.files.pieces(self._tokenizer, texts):
+        for pieces in self.files.split_pieces(self._tokenizer, texts):
             ids = np.array(pieces, np.int64)
             if len(ids) > self.tokens and ends:
                 ids = np.concatenate((ids[:1], ids[len(ids) - self.tokens + 1 :]))
@@ -153,13 +153,13 @@ class Encoder:
 
     def _forward(self, texts: Sequence[str], ends: bool = False) -> Iterator[tuple[int, Singles]]:
         """Yield the number of each text and the vectors of its tokens, shortest texts first."""
-        pieces = self.pieces(texts, ends)
-        for group in groups([len(ids) for ids in pieces]):
+        pieces = self.split_pieces(texts, ends)
+        for group in group_texts([len(ids) for ids in pieces]):
             yield from zip(group, self._layers.forward([pieces[text] for text in group]), strict=True)
 
     @cached_property
     def _layers(self) -> Transformer:
-        return Transformer(self.files, self.files.weights())
+        return Transformer(self.files, self.files.read_weights())
 
     def _finish(self, vectors: Singles) -> Singles:
         if self.files.normalized:
@@ -201,7 +201,7 @@ class ShippedEncoder:
         return [found[text] for text in texts]
 
 
-def groups(lengths: Sequence[int]) -> Iterator[list[int]]:
+def group_texts(lengths: Sequence[int]) -> Iterator[list[int]]:
     """Yield the numbers of the texts that are encoded together, shortest texts first."""
     group: list[int] = []
     filled = 0
@@ -215,7 +215,7 @@ def groups(lengths: Sequence[int]) -> Iterator[list[int]]:
         yield group
 
 
-def step_of_products(weights: Sequence[Singles]) -> int:
+def find_row_step(weights: Sequence[Singles]) -> int:
     """Return by how many rows a row can be moved in its tile without any change of its product with a weight.
 
     This is 1 with AVX-512. The float32 product of OpenBLAS for AVX2 takes sums in one order for six rows and in another
@@ -245,7 +245,7 @@ class Transformer:
             for layer in weights.layers
         ]
         first = self.layers[:1]  # there may be none
-        self.step = step_of_products([layer[name][0] for layer in first for name in ("qkv", "out", "up", "down")])
+        self.step = find_row_step([layer[name][0] for layer in first for name in ("qkv", "out", "up", "down")])
 
     def forward(
         self,
@@ -259,10 +259,10 @@ class Transformer:
         stand together.
         """
         lengths = [len(ids) for ids in pieces]
-        starts, size = self._places(lengths)
+        starts, size = self._place_texts(lengths)
         rows: Singles = np.zeros((size, self.words.shape[1]), np.float32)
         places: Singles = np.zeros_like(rows)
-        taken = _row_numbers(starts, list(map(np.arange, lengths)))
+        taken = _number_rows(starts, list(map(np.arange, lengths)))
         rows[taken] = self.words[np.concatenate(pieces)]
         places[taken] = self.positions[np.concatenate(list(map(np.arange, lengths)))]
         if seconds is not None:
@@ -281,14 +281,14 @@ class Transformer:
             self._attend(qkv, starts, lengths, mixed)
             if kept is not None and layer is self.layers[-1]:
                 # No token is read by others from here on.
-                taken, lengths = _row_numbers(starts, kept), list(map(len, kept))
-                starts, size = self._places(lengths)
+                taken, lengths = _number_rows(starts, kept), list(map(len, kept))
+                starts, size = self._place_texts(lengths)
                 rows, mixed = (self._move(each, taken, starts, lengths, size) for each in (rows, mixed))
             for start in range(0, size, TILE):
                 self._transform(layer, rows[start : start + TILE], mixed[start : start + TILE])
         return [rows[start : start + length] for start, length in zip(starts, lengths, strict=True)]
 
-    def _places(self, lengths: Sequence[int]) -> tuple[list[int], int]:
+    def _place_texts(self, lengths: Sequence[int]) -> tuple[list[int], int]:
         """Return where each text begins among the rows, and the number of rows: whole tiles."""
         ends = np.cumsum([0, *(-(-length // self.step) * self.step for length in lengths)]).tolist()
         return ends[:-1], -(-ends[-1] // TILE) * TILE
@@ -297,7 +297,7 @@ class Transformer:
     def _move(rows: Singles, taken: Ints, starts: Sequence[int], lengths: Sequence[int], size: int) -> Singles:
         """Copy some rows to their new places, among zeros."""
         found: Singles = np.zeros((size, rows.shape[1]), np.float32)
-        found[_row_numbers(starts, list(map(np.arange, lengths)))] = rows[taken]
+        found[_number_rows(starts, list(map(np.arange, lengths)))] = rows[taken]
         return found
 
     def _transform(self, layer: Mapping[str, Part], rows: Singles, mixed: Singles) -> None:
@@ -332,7 +332,7 @@ class Transformer:
             text += many
 
 
-def _row_numbers(starts: Sequence[int], chosen: Sequence[Ints]) -> Ints:
+def _number_rows(starts: Sequence[int], chosen: Sequence[Ints]) -> Ints:
     """Return the rows of tokens that are given by their number in their text."""
     return np.concatenate([start + numbers for start, numbers in zip(starts, chosen, strict=True)])
 

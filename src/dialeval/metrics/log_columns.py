@@ -47,7 +47,7 @@ import orjson
 
 from dialeval.core.arrays import Floats, Ints, offsets_of
 from dialeval.core.batch import Batch, Need
-from dialeval.core.contributions import ClusteredRows, Resamples, RowSums, by_cluster
+from dialeval.core.contributions import ClusteredRows, Resamples, RowSums, sum_by_cluster
 from dialeval.core.errors import add_warning
 from dialeval.core.exact import ClusterError, Moments
 from dialeval.core.fold import Estimate, Fact, Metric, Partial, RowMetric
@@ -61,9 +61,9 @@ _RowLabels: TypeAlias = Mapping[str, tuple[float, Mapping[str, float]]]
 """By label: how many annotators gave it, and how many of them each value."""
 
 
-def _labels_of(batch: Batch) -> list[_RowLabels]:
+def _parse_labels(batch: Batch) -> list[_RowLabels]:
     column = batch.lists(Need.TURN_LABELS)
-    return batch.derived("labels", lambda: [orjson.loads(texts[0]) if texts else {} for texts in column])
+    return batch.derive("labels", lambda: [orjson.loads(texts[0]) if texts else {} for texts in column])
 
 
 @dataclass(frozen=True)
@@ -95,7 +95,7 @@ class Label(RowMetric):
         return None if self.of else "it says how many replies have labels, which is a property of the data"
 
     def score(self, batch: Batch) -> Floats:
-        values = np.array([self._value(row) for row in _labels_of(batch)], np.float64)
+        values = np.array([self._value(row) for row in _parse_labels(batch)], np.float64)
         return np.where(np.isnan(values), nan, values > 0.5) if self.annotators == "majority" else values
 
     def _value(self, row: _RowLabels) -> float:
@@ -119,13 +119,13 @@ class LabelNames(Fact[dict[str, tuple[str, ...]], list[str]]):
         if not batch.has(Need.TURN_LABELS):
             return {}
         found: dict[str, set[str]] = defaultdict(set)
-        for row in _labels_of(batch):
+        for row in _parse_labels(batch):
             for name, (_, counts) in row.items():
                 found[name].update(counts)
-        return _limited(found)
+        return _limit_values(found)
 
     def merge(self, left: dict[str, tuple[str, ...]], right: dict[str, tuple[str, ...]]) -> dict[str, tuple[str, ...]]:
-        return _limited({name: {*left.get(name, ()), *right.get(name, ())} for name in (*left, *right)})
+        return _limit_values({name: {*left.get(name, ()), *right.get(name, ())} for name in (*left, *right)})
 
     def finish(self, state: dict[str, tuple[str, ...]]) -> list[str]:
         free = [name for name, values in state.items() if len(values) > MOST_VALUES]
@@ -135,11 +135,11 @@ class LabelNames(Fact[dict[str, tuple[str, ...]], list[str]]):
         return [f"{name}={value}" if value else name for name, value in pairs]
 
 
-def _limited(found: Mapping[str, Iterable[str]]) -> dict[str, tuple[str, ...]]:
+def _limit_values(found: Mapping[str, Iterable[str]]) -> dict[str, tuple[str, ...]]:
     return {name: tuple(sorted(values)[: MOST_VALUES + 1]) for name, values in found.items()}
 
 
-def _seconds(batch: Batch) -> Floats:
+def _parse_seconds(batch: Batch) -> Floats:
     """Return the latency of each row; NaN where it is unknown."""
     return np.array([float(texts[0]) if texts else nan for texts in batch.lists(Need.LATENCY)], np.float64)
 
@@ -155,7 +155,7 @@ class Latency(RowMetric):
     bounds = (0.0, inf)
 
     def score(self, batch: Batch) -> Floats:
-        return _seconds(batch)
+        return _parse_seconds(batch)
 
 
 _Durations: TypeAlias = tuple[Floats, Ints, int]
@@ -181,7 +181,7 @@ class LatencyPercentile(Metric[_Durations]):
         return np.empty(0), np.empty(0, np.int64), 0
 
     def partial(self, batch: Batch) -> Partial[_Durations]:
-        values = _seconds(batch)
+        values = _parse_seconds(batch)
         known = ~np.isnan(values)
         sizes = np.diff(offsets_of(known)[batch.dialogues])
         sums = RowSums(np.column_stack([np.where(known, values, 0.0), known]))
@@ -194,17 +194,17 @@ class LatencyPercentile(Metric[_Durations]):
         values, sizes, rows = state
         if not len(values):
             return {self.name: Estimate(nan, nan, rows, 0, corpus=True)}
-        value, error, _ = self._with_error(values, offsets_of(sizes))
+        value, error, _ = self._estimate_error(values, offsets_of(sizes))
         return {self.name: Estimate(value, 0.0, rows, len(values), corpus=True, error=error)}
 
-    def _rank(self, number: Any) -> Any:
+    def _find_rank(self, number: Any) -> Any:
         """Return how many of so many replies are within the percentile, at least."""
         return -(-self.percent * number // 100)
 
-    def _with_error(self, values: Floats, offsets: Ints) -> tuple[float, ClusterError | None, float]:
+    def _estimate_error(self, values: Floats, offsets: Ints) -> tuple[float, ClusterError | None, float]:
         """Return the percentile, its error, and how many seconds it moves per fraction of replies."""
         ordered = np.sort(values)
-        value, fraction = float(ordered[self._rank(len(values)) - 1]), self.percent / 100
+        value, fraction = float(ordered[self._find_rank(len(values)) - 1]), self.percent / 100
         error = Estimate.of_moments(Moments.of((values <= value).astype(np.float64), offsets)).error
         if error is None:
             return value, None, nan
@@ -215,24 +215,24 @@ class LatencyPercentile(Metric[_Durations]):
         low, high = ordered[np.ceil(ends * len(values)).astype(np.int64) - 1].tolist()
         return value, replace(error, error=(high - low) / 4), (high - low) / (4 * spread)
 
-    def resampled(self, sample: Resamples) -> Floats:
+    def score_resamples(self, sample: Resamples) -> Floats:
         values, known = sample.rows.sums("latency").T
         order, sizes = np.argsort(values, kind="stable"), np.diff(sample.rows.offsets)
         ordered, taken = values[order], known[order].astype(np.int64)
 
         def percentile(counts: Ints) -> float:
             up_to = np.cumsum(np.repeat(counts, sizes)[order] * taken)
-            return float(ordered[np.searchsorted(up_to, self._rank(up_to[-1]))]) if up_to[-1:].any() else nan
+            return float(ordered[np.searchsorted(up_to, self._find_rank(up_to[-1]))]) if up_to[-1:].any() else nan
 
         return np.array([percentile(counts) for counts in sample.counts], np.float64)
 
-    def left_out(self, sample: Resamples) -> Floats:
+    def score_jackknife(self, sample: Resamples) -> Floats:
         """Return the linear part of the percentile: the jackknife of the percentile itself is not consistent."""
-        value, slope = sample.rows.derived(("percentile", self), lambda: self._slope_of(sample.rows))
+        value, slope = sample.rows.derive(("percentile", self), lambda: self._slope_of(sample.rows))
         seconds, known = sample.rows.sums("latency").T
-        within = by_cluster(np.column_stack([(seconds <= value) * known, known]), sample.rows.offsets)
+        within = sum_by_cluster(np.column_stack([(seconds <= value) * known, known]), sample.rows.offsets)
         with np.errstate(invalid="ignore"):  # 0 / 0: no known latency
-            every, some = (within.sum(axis=0)[None], sample.added(within))
+            every, some = (within.sum(axis=0)[None], sample.sum_clusters(within))
             return np.asarray(value + slope * (every[:, 0] / every[:, 1] - some[:, 0] / some[:, 1]))
 
     def _slope_of(self, rows: ClusteredRows) -> tuple[float, float]:
@@ -240,5 +240,5 @@ class LatencyPercentile(Metric[_Durations]):
         there = known > 0
         if not there.any():
             return nan, nan
-        value, _, slope = self._with_error(seconds[there], np.unique(offsets_of(there)[rows.offsets]))
+        value, _, slope = self._estimate_error(seconds[there], np.unique(offsets_of(there)[rows.offsets]))
         return value, slope

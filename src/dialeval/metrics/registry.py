@@ -27,7 +27,7 @@ from typing import Any, ClassVar, Literal, NamedTuple, TypeVar, get_args, get_or
 
 import numpy as np
 
-from dialeval.core.arguments import checked
+from dialeval.core.arguments import check_arguments
 from dialeval.core.arrays import Floats
 from dialeval.core.batch import Batch, Need
 from dialeval.core.errors import SettingError, suggest
@@ -83,7 +83,7 @@ class _Mark(NamedTuple):
     definition: int
 
 
-@checked
+@check_arguments
 def metric_of_rows(
     name: str, *, better: Better | None = None, bounds: tuple[float, float] = ANY_NUMBER, definition: int = 1
 ) -> Callable[[F], F]:
@@ -122,9 +122,9 @@ def metric_of_rows(
         if not inspect.isroutine(function):
             raise SettingError(f"metric_of_rows is for functions; {name} is a {type(function).__name__}")
         setattr(function, METRIC_MARK, _Mark(name, better, bounds, definition))
-        metric = class_of(function)  # refuses parameters that it does not know
+        metric = make_class(function)  # refuses parameters that it does not know
         taken = DECLARED.get(name)
-        if taken is not None and place_of(taken) != place_of(metric):
+        if taken is not None and describe_place(taken) != describe_place(metric):
             raise SettingError(describe_collision(name, taken, metric))
         DECLARED[name] = metric  # a function that is defined again replaces the first
         return function
@@ -132,14 +132,14 @@ def metric_of_rows(
     return mark
 
 
-def place_of(metric: MetricClass) -> str:
+def describe_place(metric: MetricClass) -> str:
     """Return the module and the name of a metric class."""
     return f"{metric.__module__}.{metric.__qualname__}"
 
 
 def describe_collision(name: str, first: MetricClass, second: MetricClass) -> str:
     """Return the error of two metrics that have the same name."""
-    return f"two metrics are called {name!r}: {place_of(first)} and {place_of(second)}; rename one of them"
+    return f"two metrics are called {name!r}: {describe_place(first)} and {describe_place(second)}; rename one of them"
 
 
 class RowFunction(RowMetric):
@@ -153,14 +153,14 @@ class RowFunction(RowMetric):
 
     def __reduce__(self) -> tuple[Any, ...]:
         # Its class is made here and can be found nowhere; the function is found, or sent, by who knows functions.
-        return _metric_of, (type(self).function,)
+        return _make_metric, (type(self).function,)
 
     def signature(self) -> Signature:
         return super().signature().with_fields(code=self.code)
 
     def score(self, batch: Batch) -> Floats:
         given = [name for name, must in self.parameters.items() if must or batch.has(_NEEDS[name])]
-        rows = zip(*(_column(batch, name) for name in given), strict=True)
+        rows = zip(*(_iterate_column(batch, name) for name in given), strict=True)
         return np.array([self._value(dict(zip(given, row, strict=True))) for row in rows], np.float64)
 
     def _value(self, row: Mapping[str, Any]) -> float:
@@ -175,7 +175,7 @@ class RowFunction(RowMetric):
         return number
 
 
-def _column(batch: Batch, name: str) -> Iterator[Any]:
+def _iterate_column(batch: Batch, name: str) -> Iterator[Any]:
     if name == "response":
         return iter(batch.texts(Need.RESPONSE))
     if name == "context":
@@ -185,10 +185,10 @@ def _column(batch: Batch, name: str) -> Iterator[Any]:
 
 
 @cache
-def class_of(function: Callable[..., Any]) -> MetricClass:
+def make_class(function: Callable[..., Any]) -> MetricClass:
     """Return the metric class of a decorated function, one for each function."""
     mark: _Mark = getattr(function, METRIC_MARK)
-    parameters = _parameters(function, mark.name)
+    parameters = _read_parameters(function, mark.name)
     must = {_NEEDS[name] for name, needed in parameters.items() if needed} | {Need.RESPONSE}
     members: dict[str, Any] = {
         "__module__": function.__module__ if function.__module__ in sys.modules else __name__,
@@ -200,17 +200,17 @@ def class_of(function: Callable[..., Any]) -> MetricClass:
         "bounds": tuple(map(float, mark.bounds)),
         "definition": mark.definition,
         "function": staticmethod(function),
-        "code": _digest(function),
+        "code": _digest_source(function),
         "parameters": parameters,
     }
     return dataclass(frozen=True)(type(function.__qualname__, (RowFunction,), members))
 
 
-def _metric_of(function: Callable[..., Any]) -> Metric[Any]:
-    return class_of(function)()
+def _make_metric(function: Callable[..., Any]) -> Metric[Any]:
+    return make_class(function)()
 
 
-def _parameters(function: Callable[..., Any], name: str) -> dict[str, bool]:
+def _read_parameters(function: Callable[..., Any], name: str) -> dict[str, bool]:
     known = f"parameters are called {', '.join(_NEEDS)}"
     given = inspect.signature(function).parameters
     for parameter in given.values():
@@ -221,7 +221,7 @@ def _parameters(function: Callable[..., Any], name: str) -> dict[str, bool]:
     return {parameter.name: parameter.default is parameter.empty for parameter in given.values()}
 
 
-def _digest(function: Callable[..., Any]) -> str:
+def _digest_source(function: Callable[..., Any]) -> str:
     try:
         source = dedent(inspect.getsource(function)).encode()
     except (OSError, TypeError):  # typed at a prompt
@@ -314,17 +314,17 @@ _PLACE = re.compile(r"([A-Za-z_][\w.]*):([A-Za-z_]\w*)")
 """A module and a name in it."""
 
 
-def _class_of(given: Any) -> MetricClass:
+def _require_class(given: Any) -> MetricClass:
     """Return the class that a metric is registered by; SettingError for what is none."""
     if hasattr(given, METRIC_MARK):
-        return class_of(given)
+        return make_class(given)
     name = getattr(given, "__qualname__", repr(given))
     if isinstance(given, type) and issubclass(given, Metric):
         return given
     raise SettingError(f"{name} is not a metric; a function becomes one by @dialeval.metric_of_rows(name=...)")
 
 
-def _imported(module: str, name: str) -> Any:
+def _import_name(module: str, name: str) -> Any:
     try:
         return getattr(import_module(module), name)
     except (ImportError, AttributeError) as error:
@@ -380,14 +380,14 @@ class Registry:
         for point in installed():
             self._import(Need)  # it may not take a name of theirs
             try:
-                self._add(_class_of(point.load()))
+                self._add(_require_class(point.load()))
             except SettingError:
                 raise
             except Exception as error:
                 # A package that does not load must not take the built-in metrics down with it.
                 self._broken[point.name] = f"{type(error).__name__}: {error}"
 
-    def _named(self, name: str) -> MetricClass | None:
+    def _find_class(self, name: str) -> MetricClass | None:
         """Find the class of a preset or family: first among imported ones, then among those that score responses."""
         imported = [
             subject
@@ -403,7 +403,7 @@ class Registry:
                 return found
         return DECLARED.get(name)
 
-    def measuring(self, subjects: Collection[Need]) -> list[Metric[Any]]:
+    def list_measuring(self, subjects: Collection[Need]) -> list[Metric[Any]]:
         """Return all presets of metrics that measure one of some columns."""
         self._import(subjects)
         self._load_installed()
@@ -416,7 +416,7 @@ class Registry:
         A name that is taken is refused, by whatever is built in too.
         """
         self._import_all()
-        self._add(_class_of(metric))
+        self._add(_require_class(metric))
         return metric
 
     def _add(self, metric: MetricClass) -> MetricClass:
@@ -431,7 +431,7 @@ class Registry:
             if taken is not None and taken is not metric:
                 raise SettingError(describe_collision(name, taken, metric))
 
-    def canonical(self, name: Any) -> Any:
+    def canonicalize(self, name: Any) -> Any:
         """Return a name as it is spelled here: not an alias, in lower case unless it is known as it is."""
         if not isinstance(name, str):
             return name
@@ -441,7 +441,9 @@ class Registry:
         lower = head.strip().lower()
         if lower in ALIASES:
             return f"{ALIASES[lower]}{bracket}{settings}"
-        is_known = lower == head or (lower not in (ALL, *GROUPS) and (":" in head or self._named(head) is not None))
+        is_known = lower == head or (
+            lower not in (ALL, *GROUPS) and (":" in head or self._find_class(head) is not None)
+        )
         return name if is_known else f"{lower}{bracket}{settings}"
 
     def parse(self, text: str) -> Metric[Any]:
@@ -451,15 +453,15 @@ class Registry:
 
             if (aggregate := parse_aggregate(text, self.parse)) is not None:
                 return aggregate
-        text = self.canonical(text)
+        text = self.canonicalize(text)
         match = isinstance(text, str) and re.fullmatch(r"\s*([^\s(),=]+)\s*(?:\(([^()]*)\))?\s*", text)
         if not match:
             raise SettingError(f"{text!r} is not a metric; write a name, or a name with settings: distinct(n=3)")
         name, inside = match.groups()
-        metric = self._named(name)
+        metric = self._find_class(name)
         if metric is None:
-            raise SettingError(self._unknown(name))
-        settings = dict(metric.presets.get(name, {})) | dict(_settings(metric, inside or ""))
+            raise SettingError(self._describe_unknown(name))
+        settings = dict(metric.presets.get(name, {})) | dict(_parse_settings(metric, inside or ""))
         return metric(**settings)
 
     def select(self, names: str | Iterable[Any]) -> list[Metric[Any]]:
@@ -468,17 +470,17 @@ class Registry:
         Those of a group have their defaults; a plan applies `GROUP_SETTINGS`.
         """
         asked = split_names(names) if isinstance(names, str) else names
-        return list(dict.fromkeys(metric for name in asked for metric in self._expand(self.canonical(name))))
+        return list(dict.fromkeys(metric for name in asked for metric in self._expand(self.canonicalize(name))))
 
     def _expand(self, name: Any) -> Iterator[Metric[Any]]:
         if isinstance(name, Metric):
             yield name
         elif isinstance(name, str) and (found := _PLACE.fullmatch(name.strip())):
-            yield from self._expand(_imported(*found.groups()))
+            yield from self._expand(_import_name(*found.groups()))
         elif isinstance(name, type) and issubclass(name, Metric):
             raise SettingError(f"{name.__qualname__} is a class; pass a metric made of it: {name.__qualname__}(...)")
         elif callable(name):
-            metric = _class_of(name)
+            metric = _require_class(name)
             self._import_all()
             self._refuse_taken(metric)
             yield metric()
@@ -486,21 +488,21 @@ class Registry:
             yield from map(self.parse, GROUPS[name])
         elif name == ALL:
             yield from (self.parse(preset) for preset in self.presets)
-        elif isinstance(name, str) and self._is_family(name) and (family := self._named(name)):
+        elif isinstance(name, str) and self._is_family(name) and (family := self._find_class(name)):
             yield from (self.parse(preset) for preset in family.presets)
         else:
             yield self.parse(name)
 
     def is_group(self, name: Any) -> bool:
         """Return whether a name stands for whatever of a group can be computed rather than for one metric."""
-        name = self.canonical(name)
+        name = self.canonicalize(name)
         return isinstance(name, str) and (name == ALL or name in GROUPS or self._is_family(name))
 
     def _is_family(self, name: str) -> bool:
         """Return whether a name is that of a family and of no preset."""
-        return self._named(name) is not None and name not in self._presets and name not in DECLARED
+        return self._find_class(name) is not None and name not in self._presets and name not in DECLARED
 
-    def _unknown(self, name: str) -> str:
+    def _describe_unknown(self, name: str) -> str:
         if name in self._broken:
             return f"the metric {name!r} cannot be loaded: {self._broken[name]}"
         if name in GROUPS:
@@ -514,10 +516,10 @@ class Registry:
 @cache
 def registry() -> Registry:
     """Return the registry of this process: what is built in, and what installed packages add."""
-    return Registry(_BUILT_IN, _entry_points)
+    return Registry(_BUILT_IN, _find_entry_points)
 
 
-def _entry_points() -> Iterable[Any]:
+def _find_entry_points() -> Iterable[Any]:
     from importlib.metadata import entry_points
 
     return entry_points(group=ENTRY_POINT)
@@ -551,7 +553,7 @@ _TOPICS: Mapping[str, Sequence[str]] = {
 TOPICS = (*_TOPICS, "Other packages")
 
 
-def topic_of(metric: MetricClass) -> str:
+def find_topic(metric: MetricClass) -> str:
     """Return the topic of a metric."""
     module = f"{metric.__module__.removeprefix('dialeval.')}."
     return next((title for title, homes in _TOPICS.items() if module.startswith(tuple(homes))), TOPICS[-1])
@@ -562,17 +564,17 @@ def split_names(text: str) -> list[str]:
     return [part.strip() for part in re.split(r",(?![^()]*\))", text) if part.strip()]
 
 
-def _settings(metric: MetricClass, inside: str) -> Iterator[tuple[str, object]]:
+def _parse_settings(metric: MetricClass, inside: str) -> Iterator[tuple[str, object]]:
     known = metric.setting_names()
     for part in filter(None, map(str.strip, inside.split(","))):
         name, equals, value = (piece.strip() for piece in part.partition("="))
         if not equals or name not in known:
             hint = suggest(name, known, f"it has {', '.join(known) or 'no settings'}")
             raise SettingError(f"{metric.family} has no setting {name!r}; {hint}")
-        yield name, _value(metric, name, value, get_type_hints(metric)[name])
+        yield name, _parse_value(metric, name, value, get_type_hints(metric)[name])
 
 
-def _value(metric: MetricClass, name: str, text: str, hint: Any) -> object:
+def _parse_value(metric: MetricClass, name: str, text: str, hint: Any) -> object:
     if get_origin(hint) is Literal:
         return {str(choice): choice for choice in get_args(hint)}.get(text, text)  # the metric refuses other values
     readers = {int: int, float: float, str: str, bool: {"true": True, "false": False}.__getitem__}

@@ -118,10 +118,10 @@ class RougeL(RowMetric):
         responses = tokens(batch, Need.RESPONSE, self.tokenizer)
         references = tokens(batch, Need.REFERENCE, self.tokenizer)
         lists = batch.lists(Need.REFERENCE).offsets
-        common = longest_common(responses, references, lists)
+        common = compute_longest_common(responses, references, lists)
         rows = row_numbers(lists)
-        precision = best_of_rows(common / np.maximum(responses.lengths[rows], 1), rows, len(responses))
-        recall = best_of_rows(common / np.maximum(references.lengths, 1), rows, len(responses))
+        precision = find_best_of_rows(common / np.maximum(responses.lengths[rows], 1), rows, len(responses))
+        recall = find_best_of_rows(common / np.maximum(references.lengths, 1), rows, len(responses))
         weight = self.beta**2
         share = recall + weight * precision
         scores: Floats = (1 + weight) * precision * recall / np.where(share == 0, 1, share)
@@ -129,7 +129,7 @@ class RougeL(RowMetric):
         return scores
 
 
-def longest_common(responses: TokenColumn, references: TokenColumn, lists: Ints) -> Ints:
+def compute_longest_common(responses: TokenColumn, references: TokenColumn, lists: Ints) -> Ints:
     """Return per reference the words of its longest common subsequence with the response of its row."""
 
     blocks = -(-int(responses.lengths.max(initial=0)) // SHORT)
@@ -140,7 +140,7 @@ def longest_common(responses: TokenColumn, references: TokenColumn, lists: Ints)
     return longest
 
 
-def best_of_rows(values: Floats, rows: Ints, size: int) -> Floats:
+def find_best_of_rows(values: Floats, rows: Ints, size: int) -> Floats:
     """Return the largest value of each row; 0 for a row without any."""
     best = np.zeros(size)
     np.maximum.at(best, rows, values)
@@ -184,10 +184,10 @@ class RougeScore(RowMetric):
         lists = batch.lists(Need.REFERENCE).offsets
         rows = row_numbers(lists)
         if self.of == "l":
-            shorter, common = 0, longest_common(responses, references, lists)
+            shorter, common = 0, compute_longest_common(responses, references, lists)
         else:
             shorter = int(self.of) - 1
-            pairs = batch.derived(
+            pairs = batch.derive(
                 ("pair counts", self.tokenizer),
                 lambda: BleuCounts.of(responses.take(rows), references, np.arange(len(rows) + 1)),
             )
@@ -195,6 +195,6 @@ class RougeScore(RowMetric):
         precision = common / np.maximum(responses.lengths[rows] - shorter, 1)
         recall = common / np.maximum(references.lengths - shorter, 1)
         both = precision + recall
-        scores = best_of_rows(2 * precision * recall / np.where(both == 0, 1, both), rows, len(responses))
+        scores = find_best_of_rows(2 * precision * recall / np.where(both == 0, 1, both), rows, len(responses))
         scores[np.diff(lists) == 0] = np.nan
         return scores

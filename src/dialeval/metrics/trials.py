@@ -67,10 +67,10 @@ Trial = Mapping[str, Any]
 """Task, trial, reward and, where known, parts of the reward, end and cost."""
 
 
-def trials_of(batch: Batch) -> list[list[Trial]]:
+def parse_trials(batch: Batch) -> list[list[Trial]]:
     """Return the trials that begin in each row of a batch, parsed once."""
     column = batch.lists(Need.TRIALS)
-    return batch.derived("trials", lambda: [[orjson.loads(text) for text in texts] for texts in column])
+    return batch.derive("trials", lambda: [[orjson.loads(text) for text in texts] for texts in column])
 
 
 def count_trials(trials: Sequence[Trial]) -> tuple[int, int]:
@@ -121,7 +121,7 @@ class TrialMetric(Metric[TaskCounts]):
         return TaskCounts()
 
     def partial(self, batch: Batch) -> Partial[TaskCounts]:
-        rows, ends = trials_of(batch), batch.dialogues.tolist()
+        rows, ends = parse_trials(batch), batch.dialogues.tolist()
         items = []
         counts: dict[str, tuple[int, int]] = {}
         others = unjudged = 0
@@ -138,10 +138,10 @@ class TrialMetric(Metric[TaskCounts]):
 
     def finish(self, state: TaskCounts) -> Mapping[str, Estimate]:
         values = [self.value(n, c) if n else nan for n, c in state.counts.values()]
-        return {self.name: _mean_over_tasks(np.array([*values, *[nan] * state.others], np.float64))}
+        return {self.name: _average_over_tasks(np.array([*values, *[nan] * state.others], np.float64))}
 
     def estimate_of_items(self, key: str, items: Floats, dialogues: Ints | None) -> Estimate:
-        return _mean_over_tasks(items)
+        return _average_over_tasks(items)
 
     def warnings(self, states: Sequence[TaskCounts]) -> Iterator[str]:
         without = sum(state.unjudged for state in states)
@@ -150,7 +150,7 @@ class TrialMetric(Metric[TaskCounts]):
             yield f"trials without a reward, which are not counted: {without:,} of {every:,}"
 
 
-def _mean_over_tasks(items: Floats) -> Estimate:
+def _average_over_tasks(items: Floats) -> Estimate:
     """Return the mean of the values of tasks, NaN marking a task without one, with what its interval is made of."""
     values, counts = np.unique(items[~np.isnan(items)], return_counts=True)
     made = Estimate.of_moments(replace(Moments.of(np.repeat(values, counts)), rows=len(items)))
@@ -216,7 +216,7 @@ class TaskVariance(TrialVariance):
     def partial(self, batch: Batch) -> Partial[TaskCounts]:
         made = super().partial(batch)
         sums = np.zeros((len(batch), 4))
-        rows, ends = trials_of(batch), batch.dialogues.tolist()
+        rows, ends = parse_trials(batch), batch.dialogues.tolist()
         for start, stop in pairwise(ends):
             n, c = count_trials([trial for row in rows[start:stop] for trial in row])
             if n > 1:
@@ -228,15 +228,15 @@ class TaskVariance(TrialVariance):
         rates, chance = (np.array(each) for each in ([c / n for n, c in pairs], [self.value(*p) / p[0] for p in pairs]))
         sums = np.array([[len(pairs), sum(sorted(rates)), sum(sorted(rates**2)), sum(sorted(chance))]], np.float64)
         enough = len(pairs) > 1
-        mean = float(_between(sums)[0]) if enough else nan
+        mean = float(_variance_between(sums)[0]) if enough else nan
         tasks = len(state.counts) + state.others
         return {self.name: Estimate(mean, 0.0 if enough else nan, tasks, len(pairs) if enough else 0, corpus=True)}
 
-    def resampled(self, sample: Resamples) -> Floats:
-        return _between(sample.totals(self.name))
+    def score_resamples(self, sample: Resamples) -> Floats:
+        return _variance_between(sample.totals(self.name))
 
 
-def _between(sums: Floats) -> Floats:
+def _variance_between(sums: Floats) -> Floats:
     """Return the variance between tasks from sums over tasks: how many, rates, squared rates, chance of a rate."""
     number, rates, squares, chance = sums.T
     with np.errstate(invalid="ignore", divide="ignore"):
@@ -253,7 +253,7 @@ class TrialMean(RowMetric):
     number: ClassVar[str]
 
     def score(self, batch: Batch) -> Floats:
-        given = [[trial[self.number] for trial in row if trial[self.number] is not None] for row in trials_of(batch)]
+        given = [[trial[self.number] for trial in row if trial[self.number] is not None] for row in parse_trials(batch)]
         return np.array([sum(numbers) / len(numbers) if numbers else nan for numbers in given], np.float64)
 
 
@@ -282,16 +282,18 @@ class TrialTable(Fact[tuple[Trial, ...], list[Trial]]):
         return ()
 
     def gather(self, batch: Batch) -> tuple[Trial, ...]:
-        return self.merge((), tuple(trial for row in trials_of(batch) for trial in row))
+        return self.merge((), tuple(trial for row in parse_trials(batch) for trial in row))
 
     def merge(self, left: tuple[Trial, ...], right: tuple[Trial, ...]) -> tuple[Trial, ...]:
-        both = sorted((*left, *right), key=lambda trial: (_natural(trial["task"]), _natural(trial["trial"])))
+        both = sorted(
+            (*left, *right), key=lambda trial: (_make_sort_key(trial["task"]), _make_sort_key(trial["trial"]))
+        )
         return tuple(both[:MOST_LISTED])
 
     def finish(self, state: tuple[Trial, ...]) -> list[Trial]:
         return list(state)
 
 
-def _natural(name: str) -> tuple[int, str]:
+def _make_sort_key(name: str) -> tuple[int, str]:
     """Return a key that sorts numbers by their value, before other names."""
     return (int(name), "") if name.isdecimal() and len(name) < 18 else (1 << 62, name)

@@ -88,16 +88,16 @@ class TrainEntropy(RowMetric):
     tokenizer: Tokenizer = DEFAULT
 
     def score(self, batch: Batch) -> Floats:
-        total, scored = batch.derived(("train entropy", self.n, self.oov, self.tokenizer), lambda: self._sums(batch))
+        total, scored = batch.derive(("train entropy", self.n, self.oov, self.tokenizer), lambda: self._sum_bits(batch))
         if self.per == "utterance":
             return np.where(scored > 0, total, np.nan)
         with np.errstate(invalid="ignore"):  # 0 / 0: nothing of the response occurs in the training text
             return total / scored
 
-    def _sums(self, batch: Batch) -> tuple[Floats, Floats]:
+    def _sum_bits(self, batch: Batch) -> tuple[Floats, Floats]:
         train: TrainText = batch.resource(Need.TRAIN)
         column = ngrams(batch, Need.RESPONSE, self.n, self.tokenizer, self.oov)
-        bits = -np.log2(train.shares(self.n, self.tokenizer, self.oov).of_keys(column.keys))
+        bits = -np.log2(train.shares(self.n, self.tokenizer, self.oov).look_up(column.keys))
         total, scored = row_sums(bits, column.offsets)
         return total, scored.astype(np.float64)
 
@@ -129,14 +129,14 @@ class LogRatios(Fact[BothCounts, NgramValues]):
     def cut(self, state: BothCounts, parts: int) -> list[BothCounts]:
         return list(zip(state[0].cut(parts), state[1].cut(parts), strict=True))
 
-    def closed(self, state: BothCounts) -> BothCounts:
+    def close_part(self, state: BothCounts) -> BothCounts:
         """Return the n-grams that both have: those of one side alone have no ratio, and count for none."""
-        keys, references, responses = state[1].shared(state[0])
+        keys, references, responses = state[1].intersect(state[0])
         form = (self.n, state[1].vocabulary, keys[:, None])
         return NgramCounts(*form, responses), NgramCounts(*form, references)
 
     def finish(self, state: BothCounts) -> NgramValues:
-        keys, references, responses = state[1].shared(state[0])
+        keys, references, responses = state[1].intersect(state[0])
         ratios = references / max(int(references.sum(dtype=np.int64)), 1)
         ratios /= responses / max(int(responses.sum(dtype=np.int64)), 1)
         return NgramValues(keys, np.log2(ratios, out=ratios), self.n, state[1].vocabulary)
@@ -188,18 +188,18 @@ class KlDivergence(RowMetric):
 
     def score(self, batch: Batch) -> Floats:
         ratios: NgramValues = batch.fact(self.facts[0])
-        column = self._looked_up(batch)
-        total, scored = row_sums(ratios.of_keys(column.keys), column.offsets[batch.lists(Need.REFERENCE).offsets])
+        column = self._list_looked_up(batch)
+        total, scored = row_sums(ratios.look_up(column.keys), column.offsets[batch.lists(Need.REFERENCE).offsets])
         with np.errstate(invalid="ignore"):  # 0 / 0: nothing of the reference is in both distributions
             return total / scored
 
-    def _looked_up(self, batch: Batch) -> NgramColumn:
+    def _list_looked_up(self, batch: Batch) -> NgramColumn:
         """Return the n-grams of the references as they are looked up: only the second word of a pair may be `<unk>`."""
         plain = tokens(batch, Need.REFERENCE, self.tokenizer)
         if self.n == 1:
             return NgramColumn.of(plain, 1)
         unified = tokens(batch, Need.REFERENCE, self.tokenizer, self.oov)
-        return NgramColumn.pairs(plain, unified)
+        return NgramColumn.of_pairs(plain, unified)
 
 
 # Facts about the words of an evaluation: their vectors, whether they are in the vocabulary, and how often they occur
@@ -280,7 +280,7 @@ class KnownWords:
         tokenizer: Tokenizer = DEFAULT,
     ) -> None:
         self._vocabulary, self._given, self._vectors, self._tokenizer = vocabulary, listed, vectors, tokenizer
-        self._listed = all_words(listed, tokenizer) if isinstance(listed, TextColumn) else listed
+        self._listed = collect_words(listed, tokenizer) if isinstance(listed, TextColumn) else listed
         self._others: dict[Tokenizer, KnownWords] = {}
         self._unknown = vocabulary.add(TextColumn.from_strings([UNKNOWN]))[0]
         self._mask: Mask = np.empty(0, np.bool_)
@@ -292,7 +292,7 @@ class KnownWords:
         listed = self._listed.column().digest if self._listed else ""
         return short_digest(f"{listed} {self._vectors.digest if self._vectors else ''}")
 
-    def by(self, tokenizer: Tokenizer) -> KnownWords:
+    def with_tokenizer(self, tokenizer: Tokenizer) -> KnownWords:
         """Return the words that are known to a tokenizer: others where they are those of the training text."""
         if tokenizer == self._tokenizer or not isinstance(self._given, TextColumn):
             return self
@@ -301,7 +301,7 @@ class KnownWords:
                 self._others[tokenizer] = KnownWords(self._vocabulary, self._given, self._vectors, tokenizer)
             return self._others[tokenizer]
 
-    def mask(self) -> Mask:
+    def find_known(self) -> Mask:
         """Return whether each word that has occurred so far is known."""
         with self._lock:
             start, stop = len(self._mask), len(self._vocabulary)
@@ -314,9 +314,9 @@ class KnownWords:
                 self._mask = np.concatenate((self._mask, known))
             return self._mask
 
-    def unified(self, ids: Ids) -> Ids:
+    def replace_unknown(self, ids: Ids) -> Ids:
         """Return the ids with that of `<unk>` for every word that is not known."""
-        return np.where(self.mask()[ids], ids, self._unknown).astype(np.int32, copy=False)
+        return np.where(self.find_known()[ids], ids, self._unknown).astype(np.int32, copy=False)
 
 
 class TrainText:
@@ -339,14 +339,14 @@ class TrainText:
         key = (n, tokenizer, oov)
         with self._lock:
             if key not in self._shares:
-                unified = self._known.by(tokenizer).unified if oov == "unk" else None
+                unified = self._known.with_tokenizer(tokenizer).replace_unknown if oov == "unk" else None
                 counts = count_texts(self.texts, self._vocabulary, n, tokenizer, unified)
                 shares = counts.counts / max(counts.total, 1)
                 self._shares[key] = NgramValues(counts.keys[:, 0], shares, n, self._vocabulary)
             return self._shares[key]
 
 
-def all_words(texts: TextColumn, tokenizer: Tokenizer) -> Vocabulary:
+def collect_words(texts: TextColumn, tokenizer: Tokenizer) -> Vocabulary:
     """Return every word of some texts."""
     vocabulary = Vocabulary()
     for start in range(0, len(texts), COUNTED_TEXTS):

@@ -1,7 +1,7 @@
 """Agreement of metrics with human ratings as tables: for the terminal, papers, pages and other programs.
 
-    FORMATS["csv"](agreement)        json, csv, md, latex, each a str
-    console.print(table(agreement))  the terminal
+    FORMATS["csv"](agreement)          json, csv, md, latex, each a str
+    console.print(lay_out(agreement))  the terminal
 
 The verdict comes first: which metric agrees best with people, and which do not differ significantly from it. Then a
 table per level, a row per metric: the three coefficients with their intervals, `*` where one differs from 0 (its p,
@@ -16,7 +16,7 @@ import math
 from typing import TYPE_CHECKING
 
 from dialeval.analysis.metric_ranking import CONTROL, LEVELS, RANKED_BY, SIGNIFICANT
-from dialeval.reports.documents import Document, LaidOut, Table, latex_float, text_formats
+from dialeval.reports.documents import Document, LaidOut, Table, format_latex_float, make_formats
 from dialeval.reports.figures import MISSING, list_names, plain, shorten, show_fixed
 from dialeval.stats.correlation import NAMES
 
@@ -31,32 +31,32 @@ _MOST_NAMED = 4
 HEADS = {"pearson": "Pearson r", "spearman": "Spearman rho", "kendall": "Kendall tau"}
 
 
-def document(agreement: Agreement) -> Document:
+def to_document(agreement: Agreement) -> Document:
     """Return the verdict, a table per level, and what to read it against."""
-    levels = dict(_tables(agreement))
-    return Document(verdict(agreement), [*levels.values()], notes(agreement), titles=[*levels])
+    levels = dict(_make_tables(agreement))
+    return Document(state_verdict(agreement), [*levels.values()], list_notes(agreement), titles=[*levels])
 
 
-def table(agreement: Agreement) -> LaidOut:
+def lay_out(agreement: Agreement) -> LaidOut:
     """Lay the agreement out for a rich console."""
-    return LaidOut(document(agreement))
+    return LaidOut(to_document(agreement))
 
 
 def to_latex(agreement: Agreement) -> str:
     """Return one table with booktabs rules, the levels below each other, and a caption."""
-    shown = document(agreement)
+    shown = to_document(agreement)
     caption = [*shown.said, *(f"{note[:1].upper()}{note[1:]}." for note in shown.notes)]
     star = f"$^{{{DIFFERS}}}$"
-    return latex_float(
+    return format_latex_float(
         shown.titled_tables, caption, "tab:agreement", lambda cell: cell.replace("-", "$-$").replace(DIFFERS, star)
     )
 
 
-FORMATS = {**text_formats(document), "latex": to_latex}
+FORMATS = {**make_formats(to_document), "latex": to_latex}
 """Every format that is a text, by its name on the command line."""
 
 
-def verdict(agreement: Agreement) -> list[str]:
+def state_verdict(agreement: Agreement) -> list[str]:
     """Return which metric agrees best with people, which ones it is better than, and which are no better than length.
 
     A metric is called better only where the corrected test of `metric_ranking` is significant.
@@ -69,12 +69,14 @@ def verdict(agreement: Agreement) -> list[str]:
     found = agreement[first.metric][level]
     low, high = getattr(found, f"{RANKED_BY}_interval")
     turned = " (sign reversed: lower values are better)" if first.turned else ""
-    ends = f"[{_bound(-high)}, {_bound(-low)}]" if first.turned else f"[{_bound(low)}, {_bound(high)}]"
+    ends = (
+        f"[{_show_bound(-high)}, {_show_bound(-low)}]" if first.turned else f"[{_show_bound(low)}, {_show_bound(high)}]"
+    )
     figure = f"{HEADS[RANKED_BY]} {show_fixed(first.value, 2)} {ends}{turned}"
     over = f"{found.n:,} {level}s"
-    if not _differs(found, RANKED_BY, agreement):
+    if not _is_significant(found, RANKED_BY, agreement):
         highest = f"the highest, {best}, has {figure} over {over}"
-        family = f"corrected for {_tests(agreement, level)} coefficients, it does not differ from 0"
+        family = f"corrected for {_count_tests(agreement, level)} coefficients, it does not differ from 0"
         return [f"No metric correlates significantly with human ratings: {highest}; {family}."]
     said = [f"{best} has the highest correlation with human ratings: {figure} over {over}."]
     worse = [place.metric for place in others if ranking.differ(first.metric, place.metric)]
@@ -82,32 +84,34 @@ def verdict(agreement: Agreement) -> list[str]:
     tests = "test" if ranking.tests == 1 else "tests"
     sure = f"significance level {SIGNIFICANT:g}, corrected for {ranking.tests} {tests}"
     if worse and alike:
-        said.append(f"It is better than {_names(worse)}; no significant difference from {_names(alike)} ({sure}).")
+        said.append(
+            f"It is better than {_list_names(worse)}; no significant difference from {_list_names(alike)} ({sure})."
+        )
     elif worse:
-        said.append(f"It is better than {_names(worse)} ({sure}).")
+        said.append(f"It is better than {_list_names(worse)} ({sure}).")
     elif alike:
-        said.append(f"No significant difference from {_names(alike)} ({sure}).")
+        said.append(f"No significant difference from {_list_names(alike)} ({sure}).")
     if agreement.control.not_above and first.metric != CONTROL:
-        said.append(f"Not significantly better than response length: {_names(agreement.control.not_above)}.")
+        said.append(f"Not significantly better than response length: {_list_names(agreement.control.not_above)}.")
     return [" ".join(said)]
 
 
-def _differs(each: Correlation, name: str, agreement: Agreement) -> bool:
-    """Tell whether a coefficient differs from 0, corrected for all coefficients of the table."""
+def _is_significant(each: Correlation, name: str, agreement: Agreement) -> bool:
+    """Return whether a coefficient differs from 0, corrected for all coefficients of the table."""
     return bool(getattr(each, f"{name}_adjusted_p") < 1 - agreement.bootstrap.confidence)
 
 
-def _tests(agreement: Agreement, level: str) -> int:
+def _count_tests(agreement: Agreement, level: str) -> int:
     """Return how many coefficients the p-values of a level are corrected for."""
     here = [levels[level] for levels in agreement.metrics.values() if level in levels]
     return sum(not math.isnan(getattr(each, f"{name}_adjusted_p")) for each in here for name in NAMES)
 
 
-def _names(metrics: Sequence[str]) -> str:
+def _list_names(metrics: Sequence[str]) -> str:
     return list_names(metrics, _MOST_NAMED)
 
 
-def notes(agreement: Agreement) -> list[str]:
+def list_notes(agreement: Agreement) -> list[str]:
     """Return what the coefficients are to be read against, a line each."""
     bootstrap = agreement.bootstrap
     level = f"{100 * bootstrap.confidence:g}%"
@@ -121,7 +125,7 @@ def notes(agreement: Agreement) -> list[str]:
         one = ", ".join(f"{HEADS[name]} {show_fixed(value, 3)}" for name, value in people.one_against_others.items())
         alpha = ", ".join(f"{name} {show_fixed(value, 3)}" for name, value in people.alpha.items())
         lines += [f"one annotator against the others ({people.n} rows): {one}", f"Krippendorff's alpha: {alpha}"]
-    tests = ", ".join(f"{_tests(agreement, at)} at {at} level" for at, _ in _shown(agreement))
+    tests = ", ".join(f"{_count_tests(agreement, at)} at {at} level" for at, _ in _select_levels(agreement))
     alpha = f"significance level {1 - bootstrap.confidence:.3g}"
     if tests:
         lines.append(f"{DIFFERS} differs from 0 ({alpha}, corrected by Holm for all coefficients of a table: {tests})")
@@ -131,7 +135,7 @@ def notes(agreement: Agreement) -> list[str]:
     return [plain(line) for line in lines]
 
 
-def _shown(agreement: Agreement) -> Iterator[tuple[str, dict[str, Correlation]]]:
+def _select_levels(agreement: Agreement) -> Iterator[tuple[str, dict[str, Correlation]]]:
     """Yield the levels that some metric has figures for, and that do not repeat another one, with their figures."""
     for level in LEVELS:
         here = {key: levels[level] for key, levels in agreement.metrics.items() if level in levels}
@@ -141,30 +145,30 @@ def _shown(agreement: Agreement) -> Iterator[tuple[str, dict[str, Correlation]]]
             yield level, here
 
 
-def _tables(agreement: Agreement) -> Iterator[tuple[str, Table]]:
+def _make_tables(agreement: Agreement) -> Iterator[tuple[str, Table]]:
     """Yield the table of each level, with its title."""
-    for level, here in _shown(agreement):
+    for level, here in _select_levels(agreement):
         n = max(each.n for each in here.values() if each.reason is None)
         places = {p.metric: p.groups for p in agreement.ranking.metrics} if level == agreement.control.level else {}
         order = sorted(here, key=lambda key: list(places).index(key) if key in places else len(places))
         rows = [
-            [shorten(key), *([places.get(key, MISSING)] if places else []), *_cells(here[key], agreement)]
+            [shorten(key), *([places.get(key, MISSING)] if places else []), *_make_cells(here[key], agreement)]
             for key in order
         ]
         yield f"{level} level, n = {n:,}", Table(["metric", *(["group"] if places else []), *HEADS.values()], rows)
 
 
-def _cells(each: Correlation, agreement: Agreement) -> list[str]:
+def _make_cells(each: Correlation, agreement: Agreement) -> list[str]:
     if each.reason is not None:
         return [MISSING for _ in NAMES]
     cells = []
     for name in NAMES:
-        mark = DIFFERS if _differs(each, name, agreement) else ""
-        ends = ", ".join(map(_bound, getattr(each, f"{name}_interval")))
+        mark = DIFFERS if _is_significant(each, name, agreement) else ""
+        ends = ", ".join(map(_show_bound, getattr(each, f"{name}_interval")))
         cells.append(f"{show_fixed(getattr(each, name), 3)}{mark} [{ends}]")
     return cells
 
 
-def _bound(value: float) -> str:
+def _show_bound(value: float) -> str:
     """Return a bound in few characters, so that three intervals fit a terminal."""
     return MISSING if math.isnan(value) else f"{value:.2f}".replace("0.", ".", 1)

@@ -1,16 +1,16 @@
 """A comparison for people: the verdict in sentences, tables in every format, and the strips of a forest plot.
 
-    verdict(comparison)               sentences for the terminal, the report and notebooks alike
-    FORMATS["latex"](comparison)      json, csv, md, latex, each a str
-    console.print(table(comparison))  the terminal: a table per system, next to the baseline
-    strip(row, scale)                 a difference as SVG
+    state_verdict(comparison)           sentences for the terminal, the report and notebooks alike
+    FORMATS["latex"](comparison)        json, csv, md, latex, each a str
+    console.print(lay_out(comparison))  the terminal: a table per system, next to the baseline
+    draw_strip(row, scale)              a difference as SVG
 
 The first sentence of a verdict states the design (`analysis.alignment`). A metric of the panel counts as better or
 worse only if its difference is significant after the correction for all tests of the panel; everything else is
-undecided. The largest gain and loss are those with the largest effect size. Where nothing is decided, the sentence says
-so, and how many dialogues (or rows) it would take to find the clearest difference if it is as large as it looks.
-Metrics that only describe the responses (length, diversity) never make a system better: their differences are stated as
-such.
+undecided. The largest gain and loss are those with the largest effect size. Where nothing is decided, the sentence
+states it, with the number of dialogues (or rows) needed to detect the clearest difference if it is as observed.
+Metrics that only describe the responses (length, diversity) never make a system better: their differences are stated
+separately.
 
 Marks in tables: `**` for an adjusted p below a fifth of alpha (0.01 for 0.05), `*` below alpha. JSON and CSV hold every
 digit.
@@ -32,14 +32,14 @@ from msgspec import structs
 
 from dialeval.analysis.comparison import MOST_TESTS, STRONG, Best, Comparison, SystemRanking, compare, dump_comparison
 from dialeval.analysis.difference import Difference
-from dialeval.analysis.pairing import main_keys
-from dialeval.analysis.values import metric_of
+from dialeval.analysis.pairing import choose_main_keys
+from dialeval.analysis.values import find_metric
 from dialeval.core.display import list_some
 from dialeval.core.errors import SettingError
 from dialeval.core.result import Run
 from dialeval.reports import documents, tables
-from dialeval.reports.charts import HEIGHT, MARGIN, Scale, grid, svg
-from dialeval.reports.documents import Document, LaidOut, Table, markdown, text_formats, to_markdown
+from dialeval.reports.canvas import HEIGHT, MARGIN, ChartScale, draw_grid, wrap_strip
+from dialeval.reports.documents import Document, LaidOut, Table, escape_markdown, make_formats, to_markdown
 from dialeval.reports.figures import (
     BETTER,
     DIFFERENT,
@@ -53,9 +53,9 @@ from dialeval.reports.figures import (
     show_rounded,
     show_signed,
 )
-from dialeval.reports.tables import ARROWS, PERCENT, best_words, signature_lines, significant_decimals
-from dialeval.stats.resampling import all_swaps
-from dialeval.stats.significance import POWER, least_p, letter_display, needed_clusters
+from dialeval.reports.tables import ARROWS, PERCENT, count_significant_decimals, explain_best, list_signatures
+from dialeval.stats.resampling import has_all_swaps
+from dialeval.stats.significance import POWER, count_needed_clusters, least_p, letter_display
 
 if TYPE_CHECKING:
     from dialeval.analysis.gates import Gate
@@ -88,7 +88,7 @@ _MOST_PANEL = 5
 
 @dataclass(frozen=True)
 class Standing:
-    """The tested differences of a system to the baseline, by what they say."""
+    """The tested differences of a system to the baseline, by outcome."""
 
     system: str
     better: Sequence[Difference]
@@ -109,8 +109,8 @@ class Standing:
         return next(row.key for row in (*self.better, *self.worse, *self.undecided))
 
 
-def standing(comparison: Comparison, system: str) -> Standing:
-    """Sort the tested differences of a system by what they say."""
+def sort_differences(comparison: Comparison, system: str) -> Standing:
+    """Sort the tested differences of a system by outcome."""
     tested = [row for row in comparison.of(system) if not math.isnan(row.p)]
     panel = [row for row in tested if row.key in comparison.panel and row.evidence]
     return Standing(
@@ -124,19 +124,19 @@ def standing(comparison: Comparison, system: str) -> Standing:
 
 @dataclass(frozen=True)
 class Verdict:
-    """The comparison of a run's systems with the first, and what it says; or why there is none."""
+    """The comparison of a run's systems with the first, in sentences; or why there is none."""
 
     comparison: Comparison | None = None
     sentences: Sequence[str] = ()
     settings: Mapping[str, Any] = field(default_factory=dict)
     """The arguments of `compare`."""
 
-    def in_percent(self, run: Run) -> Verdict:
+    def to_percent(self, run: Run) -> Verdict:
         """Return the verdict with scores from 0 to 1 of its run times 100."""
         if self.comparison is None:
             return self
-        comparison = in_percent(self.comparison, percent_keys(run))
-        return Verdict(comparison, verdict(comparison), self.settings)
+        comparison = to_percent(self.comparison, find_percent_keys(run))
+        return Verdict(comparison, state_verdict(comparison), self.settings)
 
     def dump(self) -> bytes | None:
         """Return the comparison as it is saved with the run; None without one."""
@@ -151,18 +151,20 @@ def judge_run(run: Run) -> Verdict:
     systems = len(run) - len(run.baselines)
     if systems < 2:
         return Verdict()
-    metrics = None if len(run.keys_in_order) * (systems - 1) <= MOST_UNASKED else main_keys(run)
+    metrics = None if len(run.keys_in_order) * (systems - 1) <= MOST_UNASKED else choose_main_keys(run)
     settings: dict[str, Any] = {"metrics": metrics, "most_tests": MOST_TESTS}
     try:
         comparison = compare(run, **settings)
     except SettingError as error:
         return Verdict(None, [f"Not compared: {error}."])
-    return Verdict(comparison, verdict(comparison), settings)
+    return Verdict(comparison, state_verdict(comparison), settings)
 
 
-def verdict(comparison: Comparison) -> list[str]:
+def state_verdict(comparison: Comparison) -> list[str]:
     """Return the sentences: designs, then one paragraph about all systems; names are not escaped."""
-    about = " ".join(_about_many(comparison)) if len(comparison.systems) > 1 else system_verdicts(comparison)[0]
+    about = (
+        " ".join(_describe_systems(comparison)) if len(comparison.systems) > 1 else state_system_verdicts(comparison)[0]
+    )
     more = []
     if comparison.untested:
         others, systems = len(comparison.untested), "system is" if len(comparison.untested) == 1 else "systems are"
@@ -171,12 +173,12 @@ def verdict(comparison: Comparison) -> list[str]:
     return [*describe_designs(comparison), about, *more, *(f"Warning: {line}." for line in comparison.warnings)]
 
 
-def system_verdicts(comparison: Comparison) -> list[str]:
+def state_system_verdicts(comparison: Comparison) -> list[str]:
     """Return what can be said of each system against the baseline, a text for each."""
     designs = {system: _describe_design(comparison, system) for system in comparison.systems}
     several = len(set(designs.values())) > 1
     return [
-        " ".join([*([design] if several else []), *_about(standing(comparison, system), comparison)])
+        " ".join([*([design] if several else []), *_describe_system(sort_differences(comparison, system), comparison)])
         for system, design in designs.items()
     ]
 
@@ -204,7 +206,7 @@ def _describe_design(comparison: Comparison, system: str) -> str:
     return " ".join([design.describe(shorten(comparison.baseline), shorten(system)), *design.notes])
 
 
-def _about_many(comparison: Comparison) -> Iterable[str]:
+def _describe_systems(comparison: Comparison) -> Iterable[str]:
     """Yield the ranking of three or more systems, and which are better and worse than the baseline."""
     if comparison.ranking is not None:
         yield describe_ranking(comparison, comparison.ranking)
@@ -215,7 +217,7 @@ def _about_many(comparison: Comparison) -> Iterable[str]:
         (False, False): "no significant difference",
     }
     found: dict[str, list[str]] = {name: [] for name in names.values()}
-    stands = [standing(comparison, system) for system in comparison.systems]
+    stands = [sort_differences(comparison, system) for system in comparison.systems]
     panel = max(each.panel for each in stands)
     for each in stands:
         different = bool(each.other) and not panel
@@ -225,9 +227,9 @@ def _about_many(comparison: Comparison) -> Iterable[str]:
         found[names[bool(each.better), bool(each.worse)]] += [] if different else [shorten(each.system)]
     metrics = f" on {panel} metrics" if panel > 1 else f" on {shorten(stands[0].key)}" if panel else ""
     parts = [f"{name}: {list_some(systems, _MOST_SYSTEMS)}" for name, systems in found.items() if systems]
-    yield f"Compared with {shorten(comparison.baseline)}{metrics} ({how_sure(comparison)}), {'; '.join(parts)}."
+    yield f"Compared with {shorten(comparison.baseline)}{metrics} ({describe_tests(comparison)}), {'; '.join(parts)}."
     if not panel:
-        yield from _why_no_evidence(comparison.rows)
+        yield from _explain_missing_evidence(comparison.rows)
 
 
 def describe_ranking(comparison: Comparison, ranking: SystemRanking) -> str:
@@ -246,24 +248,24 @@ def describe_ranking(comparison: Comparison, ranking: SystemRanking) -> str:
     return f"Ranking by {key}, best first: {shown}. Systems differ significantly if they share no letter ({how})."
 
 
-def how_sure(comparison: Comparison) -> str:
-    """State the level of the tests, and for how many of them it was corrected."""
+def describe_tests(comparison: Comparison) -> str:
+    """Return the significance level, and the number of tests it was corrected for."""
     corrected = f", corrected for {comparison.tests} tests" if comparison.tests > 1 else ""
     return f"significance level {comparison.alpha:g}{corrected}"
 
 
-def mark_of(row: Difference) -> str:
+def choose_mark(row: Difference) -> str:
     """Return a mark for a significant difference, and nothing for others."""
     if not row.significant:
         return ""
     return DIFFERENT if not row.evidence else WORSE if row.worse else BETTER
 
 
-def _about(stands: Standing, comparison: Comparison) -> Iterable[str]:
+def _describe_system(stands: Standing, comparison: Comparison) -> Iterable[str]:
     system, baseline = (shorten(name) for name in (stands.system, comparison.baseline))
-    sure = how_sure(comparison)
+    sure = describe_tests(comparison)
     if not stands.panel:
-        yield from _without_evidence(stands, comparison, system, baseline, sure)
+        yield from _describe_without_evidence(stands, comparison, system, baseline, sure)
         return
     if stands.better or stands.worse:
         first, second, rows = ("better", "worse", stands.better) if stands.better else ("worse", "better", stands.worse)
@@ -274,26 +276,28 @@ def _about(stands: Standing, comparison: Comparison) -> Iterable[str]:
         yield f"{system} is {first} than {baseline} on {on} ({sure})."
         for what, rows in (("gain", stands.better), ("loss", stands.worse)):
             if rows:
-                yield f"Largest {what}: {_figure(max(rows, key=lambda row: row.size))}."
+                yield f"Largest {what}: {_show_difference(max(rows, key=lambda row: row.size))}."
     else:
         on = stands.undecided[0].key if stands.panel == 1 else f"any of the {stands.panel} metrics"
         yield f"No significant difference between {system} and {baseline} on {on} ({sure})."
-        yield from _what_it_takes(stands.undecided, comparison)
+        yield from _state_needed_size(stands.undecided, comparison)
     if stands.other:
         yield f"Also different, without being better or worse: {_list_differences(stands.other)}."
 
 
-def _without_evidence(stands: Standing, comparison: Comparison, system: str, baseline: str, sure: str) -> Iterable[str]:
-    """Say what is known where no tested metric says which system is better."""
+def _describe_without_evidence(
+    stands: Standing, comparison: Comparison, system: str, baseline: str, sure: str
+) -> Iterable[str]:
+    """Yield sentences about systems where no tested metric is evidence for either."""
     if stands.other:
         yield f"{system} and {baseline} differ in {_list_differences(stands.other)} ({sure})."
     elif any(not math.isnan(row.p) for row in comparison.of(stands.system)):
         yield f"No significant difference between {system} and {baseline} ({sure})."
-    yield from _why_no_evidence(comparison.of(stands.system))
+    yield from _explain_missing_evidence(comparison.of(stands.system))
 
 
-def _why_no_evidence(rows: Sequence[Difference]) -> Iterable[str]:
-    """Say which metrics were not compared, and that the others do not say which replies are better."""
+def _explain_missing_evidence(rows: Sequence[Difference]) -> Iterable[str]:
+    """Yield which metrics were not compared, and that the others are no evidence of better replies."""
     reasons = dict.fromkeys(f"{row.key}: {row.reason}" for row in rows if row.reason and row.better is not None)
     if reasons:
         yield f"Not compared: {'; '.join(list(reasons)[:_MOST_NAMED])}."
@@ -301,17 +305,19 @@ def _why_no_evidence(rows: Sequence[Difference]) -> Iterable[str]:
 
 
 def _list_differences(rows: Sequence[Difference]) -> str:
-    return list_some([_figure(row) for row in sorted(rows, key=lambda row: row.size, reverse=True)], _MOST_DIFFERENCES)
+    return list_some(
+        [_show_difference(row) for row in sorted(rows, key=lambda row: row.size, reverse=True)], _MOST_DIFFERENCES
+    )
 
 
-def _figure(row: Difference) -> str:
+def _show_difference(row: Difference) -> str:
     return f"{shorten(row.key)} {show_rounded(row.difference, row.interval, signed=True)}"
 
 
-def _what_it_takes(undecided: Sequence[Difference], comparison: Comparison) -> Iterable[str]:
+def _state_needed_size(undecided: Sequence[Difference], comparison: Comparison) -> Iterable[str]:
     clearest = min(undecided, key=lambda row: (row.p, -row.size))
     alpha, design = comparison.alpha, comparison.designs[clearest.system]
-    needed = needed_clusters(design.clusters, clearest.error, alpha, abs(clearest.difference))
+    needed = count_needed_clusters(design.clusters, clearest.error, alpha, abs(clearest.difference))
     if clearest.p < alpha:
         what = f"significant by itself (p = {clearest.p:.3f}), but not after correction for multiple tests"
     elif needed is not None and needed > design.clusters:
@@ -319,18 +325,18 @@ def _what_it_takes(undecided: Sequence[Difference], comparison: Comparison) -> I
         what = f"detecting it at {100 * POWER:g}% power takes about {needed:,} instead of {there} (one test)"
     else:
         return
-    yield f"Closest to significance: {_figure(clearest)}; {what}."
+    yield f"Closest to significance: {_show_difference(clearest)}; {what}."
 
 
-def percent_keys(results: Mapping[str, Result]) -> set[str]:
+def find_percent_keys(results: Mapping[str, Result]) -> set[str]:
     """Return the keys whose scores go from 0 to 1, which papers often print times 100."""
-    metrics = {key: metric_of(estimate) for result in results.values() for key, estimate in result.items()}
+    metrics = {key: find_metric(estimate) for result in results.values() for key, estimate in result.items()}
     return {key for key, metric in metrics.items() if metric is not None and metric.bounds_of(key) == (0.0, 1.0)}
 
 
-def run_in_percent(run: Run) -> Run:
+def run_to_percent(run: Run) -> Run:
     """Return a run to be shown, with scores from 0 to 1 times 100; nothing else is computed from it."""
-    keys = percent_keys(run)
+    keys = find_percent_keys(run)
 
     def scale(estimate: Estimate) -> Estimate:
         interval = None if estimate.interval is None else _times_100(estimate.interval)
@@ -344,7 +350,7 @@ def run_in_percent(run: Run) -> Run:
     return replace(run, systems=systems, details={**run.details, PERCENT: True})
 
 
-def in_percent(comparison: Comparison, keys: set[str]) -> Comparison:
+def to_percent(comparison: Comparison, keys: set[str]) -> Comparison:
     """Return a comparison to be shown, with scores and differences of some keys times 100."""
     names = ("baseline_mean", "mean", "difference", "error", "detectable", "unadjusted")
     rows = []
@@ -360,16 +366,16 @@ def _times_100(interval: tuple[float, float]) -> tuple[float, float]:
     return 100 * interval[0], 100 * interval[1]
 
 
-def document(comparison: Comparison) -> Document:
+def to_document(comparison: Comparison) -> Document:
     """Describe a comparison: the verdict, a table per system, and what the columns mean."""
-    tables = [system_table(comparison, system) for system in comparison.systems]
+    tables = [make_system_table(comparison, system) for system in comparison.systems]
     signatures = dict.fromkeys(comparison.signatures[key] for key in comparison.keys if key in comparison.signatures)
-    return Document(verdict(comparison), tables, [*legend(comparison), *signature_lines(signatures)])
+    return Document(state_verdict(comparison), tables, [*explain_columns(comparison), *list_signatures(signatures)])
 
 
-def table(comparison: Comparison) -> LaidOut:
+def lay_out(comparison: Comparison) -> LaidOut:
     """Lay out the comparison for a rich console."""
-    return LaidOut(document(comparison))
+    return LaidOut(to_document(comparison))
 
 
 def to_latex(comparison: Comparison, best: Best | None = None, transpose: bool = False) -> str:
@@ -380,42 +386,42 @@ def to_latex(comparison: Comparison, best: Best | None = None, transpose: bool =
         rows = {row.system: row for row in comparison.rows if row.key == key}
         first = next(iter(rows.values()))
         means = {comparison.baseline: first.baseline_mean, **{name: row.mean for name, row in rows.items()}}
-        decimals, bold = significant_decimals(means.values()), best.systems.get(key, ())
-        marks = {name: mark(row, comparison.alpha) for name, row in rows.items()}
-        cells = (_latex_value(means.get(name), decimals, name in bold, marks.get(name, "")) for name in names)
+        decimals, bold = count_significant_decimals(means.values()), best.systems.get(key, ())
+        marks = {name: choose_stars(row, comparison.alpha) for name, row in rows.items()}
+        cells = (_show_latex_value(means.get(name), decimals, name in bold, marks.get(name, "")) for name in names)
         lines.append([key + ARROWS[first.better], *cells])
     # The legend without the columns that a table of one value per system does not have.
-    notes = [line for line in legend(comparison) if not line.startswith(("detectable: ", "needed: ", "~: "))]
+    notes = [line for line in explain_columns(comparison) if not line.startswith(("detectable: ", "needed: ", "~: "))]
     table = Table(["metric", *names], lines)
-    caption = [*describe_designs(comparison), *best_words(best), *notes]
+    caption = [*describe_designs(comparison), *explain_best(best), *notes]
     signatures = (comparison.signatures[key] for key in comparison.keys if key in comparison.signatures)
-    shown = [table.transposed("system") if transpose else table]
-    return documents.latex_float(shown, caption, comments=signature_lines(signatures))
+    shown = [table.transpose("system") if transpose else table]
+    return documents.format_latex_float(shown, caption, comments=list_signatures(signatures))
 
 
-FORMATS: Mapping[str, Callable[..., str]] = {**text_formats(document), "latex": to_latex}
+FORMATS: Mapping[str, Callable[..., str]] = {**make_formats(to_document), "latex": to_latex}
 """Every format that is a text, by its name on the command line."""
 
 
-def mark(row: Difference, alpha: float) -> str:
+def choose_stars(row: Difference, alpha: float) -> str:
     """Return `**`, `*` or nothing."""
     if not row.significant:
         return ""
     return "**" if row.adjusted_p < STRONG * alpha else "*"
 
 
-def legend(comparison: Comparison) -> list[str]:
-    """Explain what the tables show."""
+def explain_columns(comparison: Comparison) -> list[str]:
+    """Return notes that explain the columns and marks of the tables."""
     tests = comparison.tests
     designs = list(comparison.designs.values())
     rest = sum(not math.isnan(row.p) for row in comparison.rows) - tests
     marks = f"* p < {comparison.alpha:g}, ** p < {STRONG * comparison.alpha:g}"
     level = f"{100 * comparison.confidence:g}% confidence intervals"
-    lines = [f"Differences to {comparison.baseline} with {level} ({_intervals_of(comparison)})."]
+    lines = [f"Differences to {comparison.baseline} with {level} ({_name_intervals(comparison)})."]
     adjusted = f"adjusted by Holm for {tests} test{'s' * (tests != 1)}" if tests > 1 else "one test"
     family = f"{adjusted} of {list_some(comparison.panel, _MOST_PANEL)}" if tests > 1 else adjusted
     others = f"; the {rest} tests of other metrics are corrected separately" if rest > 1 else ""
-    lines.append(f"p-values: {_test_of(comparison)}, seed {comparison.seed}, {family}{others}; {marks}.")
+    lines.append(f"p-values: {_name_tests(comparison)}, seed {comparison.seed}, {family}{others}; {marks}.")
     lines.append(f"detectable: minimum detectable difference at {100 * POWER:g}% power (one test).")
     unit = designs[0].unit
     if comparison.detect is not None:
@@ -447,8 +453,8 @@ def _show_unadjusted(row: Difference) -> str:
     return f"{row.key} of {row.system} unadjusted: {show_signed(row.unadjusted)}{interval}."
 
 
-def _intervals_of(comparison: Comparison) -> str:
-    """Name the methods of the intervals."""
+def _name_intervals(comparison: Comparison) -> str:
+    """Return the methods of the intervals."""
     methods = {row.interval_by for row in comparison.rows if row.interval_by is not None}
     unpaired = all(design.name == "unpaired" for design in comparison.designs.values())
     kind = "studentized" if unpaired else "paired studentized"
@@ -463,8 +469,8 @@ def _intervals_of(comparison: Comparison) -> str:
     return "; ".join(text for method, text in words.items() if method in methods) or "none"
 
 
-def _test_of(comparison: Comparison) -> str:
-    """Name the tests."""
+def _name_tests(comparison: Comparison) -> str:
+    """Return the names of the tests."""
     names: list[str] = []
     for design in dict.fromkeys(comparison.designs.values()):
         if comparison.test == "bootstrap" and design.name != "unpaired":
@@ -479,22 +485,22 @@ def _test_of(comparison: Comparison) -> str:
                     f"permutation test of whole {design.unit} between systems with {comparison.trials:,} trials "
                     "(corpus metrics by independent resampling)"
                 )
-        elif all_swaps(design.common, comparison.trials):
+        elif has_all_swaps(design.common, comparison.trials):
             names.append(f"exact randomization test, all {2**design.common:,} permutations")
         else:
             names.append(f"approximate randomization test with {comparison.trials:,} trials")
     return "; ".join(dict.fromkeys(names))
 
 
-def system_table(comparison: Comparison, system: str) -> Table:
+def make_system_table(comparison: Comparison, system: str) -> Table:
     """Return the differences of one system, a row per metric."""
     names = [shorten(name) for name in (comparison.baseline, system)]
     head = ["metric", *names, "difference", "p adjusted", "effect", "won/tied/lost", "detectable"]
     needed = [] if comparison.detect is None else ["needed"]
-    return Table([*head, *needed], [_cells(row, comparison) for row in comparison.of(system)])
+    return Table([*head, *needed], [_make_cells(row, comparison) for row in comparison.of(system)])
 
 
-def _cells(row: Difference, comparison: Comparison) -> list[str]:
+def _make_cells(row: Difference, comparison: Comparison) -> list[str]:
     interval = f" {show_interval(row.interval)}" if row.interval else ""
     scored = f" ({row.rows}/{row.of})" if row.rows != row.of and not row.corpus else ""
     rough = "~" if row.rough else ""
@@ -502,7 +508,7 @@ def _cells(row: Difference, comparison: Comparison) -> list[str]:
         shorten(row.key),
         show(row.baseline_mean),
         show(row.mean) + scored,
-        f"{show_signed(row.difference)}{mark(row, comparison.alpha)}{interval} {mark_of(row)}".strip(),
+        f"{show_signed(row.difference)}{choose_stars(row, comparison.alpha)}{interval} {choose_mark(row)}".strip(),
         show_p(row.adjusted_p),
         show(row.effect, 2) if abs(row.effect) >= 0.005 or math.isnan(row.effect) else "0.00",
         MISSING if row.wins is None else f"{row.wins}/{row.ties}/{row.losses}",
@@ -513,40 +519,40 @@ def _cells(row: Difference, comparison: Comparison) -> list[str]:
     return cells
 
 
-def _latex_value(mean: float | None, decimals: int, best: bool, marks: str) -> str:
+def _show_latex_value(mean: float | None, decimals: int, best: bool, marks: str) -> str:
     if mean is None or math.isnan(mean):
         return "--"
     figure = rf"\mathbf{{{show(mean, decimals)}}}" if best else show(mean, decimals)
     return f"${figure}^{{{marks}}}$" if marks else f"${figure}$"
 
 
-def scale_of(rows: Iterable[Difference], width: int = WIDTH) -> Scale:
+def fit_scale(rows: Iterable[Difference], width: int = WIDTH) -> ChartScale:
     """Return the scale in standard deviations that shows all differences, and most of their intervals."""
-    furthest = max((abs(found[1]) for row in rows if (found := stretched(row))), default=1.0)
+    furthest = max((abs(found[1]) for row in rows if (found := standardize_interval(row))), default=1.0)
     limit = min(WIDEST, max(NARROWEST, BEYOND * furthest))
-    return Scale(-limit, limit, width, MARGIN if width >= WIDTH else SLIM)
+    return ChartScale(-limit, limit, width, MARGIN if width >= WIDTH else SLIM)
 
 
-def kind_of(row: Difference) -> str:
+def choose_class(row: Difference) -> str:
     """Return the class of a difference: up, down, other (neither is better) or uncertain."""
-    return _KINDS[mark_of(row)]
+    return _KINDS[choose_mark(row)]
 
 
-def strip(row: Difference, scale: Scale) -> str:
-    """Return a difference as a dot with its interval; read aloud, and shown to the mouse, with its figures."""
+def draw_strip(row: Difference, scale: ChartScale) -> str:
+    """Return a difference as a dot with its interval; its values are for screen readers and the tooltip."""
     figure = show_rounded(row.difference, row.interval, signed=True)
-    label = f"{shorten(row.system)}, {shorten(row.key)}: {figure}{_IN_WORDS[mark_of(row)]}"
-    middle, drawn = HEIGHT / 2, grid(scale)
+    label = f"{shorten(row.system)}, {shorten(row.key)}: {figure}{_IN_WORDS[choose_mark(row)]}"
+    middle, drawn = HEIGHT / 2, draw_grid(scale)
     drawn += f'<line class="zero" x1="{scale(0)}" x2="{scale(0)}" y1="0" y2="{HEIGHT}"/>'
-    if ends := stretched(row):
+    if ends := standardize_interval(row):
         low, at, high = (scale(min(scale.high, max(scale.low, value))) for value in ends)
         drawn += f'<line class="range" x1="{low}" x2="{high}" y1="{middle}" y2="{middle}"/>'
         drawn += f'<circle class="mean" cx="{at}" cy="{middle}" r="4"/>'
-    return svg(drawn, scale.width, label)
+    return wrap_strip(drawn, scale.width, label)
 
 
-def stretched(row: Difference) -> tuple[float, float, float] | None:
-    """Return low end, difference and high end in standard deviations, better above zero; None if unknown."""
+def standardize_interval(row: Difference) -> tuple[float, float, float] | None:
+    """Return lower bound, difference and upper bound in standard deviations, better above zero; None if unknown."""
     if row.interval is None or not row.difference or not math.isfinite(row.effect):
         return None
     factor = abs(row.effect / row.difference) * (-1 if row.better == "lower" else 1)
@@ -569,7 +575,7 @@ def to_junit(gates: Sequence[Gate], results: Mapping[str, Result]) -> str:
     """Return test results that CI servers read; characters that XML cannot hold are written out."""
     from xml.sax.saxutils import escape, quoteattr  # it imports an HTTP client
 
-    def valid(text: str) -> str:
+    def clean(text: str) -> str:
         """Write out what a terminal obeys, and replace characters that XML does not allow."""
         return _NOT_XML.sub("\ufffd", plain(text))
 
@@ -578,13 +584,13 @@ def to_junit(gates: Sequence[Gate], results: Mapping[str, Result]) -> str:
     lines = ['<?xml version="1.0" encoding="UTF-8"?>', f"<testsuites {counts}>"]
     lines.append(f'  <testsuite name="dialeval" {counts} skipped="0">')
     for gate in gates:
-        case, name = quoteattr(valid(gate.system)), quoteattr(valid(f"{gate.key} {gate.asked}"))
+        case, name = quoteattr(clean(gate.system)), quoteattr(clean(f"{gate.key} {gate.asked}"))
         lines.append(f"    <testcase classname={case} name={name}>")
         if gate.failure is not None:
-            failure = valid(gate.failure)
+            failure = clean(gate.failure)
             lines.append(f"      <failure message={quoteattr(failure)}>{escape(failure)}</failure>")
-        if signature := _signature(results[gate.system], gate.key):
-            lines.append(f"      <system-out>{escape(valid(signature))}</system-out>")
+        if signature := _find_signature(results[gate.system], gate.key):
+            lines.append(f"      <system-out>{escape(clean(signature))}</system-out>")
         lines.append("    </testcase>")
     return "\n".join([*lines, "  </testsuite>", "</testsuites>", ""])
 
@@ -597,24 +603,24 @@ def to_github(
     `sentences`: the verdict on a run.
     """
     if isinstance(subject, Comparison):
-        shown_document = document(subject)
+        shown_document = to_document(subject)
     else:
         skipped = (f"skipped {key}: {reason}" for key, reason in subject.skipped.items())
-        described = tables.document(subject)
+        described = tables.to_document(subject)
         shown_document = replace(described, said=sentences, notes=[*described.notes, *skipped, *subject.warnings])
-    failures = "".join(f"- {markdown(gate.failure)}\n" for gate in gates if gate.failure is not None)
+    failures = "".join(f"- {escape_markdown(gate.failure)}\n" for gate in gates if gate.failure is not None)
     shown = to_markdown(Document(shown_document.said, shown_document.tables, []))
-    signatures = (_signature(result, key) for result in results.values() for key in result)
+    signatures = (_find_signature(result, key) for result in results.values() for key in result)
     details = dict.fromkeys([*shown_document.notes, *filter(None, signatures)])
     folded = [
         "<details><summary>How these values were computed</summary>\n",
-        *(f"- {markdown(line)}" for line in details),
+        *(f"- {escape_markdown(line)}" for line in details),
         "\n</details>\n",
     ]
-    return "\n".join([f"### {_heading(gates)}\n", *([failures] if failures else []), shown, *folded])
+    return "\n".join([f"### {_make_heading(gates)}\n", *([failures] if failures else []), shown, *folded])
 
 
-def _heading(gates: Sequence[Gate]) -> str:
+def _make_heading(gates: Sequence[Gate]) -> str:
     failed = sum(gate.failure is not None for gate in gates)
     if not gates:
         return "dialeval"
@@ -623,6 +629,6 @@ def _heading(gates: Sequence[Gate]) -> str:
     return "dialeval: the gate holds" if len(gates) == 1 else f"dialeval: all {len(gates)} gates hold"
 
 
-def _signature(result: Result, key: str) -> str:
+def _find_signature(result: Result, key: str) -> str:
     estimate = result.get(key)
     return "" if estimate is None or estimate.signature is None else str(estimate.signature)

@@ -1,10 +1,10 @@
 """A result in every format: sentences, tables of texts and notes.
 
-    document = Document(["People do not tell b from a."], [table], ["95% intervals."])
+    document = Document(["No significant difference between b and a."], [table], ["95% intervals."])
     console.print(LaidOut(document))        the terminal
     to_markdown(document), to_latex(document), to_html(document)
 
-A report module makes the document of its result; `text_formats` makes the formats of the command line of that.
+A report module makes the document of its result; `make_formats` makes the formats of the command line of that.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from pkgutil import resolve_name
 from typing import TYPE_CHECKING, Any, Generic, NamedTuple, TypeVar
 
 from dialeval.core.display import Tabular
-from dialeval.core.errors import plain
+from dialeval.core.errors import escape_controls
 from dialeval.core.validation import dump
 from dialeval.reports.figures import BETTER, DIFFERENT, MISSING, WORSE
 
@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 #
 # Tables for people are a `Table` of texts, whose first column holds names; CSV and JSON take values and keep every
 # digit. Names are escaped for their format here; the other cells are figures that were written for that format,
-# unless `figure` says how to write them.
+# unless `figure` formats them.
 
 GAP = 3
 """Spaces between two columns in the terminal."""
@@ -52,7 +52,7 @@ class Table(NamedTuple):
         names, *others = zip(self.head, *self.rows, strict=True)
         return names, others
 
-    def transposed(self, corner: str) -> Table:
+    def transpose(self, corner: str) -> Table:
         """Swap rows and columns; `corner` is the head of the names."""
         head, *rows = zip(self.head, *self.rows, strict=True)
         return Table([corner, *head[1:]], rows)
@@ -66,25 +66,25 @@ def to_json(subject: Any) -> str:
 _QUOTED = re.compile('[",\r\n]')
 
 
-def csv_text(fields: Iterable[str], rows: Iterable[Iterable[object]]) -> str:
+def format_csv(fields: Iterable[str], rows: Iterable[Iterable[object]]) -> str:
     """Return a line of fields and a line per row, all digits; what is None or NaN is empty.
 
     A text that begins like a formula has an apostrophe before it; numbers, the negative ones too, stay as they are.
     """
-    return "".join(f"{','.join(map(_csv_cell, row))}\n" for row in (fields, *rows))
+    return "".join(f"{','.join(map(_format_csv_cell, row))}\n" for row in (fields, *rows))
 
 
 def to_csv(subject: Tabular) -> str:
     """Return the rows of a result as CSV, all digits."""
     lines = subject.lines()
-    return csv_text(lines[0], (line.values() for line in lines)) if lines else ""
+    return format_csv(lines[0], (line.values() for line in lines)) if lines else ""
 
 
 _FORMULA = ("=", "+", "-", "@", "\t", "\r", "\n")
 """What a spreadsheet may take for the start of a formula (OWASP, CSV injection)."""
 
 
-def _csv_cell(value: object) -> str:
+def _format_csv_cell(value: object) -> str:
     """Return a number with all digits, or a text that no spreadsheet takes for a formula."""
     if isinstance(value, float):
         return "" if math.isnan(value) else repr(float(value))
@@ -95,17 +95,17 @@ def _csv_cell(value: object) -> str:
     return '"{}"'.format(cell.replace('"', '""')) if _QUOTED.search(cell) else cell
 
 
-def markdown(text: str) -> str:
+def escape_markdown(text: str) -> str:
     """Return a text in which nothing is markup."""
     # Entities rather than backslashes for what could open a tag: some renderers of tables ignore backslashes there.
-    text = plain(text).replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
+    text = escape_controls(text).replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
     return re.sub(r"([\\`*_\[\]|~$!])", r"\\\1", text)
 
 
-def markdown_table(table: Table, figure: Callable[[str], str] = str) -> str:
+def format_markdown_table(table: Table, figure: Callable[[str], str] = str) -> str:
     """Return a table as GitHub renders it, figures at the right."""
-    lines = [[markdown(cell) for cell in table.head], ["---", *("---:" for _ in table.head[1:])]]
-    lines += [[markdown(name), *map(figure, cells)] for name, *cells in table.rows]
+    lines = [[escape_markdown(cell) for cell in table.head], ["---", *("---:" for _ in table.head[1:])]]
+    lines += [[escape_markdown(name), *map(figure, cells)] for name, *cells in table.rows]
     return "".join(f"| {' | '.join(cells)} |\n" for cells in lines)
 
 
@@ -118,29 +118,31 @@ _LATEX = str.maketrans(
 )
 
 
-def latex(text: str) -> str:
+def escape_latex(text: str) -> str:
     """Return a text in which nothing is a command."""
-    return plain(text).translate(_LATEX)
+    return escape_controls(text).translate(_LATEX)
 
 
-def latex_lines(columns: int, *tables: Table, figure: Callable[[str], str] = str) -> list[str]:
+def format_latex_tables(columns: int, *tables: Table, figure: Callable[[str], str] = str) -> list[str]:
     """Return the lines of one tabular with booktabs rules and so many columns, tables one below the other."""
     lines = [r"\begin{tabular}{l" + "r" * (columns - 1) + "}", r"\toprule"]
     for number, table in enumerate(tables):
         lines += [r"\midrule"] if number else []
-        rows = [[latex(name), *map(figure, cells)] for name, *cells in table.rows]
-        head, *rest = (_latex_row(cells, columns) for cells in ([latex(cell) for cell in table.head], *rows))
+        rows = [[escape_latex(name), *map(figure, cells)] for name, *cells in table.rows]
+        head, *rest = (
+            _format_latex_row(cells, columns) for cells in ([escape_latex(cell) for cell in table.head], *rows)
+        )
         lines += [head, r"\midrule", *rest]
     return [*lines, r"\bottomrule", r"\end{tabular}"]
 
 
-def _latex_row(cells: Sequence[str], columns: int) -> str:
+def _format_latex_row(cells: Sequence[str], columns: int) -> str:
     r"""Return a row of a tabular; a bracket or a star at its start would be taken for an option of the `\\` before."""
     guard = "{}" if cells and cells[0].lstrip().startswith(("[", "*")) else ""
     return guard + " & ".join([*cells[:1], *[""] * (columns - len(cells)), *cells[1:]]) + r" \\"
 
 
-def latex_float(
+def format_latex_float(
     tables: Sequence[Table],
     caption: Iterable[str],
     label: str = "tab:results",
@@ -152,32 +154,32 @@ def latex_float(
         r"% \usepackage{booktabs}",
         r"\begin{table}",
         r"\centering",
-        rf"\caption{{{' '.join(map(latex, caption))}}}",
+        rf"\caption{{{' '.join(map(escape_latex, caption))}}}",
     ]
     lines += [
         rf"\label{{{label}}}",
-        *latex_lines(max((len(each.head) for each in tables), default=1), *tables, figure=figure),
+        *format_latex_tables(max((len(each.head) for each in tables), default=1), *tables, figure=figure),
         r"\end{table}",
-        *(f"% {plain(line)}" for line in comments),
+        *(f"% {escape_controls(line)}" for line in comments),
         "",
     ]
     return "\n".join(lines)
 
 
-def html_table(table: Table) -> str:
+def format_html_table(table: Table) -> str:
     """Return a table without style, as a notebook shows its own."""
     from html import escape
 
-    head = "".join(f"<th>{escape(plain(cell))}</th>" for cell in table.head)
+    head = "".join(f"<th>{escape(escape_controls(cell))}</th>" for cell in table.head)
     rows = (
-        f"<th>{escape(plain(name))}</th>" + "".join(f"<td>{escape(cell)}</td>" for cell in cells)
+        f"<th>{escape(escape_controls(name))}</th>" + "".join(f"<td>{escape(cell)}</td>" for cell in cells)
         for name, *cells in table.rows
     )
     body = "".join(f"<tr>{row}</tr>" for row in rows)
     return f"<table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>"
 
 
-def rich_table(columns: Iterable[Sequence[str]]) -> RichTable:
+def make_rich_table(columns: Iterable[Sequence[str]]) -> RichTable:
     """Return a table for a rich console from its columns, each with its head."""
     from rich import box
     from rich.table import Table as RichTable
@@ -187,26 +189,26 @@ def rich_table(columns: Iterable[Sequence[str]]) -> RichTable:
     # Text, not str: a name such as [bold] is a name, not markup.
     drawn = RichTable(box=box.SIMPLE_HEAD, show_edge=False, pad_edge=False, padding=(0, 1))
     for head in heads:
-        drawn.add_column(Text(plain(head)), overflow="fold")
+        drawn.add_column(Text(escape_controls(head)), overflow="fold")
     for name, *figures in lines:
         colors = (next((color for mark, color in _COLORS.items() if mark in cell), "") for cell in figures)
-        cells = (Text(plain(cell), style=color) for cell, color in zip(figures, colors, strict=True))
-        drawn.add_row(Text(plain(name)), *cells)
+        cells = (Text(escape_controls(cell), style=color) for cell, color in zip(figures, colors, strict=True))
+        drawn.add_row(Text(escape_controls(name)), *cells)
     return drawn
 
 
-def fitting_tables(names: Sequence[str], columns: Sequence[Sequence[str]], width: int) -> Iterator[RichTable]:
-    """Yield tables of right-aligned columns next to their names; columns that do not fit are in a table below."""
+def split_to_width(names: Sequence[str], columns: Sequence[Sequence[str]], width: int) -> Iterator[RichTable]:
+    """Yield tables of right-aligned columns next to their names; columns that do not fit are in a further table."""
     from rich.cells import cell_len
 
     widths = [max(map(cell_len, column)) for column in columns]
     padded = [[" " * (w - cell_len(cell)) + cell for cell in column] for w, column in zip(widths, columns, strict=True)]
-    for start, end in _fit(widths, width - max(map(cell_len, names))):
-        yield rich_table([names, *padded[start:end]])
+    for start, end in _group_columns(widths, width - max(map(cell_len, names))):
+        yield make_rich_table([names, *padded[start:end]])
 
 
-def _fit(widths: Sequence[int], available: int) -> Iterator[tuple[int, int]]:
-    """Cut columns into stretches that fit; a column wider than what is available stands alone."""
+def _group_columns(widths: Sequence[int], available: int) -> Iterator[tuple[int, int]]:
+    """Yield start and end of groups of columns that fit; a column that is too wide is a group of its own."""
     start, used = 0, 0
     for number, width in enumerate(widths):
         if number > start and used + width + GAP > available:
@@ -244,34 +246,34 @@ MOST_ROWS, MOST_CHARACTERS = 10, 80
 """What a notebook shows of a table of rows, and of a text in it."""
 
 
-def rows_document(subject: Tabular) -> Document:
+def describe_rows(subject: Tabular) -> Document:
     """Describe a table of rows by the first of them."""
     whole = subject.to_arrow()
-    rows = [list(map(_row_cell, line.values())) for line in whole.slice(0, MOST_ROWS).to_pylist()]
+    rows = [list(map(_show_cell, line.values())) for line in whole.slice(0, MOST_ROWS).to_pylist()]
     notes = [f"{len(rows):,} of {whole.num_rows:,} rows; to_pandas() and to_polars() return all."]
     return Document([], [Table(whole.column_names, rows)], notes)
 
 
-def _row_cell(value: object) -> str:
+def _show_cell(value: object) -> str:
     if isinstance(value, float):
         return MISSING if math.isnan(value) else f"{value:.4g}"
-    text = "" if value is None else plain(" / ".join(value) if isinstance(value, list) else str(value))
+    text = "" if value is None else escape_controls(" / ".join(value) if isinstance(value, list) else str(value))
     return text if len(text) <= MOST_CHARACTERS else f"{text[: MOST_CHARACTERS - 1]}…"
 
 
 class Printer(Generic[T]):
-    """The formats of a result: `table` for the terminal, and `FORMATS` that are texts, by name."""
+    """The formats of a result: `lay_out` for the terminal, and `FORMATS` that are texts, by name."""
 
     def __init__(self, document: Callable[[T], Document]) -> None:
         self.document = document
-        self.FORMATS = text_formats(document)
+        self.FORMATS = make_formats(document)
 
-    def table(self, value: T) -> LaidOut:
+    def lay_out(self, value: T) -> LaidOut:
         """Lay out a result for a rich console."""
         return LaidOut(self.document(value))
 
 
-def text_formats(document: Callable[[Any], Document]) -> dict[str, Callable[[Any], str]]:
+def make_formats(document: Callable[[Any], Document]) -> dict[str, Callable[[Any], str]]:
     """Return every format that is a text, by its name on the command line."""
     return {
         "json": to_json,
@@ -292,43 +294,45 @@ class LaidOut:
         from rich.text import Text
 
         width = options.max_width
-        document = next((each for each in self.layouts if _fits(each, width)), self.layouts[-1])
+        document = next((each for each in self.layouts if _is_narrow(each, width)), self.layouts[-1])
         for sentence in document.said:
-            yield from (Text(plain(sentence)), Text())
+            yield from (Text(escape_controls(sentence)), Text())
         parts: list[RenderableType] = []
         for title, table in zip(document.titles or [""] * len(document.tables), document.tables, strict=True):
-            first, *others = fitting_tables(*table.columns, width)
+            first, *others = split_to_width(*table.columns, width)
             parts += [Group(Text(title, "bold"), first) if title else first, *others]
         for number, part in enumerate(parts):
             yield from [Text()] if number else []
             yield part
         yield from [Text()] if parts and document.notes and not document.tight else []
-        yield from map(Text, map(plain, document.notes))
+        yield from map(Text, map(escape_controls, document.notes))
 
 
 def to_markdown(document: Document) -> str:
     """Return paragraphs, and tables as GitHub renders them."""
-    said, notes = ([f"{markdown(line)}\n" for line in lines] for lines in (document.said, document.notes))
-    return "\n".join([*said, *(markdown_table(each, markdown) for each in document.titled_tables), *notes])
+    said, notes = ([f"{escape_markdown(line)}\n" for line in lines] for lines in (document.said, document.notes))
+    return "\n".join(
+        [*said, *(format_markdown_table(each, escape_markdown) for each in document.titled_tables), *notes]
+    )
 
 
 def to_latex(document: Document) -> str:
     """Return one tabular with booktabs rules, tables one below the other; all sentences are comments."""
     columns = max((len(each.head) for each in document.tables), default=1)
-    lines = latex_lines(columns, *document.titled_tables, figure=latex)
-    return "\n".join([*lines, *(f"% {latex(line)}" for line in (*document.said, *document.notes)), ""])
+    lines = format_latex_tables(columns, *document.titled_tables, figure=escape_latex)
+    return "\n".join([*lines, *(f"% {escape_latex(line)}" for line in (*document.said, *document.notes)), ""])
 
 
 def to_html(document: Document) -> str:
     """Return paragraphs and tables without style, as a notebook shows its own."""
     from html import escape
 
-    said = "".join(f"<p>{escape(plain(line))}</p>" for line in document.said)
-    notes = "<br>".join(escape(plain(line)) for line in document.notes)
-    return said + "".join(map(html_table, document.tables)) + (f"<p><small>{notes}</small></p>" if notes else "")
+    said = "".join(f"<p>{escape(escape_controls(line))}</p>" for line in document.said)
+    notes = "<br>".join(escape(escape_controls(line)) for line in document.notes)
+    return said + "".join(map(format_html_table, document.tables)) + (f"<p><small>{notes}</small></p>" if notes else "")
 
 
-def _fits(document: Document, width: int) -> bool:
+def _is_narrow(document: Document, width: int) -> bool:
     """Return whether each table of a document fits a console without being split."""
     from rich.cells import cell_len
 
@@ -357,21 +361,21 @@ EXTENSIONS: Mapping[str, Mapping[str, str]] = {
         "rows": "dialeval.judges.report:explain_rows",
     },
     "alignments": {
-        "rows": "dialeval.suites.lsdscc.report:landed",
-        "note": "dialeval.suites.lsdscc.report:reached",
+        "rows": "dialeval.suites.lsdscc.report:explain_rows",
+        "note": "dialeval.suites.lsdscc.report:describe_reached_groups",
     },
     "failures": {"table": "dialeval.suites.multiwoz.report:ceiling_table"},
-    "transcripts": {"section": "dialeval.suites.multiwoz.report:transcripts"},
+    "transcripts": {"section": "dialeval.suites.multiwoz.report:transcripts_section"},
     "trials": {
-        "table": "dialeval.reports.trials:trials_table",
+        "table": "dialeval.reports.trials:list_trials",
     },
-    "curves": {"section": "dialeval.suites.breakdown.report:curves"},
+    "curves": {"section": "dialeval.suites.breakdown.curves:curves_section"},
 }
 """By a detail of a run, or the beginning of its keys: the function that makes a `section` of the report, a `table` for
 the terminal, fields of the explorer's `rows`, or a `note` above these."""
 
 
-def extensions(run: Run, kind: str) -> Iterator[Callable[..., Any]]:
+def find_extensions(run: Run, kind: str) -> Iterator[Callable[..., Any]]:
     """Yield the functions of a kind that suites and judges registered for what a run holds."""
     for held, functions in EXTENSIONS.items():
         if kind in functions and (held in run.details or any(key.startswith(held) for key in run.keys_in_order)):

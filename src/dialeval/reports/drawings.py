@@ -1,6 +1,6 @@
 """The charts of a run: the numbers that each shows, the section of the report that has them, and files for papers.
 
-    figure(run, "distribution", "bleu-4")         a chart by its name (`KINDS`), as `Run.plot` gives it
+    draw_figure(run, "distribution", "bleu-4")    a chart by its name (`KINDS`), as `Run.plot` gives it
     write_figures(run, "figures", "pdf", 3.3)     every chart that the run has numbers for, 3.3 inches wide
 
 `charts` draws; this module only selects columns.
@@ -19,16 +19,17 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from dialeval.analysis.comparison import compare
-from dialeval.analysis.pairing import keys_meant, main_keys
-from dialeval.analysis.slices import Slices, kept_fields, slices
-from dialeval.analysis.values import better_of
+from dialeval.analysis.pairing import choose_main_keys, find_keys
+from dialeval.analysis.slices import Slices, list_kept_fields, slices
+from dialeval.analysis.values import find_better
 from dialeval.core.arrays import Floats
 from dialeval.core.errors import SettingError
 from dialeval.core.fold import Level
 from dialeval.core.rowtable import NO_TURN
 from dialeval.reports import charts, markup
-from dialeval.reports.charts import PIXELS_PER_INCH, WIDTH, Figure, FigureFormat, Mark, Point, mean_by_bin
-from dialeval.reports.comparisons import kind_of, stretched
+from dialeval.reports.canvas import PIXELS_PER_INCH, WIDTH, Figure, FigureFormat
+from dialeval.reports.charts import Mark, Point, average_by_bin
+from dialeval.reports.comparisons import choose_class, standardize_interval
 from dialeval.reports.figures import plain, shorten, show
 from dialeval.reports.tables import ARROWS
 from dialeval.stats.correlation import FEWEST_POINTS, spearman_matrix
@@ -46,52 +47,56 @@ MOST_AGENTS = 4
 _NARROWEST = 240
 
 
-def estimates_of(run: Run, key: str) -> dict[str, Estimate]:
+def collect_estimates(run: Run, key: str) -> dict[str, Estimate]:
     """Return the estimates of one metric by system."""
     return {name: result[key] for name, result in run.items() if key in result}
 
 
-def _title(run: Run, key: str) -> str:
-    return f"{shorten(key)}{ARROWS[better_of(run, key)]}"
+def _make_title(run: Run, key: str) -> str:
+    return f"{shorten(key)}{ARROWS[find_better(run, key)]}"
 
 
-def _direction(run: Run, key: str) -> str:
-    better = better_of(run, key)
+def _make_axis_title(run: Run, key: str) -> str:
+    better = find_better(run, key)
     return shorten(key) if better is None else f"{shorten(key)} ({better} is better)"
 
 
-def _level(run: Run, key: str) -> Level:
-    return next((est.level for est in estimates_of(run, key).values()), Level.TURN)
+def _find_level(run: Run, key: str) -> Level:
+    return next((est.level for est in collect_estimates(run, key).values()), Level.TURN)
 
 
 def draw_means(run: Run, key: str, width: int = WIDTH, ranked: bool = False) -> Figure | None:
     """Draw the value of each system under a key with its confidence interval; `ranked`: the highest value first."""
-    colors = markup.colors(run)
+    colors = markup.assign_colors(run)
     marks = [
         Mark(name, est.mean, est.interval, colors[name])
-        for name, est in estimates_of(run, key).items()
+        for name, est in collect_estimates(run, key).items()
         if math.isfinite(est.mean)
     ]
     marks = sorted(marks, key=lambda mark: -mark.value) if ranked else marks
-    return charts.forest(marks, f"{_title(run, key)}, by system", _direction(run, key), width=width) if marks else None
+    return (
+        charts.forest(marks, f"{_make_title(run, key)}, by system", _make_axis_title(run, key), width=width)
+        if marks
+        else None
+    )
 
 
 def draw_distribution(run: Run, key: str, width: int = WIDTH) -> Figure | None:
     """Draw how the per-row scores of each system are distributed."""
-    items = {name: est.items for name, est in estimates_of(run, key).items() if est.items is not None}
-    unit = f"{_level(run, key)}s"
-    title = f"{_title(run, key)} of single {unit}"
+    items = {name: est.items for name, est in collect_estimates(run, key).items() if est.items is not None}
+    unit = f"{_find_level(run, key)}s"
+    title = f"{_make_title(run, key)} of single {unit}"
     return charts.distribution(
-        items, title, _direction(run, key), unit=unit, numbers=markup.color_numbers(run), width=width
+        items, title, _make_axis_title(run, key), unit=unit, numbers=markup.number_colors(run), width=width
     )
 
 
 def draw_differences(comparison: Comparison, system: str, width: int = WIDTH) -> Figure | None:
     """Draw the differences of a system to the baseline, metric by metric, in standard deviations."""
     marks = [
-        Mark(row.key, ends[1], (ends[0], ends[2]), kind_of(row))
+        Mark(row.key, ends[1], (ends[0], ends[2]), choose_class(row))
         for row in comparison.of(system)
-        if row.better is not None and (ends := stretched(row)) is not None
+        if row.better is not None and (ends := standardize_interval(row)) is not None
     ]
     title = f"{shorten(system)} against {shorten(comparison.baseline)}"
     axis = "difference in standard deviations, better to the right"
@@ -100,8 +105,8 @@ def draw_differences(comparison: Comparison, system: str, width: int = WIDTH) ->
 
 
 def is_binary(run: Run, key: str) -> bool:
-    """Tell whether all per-row scores of a metric are 0 or 1 (or 100), so that the mean says everything."""
-    items = [est.items for est in estimates_of(run, key).values() if est.items is not None]
+    """Return whether all per-row scores of a metric are 0 or 1 (or 100), so that only the mean is of interest."""
+    items = [est.items for est in collect_estimates(run, key).values() if est.items is not None]
     known = [values[np.isfinite(values)] for values in items]
     return bool(known) and all(np.isin(values, (0, 1)).all() or np.isin(values, (0, 100)).all() for values in known)
 
@@ -109,32 +114,34 @@ def is_binary(run: Run, key: str) -> bool:
 def draw_turns(run: Run, key: str, width: int = WIDTH) -> Figure | None:
     """Draw the mean of a metric over the turns of dialogues."""
     series: dict[str, list[Point]] = {}
-    for name, est in estimates_of(run, key).items():
+    for name, est in collect_estimates(run, key).items():
         rows, items = run[name].rows, est.items
         if rows is None or items is None or len(items) != len(rows) or run[name].role != "system":
             continue
         turns = np.arange(len(rows)) - rows.offsets[rows.clusters] + 1 if rows.turns is None else rows.turns
         known = (turns != NO_TURN) & (turns < turns.min(initial=0) + MOST_TURNS)
-        found = mean_by_bin(turns[known], items[known], rows.clusters[known])
+        found = average_by_bin(turns[known], items[known], rows.clusters[known])
         if len(found) > 1:
             series[name] = found
     if not series:
         return None
-    title, notes = f"{_title(run, key)} over the turns of a dialogue", ["95% confidence intervals over dialogues."]
+    title, notes = f"{_make_title(run, key)} over the turns of a dialogue", ["95% confidence intervals over dialogues."]
     return charts.curves(
-        series, title, "turn", shorten(key), name="turns", numbers=markup.color_numbers(run), notes=notes, width=width
+        series, title, "turn", shorten(key), name="turns", numbers=markup.number_colors(run), notes=notes, width=width
     )
 
 
 def draw_trend(run: Run, key: str, width: int = WIDTH) -> Figure | None:
     """Draw a metric over the systems in their order, for versions of one system."""
     known = {
-        name: est for name, est in estimates_of(run, key).items() if name not in run.baselines and est.mean == est.mean
+        name: est
+        for name, est in collect_estimates(run, key).items()
+        if name not in run.baselines and est.mean == est.mean
     }
     if len(known) < 2:
         return None
     points = [Point(at, est.mean, *(est.interval or (math.nan, math.nan))) for at, est in enumerate(known.values())]
-    title = f"{_title(run, key)} from version to version"
+    title = f"{_make_title(run, key)} from version to version"
     notes = ["Versions in the order in which they were given, with confidence intervals."]
     titles = (title, "version", shorten(key))
     return charts.curves({"value": points}, *titles, name="trend", labels=list(known), notes=notes, width=width)
@@ -151,7 +158,7 @@ def draw_scatter(run: Run, key: str, against: str, width: int = WIDTH) -> Figure
     if not points:
         return None
     words = f"{shorten(key)} against {shorten(against)}", shorten(against), shorten(key)
-    return charts.scatter(points, *words, numbers=markup.color_numbers(run), width=width)
+    return charts.scatter(points, *words, numbers=markup.number_colors(run), width=width)
 
 
 def draw_metric_agreement(
@@ -159,7 +166,7 @@ def draw_metric_agreement(
 ) -> Figure | None:
     """Draw the rank correlations of metrics over the rows of a system; of the first one unless named."""
     for name, result in run.items():
-        if name == (system or name) and (found := correlation_matrix(result, level)) is not None:
+        if name == (system or name) and (found := correlate_metrics(result, level)) is not None:
             keys, matrix = found
             width = width or max(WIDTH, 200 + 42 * len(keys))
             texts = [["" if at == to else show(v, 2) for to, v in enumerate(x)] for at, x in enumerate(matrix)]
@@ -169,7 +176,7 @@ def draw_metric_agreement(
     return None
 
 
-def correlation_matrix(result: Result, level: Level) -> tuple[list[str], Floats] | None:
+def correlate_metrics(result: Result, level: Level) -> tuple[list[str], Floats] | None:
     """Return the keys with a value per row and their rank correlations; None for fewer than two."""
     columns: Mapping[str, Floats] = {
         key: est.items
@@ -191,15 +198,15 @@ def draw_slices(found: Slices, field: str, key: str, width: int = WIDTH) -> Figu
     rows = [[each.difference(name, key) for name in systems] for each in parts]
     marked = np.array([[row is not None and row.significant for row in differences] for differences in rows])
     labels = [f"{shorten(each.label)} ({each.dialogues:,})" for each in parts]
-    sign = -1.0 if better_of(found.whole, key) == "lower" else 1.0
-    center = float(np.nanmean(values)) if better_of(found.whole, key) else float(np.nanmin(values))
+    sign = -1.0 if find_better(found.whole, key) == "lower" else 1.0
+    center = float(np.nanmean(values)) if find_better(found.whole, key) else float(np.nanmin(values))
     texts = [[show(value, 2) for value in line] for line in values.tolist()]
     notes = [
         f"In parentheses: {parts[0].unit}. Darker: further from the mean of all cells, teal better and orange worse."
     ]
     if found.comparisons:
         notes.append(f"Framed: differs significantly from {shorten(found.comparisons[0].baseline)}.")
-    title = f"{_title(found.whole, key)} by {shorten(field)}"
+    title = f"{_make_title(found.whole, key)} by {shorten(field)}"
     return charts.matrix(
         sign * values,
         labels,
@@ -225,7 +232,7 @@ def draw_causes(run: Run, width: int = WIDTH) -> Figure | None:
         for cause in sorted(totals, key=lambda cause: -totals[cause])
     }
     title = "Causes of failed dialogues"
-    return charts.bars(counts, title, "dialogues", numbers=markup.color_numbers(run), width=width) if counts else None
+    return charts.bars(counts, title, "dialogues", numbers=markup.number_colors(run), width=width) if counts else None
 
 
 def draw_pass_k(run: Run, width: int = WIDTH) -> Figure | None:
@@ -245,7 +252,7 @@ def draw_pass_k(run: Run, width: int = WIDTH) -> Figure | None:
         "fraction of tasks",
     )
     notes = ["95% confidence intervals over tasks."]
-    return charts.curves(series, *titles, name="pass-k", numbers=markup.color_numbers(run), notes=notes, width=width)
+    return charts.curves(series, *titles, name="pass-k", numbers=markup.number_colors(run), notes=notes, width=width)
 
 
 def draw_tasks(run: Run, system: str | None = None, width: int | None = None) -> Figure | None:
@@ -267,21 +274,23 @@ def draw_tasks(run: Run, system: str | None = None, width: int | None = None) ->
 
 def draw_wins(run: Run, key: str, width: int = WIDTH) -> Figure | None:
     """Draw how often each system has the better value in a row than each other system, of systems with equal rows."""
-    better = better_of(run, key)
-    items = {n: e.items for n, e in estimates_of(run, key).items() if e.items is not None and n not in run.baselines}
+    better = find_better(run, key)
+    items = {
+        n: e.items for n, e in collect_estimates(run, key).items() if e.items is not None and n not in run.baselines
+    }
     if better is None or len(items) < 2 or len({len(each) for each in items.values()}) > 1:
         return None
     sign = -1.0 if better == "lower" else 1.0
 
-    def outcomes(one: Floats, other: Floats) -> tuple[int, int, int]:
+    def count_outcomes(one: Floats, other: Floats) -> tuple[int, int, int]:
         apart = sign * (one - other)
         return int((apart > 0).sum()), int((apart == 0).sum()), int((apart < 0).sum())
 
     between = {
-        name: {other: outcomes(own, theirs) for other, theirs in items.items() if other != name}
+        name: {other: count_outcomes(own, theirs) for other, theirs in items.items() if other != name}
         for name, own in items.items()
     }
-    title = f"Wins by {_title(run, key)} over {_level(run, key)}s, a tie counting half"
+    title = f"Wins by {_make_title(run, key)} over {_find_level(run, key)}s, a tie counting half"
     return charts.win_matrix(between, title, width=width)
 
 
@@ -298,7 +307,7 @@ KINDS = (*_BY_KEY, "scatter", "forest", "slices", *_OF_RUN, *_OF_SYSTEM)
 """Names of the charts of a run."""
 
 
-def figure(
+def draw_figure(
     run: Run,
     kind: str = "distribution",
     metric: str | None = None,
@@ -328,8 +337,8 @@ def figure(
     """
     if kind not in KINDS:
         raise SettingError(f"there is no figure {kind!r}; there are {', '.join(KINDS)}")
-    key = metric or next(iter(main_keys(run)), "")
-    (key,) = keys_meant([key], run.keys_in_order, "the run has no", "it has")
+    key = metric or next(iter(choose_main_keys(run)), "")
+    (key,) = find_keys([key], run.keys_in_order, "the run has no", "it has")
     pixels = WIDTH if width is None else max(_NARROWEST, round(width * PIXELS_PER_INCH))
     drawn: Figure | None
     if kind in _BY_KEY:
@@ -344,7 +353,7 @@ def figure(
         comparison = compare(run)
         drawn = draw_differences(comparison, system or comparison.systems[0], pixels)
     else:
-        field = by or next(iter(kept_fields(run)), "turn")
+        field = by or next(iter(list_kept_fields(run)), "turn")
         drawn = draw_slices(slices(run, field, metrics=[key], compared=len(run) > 1), field, key, pixels)
     if drawn is None:
         raise SettingError(f"the run has no numbers for the figure {kind!r} of {key}")
@@ -365,7 +374,7 @@ def write_figures(
     """
     paths: dict[str, Path] = {}
     pixels = WIDTH if width is None else max(_NARROWEST, round(width * PIXELS_PER_INCH))
-    for name, drawn in (*_all_figures(run, pixels), *((each.name, each) for each in more)):
+    for name, drawn in (*_draw_all(run, pixels), *((each.name, each) for each in more)):
         stem = re.sub(r"[^\w.()=,-]+", "-", plain(name)).strip("-.")[:80]  # whatever the metric is called
         stem = re.sub("-{2,}", "-", stem) or "figure"
         numbered = (stem if number == 1 else f"{stem}-{number}" for number in count(1))
@@ -374,8 +383,8 @@ def write_figures(
     return list(paths.values())
 
 
-def _all_figures(run: Run, pixels: int) -> Iterator[tuple[str, Figure]]:
-    panel = main_keys(run)
+def _draw_all(run: Run, pixels: int) -> Iterator[tuple[str, Figure]]:
+    panel = choose_main_keys(run)
     several = len(run) - len(run.baselines) > 1
     for kind, draw in _BY_KEY.items():
         for key in run.keys_in_order if kind in ("means", "distribution") else panel:
@@ -387,28 +396,28 @@ def _all_figures(run: Run, pixels: int) -> Iterator[tuple[str, Figure]]:
     yield from ((name, drawn) for name, drawn in others.items() if drawn is not None)
 
 
-def drawings(run: Run, prefix: str = "") -> str:
+def draw_metrics(run: Run, prefix: str = "") -> str:
     """Return the charts of each metric: the panel first, the others folded; `prefix`: of the places of metrics."""
     places = {key: f"{prefix}{at}" for at, key in enumerate(run.keys_in_order)}
-    panel = [key for key in main_keys(run) if key in places]
+    panel = [key for key in choose_main_keys(run) if key in places]
     others = [key for key in places if key not in panel]
-    content = "".join(_metric(run, places[key], key, panel=True) for key in panel)
+    content = "".join(_draw_metric(run, places[key], key, panel=True) for key in panel)
     content = f'<div class="metrics">{content}</div>' if panel else ""
     if others:
-        inside = "".join(_metric(run, places[key], key) for key in others)
+        inside = "".join(_draw_metric(run, places[key], key) for key in others)
         content += markup.details(markup.count(len(others), "more metric"), f'<div class="metrics">{inside}</div>')
     return content
 
 
-def _metric(run: Run, place: str, key: str, *, panel: bool = False) -> str:
+def _draw_metric(run: Run, place: str, key: str, *, panel: bool = False) -> str:
     spread = None if is_binary(run, key) else draw_distribution(run, key)
     made = [draw_means(run, key), spread, draw_turns(run, key) if panel else None]
     drawn = "".join(f"<figure>{each.inline}</figure>" for each in made if each is not None)
-    head = f'<h3 class="hidden">{markup.name(key)}{markup.arrow(better_of(run, key))}</h3>'
+    head = f'<h3 class="hidden">{markup.name(key)}{markup.arrow(find_better(run, key))}</h3>'
     return f'<section class="metric" id="metric-{place}">{head}{drawn or markup.note("No value.")}</section>'
 
 
-def figures(drawn: Sequence[Figure | None]) -> str:
+def lay_out_figures(drawn: Sequence[Figure | None]) -> str:
     """Return charts next to each other, as many as there is room for."""
     shown = "".join(f"<figure>{each.inline}</figure>" for each in drawn if each is not None)
     return f'<div class="figures">{shown}</div>' if shown else ""

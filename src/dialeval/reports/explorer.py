@@ -15,14 +15,14 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from dialeval.analysis.pairing import main_keys
-from dialeval.analysis.values import better_of
+from dialeval.analysis.pairing import choose_main_keys
+from dialeval.analysis.values import find_better
 from dialeval.core.arrays import Floats, Ints
 from dialeval.core.columns import TextColumn
 from dialeval.core.fold import Level
 from dialeval.core.rowtable import NO_TURN, PROMPT, REFERENCE, RowTable
 from dialeval.reports import markup
-from dialeval.reports.documents import extensions
+from dialeval.reports.documents import find_extensions
 from dialeval.reports.figures import plain
 from dialeval.reports.markup import Section
 
@@ -45,35 +45,35 @@ DIGITS = 5
 SEED = 12345
 
 
-def explorer(run: Run, slices: Sequence[Slices] = ()) -> tuple[Section, dict[str, Any]] | None:
+def make_explorer(run: Run, slices: Sequence[Slices] = ()) -> tuple[Section, dict[str, Any]] | None:
     """Return the section and its data, with the slices that rows are in; None for a run that does not know its rows."""
     texts: dict[str, int] = {}
-    found = [systems for systems in row_groups(run) if any(each.role == "system" for each in systems.values())]
-    colors = markup.colors(run)
-    groups = [_group(systems, texts, slices, colors, MOST_CHARACTERS / len(found)) for systems in found]
+    found = [systems for systems in group_by_rows(run) if any(each.role == "system" for each in systems.values())]
+    colors = markup.assign_colors(run)
+    groups = [_make_group(systems, texts, slices, colors, MOST_CHARACTERS / len(found)) for systems in found]
     if not groups:
         return None
-    for describe in extensions(run, "rows"):
+    for describe in find_extensions(run, "rows"):
         for systems, group in zip(found, groups, strict=True):
             rows = np.array(group["rows"]) - 1
-            group |= describe(systems, rows, details=run.details, number=lambda text: _number(text, texts))
-    notes = "".join(markup.note(_note(group)) for group in groups if group["shown"] < group["total"])
+            group |= describe(systems, rows, details=run.details, number=lambda text: _number_text(text, texts))
+    notes = "".join(markup.note(_describe_choice(group)) for group in groups if group["shown"] < group["total"])
     no_script = '<noscript><p class="notice">The row explorer needs JavaScript.</p></noscript>'
-    above = "".join(describe(run) for describe in extensions(run, "note"))
+    above = "".join(describe(run) for describe in find_extensions(run, "note"))
     content = f'{above}{notes}{no_script}<div id="explorer-place"></div>'
     return Section("explorer", "Row by row", content), {"groups": groups, "texts": list(texts)}
 
 
-def row_groups(run: Run) -> list[dict[str, Result]]:
+def group_by_rows(run: Run) -> list[dict[str, Result]]:
     """Return the systems whose rows are the same, together."""
     groups: dict[Any, dict[str, Result]] = {}
     for system, result in run.items():
         if result.rows is not None and len(result.rows):
-            groups.setdefault(_identity(result.rows), {})[system] = result
+            groups.setdefault(_identify_rows(result.rows), {})[system] = result
     return list(groups.values())
 
 
-def _identity(rows: RowTable) -> tuple[Any, ...]:
+def _identify_rows(rows: RowTable) -> tuple[Any, ...]:
     # Prompts and not contexts: these contain the replies of each system.
     shared = [
         (text, rows.digests[name].tobytes() if name in rows.digests else rows.texts[text].digest)
@@ -85,14 +85,14 @@ def _identity(rows: RowTable) -> tuple[Any, ...]:
     return rows.offsets.tobytes(), names, turns, tuple(shared)
 
 
-def _number(text: str, texts: dict[str, int]) -> int:
+def _number_text(text: str, texts: dict[str, int]) -> int:
     """Return the number of a text among those met so far; a very long one is cut."""
     if len(text) > MOST_OF_A_TEXT:
         text = f"{text[:MOST_OF_A_TEXT]} … ({len(text) - MOST_OF_A_TEXT:,} characters are left out)"
     return texts.setdefault(text, len(texts))
 
 
-def _group(
+def _make_group(
     systems: Mapping[str, Result],
     texts: dict[str, int],
     slices: Sequence[Slices],
@@ -100,13 +100,17 @@ def _group(
     most_characters: float,
 ) -> dict[str, Any]:
     rows = next(result.rows for result in systems.values() if result.rows is not None)
-    columns = _columns(systems, rows)
+    columns = _collect_columns(systems, rows)
     scores = SCORE_CHARACTERS * sum(len(own) for (_, level), own in columns.items() if level is Level.TURN)
-    most = int(most_characters / max(_text_bytes(systems) / len(rows) + scores, 1))
-    shown = _shown_rows(rows.clusters, columns, max(1, min(MOST_ROWS, most)))
+    most = int(most_characters / max(_count_text_bytes(systems) / len(rows) + scores, 1))
+    shown = _choose_rows(rows.clusters, columns, max(1, min(MOST_ROWS, most)))
     dialogues, dialogue = np.unique(rows.clusters[shown], return_inverse=True)
     turns = None if rows.turns is None else rows.turns[shown].tolist()
-    ids = None if rows.dialogues is None else [_valid(rows.dialogues[number] or "") for number in dialogues.tolist()]
+    ids = (
+        None
+        if rows.dialogues is None
+        else [_escape_surrogates(rows.dialogues[number] or "") for number in dialogues.tolist()]
+    )
     # Of a dialogue-level key one value per dialogue is enough: that of the dialogue's first row.
     places = {Level.TURN: shown, Level.DIALOGUE: rows.offsets[dialogues]}
     return {
@@ -117,26 +121,26 @@ def _group(
         "dialogues": ids,
         "dialogue": dialogue.tolist(),
         "turns": None if turns is None else [None if turn == NO_TURN else turn for turn in turns],
-        "context": _texts_of(rows, "context", shown, texts),
-        "roles": _texts_of(rows, "roles", shown, texts),
-        "reference": _texts_of(rows, "reference", shown, texts),
-        "responses": [_responses(result.rows, shown, texts) for result in systems.values()],
+        "context": _number_texts(rows, "context", shown, texts),
+        "roles": _number_texts(rows, "roles", shown, texts),
+        "reference": _number_texts(rows, "reference", shown, texts),
+        "responses": [_number_responses(result.rows, shown, texts) for result in systems.values()],
         "reasons": [None for _ in systems],
-        "key": next((at for at, (key, _) in enumerate(columns) if key in main_keys(systems)), 0),
+        "key": next((at for at, (key, _) in enumerate(columns) if key in choose_main_keys(systems)), 0),
         "keys": [
-            {"name": plain(key), "level": level.value, "better": better_of(systems, key)} for key, level in columns
+            {"name": plain(key), "level": level.value, "better": find_better(systems, key)} for key, level in columns
         ],
         "scores": [
-            [_figures(by_system.get(name), places[level]) for name in systems]
+            [_round_values(by_system.get(name), places[level]) for name in systems]
             for (_, level), by_system in columns.items()
         ],
-        "slices": _slices(next(iter(systems)), shown, slices),
+        "slices": _locate_slices(next(iter(systems)), shown, slices),
         "shown": len(shown),
         "total": len(rows),
     }
 
 
-def _slices(system: str, shown: Ints, slices: Sequence[Slices]) -> list[dict[str, Any]]:
+def _locate_slices(system: str, shown: Ints, slices: Sequence[Slices]) -> list[dict[str, Any]]:
     """Return every slice with the places of its rows among those that are shown."""
     found = []
     for each in (part for cut in slices for part in cut.slices):
@@ -146,7 +150,7 @@ def _slices(system: str, shown: Ints, slices: Sequence[Slices]) -> list[dict[str
     return found
 
 
-def _columns(systems: Mapping[str, Result], rows: RowTable) -> dict[tuple[str, Level], dict[str, Floats]]:
+def _collect_columns(systems: Mapping[str, Result], rows: RowTable) -> dict[tuple[str, Level], dict[str, Floats]]:
     """Return one value per row by key and level, then by system; the value of a dialogue is that of all its rows."""
     columns: dict[tuple[str, Level], dict[str, Floats]] = {}
     clusters = rows.clusters
@@ -159,14 +163,14 @@ def _columns(systems: Mapping[str, Result], rows: RowTable) -> dict[tuple[str, L
     return columns
 
 
-def _shown_rows(clusters: Ints, columns: Mapping[Any, Mapping[str, Floats]], most: int) -> Ints:
+def _choose_rows(clusters: Ints, columns: Mapping[Any, Mapping[str, Floats]], most: int) -> Ints:
     """Return which rows are shown, in order: whole dialogues, as many as make up the most rows, at least one."""
     total = len(clusters)
     if total <= most:
         return np.arange(total)
     dialogues = int(clusters[-1]) + 1
     sizes, distances = np.bincount(clusters, minlength=dialogues), np.zeros(dialogues)
-    np.maximum.at(distances, clusters, _distances(total, columns))
+    np.maximum.at(distances, clusters, _measure_distances(total, columns))
     apart = _take_until(np.argsort(-distances, kind="stable"), sizes, most // 2)
     rest = np.setdiff1d(np.arange(dialogues), apart)
     drawn = _take_until(np.random.default_rng(SEED).permutation(rest), sizes, most - int(sizes[apart].sum()))
@@ -179,7 +183,7 @@ def _take_until(order: Ints, sizes: Ints, rows: int) -> Ints:
     return order[: max(1, int((np.cumsum(sizes[order]) <= rows).sum()))]
 
 
-def _distances(total: int, columns: Mapping[Any, Mapping[str, Floats]]) -> Floats:
+def _measure_distances(total: int, columns: Mapping[Any, Mapping[str, Floats]]) -> Floats:
     """Return the largest difference between systems in each row, in standard deviations of its metric."""
     distances: Floats = np.zeros(total)
     for by_system in columns.values():
@@ -193,7 +197,7 @@ def _distances(total: int, columns: Mapping[Any, Mapping[str, Floats]]) -> Float
     return distances
 
 
-def _text_bytes(systems: Mapping[str, Result]) -> int:
+def _count_text_bytes(systems: Mapping[str, Result]) -> int:
     """Return how many bytes the texts of a group have."""
     size = 0
     for result in systems.values():
@@ -203,48 +207,48 @@ def _text_bytes(systems: Mapping[str, Result]) -> int:
     return size
 
 
-def _texts_of(rows: RowTable, name: str, shown: Ints, texts: dict[str, int]) -> list[list[int]] | None:
+def _number_texts(rows: RowTable, name: str, shown: Ints, texts: dict[str, int]) -> list[list[int]] | None:
     """Return the numbers of the texts of a column, a list per row."""
     column = rows.texts.get(name)
     if column is None:
         return None
     if isinstance(column, TextColumn):
-        return [[_number(column[row], texts)] for row in shown.tolist()]
-    number = cache(lambda place: _number(column.values[place], texts))  # rows share texts: each is looked at once
+        return [[_number_text(column[row], texts)] for row in shown.tolist()]
+    number = cache(lambda place: _number_text(column.values[place], texts))  # rows share texts: each is looked at once
     return [
-        [*_left_out(start, end, texts), *map(number, range(max(start, end - MOST_TURNS), end))]
+        [*_note_left_out(start, end, texts), *map(number, range(max(start, end - MOST_TURNS), end))]
         for start, end in zip(column.starts[shown].tolist(), column.ends[shown].tolist(), strict=True)
     ]
 
 
-def _left_out(start: int, end: int, texts: dict[str, int]) -> list[int]:
-    """Return the number of a text that says how many texts of a row are left out, if any."""
+def _note_left_out(start: int, end: int, texts: dict[str, int]) -> list[int]:
+    """Return the number of a text that states how many texts of a row are left out, if any."""
     more = end - start - MOST_TURNS
-    return [_number(f"… ({more:,} before these are left out)", texts)] if more > 0 else []
+    return [_number_text(f"… ({more:,} before these are left out)", texts)] if more > 0 else []
 
 
-def _responses(rows: RowTable | None, shown: Ints, texts: dict[str, int]) -> list[list[int]] | None:
+def _number_responses(rows: RowTable | None, shown: Ints, texts: dict[str, int]) -> list[list[int]] | None:
     if rows is None:
         return None
-    return _texts_of(rows, "response" if "response" in rows.texts else "hypotheses", shown, texts)
+    return _number_texts(rows, "response" if "response" in rows.texts else "hypotheses", shown, texts)
 
 
-def _figures(values: Floats | None, places: Ints) -> list[float | int | None] | None:
+def _round_values(values: Floats | None, places: Ints) -> list[float | int | None] | None:
     """Return the values at some places, with the digits that people look at; None where there is none."""
-    return None if values is None else [_figure(value) for value in values[places].tolist()]
+    return None if values is None else [_round_value(value) for value in values[places].tolist()]
 
 
-def _figure(value: float) -> float | int | None:
+def _round_value(value: float) -> float | int | None:
     if not math.isfinite(value):
         return None
     return int(value) if value.is_integer() and abs(value) < 1e15 else float(f"{value:.{DIGITS}g}")
 
 
-def _valid(name: str) -> str:
+def _escape_surrogates(name: str) -> str:
     return name.encode("utf-8", "backslashreplace").decode()
 
 
-def _note(group: Mapping[str, Any]) -> str:
+def _describe_choice(group: Mapping[str, Any]) -> str:
     who = ", ".join(map(markup.name, group["systems"]))
     return (
         f"Of the {group['total']:,} rows of {who}, {group['shown']:,} are here, in whole dialogues: half of them those "

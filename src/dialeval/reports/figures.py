@@ -32,7 +32,7 @@ NAME_WIDTH = 36
 """A longer name is shortened in its middle, because the names of one experiment differ at their ends."""
 
 
-plain = errors.plain
+plain = errors.escape_controls
 """A name from outside, with what is not text in it written out."""
 
 
@@ -52,17 +52,17 @@ def show_spread(estimate: Estimate, decimals: int = DECIMALS) -> str:
     return show_interval(estimate.interval, decimals)
 
 
-def interval_words(estimates: Iterable[Estimate]) -> str:
+def describe_intervals(estimates: Iterable[Estimate]) -> str:
     """Return which intervals some estimates have: `95% over dialogues (Student, Wilson)`; empty if they have none."""
     kinds: dict[str, dict[str, None]] = {}
     for estimate in estimates:
         if estimate.interval is not None and estimate.interval_by is not None:
-            what, how = _in_words(estimate.interval_by)
+            what, how = _describe_method(estimate.interval_by)
             kinds.setdefault(what, {})[how] = None
     return "; ".join(f"{what} ({', '.join(how)})" for what, how in kinds.items())
 
 
-def _in_words(how: Analytic | Resampling) -> tuple[str, str]:
+def _describe_method(how: Analytic | Resampling) -> tuple[str, str]:
     """Return what an interval is over, and by which method."""
     level = "" if how.level is None else f"{100 * how.level:g}% "
     method = _METHODS.get(how.method, how.method)
@@ -82,7 +82,7 @@ def show_interval(interval: tuple[float, float], decimals: int = DECIMALS) -> st
     return "[{}, {}]".format(*(f"{round(end, decimals) + 0.0:.{decimals}f}" for end in interval))
 
 
-def supported_decimals(interval: tuple[float, float] | None) -> int | None:
+def count_supported_decimals(interval: tuple[float, float] | None) -> int | None:
     """Return the decimals of two digits of an interval's half-width, at most four; None if it has no width."""
     half = 0.0 if interval is None else (interval[1] - interval[0]) / 2
     if not (math.isfinite(half) and half > 0):
@@ -92,7 +92,7 @@ def supported_decimals(interval: tuple[float, float] | None) -> int | None:
 
 def show_rounded(number: float, interval: tuple[float, float] | None, signed: bool = False) -> str:
     """Return a figure with its interval, `0.242 [0.205, 0.283]`, to the decimals that the interval supports."""
-    supported = supported_decimals(interval)
+    supported = count_supported_decimals(interval)
     decimals = DECIMALS if supported is None else supported
     if interval is not None and abs(number) < 1e-12 * (interval[1] - interval[0]):
         number = 0.0  # a rounding error

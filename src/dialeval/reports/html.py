@@ -8,7 +8,7 @@ The page has the verdict and the summary (metrics by systems), a plot per metric
 with its texts and scores, sections of suites and judges, and the provenance of the numbers. Sections are made by
 modules of their own; this one combines them.
 
-Equal runs give equal bytes: there is no date in the page unless `date` says one.
+Equal runs give equal bytes: the page has no date unless one is passed.
 """
 
 from __future__ import annotations
@@ -26,9 +26,9 @@ from weakref import ref
 import numpy as np
 
 from dialeval.analysis.comparison import Comparison
-from dialeval.analysis.slices import Slices, kept_fields, slices
-from dialeval.core.arguments import checked
-from dialeval.core.display import Shown
+from dialeval.analysis.slices import Slices, list_kept_fields, slices
+from dialeval.core.arguments import check_arguments
+from dialeval.core.display import Displayable
 from dialeval.core.errors import SettingError
 from dialeval.core.files import write_bytes
 from dialeval.core.result import Result, Run
@@ -36,22 +36,22 @@ from dialeval.core.rowtable import PROMPT, REFERENCE
 from dialeval.core.version import __version__
 from dialeval.reports import markup, sections
 from dialeval.reports.comparisons import Verdict, judge_run
-from dialeval.reports.documents import extensions, to_html
-from dialeval.reports.drawings import draw_causes, draw_slices, figure
-from dialeval.reports.explorer import explorer
+from dialeval.reports.documents import find_extensions, to_html
+from dialeval.reports.drawings import draw_causes, draw_figure, draw_slices
+from dialeval.reports.explorer import make_explorer
 from dialeval.reports.figures import list_names, plain
-from dialeval.reports.sections import correlations
-from dialeval.reports.slices import MOST_TESTS, losses, section, shown_keys
-from dialeval.reports.summary import DATA_SETS, blocks, metric_section, standing, summary
+from dialeval.reports.sections import make_correlations
+from dialeval.reports.slices import MOST_TESTS, choose_keys, make_section, state_losses
+from dialeval.reports.summary import DATA_SETS, make_metric_section, make_standing, make_summary, split_blocks
 from dialeval.reports.tables import describe
-from dialeval.reports.trials import agents
+from dialeval.reports.trials import make_agents_section
 
 if TYPE_CHECKING:
     import os
     from collections.abc import Iterable, Sequence
 
     from dialeval.analysis.agreement import Agreement
-    from dialeval.reports.charts import Figure
+    from dialeval.reports.canvas import Figure
     from dialeval.reports.markup import Section
 
 
@@ -63,7 +63,7 @@ if TYPE_CHECKING:
 
 __all__ = ["html", "plot", "report"]
 
-plot = figure
+plot = draw_figure
 
 ASSETS = Path(__file__).with_name("assets")
 _THEME = (
@@ -72,21 +72,21 @@ _THEME = (
 )
 
 
-def asset(*files: str) -> str:
+def read_assets(*files: str) -> str:
     """Return files of the package that become part of the page, one after the other."""
     return "".join((ASSETS / file).read_text(encoding="utf-8") for file in files)
 
 
-def script(*files: str) -> str:
+def make_script(*files: str) -> str:
     """Return scripts of the package as one, with names of their own."""
-    return f'(() => {{\n"use strict";\n{asset(*files)}}})();\n'
+    return f'(() => {{\n"use strict";\n{read_assets(*files)}}})();\n'
 
 
 MARK = '<meta name="generator" content="dialeval">'
 """The line by which a page of ours is told from a file of somebody else."""
 
 
-def page(title: str, lead: str, sections: Sequence[Section], data: str, scripts: Sequence[str]) -> str:
+def make_page(title: str, lead: str, sections: Sequence[Section], data: str, scripts: Sequence[str]) -> str:
     """Return the page; `lead` and `data` are markup; the first of the `scripts` runs before anything is shown."""
     contents = "".join(f'<li><a href="#{each.name}">{each.title}</a></li>' for each in sections)
     body = "".join(
@@ -94,24 +94,24 @@ def page(title: str, lead: str, sections: Sequence[Section], data: str, scripts:
         f'<h2 id="{each.name}-title">{each.title}</h2>{each.content}</section>\n'
         for each in sections
     )
-    return document(
+    return make_html(
         title,
         '<a class="skip" href="#main">Skip to the results</a>\n'
-        f"{heading(title, lead)}"
+        f"{make_heading(title, lead)}"
         f'<nav aria-label="Contents"><ul>{contents}</ul></nav>\n'
         f'<main id="main" tabindex="-1">\n{body}</main>\n{data}',
-        asset("chart.css", "report.css"),
+        read_assets("chart.css", "report.css"),
         scripts,
     )
 
 
-def heading(title: str, lead: str) -> str:
+def make_heading(title: str, lead: str) -> str:
     """Return the head of a page: its title, the choice of colors, and some markup."""
     shown = escape(plain(title))
     return f'<header><div class="top"><h1><bdi dir="auto">{shown}</bdi></h1>{_THEME}</div>{lead}</header>\n'
 
 
-def document(title: str, body: str, style: str, scripts: Sequence[str], more_policy: str = "") -> str:
+def make_html(title: str, body: str, style: str, scripts: Sequence[str], more_policy: str = "") -> str:
     """Return a whole document from its body, which is markup; the first script runs before anything is shown."""
     scripts = [re.sub("</(?=script)", r"<\\/", each, flags=re.IGNORECASE) for each in scripts]
     allowed = " ".join(map(_hash, scripts))
@@ -140,7 +140,7 @@ _BY_SYSTEM = ("standing", "alignments", "transcripts", "failures", "curves", "tr
 """Details of a run by system that sections are made of."""
 
 
-@checked
+@check_arguments
 def report(
     runs: Run | Sequence[Run] | Mapping[str, Run],
     path: str | os.PathLike[str],
@@ -150,11 +150,11 @@ def report(
     date: str | None = None,
     compared: bool | Comparison = True,
     by: str | Sequence[str] | None = None,
-    people: Shown | None = None,
+    people: Displayable | None = None,
     agreement: Agreement | None = None,
-    ranking: Shown | None = None,
+    ranking: Displayable | None = None,
     rated: Mapping[str, Any] | None = None,
-    merged: Shown | None = None,
+    merged: Displayable | None = None,
     pairs: Any = None,
 ) -> Path:
     """Write the HTML report of one or several runs: one file that needs no network.
@@ -190,7 +190,7 @@ def report(
         'report.html'
     """
     path = Path(path)
-    run = together([runs] if isinstance(runs, Run) else runs)
+    run = combine_runs([runs] if isinstance(runs, Run) else runs)
     opinions = (people, agreement, ranking, rated, merged, pairs)
     human = resolve_name(sections.HUMAN_SECTION)(*opinions) if any(each is not None for each in opinions) else None
     shown = render(run, command, title=title, date=date, compared=compared, by=by, people=human)
@@ -209,45 +209,49 @@ def render(
     people: Section | None = None,
 ) -> str:
     """Return the page as text."""
-    cut = _slices(run, by, bool(compared))
-    rows = explorer(run, cut)
+    cut = _slice_blocks(run, by, bool(compared))
+    rows = make_explorer(run, cut)
     found = [
-        summary(run, compared, [sentence for each in cut for sentence in losses(each)], _where_it_fails(run, cut)),
-        sections.warnings(run),
+        make_summary(
+            run, compared, [sentence for each in cut for sentence in state_losses(each)], _draw_failures(run, cut)
+        ),
+        sections.make_warnings(run),
         people,
-        section(cut) if cut else None,
-        agents(run),
-        metric_section(run),
-        correlations(run),
+        make_section(cut) if cut else None,
+        make_agents_section(run),
+        make_metric_section(run),
+        make_correlations(run),
         rows and rows[0],
-        standing(run),
-        *(make(run) for make in extensions(run, "section")),
-        sections.provenance(run, command),
+        make_standing(run),
+        *(make(run) for make in find_extensions(run, "section")),
+        sections.make_provenance(run, command),
     ]
-    scripts, data = [script("page.js")], ""
+    scripts, data = [make_script("page.js")], ""
     if rows is not None:
-        scripts.append(script("text.js", "rows.js", "list.js", "detail.js", "explorer.js"))
-        data += markup.embedded("explorer-data", rows[1])
-    return page(title or _title(run), _lead(run, date), [each for each in found if each is not None], data, scripts)
+        scripts.append(make_script("text.js", "rows.js", "list.js", "detail.js", "explorer.js"))
+        data += markup.embed_json("explorer-data", rows[1])
+    return make_page(
+        title or _make_title(run), _make_lead(run, date), [each for each in found if each is not None], data, scripts
+    )
 
 
-def _where_it_fails(run: Run, cut: Sequence[Slices]) -> dict[str, Figure]:
+def _draw_failures(run: Run, cut: Sequence[Slices]) -> dict[str, Figure]:
     """Return by system a chart for the first screen: causes of failure, or slices of the first field."""
     found: dict[str, Figure] = {}
     for each in cut:
-        drawn = draw_slices(each, each.by[0], shown_keys(each)[0]) if shown_keys(each) else None
+        drawn = draw_slices(each, each.by[0], choose_keys(each)[0]) if choose_keys(each) else None
         found |= {} if drawn is None else dict.fromkeys(each.whole, drawn)
     causes = draw_causes(run)
     return found if causes is None else found | dict.fromkeys(run.details["failures"], causes)
 
 
-def _slices(run: Run, by: str | Sequence[str] | None, compared: bool) -> list[Slices]:
+def _slice_blocks(run: Run, by: str | Sequence[str] | None, compared: bool) -> list[Slices]:
     """Return the slices of systems that share a metric by some fields, or by the fields that they kept."""
-    fields = [(block, kept_fields(block) if by is None else by) for block in blocks(run)]
+    fields = [(block, list_kept_fields(block) if by is None else by) for block in split_blocks(run)]
     return [slices(block, each, compared=compared, most_tests=MOST_TESTS) for block, each in fields if each]
 
 
-def together(runs: Iterable[Run] | Mapping[str, Run]) -> Run:
+def combine_runs(runs: Iterable[Run] | Mapping[str, Run]) -> Run:
     """Return several runs as one; a name that another run has already gets the number of its run."""
     labels = list(runs) if isinstance(runs, Mapping) else []
     runs = [run.with_report_details() for run in (runs.values() if isinstance(runs, Mapping) else runs)]
@@ -278,33 +282,33 @@ def together(runs: Iterable[Run] | Mapping[str, Run]) -> Run:
 
 def _name_data(runs: Sequence[Run], labels: Sequence[str]) -> list[str]:
     """Return the name of the data of each run; runs that share a tenth of their prompts or references have the same."""
-    seen = [_units(run) for run in runs]
+    seen = [_collect_units(run) for run in runs]
     names: list[str] = []
     for at, units in enumerate(seen):
         own = labels[at] if labels else f"data {len(set(names)) + 1}"
-        near = (names[to] for to in range(at) if _share_units(units, seen[to]))
+        near = (names[to] for to in range(at) if _has_common_units(units, seen[to]))
         names.append(next(near, own))
     return names
 
 
-def _units(run: Run) -> set[int]:
+def _collect_units(run: Run) -> set[int]:
     """Return digests of what the rows of a run are about; none where they are not known."""
     tables = [result.rows for result in run.values() if result.rows is not None]
     columns = [table.digests[name] for table in tables for name in (PROMPT, REFERENCE) if name in table.digests]
     return {int(digest) for column in columns for digest in np.unique(column) if digest}
 
 
-def _share_units(one: set[int], other: set[int]) -> bool:
+def _has_common_units(one: set[int], other: set[int]) -> bool:
     return not one or not other or len(one & other) >= SHARED * min(len(one), len(other))
 
 
-def _title(run: Run) -> str:
+def _make_title(run: Run) -> str:
     """Return the systems of a run, the first few of them by name."""
     names = [name for name, result in run.items() if result.role == "system"] or list(run)
     return list_names(names, _MOST_NAMED) or "Evaluation report"
 
 
-def _lead(run: Run, date: str | None) -> str:
+def _make_lead(run: Run, date: str | None) -> str:
     systems = markup.count(len(run) - len(run.baselines), "system")
     baselines = f" and {markup.count(len(run.baselines), 'baseline')}" if run.baselines else ""
     rows = {(est.level, est.rows) for result in run.values() for est in result.values()}
@@ -321,7 +325,7 @@ def _lead(run: Run, date: str | None) -> str:
 # What a notebook shows.
 
 
-def html(shown: Shown) -> str:
+def html(shown: Displayable) -> str:
     """Return the markup of a result for a notebook, which `_repr_html_` gives.
 
     Sentences and values are those of the terminal. Tables have no style and no script of their own, so that they look

@@ -12,13 +12,13 @@ from dialeval.stats.labels import STATISTICS
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from dialeval.analysis.labels import LabelAgreement, Rate
+    from dialeval.analysis.labels import LabelAgreement, RateEstimate
 
 _HEADS = ("agreement", "Cohen's kappa", "Gwet's AC1", "alpha", "ordinal alpha")
 """Of the statistics, in order."""
 
 
-def document(found: LabelAgreement) -> Document:
+def to_document(found: LabelAgreement) -> Document:
     """Return a table of statistics, and a confusion matrix per metric."""
     rows = [
         [shorten(key), f"{fit.n:,}", *(_show(fit.statistics[name]) for name in STATISTICS)]
@@ -43,10 +43,10 @@ def document(found: LabelAgreement) -> Document:
     return Document([], tables, notes, titles=titles)
 
 
-LABELS = Printer(document)
+LABELS = Printer(to_document)
 
 
-def judged_document(found: Any) -> Document:
+def describe_preferences(found: Any) -> Document:
     """Return what a language model prefers, how far that depends on the order, and the ranking, if there is one."""
     missing = sum(found.missing.values())
     lines = {"verdict depends on the order (counted as a tie)": found.flips}
@@ -59,7 +59,7 @@ def judged_document(found: Any) -> Document:
             "difference of the two": found.agreement.difference,
         }
         notes.append(f"{found.agreement.pairs:,} pairs with a human preference; a tie of the judge counts half.")
-    rows = [[name, _percent(each)] for name, each in lines.items() if each is not None]
+    rows = [[name, _show_percent(each)] for name, each in lines.items() if each is not None]
     rows.append(["pairs without a verdict", f"{missing:,} of {found.asked:,} ({100 * missing / found.asked:.1f}%)"])
     tables = [Table(["judge", plain(found.judge)], rows)]
     if found.ranking is not None:
@@ -68,22 +68,22 @@ def judged_document(found: Any) -> Document:
     return Document([plain(line) for line in found.warnings], tables, notes)
 
 
-JUDGED = Printer(judged_document)
+JUDGED = Printer(describe_preferences)
 
 
-def attack_rows(attacks: Sequence[Any]) -> list[list[str]]:
+def list_attacks(attacks: Sequence[Any]) -> list[list[str]]:
     """Return a head and a row per attack on a language model."""
     lines = []
     for each in attacks:
-        raised = "-" if each.raised is None else _percent(each.raised)
-        lines.append([each.name, f"{each.rows:,}", _percent(each.changed), raised, _show(each.change)])
+        raised = "-" if each.raised is None else _show_percent(each.raised)
+        lines.append([each.name, f"{each.rows:,}", _show_percent(each.changed), raised, _show(each.change)])
     return [["attack", "rows", "grade changed", "raised", "mean change"], *lines]
 
 
-def _show(each: Rate | None) -> str:
+def _show(each: RateEstimate | None) -> str:
     return "-" if each is None else f"{show_fixed(each.value, 2)} {show_interval(each.interval, 2)}"
 
 
-def _percent(each: Rate) -> str:
+def _show_percent(each: RateEstimate) -> str:
     low, high = (100 * end for end in each.interval)
     return f"{100 * each.value:.1f}% [{low:.1f}, {high:.1f}]"

@@ -7,9 +7,9 @@ escaped and set apart in `<bdi>`, so that it can neither become markup nor turn 
 from __future__ import annotations
 
 from html import escape
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, TypeVar
 
-from dialeval.reports.charts import color_of
+from dialeval.reports.canvas import get_color_class
 from dialeval.reports.figures import plain, shorten
 
 if TYPE_CHECKING:
@@ -129,27 +129,36 @@ def arrow(better: Better | None) -> str:
     return f' <span class="way" aria-hidden="true">{_ARROWS[better]}</span>{aloud}'
 
 
-def color_numbers(run: Run) -> dict[str, int]:
+def number_colors(run: Run) -> dict[str, int]:
     """Return the number of each system's color; that of floors and ceilings is -1."""
     systems = [name for name, result in run.items() if result.role == "system"]
     return {name: systems.index(name) if name in systems else -1 for name in run}
 
 
-def colors(run: Run) -> dict[str, str]:
+def assign_colors(run: Run) -> dict[str, str]:
     """Return the class of each system's color; floors and ceilings have a common one."""
-    return {name: color_of(number) for name, number in color_numbers(run).items()}
+    return {name: get_color_class(number) for name, number in number_colors(run).items()}
 
 
-def by_dialogue(by_system: Mapping[str, Iterable[Mapping[str, Any]]]) -> dict[str, dict[str, Mapping[str, Any]]]:
+class HasDialogue(Protocol):
+    """An entry of a run about one dialogue."""
+
+    dialogue: str
+
+
+E = TypeVar("E", bound=HasDialogue)
+
+
+def group_by_dialogue(by_system: Mapping[str, Iterable[E]]) -> dict[str, dict[str, E]]:
     """Return entries of dialogues that a run holds by system, by the name of the dialogue and then by system."""
-    dialogues: dict[str, dict[str, Mapping[str, Any]]] = {}
+    dialogues: dict[str, dict[str, E]] = {}
     for system, entries in by_system.items():
         for entry in entries:
-            dialogues.setdefault(entry["dialogue"], {})[system] = entry
+            dialogues.setdefault(entry.dialogue, {})[system] = entry
     return dialogues
 
 
-def embedded(identity: str, data: Any) -> str:
+def embed_json(identity: str, data: Any) -> str:
     """Return plain data for the page's scripts; nothing in it can end the element that holds it."""
     import orjson
 

@@ -1,9 +1,9 @@
 """JSON Schemas of the files and documents of dialeval, made from the types by which files are checked when read.
 
-    schema("run")                  the JSON Schema of run.json (draft 2020-12), as plain data
+    make_schema("run")             the JSON Schema of run.json (draft 2020-12), as plain data
     WRITTEN                        every name, with the file and who writes it
 
-They say what a reader may rely on: fields, types, ranges. A file may hold more fields than its schema names; later
+Readers may rely on what they define: fields, types, ranges. A file may hold more fields than its schema names; later
 versions add some without a new `format`.
 """
 
@@ -30,15 +30,15 @@ class Written(NamedTuple):
     file: str
     by: str
     home: str
-    """Where its type is defined: module:name."""
+    """Where its type is defined: module:name, of the type or of a function that returns it."""
     printed: bool = False
     """Whether it is JSON of the command line, in which a number that could not be computed is null."""
 
 
-_RUN = "dialeval.core.run_schema:SavedRun"
+_RUN = "dialeval.core.run_schema:run_with_details"
 _PRINTED = "dialeval.reports.schemas"
 _RESOURCES = "dialeval.io.schemas"
-_SAMPLE = "dialeval.human.sample"
+_SAMPLE = "dialeval.human.sample_files"
 WRITTEN: Mapping[str, Written] = {
     "run": Written("run.json", "every command that saves a run (-o)", _RUN),
     "printed-run": Written("-f json", "score, lsdscc, multiwoz, sgd, breakdown", _RUN, True),
@@ -61,25 +61,26 @@ WRITTEN: Mapping[str, Written] = {
 }
 
 
-def schema(name: str) -> dict[str, Any]:
+def make_schema(name: str) -> dict[str, Any]:
     """Return the JSON Schema of a name in `WRITTEN`."""
     if name not in WRITTEN:
         raise SettingError(f"there is no schema {name!r}; {suggest(name, WRITTEN)}")
     written = WRITTEN[name]
     kind = resolve_name(written.home)
-    made: dict[str, Any] = _plain(json.schema(kind), written.printed)
+    kind = kind if isinstance(kind, type) else kind()
+    made: dict[str, Any] = _make_portable(json.schema(kind), written.printed)
     if name == "printed-run":
-        _without(made["$defs"][kind.__name__], _SAVED_ONLY)
+        _remove_fields(made["$defs"][kind.__name__], _SAVED_ONLY)
     return {"$schema": DRAFT, "title": f"dialeval: {name}", **made}
 
 
-def _plain(part: Any, printed: bool) -> Any:
+def _make_portable(part: Any, printed: bool) -> Any:
     """Return the schema in terms that all validators know: `\\Z` is Python's, and in printed documents NaN is null."""
     if isinstance(part, list):
-        return [_plain(each, printed) for each in part]
+        return [_make_portable(each, printed) for each in part]
     if not isinstance(part, dict):
         return part
-    plain = {key: _plain(value, printed) for key, value in part.items()}
+    plain = {key: _make_portable(value, printed) for key, value in part.items()}
     if isinstance(plain.get("pattern"), str):
         plain["pattern"] = plain["pattern"].replace(r"\Z", "$")
     if printed and plain.get("type") == "number":
@@ -95,14 +96,14 @@ _ATTRIBUTE = re.compile(r"^    (?P<name>\w+): (?P<text>.+(?:\n {8}.+)*)", re.MUL
 
 
 def _describe_properties(definition: dict[str, Any]) -> None:
-    """Move what a docstring says of attributes to their properties."""
+    """Move the descriptions of attributes from a docstring to their properties."""
     definition["description"], _, rest = cleandoc(definition["description"]).partition("\n\nAttributes:\n")
     for found in _ATTRIBUTE.finditer(rest.partition("\n\n")[0]):
         if found["name"] in definition["properties"]:
             definition["properties"][found["name"]]["description"] = " ".join(found["text"].split())
 
 
-def _without(definition: dict[str, Any], names: tuple[str, ...]) -> None:
+def _remove_fields(definition: dict[str, Any], names: tuple[str, ...]) -> None:
     definition["properties"] = {key: value for key, value in definition["properties"].items() if key not in names}
     definition["required"] = [name for name in definition["required"] if name not in names]
 

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from dialeval.core.fold import Level
 from dialeval.reports import markup
-from dialeval.reports.drawings import correlation_matrix, draw_metric_agreement, figures
+from dialeval.reports.drawings import correlate_metrics, draw_metric_agreement, lay_out_figures
 from dialeval.reports.markup import Section
 
 if TYPE_CHECKING:
@@ -17,20 +17,22 @@ if TYPE_CHECKING:
 
 COMMANDS = "commands"
 """Where a run holds the command lines that made it."""
-HUMAN_SECTION = "dialeval.human.report:people_section"
+HUMAN_SECTION = "dialeval.human.report:make_human_section"
 """The function that makes the section on human evaluation."""
 
 
-def provenance(run: Run, command: str | None) -> Section:
+def make_provenance(run: Run, command: str | None) -> Section:
     """Return the section: what was left out, everything that each number depends on, and the commands that made it."""
-    return Section("provenance", "Provenance", _skipped(run) + _signatures(run) + _again(run, command))
+    return Section(
+        "provenance", "Provenance", _list_skipped(run) + _list_signatures(run) + _list_commands(run, command)
+    )
 
 
-def _part(name: str, title: str, content: str) -> str:
+def _make_part(name: str, title: str, content: str) -> str:
     return f'<section id="{name}" aria-labelledby="{name}-title"><h3 id="{name}-title">{title}</h3>{content}</section>'
 
 
-def _skipped(run: Run) -> str:
+def _list_skipped(run: Run) -> str:
     """Return metrics that were not computed, and what they lack."""
     lacking: dict[tuple[str, str], list[str]] = {}
     for system, result in run.items():
@@ -44,15 +46,15 @@ def _skipped(run: Run) -> str:
     ]
     caption = "Metrics that were left out, and what they lack."
     content = markup.table("skipped", caption, markup.heads("Metric", "Reason", "Systems"), lines)
-    return _part("skipped", "Not computed", content)
+    return _make_part("skipped", "Not computed", content)
 
 
-def warnings(run: Run) -> Section | None:
+def make_warnings(run: Run) -> Section | None:
     """Return what should be read before the numbers are believed."""
     return Section("warnings", "Warnings", markup.notice(run.warnings)) if run.warnings else None
 
 
-def _signatures(run: Run) -> str:
+def _list_signatures(run: Run) -> str:
     """Return everything that each number depends on."""
     lines = []
     for key in run.keys_in_order:
@@ -65,10 +67,10 @@ def _signatures(run: Run) -> str:
             lines.append(markup.row(markup.name(key), markup.cells(f"<code>{markup.text(line)}</code>", whose)))
     caption = "All settings that a score depends on. Scores are comparable where signatures are equal."
     content = markup.table("signatures", caption, markup.heads("Metric", "Signature", "Systems"), lines)
-    return _part("signatures", "Signatures", content) if lines else ""
+    return _make_part("signatures", "Signatures", content) if lines else ""
 
 
-def _again(run: Run, command: str | None) -> str:
+def _list_commands(run: Run, command: str | None) -> str:
     """Return the commands that made the runs and the page, each to be copied."""
     commands: Sequence[str] = [*run.details.get(COMMANDS, ()), *([] if command is None else [command])]
     note = f"Use dialeval {markup.text(run.version)} on the same inputs; the signatures name the settings and the data."
@@ -78,7 +80,7 @@ def _again(run: Run, command: str | None) -> str:
         for each in commands
     )
     status = '<p class="hidden" role="status" id="copied"></p>' if blocks else ""
-    return _part("again", "How to reproduce", f"<p>{note}</p>{blocks}{status}")
+    return _make_part("again", "How to reproduce", f"<p>{note}</p>{blocks}{status}")
 
 
 # The section that shows which metrics move together over the rows of a system: a heat map of rank correlations.
@@ -87,14 +89,14 @@ MOST_SYSTEMS = 12
 """Systems that are shown, the first ones."""
 
 
-def correlations(run: Run) -> Section | None:
+def make_correlations(run: Run) -> Section | None:
     """Return the section; None where no system has two metrics with a value per row."""
     tables = [
         (system, level)
         for system, result in run.items()
         if result.role == "system"
         for level in Level
-        if correlation_matrix(result, level) is not None
+        if correlate_metrics(result, level) is not None
     ]
     if not tables:
         return None
@@ -102,12 +104,12 @@ def correlations(run: Run) -> Section | None:
         "Spearman’s rank correlation of metrics over the rows of one system. Highly correlated metrics are "
         "redundant; a metric that correlates with length may measure little else."
     )
-    drawn = [_fold(run, *each, opened=at == 0) for at, each in enumerate(tables[:MOST_SYSTEMS])]
+    drawn = [_draw_correlations(run, *each, opened=at == 0) for at, each in enumerate(tables[:MOST_SYSTEMS])]
     left = len(tables) - MOST_SYSTEMS
     more = markup.note(f"{markup.count(left, 'further chart')} left out.") if left > 0 else ""
     return Section("correlations", "Correlations", note + "".join(drawn) + more)
 
 
-def _fold(run: Run, system: str, level: Level, *, opened: bool) -> str:
-    drawn = figures([draw_metric_agreement(run, system, level=level)])
+def _draw_correlations(run: Run, system: str, level: Level, *, opened: bool) -> str:
+    drawn = lay_out_figures([draw_metric_agreement(run, system, level=level)])
     return markup.details(f"{markup.name(system)} {markup.span('aside', f'over {level}s')}", drawn, opened=opened)

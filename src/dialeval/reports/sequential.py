@@ -10,7 +10,7 @@ from dialeval.reports.figures import BETTER, DIFFERENT, MISSING, WORSE, plain, s
 from dialeval.reports.tables import ARROWS
 
 
-def sequential_document(test: SequentialTest) -> Document:
+def describe_sequential_test(test: SequentialTest) -> Document:
     """Describe the differences at an interim look."""
     designs = (design.describe(plain(test.baseline), plain(name)) for name, design in test.designs.items())
     head = ["metric", "system", test.unit, "difference", "by", "decided after"]
@@ -26,10 +26,12 @@ def sequential_document(test: SequentialTest) -> Document:
     if test.tests > 1:
         notes.append(f"Alpha is divided by {test.tests}, so that all intervals hold simultaneously (Bonferroni).")
     notes += dict.fromkeys(f"{plain(row.key)}: {row.reason}." for row in test.rows if row.reason)
-    return Document(list(dict.fromkeys(designs)), [Table(head, [_difference_cells(row) for row in test.rows])], notes)
+    return Document(
+        list(dict.fromkeys(designs)), [Table(head, [_make_difference_cells(row) for row in test.rows])], notes
+    )
 
 
-def _difference_cells(row: SequentialDifference) -> list[str]:
+def _make_difference_cells(row: SequentialDifference) -> list[str]:
     mark = "" if row.decided is None else DIFFERENT if row.better is None else BETTER if row.better else WORSE
     return [
         shorten(row.key),
@@ -41,19 +43,19 @@ def _difference_cells(row: SequentialDifference) -> list[str]:
     ]
 
 
-def trend_document(trend: Trend) -> Document:
+def describe_trend(trend: Trend) -> Document:
     """Describe a trend: sentences, a table with a row per metric, and notes."""
     names = [shorten(name) for name in trend.systems]
-    table = Table(["metric", *names, "slope per step", "adjusted p"], [_trend_cells(row) for row in trend.rows])
+    table = Table(["metric", *names, "slope per step", "adjusted p"], [_make_trend_cells(row) for row in trend.rows])
     tests = sum(not math.isnan(row.p) and row.key in trend.panel for row in trend.rows)
     family = f", adjusted by Holm for {tests} tests" if tests > 1 else ""
     test = f"* p < {trend.alpha:g}: t test of a linear trend{family}. Change points are not tested."
     notes = [f"Values with {100 * trend.confidence:g}% confidence intervals; {test}"]
     notes += dict.fromkeys(f"{plain(row.key)}: not tested, {row.reason}." for row in trend.rows if row.reason)
-    return Document(_describe_trend(trend), [table], notes)
+    return Document(_state_trends(trend), [table], notes)
 
 
-def _describe_trend(trend: Trend) -> list[str]:
+def _state_trends(trend: Trend) -> list[str]:
     design = f"independent samples of {', '.join(f'{units:,}' for units in trend.units)} {trend.unit}"
     if trend.design == "paired":
         design = f"the same {trend.units[0]:,} {trend.unit} in all systems"
@@ -70,12 +72,12 @@ def _describe_trend(trend: Trend) -> list[str]:
     )
 
 
-def _trend_cells(row: MetricTrend) -> list[str]:
+def _make_trend_cells(row: MetricTrend) -> list[str]:
     values = [show_rounded(value, interval) for value, interval in zip(row.values, row.intervals, strict=True)]
     slope = MISSING if math.isnan(row.slope) else show_rounded(row.slope, row.interval, signed=True)
     slope += "*" if row.significant else ""
     return [shorten(row.key) + ARROWS[row.better], *values, slope, show_p(row.adjusted_p)]
 
 
-SEQUENTIAL = Printer(sequential_document)
-TREND = Printer(trend_document)
+SEQUENTIAL = Printer(describe_sequential_test)
+TREND = Printer(describe_trend)

@@ -1,11 +1,11 @@
 """Slices for people: in which parts of the rows a system is good or bad, in the terminal, in papers and in the report.
 
-    FORMATS["md"](slices)          json, csv, md, latex, each a str
-    console.print(table(slices))   the terminal: for each field and metric a table of slices by systems
-    section(slices)                the part of the report, with the differences in each slice as strips
+    FORMATS["md"](slices)           json, csv, md, latex, each a str
+    console.print(lay_out(slices))  the terminal: for each field and metric a table of slices by systems
+    make_section(several)           the section of the report, with the differences in each slice as strips
 
 The slices in which a system loses most come first. Marks are those of the summary, corrected for the tests of all
-slices. `losses` says in a sentence where each system loses most, and claims nothing that is not significant.
+slices. `state_losses` has a sentence on where each system loses most, significant losses only.
 """
 
 from __future__ import annotations
@@ -16,18 +16,18 @@ from dataclasses import replace
 
 from dialeval.analysis.difference import Difference
 from dialeval.analysis.slices import Slices
-from dialeval.analysis.values import better_of, metric_of
+from dialeval.analysis.values import find_better, find_metric
 from dialeval.core.display import list_some
 from dialeval.core.fold import Estimate, Level
 from dialeval.reports import markup
-from dialeval.reports.comparisons import WIDTH, mark_of, percent_keys, run_in_percent, scale_of
-from dialeval.reports.comparisons import in_percent as scale
-from dialeval.reports.documents import Document, LaidOut, Table, text_formats
-from dialeval.reports.drawings import draw_slices, figures
+from dialeval.reports.comparisons import WIDTH, choose_mark, find_percent_keys, fit_scale, run_to_percent
+from dialeval.reports.comparisons import to_percent as scale
+from dialeval.reports.documents import Document, LaidOut, Table, make_formats
+from dialeval.reports.drawings import draw_slices, lay_out_figures
 from dialeval.reports.figures import BETTER, DIFFERENT, MISSING, WORSE, plain, shorten, show, show_rounded, show_spread
 from dialeval.reports.markup import Section
-from dialeval.reports.summary import axes_row, cell
-from dialeval.reports.tables import ARROWS, row_decimals
+from dialeval.reports.summary import make_axes_row, make_cell
+from dialeval.reports.tables import ARROWS, choose_decimals
 
 ALL = "all rows"
 MOST_TESTS = 100
@@ -37,40 +37,40 @@ _MOST_KEYS = 3
 _MOST_NAMED = 5
 
 
-def in_percent(slices: Slices) -> Slices:
+def to_percent(slices: Slices) -> Slices:
     """Return slices to be shown, with scores from 0 to 1 times 100."""
-    keys = percent_keys(slices.whole)
+    keys = find_percent_keys(slices.whole)
     shown = [
-        replace(each, run=run_in_percent(each.run), comparison=each.comparison and scale(each.comparison, keys))
+        replace(each, run=run_to_percent(each.run), comparison=each.comparison and scale(each.comparison, keys))
         for each in slices.slices
     ]
-    return replace(slices, whole=run_in_percent(slices.whole), slices=shown)
+    return replace(slices, whole=run_to_percent(slices.whole), slices=shown)
 
 
-def document(slices: Slices, keys: Sequence[str] | None = None) -> Document:
+def to_document(slices: Slices, keys: Sequence[str] | None = None) -> Document:
     """Describe slices: where systems lose most, a table for each field and metric, and notes."""
-    tables = [_table(slices, field, key) for field in slices.by for key in (slices.keys if keys is None else keys)]
-    return Document(losses(slices), tables, list(notes(slices)))
+    tables = [_make_table(slices, field, key) for field in slices.by for key in (slices.keys if keys is None else keys)]
+    return Document(state_losses(slices), tables, list(list_notes(slices)))
 
 
-def brief_document(slices: Slices) -> Document:
+def to_brief_document(slices: Slices) -> Document:
     """Describe slices by the metrics that differ most surely in some slice."""
-    keys = shown_keys(slices)
-    shown, more = document(slices, keys), [key for key in slices.keys if key not in keys]
+    keys = choose_keys(slices)
+    shown, more = to_document(slices, keys), [key for key in slices.keys if key not in keys]
     others = [f"Also in -f csv, -f json and to_pandas(): {_list_names(more)}."] if more else []
     return Document(shown.said, shown.tables, [*others, *shown.notes])
 
 
-def table(slices: Slices) -> LaidOut:
+def lay_out(slices: Slices) -> LaidOut:
     """Lay out the slices for a rich console, with the metrics that differ most surely in some slice."""
-    return LaidOut(brief_document(slices))
+    return LaidOut(to_brief_document(slices))
 
 
-FORMATS = text_formats(document)
+FORMATS = make_formats(to_document)
 
 
-def losses(slices: Slices) -> list[str]:
-    """Say of each system in which slice it loses most; nothing of one without a significant loss."""
+def state_losses(slices: Slices) -> list[str]:
+    """Return a sentence for each system on the slice in which it loses most; none without a significant loss."""
     said = []
     outcomes = [key for key in slices.keys if is_outcome(slices, key)]
     for system in slices.whole:
@@ -79,26 +79,26 @@ def losses(slices: Slices) -> list[str]:
             names = [shorten(name) for name in (system, loss.by.baseline, loss.where.field, loss.where.label)]
             figure = f"{shorten(loss.by.key)} {show_rounded(loss.by.difference, loss.by.interval, signed=True)}"
             where = f"{names[0]} loses most to {names[1]} where {names[2]} is {names[3]}"
-            said.append(f"{where}: {figure} ({how_sure(slices)}).")
+            said.append(f"{where}: {figure} ({describe_tests(slices)}).")
     return said
 
 
-def how_sure(slices: Slices) -> str:
-    """State the level of the tests, and for how many of them it was corrected."""
+def describe_tests(slices: Slices) -> str:
+    """Return the significance level, and the number of tests it was corrected for."""
     alpha, tests = slices.comparisons[0].alpha, slices.tests
     return f"significance level {alpha:g}, corrected for {markup.count(tests, 'test')} in all slices"
 
 
-def notes(slices: Slices) -> Iterator[str]:
+def list_notes(slices: Slices) -> Iterator[str]:
     """Yield what the marks mean, what was not tested and why, and which values depend on other rows."""
     if slices.comparisons:
         first = slices.comparisons[0]
         baseline = shorten(first.baseline)
         if any(row.significant for row in slices.differences):
             meaning = f"{BETTER} better, {WORSE} worse, {DIFFERENT} different, neither is better"
-            yield f"Against {baseline}: {meaning} ({how_sure(slices)})."
+            yield f"Against {baseline}: {meaning} ({describe_tests(slices)})."
         else:
-            yield f"No slice differs significantly from {baseline} ({how_sure(slices)})."
+            yield f"No slice differs significantly from {baseline} ({describe_tests(slices)})."
         if first.untested:
             untested = _list_names(first.untested)
             yield f"Not tested: {untested}; so many tests take long. `dialeval compare --by` tests all."
@@ -109,9 +109,9 @@ def notes(slices: Slices) -> Iterator[str]:
             reasons.setdefault(each.reason, []).append(f"{each.field} {each.label}")
     for reason, where in reasons.items():
         yield f"Not tested: {_list_names(where)} ({plain(reason)})."
-    if conditioned := [key for key in slices.keys if _knows_all_rows(slices, key)]:
+    if conditioned := [key for key in slices.keys if _has_facts(slices, key)]:
         yield f"{_list_names(conditioned)}: uses statistics of all rows, also within a slice."
-    if parts := [key for key in slices.keys if _cuts_dialogues(slices, key)]:
+    if parts := [key for key in slices.keys if _has_split_dialogues(slices, key)]:
         yield f"{_list_names(parts)}: of whole dialogues, those with a row in the slice."
 
 
@@ -119,19 +119,19 @@ def _list_names(names: Sequence[str]) -> str:
     return list_some(list(map(shorten, names)), _MOST_NAMED)
 
 
-def _knows_all_rows(slices: Slices, key: str) -> bool:
-    """Tell whether the items of a key depend on statistics of all rows."""
-    metric = metric_of(next(result[key] for result in slices.whole.values() if key in result))
+def _has_facts(slices: Slices, key: str) -> bool:
+    """Return whether the per-row scores of a key depend on statistics of all rows."""
+    metric = find_metric(next(result[key] for result in slices.whole.values() if key in result))
     return metric is not None and bool(metric.facts)
 
 
-def _cuts_dialogues(slices: Slices, key: str) -> bool:
-    """Tell whether a key is of dialogues, and some slice has a part of one."""
+def _has_split_dialogues(slices: Slices, key: str) -> bool:
+    """Return whether a key is of dialogues, and some slice has a part of one."""
     estimate = next(result[key] for result in slices.whole.values() if key in result)
     return estimate.level is Level.DIALOGUE and any(each.cuts_dialogues for each in slices.slices)
 
 
-def shown_keys(slices: Slices) -> list[str]:
+def choose_keys(slices: Slices) -> list[str]:
     """Return the metrics that are shown at once: outcomes of whole dialogues, then the least p-values in some slice."""
     tested = [row for row in slices.differences if not math.isnan(row.adjusted_p)]
     least = {key: min((row.adjusted_p for row in tested if row.key == key), default=1.0) for key in slices.keys}
@@ -140,70 +140,72 @@ def shown_keys(slices: Slices) -> list[str]:
 
 
 def is_outcome(slices: Slices, key: str) -> bool:
-    """Tell whether a key is about whole dialogues, such as success: what matters most where a system fails."""
+    """Return whether a key is an outcome of whole dialogues, such as success."""
     estimates = [result[key] for result in slices.whole.values() if key in result]
-    return better_of(slices.whole, key) is not None and any(est.level is Level.DIALOGUE for est in estimates)
+    return find_better(slices.whole, key) is not None and any(est.level is Level.DIALOGUE for est in estimates)
 
 
-def _table(slices: Slices, field: str, key: str) -> Table:
+def _make_table(slices: Slices, field: str, key: str) -> Table:
     """Return the table of a field and a metric: all rows, and a line per slice, worst first."""
-    whole, decimals = slices.whole, row_decimals(slices.whole, key)
+    whole, decimals = slices.whole, choose_decimals(slices.whole, key)
     unit = next((each.unit for each in slices.slices), "rows")
-    title = f"{shorten(key)}{ARROWS[better_of(whole, key)]} by {shorten(field)}"
+    title = f"{shorten(key)}{ARROWS[find_better(whole, key)]} by {shorten(field)}"
     table = next(iter(whole.values())).rows
     dialogues = 0 if table is None else len(table.offsets) - 1
-    lines = [[ALL, f"{dialogues:,}", *(_cell(result.get(key), decimals, None) for result in whole.values())]]
+    lines = [[ALL, f"{dialogues:,}", *(_make_cell(result.get(key), decimals, None) for result in whole.values())]]
     for each in slices.worst_first(field, key):
-        cells = (_cell(each.estimate(name, key), decimals, each.difference(name, key)) for name in whole)
+        cells = (_make_cell(each.estimate(name, key), decimals, each.difference(name, key)) for name in whole)
         lines.append([shorten(each.label), f"{each.dialogues:,}", *cells])
     return Table([title, unit, *map(shorten, whole)], lines)
 
 
-def _cell(estimate: Estimate | None, decimals: int, row: Difference | None) -> str:
+def _make_cell(estimate: Estimate | None, decimals: int, row: Difference | None) -> str:
     if estimate is None:
         return MISSING
-    mark = "" if row is None else mark_of(row)
+    mark = "" if row is None else choose_mark(row)
     return " ".join(filter(None, (show(estimate.mean, decimals), mark, show_spread(estimate, decimals))))
 
 
-def section(several: Sequence[Slices]) -> Section:
+def make_section(several: Sequence[Slices]) -> Section:
     """Return the section of the report: where systems lose, the differences in each slice, and the values."""
-    return Section("slices", "Where it fails", "".join(map(_content, several)))
+    return Section("slices", "Where it fails", "".join(map(_make_content, several)))
 
 
-def _content(slices: Slices) -> str:
-    answer = markup.bullets(losses(slices), "answer")
-    below = "".join(map(markup.note, map(markup.text, notes(slices))))
-    first = shown_keys(slices)
+def _make_content(slices: Slices) -> str:
+    answer = markup.bullets(state_losses(slices), "answer")
+    below = "".join(map(markup.note, map(markup.text, list_notes(slices))))
+    first = choose_keys(slices)
     others = [key for key in slices.keys if key not in first]
     content = ""
     for field in slices.by:
         content += f"<h3>By {markup.name(field)}</h3>"
-        content += figures([draw_slices(slices, field, key) for key in first])
-        content += markup.details("Values and differences", "".join(_metric(slices, field, key) for key in first))
+        content += lay_out_figures([draw_slices(slices, field, key) for key in first])
+        content += markup.details(
+            "Values and differences", "".join(_make_metric_table(slices, field, key) for key in first)
+        )
         if others:
-            inside = "".join(_metric(slices, field, key) for key in others)
+            inside = "".join(_make_metric_table(slices, field, key) for key in others)
             content += markup.details(markup.count(len(others), "more metric"), inside)
     return answer + content + below
 
 
-def _metric(slices: Slices, field: str, key: str) -> str:
+def _make_metric_table(slices: Slices, field: str, key: str) -> str:
     """Return the table of a field and a metric: values of each slice, with differences to the baseline as strips."""
-    whole, decimals = slices.whole, row_decimals(slices.whole, key)
+    whole, decimals = slices.whole, choose_decimals(slices.whole, key)
     rows = [row for row in slices.differences if row.key == key and not math.isnan(row.p)]
-    scale = scale_of(rows, WIDTH) if rows else None
-    cells = (cell(markup.name(name), result.get(key), decimals, None, None) for name, result in whole.items())
+    scale = fit_scale(rows, WIDTH) if rows else None
+    cells = (make_cell(markup.name(name), result.get(key), decimals, None, None) for name, result in whole.items())
     lines = [markup.row(ALL, "".join(cells))]
     for each in slices.worst_first(field, key):
         cells = (
-            cell(markup.name(name), each.estimate(name, key), decimals, each.difference(name, key), scale)
+            make_cell(markup.name(name), each.estimate(name, key), decimals, each.difference(name, key), scale)
             for name in whole
         )
         count = markup.span("aside", f"{each.dialogues:,} {each.unit}")
         lines.append(markup.row(f"{markup.name(each.label)} {count}", "".join(cells)))
     tested = {row.system for row in rows}
-    below = axes_row(scale, [name in tested for name in whole])
-    caption = f"{markup.name(key)}{markup.arrow(better_of(whole, key))} by {markup.name(field)}, with intervals"
+    below = make_axes_row(scale, [name in tested for name in whole])
+    caption = f"{markup.name(key)}{markup.arrow(find_better(whole, key))} by {markup.name(field)}, with intervals"
     caption += f"; strips: differences to {markup.name(next(iter(whole)))} in standard deviations." if rows else "."
     return markup.table(
         "summary", caption, markup.figure_heads(markup.name(field), map(markup.name, whole)), lines, below

@@ -2,11 +2,10 @@
 
 The first system of a table is the baseline. Next to the value of each other system a strip shows its difference to the
 baseline (`forest`), green and red where it is significant after correction for all tests of the table. The best value
-of a metric is bold where higher or lower is better; floors and ceilings stand last and take no part in that.
-From `MANY` systems on each is a row, and metrics are columns. Where the window is narrow, rows become cards. Metrics
-where neither higher nor lower is better and those outside of the panel are in tables of their own, to be opened,
-and so are all differences. The
-page's script gives a table that does not fit its window a narrower form.
+of a metric is bold where higher or lower is better; floors and ceilings are last and are never bold. From `MANY`
+systems on each is a row, and metrics are columns. Where the window is narrow, rows become cards. Metrics where neither
+higher nor lower is better and those outside of the panel are in folded tables of their own, and so are all differences.
+The page's script makes a table narrower that does not fit its window.
 """
 
 from __future__ import annotations
@@ -16,43 +15,43 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import NamedTuple
 
-from dialeval.analysis.comparison import MOST_TESTS, Best, Comparison, best_systems, compare
+from dialeval.analysis.comparison import MOST_TESTS, Best, Comparison, compare, find_best_systems
 from dialeval.analysis.difference import Difference
-from dialeval.analysis.pairing import main_keys
-from dialeval.analysis.values import better_of
+from dialeval.analysis.pairing import choose_main_keys
+from dialeval.analysis.values import find_better
 from dialeval.core.display import list_some
 from dialeval.core.errors import SettingError
 from dialeval.core.fold import Estimate
 from dialeval.core.result import Result, Run
 from dialeval.reports import markup
-from dialeval.reports.charts import Figure, Scale, axis
+from dialeval.reports.canvas import ChartScale, Figure, draw_tick_labels
 from dialeval.reports.comparisons import (
     MOST_UNASKED,
     WIDTH,
-    kind_of,
-    legend,
-    mark_of,
-    scale_of,
-    strip,
-    system_table,
-    system_verdicts,
-    verdict,
+    choose_class,
+    choose_mark,
+    draw_strip,
+    explain_columns,
+    fit_scale,
+    make_system_table,
+    state_system_verdicts,
+    state_verdict,
 )
 from dialeval.reports.documents import Document
-from dialeval.reports.drawings import draw_distribution, draw_means, drawings, figures, is_binary
+from dialeval.reports.drawings import draw_distribution, draw_means, draw_metrics, is_binary, lay_out_figures
 from dialeval.reports.figures import (
     BETTER,
     DIFFERENT,
     MISSING,
     WORSE,
-    interval_words,
+    describe_intervals,
     plain,
     shorten,
     show,
     show_spread,
 )
 from dialeval.reports.markup import Section
-from dialeval.reports.tables import best_words, row_decimals, show_share, standing_shares, unscored
+from dialeval.reports.tables import choose_decimals, collect_fractions, describe_unscored, explain_best, show_fraction
 
 MANY = 9
 """From so many systems on each is a row."""
@@ -66,7 +65,7 @@ MOST_NAMED = 4
 _NOTHING: Mapping[str, Figure] = {}
 
 
-def summary(
+def make_summary(
     run: Run, compared: bool | Comparison = True, more: Sequence[str] = (), charts: Mapping[str, Figure] = _NOTHING
 ) -> Section:
     """Return the section; systems that share no metric are in tables of their own, each with its own baseline.
@@ -77,7 +76,7 @@ def summary(
     if not run.keys_in_order:
         return Section("summary", "Summary", "<p>No metric was computed.</p>")
     tables = ""
-    groups = blocks(run)
+    groups = split_blocks(run)
     if len(groups) > 1:
         tables += markup.note(
             "Systems with different data or metrics are in separate parts, each with its own baseline and best values."
@@ -85,28 +84,28 @@ def summary(
     known = compared if isinstance(compared, Comparison) and len(groups) == 1 else None
     for at, block in enumerate(groups):
         comparison, reason = known, ""
-        tables += block_title(run, block) if len(groups) > 1 else ""
+        tables += make_block_title(run, block) if len(groups) > 1 else ""
         if compared and comparison is None and len(block) - len(block.baselines) > 1:
             try:
                 comparison = compare(block, most_tests=MOST_TESTS)
             except SettingError as error:
                 reason = markup.note(f"Not compared: {markup.text(str(error))}")
         best = Best({}, 0) if reason else _find_best(block, bool(compared), comparison)
-        tables += "" if comparison is None else _verdict(comparison, best, more)
+        tables += "" if comparison is None else _write_verdict(comparison, best, more)
         places = {key: f"{at or ''}{'-' if at else ''}{place}" for place, key in enumerate(block.keys_in_order)}
-        values = _tables(block, places, comparison, best)
-        values += reason if comparison is None else _differences(comparison)
-        drawn = [*(charts[name] for name in block if name in charts)][:1] + _first_chart(block)
-        tables += f'<div class="overview"><div class="values">{values}</div>{figures(drawn)}</div>'
+        values = _make_tables(block, places, comparison, best)
+        values += reason if comparison is None else _list_differences(comparison)
+        drawn = [*(charts[name] for name in block if name in charts)][:1] + _draw_first_chart(block)
+        tables += f'<div class="overview"><div class="values">{values}</div>{lay_out_figures(drawn)}</div>'
         more = ()
-    return Section("summary", "Summary", tables + _long_names(run))
+    return Section("summary", "Summary", tables + _list_long_names(run))
 
 
 DATA_SETS = "data_sets"
 """Where a run of several runs holds the name of the data of each system, if not all have the same."""
 
 
-def blocks(run: Run) -> list[Run]:
+def split_blocks(run: Run) -> list[Run]:
     """Group the systems with the same data that share a metric, directly or through others; others are kept apart."""
     groups: list[dict[str, Result]] = []
     data: Mapping[str, str] = run.details.get(DATA_SETS, {})
@@ -123,7 +122,7 @@ def blocks(run: Run) -> list[Run]:
     return [Run(group, run.version) for group in groups]
 
 
-def block_title(run: Run, block: Run) -> str:
+def make_block_title(run: Run, block: Run) -> str:
     """Return a heading for a block where there are several: its data, or its systems."""
     data: Mapping[str, str] = run.details.get(DATA_SETS, {})
     systems = [name for name in block if name not in block.baselines] or list(block)
@@ -133,8 +132,8 @@ def block_title(run: Run, block: Run) -> str:
     return f"<h3>{words} {markup.span('aside', f'{rows:,} rows')}</h3>"
 
 
-def _caption(run: Run, comparison: Comparison | None, best: Best) -> str:
-    words = interval_words(estimate for result in run.values() for estimate in result.values())
+def _make_caption(run: Run, comparison: Comparison | None, best: Best) -> str:
+    words = describe_intervals(estimate for result in run.values() for estimate in result.values())
     parts = [f"Means with intervals, {markup.text(words)}." if words else "Means."]
     if comparison is not None:
         parts.append(
@@ -142,25 +141,25 @@ def _caption(run: Run, comparison: Comparison | None, best: Best) -> str:
             f"{BETTER}&nbsp;better, {WORSE}&nbsp;worse, {DIFFERENT}&nbsp;different: significant after correction for "
             "all tests."
         )
-    parts += map(markup.text, best_words(best))
+    parts += map(markup.text, explain_best(best))
     if comparison is not None and comparison.ranking is not None and comparison.ranking.key in best.systems:
         parts.append(f"Bold values of {markup.name(comparison.ranking.key)} are those of the ranking.")
     return " ".join(parts)
 
 
-def metric_section(run: Run) -> Section | None:
+def make_metric_section(run: Run) -> Section | None:
     """Return the section with the charts of each metric, those of systems with other data apart."""
-    groups = blocks(run) if run.keys_in_order else []
+    groups = split_blocks(run) if run.keys_in_order else []
     parts = [
-        (block_title(run, block) if len(groups) > 1 else "") + drawings(block, f"{at}-" if at else "")
+        (make_block_title(run, block) if len(groups) > 1 else "") + draw_metrics(block, f"{at}-" if at else "")
         for at, block in enumerate(groups)
     ]
     return Section("metrics", "Metric by metric", "".join(parts)) if parts else None
 
 
-def _verdict(comparison: Comparison, best: Best, more: Sequence[str]) -> str:
+def _write_verdict(comparison: Comparison, best: Best, more: Sequence[str]) -> str:
     """Return the verdict; of several systems also the best of each metric and, folded, what is said of each."""
-    sentences = verdict(comparison)
+    sentences = state_verdict(comparison)
     if len(comparison.systems) == 1:
         return markup.bullets([*sentences, *more], "answer")
     ranked = "" if comparison.ranking is None else comparison.ranking.key
@@ -168,7 +167,7 @@ def _verdict(comparison: Comparison, best: Best, more: Sequence[str]) -> str:
     leaders = [f"{shorten(key)} {list_some(list(map(shorten, best.systems[key])), MOST_NAMED)}" for key in others]
     beyond = " and those not significantly worse" if best.tests else ""
     first = [*sentences, *more[:1], *([f"Best{beyond}: {'; '.join(leaders)}."] if leaders else [])]
-    rest = markup.bullets([*system_verdicts(comparison), *more[1:]])
+    rest = markup.bullets([*state_system_verdicts(comparison), *more[1:]])
     return markup.bullets(first, "answer") + markup.details("System by system", rest)
 
 
@@ -181,7 +180,7 @@ def _find_best(run: Run, tested: bool, comparison: Comparison | None) -> Best:
         return Best({}, 0)
     two = comparison is not None and len(comparison.systems) == 1  # it has tested the only pair that there is
     few = (len(run) - len(run.baselines) - 1) * len(run.keys_in_order) <= MOST_UNASKED
-    best = best_systems(run, run.keys_in_order, tested and not two and few)
+    best = find_best_systems(run, run.keys_in_order, tested and not two and few)
     if comparison is not None and two:
         equal = {row.key for row in comparison.rows if not row.significant and not math.isnan(row.p)}
         names = [comparison.baseline, *comparison.systems]
@@ -195,30 +194,30 @@ def _find_best(run: Run, tested: bool, comparison: Comparison | None) -> Best:
     return replace(best, systems={**best.systems, ranking.key: names})
 
 
-def _first_chart(run: Run) -> list[Figure]:
+def _draw_first_chart(run: Run) -> list[Figure]:
     """Return the chart of the first metric of the panel: distributions, or means of many systems or of 0 and 1."""
-    key = next(iter(main_keys(run)), "")
+    key = next(iter(choose_main_keys(run)), "")
     ranks = len(run) >= MANY or is_binary(run, key)
     drawn = draw_means(run, key, ranked=True) if ranks else None
     found = drawn or draw_distribution(run, key) or draw_means(run, key)
     return [] if found is None else [found]
 
 
-def _tables(run: Run, places: Mapping[str, str], comparison: Comparison | None, best: Best) -> str:
+def _make_tables(run: Run, places: Mapping[str, str], comparison: Comparison | None, best: Best) -> str:
     """Return the table of the panel, then, folded, those of other metrics, first where higher or lower is better."""
-    directions = {key: better_of(run, key) for key in run.keys_in_order}
-    panel = [key for key in main_keys(run) if key in directions]
+    directions = {key: find_better(run, key) for key in run.keys_in_order}
+    panel = [key for key in choose_main_keys(run) if key in directions]
     more = [key for key, better in directions.items() if better is not None and key not in panel]
     other = [key for key, better in directions.items() if better is None and key not in panel]
-    notes = "".join(map(markup.note, map(markup.text, unscored(run))))
+    notes = "".join(map(markup.note, map(markup.text, describe_unscored(run))))
     page = _Page(run, places, comparison, best)
     panel, more = (panel, more) if panel else (more, [])
     panel, other = (panel, other) if panel else (other, [])
-    content = _table(page, panel, _caption(run, comparison, best))
+    content = _make_table(page, panel, _make_caption(run, comparison, best))
     if more:
-        content += markup.details(markup.count(len(more), "more metric"), _table(page, more, "Other metrics."))
+        content += markup.details(markup.count(len(more), "more metric"), _make_table(page, more, "Other metrics."))
     if other:
-        folded = _table(page, other, "Neither higher nor lower values are better.")
+        folded = _make_table(page, other, "Neither higher nor lower values are better.")
         title = f"{markup.count(len(other), 'metric')} where neither higher nor lower is better"
         content += markup.details(title, folded)
     return content + notes
@@ -234,65 +233,67 @@ class _Page(NamedTuple):
     best: Best
 
 
-def _table(page: _Page, keys: Sequence[str], caption: str) -> str:
+def _make_table(page: _Page, keys: Sequence[str], caption: str) -> str:
     run, comparison = page.run, page.comparison
     systems = sorted(run, key=lambda name: run[name].role != "system")
     as_rows = len(run) >= MANY
     if as_rows and len(keys) > MOST_COLUMNS:
         parts = [keys[at : at + MOST_COLUMNS] for at in range(0, len(keys), MOST_COLUMNS)]
-        return "".join(_table(page, part, caption if at == 0 else "Continued.") for at, part in enumerate(parts))
+        return "".join(_make_table(page, part, caption if at == 0 else "Continued.") for at, part in enumerate(parts))
     tested = [] if comparison is None else comparison.rows
-    scale = None if comparison is None else scale_of(tested, NARROW if as_rows else WIDTH)
+    scale = None if comparison is None else fit_scale(tested, NARROW if as_rows else WIDTH)
     rows = {(row.key, row.system): row for row in tested if not math.isnan(row.p)}
-    arrows = {key: markup.arrow(better_of(run, key)) for key in keys}
+    arrows = {key: markup.arrow(find_better(run, key)) for key in keys}
     cells: dict[tuple[str, str], str] = {}
     for key in keys:
-        best, decimals = page.best.systems.get(key, ()), row_decimals(run, key)
+        best, decimals = page.best.systems.get(key, ()), choose_decimals(run, key)
         for name in systems:
             kinds = ["best" if name in best else "", "anchor" if name in run.baselines else ""]
             who = markup.name(key) + arrows[key] if as_rows else markup.name(name)
-            cells[key, name] = cell(who, run[name].get(key), decimals, rows.get((key, name)), scale, *kinds)
+            cells[key, name] = make_cell(who, run[name].get(key), decimals, rows.get((key, name)), scale, *kinds)
     linked = [f'<a href="#metric-{page.places[key]}">{markup.name(key)}</a>{arrows[key]}' for key in keys]
-    named = [_system_name(page, name) for name in systems]
+    named = [_write_system_name(page, name) for name in systems]
     if as_rows:
         pairs = zip(named, systems, strict=True)
         lines = [markup.row(title, "".join(cells[key, name] for key in keys)) for title, name in pairs]
         return markup.table("summary", caption, markup.figure_heads("System", linked), lines)
     pairs = zip(linked, keys, strict=True)
     lines = [markup.row(title, "".join(cells[key, name] for name in systems)) for title, key in pairs]
-    below = axes_row(scale, [(keys[0], name) in rows for name in systems])
+    below = make_axes_row(scale, [(keys[0], name) in rows for name in systems])
     return markup.table("summary", caption, markup.figure_heads("Metric", named), lines, below)
 
 
-def _system_name(page: _Page, name: str) -> str:
+def _write_system_name(page: _Page, name: str) -> str:
     """Return the name of a system with its color, its rows where not all have as many, and its role."""
     run, comparison = page.run, page.comparison
-    swatch = f'<span class="system-name {markup.colors(run)[name]}"><span class="swatch"></span>'
+    swatch = f'<span class="system-name {markup.assign_colors(run)[name]}"><span class="swatch"></span>'
     role = "baseline" if comparison is not None and name == comparison.baseline else run[name].role
     shown = "" if role == "system" else markup.span("role", role)
-    return f"{swatch}{markup.name(name)}{_rows(run, name)}{shown}</span>"
+    return f"{swatch}{markup.name(name)}{_write_row_counts(run, name)}{shown}</span>"
 
 
-def axes_row(scale: Scale | None, drawn: Iterable[bool]) -> str:
+def make_axes_row(scale: ChartScale | None, drawn: Iterable[bool]) -> str:
     """Return the last row of a table of strips: the axis of each column that has some."""
     if scale is None:
         return ""
-    axes = (f"<div>{axis(scale)}</div>" if each else "" for each in drawn)
+    axes = (f"<div>{draw_tick_labels(scale)}</div>" if each else "" for each in drawn)
     return f"<tr><td></td>{markup.cells(*axes, kind='figure')}</tr>"
 
 
-def cell(
-    who: str, estimate: Estimate | None, decimals: int, row: Difference | None, scale: Scale | None, *kinds: str
+def make_cell(
+    who: str, estimate: Estimate | None, decimals: int, row: Difference | None, scale: ChartScale | None, *kinds: str
 ) -> str:
     """Return a cell: a value, its mark and interval, and its difference as a strip; `who` is markup."""
-    drawn = "" if row is None or scale is None else strip(row, scale)
-    classes = " ".join(filter(None, ("figure", *kinds, "" if row is None else kind_of(row))))
-    return f'<td class="{classes}"><div>{markup.span("who", who)}{_figure(estimate, decimals, row)}{drawn}</div></td>'
+    drawn = "" if row is None or scale is None else draw_strip(row, scale)
+    classes = " ".join(filter(None, ("figure", *kinds, "" if row is None else choose_class(row))))
+    return (
+        f'<td class="{classes}"><div>{markup.span("who", who)}{_write_value(estimate, decimals, row)}{drawn}</div></td>'
+    )
 
 
-def _figure(estimate: Estimate | None, decimals: int, row: Difference | None) -> str:
+def _write_value(estimate: Estimate | None, decimals: int, row: Difference | None) -> str:
     """Return a value with its mark and its interval."""
-    mark = markup.span("sure", "" if row is None else mark_of(row))  # room for one, so that figures are aligned
+    mark = markup.span("sure", "" if row is None else choose_mark(row))  # room for one, so that figures are aligned
     if estimate is None:
         return markup.span("number", MISSING + mark)
     return markup.span("number", show(estimate.mean, decimals) + mark) + markup.span(
@@ -300,8 +301,8 @@ def _figure(estimate: Estimate | None, decimals: int, row: Difference | None) ->
     )
 
 
-def _rows(run: Run, system: str) -> str:
-    """Say how many rows a system has, where not all have as many."""
+def _write_row_counts(run: Run, system: str) -> str:
+    """Return how many rows a system has, where not all have as many."""
     sizes = {name: {str(est.level): est.rows for est in result.values()} for name, result in run.items()}
     own = sizes[system].items()
     if all(each.items() <= own or own <= each.items() for each in sizes.values()):
@@ -309,37 +310,37 @@ def _rows(run: Run, system: str) -> str:
     return markup.span("aside", ", ".join(markup.count(rows, level) for level, rows in own))
 
 
-def _differences(comparison: Comparison) -> str:
+def _list_differences(comparison: Comparison) -> str:
     """Return the differences to the baseline, system by system, with what the columns mean."""
-    tables = [system_table(comparison, system) for system in comparison.systems]
+    tables = [make_system_table(comparison, system) for system in comparison.systems]
     captions = [f"{shorten(system)} against {shorten(comparison.baseline)}." for system in comparison.systems]
-    shown = markup.document(Document([], tables, legend(comparison)), "difference", captions)
+    shown = markup.document(Document([], tables, explain_columns(comparison)), "difference", captions)
     return markup.details(f"Differences from {markup.name(comparison.baseline)}", shown, "differences")
 
 
-def _long_names(run: Run) -> str:
+def _list_long_names(run: Run) -> str:
     """Return the full text of names that are too long to be shown everywhere."""
     long = [name for name in map(plain, (*run, *run.keys_in_order)) if shorten(name) != name]
     return markup.details("Names in full", markup.bullets(long)) if long else ""
 
 
-def standing(run: Run) -> Section | None:
+def make_standing(run: Run) -> Section | None:
     """Return the section about shares between floor and ceiling; None for a run without such systems."""
     systems = run.details.get("standing", {})
-    rows = standing_shares(run, systems)
+    rows = collect_fractions(run, systems)
     if not rows:
         return None
-    lines = [markup.row(markup.name(key), markup.cells(*map(_bar, shares))) for key, shares in rows.items()]
+    lines = [markup.row(markup.name(key), markup.cells(*map(_draw_bar, shares))) for key, shares in rows.items()]
     caption = "Position between the best floor (0%) and the gold replies (100%)."
     drawn = markup.table("standing", caption, markup.heads("Metric", *map(markup.name, systems)), lines)
     return Section("standing", "Between floor and ceiling", drawn)
 
 
-def _bar(share: float | None) -> str:
+def _draw_bar(share: float | None) -> str:
     if share is None:
         return MISSING
     size = 'width="90" height="10"'
     filled = round(90 * min(max(share, 0.0), 1.0), 1)
     kind = "bar below" if share < 0 else "bar"
     drawn = f'<rect class="trough" {size}/><rect class="{kind}" width="{filled}" height="10"/>'
-    return f'<span class="share">{show_share(share)}</span><svg aria-hidden="true" {size}>{drawn}</svg>'
+    return f'<span class="share">{show_fraction(share)}</span><svg aria-hidden="true" {size}>{drawn}</svg>'

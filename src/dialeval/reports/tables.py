@@ -1,14 +1,14 @@
 """A run as a table: for the terminal, for papers and pages, for other programs.
 
-    FORMATS["csv"](run)        json, csv, md, latex, metrics-txt, each a str
-    console.print(table(run))  the terminal; `table(run, verdict)` marks what is better and worse
-    standing(run)              where systems stand between floor and ceiling, if the run has such systems
+    FORMATS["csv"](run)          json, csv, md, latex, metrics-txt, each a str
+    console.print(lay_out(run))  the terminal; `lay_out(run, verdict)` marks what is better and worse
+    describe_standing(run)       positions of systems between floor and ceiling, if the run has such systems
 
-JSON and CSV hold every digit; the tables that people read are rounded by `figures`. Metrics are rows and systems are
-columns, since there are usually more metrics; in the terminal the longer side runs downwards. There a figure has the
-decimals that its interval supports. Intervals are left out where one table would not hold them; columns that do not fit
-even so continue in a further table below, so that no figure is ever cut off. With a comparison, the verdict is above
-the table, and marks say which systems are significantly better (▲) or worse (▼) than the baseline.
+JSON and CSV hold every digit; other tables are rounded by `figures`. Metrics are rows and systems are columns, since
+there are usually more metrics; in the terminal the longer side runs downwards, and a score has the decimals that its
+interval supports. Intervals are left out where one table would not hold them; columns that do not fit even so continue
+in a further table below, so that no score is ever cut off. With a comparison, the verdict is above the table, and marks
+show which systems are significantly better (▲) or worse (▼) than the baseline.
 
 `metrics-txt` is the table file of dialog-eval: a line of names, then a line per system with `mean,std,confidence` for
 each metric, all digits, a space behind each. A value of the whole corpus has the deviation `0`, as it is printed there.
@@ -34,12 +34,12 @@ from dialeval.reports.figures import (
     DIFFERENT,
     MISSING,
     WORSE,
-    interval_words,
+    count_supported_decimals,
+    describe_intervals,
     shorten,
     show,
     show_scored,
     show_spread,
-    supported_decimals,
 )
 
 if TYPE_CHECKING:
@@ -67,7 +67,7 @@ _MOST_UNSCORED = 5
 """Metrics with rows that could not be scored that are named below a table before the rest is counted."""
 
 
-def table(run: Run, found: Verdict | None = None, *, transpose: bool = False, notes: bool = True) -> LaidOut:
+def lay_out(run: Run, found: Verdict | None = None, *, transpose: bool = False, notes: bool = True) -> LaidOut:
     """Lay out a run for a rich console below the verdict, with marks for significant differences and `notes` below."""
     return LaidOut(*(describe(run, found, transpose, intervals, notes) for intervals in (True, False)))
 
@@ -80,23 +80,23 @@ def describe(
     notes: bool = True,
 ) -> Document:
     """Describe a run for people; `intervals` False: left out."""
-    from dialeval.analysis.values import better_of
+    from dialeval.analysis.values import find_better
 
     marks: dict[tuple[str, str], str] = {}
     comparison = None if found is None else found.comparison
     if comparison is not None:
-        from dialeval.reports.comparisons import mark_of
+        from dialeval.reports.comparisons import choose_mark
 
-        marks = {(row.system, row.key): mark_of(row) for row in comparison.rows}
+        marks = {(row.system, row.key): choose_mark(row) for row in comparison.rows}
     keys, cells = run.keys_in_order, {}
     for key in keys:
-        decimals = row_decimals(run, key)
+        decimals = choose_decimals(run, key)
         for name, result in run.items():
             estimate = result.get(key)
             mean = MISSING if estimate is None else show(estimate.mean, decimals)
             spread = "" if estimate is None or not intervals else show_spread(estimate, decimals)
             cells[name, key] = mean, marks.get((name, key), ""), spread
-    names = [shorten(key) + ARROWS[better_of(run, key)] for key in keys]
+    names = [shorten(key) + ARROWS[find_better(run, key)] for key in keys]
     systems = [shorten(name) for name in run]
     if (len(run) > len(keys)) != transpose:
         columns = [["system", *systems]]
@@ -107,13 +107,13 @@ def describe(
             [head, *_align([cells[name, key] for key in keys])] for head, name in zip(systems, run, strict=True)
         )
     head, *rows = zip(*columns, strict=True)
-    below = [*footnotes(run, comparison, intervals)] if notes else []
-    said = [*tokenizer_line(run), *(() if found is None else found.sentences)]
+    below = [*list_footnotes(run, comparison, intervals)] if notes else []
+    said = [*describe_tokenizer(run), *(() if found is None else found.sentences)]
     return Document(said, [Table(head, rows)], below, tight=True)
 
 
-def tokenizer_line(run: Run) -> list[str]:
-    """Say which tokenizer was chosen by the script of the texts, if one was."""
+def describe_tokenizer(run: Run) -> list[str]:
+    """Return a line about the tokenizer, if it was chosen by the script of the texts."""
     chosen = run.details.get("tokenizer")
     why = "since the texts are in a script without spaces between words; --tokenizer names another"
     return [] if chosen is None else [f"Tokenizer: {shorten(str(chosen))}, {why}."]
@@ -140,44 +140,44 @@ def to_csv(run: Run) -> str:
         for key, est in result.items():
             low, high = est.interval or (None, None)
             figures = (est.mean, est.std, est.confidence, low, high)
-            rows.append((system, key, *figures, interval_words([est]), est.rows, est.scored, est.signature))
-    return documents.csv_text(CSV_FIELDS, rows)
+            rows.append((system, key, *figures, describe_intervals([est]), est.rows, est.scored, est.signature))
+    return documents.format_csv(CSV_FIELDS, rows)
 
 
-def document(run: Run, transpose: bool = False) -> Document:
+def to_document(run: Run, transpose: bool = False) -> Document:
     """Describe a run without comparing its systems: all values with four decimals, in percent with two."""
     decimals = DECIMALS - 2 if run.details.get(PERCENT) else DECIMALS
-    rows = [[key, *(_cell(result.get(key), decimals) for result in run.values())] for key in run.keys_in_order]
+    rows = [[key, *(_make_cell(result.get(key), decimals) for result in run.values())] for key in run.keys_in_order]
     table = Table(["metric", *run], rows)
-    shown = table.transposed("system") if transpose else table
-    return Document(tokenizer_line(run), [shown], [*_describe_intervals(run), *_describe_scale(run)])
+    shown = table.transpose("system") if transpose else table
+    return Document(describe_tokenizer(run), [shown], [*_describe_intervals(run), *_describe_scale(run)])
 
 
 def to_markdown(run: Run, transpose: bool = False) -> str:
     """Return a table as GitHub renders it."""
-    return documents.to_markdown(document(run, transpose))
+    return documents.to_markdown(to_document(run, transpose))
 
 
 def to_latex(run: Run, transpose: bool = False) -> str:
     """Return a table with booktabs rules, four significant digits per metric, the best values bold, and a caption."""
-    from dialeval.analysis.comparison import best_systems
-    from dialeval.analysis.values import better_of
+    from dialeval.analysis.comparison import find_best_systems
+    from dialeval.analysis.values import find_better
 
-    best, rows = best_systems(run, run.keys_in_order), []
+    best, rows = find_best_systems(run, run.keys_in_order), []
     for key in run.keys_in_order:
         estimates = {name: result.get(key) for name, result in run.items()}
-        decimals = significant_decimals(est.mean for est in estimates.values() if est is not None)
+        decimals = count_significant_decimals(est.mean for est in estimates.values() if est is not None)
         bold = best.systems.get(key, ())
-        cells = (_latex_cell(est, decimals, name in bold) for name, est in estimates.items())
-        rows.append([key + ARROWS[better_of(run, key)], *cells])
+        cells = (_make_latex_cell(est, decimals, name in bold) for name, est in estimates.items())
+        rows.append([key + ARROWS[find_better(run, key)], *cells])
     table = Table(["metric", *run], rows)
-    caption = [*_describe_intervals(run), *_describe_scale(run), *best_words(best)]
+    caption = [*_describe_intervals(run), *_describe_scale(run), *explain_best(best)]
     signatures = (str(est.signature) for result in run.values() for est in result.values() if est.signature is not None)
-    shown = [table.transposed("system") if transpose else table]
-    return documents.latex_float(shown, caption, comments=signature_lines(signatures))
+    shown = [table.transpose("system") if transpose else table]
+    return documents.format_latex_float(shown, caption, comments=list_signatures(signatures))
 
 
-def signature_lines(signatures: Iterable[str]) -> list[str]:
+def list_signatures(signatures: Iterable[str]) -> list[str]:
     """Return signatures, each once, below a heading, and after ours sacreBLEU's; nothing where there are none."""
     lines: dict[str, None] = {}
     for line in signatures:
@@ -188,8 +188,8 @@ def signature_lines(signatures: Iterable[str]) -> list[str]:
     return ["Signatures:", *lines] if lines else []
 
 
-def best_words(best: Best) -> list[str]:
-    """Explain arrows and bold values of a table."""
+def explain_best(best: Best) -> list[str]:
+    """Return a sentence that explains arrows and bold values of a table."""
     from dialeval.analysis.difference import DEFAULT_ALPHA
 
     if not best.systems:
@@ -206,11 +206,11 @@ def to_metrics_txt(run: Run, verbatim: bool = False) -> str:
     Whitespace in a name becomes `_`, because it separates the fields, unless names are `verbatim`, as in the original.
     """
     keys = [key for key in METRICS_TXT if key in run.keys_in_order]
-    lines = [" ".join(["filename", *map(_one_word, keys)])]
+    lines = [" ".join(["filename", *map(_replace_whitespace, keys)])]
     for system, result in run.items():
         name = Path(result.source).name if result.source else system
-        name = name if verbatim else _one_word(name)
-        lines.append("".join(f"{field} " for field in (name, *(_triple(result.get(key)) for key in keys))))
+        name = name if verbatim else _replace_whitespace(name)
+        lines.append("".join(f"{field} " for field in (name, *(_format_triple(result.get(key)) for key in keys))))
     return "\n".join([*lines, ""])
 
 
@@ -225,8 +225,8 @@ FORMATS: Mapping[str, Callable[..., str]] = {
 
 
 def _describe_intervals(run: Run) -> list[str]:
-    """Return a line that says which intervals the values have."""
-    words = interval_words(estimate for result in run.values() for estimate in result.values())
+    """Return a line about the intervals of the values."""
+    words = describe_intervals(estimate for result in run.values() for estimate in result.values())
     return [f"Confidence intervals: {words}."] if words else []
 
 
@@ -234,29 +234,29 @@ def _describe_scale(run: Run) -> list[str]:
     return ["Scores from 0 to 1 are shown times 100."] if run.details.get(PERCENT) else []
 
 
-def row_decimals(run: Run, key: str) -> int:
+def choose_decimals(run: Run, key: str) -> int:
     """Return the decimals that the narrowest interval of a metric supports; without one four significant digits."""
     estimates = [result[key] for result in run.values() if key in result]
-    supported = [each for est in estimates if (each := supported_decimals(est.interval)) is not None]
-    return max(supported) if supported else significant_decimals(est.mean for est in estimates)
+    supported = [each for est in estimates if (each := count_supported_decimals(est.interval)) is not None]
+    return max(supported) if supported else count_significant_decimals(est.mean for est in estimates)
 
 
-def footnotes(run: Run, comparison: Comparison | None, intervals: bool = True) -> Iterator[str]:
+def list_footnotes(run: Run, comparison: Comparison | None, intervals: bool = True) -> Iterator[str]:
     """Yield the notes of a table: which intervals it has, what the marks mean, and how much could not be scored."""
     yield from _describe_intervals(run) if intervals else ()
     yield from _describe_scale(run)
     if comparison is not None and any(row.significant for row in comparison.rows):
-        from dialeval.reports.comparisons import how_sure
+        from dialeval.reports.comparisons import describe_tests
 
         meaning = f"{BETTER} better, {WORSE} worse, {DIFFERENT} different, neither is better"
-        yield f"Against {shorten(comparison.baseline)}: {meaning} ({how_sure(comparison)})."
+        yield f"Against {shorten(comparison.baseline)}: {meaning} ({describe_tests(comparison)})."
     for row in () if comparison is None else comparison.rows:
         if row.note is not None:
             yield f"{shorten(row.key)} of {shorten(row.system)}: {row.note}."
-    yield from unscored(run)
+    yield from describe_unscored(run)
 
 
-def unscored(run: Run) -> Iterator[str]:
+def describe_unscored(run: Run) -> Iterator[str]:
     """Yield a sentence about rows that could not be scored, if there are some."""
     found = []
     for key in run.keys_in_order:
@@ -271,14 +271,14 @@ def unscored(run: Run) -> Iterator[str]:
         yield f"Scored in part: {', '.join(found[:_MOST_UNSCORED])}{rest}."
 
 
-def _cell(estimate: Estimate | None, decimals: int = DECIMALS) -> str:
+def _make_cell(estimate: Estimate | None, decimals: int = DECIMALS) -> str:
     if estimate is None:
         return MISSING
     mean, spread, scored = show(estimate.mean, decimals), show_spread(estimate, decimals), show_scored(estimate)
     return " ".join(filter(None, [mean, spread, scored and f"({scored})"]))
 
 
-def _latex_cell(estimate: Estimate | None, decimals: int, bold: bool) -> str:
+def _make_latex_cell(estimate: Estimate | None, decimals: int, bold: bool) -> str:
     if estimate is None or math.isnan(estimate.mean):
         return "--"
     mean, spread, scored = show(estimate.mean, decimals), show_spread(estimate, decimals), show_scored(estimate)
@@ -288,37 +288,37 @@ def _latex_cell(estimate: Estimate | None, decimals: int, bold: bool) -> str:
     return f"${inside}$" + (f" ({scored})" if scored else "")
 
 
-def significant_decimals(means: Iterable[float]) -> int:
+def count_significant_decimals(means: Iterable[float]) -> int:
     """Return the decimals that give the largest of some means four significant digits, at most four."""
     largest = max((abs(mean) for mean in means if math.isfinite(mean)), default=0.0)
     return DECIMALS if largest < 1 else max(0, DECIMALS - 1 - math.floor(math.log10(largest)))
 
 
-def _one_word(name: str) -> str:
+def _replace_whitespace(name: str) -> str:
     return re.sub(r"\s+", "_", name) or "_"
 
 
-def _triple(estimate: Estimate | None) -> str:
+def _format_triple(estimate: Estimate | None) -> str:
     if estimate is None:
         return "nan,nan,nan"
     std = "0" if estimate.corpus and estimate.std == 0 else repr(float(estimate.std))
     return f"{float(estimate.mean)!r},{std},{float(estimate.confidence)!r}"
 
 
-def standing_shares(run: Run, standing: Mapping[str, Any]) -> dict[str, list[float | None]]:
-    """Return the fraction of every system, or None, under each key that some system has a share for."""
+def collect_fractions(run: Run, standing: Mapping[str, Any]) -> dict[str, list[float | None]]:
+    """Return the fractions of all systems by key; None where a system has none, and only keys that some system has."""
     keys = [key for key in run.keys_in_order if any(key in shares for shares in standing.values())]
     return {key: [shares[key]["share"] if key in shares else None for shares in standing.values()] for key in keys}
 
 
-def standing(run: Run) -> Document | None:
-    """Describe where systems stand between the best floor (0%) and the gold replies (100%); None without them."""
+def describe_standing(run: Run) -> Document | None:
+    """Describe the positions of systems between the best floor (0%) and the gold replies (100%); None without them."""
     found = run.details.get("baselines", {}).get("standing", {})
-    rows = [[key, *map(show_share, shares)] for key, shares in standing_shares(run, found).items()]
+    rows = [[key, *map(show_fraction, shares)] for key, shares in collect_fractions(run, found).items()]
     table = Table(["metric", *map(shorten, found)], rows)
     return Document(["Between floor (0%) and ceiling (100%):"], [table], []) if rows else None
 
 
-def show_share(share: float | None) -> str:
+def show_fraction(share: float | None) -> str:
     """Return a share in percent."""
     return MISSING if share is None else f"{round(100 * share)}%"

@@ -15,7 +15,7 @@ import numpy as np
 
 from dialeval.metrics.trials import MOST_LISTED, PASSED, WITHIN, count_trials
 from dialeval.reports import markup
-from dialeval.reports.drawings import draw_pass_k, draw_tasks, figures
+from dialeval.reports.drawings import draw_pass_k, draw_tasks, lay_out_figures
 from dialeval.reports.figures import MISSING, plain
 from dialeval.reports.markup import Section
 
@@ -28,7 +28,7 @@ Trial = Mapping[str, Any]
 _LEGEND = "✓ passed, ✗ failed, ? no reward"
 
 
-def _tasks(run: Run) -> tuple[list[str], dict[str, dict[str, list[Trial]]]]:
+def _group_by_task(run: Run) -> tuple[list[str], dict[str, dict[str, list[Trial]]]]:
     """Return all tasks in order, and the trials of each system by task."""
     tables: Mapping[str, Sequence[Trial]] = run.details["trials"]
     found: dict[str, dict[str, list[Trial]]] = {system: {} for system in tables}
@@ -38,12 +38,12 @@ def _tasks(run: Run) -> tuple[list[str], dict[str, dict[str, list[Trial]]]]:
     return list(dict.fromkeys(task for tasks in found.values() for task in tasks)), found
 
 
-def _usual_end(trials: Sequence[Trial]) -> str | None:
+def _find_usual_end(trials: Sequence[Trial]) -> str | None:
     ends = Counter(trial["end"] for trial in trials if trial["end"] is not None)
     return ends.most_common(1)[0][0] if ends else None
 
 
-def _cell(trials: Sequence[Trial], usual: str | None) -> str:
+def _make_cell(trials: Sequence[Trial], usual: str | None) -> str:
     """Return the marks of a task, and the reasons of the trials that failed."""
     if not trials:
         return MISSING
@@ -58,18 +58,18 @@ def _cell(trials: Sequence[Trial], usual: str | None) -> str:
     return " ".join((marks, ", ".join(reasons))).strip()
 
 
-def _grid(run: Run) -> tuple[list[str], list[list[str]]]:
+def _make_grid(run: Run) -> tuple[list[str], list[list[str]]]:
     """Return the header and the lines of the grid."""
-    tasks, found = _tasks(run)
-    usual = {system: _usual_end([each for own in by.values() for each in own]) for system, by in found.items()}
-    lines = [[task, *(_cell(by.get(task, ()), usual[system]) for system, by in found.items())] for task in tasks]
+    tasks, found = _group_by_task(run)
+    usual = {system: _find_usual_end([each for own in by.values() for each in own]) for system, by in found.items()}
+    lines = [[task, *(_make_cell(by.get(task, ()), usual[system]) for system, by in found.items())] for task in tasks]
     return ["task", *found], lines
 
 
-def _summary(run: Run) -> tuple[list[str], list[list[str]]]:
+def _summarize(run: Run) -> tuple[list[str], list[list[str]]]:
     """Return by system its trials, how they ended, the mean of each part of the reward, and the cost.
 
-    Columns that say nothing about any system are left out.
+    Columns that are empty for all systems are left out.
     """
     lines = []
     for system, trials in run.details["trials"].items():
@@ -95,23 +95,23 @@ def _summary(run: Run) -> tuple[list[str], list[list[str]]]:
     return [heads[at] for at in kept], [[line[at] for at in kept] for line in lines]
 
 
-def trials_table(run: Run) -> Iterator[tuple[str, list[list[str]]]]:
+def list_trials(run: Run) -> Iterator[tuple[str, list[list[str]]]]:
     """Yield titles with a header and lines, for the terminal."""
-    header, lines = _grid(run)
+    header, lines = _make_grid(run)
     more = "" if len(lines) <= PRINTED else f"; the first {PRINTED} of {len(lines)} tasks"
     yield f"Trials: {_LEGEND}{more}", [header, *lines[:PRINTED]]
-    header, lines = _summary(run)
+    header, lines = _summarize(run)
     if len(header) > 2:
         yield "How trials ended", [header, *lines]
 
 
-def agents(run: Run) -> Section | None:
+def make_agents_section(run: Run) -> Section | None:
     """Return the section on repeated trials: tasks that flip, pass^k, every trial; None for a run without trials."""
     systems = [name for name, result in run.items() if result.role == "system" and "pass-hat-1" in result]
     trials: Mapping[str, Sequence[Trial]] = run.details.get("trials", {})
     if not systems and not trials:
         return None
-    header, lines = _summary(run) if trials else (["system"], [[name] for name in systems])
+    header, lines = _summarize(run) if trials else (["system"], [[name] for name in systems])
     known = {line[0]: line[1:] for line in lines}
     heads = ["System", "Tasks", "Always passed", "Flip", "Never passed", *(head.capitalize() for head in header[1:])]
     rows = [
@@ -119,11 +119,11 @@ def agents(run: Run) -> Section | None:
         for name in dict.fromkeys((*systems, *known))
     ]
     counts = "Tasks and trials by system. A task flips if some of its trials pass and others fail."
-    content = _lay_out(heads, rows, counts) + figures([draw_pass_k(run), draw_tasks(run)])
+    content = _lay_out(heads, rows, counts) + lay_out_figures([draw_pass_k(run), draw_tasks(run)])
     if trials:
         full = max(map(len, trials.values())) >= MOST_LISTED
         note = markup.note(f"The first {MOST_LISTED:,} trials of a system are listed.") if full else ""
-        grid = _lay_out(*_grid(run), f"Trials by task: {_LEGEND}.")
+        grid = _lay_out(*_make_grid(run), f"Trials by task: {_LEGEND}.")
         content += markup.details("Trials of each task, and why they failed", note + grid)
     return Section("agents", "Agents", content)
 

@@ -10,7 +10,7 @@ concave in b, log nu and gamma. It is made largest by Newton's method, with step
 The strengths add up to 0.
 
 Many sets of counts are fitted at once (resamples). There is no largest likelihood where some systems never lose to any
-of the others: their strength is infinite. `connected` says whether that is so, and a fit stops at `MOST`.
+of the others: their strength is infinite. `is_connected` says whether that is so, and a fit stops at `MOST`.
 
 Papers: Bradley and Terry 1952, "Rank Analysis of Incomplete Block Designs: I", Biometrika; Davidson 1970, "On Extending
 the Bradley-Terry Model to Accommodate Ties in Paired Comparison Experiments", JASA; Ford 1957, "Solution of a Ranking
@@ -44,7 +44,7 @@ class Cells:
     right: Ints
     control: Floats | None = None
 
-    def design(self, ties: bool) -> tuple[Floats, Floats]:
+    def make_design(self, ties: bool) -> tuple[Floats, Floats]:
         """Return what multiplies the parameters in d, and in the logarithm of a tie's weight; a line per cell."""
         rows = np.arange(len(self.left))
         controls = 0 if self.control is None else 1
@@ -74,7 +74,7 @@ class Fits(NamedTuple):
 def fit(cells: Cells, counts: Floats) -> Fits:
     """Fit the model to counts: sets by cells by (wins of the first, ties, wins of the second)."""
     ties = bool(counts[..., 1].any())
-    first, second = cells.design(ties)
+    first, second = cells.make_design(ties)
     parameters = np.zeros((len(counts), first.shape[1]))
     totals = counts.sum(axis=(1, 2))
     scale = np.where(totals > 0, totals, 1.0)[:, None, None]
@@ -165,7 +165,7 @@ def _expected_scores(strengths: Floats, nu: Floats) -> Floats:
     return np.asarray((share.sum(axis=2) - 0.5) / max(systems - 1, 1))
 
 
-def connected(systems: int, left: Ints, right: Ints, outcome: Ints) -> bool:
+def is_connected(systems: int, left: Ints, right: Ints, outcome: Ints) -> bool:
     """Tell whether no group of systems only ever wins against the rest; a tie counts for both sides."""
     beats = np.eye(systems, dtype=bool)
     beats[left[outcome >= 0], right[outcome >= 0]] = True

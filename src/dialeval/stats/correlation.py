@@ -12,7 +12,7 @@ correlation is made of rounding errors.
 `spearman_matrix` correlates the metrics of one system with each other over its rows. Two metrics that always agree say
 one thing twice; one that moves with `length` may measure nothing else.
 
-`ceiling`: how far people agree with each other about what a metric is to predict.
+`measure_ceiling`: how far people agree with each other about what a metric is to predict.
 
 - Krippendorff's alpha of the annotators' values: nominal, ordinal and interval.
 - One against the others: each annotator's values against the means of the others for the same responses, correlated
@@ -223,15 +223,15 @@ class Points:
         """Return the number of clusters that have a point."""
         return len(np.unique(self.clusters))
 
-    def values(self) -> Floats:
+    def correlate(self) -> Floats:
         """Return the three coefficients of the points as they are."""
         once = np.ones((1, int(self.clusters.max(initial=-1)) + 1), np.int64)
-        return np.asarray(self.resampled(once)[0])
+        return np.asarray(self.correlate_resamples(once)[0])
 
-    def resampled(self, counts: Ints) -> Floats:
+    def correlate_resamples(self, counts: Ints) -> Floats:
         """Return the three coefficients of each resample, a row each; `counts`: how often it takes each cluster."""
-        rho, tau = _rank_correlations(self, counts)
-        return np.column_stack((_pearson_resampled(self, counts), rho, tau))
+        rho, tau = _resample_rank_correlations(self, counts)
+        return np.column_stack((_resample_pearson(self, counts), rho, tau))
 
 
 @dataclass(frozen=True, eq=False)
@@ -244,7 +244,7 @@ class MeanPoints(Points):
     def __len__(self) -> int:
         return self.size
 
-    def resampled(self, counts: Ints) -> Floats:
+    def correlate_resamples(self, counts: Ints) -> Floats:
         """Return the three coefficients of each resample's means; NaN where a group has no pair in it."""
         shape = (counts.shape[1], self.size)
         cells = self.clusters * self.size + self.groups
@@ -255,7 +255,7 @@ class MeanPoints(Points):
         first, second = first / number, second / number
         clusters, coefficients = np.arange(self.size), np.full((len(counts), len(NAMES)), np.nan)
         for row in np.flatnonzero(~np.isnan(first).any(axis=1)).tolist():
-            coefficients[row] = Points(first[row], second[row], clusters).values()
+            coefficients[row] = Points(first[row], second[row], clusters).correlate()
         return coefficients
 
 
@@ -272,7 +272,7 @@ def _is_constant(column: Floats) -> bool:
     return spread <= _NO_SPREAD * float(np.abs(column).max(initial=0))
 
 
-def within_one(column: Floats) -> Floats:
+def scale_to_unit(column: Floats) -> Floats:
     """Return the values divided by a power of two, so that they lie within -1 and 1.
 
     No correlation changes by that, and no square of a value is too large or too small to be a number.
@@ -280,7 +280,7 @@ def within_one(column: Floats) -> Floats:
     return np.ldexp(column, -int(np.frexp(np.abs(column).max(initial=0.0))[1]))
 
 
-def _pearson_resampled(points: Points, counts: Ints) -> Floats:
+def _resample_pearson(points: Points, counts: Ints) -> Floats:
     """Compute r from sums per cluster: what a resample needs of them is one product of matrices."""
     if not len(points) or _is_constant(points.first) or _is_constant(points.second):
         return np.full(len(counts), np.nan)
@@ -304,7 +304,7 @@ def standardize(column: Floats) -> Floats:
     return centered
 
 
-def _rank_correlations(points: Points, counts: Ints) -> tuple[Floats, Floats]:
+def _resample_rank_correlations(points: Points, counts: Ints) -> tuple[Floats, Floats]:
     order = np.argsort(points.first, kind="stable")
     first = points.first[order]
     groups = np.append(np.flatnonzero(np.diff(first, prepend=np.nan)), len(first)).astype(np.int64)
@@ -333,19 +333,19 @@ def spearman_matrix(columns: Mapping[str, Floats]) -> Floats:
     names = list(columns)
     matrix: Floats = np.eye(len(names))
     known = {name: np.isfinite(columns[name]) for name in names}
-    complete = {name: ranks(columns[name]) for name in names if known[name].all()}
+    complete = {name: rank_values(columns[name]) for name in names if known[name].all()}
     for (row, one), (column, other) in combinations(enumerate(names), 2):
         if one in complete and other in complete:
             left, right = complete[one], complete[other]
         else:
             both = known[one] & known[other]
-            left, right = ranks(columns[one][both]), ranks(columns[other][both])
+            left, right = rank_values(columns[one][both]), rank_values(columns[other][both])
         enough = len(left) >= FEWEST_POINTS
         matrix[row, column] = matrix[column, row] = pearson(left, right) if enough else np.nan
     return matrix
 
 
-def ranks(values: Floats) -> Floats:
+def rank_values(values: Floats) -> Floats:
     """Return the rank of each value from 1, equal values sharing the mean of their ranks."""
     _, inverse, counts = np.unique(values, return_inverse=True, return_counts=True)
     means: Floats = np.cumsum(counts) - (counts - 1) / 2
@@ -367,7 +367,7 @@ class Ceiling(Struct, frozen=True):
     reason: str | None = None
 
 
-def ceiling(annotations: Sequence[Floats]) -> Ceiling:
+def measure_ceiling(annotations: Sequence[Floats]) -> Ceiling:
     """Compute the agreement of the annotators of a quality, one array of values per response."""
     several = [values for values in annotations if len(values) > 1]
     if not several:
@@ -378,10 +378,10 @@ def ceiling(annotations: Sequence[Floats]) -> Ceiling:
     counts = np.zeros((len(several), len(distinct)))
     np.add.at(counts, (units, codes), 1)
     alpha: dict[str, float] = {distance: krippendorff_alpha(counts, distance, distinct) for distance in DISTANCES}
-    return Ceiling(len(several), (min(sizes), max(sizes)), alpha, one_against_others(several))
+    return Ceiling(len(several), (min(sizes), max(sizes)), alpha, correlate_with_others(several))
 
 
-def one_against_others(annotations: Sequence[Floats]) -> dict[str, float]:
+def correlate_with_others(annotations: Sequence[Floats]) -> dict[str, float]:
     """Return the correlations of each annotator with the mean of the others, averaged over annotators."""
     correlations = []
     for annotator in range(max(map(len, annotations))):
@@ -389,7 +389,7 @@ def one_against_others(annotations: Sequence[Floats]) -> dict[str, float]:
         own = np.array([values[annotator] for values in answered])
         others = np.array([(values.sum() - values[annotator]) / (len(values) - 1) for values in answered])
         if len(answered) >= FEWEST_POINTS:
-            correlations.append(Points(own, others, np.arange(len(answered))).values())
+            correlations.append(Points(own, others, np.arange(len(answered))).correlate())
     known = np.array([values for values in correlations if not np.isnan(values).any()]).reshape(-1, len(NAMES))
     means = known.mean(axis=0) if len(known) else np.full(len(NAMES), np.nan)
     return dict(zip(NAMES, means.tolist(), strict=True))

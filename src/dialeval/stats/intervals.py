@@ -154,7 +154,7 @@ def _gaffke_upper(counted: Sequence[tuple[float, int]], tail: float) -> float:
         # False position, with the value of an end that stays halved (Illinois); the middle while one is not known.
         point = low + (high - low) * at_low / (at_low - at_high)
         point = point if low < point < high else (low + high) / 2
-        ratio = math.log(max(_exceeding(values - point, counts), sys.float_info.min) / tail)
+        ratio = math.log(max(_exceedance_probability(values - point, counts), sys.float_info.min) / tail)
         if abs(ratio) < _CLOSE:
             return point
         if ratio > 0:
@@ -166,7 +166,7 @@ def _gaffke_upper(counted: Sequence[tuple[float, int]], tail: float) -> float:
     return high
 
 
-def _exceeding(away: Floats, counts: Floats) -> float:
+def _exceedance_probability(away: Floats, counts: Floats) -> float:
     """Return P(sum of G_j a_j > 0), where G_j has the gamma distribution of shape n_j (`counts`).
 
     It is the integral of M(s) / s, M(s) = product of (1 - a_j s)^-n_j, along the complex numbers with a real part

@@ -26,13 +26,13 @@ from __future__ import annotations
 import numpy as np
 
 from dialeval.core.arrays import Floats, Ints
-from dialeval.stats.resampling import FISHER, LOG_ODDS, jackknife, leaving_out
+from dialeval.stats.resampling import FISHER, LOG_ODDS, jackknife, leave_out_clusters
 
 STATISTICS = ("agreement", "kappa", "ac1", "alpha", "ordinal_alpha")
 Interval = tuple[float, float]
 
 
-def confusion(first: Ints, second: Ints, labels: int, clusters: Ints) -> Floats:
+def count_confusions(first: Ints, second: Ints, labels: int, clusters: Ints) -> Floats:
     """Count how often the first gave label i and the second label j, for each cluster: clusters by labels by labels."""
     tables = np.zeros((int(clusters.max(initial=-1)) + 1, labels, labels))
     np.add.at(tables, (clusters, first, second), 1.0)
@@ -70,7 +70,7 @@ def _alpha(tables: Floats, ordinal: bool) -> Floats:
     return found
 
 
-def label_agreement(
+def compare_labels(
     first: Ints, second: Ints, labels: int, clusters: Ints, level: float
 ) -> dict[str, tuple[float, Interval]]:
     """Return every statistic of two columns of labels, with its interval over clusters.
@@ -86,10 +86,10 @@ def label_agreement(
         Value and interval by statistic; NaN where there is none.
     """
     clusters = np.unique(clusters, return_inverse=True)[1].ravel()
-    tables = confusion(first, second, labels, clusters)
+    tables = count_confusions(first, second, labels, clusters)
     whole = label_statistics(tables.sum(axis=0))
     flat = tables.reshape(len(tables), -1)
-    left = np.concatenate([counts @ flat for counts in leaving_out(len(tables))]).reshape(-1, labels, labels)
+    left = np.concatenate([counts @ flat for counts in leave_out_clusters(len(tables))]).reshape(-1, labels, labels)
     without, sizes = label_statistics(left), tables.sum(axis=(1, 2))
     found = {}
     for name, value in whole.items():
@@ -98,7 +98,7 @@ def label_agreement(
     return found
 
 
-def effective_judges(values: Floats, human: Floats, clusters: Ints, level: float) -> tuple[float, Interval]:
+def estimate_effective_judges(values: Floats, human: Floats, clusters: Ints, level: float) -> tuple[float, Interval]:
     """Return the effective number of independent judges of a panel, with its interval over clusters.
 
     Args:
@@ -113,7 +113,7 @@ def effective_judges(values: Floats, human: Floats, clusters: Ints, level: float
     clusters = np.unique(clusters, return_inverse=True)[1].ravel()
     sizes = np.bincount(clusters).astype(np.float64)
     whole = _effective_number(values, human, np.ones(len(human)))
-    counts = np.concatenate(list(leaving_out(len(sizes)))).astype(np.float64)
+    counts = np.concatenate(list(leave_out_clusters(len(sizes)))).astype(np.float64)
     without = [_effective_number(values, human, row[clusters]) for row in counts]
     return whole, jackknife(whole, np.array(without), sizes).interval(level)
 

@@ -50,8 +50,8 @@ and a difference of two fractions is put together from the intervals of both (MO
 three errors imply. With fewer than 10 answers of the rarer kind no factor can be fitted to them: the judge is left out.
 Where an interval contains 0, p is at least 1 - level. Other intervals do not go beyond a scale that is known.
 
-Raters are fixed: intervals are for the mean rating by these raters. For other raters as well (`over_raters`, from five
-raters on) the variance is that of two-way clusters,
+Raters are fixed: intervals are for the mean rating by these raters. For other raters as well (`generalize_to_raters`,
+from five raters on) the variance is that of two-way clusters,
 
     V = V(dialogues) + V(raters) - V(rows) / (ratings a row), at least the larger of the first two
 
@@ -199,7 +199,7 @@ def estimate_mean(
         columns[rows, 0], columns[rows, judge : judge + len(each.shifts)] = each.columns[:, 0], each.columns[:, 1:]
         row, judge = rows.stop, judge + len(each.shifts)
     weights = np.concatenate([each.weights for each in linear])
-    group = _over_dialogues if target == "dialogues" else _over_units
+    group = _sum_over_dialogues if target == "dialogues" else _sum_over_units
     sums, clusters, freedom = group(systems, columns, weights)
     judged = scale is None or not scale.yes_no or all(_has_both(each, scale.bounds) for each in systems)
     alone, shifts = sum(each.value for each in linear), np.concatenate([each.shifts for each in linear])
@@ -337,7 +337,7 @@ def _fill_missing(judges: Floats) -> Floats:
     return filled
 
 
-def _over_dialogues(systems: Sequence[RatedSystem], columns: Floats, weights: Floats) -> tuple[Floats, int, float]:
+def _sum_over_dialogues(systems: Sequence[RatedSystem], columns: Floats, weights: Floats) -> tuple[Floats, int, float]:
     """Return columns whose squares add up to the variance over dialogues, the rated clusters and degrees of freedom."""
     dialogue = np.concatenate([each.dialogue for each in systems])
     _, codes = np.unique(dialogue, return_inverse=True)
@@ -350,14 +350,14 @@ def _over_dialogues(systems: Sequence[RatedSystem], columns: Floats, weights: Fl
     return sums / _remaining_weights(held)[:, None] * math.sqrt(factor), clusters, _effective_clusters(held) - strata
 
 
-def _over_units(systems: Sequence[RatedSystem], columns: Floats, weights: Floats) -> tuple[Floats, int, float]:
+def _sum_over_units(systems: Sequence[RatedSystem], columns: Floats, weights: Floats) -> tuple[Floats, int, float]:
     """Return columns whose squares add up to the variance of the draw."""
     rated = weights > 0
     unit = np.concatenate([each.unit for each in systems])[rated]
     _, firsts, codes = np.unique(unit, return_index=True, return_inverse=True)
     codes = codes.ravel()
     stratum = np.concatenate([each.stratum for each in systems])[rated][firsts]
-    answered = np.concatenate([_answered(each) for each in systems])[rated][firsts]
+    answered = np.concatenate([_list_answered(each) for each in systems])[rated][firsts]
     left = 1 - np.concatenate([each.probability for each in systems])[rated][firsts] * answered
     left = np.clip(left, 0.0, 1.0)
     sums = np.stack([np.bincount(codes, column) for column in columns[rated].T]).T
@@ -374,7 +374,7 @@ def _over_units(systems: Sequence[RatedSystem], columns: Floats, weights: Floats
     return made, len(held), _effective_clusters(held) - len(strata)
 
 
-def _answered(system: RatedSystem) -> Floats:
+def _list_answered(system: RatedSystem) -> Floats:
     return np.array([system.answered.get(code, 1.0) for code in system.stratum.tolist()], np.float64)
 
 
@@ -390,7 +390,7 @@ def _effective_clusters(held: Floats) -> float:
     return float(held.sum() ** 2 / (held**2).sum()) if held.any() else 0.0
 
 
-def over_raters(
+def generalize_to_raters(
     found: RatingEstimate,
     without: Sequence[RatingEstimate],
     rows: RatingEstimate,

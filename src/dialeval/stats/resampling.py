@@ -15,7 +15,7 @@ cluster k over their mean:
     error* = sqrt(sum of c(k) (u(k) - (T* - T) w(k))^2 / (K (K - 1))) / (sum of c(k) w(k) / K)
 
 For a mean over the rows of unequal dialogues this is the usual error of a ratio of sums; for a corpus value it is that
-of its linear part, which needs no further evaluation. `studentized` returns the changes (T* - T) error / error*: how
+of its linear part, which needs no further evaluation. `studentize` returns the changes (T* - T) error / error*: how
 far T* is from T, in units of the resample's own error. They vary as T does from one data set to the next, also with few
 and unequal dialogues, where T* - T varies too little.
 
@@ -85,29 +85,29 @@ def check_resampling(level: float, resamples: int) -> None:
         raise SettingError(f"{resamples:,} resamples would take too long; {MOST_RESAMPLES:,} are the most")
 
 
-def draws(clusters: int, resamples: int = DEFAULT_RESAMPLES, seed: int = DEFAULT_SEED) -> Iterator[Ints]:
+def draw_resamples(clusters: int, resamples: int = DEFAULT_RESAMPLES, seed: int = DEFAULT_SEED) -> Iterator[Ints]:
     """Yield bootstrap resamples: how often each cluster is drawn, resamples by clusters, in chunks of rows."""
     generator = _seed_generator(seed)
-    for rows in _chunks(resamples, clusters):
+    for rows in _split_rows(resamples, clusters):
         taken = generator.integers(clusters, size=(rows, clusters))
         taken += clusters * np.arange(rows)[:, None]
         yield np.bincount(taken.ravel(), minlength=rows * clusters).reshape(rows, clusters)
 
 
-def swaps(clusters: int, trials: int, seed: int = DEFAULT_SEED) -> Iterator[Ints]:
+def draw_swaps(clusters: int, trials: int, seed: int = DEFAULT_SEED) -> Iterator[Ints]:
     """Yield permutations: which clusters two systems swap (1) or keep (0), trials by clusters, in chunks of rows.
 
-    Where there are no more than `trials` ways to swap some (`all_swaps`), these are all of them, each once; else they
-    are drawn.
+    Where there are no more than `trials` ways to swap some (`has_all_swaps`), these are all of them, each once; else
+    they are drawn.
     """
     generator = _seed_generator(seed)
-    if all_swaps(clusters, trials):
+    if has_all_swaps(clusters, trials):
         first = 1  # in trial 0 nobody would exchange anything
-        for rows in _chunks(2**clusters - 1, clusters):
+        for rows in _split_rows(2**clusters - 1, clusters):
             yield np.arange(first, first + rows)[:, None] >> np.arange(clusters) & 1
             first += rows
         return
-    for rows in _chunks(trials, clusters):
+    for rows in _split_rows(trials, clusters):
         yield generator.integers(2, size=(rows, clusters))
 
 
@@ -117,12 +117,12 @@ def _seed_generator(seed: int) -> np.random.Generator:
     return np.random.default_rng(seed)
 
 
-def all_swaps(clusters: int, trials: int) -> bool:
+def has_all_swaps(clusters: int, trials: int) -> bool:
     """Return whether some trials are enough for every way in which two systems may swap clusters."""
     return clusters < 63 and (1 << clusters) - 1 <= trials
 
 
-def _chunks(total: int, clusters: int) -> Iterator[int]:
+def _split_rows(total: int, clusters: int) -> Iterator[int]:
     """Return the numbers of rows of the chunks."""
     step = max(1, _CHUNK_CELLS // max(clusters, 1))
     return (min(step, total - start) for start in range(0, total, step))
@@ -167,7 +167,7 @@ class Influence:
         changes = changes - changes.mean()
         if np.abs(without - value).max() <= _NO_SPREAD * abs(value):
             changes = np.zeros(groups)
-        sizes = _by_group(rows)
+        sizes = _sum_by_group(rows)
         return cls(value, changes, sizes / sizes.mean() if sizes.any() else sizes)
 
     @cached_property
@@ -207,28 +207,28 @@ class Influence:
         return len(self.changes) < SKEWED * self.skewness**2
 
 
-def studentized(
+def studentize(
     influences: Mapping[str, Influence], drawn: Mapping[str, Floats], draws: Iterable[Ints]
 ) -> dict[str, Floats]:
     """Return the studentized changes of values in resamples, by key; `drawn` has the values, `draws` the resamples."""
     keys = [key for key in influences if key in drawn]
     if not keys:
         return {}
-    sums = np.concatenate([_sums(counts, [influences[key] for key in keys]) for counts in draws], axis=1)
-    return {key: _changes(influences[key], drawn[key], sums[number]) for number, key in enumerate(keys)}
+    sums = np.concatenate([_sum_influences(counts, [influences[key] for key in keys]) for counts in draws], axis=1)
+    return {key: _studentize_changes(influences[key], drawn[key], sums[number]) for number, key in enumerate(keys)}
 
 
-def _sums(counts: Ints, influences: list[Influence]) -> Floats:
+def _sum_influences(counts: Ints, influences: list[Influence]) -> Floats:
     """Return, by influence and resample, the means of u^2, u w, w^2 and w over the clusters taken, u in units."""
-    bounds = _bounds(counts.shape[1])
+    bounds = _group_bounds(counts.shape[1])
     terms = [(each.units**2, each.units * each.weights, each.weights**2, each.weights) for each in influences]
     by_group = np.array(terms).reshape(4 * len(influences), -1).T / np.diff(bounds)[:, None] / (len(bounds) - 1)
-    grouped = _by_group(counts)
-    added = Resamples(ClusteredRows({}, np.arange(len(bounds))), grouped).added(by_group)
+    grouped = _sum_by_group(counts)
+    added = Resamples(ClusteredRows({}, np.arange(len(bounds))), grouped).sum_clusters(by_group)
     return np.asarray(added.reshape(len(counts), len(influences), 4).transpose(1, 0, 2))
 
 
-def _changes(influence: Influence, drawn: Floats, sums: Floats) -> Floats:
+def _studentize_changes(influence: Influence, drawn: Floats, sums: Floats) -> Floats:
     away = drawn - influence.value
     squares, products, weights_squared, weights = sums.T
     moved = away / influence.largest if influence.largest else away
@@ -245,9 +245,9 @@ def _changes(influence: Influence, drawn: Floats, sums: Floats) -> Floats:
     return changes
 
 
-def leaving_out(clusters: int) -> Iterator[Ints]:
+def leave_out_clusters(clusters: int) -> Iterator[Ints]:
     """Yield counts that leave out one cluster each, or a group of clusters each where there are many."""
-    bounds, order = _bounds(clusters), _order(clusters)
+    bounds, order = _group_bounds(clusters), _order_clusters(clusters)
     groups = len(bounds) - 1
     for start in range(0, groups, 64):
         here = range(start, min(start + 64, groups))
@@ -257,20 +257,20 @@ def leaving_out(clusters: int) -> Iterator[Ints]:
         yield counts
 
 
-def _by_group(numbers: Numbers) -> Numbers:
+def _sum_by_group(numbers: Numbers) -> Numbers:
     """Return the sums over the clusters of each group, along the last axis."""
     clusters = numbers.shape[-1]
-    return np.add.reduceat(numbers[..., _order(clusters)], _bounds(clusters)[:-1], axis=-1)
+    return np.add.reduceat(numbers[..., _order_clusters(clusters)], _group_bounds(clusters)[:-1], axis=-1)
 
 
-def _order(clusters: int) -> Ints:
+def _order_clusters(clusters: int) -> Ints:
     """Return the clusters in the order in which they are cut into groups."""
     if clusters <= GROUPS:
         return np.arange(clusters)
     return np.random.default_rng(DEFAULT_SEED).permutation(clusters)
 
 
-def _bounds(clusters: int) -> Ints:
+def _group_bounds(clusters: int) -> Ints:
     """Return where the groups begin, and where the last one ends."""
     groups = min(clusters, GROUPS)
     return np.arange(groups + 1) * clusters // groups
@@ -279,7 +279,7 @@ def _bounds(clusters: int) -> Ints:
 _normal = NormalDist()
 
 
-def interval_of_changes(
+def make_interval(
     influence: Influence, changes: Floats | None, level: float, clusters: int
 ) -> tuple[tuple[float, float], Literal["studentized", "jackknife"]]:
     """Return the interval that a fraction `level` of the studentized changes stay within, and its method.
@@ -287,14 +287,14 @@ def interval_of_changes(
     It is the jackknife's where there are no changes (counts of distinct things), or where too many are infinite: with
     two systems that differ in one dialogue only, a third of all resamples lack it and do not vary.
     """
-    half = math.inf if changes is None or math.isnan(influence.error) else largest_of(changes, level)
+    half = math.inf if changes is None or math.isnan(influence.error) else absolute_quantile(changes, level)
     if math.isfinite(half):
         return (influence.value - half, influence.value + half), "studentized"
     half = two_sided_t(level, clusters) * influence.error
     return (influence.value - half, influence.value + half), "jackknife"
 
 
-def largest_of(changes: Floats, level: float) -> float:
+def absolute_quantile(changes: Floats, level: float) -> float:
     """Return the size that a fraction `level` of some changes stay within; NaN if there are none."""
     sizes = np.sort(np.abs(changes[~np.isnan(changes)]))
     # Of n changes and the true one, each is as likely to be the largest: the rank is among n + 1.
@@ -302,7 +302,7 @@ def largest_of(changes: Floats, level: float) -> float:
     return math.nan if not rank else float(sizes[min(rank, len(sizes)) - 1])
 
 
-def interval(drawn: Floats, level: float, clusters: int) -> tuple[float, float]:
+def expanded_percentiles(drawn: Floats, level: float, clusters: int) -> tuple[float, float]:
     """Return the percentile interval of resampled values, its ends moved outwards by Student's factor.
 
     With K clusters the ends are at Phi(-+ t sqrt(K / (K - 1))) with t of K - 1 degrees of freedom, since values vary
@@ -320,7 +320,7 @@ _AT_END = 1e-12
 """Correlations and scores are kept that far from the ends of their range, which have no place on the scale."""
 
 
-class Scale(NamedTuple):
+class Transformation(NamedTuple):
     """A scale without ends, and the way back from it."""
 
     to: Callable[[Floats], Floats]
@@ -332,9 +332,9 @@ def _log_odds(fractions: Floats) -> Floats:
     return np.asarray(np.log(within / (1 - within)))
 
 
-PLAIN = Scale(lambda values: values, lambda value: value)
-LOG_ODDS = Scale(_log_odds, lambda value: (1 + math.tanh(value / 2)) / 2)
-FISHER = Scale(lambda values: np.arctanh(np.clip(values, _AT_END - 1, 1 - _AT_END)), math.tanh)
+PLAIN = Transformation(lambda values: values, lambda value: value)
+LOG_ODDS = Transformation(_log_odds, lambda value: (1 + math.tanh(value / 2)) / 2)
+FISHER = Transformation(lambda values: np.arctanh(np.clip(values, _AT_END - 1, 1 - _AT_END)), math.tanh)
 
 
 class Jackknifed(NamedTuple):
@@ -344,7 +344,7 @@ class Jackknifed(NamedTuple):
     error: float
     freedom: float
     clusters: int
-    scale: Scale
+    scale: Transformation
 
     def interval(self, level: float) -> tuple[float, float]:
         """Return Student's interval, on the scale that the value came from."""
@@ -363,12 +363,12 @@ class Jackknifed(NamedTuple):
         return two_sided_p(self.value / self.error, self.freedom)
 
 
-def jackknife(value: float, without: Floats, sizes: Floats, scale: Scale = PLAIN) -> Jackknifed:
+def jackknife(value: float, without: Floats, sizes: Floats, scale: Transformation = PLAIN) -> Jackknifed:
     """Return the standard error of a value over dialogues.
 
     Args:
         value: The value of all dialogues.
-        without: The values without one dialogue or group each, in the order of `influence.leaving_out`.
+        without: The values without one dialogue or group each, in the order of `leave_out_clusters`.
         sizes: How many rows of every dialogue count.
         scale: The scale that the error is computed on.
 

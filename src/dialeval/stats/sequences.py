@@ -7,7 +7,7 @@ is.
 
 The interval is for the difference of two means over rows, after each dialogue or pair of dialogues:
 
-- `betting`, where the metric has bounds and all dialogues count equally (the same number of rows in each, or
+- `betting_sequence`, where the metric has bounds and all dialogues count equally (the same number of rows in each, or
   `weight="dialogues"`): exact for any distribution, from the first dialogue on. Differences are
   brought to 0..1. For every possible mean m two gamblers bet on it being too low and too high,
 
@@ -18,7 +18,7 @@ The interval is for the difference of two means over rows, after each dialogue o
   where v_{s-1} is the variance of the values before. Neither can expect to win if m is the mean, so that the half of
   the larger one exceeds 1 / alpha with a probability of at most alpha, ever (Ville). The interval are those m at which
   it does not.
-- `asymptotic`, elsewhere: mean -+ s_t sqrt(2 (t rho^2 + 1) / (t^2 rho^2) log(sqrt(t rho^2 + 1) / alpha)), a
+- `asymptotic_sequence`, elsewhere: mean -+ s_t sqrt(2 (t rho^2 + 1) / (t^2 rho^2) log(sqrt(t rho^2 + 1) / alpha)), a
   normal mixture, from `FIRST` dialogues on. rho is chosen so that it is narrowest at `BEST` dialogues. It is right for
   many dialogues, as Student's interval is without normal values. Skewed differences need more of them: there is no
   interval before `SKEWED` times their squared skewness either. No rule can allow for rare large differences that have
@@ -63,7 +63,7 @@ _CHUNK = 512
 Kind = Literal["betting", "asymptotic"]
 
 
-def unpaired_sequence(
+def unpaired_confidence_sequence(
     left: ClusterSums, right: ClusterSums, bounds: tuple[float, float], alpha: float
 ) -> tuple[Floats, Floats, Kind]:
     """Return the ends of the intervals of a difference of independent means after as many dialogues of each system.
@@ -77,10 +77,10 @@ def unpaired_sequence(
     ends = []
     for side in (left, right):
         if exact:
-            low, high = betting((side.sums / side.counts - bounds[0]) / width, alpha / 2)
+            low, high = betting_sequence((side.sums / side.counts - bounds[0]) / width, alpha / 2)
             low, high = bounds[0] + width * low, bounds[0] + width * high
         else:
-            low, high = asymptotic([(side, 1.0)], alpha / 2)
+            low, high = asymptotic_sequence([(side, 1.0)], alpha / 2)
         low, high = _intersect(low, high)
         keep = [*range(looks - 1), len(low) - 1] if looks else []
         ends.append((low[keep], high[keep]))
@@ -88,7 +88,7 @@ def unpaired_sequence(
     return low, high, "betting" if exact else "asymptotic"
 
 
-def sequence(
+def confidence_sequence(
     left: ClusterSums, right: ClusterSums, bounds: tuple[float, float], alpha: float
 ) -> tuple[Floats, Floats, Kind]:
     """Return the ends of the intervals of a difference after each pair of dialogues, and how they were made.
@@ -98,10 +98,10 @@ def sequence(
     """
     width = bounds[1] - bounds[0]
     if not math.isfinite(width) or not (left.is_even and right.is_even):
-        low, high = asymptotic([(left, -1.0), (right, 1.0)], alpha)
+        low, high = asymptotic_sequence([(left, -1.0), (right, 1.0)], alpha)
         return *_intersect(low, high), "asymptotic"
     values = right.sums / right.counts - left.sums / left.counts
-    low, high = betting((values + width) / (2 * width), alpha)
+    low, high = betting_sequence((values + width) / (2 * width), alpha)
     return *_intersect(2 * width * low - width, 2 * width * high - width), "betting"
 
 
@@ -111,7 +111,7 @@ def _intersect(low: Floats, high: Floats) -> tuple[Floats, Floats]:
     return np.where(empty, low, inner[0]), np.where(empty, high, inner[1])
 
 
-def asymptotic(parts: Sequence[tuple[ClusterSums, float]], alpha: float) -> tuple[Floats, Floats]:
+def asymptotic_sequence(parts: Sequence[tuple[ClusterSums, float]], alpha: float) -> tuple[Floats, Floats]:
     """Return the ends for a sum of signed means over rows, after each dialogue (or pair of dialogues).
 
     They are infinite where there are too few dialogues for how skewed they are (`has_enough`). A mean over the rows of
@@ -161,10 +161,10 @@ def _rho_squared(alpha: float) -> float:
     return (-2 * math.log(alpha) + math.log(-2 * math.log(alpha) + 1)) / BEST
 
 
-def betting(values: Floats, alpha: float) -> tuple[Floats, Floats]:
+def betting_sequence(values: Floats, alpha: float) -> tuple[Floats, Floats]:
     """Return the ends after each value between 0 and 1."""
     possible = np.linspace(0, 1, GRID)
-    bets = _bets(values, alpha)
+    bets = _compute_bets(values, alpha)
     capital = np.zeros((2, GRID))
     low, high = np.zeros(len(values)), np.ones(len(values))
     with np.errstate(divide="ignore"):
@@ -180,11 +180,11 @@ def betting(values: Floats, alpha: float) -> tuple[Floats, Floats]:
             if side == 0:
                 upward = gains
         inside = np.maximum(upward, gains) < math.log(2 / alpha)
-        low[start : start + _CHUNK], high[start : start + _CHUNK] = _ends(inside, possible, upward, gains)
+        low[start : start + _CHUNK], high[start : start + _CHUNK] = _find_ends(inside, possible, upward, gains)
     return low, high
 
 
-def _bets(values: Floats, alpha: float) -> Floats:
+def _compute_bets(values: Floats, alpha: float) -> Floats:
     """Return the bet on each value, from those before it."""
     times = np.arange(1, len(values) + 1)
     means = (0.5 + np.cumsum(values)) / (times + 1)
@@ -193,7 +193,7 @@ def _bets(values: Floats, alpha: float) -> Floats:
     return np.asarray(np.sqrt(2 * math.log(2 / alpha) / (before * times * np.log(1 + times))))
 
 
-def _ends(inside: Mask, possible: Floats, upward: Floats, downward: Floats) -> tuple[Floats, Floats]:
+def _find_ends(inside: Mask, possible: Floats, upward: Floats, downward: Floats) -> tuple[Floats, Floats]:
     """Return the smallest and largest mean that is not excluded, one step of the grid further out."""
     step = possible[1]
     none = ~inside.any(axis=1)

@@ -85,7 +85,7 @@ def holm(ps: Sequence[float]) -> list[float]:
     return adjusted
 
 
-def homogeneous_groups(ordered: Sequence[str], different: Set[frozenset[str]]) -> list[list[str]]:
+def find_homogeneous_groups(ordered: Sequence[str], different: Set[frozenset[str]]) -> list[list[str]]:
     """Return groups of which no two members differ, such that any two that do not differ share a group.
 
     Each pair that does not differ begins a group unless it shares one, and all others that differ from none of the
@@ -118,7 +118,7 @@ def letter_display(groups: Sequence[Sequence[str]]) -> dict[str, str]:
     return letters
 
 
-def least_difference(error: float, clusters: int, critical: float, power: float = POWER) -> float:
+def minimum_detectable_difference(error: float, clusters: int, critical: float, power: float = POWER) -> float:
     """Return the minimum detectable difference with a given power, from the standard error over so many clusters.
 
     `critical`: the critical value of a difference over its error.
@@ -140,7 +140,9 @@ def _least_ratio(clusters: int, critical: float, power: float) -> float:
     return high
 
 
-def needed_clusters(clusters: int, error: float, alpha: float, difference: float, power: float = POWER) -> int | None:
+def count_needed_clusters(
+    clusters: int, error: float, alpha: float, difference: float, power: float = POWER
+) -> int | None:
     """Return the clusters needed to detect a difference with a given power, from a pilot's error; None if unknown."""
     if not (error >= 0 and difference > 0):
         return None

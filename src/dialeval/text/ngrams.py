@@ -95,7 +95,7 @@ def add_equal(keys, counts):  # type: ignore[no-untyped-def]
 
 
 @kernel
-def distinct_per_row(keys, offsets, table, seen, distinct):  # type: ignore[no-untyped-def]
+def count_distinct(keys, offsets, table, seen, distinct):  # type: ignore[no-untyped-def]
     """Count the distinct keys of every row; `seen` (zeros before) holds the last row that used a slot, plus one."""
     mask = uint64(table.shape[0] - 1)
     for row in range(distinct.shape[0]):
@@ -113,7 +113,7 @@ def distinct_per_row(keys, offsets, table, seen, distinct):  # type: ignore[no-u
 
 
 @kernel
-def _compared(left, i, right, j):  # type: ignore[no-untyped-def]
+def _compare(left, i, right, j):  # type: ignore[no-untyped-def]
     """Return -1, 0 or 1 as row `i` of the one comes before, equals or comes after row `j` of the other."""
     for k in range(left.shape[1]):
         if left[i, k] != right[j, k]:
@@ -125,7 +125,7 @@ def _compared(left, i, right, j):  # type: ignore[no-untyped-def]
 def is_ascending(keys):  # type: ignore[no-untyped-def]
     """Return whether every row comes after the one before."""
     row = 1
-    while row < keys.shape[0] and _compared(keys, row - 1, keys, row) < 0:
+    while row < keys.shape[0] and _compare(keys, row - 1, keys, row) < 0:
         row += 1
     return row >= keys.shape[0]
 
@@ -141,7 +141,7 @@ def merge_counts(left, left_counts, right, right_counts, merged, counts):  # typ
         elif j == right.shape[0]:
             order = -1
         else:
-            order = _compared(left, i, right, j)
+            order = _compare(left, i, right, j)
         for k in range(merged.shape[1]):
             merged[size, k] = left[i, k] if order <= 0 else right[j, k]
         count = 0
@@ -157,11 +157,11 @@ def merge_counts(left, left_counts, right, right_counts, merged, counts):  # typ
 
 
 @kernel
-def _up_to(keys, start, stop, other, row):  # type: ignore[no-untyped-def]
+def _find_after(keys, start, stop, other, row):  # type: ignore[no-untyped-def]
     """Return the first of the rows from `start` to `stop` that comes after a row of `other`."""
     while start < stop:
         middle = (start + stop) // 2
-        if _compared(keys, middle, other, row) <= 0:
+        if _compare(keys, middle, other, row) <= 0:
             start = middle + 1
         else:
             stop = middle
@@ -174,15 +174,15 @@ def merge_ends(left, i, right, j, most):  # type: ignore[no-untyped-def]
     left_end = min(i + most, left.shape[0])
     right_end = min(j + most, right.shape[0])
     if i < left_end and j < right_end:
-        if _compared(left, left_end - 1, right, right_end - 1) <= 0:
-            right_end = _up_to(right, j, right_end, left, left_end - 1)
+        if _compare(left, left_end - 1, right, right_end - 1) <= 0:
+            right_end = _find_after(right, j, right_end, left, left_end - 1)
         else:
-            left_end = _up_to(left, i, left_end, right, right_end - 1)
+            left_end = _find_after(left, i, left_end, right, right_end - 1)
     return left_end, right_end
 
 
 @kernel
-def _mixed(value):  # type: ignore[no-untyped-def]
+def _mix_bits(value):  # type: ignore[no-untyped-def]
     """Return every bit of the value spread over all bits (the finalizer of SplitMix64)."""
     value = (value ^ (value >> uint64(30))) * _FIRST
     value = (value ^ (value >> uint64(27))) * _SECOND
@@ -199,9 +199,9 @@ def hash_words(data, starts, ends, hashes):  # type: ignore[no-untyped-def]
             piece = uint64(0)
             for byte in range(place, min(place + 8, ends[word])):
                 piece = piece << uint64(8) | uint64(data[byte])
-            total = _mixed(total ^ piece) + _ODD
+            total = _mix_bits(total ^ piece) + _ODD
             place += 8
-        hashes[word] = _mixed(total ^ uint64(ends[word] - starts[word]))
+        hashes[word] = _mix_bits(total ^ uint64(ends[word] - starts[word]))
 
 
 @kernel
@@ -246,15 +246,15 @@ def choose_parts(keys, n, hashes, chosen, sizes):  # type: ignore[no-untyped-def
     for row in range(keys.shape[0]):
         total = _ODD
         for word in range(n % 2, n + n % 2):
-            total = _mixed(total ^ hashes[_word(keys, row, word)]) + _ODD
-        half = _mixed(total) & uint64(0xFFFFFFFF)
+            total = _mix_bits(total ^ hashes[_word(keys, row, word)]) + _ODD
+        half = _mix_bits(total) & uint64(0xFFFFFFFF)
         chosen[row] = (half * parts) >> _HALF
         sizes[chosen[row]] += 1
 
 
 @kernel
 def cut_parts(keys, counts, chosen, places, part_keys, part_counts):  # type: ignore[no-untyped-def]
-    """Bring n-grams to their parts, in order; `places` is where the next one of each part goes."""
+    """Copy n-grams to their parts, in order; `places` is where the next one of each part is stored."""
     for row in range(keys.shape[0]):
         place = places[chosen[row]]
         places[chosen[row]] += 1
@@ -295,16 +295,16 @@ class NgramColumn:
         if n == 1:
             return cls(1, tokens.ids.astype(np.int64), tokens.offsets, None)
         if n == 2:
-            return cls.pairs(tokens, tokens)
+            return cls.of_pairs(tokens, tokens)
         counts = np.maximum(tokens.lengths - (n - 1), 0)
         shorter = cls.of(tokens, n - 1)
-        unique, number = shorter.numbered()
+        unique, number = shorter.number_keys()
         first, last = ranges(shorter.offsets[:-1], counts), ranges(tokens.offsets[:-1] + (n - 1), counts)
         keys = number[first] << _WORD_BITS | tokens.ids[last]
         return cls(n, keys, offsets_of(counts), shorter.decode(unique))
 
     @classmethod
-    def pairs(cls, first: TokenColumn, second: TokenColumn) -> NgramColumn:
+    def of_pairs(cls, first: TokenColumn, second: TokenColumn) -> NgramColumn:
         """Return all pairs of a word of `first` and the next word of `second`, two columns of the same texts."""
         counts = np.maximum(first.lengths - 1, 0)
         place = ranges(first.offsets[:-1], counts)
@@ -320,49 +320,49 @@ class NgramColumn:
         before = upper.astype(np.int32)[:, None] if self.prefixes is None else self.prefixes[upper]
         return np.hstack((before, last))
 
-    def distinct(self) -> Floats:
+    def count_distinct(self) -> Floats:
         """Return the number of distinct n-grams of every row."""
         rows = len(self.offsets) - 1
         longest = int(np.diff(self.offsets).max(initial=0))
-        table, seen = _table(longest), _table(longest)
+        table, seen = _make_table(longest), _make_table(longest)
         seen[:] = 0
         result = np.empty(rows, np.float64)
-        distinct_per_row(self.keys, self.offsets, table, seen, result)
+        count_distinct(self.keys, self.offsets, table, seen, result)
         return result
 
     def counts(self) -> tuple[Ints, Counts]:
         """Return the distinct keys in ascending order, and how often each occurs."""
-        keys, counts = _sorted_counts(self.keys.copy(), np.ones(len(self.keys), _counts_type(len(self.keys))))
+        keys, counts = _sort_counts(self.keys.copy(), np.ones(len(self.keys), _counts_type(len(self.keys))))
         size = add_equal(keys, counts)
         return keys[:size].copy(), counts[:size].copy()
 
-    def numbered(self) -> tuple[Ints, Ints]:
+    def number_keys(self) -> tuple[Ints, Ints]:
         """Return the distinct keys in ascending order, and the number that each key has among them.
 
         As `np.unique` gives them, in a quarter of the time.
         """
         places = np.arange(len(self.keys)).astype(_counts_type(len(self.keys)))
-        keys, order = _sorted_counts(self.keys.copy(), cast(Counts, places))
+        keys, order = _sort_counts(self.keys.copy(), cast(Counts, places))
         is_first = np.diff(keys, prepend=-1) > 0
         numbers = np.empty(len(keys), np.int64)
         numbers[order] = np.cumsum(is_first) - 1
         return keys[is_first], numbers
 
 
-def _sorted_counts(keys: Ints, counts: Counts) -> tuple[Ints, Counts]:
+def _sort_counts(keys: Ints, counts: Counts) -> tuple[Ints, Counts]:
     """Sort keys, each with its count; what was given is overwritten."""
     spare = np.empty_like(keys), np.empty_like(counts)
     in_spare = sort_counts(keys, counts, *spare, np.empty(_DIGITS, np.int64))
     return spare if in_spare else (keys, counts)
 
 
-def _table(keys: int) -> Ints:
+def _make_table(keys: int) -> Ints:
     return np.empty(1 << max(4, int(2 * keys).bit_length()), np.int64)
 
 
 @dataclass(frozen=True, eq=False)
 class NgramCounts:
-    """How often each n-gram occurs: packed word ids, one n-gram a row, in ascending order, and `counts` next to."""
+    """The counts of n-grams: packed word ids, one n-gram a row, in ascending order, and `counts` next to them."""
 
     n: int
     vocabulary: Vocabulary
@@ -380,12 +380,12 @@ class NgramCounts:
         keys, counts = column.counts()
         if column.n <= 2:  # such keys are packed words already
             return cls(column.n, vocabulary, keys[:, None], counts)
-        return cls._sorted(column.n, vocabulary, _packed(column.decode(keys)), counts)
+        return cls._of_unsorted(column.n, vocabulary, _pack(column.decode(keys)), counts)
 
     @classmethod
-    def _sorted(cls, n: int, vocabulary: Vocabulary, keys: Ints, counts: Counts) -> NgramCounts:
+    def _of_unsorted(cls, n: int, vocabulary: Vocabulary, keys: Ints, counts: Counts) -> NgramCounts:
         if keys.shape[1] == 1:
-            single, counts = _sorted_counts(keys.ravel(), counts.copy())
+            single, counts = _sort_counts(keys.ravel(), counts.copy())
             return cls(n, vocabulary, single[:, None], counts)
         order = np.lexsort(keys.T[::-1])
         return cls(n, vocabulary, keys[order], counts[order])
@@ -418,7 +418,7 @@ class NgramCounts:
             return self
         if not self.types:
             return other
-        other = other.translated(self.vocabulary)
+        other = other.to_vocabulary(self.vocabulary)
         keys = empty_array((self.types + other.types, _packs(self.n)), np.int64)
         counts = empty_array((len(keys),), _counts_type(self.total + other.total))
         size = _merge(self, other, keys, counts)
@@ -427,9 +427,9 @@ class NgramCounts:
                 array.resize((size, *array.shape[1:]), refcheck=False)
         return NgramCounts(self.n, self.vocabulary, keys[:size], counts[:size])
 
-    def shared(self, other: NgramCounts) -> tuple[Ints, Counts, Counts]:
+    def intersect(self, other: NgramCounts) -> tuple[Ints, Counts, Counts]:
         """Return the keys of the n-grams, of one or two words, that both have, and the counts on either side."""
-        other = other.translated(self.vocabulary)
+        other = other.to_vocabulary(self.vocabulary)
         parts = [(self.keys[:0, 0], self.counts[:0], self.counts[:0])]
         for start in range(0, self.types if other.types else 0, _COMPARED_KEYS):
             here = slice(start, start + _COMPARED_KEYS)
@@ -439,14 +439,14 @@ class NgramCounts:
         keys, own, others = (np.concatenate(column) for column in zip(*parts, strict=True))
         return keys, own, others
 
-    def translated(self, vocabulary: Vocabulary) -> NgramCounts:
+    def to_vocabulary(self, vocabulary: Vocabulary) -> NgramCounts:
         """Return the same counts in terms of another vocabulary, new words being added to it."""
         if vocabulary is self.vocabulary or not self.types:
             return self
-        words, used = self._words()
-        return self._sorted(self.n, vocabulary, self._renumbered(used, vocabulary.add(words)), self.counts)
+        words, used = self._find_words()
+        return self._of_unsorted(self.n, vocabulary, self._renumber(used, vocabulary.add(words)), self.counts)
 
-    def _words(self) -> tuple[TextColumn, Ints]:
+    def _find_words(self) -> tuple[TextColumn, Ints]:
         """Return the words that occur, in the order of their ids, and these ids."""
         column = self.vocabulary.column()
         used = np.zeros(len(column), np.bool_)
@@ -454,21 +454,21 @@ class NgramCounts:
         ids = np.flatnonzero(used)
         return column.take(ids), ids
 
-    def _renumbered(self, used: Ints, numbers: Ids) -> Ints:
+    def _renumber(self, used: Ints, numbers: Ids) -> Ints:
         """Return the keys with another number for every word that occurs."""
         places, keys = np.zeros(int(used[-1]) + 1 if len(used) else 0, np.int32), np.empty_like(self.keys)
         places[used] = numbers
         renumber_words(self.keys, self.n, places, keys)
         return keys
 
-    def worded(self) -> tuple[TextColumn, Ints]:
+    def number_words(self) -> tuple[TextColumn, Ints]:
         """Return the words that occur, in the order of their ids, and the keys with numbers of these words."""
-        words, used = self._words()
-        return words, self._renumbered(used, np.arange(len(used), dtype=np.int32))
+        words, used = self._find_words()
+        return words, self._renumber(used, np.arange(len(used), dtype=np.int32))
 
     def cut(self, parts: int) -> list[NgramCounts]:
         """Return the counts in parts of different n-grams; which part one belongs to depends on its words alone."""
-        words, keys = self.worded()
+        words, keys = self.number_words()
         own = Vocabulary()  # of these words: each part looks through all words of its vocabulary
         own.add(words)
         chosen, sizes = np.empty(self.types, np.uint16), np.zeros(parts, np.int64)
@@ -481,7 +481,7 @@ class NgramCounts:
 
     def to_plain(self) -> tuple[int, Bytes, Ints, Ints, Counts]:
         """Return the counts with the words they use, in plain arrays; `from_plain` gives equal counts back."""
-        words, keys = self.worded()
+        words, keys = self.number_words()
         lengths = words.ends - words.starts
         return self.n, words.data[ranges(words.starts, lengths)], lengths, keys, self.counts
 
@@ -556,7 +556,7 @@ def _packs(n: int) -> int:
     return (n + 1) // 2
 
 
-def _packed(grams: Ids) -> Ints:
+def _pack(grams: Ids) -> Ints:
     """Pack two words in each int64, the first of an odd number alone, so that rows sort like rows of words."""
     words = grams.astype(np.int64)
     if words.shape[1] % 2:
@@ -567,7 +567,7 @@ def _packed(grams: Ids) -> Ints:
 
 @dataclass(frozen=True, slots=True)
 class NgramTotals:
-    """What remains of counts that are closed: how many different n-grams there are, and how many n-grams."""
+    """The totals of closed counts: the number of different n-grams, and of all n-grams."""
 
     types: int = 0
     total: int = 0
@@ -594,11 +594,11 @@ def count_texts(
 def ngrams(batch: Batch, need: Need, n: int, tokenizer: Tokenizer, oov: Oov = "self") -> NgramColumn:
     """Return the n-grams of a batch's texts; computed once for all metrics of the batch."""
     words = tokens(batch, need, tokenizer, oov)
-    return batch.derived(("ngrams", need, n, tokenizer, oov), lambda: NgramColumn.of(words, n))
+    return batch.derive(("ngrams", need, n, tokenizer, oov), lambda: NgramColumn.of(words, n))
 
 
 def ngram_counts(batch: Batch, need: Need, n: int, tokenizer: Tokenizer, oov: Oov = "self") -> NgramCounts:
     """Return the n-gram counts of a batch; computed once for all metrics of the batch."""
     column = ngrams(batch, need, n, tokenizer, oov)
     vocabulary = cast(Vocabulary, batch.vocabulary)
-    return batch.derived(("ngram counts", need, n, tokenizer, oov), lambda: NgramCounts.of(column, vocabulary))
+    return batch.derive(("ngram counts", need, n, tokenizer, oov), lambda: NgramCounts.of(column, vocabulary))

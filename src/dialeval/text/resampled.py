@@ -35,7 +35,7 @@ class ClusterGrams:
         """Return the n-grams of words of the rows, by cluster."""
         words = rows.words(name)
         column = NgramColumn.of(TokenColumn(words.ids, words.offsets, Vocabulary()), n)
-        keys, numbers = column.numbered()
+        keys, numbers = column.number_keys()
         count = max(len(words.words) if n == 1 else len(keys), 1)
         bounds = column.offsets[rows.offsets]
         pairs, times = np.unique(row_numbers(bounds) * count + numbers[bounds[0] : bounds[-1]], return_counts=True)
@@ -46,7 +46,7 @@ class ClusterGrams:
 
 def cluster_grams(sample: Resamples, name: str, n: int) -> ClusterGrams:
     """Return the n-grams of each cluster; found once for all resamples."""
-    return sample.rows.derived(("grams", name, n), lambda: ClusterGrams.of(sample.rows, name, n))
+    return sample.rows.derive(("grams", name, n), lambda: ClusterGrams.of(sample.rows, name, n))
 
 
 def ngram_totals(sample: Resamples, name: str, n: int) -> Ids:
@@ -55,7 +55,7 @@ def ngram_totals(sample: Resamples, name: str, n: int) -> Ids:
     if key not in sample.kept:
         grams = cluster_grams(sample, name, n)
         totals = sample.kept[key] = np.zeros((grams.count, len(sample.counts)), np.int32)
-        add_up(sample.taken, grams.offsets, grams.kinds, grams.times, totals)
+        add_up(sample.counts_by_cluster, grams.offsets, grams.kinds, grams.times, totals)
     return cast("Ids", sample.kept[key])
 
 
@@ -79,11 +79,11 @@ class NgramValues:
         """Return the values of n-grams; the count of each n-gram is the place of its value."""
         return cls(places.keys[:, 0], values[places.counts], places.n, places.vocabulary)
 
-    def translated(self, vocabulary: Vocabulary) -> NgramValues:
+    def to_vocabulary(self, vocabulary: Vocabulary) -> NgramValues:
         """Return the same values in terms of another vocabulary, new words being added to it."""
         if self.vocabulary is vocabulary:
             return self
-        return NgramValues.of(self._places().translated(vocabulary), self.values)
+        return NgramValues.of(self._places().to_vocabulary(vocabulary), self.values)
 
     def _places(self) -> NgramCounts:
         """Return the n-grams, the count of each being the place of its value: sorting keeps the two together."""
@@ -92,19 +92,19 @@ class NgramValues:
     def __reduce__(self) -> tuple[object, tuple[NgramCounts, Floats]]:
         return NgramValues.of, (self._places(), self.values)
 
-    def of_keys(self, keys: Ints) -> Floats:
+    def look_up(self, keys: Ints) -> Floats:
         """Return the value of every key of an `NgramColumn`; NaN for an n-gram without one."""
         if not len(self.keys):
             return np.full(len(keys), np.nan)
         if len(self.keys) < _CACHED_KEYS:
-            return self._looked_up(keys)
+            return self._search(keys)
         # In ascending order neighbors are looked for in the same place, and most of the time goes into fetching it.
         order = np.argsort(keys)
         values = np.empty(len(keys))
-        values[order] = self._looked_up(keys[order])
+        values[order] = self._search(keys[order])
         return values
 
-    def _looked_up(self, keys: Ints) -> Floats:
+    def _search(self, keys: Ints) -> Floats:
         place = np.minimum(np.searchsorted(self.keys, keys), len(self.keys) - 1)
         return np.where(self.keys[place] == keys, self.values[place], np.nan)
 

@@ -64,7 +64,7 @@ def digest_lists(texts: Column) -> Digests | None:
 
 def _list_texts(column: Column) -> RaggedColumn | SharedColumn | None:
     if isinstance(column, TextColumn):
-        return RaggedColumn.single(column)
+        return RaggedColumn.from_texts(column)
     return column if isinstance(column, RaggedColumn | SharedColumn) else None
 
 

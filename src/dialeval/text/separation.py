@@ -78,7 +78,7 @@ def _split(texts: TextColumn, vocabulary: Vocabulary, kinds: Bytes, padded: bool
 
 def split_13a(texts: TextColumn, vocabulary: Vocabulary) -> TokenColumn:
     """Return the tokens of mteval-v13a."""
-    return _split(_without_marks(texts), vocabulary, _kinds_13a(), padded=True, stripped=True)
+    return _split(_replace_marks(texts), vocabulary, _kinds_13a(), padded=True, stripped=True)
 
 
 def split_zh(texts: TextColumn, vocabulary: Vocabulary) -> TokenColumn:
@@ -95,25 +95,25 @@ def split_rouge(texts: TextColumn, vocabulary: Vocabulary) -> TokenColumn:
     """Return the words of rouge-score, not stemmed."""
     result = np.empty(int((texts.ends - texts.starts).sum()), np.uint8)
     starts, ends = np.empty(len(texts), np.int64), np.empty(len(texts), np.int64)
-    only_letters_and_digits(texts.data, texts.starts, texts.ends, result, starts, ends)
+    keep_letters_and_digits(texts.data, texts.starts, texts.ends, result, starts, ends)
     return vocabulary.split(TextColumn(result, starts, ends))
 
 
-def _without_marks(texts: TextColumn) -> TextColumn:
+def _replace_marks(texts: TextColumn) -> TextColumn:
     """Return the texts after what mteval takes out or replaces first; few have any of it."""
     marked = np.empty(len(texts), np.bool_)
     has_marks(texts.data, texts.starts, texts.ends, marked)
     rows = np.flatnonzero(marked)
     if not len(rows):
         return texts
-    clean = TextColumn.from_strings([cleaned(texts[row].rstrip()) for row in rows.tolist()])
+    clean = TextColumn.from_strings([clean_text(texts[row].rstrip()) for row in rows.tolist()])
     first, last = int(texts.starts.min()), int(texts.ends.max())
     starts, ends = texts.starts - first, texts.ends - first
     starts[rows], ends[rows] = clean.starts + (last - first), clean.ends + (last - first)
     return TextColumn(np.concatenate((texts.data[first:last], clean.data)), starts, ends)
 
 
-def cleaned(text: str) -> str:
+def clean_text(text: str) -> str:
     """Return a text without what does not count under `13a`, and with characters for entities; not split yet."""
     text = text.replace("<skipped>", "").replace("-\n", "").replace("\n", " ")
     if "&" in text:
@@ -190,7 +190,7 @@ def _kind(data, i, kinds):  # type: ignore[no-untyped-def]
 
 
 @kernel
-def _stripped_end(data, start, end, kinds):  # type: ignore[no-untyped-def]
+def _strip_end(data, start, end, kinds):  # type: ignore[no-untyped-def]
     """Return where a text ends without the spaces at its end."""
     while end > start:
         last = end - 1
@@ -203,7 +203,7 @@ def _stripped_end(data, start, end, kinds):  # type: ignore[no-untyped-def]
 
 
 @kernel
-def _run_of_stops(data, i, end, kinds):  # type: ignore[no-untyped-def]
+def _count_stops(data, i, end, kinds):  # type: ignore[no-untyped-def]
     """Return the number of stops from `i` on, where the last of them begins, and where they end."""
     stops = 0
     last = i
@@ -215,7 +215,7 @@ def _run_of_stops(data, i, end, kinds):  # type: ignore[no-untyped-def]
 
 
 @kernel
-def _like_a_digit(kind):  # type: ignore[no-untyped-def]
+def _is_like_digit(kind):  # type: ignore[no-untyped-def]
     return kind in (DIGIT, EDGE)
 
 
@@ -231,10 +231,10 @@ def _put_each(data, start, end, cuts, count):  # type: ignore[no-untyped-def]
 
 
 @kernel
-def _cuts(data, start, end, kinds, padded, stripped, cuts):  # type: ignore[no-untyped-def]
+def _find_cuts(data, start, end, kinds, padded, stripped, cuts):  # type: ignore[no-untyped-def]
     """Fill `cuts` with the start and the end of each token of a text; gives twice their number."""
     edge = OTHER if padded else EDGE
-    end = _stripped_end(data, start, end, kinds)
+    end = _strip_end(data, start, end, kinds)
     count = 0
     token = -1
     before = edge
@@ -245,9 +245,9 @@ def _cuts(data, start, end, kinds, padded, stripped, cuts):  # type: ignore[no-u
         until = behind = min(i + _width(data[i]), end)
         cut = kind in (ALONE, BLANK) or (kind == HYPHEN and before == DIGIT)
         if kind == STOP:
-            stops, last, behind = _run_of_stops(data, i, end, kinds)
+            stops, last, behind = _count_stops(data, i, end, kinds)
             after = _kind(data, behind, kinds) if behind < end else edge
-            stays = _like_a_digit(after) and _like_a_digit(before) == (stops % 2 == 1)
+            stays = _is_like_digit(after) and _is_like_digit(before) == (stops % 2 == 1)
             cut = not (stays and stops == 1)
             until = last if stays else behind
         if cut and token >= 0:
@@ -276,7 +276,7 @@ def split_apart(data, starts, ends, first, kinds, padded, stripped, cuts, table,
     """
     count = offsets[first]
     for row in range(first, starts.shape[0]):
-        tokens = _cuts(data, starts[row], ends[row], kinds, padded, stripped, cuts)
+        tokens = _find_cuts(data, starts[row], ends[row], kinds, padded, stripped, cuts)
         for cut in range(0, tokens, 2):
             word, words = word_id(data, cuts[cut], cuts[cut + 1], table, arena, word_ends, words)
             if word < 0:
@@ -303,7 +303,7 @@ def has_marks(data, starts, ends, found):  # type: ignore[no-untyped-def]
 
 
 @kernel
-def only_letters_and_digits(data, starts, ends, result, result_starts, result_ends):  # type: ignore[no-untyped-def]
+def keep_letters_and_digits(data, starts, ends, result, result_starts, result_ends):  # type: ignore[no-untyped-def]
     """Fill `result` with the texts in lower case, a space for all but ASCII letters and digits.
 
     Two further characters have a lower case in ASCII: the sign for kelvin, and a capital i with a dot, whose dot is a

@@ -44,13 +44,13 @@ def partial_ratio(one: str, other: str, ratio: Ratio = "historical") -> int:
     if not one or not other:
         return 0
     if ratio == "historical":
-        return _historical(one, other)
+        return _historical_ratio(one, other)
     from rapidfuzz import fuzz
 
     return round(fuzz.partial_ratio(one, other))
 
 
-def similar(text: str, others: Iterable[str], least: int, ratio: Ratio = "historical") -> list[str]:
+def find_similar(text: str, others: Iterable[str], least: int, ratio: Ratio = "historical") -> list[str]:
     """Return the texts whose partial ratio with a text is at least `least`."""
     from rapidfuzz import fuzz, process
 
@@ -62,7 +62,7 @@ def similar(text: str, others: Iterable[str], least: int, ratio: Ratio = "histor
     return [other for other in others if other in near and partial_ratio(other, text, ratio) >= least]
 
 
-def _historical(one: str, other: str) -> int:
+def _historical_ratio(one: str, other: str) -> int:
     from rapidfuzz.distance import Indel, Levenshtein
 
     shorter, longer = (one, other) if len(one) <= len(other) else (other, one)
@@ -80,7 +80,7 @@ def token_sort_ratio(one: str, other: str, matching: Matching = "blocks") -> int
     """Return the token sort ratio of two texts."""
     if one == other:
         return 100
-    one, other = _sorted_words(one), _sorted_words(other)
+    one, other = _sort_words(one), _sort_words(other)
     if one == other:
         return 100
     if not one or not other:
@@ -94,5 +94,5 @@ def token_sort_ratio(one: str, other: str, matching: Matching = "blocks") -> int
     return round(100 * ((characters - Indel.distance(one, other)) / characters))
 
 
-def _sorted_words(text: str) -> str:
+def _sort_words(text: str) -> str:
     return " ".join(sorted(_NO_WORD.sub(" ", text.translate(_TAKEN_OUT)).lower().split()))

@@ -62,35 +62,35 @@ _taggers = local()
 """A tagger of its own for every thread: MeCab keeps what it is doing in the tagger."""
 
 
-def unicode_words(texts: TextColumn) -> TextColumn:
+def split_unicode(texts: TextColumn) -> TextColumn:
     """Return the texts with a space at every boundary of a word."""
-    bounds = _bounds()
+    bounds = _import_splitter()
     return TextColumn.from_strings([" ".join(bounds(text)) for text in texts])
 
 
-def japanese_words(texts: TextColumn) -> TextColumn:
+def split_japanese(texts: TextColumn) -> TextColumn:
     """Return the texts with a space between Japanese words."""
-    tagger = _tagger()
+    tagger = _load_tagger()
     return TextColumn.from_strings([tagger.parse(text.strip()) for text in texts])
 
 
 @cache
-def _bounds() -> Any:
+def _import_splitter() -> Any:
     try:
         from unicode_segmentation_rs import split_word_bounds
     except ModuleNotFoundError:
-        raise _lacking("unicode") from None
+        raise _library_error("unicode") from None
     return split_word_bounds
 
 
-def _tagger() -> Any:
+def _load_tagger() -> Any:
     known = getattr(_taggers, "tagger", None)
     if known is None:
         try:
             import ipadic
             import MeCab
         except ModuleNotFoundError:
-            raise _lacking("ja") from None
+            raise _library_error("ja") from None
         known = _taggers.tagger = MeCab.Tagger(f"{ipadic.MECAB_ARGS} -Owakati")
         words = known.dictionary_info().size
         if words != IPADIC_WORDS:
@@ -98,13 +98,13 @@ def _tagger() -> Any:
     return known
 
 
-def _lacking(name: str) -> SettingError:
+def _library_error(name: str) -> SettingError:
     return SettingError(
         f"the tokenizer {name} needs a library that is not installed; run: pip install 'dialeval[{name}]'"
     )
 
 
-def lowered(texts: TextColumn) -> TextColumn:
+def lower_texts(texts: TextColumn) -> TextColumn:
     """Return the texts in lower case."""
     return TextColumn.from_strings([text.lower() for text in texts])
 
@@ -125,14 +125,14 @@ def _split_characters(texts: TextColumn, vocabulary: Vocabulary) -> TokenColumn:
 
 _SPLITTERS: Mapping[Tokenizer, Callable[[TextColumn, Vocabulary], TokenColumn]] = {
     "words.1": lambda texts, vocabulary: vocabulary.split(texts),
-    "lower-words.1": lambda texts, vocabulary: vocabulary.split(lowered(texts)),
+    "lower-words.1": lambda texts, vocabulary: vocabulary.split(lower_texts(texts)),
     "13a": split_13a,
-    "lower-13a": lambda texts, vocabulary: split_13a(lowered(texts), vocabulary),
+    "lower-13a": lambda texts, vocabulary: split_13a(lower_texts(texts), vocabulary),
     "intl": split_intl,
     "zh": split_zh,
     "char": _split_characters,
-    "ja": lambda texts, vocabulary: vocabulary.split(japanese_words(texts)),
-    "unicode": lambda texts, vocabulary: vocabulary.split(unicode_words(texts)),
+    "ja": lambda texts, vocabulary: vocabulary.split(split_japanese(texts)),
+    "unicode": lambda texts, vocabulary: vocabulary.split(split_unicode(texts)),
     "rouge": split_rouge,
 }
 
@@ -156,14 +156,14 @@ def tokens(batch: Batch, need: Need, tokenizer: Tokenizer = DEFAULT, oov: Oov = 
     `Batch.contexts` says whose.
     """
     if oov == "unk" and batch.has(Need.VOCABULARY):
-        split, known = tokens(batch, need, tokenizer), batch.resource(Need.VOCABULARY).by(tokenizer)
-        return batch.derived(
+        split, known = tokens(batch, need, tokenizer), batch.resource(Need.VOCABULARY).with_tokenizer(tokenizer)
+        return batch.derive(
             ("tokens", need, tokenizer, oov),
-            lambda: TokenColumn(known.unified(split.ids), split.offsets, split.vocabulary),
+            lambda: TokenColumn(known.replace_unknown(split.ids), split.offsets, split.vocabulary),
         )
     texts = batch.values(need)
     vocabulary = cast(Vocabulary, batch.vocabulary)
-    return batch.derived(("tokens", need, tokenizer), lambda: tokenize(texts, vocabulary, tokenizer))
+    return batch.derive(("tokens", need, tokenizer), lambda: tokenize(texts, vocabulary, tokenizer))
 
 
 # Moses: text split into tokens and put together again, by the rules of the Moses scripts for English.
@@ -186,19 +186,19 @@ _DOTS = "MULTI"
 """Part of the words that sacremoses puts in place of runs of dots."""
 
 
-def tidied(text: str) -> str:
+def normalize_moses(text: str) -> str:
     """Return a text after being split into tokens and joined again."""
     spaced = _COLON.sub(": ", " ".join(text.split()))
     if not spaced:
         return ""
     if _PLAIN.fullmatch(spaced) and _DOTS not in spaced:
         return _ALONE.sub("", spaced)
-    split, join = _moses()
+    split, join = _load_moses()
     return str(join(split(text)))
 
 
 @cache
-def _moses() -> tuple[Callable[[str], Any], Callable[[Any], Any]]:
+def _load_moses() -> tuple[Callable[[str], Any], Callable[[Any], Any]]:
     from sacremoses import MosesDetokenizer, MosesTokenizer
 
     return MosesTokenizer(lang="en").tokenize, MosesDetokenizer(lang="en").detokenize
@@ -207,7 +207,7 @@ def _moses() -> tuple[Callable[[str], Any], Callable[[Any], Any]]:
 # Scripts: which tokenizer suits the texts of a run, and texts that the chosen one cannot split.
 #
 # Some scripts put no spaces between words. `words.1` takes a whole sentence of them for one word. `ScriptCounts`
-# counts the letters of all texts by kind of script, and `chosen` names a tokenizer:
+# counts the letters of all texts by kind of script, and `choose_tokenizer` names a tokenizer:
 #
 #     fewer than LEAST_SHARE of the letters are of scripts without spaces            words.1
 #     most of those are Chinese or Japanese, with LEAST_SHARE of kana among them     ja
@@ -251,7 +251,7 @@ def _kinds() -> Bytes:
     return kinds_of({kind: tuple(spans) for kind, spans in _RANGES.items()})
 
 
-def counts_of(texts: TextColumn) -> Counts:
+def count_characters(texts: TextColumn) -> Counts:
     """Return how many characters of each kind texts have."""
     return tuple(_count_by_text(texts).sum(axis=0).tolist())
 
@@ -263,7 +263,7 @@ def _count_by_text(texts: TextColumn) -> Ints:
     return counts
 
 
-def chosen(counts: Counts) -> Tokenizer:
+def choose_tokenizer(counts: Counts) -> Tokenizer:
     """Return the tokenizer for texts with so many characters of each kind."""
     spaced, chinese, kana, unspaced = counts[1:]
     without_blanks = chinese + kana + unspaced
@@ -274,11 +274,11 @@ def chosen(counts: Counts) -> Tokenizer:
     return "ja" if kana >= LEAST_SHARE * without_blanks else "zh"
 
 
-def installed(tokenizer: Tokenizer) -> Tokenizer:
+def choose_installed(tokenizer: Tokenizer) -> Tokenizer:
     """Return a tokenizer, or `char` where the library that it needs is not installed."""
     try:
         if tokenizer in ("ja", "unicode"):
-            _tagger() if tokenizer == "ja" else _bounds()
+            _load_tagger() if tokenizer == "ja" else _import_splitter()
     except SettingError:
         return "char"
     return tokenizer
@@ -286,7 +286,7 @@ def installed(tokenizer: Tokenizer) -> Tokenizer:
 
 @dataclass(frozen=True)
 class ScriptCounts(Fact[Counts, Counts]):
-    """How many characters of each kind of script the texts of some needs have."""
+    """The number of characters of each kind of script in the texts of some needs."""
 
     needs: tuple[Need, ...]
 
@@ -295,20 +295,20 @@ class ScriptCounts(Fact[Counts, Counts]):
 
     def gather(self, batch: Batch) -> Counts:
         there = [need for need in self.needs if batch.has(need)]
-        return added([counts_of(batch.values(need)) for need in there])
+        return add_counts([count_characters(batch.values(need)) for need in there])
 
     def merge(self, left: Counts, right: Counts) -> Counts:
-        return added([left, right])
+        return add_counts([left, right])
 
 
-def added(several: Sequence[Counts]) -> Counts:
+def add_counts(several: Sequence[Counts]) -> Counts:
     """Return counts by kind added up."""
     return tuple(sum(each) for each in zip((0,) * _KINDS, *several, strict=True))
 
 
-def suggested(texts: int, unsplit: int, letters: Sequence[int]) -> Tokenizer:
+def suggest_tokenizer(texts: int, unsplit: int, letters: Sequence[int]) -> Tokenizer:
     """Return the tokenizer for texts of which some are not split; `letters`: the characters of these, by kind."""
-    return "unicode" if unsplit < MOST_SHARE * texts else chosen((0, 0, *letters[_CHINESE_LETTERS:]))
+    return "unicode" if unsplit < MOST_SHARE * texts else choose_tokenizer((0, 0, *letters[_CHINESE_LETTERS:]))
 
 
 @dataclass(frozen=True)
@@ -324,15 +324,15 @@ class UnsplitTexts(Fact[Counts, Counts]):
     def gather(self, batch: Batch) -> Counts:
         split = tokens(batch, self.need, self.tokenizer)
         column = cast(Vocabulary, split.vocabulary).column()
-        there = _long_runs(split.ids, column)[split.ids]
+        there = _find_long_runs(split.ids, column)[split.ids]
         unsplit = int(np.count_nonzero(np.diff(row_numbers(split.offsets)[there], prepend=-1)))  # rows, each once
-        return (len(split), unsplit, *counts_of(column.take(split.ids[there].astype(np.int64))))
+        return (len(split), unsplit, *count_characters(column.take(split.ids[there].astype(np.int64))))
 
     def merge(self, left: Counts, right: Counts) -> Counts:
         return tuple(a + b for a, b in zip(left, right, strict=True))
 
 
-def _long_runs(ids: Ids, column: TextColumn) -> Mask:
+def _find_long_runs(ids: Ids, column: TextColumn) -> Mask:
     """Return whether each word of a vocabulary is among the ids and has a long run of letters without spaces."""
     used = np.zeros(len(column), np.bool_)
     used[ids] = True
@@ -404,4 +404,4 @@ def characters_of(texts: TextColumn) -> TokenColumn:
 def characters(batch: Batch, need: Need, lower: bool) -> TokenColumn:
     """Return the characters of a batch's texts, one text a row; computed once for all metrics of the batch."""
     texts = batch.values(need)
-    return batch.derived(("characters", need, lower), lambda: characters_of(lowered(texts) if lower else texts))
+    return batch.derive(("characters", need, lower), lambda: characters_of(lower_texts(texts) if lower else texts))

@@ -83,7 +83,7 @@ def _key(length, state, tail):  # type: ignore[no-untyped-def]
 
 
 @kernel
-def _whole(data, start, end):  # type: ignore[no-untyped-def]
+def _hash_word(data, start, end):  # type: ignore[no-untyped-def]
     """Return the key of `data[start:end]` as one word, whatever is in it."""
     state = tail = shift = uint64(0)
     for i in range(start, end):
@@ -101,7 +101,7 @@ def _scan(data, i, end):  # type: ignore[no-untyped-def]
     start = i
     while i < end and space_width(data, i, end) == 0:
         i += 1
-    return i, _whole(data, start, i)
+    return i, _hash_word(data, start, i)
 
 
 @kernel
@@ -195,7 +195,7 @@ def split_words(data, starts, ends, first, table, arena, word_ends, words, ids, 
 @kernel
 def word_id(data, start, end, table, arena, word_ends, words):  # type: ignore[no-untyped-def]
     """Return the id of `data[start:end]` as one word, -1 where the store is full, and the words in the store."""
-    key = _whole(data, start, end)
+    key = _hash_word(data, start, end)
     slot = _find(data, start, end - start, key, table, arena, word_ends)
     if table[slot] != 0:
         return int64(table[slot + uint64(1)]), words
@@ -219,7 +219,7 @@ def intern_words(data, starts, ends, first, table, arena, word_ends, words, ids)
 def find_words(data, starts, ends, table, arena, word_ends, ids):  # type: ignore[no-untyped-def]
     """Fill `ids` with the ids of texts that are one word each; -1 for a word that is not in the store."""
     for row in range(starts.shape[0]):
-        key = _whole(data, starts[row], ends[row])
+        key = _hash_word(data, starts[row], ends[row])
         slot = _find(data, starts[row], ends[row] - starts[row], key, table, arena, word_ends)
         ids[row] = int64(table[slot + uint64(1)]) if table[slot] != 0 else -1
 
@@ -319,11 +319,11 @@ class Vocabulary:
         table = np.zeros(4 * len(self._table), np.uint64)
         refill(self._table, table)
         self._table = table
-        self._arena = _longer(self._arena, 4 * len(self._arena) + needed_bytes)
-        self._ends = _longer(self._ends, 4 * len(self._ends))
+        self._arena = _lengthen(self._arena, 4 * len(self._arena) + needed_bytes)
+        self._ends = _lengthen(self._ends, 4 * len(self._ends))
 
 
-def _longer(array: npt.NDArray[Number], size: int) -> npt.NDArray[Number]:
+def _lengthen(array: npt.NDArray[Number], size: int) -> npt.NDArray[Number]:
     larger = np.empty(size, array.dtype)
     larger[: len(array)] = array
     return larger

@@ -9,7 +9,8 @@ import pytest
 
 from dialeval import sample_data
 from dialeval.core.result import Run
-from dialeval.suites.breakdown.evaluation import DIGITS, BreakdownRun, evaluate_breakdown, with_curves
+from dialeval.suites.breakdown.curves import DIGITS, with_curves
+from dialeval.suites.breakdown.evaluation import BreakdownRun, evaluate_breakdown
 
 HERE = sample_data.folder() / "breakdown"
 

@@ -228,7 +228,7 @@ DATA = SAMPLE / "data"
 NAMES = ["library-hours", "tin-teapot"]
 DOCUMENTS = {path.name.removesuffix(".log.json"): json.loads(path.read_text()) for path in sorted(DATA.iterdir())}
 WANTED = {
-    name: [[turn["turn-index"], turn["speaker"] == "U", turn["utterance"]] for turn in DOCUMENTS[name]["turns"]]
+    name: [(turn["turn-index"], turn["speaker"] == "U", turn["utterance"]) for turn in DOCUMENTS[name]["turns"]]
     for name in NAMES
 }
 
@@ -254,4 +254,4 @@ def test_turns_without_a_text_are_left_out_and_halves_of_characters_written_out(
     judged = {"speaker": "S", "annotations": [{"breakdown": "O"}]}
     turns = [{**judged, "turn-index": 1, "utterance": "half \ud800"}, {**judged, "utterance": 7}, judged]
     annotated = read_logs([{"dialogue-id": "d", "turns": turns}], Findings(True))
-    assert annotated.utterances(["d"]) == {"d": [[1, False, "half \\ud800"]]}
+    assert annotated.utterances(["d"]) == {"d": [(1, False, "half \\ud800")]}

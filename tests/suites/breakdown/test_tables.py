@@ -8,7 +8,7 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dialeval.metrics.breakdown import OTHER, BreakdownDetection, Codes, shares, tables_of
+from dialeval.metrics.breakdown import OTHER, BreakdownDetection, Codes, count_tables, shares
 from laws.breakdown import WORLD, Row
 from laws.worlds import Place
 from suites.breakdown.naive import references
@@ -35,7 +35,7 @@ def test_as_counted_turn_by_turn(made: list[Row], threshold: float) -> None:
         lenient[int(row.label), other] += 1
     labels = np.array([[row.label, *PROBABILITIES] for row in made])
     share = shares(np.array([row.counts for row in made], np.float64))
-    tables = tables_of(Codes.of(labels, share, threshold), 1, threshold)
+    tables = count_tables(Codes.of(labels, share, threshold), 1, threshold)
     names = "OTX"
     assert tables.confusion == {
         name: {other: hard[label, code] for code, other in enumerate(names)} for label, name in enumerate(names)
@@ -57,7 +57,7 @@ def test_as_counted_turn_by_turn(made: list[Row], threshold: float) -> None:
 def test_what_stands_in_neither_table() -> None:
     labels = np.array([[np.nan, *PROBABILITIES], [OTHER, *PROBABILITIES], [2.0, *PROBABILITIES], [0.0, *PROBABILITIES]])
     counts = np.array([[0.0, 0, 1], [0, 0, 1], [0, 0, 0], [1, 0, 0]])
-    tables = tables_of(Codes.of(labels, shares(counts), 0.0), 2, 0.0)
+    tables = count_tables(Codes.of(labels, shares(counts), 0.0), 2, 0.0)
     assert (tables.turns, tables.scored, tables.correct, tables.dialogues) == (4, 2, 1, 2)
     assert tables.references == {"O": 1, "T": 0, "X": 0}
     assert tables.confusion_lenient["O"] == {"O": 1, "X": 0}

@@ -47,7 +47,7 @@ def test_names_read_back(metric: Coverage) -> None:
 def test_three_figures_share_one_alignment() -> None:
     batch = Place(WORLD).batch(WORLD.rich)
     metrics = [Coverage("mds"), Coverage("pds"), Coverage("max-bleu")]
-    found = {id(metric.alignment(batch.only(metric.needs))) for metric in metrics}
+    found = {id(metric.alignment(batch.restrict_to(metric.needs))) for metric in metrics}
     assert len(found) == 1
 
 

@@ -8,9 +8,9 @@ import numpy as np
 
 import dialeval
 from dialeval.core.result import Run
-from dialeval.reports.explorer import explorer
-from dialeval.reports.html import render, together
-from dialeval.suites.lsdscc.report import landed
+from dialeval.reports.explorer import make_explorer
+from dialeval.reports.html import combine_runs, render
+from dialeval.suites.lsdscc.report import explain_rows
 from reports.test_html import HOSTILE, Page
 
 GROUPS = {"what is it?": {"letters": ["a b c d", "a b"], "end": ["x y"]}, "and?": {"letters": ["a b"], "end": ["x y"]}}
@@ -22,7 +22,7 @@ def run_of(*answers: str, system: str = "one") -> Run:
 
 
 def data_of(run: Run) -> tuple[str, dict[str, Any], list[str]]:
-    found = explorer(run)
+    found = make_explorer(run)
     assert found is not None
     (group,) = found[1]["groups"]
     return Page(found[0].content).text, group, found[1]["texts"]
@@ -42,7 +42,7 @@ def test_a_row_has_the_query_the_groups_and_where_each_answer_landed() -> None:
 
 
 def test_systems_stand_side_by_side() -> None:
-    both = together([run_of("a b c d"), run_of("x y")])
+    both = combine_runs([run_of("a b c d"), run_of("x y")])
     _, group, _ = data_of(both)
     assert group["systems"] == ["one", "one (run 2)"]
     assert [[answers[0][1] for answers in system] for system in group["landed"]] == [[0, 0], [1, 1]]
@@ -59,7 +59,7 @@ def test_texts_from_outside_stay_texts() -> None:
 def test_rows_without_an_alignment_show_none() -> None:
     nothing: list[dict[str, Any]] = [{}, {"a": []}]
     for alignments in nothing:
-        assert landed(["a"], np.array([0]), details={"alignments": alignments}, number=len) == {}
-    found = explorer(dialeval.evaluate(["a b"], metrics="length"))
+        assert explain_rows(["a"], np.array([0]), details={"alignments": alignments}, number=len) == {}
+    found = make_explorer(dialeval.evaluate(["a b"], metrics="length"))
     assert found is not None
     assert "landed" not in found[1]["groups"][0]

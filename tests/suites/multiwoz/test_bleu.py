@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from dialeval.core.batch import Need
 from dialeval.suites.multiwoz.data import ReferenceSets
 from dialeval.suites.multiwoz.metrics import TaskBleu
-from dialeval.text.tokenizers import tidied
+from dialeval.text.tokenizers import normalize_moses
 from laws.task import WORLD, Row
 from laws.worlds import Place
 
@@ -30,7 +30,7 @@ def test_bleu_is_that_of_sacrebleu(both: list[tuple[str, str]]) -> None:
     world = replace(WORLD, resources=lambda words: {**WORLD.resources(words), Need.REFERENCE_SETS: sets})
     rows = [Row(name, pair[0]) for name, pair in zip(names, both, strict=True)]
     found = TaskBleu().finish(Place(world, rows).scored(TaskBleu(), rows).state)["bleu/mwz22"].mean
-    expected = sacrebleu.corpus_bleu([tidied(pair[0]) for pair in both], [[pair[1] for pair in both]]).score
+    expected = sacrebleu.corpus_bleu([normalize_moses(pair[0]) for pair in both], [[pair[1] for pair in both]]).score
     assert found == pytest.approx(expected, abs=1e-6)
 
 

@@ -52,7 +52,7 @@ def test_bleu_is_counted_and_dialogues_are_judged_once() -> None:
     Combined().partial(batch)
     kept = set(batch.kept)
     for metric in (Inform(), Success(), TaskBleu()):
-        metric.partial(batch.only(metric.needs | metric.wants))
+        metric.partial(batch.restrict_to(metric.needs | metric.wants))
     assert set(batch.kept) == kept
 
 

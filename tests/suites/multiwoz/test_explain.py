@@ -12,7 +12,7 @@ from dialeval import sample_data
 from dialeval.core.errors import SettingError
 from dialeval.multiwoz import Evaluator
 from dialeval.suites.multiwoz.data import TaskData, load_task
-from dialeval.suites.multiwoz.turns import by_cause
+from dialeval.suites.multiwoz.explanations import by_cause
 
 
 @pytest.fixture(scope="module")
@@ -28,7 +28,7 @@ def predictions(system: str) -> dict[str, Any]:
 
 def test_every_cause(task: TaskData) -> None:
     [found] = Evaluator(data=task).failures(predictions("hasty")).values()
-    causes = {each.dialogue: [(c.measure, c.domain, c.cause) for c in each.causes] for each in found}
+    causes = {each.dialogue: [(c.lost, c.domain, c.cause) for c in each.causes] for each in found}
     assert causes == {
         "town01": [("inform", "eatery", "wrong venue")],
         "town02": [("success", "inn", "reference before booking")],

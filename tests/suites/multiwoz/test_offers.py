@@ -1,4 +1,4 @@
-"""Offers and what is told, step by step, in a town of two inns."""
+"""Offers and what is provided, step by step, in a town of two inns."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def test_a_turn_offers_what_its_state_finds_and_tells_its_words() -> None:
     turns = [turn("NAME, call PHONE"), turn("NAME", None), turn("PHONE"), turn("NAME", domains=("cart",))]
     done = list(steps(turns, "d1", goal("PHONE"), CRITERIA))
     assert [step.offer for step in done] == [HILL, NONE, None]
-    assert [sorted(step.told) for step in done] == [["PHONE"], [], ["PHONE"]]
+    assert [sorted(step.provided) for step in done] == [["PHONE"], [], ["PHONE"]]
 
 
 def test_a_domain_without_slots_is_a_query_without_a_condition() -> None:
@@ -44,8 +44,8 @@ def test_a_domain_without_slots_is_a_query_without_a_condition() -> None:
 def test_a_reference_counts_only_when_booked() -> None:
     (booked,) = steps([turn("CODE")], "d1", goal("CODE"), CRITERIA)
     (early,) = steps([turn("CODE PHONE")], "d3", goal("CODE"), CRITERIA)
-    assert (sorted(booked.told), sorted(booked.early)) == (["CODE"], [])
-    assert (sorted(early.told), sorted(early.early)) == (["PHONE"], ["CODE"])
+    assert (sorted(booked.provided), sorted(booked.early)) == (["CODE"], [])
+    assert (sorted(early.provided), sorted(early.early)) == (["PHONE"], ["CODE"])
 
 
 @pytest.mark.parametrize(

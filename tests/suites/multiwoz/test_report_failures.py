@@ -8,12 +8,13 @@ import json
 from types import SimpleNamespace
 from typing import Any
 
+from dialeval.suites.multiwoz.explanations import Cause
 from dialeval.suites.multiwoz.report import FIELDS, failure_rows, failures_csv, failures_json, failures_table
 
 
 def lost(dialogue: str, *causes: str) -> Any:
     """As much of an explanation as the tables show."""
-    made = [SimpleNamespace(measure="inform", domain="hotel", cause=cause, detail=f"so {cause}") for cause in causes]
+    made = [Cause("inform", "hotel", cause, f"so {cause}") for cause in causes]
     return SimpleNamespace(dialogue=dialogue, causes=made)
 
 

@@ -10,10 +10,10 @@ import pytest
 import dialeval
 from dialeval import sample_data
 from dialeval.multiwoz import Evaluator
-from dialeval.reports.html import render, together
+from dialeval.reports.html import combine_runs, render
 from dialeval.suites.multiwoz.evaluation import with_transcripts
-from dialeval.suites.multiwoz.report import transcripts
-from dialeval.suites.multiwoz.turns import by_cause
+from dialeval.suites.multiwoz.explanations import by_cause
+from dialeval.suites.multiwoz.report import transcripts_section
 from reports.test_html import HOSTILE, Page
 
 if TYPE_CHECKING:
@@ -51,14 +51,14 @@ def test_responses_are_as_the_system_gave_them(run: Run) -> None:
 def test_lost_dialogues_come_first_where_there_is_no_room_for_all() -> None:
     evaluator = Evaluator(data="town")
     run = with_transcripts(evaluator.run(PREDICTIONS), PREDICTIONS, evaluator.task, evaluator.choices, most=6)
-    shown = {system: [entry["dialogue"] for entry in told] for system, told in run.details["transcripts"].items()}
+    shown = {system: [entry["dialogue"] for entry in mine] for system, mine in run.details["transcripts"].items()}
     assert all(len(names) <= 3 for names in shown.values())
-    lost = {e["dialogue"] for told in run.details["transcripts"].values() for e in told if e["causes"]}
+    lost = {e["dialogue"] for mine in run.details["transcripts"].values() for e in mine if e["causes"]}
     assert lost == {name for names in shown.values() for name in names}
 
 
 def test_the_page_shows_goal_turns_offers_and_causes(run: Run, tmp_path: Path) -> None:
-    page = Page(render(together([dialeval.load(run.save(tmp_path))])))
+    page = Page(render(combine_runs([dialeval.load(run.save(tmp_path))])))
     for part in (
         "Task dialogues",
         "dish = fish",
@@ -73,7 +73,7 @@ def test_the_page_shows_goal_turns_offers_and_causes(run: Run, tmp_path: Path) -
 
 def test_texts_from_outside_stay_texts() -> None:
     name = HOSTILE.replace("\udc80", "")
-    step = {"domain": name, "told": [name], "early": [name], "offer": {"venues": 2, "names": [name, name]}}
+    step = {"domain": name, "provided": [name], "early": [name], "offer": {"venues": 2, "names": [name, name]}}
     turn = {
         "turn": 0,
         "user": name,
@@ -87,7 +87,7 @@ def test_texts_from_outside_stay_texts() -> None:
         "domain": name,
         "wishes": {name: name},
         "asked": [name],
-        "told": [name],
+        "provided": [name],
         "matched": True,
         "complete": False,
     }
@@ -95,7 +95,7 @@ def test_texts_from_outside_stay_texts() -> None:
     entry |= {"turns": [{**turn, "state": {name: {name: name}}}, {**turn, "state": {}}]}
     entry |= {"causes": [{"lost": name, "domain": name, "cause": name, "detail": name}]}
     run = dialeval.evaluate({name: ["a"]}, metrics="length")
-    section = transcripts(
+    section = transcripts_section(
         type(run)(
             run.systems, "0", details={"transcripts": {name: [entry]}, "failures": {name: {name: [name, f"{name} 2"]}}}
         )
@@ -109,19 +109,19 @@ def test_texts_from_outside_stay_texts() -> None:
 def test_causes_are_counted_over_all_dialogues_and_lead_to_those_that_are_shown() -> None:
     evaluator = Evaluator(data="town")
     run = with_transcripts(evaluator.run(PREDICTIONS), PREDICTIONS, evaluator.task, evaluator.choices, most=6)
-    section = transcripts(run)
+    section = transcripts_section(run)
     assert section is not None
     page = Page(section.content)
     lost = {system: by_cause(found) for system, found in evaluator.failures(PREDICTIONS).items()}
     assert run.details["failures"] == lost
     buttons = [attrs for attrs in page.of("button") if "data-lost" in attrs]
     assert len(buttons) == sum(map(len, lost.values()))
-    told, named = ([attrs for attrs in page.of(tag) if attrs.get("class") == "dialogue"] for tag in ("details", "p"))
-    assert (len(told), len(named)) == (3, 3)
+    kept, named = ([attrs for attrs in page.of(tag) if attrs.get("class") == "dialogue"] for tag in ("details", "p"))
+    assert (len(kept), len(named)) == (3, 3)
     for button in buttons:
         here, others = (
             [each for each in dialogues if button["data-lost"] in str(each["data-lost"]).split()]
-            for dialogues in (told, named)
+            for dialogues in (kept, named)
         )
         # A number is followed by as many dialogues, with or without a transcript.
         count = re.search(f'data-lost="{button["data-lost"]}" title="[^"]*">([0-9]+)<', section.content)
@@ -131,7 +131,7 @@ def test_causes_are_counted_over_all_dialogues_and_lead_to_those_that_are_shown(
 
 
 def test_each_turn_has_the_user_and_the_systems_side_by_side(run: Run) -> None:
-    section = transcripts(run)
+    section = transcripts_section(run)
     assert section is not None
     first = section.content.partition('<section class="turn">')[2].partition("</section>")[0]
     text = Page(first).text
@@ -141,4 +141,4 @@ def test_each_turn_has_the_user_and_the_systems_side_by_side(run: Run) -> None:
 
 
 def test_runs_without_transcripts_have_no_such_section() -> None:
-    assert transcripts(dialeval.evaluate(["a b"], metrics="length")) is None
+    assert transcripts_section(dialeval.evaluate(["a b"], metrics="length")) is None

@@ -119,13 +119,13 @@ def test_a_resample_is_an_evaluation_of_its_rows(of: Of) -> None:
     counts = np.array([[1, 1, 1, 1, 1], [2, 1, 0, 0, 1], [0, 3, 1, 0, 0], [1, 0, 0, 0, 0], [0, 0, 2, 0, 0]])
     taken = [[row for row, times in zip(ROWS, each, strict=True) for _ in range(times)] for each in counts.tolist()]
     expected = [estimate(of, rows).mean for rows in taken]
-    np.testing.assert_allclose(metric.resampled(Resamples(clusters, counts)), expected, rtol=1e-12, atol=1e-12)
+    np.testing.assert_allclose(metric.score_resamples(Resamples(clusters, counts)), expected, rtol=1e-12, atol=1e-12)
 
 
 def test_msttr_is_not_resampled() -> None:
     none = ClusteredRows({}, np.arange(2))
     with pytest.raises(NeedError, match="reach over the ends of dialogues"):
-        Richness(of="msttr").resampled(Resamples(none, np.ones((1, 1), np.int64)))
+        Richness(of="msttr").score_resamples(Resamples(none, np.ones((1, 1), np.int64)))
     assert not Place(WORLD, ROWS).scored(Richness(of="msttr"), ROWS).contributions
 
 

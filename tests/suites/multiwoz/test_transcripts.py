@@ -51,9 +51,9 @@ def test_the_user_speaks_before_each_turn(run: Run) -> None:
     assert {turn["user"] for turn in entry["turns"]} == {None}
 
 
-def test_a_turn_says_what_was_offered_and_told(run: Run) -> None:
+def test_a_turn_says_what_was_offered_and_provided(run: Run) -> None:
     entry = with_transcripts(run, PREDICTIONS, TASK).details["transcripts"]["patient"][0]
-    assert entry["domains"][0].keys() == {"domain", "wishes", "asked", "matched", "told", "complete"}
+    assert entry["domains"][0].keys() == {"domain", "wishes", "asked", "matched", "provided", "complete"}
     assert any("offer" in step for turn in entry["turns"] for step in turn["steps"])
     assert [turn["turn"] for turn in entry["turns"]] == list(range(len(entry["turns"])))
 

@@ -56,7 +56,7 @@ def values(name: str, given: list[Any], true: list[Any], spans: list[Any] | None
         np.arange(len(true) + 1),
         {Need.SCHEMA: read_schema(SCHEMA)},
     )
-    found: list[float] = metric.score(batch.only(metric.needs)).tolist()
+    found: list[float] = metric.score(batch.restrict_to(metric.needs)).tolist()
     return found
 
 
@@ -202,7 +202,7 @@ def test_the_figures_that_the_original_publishes_for_one_frame() -> None:
     }
     for name, value in expected.items():
         metric: Any = registry().parse(name)
-        assert metric.score(batch.only(metric.needs)).tolist() == pytest.approx([value], abs=1e-12), name
+        assert metric.score(batch.restrict_to(metric.needs)).tolist() == pytest.approx([value], abs=1e-12), name
 
 
 def test_the_first_value_counts_and_the_best_true_one() -> None:

@@ -19,7 +19,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from dialeval.core import validation
-from dialeval.core.files import cache_root, replacing
+from dialeval.core.files import cache_root, replace_file
 
 APPLICATION = 0x6C6C6D31
 """The id in the header of the file, by which others are refused."""
@@ -49,7 +49,7 @@ class AnswerStore:
         self._waiting: list[Record] = []
         if read_only or self.path.exists():
             validation.size_of(self.path, _REMEDY)
-        with validation.explained_sqlite(self.path, _REMEDY):
+        with validation.explain_sqlite_errors(self.path, _REMEDY):
             if not read_only:
                 self.path.parent.mkdir(parents=True, exist_ok=True)
             address = f"{self.path.absolute().as_uri()}?mode={'ro' if read_only else 'rwc'}"
@@ -86,7 +86,7 @@ class AnswerStore:
             some = keys[start : start + _AT_ONCE]
             marks = ",".join("?" * len(some))
             query = f"SELECT key, request, answer, reason FROM answers WHERE key IN ({marks})"  # noqa: S608
-            with validation.explained_sqlite(self.path, _REMEDY), self._using:
+            with validation.explain_sqlite_errors(self.path, _REMEDY), self._using:
                 rows = self._connection.execute(query, some).fetchall()
             found |= {row[0]: Record(*row) for row in rows if failures or row[2] is not None}
         return found
@@ -105,7 +105,7 @@ class AnswerStore:
 
     def write(self, records: Iterable[Record], journal: str = "WAL") -> None:
         """Commit records, and put all into one file where the journal is to be deleted."""
-        with validation.explained_sqlite(self.path, _REMEDY), self._using:
+        with validation.explain_sqlite_errors(self.path, _REMEDY), self._using:
             self._connection.execute("BEGIN IMMEDIATE")
             self._connection.executemany(
                 "INSERT INTO answers VALUES (?, ?, ?, ?) ON CONFLICT (key) DO UPDATE SET request = excluded.request, "
@@ -119,7 +119,7 @@ class AnswerStore:
     def copy(self, keys: Iterable[str], target: str | os.PathLike[str]) -> None:
         """Write the records of some requests to a file of their own, which can be read anywhere."""
         records = self.find(sorted(set(keys)), failures=True)
-        with replacing(target) as beside, validation.explained_sqlite(target, _REMEDY):
+        with replace_file(target) as beside, validation.explain_sqlite_errors(target, _REMEDY):
             beside.unlink(missing_ok=True)
             with closing(AnswerStore(beside)) as copied:
                 copied.write(records.values(), "DELETE")

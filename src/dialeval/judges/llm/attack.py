@@ -18,7 +18,7 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 from msgspec import Struct
 
-from dialeval.analysis.labels import Rate, rate
+from dialeval.analysis.labels import RateEstimate, estimate_rate
 from dialeval.core.arrays import Floats, Ints
 from dialeval.core.batch import Need
 from dialeval.core.errors import SettingError
@@ -41,10 +41,10 @@ class GradeAttack(Struct, frozen=True):
 
     name: str
     rows: int
-    changed: Rate
+    changed: RateEstimate
     """Fraction of rows whose grade changes by half a grade or more; of `swapped`, of verdicts that change."""
-    raised: Rate | None = None
-    change: Rate | None = None
+    raised: RateEstimate | None = None
+    change: RateEstimate | None = None
     """The mean change of the grade."""
 
 
@@ -110,8 +110,10 @@ def _rewrite(
 def _summarize(name: str, difference: Floats, dialogue: Ints, rubric: Rubric) -> GradeAttack:
     width = float(rubric.question[0].values[-1] - rubric.question[0].values[0])
     moved = [(values >= 0.5).astype(np.float64) for values in (np.abs(difference), difference)]
-    change = rate(difference, dialogue, bounds=(-width, width))
-    return GradeAttack(name, len(difference), rate(moved[0], dialogue), rate(moved[1], dialogue), change)
+    change = estimate_rate(difference, dialogue, bounds=(-width, width))
+    return GradeAttack(
+        name, len(difference), estimate_rate(moved[0], dialogue), estimate_rate(moved[1], dialogue), change
+    )
 
 
 def _pair_systems(systems: Sequence[Rows]) -> list[PairTexts]:

@@ -30,7 +30,7 @@ from urllib.parse import SplitResult, urlsplit
 import msgspec
 from msgspec import Meta, Struct
 
-from dialeval.core.errors import SettingError, plain
+from dialeval.core.errors import SettingError, escape_controls
 from dialeval.core.version import __version__
 
 KEY_VARIABLE = "DIALEVAL_LLM_KEY"
@@ -246,7 +246,7 @@ class Client:
         found = read_completion(body)
         if found.model and found.model != self.model and not found.model.startswith(f"{self.model}-"):
             self._count(0, found.usage or {})
-            raise self._failure(f"answered by another model, {plain(found.model)[:100]}")
+            raise self._failure(f"answered by another model, {escape_controls(found.model)[:100]}")
         self._count(1, found.usage or {})
         return body
 
@@ -290,7 +290,7 @@ class Client:
 
     def _quote(self, body: bytes) -> str:
         text = self._mask(body).decode("utf-8", "replace")
-        return plain(" ".join(text.split()))[:200]
+        return escape_controls(" ".join(text.split()))[:200]
 
     def _mask(self, body: bytes) -> bytes:
         return body.replace(self._key.encode(), _MASK) if self._key else body

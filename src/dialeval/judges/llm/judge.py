@@ -25,7 +25,7 @@ from typing import Any, Literal, get_args
 import orjson
 from msgspec import MsgspecError
 
-from dialeval.core.arguments import checked
+from dialeval.core.arguments import check_arguments
 from dialeval.core.errors import SettingError
 from dialeval.judges.llm import rubrics
 from dialeval.judges.llm.answers import AnswerStore, Record
@@ -151,7 +151,7 @@ class LLM(Panel):
         systems: The model behind each system, where it is known, to name a judge of the same family.
     """
 
-    @checked
+    @check_arguments
     def __init__(
         self,
         endpoint: str | None = None,

@@ -22,9 +22,9 @@ import orjson
 from msgspec import Struct
 
 from dialeval.analysis.alignment import align
-from dialeval.analysis.labels import PairAgreement, Rate, pair_agreement, rate
+from dialeval.analysis.labels import PairAgreement, RateEstimate, estimate_rate, measure_pair_agreement
 from dialeval.core.arrays import Floats
-from dialeval.core.display import Shown, Tabular
+from dialeval.core.display import Displayable, Tabular
 from dialeval.core.errors import SettingError
 from dialeval.core.result import Run
 from dialeval.core.rowtable import RowTable
@@ -59,10 +59,10 @@ class PairTexts(Struct, frozen=True, kw_only=True):
     """1: most people prefer the first, 0: neither, -1: the second; None: not known."""
 
 
-class JudgedPairs(Shown, Tabular, Record, frozen=True, kw_only=True):
+class JudgedPairs(Displayable, Tabular, Record, frozen=True, kw_only=True):
     """The preferences of a language model."""
 
-    document_maker = "dialeval.reports.labels:judged_document"
+    document_maker = "dialeval.reports.labels:describe_preferences"
 
     judge: str
     rubric: str
@@ -71,7 +71,7 @@ class JudgedPairs(Shown, Tabular, Record, frozen=True, kw_only=True):
     asked: int
     missing: Mapping[str, int]
     """How many pairs have no verdict, by the reason."""
-    flips: Rate | None
+    flips: RateEstimate | None
     """Fraction of pairs in which the verdict depends on the order."""
     agreement: PairAgreement | None
     """With the human majority, where it is known."""
@@ -120,8 +120,10 @@ def judge_pairs(llm: LLM, pairs: Sequence[PairTexts], rubric: str = "pair", leve
         pairs=[_judged(pairs[at], float(verdicts[at]), bool(flipped[at])) for at in np.flatnonzero(there).tolist()],
         asked=len(pairs),
         missing=dict(Counter(map(str, lacking)).most_common()),
-        flips=rate(flipped[there].astype(np.float64), dialogue[there], level) if there.any() else None,
-        agreement=pair_agreement(human, verdicts, ratios, dialogue, level) if (human[there] != 0).any() else None,
+        flips=estimate_rate(flipped[there].astype(np.float64), dialogue[there], level) if there.any() else None,
+        agreement=measure_pair_agreement(human, verdicts, ratios, dialogue, level)
+        if (human[there] != 0).any()
+        else None,
         warnings=llm.warnings,
     )
 

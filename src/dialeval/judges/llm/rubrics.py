@@ -105,7 +105,7 @@ def read_rubric(source: str) -> Rubric:
         if not path.suffix and not path.exists():
             raise SettingError(f"no rubric is called {source!r}; there are {', '.join(shipped())}, or name a TOML file")
     content = validation.parse_toml(validation.read_bytes(path, _REMEDY), os.fspath(path), _REMEDY)
-    return validation.fitting(content, Rubric, os.fspath(path), _REMEDY)
+    return validation.convert(content, Rubric, os.fspath(path), _REMEDY)
 
 
 def shipped() -> list[str]:

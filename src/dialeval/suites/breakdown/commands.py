@@ -76,7 +76,7 @@ def _data(*, required: bool) -> options.Decorator:
 @options.confidence
 @options.intervals
 @options.threads
-@out.printing_all_problems
+@out.print_all_problems
 def breakdown(
     labels: str | dict[str, str],
     threshold: list[float],
@@ -89,7 +89,7 @@ def breakdown(
     format_: str | None,
     transpose: bool,
     limits: options.Limits,
-    intervals: options.Intervals,
+    intervals: options.IntervalOptions,
     **inputs: Any,
 ) -> int:
     """Evaluate dialogue breakdown detectors: labels and probabilities against what annotators said.
@@ -99,7 +99,8 @@ def breakdown(
     (annotators against each other).
     """
     from dialeval.suites.breakdown import report
-    from dialeval.suites.breakdown.evaluation import evaluate_breakdown, with_curves
+    from dialeval.suites.breakdown.curves import with_curves
+    from dialeval.suites.breakdown.evaluation import evaluate_breakdown
 
     single = (isinstance(labels, str) or len(labels) == 1) and len(threshold) == 1
     format_ = format_ or ("original" if single and not macro else "table")
@@ -114,7 +115,7 @@ def breakdown(
     baselines = baselines and (format_ != "original" or output is not None)
     inputs["intervals"] = intervals.kind
     run = evaluate_breakdown(labels=labels, threshold=threshold, baselines=baselines, **inputs)
-    run = intervals.added_to(run, inputs["confidence"])
+    run = intervals.add_to(run, inputs["confidence"])
     found = out.compare_and_save(run, format_, output, force, None if output is None else with_curves(run))
     if turns_file is not None:
         out.write(turns_file, report.turns_csv(run).encode(), "turns in")
@@ -123,8 +124,8 @@ def breakdown(
         out.print_warnings(run.warnings)
     else:
         print_breakdown(run, format_, transpose, found)
-        out.say_next(run, format_, output)
-    return out.exit_status(limits.gates(run))
+        out.suggest_next_command(run, format_, output)
+    return out.print_failed_gates(limits.make_gates(run))
 
 
 @options.command(
@@ -138,7 +139,7 @@ def breakdown(
 )
 @options.judge
 @options.row_fields
-@out.printing_all_problems
+@out.print_all_problems
 def detect(chats: tuple[str, ...], output: Path, **inputs: Any) -> None:
     """Label the turns of CHATS where a breakdown is likely, by the judge.
 
@@ -155,7 +156,7 @@ def detect(chats: tuple[str, ...], output: Path, **inputs: Any) -> None:
     save_labels(documents, output)
     turns = [turn["labels"][0]["breakdown"] for document in documents for turn in document["turns"]]
     counted = ", ".join(f"{label} {turns.count(label)}" for label in ("O", "T", "X"))
-    out.say(f"{len(turns)} turns of {len(documents)} dialogues in {output}: {counted}")
+    out.print_err(f"{len(turns)} turns of {len(documents)} dialogues in {output}: {counted}")
 
 
 breakdown.inner = {"detect": detect}

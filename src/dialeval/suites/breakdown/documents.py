@@ -38,8 +38,8 @@ from dialeval.core.errors import DataError, Problem
 from dialeval.core.rowtable import NO_TURN
 from dialeval.io.delimited import split
 from dialeval.io.download import UntrustedArchive, unpacked_limit
-from dialeval.io.json import parsed
-from dialeval.io.opening import BYTE_ORDER_MARK, PathSource, format_of, read_bytes, refuse_device, stem_of, unreadable
+from dialeval.io.json import parse_bytes
+from dialeval.io.opening import BYTE_ORDER_MARK, PathSource, format_of, read_bytes, read_problem, refuse_device, stem_of
 
 SYSTEM, USER = "S", "U"
 """The speakers."""
@@ -260,7 +260,7 @@ def _read_file(folder: str, name: str) -> bytes:
         finally:
             os.close(file)
     except OSError as error:
-        raise DataError(unreadable(place, error)) from None
+        raise DataError(read_problem(place, error)) from None
 
 
 def _read_lines(path: str) -> Iterator[tuple[int, bytes]]:
@@ -278,7 +278,7 @@ def _read_archive(where: str, ending: str) -> dict[str, dict[str, bytes]]:
     archive = UntrustedArchive(where, "pack the files of the challenge again")
     folders: dict[str, dict[str, bytes]] = {}
     try:
-        with Path(where).open("rb") as packed, archive.damage_explained():
+        with Path(where).open("rb") as packed, archive.explain_damage():
             limit = unpacked_limit(os.fstat(packed.fileno()).st_size, MOST_BYTES)
             for member, content in archive.tar_files(packed, limit):
                 path = PurePosixPath(member)
@@ -289,7 +289,7 @@ def _read_archive(where: str, ending: str) -> dict[str, dict[str, bytes]]:
                     raise archive.refusal(f"holds {member!r} twice")
                 members[path.name] = content.read()
     except OSError as error:
-        raise DataError(unreadable(where, error)) from None
+        raise DataError(read_problem(where, error)) from None
     return dict(sorted(folders.items()))
 
 
@@ -383,7 +383,7 @@ def parse(document: Document, findings: Findings) -> Any:
     if data.startswith(BYTE_ORDER_MARK):
         findings.add(ProblemType.MARK, document.place, "starts with a byte order mark")
     try:
-        return parsed(np.frombuffer(data, np.uint8), document.where)
+        return parse_bytes(np.frombuffer(data, np.uint8), document.where)
     except DataError as error:
         try:
             return json.loads(data.removeprefix(BYTE_ORDER_MARK).decode())

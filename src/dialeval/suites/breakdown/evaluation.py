@@ -1,23 +1,18 @@
-"""Evaluate breakdown detectors: read, floors and ceilings next to them, run, tables, curves.
+"""Evaluate breakdown detectors: read, floors and ceilings next to them, run, tables.
 
 `BreakdownRun` is a `Run` like any other, with the counts behind its scores: counts and both confusion tables per
 detector and threshold, and one row per turn.
-
-`with_curves` adds `Run.details["curves"]` for a saved run: by detector a list of dialogues, their turns, the fractions
-of O, T and X among annotators, the detector's label and probabilities, and what was said. Those in which detectors and
-annotators differ most come first, and of many dialogues the rest is left out.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass, field, replace
-from itertools import groupby
 from typing import Any, cast
 
 import numpy as np
 
-from dialeval.core.arguments import checked
+from dialeval.core.arguments import check_arguments
 from dialeval.core.arrays import Floats, Ints, without_garbage_collection
 from dialeval.core.batch import Need
 from dialeval.core.columns import NumberColumn
@@ -34,13 +29,9 @@ from dialeval.io.sources import memory_sources
 from dialeval.metrics import breakdown as detection
 from dialeval.metrics.breakdown import LABELS, BreakdownDistance, Codes, Tables, shares
 from dialeval.stats.correlation import Distance, krippendorff_alpha
+from dialeval.suites.breakdown.curves import CURVES, with_curves
 from dialeval.suites.breakdown.documents import Findings
 from dialeval.suites.breakdown.reading import BreakdownData, Match, read, read_logs
-
-CURVES = "curves"
-MOST = 60
-"""Dialogues whose curves are kept."""
-DIGITS = 4
 
 _ANNOTATOR, _ORACLE = "ceiling/annotator", "ceiling/oracle"
 
@@ -105,7 +96,7 @@ class BreakdownRun(Run):
 
 
 @without_garbage_collection()
-@checked
+@check_arguments
 def evaluate_breakdown(
     data: Any,
     labels: Any,
@@ -178,7 +169,7 @@ def evaluate_breakdown(
         results[_ANNOTATOR] = _with_alpha(results[_ANNOTATOR], read_data.annotated.counts)
     dialogues = len(read_data.annotated.dialogues)
     tables = {
-        rows.system: {at: detection.tables_of(_codes(rows, at)[0], dialogues, at) for at in thresholds}
+        rows.system: {at: detection.count_tables(_codes(rows, at)[0], dialogues, at) for at in thresholds}
         for rows in read_data.systems
     }
     details = {name: [asdict(table) for table in by.values()] for name, by in tables.items()}
@@ -201,12 +192,12 @@ def _metrics(thresholds: list[float]) -> dict[str, Metric[Any]]:
 def _baselines(data: BreakdownData, thresholds: list[float], development: Floats | None) -> Iterator[Rows]:
     """Floors over the turns of the data, ceilings over its annotators."""
     first, counts, where = data.systems[0], data.annotated.counts, data.annotated.where
-    for name, labels in detection.floors(counts, thresholds, development).items():
+    for name, labels in detection.make_floors(counts, thresholds, development).items():
         columns = {**first.columns, Need.LABELS: NumberColumn(labels)}
         yield replace(first, system=name, columns=columns, where=where)
     for name, (rows, labels, rest) in (
-        (_ANNOTATOR, detection.annotators(counts)),
-        (_ORACLE, detection.oracle(counts)),
+        (_ANNOTATOR, detection.make_annotators(counts)),
+        (_ORACLE, detection.make_oracle(counts)),
     ):
         columns = {Need.LABELS: NumberColumn(labels), Need.ANNOTATIONS: NumberColumn(rest)}
         yield replace(first.take(rows), system=name, columns=columns, where=where)
@@ -258,48 +249,3 @@ def _turns(rows: Rows, threshold: float, result: Result) -> Iterator[dict[str, A
 def _name(code: float) -> str:
     """Return the label of a code; `?` for one that is none of the three, nothing where there is none."""
     return "" if np.isnan(code) else LABELS[int(code)] if code < len(LABELS) else "?"
-
-
-def with_curves(run: BreakdownRun, most: int = MOST) -> Run:
-    """Return the run with the curves of its detectors."""
-    curves: dict[str, dict[str, dict[str, Any]]] = {}
-    for (system, dialogue), turns in groupby(run.turns(), key=lambda row: (row["system"], row["dialogue"])):
-        curves.setdefault(system, {})[dialogue] = _curve(dialogue, list(turns))
-    if not curves:
-        return run
-    far: dict[str, list[float]] = {}
-    for mine in curves.values():
-        for dialogue, curve in mine.items():
-            far.setdefault(dialogue, []).append(_distance(curve))
-    chosen = sorted(far, key=lambda dialogue: -float(np.mean(far[dialogue])))[:most]
-    said = {} if run.data is None else run.data.annotated.utterances(set(chosen))
-    kept = {
-        system: [{**mine[name], "said": said.get(name, [])} for name in chosen if name in mine]
-        for system, mine in curves.items()
-    }
-    return replace(run, details={**run.details, CURVES: kept})
-
-
-def _curve(dialogue: str, turns: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
-    return {
-        "dialogue": dialogue,
-        "turns": [row["turn"] for row in turns],
-        "reference": [row["reference"] for row in turns],
-        "label": [row["label"] for row in turns],
-        "shares": [[_rounded(row[f"share-{label}"]) for label in LABELS] for row in turns],
-        "probabilities": [[_rounded(row[f"prob-{label}"]) for label in LABELS] for row in turns],
-    }
-
-
-def _distance(curve: Mapping[str, Any]) -> float:
-    """Return how far apart the two expectations of a breakdown are, on average over turns."""
-    gaps = [
-        abs(human[0] - detector[0])
-        for human, detector in zip(curve["shares"], curve["probabilities"], strict=True)
-        if human[0] is not None and detector[0] is not None
-    ]
-    return float(np.mean(gaps)) if gaps else 0.0
-
-
-def _rounded(value: float) -> float | None:
-    return None if np.isnan(value) else round(float(value), DIGITS)

@@ -82,16 +82,16 @@ class Annotated:
     datasets: list[str] = field(default_factory=list)
     """The data set that each dialogue is of: its folder, file or name."""
 
-    def utterances(self, dialogues: Collection[str]) -> dict[str, list[list[Any]]]:
+    def utterances(self, dialogues: Collection[str]) -> dict[str, list[tuple[int | None, bool, str]]]:
         """Return what was said in some dialogues: the turn-index if there is one, whether by the user, and the text."""
         return {
             name: [
-                [
+                (
                     turn.index if type(turn.index) is int and turn.index != NO_TURN else None,
                     turn.speaker == documents.USER,
                     # It becomes part of a saved run, which holds no halves of characters.
                     turn.utterance.encode("utf-8", "backslashreplace").decode(),
-                ]
+                )
                 for turn in turns
                 if isinstance(turn.utterance, str)
             ]

@@ -1,17 +1,9 @@
-"""A run of breakdown detectors as text (the lines of the original program, confusion tables, a row per turn), and as a
-section of a report.
-
-The section shows breakdown over the turns of dialogues: what annotators said, and what each detector expected. An area
-shows the fraction of annotators that saw a breakdown (X) and, above it, a possible one (T). Each detector is a line at
-its probability of either, with its label at the points. Next to it is what was said, each turn with the labels of
-annotators and detectors. It is made from the plain data that a run holds under `curves` (`with_curves`).
-"""
+"""A run of breakdown detectors as text: the lines of the original program, confusion tables, a row per turn."""
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
-from html import escape
+from collections.abc import Iterable, Mapping
 from math import nan
 from typing import TYPE_CHECKING, Any
 
@@ -25,26 +17,14 @@ from dialeval.core.fold import Estimate
 from dialeval.core.result import Run
 from dialeval.core.run_schema import Record
 from dialeval.metrics.breakdown import LABELS, BreakdownDistance, Tables
-from dialeval.reports import markup
-from dialeval.reports.documents import Document, Printer, Table, csv_text
-from dialeval.reports.figures import MISSING, plain, shorten, show, show_rounded
-from dialeval.reports.markup import Section
-from dialeval.stats.resampling import draws, percentiles
+from dialeval.reports.documents import Document, Printer, Table, format_csv
+from dialeval.reports.figures import plain, show, show_rounded
+from dialeval.stats.resampling import draw_resamples, percentiles
 from dialeval.suites.breakdown.documents import Findings
 from dialeval.suites.breakdown.reading import DATASET, categories, data_stores, detectors
 
 if TYPE_CHECKING:
     from dialeval.suites.breakdown.evaluation import BreakdownRun
-
-WIDTH, HEIGHT, LEFT, RIGHT, TOP, BOTTOM = 560, 150, 34, 10, 10, 20
-COLORS = 6
-"""Lines that have a color of their own; further detectors begin again with the first."""
-SHOWN = 12
-"""Dialogues that are not folded: the first ones, in which detectors and annotators differ most."""
-SHOWN_LENGTH = 1_000
-"""Characters of an utterance that are shown."""
-BAR = 48
-_Curve = Mapping[str, Any]
 
 _DISTANCES = {
     "jsd-o-t-x": "JS divergence (O,T,X)",
@@ -142,7 +122,7 @@ def turns_csv(run: BreakdownRun, threshold: float | None = None) -> str:
         ['keywords', 'library-hours', '2', '0.5', 'O']
     """
     rows = list(run.turns(threshold))
-    return csv_text(rows[0], (row.values() for row in rows)) if rows else ""
+    return format_csv(rows[0], (row.values() for row in rows)) if rows else ""
 
 
 def _tables(system: str, table: Tables) -> str:
@@ -157,125 +137,6 @@ def _tables(system: str, table: Tables) -> str:
 
 def _cells(values: Iterable[object]) -> str:
     return "".join(f"{value!s:>8}" for value in values)
-
-
-def curves(run: Run) -> Section | None:
-    """Return the section; None for a run without curves."""
-    by_system: Mapping[str, Sequence[_Curve]] = run.details.get("curves", {})
-    dialogues = markup.by_dialogue(by_system)
-    if not dialogues:
-        return None
-    note = markup.note(
-        "How likely a breakdown is, turn by turn; dialogues in which annotators and detectors differ most come first. "
-        "Area: annotators who saw one (X, strong) or a possible one (T, faint). Lines: each detector’s probability of "
-        "T or X, with its label. Figures: shares or probabilities of O, T and X."
-    )
-    colors = {system: f"line-{at % COLORS}" for at, system in enumerate(by_system)}
-    legend = "".join(
-        f'<li><svg aria-hidden="true" width="26" height="10"><line class="curve {color}" x2="26" y1="5" y2="5"/></svg>'
-        f"{markup.name(system)}</li>"
-        for system, color in colors.items()
-    )
-    people = '<li><span class="key-x"></span>X, annotators</li><li><span class="key-t"></span>T, annotators</li>'
-    drawn = [_dialogue(name, curves, colors) for name, curves in dialogues.items()]
-    more = markup.count(len(drawn) - SHOWN, "further dialogue")
-    rest = markup.details(more, "".join(drawn[SHOWN:])) if len(drawn) > SHOWN else ""
-    content = f'{note}<ul class="legend">{people}{legend}</ul>{"".join(drawn[:SHOWN])}{rest}'
-    return Section("curves", "Breakdown by turn", content)
-
-
-def _dialogue(name: str, curves: Mapping[str, _Curve], colors: Mapping[str, str]) -> str:
-    human = next(iter(curves.values()))
-    drawing, talk = _drawing(name, human, curves, colors), _talk(human, curves, colors)
-    title = f"<h3>{markup.name(name)}</h3>"
-    box = f'<ol class="talk" tabindex="0" aria-label="Transcript of {escape(shorten(plain(name)))}">{talk}</ol>'
-    return f'<section class="curves"><div>{title}{drawing}</div>{box}</section>'
-
-
-def _drawing(name: str, human: _Curve, curves: Mapping[str, _Curve], colors: Mapping[str, str]) -> str:
-    turns = len(human["turns"])
-    xs = [_x(at, turns) for at in range(turns)]
-    shares = [share if None not in share else [1.0, 0.0, 0.0] for share in human["shares"]]
-    lines = [
-        f'<line class="grid" x1="{LEFT}" x2="{WIDTH - RIGHT}" y1="{_y(level)}" y2="{_y(level)}"/>'
-        f'<text class="tick end" x="{LEFT - 6}" y="{_y(level) + 4}">{level:g}</text>'
-        for level in (0, 0.5, 1)
-    ]
-    lines.append(_area("area-t", xs, [share[1] + share[2] for share in shares]))
-    lines.append(_area("area-x", xs, [share[2] for share in shares]))
-    ticks = zip(xs, human["turns"], strict=True)
-    lines += [f'<text class="tick" x="{x}" y="{HEIGHT - 4}">{escape(str(turn))}</text>' for x, turn in ticks]
-    for system, curve in curves.items():
-        lines.append(_line(curve, xs, colors[system]))
-    who = f"annotators and {markup.count(len(curves), 'detector')}"
-    label = f"{shorten(plain(name))}: {who} over the turns; figures next to it"
-    size = f'viewBox="0 0 {WIDTH} {HEIGHT}" width="{WIDTH}" height="{HEIGHT}"'
-    return f'<svg class="turns" role="img" aria-label="{escape(label)}" {size}>{"".join(lines)}</svg>'
-
-
-def _area(kind: str, xs: Sequence[float], values: Sequence[float]) -> str:
-    if len(xs) == 1:  # one turn has no area, so it gets a bar
-        xs, values = [xs[0] - 6, xs[0] + 6], [values[0], values[0]]
-    above = " ".join(f"{x},{_y(value)}" for x, value in zip(xs, values, strict=True))
-    return f'<polygon class="{kind}" points="{xs[0]},{_y(0)} {above} {xs[-1]},{_y(0)}"/>'
-
-
-def _line(curve: _Curve, xs: Sequence[float], color: str) -> str:
-    """Return the line of a detector, broken where it says nothing, with its labels."""
-    points = [
-        (x, _y(shares[1] + shares[2]), label)
-        for x, shares, label in zip(xs, curve["probabilities"], curve["label"], strict=True)
-        if None not in shares
-    ]
-    path = " ".join(f"{x},{y}" for x, y, _ in points)
-    marks = "".join(
-        f'<circle class="dot {color}" cx="{x}" cy="{y}" r="7"/><text class="label" x="{x}" y="{y + 3.5}">'
-        f"{escape(plain(label)[:1] or '?')}</text>"
-        for x, y, label in points
-    )
-    return f'<polyline class="curve {color}" points="{path}"/>{marks}'
-
-
-def _talk(human: _Curve, curves: Mapping[str, _Curve], colors: Mapping[str, str]) -> str:
-    """Return every utterance; below those that were judged the labels, with shares or probabilities of O, T and X."""
-    places = {turn: at for at, turn in enumerate(human["turns"])}
-    said = human.get("said") or [(turn, False, "") for turn in places]
-    items = []
-    for turn, by_user, text in said:
-        who = "User:" if by_user else f"System, turn {markup.text(str(turn))}:"
-        line = f'<span class="aside">{who}</span> {markup.text(text, most=SHOWN_LENGTH)}'
-        at = None if by_user else places.get(turn)
-        if at is not None:
-            judged = [_judged("annotators", "", human["reference"][at], human["shares"][at])]
-            judged += [
-                _judged(system, colors[system], curve["label"][at], curve["probabilities"][at])
-                for system, curve in curves.items()
-            ]
-            line += f'<div class="judged">{"".join(judged)}</div>'
-        items.append(f'<li class="{"by-user" if by_user else "by-system"}">{line}</li>')
-    return "".join(items)
-
-
-def _judged(who: str, color: str, label: str, shares: Sequence[float | None]) -> str:
-    """Return a label with a bar of its shares; the figures are text as well."""
-    bar, x = "", 0.0
-    for kind, share in zip("otx", shares, strict=True):
-        bar += f'<rect class="share-{kind}" x="{x:.1f}" width="{BAR * (share or 0):.1f}" height="8"/>'
-        x += BAR * (share or 0)
-    written = " ".join(MISSING if share is None else f"{share:.2f}" for share in shares)
-    key = f'<svg aria-hidden="true" width="14" height="8"><line class="curve {color}" x2="14" y1="4" y2="4"/></svg>'
-    said = f"{markup.name(who)} <strong>{markup.text(label or MISSING)}</strong>"
-    drawn = f'<svg aria-hidden="true" width="{BAR}" height="8">{bar}</svg>'
-    return markup.span("judge", f"{key if color else ''}{said}{drawn}{markup.span('aside', written)}")
-
-
-def _x(at: int, turns: int) -> float:
-    inside = WIDTH - LEFT - RIGHT - 20
-    return round(LEFT + 10 + (inside * at / (turns - 1) if turns > 1 else inside / 2), 1)
-
-
-def _y(value: float) -> float:
-    return round(TOP + (HEIGHT - TOP - BOTTOM) * (1 - value), 1)
 
 
 # Averages of breakdown detection over data sets, and scores of the error categories of later challenges.
@@ -385,7 +246,7 @@ def error_categories(data: Any, labels: Any, category_field: str = "error_catego
         for place, wanted in true.items():
             found = predicted.get(place, set())
             counts[numbers[place[0]]] += [1, found == wanted, len(found & wanted), len(found) + len(wanted)]
-        drawn = np.concatenate([chunk @ counts for chunk in draws(len(counts))])
+        drawn = np.concatenate([chunk @ counts for chunk in draw_resamples(len(counts))])
         turns, exact, right, every = np.concatenate([counts.sum(axis=0, keepdims=True), drawn]).T
         (em, *em_drawn), (f1, *f1_drawn) = (exact / turns).tolist(), (2 * right / every).tolist()
         ends = [percentiles(np.array(values)) for values in (em_drawn, f1_drawn)]

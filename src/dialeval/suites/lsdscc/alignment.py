@@ -47,7 +47,7 @@ from typing import Any, ClassVar, Literal, cast, get_args
 
 import numpy as np
 
-from dialeval.core.arrays import Floats, Ints, cut, offsets_of, ranges, row_numbers
+from dialeval.core.arrays import Floats, Ints, offsets_of, ranges, row_numbers, split_clusters
 from dialeval.core.columns import TextColumn, TokenColumn
 from dialeval.core.errors import SettingError
 from dialeval.io.vectors import WordVectors, load_embeddings
@@ -130,7 +130,7 @@ class Comparison:
 
     def parts(self) -> Iterator[Comparison]:
         """Split into consecutive queries with about `PART_PAIRS` pairs."""
-        for first, last in cut(offsets_of(np.diff(self.lists) * np.diff(self.group_lists)), PART_PAIRS):
+        for first, last in split_clusters(offsets_of(np.diff(self.lists) * np.diff(self.group_lists)), PART_PAIRS):
             lists, group_lists = self.lists[first : last + 1], self.group_lists[first : last + 1]
             groups = self.groups[group_lists[0] : group_lists[-1] + 1]
             yield Comparison(

@@ -8,8 +8,8 @@ from typing import Any
 import click
 
 from dialeval.cli import options
-from dialeval.cli.output import check_places, check_transposed, deliver_run, exit_status
-from dialeval.cli.progress import metered
+from dialeval.cli.output import check_places, check_transposed, deliver_run, print_failed_gates
+from dialeval.cli.progress import open_meter
 
 ALIGNERS = ("bleu", "nltk-bleu", "nltk-nist", "sacre", "embedding")
 """As in `suites.lsdscc.alignment`, which is not imported to print help."""
@@ -62,7 +62,7 @@ def lsdscc(
     format_: str,
     transpose: bool,
     limits: options.Limits,
-    intervals: options.Intervals,
+    intervals: options.IntervalOptions,
     **inputs: Any,
 ) -> int:
     """Measure the diversity of sampled responses by the reference groups that they cover: MDS, PDS, MaxBLEU.
@@ -91,16 +91,16 @@ def lsdscc(
     check_transposed(format_, transpose)
     check_places(output, read)
     settings = {"aligner": aligner, "n": n, "smooth": bleu_smoothing or 0}
-    with metered() as meter:
+    with open_meter() as meter:
         run = evaluate(
             hypotheses,
             metrics=METRICS,
             settings={"coverage": settings},
             intervals=intervals.kind,
-            progress=meter.run,
+            progress=meter.update_run,
             alignments=format_ == "json" or output is not None,
             **inputs,
         )
-    run = intervals.added_to(run, inputs["confidence"])
+    run = intervals.add_to(run, inputs["confidence"])
     deliver_run(run, format_, output, force, transpose=transpose)
-    return exit_status(limits.gates(run))
+    return print_failed_gates(limits.make_gates(run))

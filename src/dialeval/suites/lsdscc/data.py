@@ -29,7 +29,7 @@ from typing import Any
 
 import numpy as np
 
-from dialeval.core.arguments import checked
+from dialeval.core.arguments import check_arguments
 from dialeval.core.arrays import Ints, offsets_of
 from dialeval.core.batch import Need
 from dialeval.core.columns import RaggedColumn, TextColumn, join_texts, sizes_between
@@ -38,8 +38,8 @@ from dialeval.core.fingerprint import Fingerprint, short_digest
 from dialeval.io import json
 from dialeval.io.delimited import read_lines
 from dialeval.io.opening import LINES, PathSource, format_of, read_bytes, stem_of
-from dialeval.io.packs import Progress, installed_pack
-from dialeval.io.reading import UNNAMED, files_in, is_folder
+from dialeval.io.packs import Progress, require_pack
+from dialeval.io.reading import UNNAMED, find_response_files, is_folder
 from dialeval.io.rows import EOS, LISTS, Rows, kind_of
 
 FIELDS = ("hypotheses", "responses", "response")
@@ -78,7 +78,7 @@ class HypothesisSet(list[list[str]]):
         return cls(split_line(line, eos))
 
     @classmethod
-    @checked
+    @check_arguments
     def load_corpus(cls, filename: PathSource, eos: str | None = EOS) -> list[HypothesisSet]:
         """Read the hypotheses of every query of a file.
 
@@ -159,7 +159,7 @@ class ReferenceSet(list[list[list[str]]]):
         return cls(groups, query, names)
 
     @classmethod
-    @checked
+    @check_arguments
     def load_json_corpus(cls, filename: PathSource | None = None) -> list[ReferenceSet]:
         """Read the reference groups of every query of a file.
 
@@ -209,7 +209,7 @@ def read_hypotheses(source: Any, eos: str | None = EOS, name: str | None = None)
     if isinstance(source, str | os.PathLike):
         if is_folder(source):
             prefix = "" if name is None else f"{name}/"
-            return read_hypotheses({prefix + stem_of(file): file for file in files_in(source)}, eos)
+            return read_hypotheses({prefix + stem_of(file): file for file in find_response_files(source)}, eos)
         column = read_hypothesis_column(source, eos)
         return [Rows(name or stem_of(source), {Need.HYPOTHESES: column}, where=os.fspath(source))]
     where = name or "responses"
@@ -459,10 +459,10 @@ _PLACES = (FILE, f"data/{FILE}", f"lsdscc/data/{FILE}")
 
 def reference_groups() -> Path:
     """Return the file of the installed pack, which has its digest; SettingError with the command that installs it."""
-    pack = installed_pack(NAME)
+    pack = require_pack(NAME)
     if FILE not in pack.files:
         raise DataError(Problem(str(pack.path), None, f"its manifest does not name {FILE}", pack.remedy))
-    return pack.checked_file(FILE)
+    return pack.verify_file(FILE)
 
 
 def build_local(source: Path, target: Path, _version: str) -> None:

@@ -106,7 +106,7 @@ class Coverage(RowMetric):
         groups = cast(GroupedColumn, batch.lists(Need.REFERENCE_GROUPS))
         lists = batch.lists(Need.HYPOTHESES).offsets
         pairs = aligning.Comparison(hypotheses, lists, references, groups.groups, groups.lists)
-        return batch.derived(key, lambda: aligning.align(pairs, self._aligner(batch)))
+        return batch.derive(key, lambda: aligning.align(pairs, self._aligner(batch)))
 
     def _aligner(self, batch: Batch) -> aligning.PairAligner:
         if self.aligner == "embedding":

@@ -1,61 +1,75 @@
-"""Where the answers to a query landed, for the rows of the explorer: the query, its references by group, the answers.
-
-It is made from the plain data that a run holds under `alignments` (`engine.alignments`).
-"""
+"""Alignments in a saved run and in the rows of its report: the query, its references by group, the hypotheses."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Collection, Mapping
 from typing import Any
 
-import numpy as np
+from msgspec import Struct, convert
 
 from dialeval.core.arrays import Ints
-from dialeval.core.batch import Batch, Need
-from dialeval.core.columns import RaggedColumn, TextColumn
-from dialeval.core.fold import Fact
 from dialeval.core.result import Run
-from dialeval.engine import baselines as common
-from dialeval.engine.folding import Options
-from dialeval.engine.plan import Plan, Planner
-from dialeval.engine.resources import Resources
-from dialeval.io.rows import Rows
 from dialeval.reports import markup
-from dialeval.suites.lsdscc.alignment import QueryAlignment
-from dialeval.suites.lsdscc.data import GroupedColumn, Groups
-from dialeval.suites.lsdscc.metrics import Coverage, warn_of_short
 
 DIGITS = 4
-_Tables = Mapping[str, Sequence[Mapping[str, Any]]]
 
 
-def landed(
+class AlignedHypothesis(Struct):
+    """A hypothesis and the group of references that it is aligned with."""
+
+    group: str | None
+    score: float | None
+    text: str
+
+
+class ReferenceGroup(Struct):
+    """A group of references."""
+
+    group: str
+    references: list[str]
+
+
+class SavedAlignment(Struct):
+    """An entry of the detail `alignments`: one query."""
+
+    query: str | None
+    mds: float | None
+    hypotheses: list[AlignedHypothesis]
+    groups: list[ReferenceGroup]
+    unreached: list[str]
+
+
+class AlignmentDetails(Struct):
+    """The alignments of a saved run, by system."""
+
+    alignments: dict[str, list[SavedAlignment]] = {}
+
+
+def explain_rows(
     systems: Collection[str], rows: Ints, *, details: Mapping[str, Any], number: Callable[[str], int]
 ) -> dict[str, Any]:
     """Return the alignments of some rows for the explorer, texts by their numbers; nothing for systems without any."""
-    tables: _Tables = details[ALIGNMENTS]
+    tables = convert(details, AlignmentDetails).alignments
     if not all(rows.max(initial=0) < len(tables.get(system, ())) for system in systems):
         return {}
     mine = [[tables[system][row] for row in rows.tolist()] for system in systems]
-    places = [{group["group"]: at for at, group in enumerate(entry["groups"])} for entry in mine[0]]
+    places = [{group.group: at for at, group in enumerate(entry.groups)} for entry in mine[0]]
     return {
-        "context": [[] if entry["query"] is None else [number(entry["query"])] for entry in mine[0]],
-        "reference": [[number(text) for group in entry["groups"] for text in group["references"]] for entry in mine[0]],
+        "context": [[] if entry.query is None else [number(entry.query)] for entry in mine[0]],
+        "reference": [[number(text) for group in entry.groups for text in group.references] for entry in mine[0]],
         "groups": [
-            [[number(group["group"]), list(map(number, group["references"]))] for group in entry["groups"]]
-            for entry in mine[0]
+            [[number(group.group), list(map(number, group.references))] for group in entry.groups] for entry in mine[0]
         ],
         "landed": [
             [
                 [
                     # The text of an answer, the place of its group, and how similar it is to that group.
                     [
-                        number(each["text"]),
-                        here.get(each["group"]),
-                        None if each["score"] is None else round(each["score"], DIGITS),
+                        number(each.text),
+                        here.get(each.group),
+                        None if each.score is None else round(each.score, DIGITS),
                     ]
-                    for each in entry["hypotheses"]
+                    for each in entry.hypotheses
                 ]
                 for entry, here in zip(entries, places, strict=True)
             ]
@@ -64,123 +78,12 @@ def landed(
     }
 
 
-def reached(run: Run) -> str:
+def describe_reached_groups(run: Run) -> str:
     """Return a line per system: how many groups its answers reached."""
-    tables: _Tables = run.details.get("alignments", {})
     counts = {
-        system: [sum(len(entry[name]) for entry in table) for name in ("groups", "unreached")]
-        for system, table in tables.items()
+        system: (sum(len(entry.groups) for entry in table), sum(len(entry.unreached) for entry in table))
+        for system, table in convert(run.details, AlignmentDetails).alignments.items()
     }
-    said = (f"{markup.name(system)} {all_ - lost:,} of {all_:,}" for system, (all_, lost) in counts.items())
+    lines = (f"{markup.name(system)} {every - lost:,} of {every:,}" for system, (every, lost) in counts.items())
     about = "Each answer lands in the group of references that it is most similar to. Groups that were reached: "
-    return markup.note(f"{about}{', '.join(said)}.") if counts else ""
-
-
-# Evaluating several hypotheses per query: the figures, where each hypothesis landed, and warnings.
-
-ALIGNMENTS = "alignments"
-"""Where a run holds the table: by system a list with an entry per query."""
-
-_ONE_GROUP = "no query has more than one group of references, so mds and pds are not informative; group them"
-
-Aligned = tuple[tuple[QueryAlignment, list[str]], ...]
-"""The alignment of each query, with its hypotheses."""
-
-
-@dataclass(frozen=True)
-class QueryAlignments(Fact[Aligned, Aligned]):
-    """The alignment that a coverage metric looks at; the batch makes it once for both."""
-
-    metric: Coverage
-
-    def empty(self) -> Aligned:
-        return ()
-
-    def gather(self, batch: Batch) -> Aligned:
-        queries = self.metric.alignment(batch.only(self.metric.needs | self.metric.wants)).table()
-        return tuple(zip(queries, batch.lists(Need.HYPOTHESES), strict=True))
-
-    def merge(self, left: Aligned, right: Aligned) -> Aligned:
-        return left + right
-
-
-def make_baselines(systems: Sequence[Rows], groups: Groups) -> common.Baselines:
-    """Return floors and ceilings over the queries of reference groups.
-
-    `ceiling/gold` answers with the first reference of each group, compared with the others of the group, or with itself
-    where it is the only one; `floor/shuffled-gold` with those of another query; `floor/constant` with one sentence.
-    """
-    common.check_names(rows.system for rows in systems)
-    every = [groups.column.grouped(row) for row in range(len(groups.column))]
-    gold = RaggedColumn.from_lists([[group[0] for group in row if group] for row in every])
-    left = [group[len(group) > 1 :] for row in every for group in row]
-    others = GroupedColumn.of(
-        TextColumn.from_strings([text for group in left for text in group]),
-        [len(group) for group in left],
-        [len(row) for row in every],
-    )
-    order = common.derangement(np.arange(len(every) + 1), common.SEED)
-    columns = {
-        common.GOLD: (gold, others),
-        common.SHUFFLED: None if order is None else (gold.take(order), groups.column),
-        common.CONSTANT: (RaggedColumn.from_lists([[common.CONSTANT_RESPONSE]] * len(every)), groups.column),
-    }
-    made = [
-        Rows(name, {Need.HYPOTHESES: pair[0], Need.REFERENCE_GROUPS: pair[1]}, where=name)
-        for name, pair in columns.items()
-        if pair is not None
-    ]
-    left_out = {common.SHUFFLED: "there is one query"} if order is None else {}
-    return common.Baselines(made, left_out, systems[0].system)
-
-
-def evaluate_groups(
-    systems: Sequence[Rows],
-    groups: Groups,
-    planner: Planner,
-    resources: Resources,
-    options: Options,
-    *,
-    table: bool,
-    baselines: bool = False,
-) -> Run:
-    """Score hypotheses; with `table`, `Run.details` holds the alignments of the first coverage metric."""
-    made = make_baselines(systems, groups) if baselines else None
-
-    def with_alignments(number: int, available: frozenset[Need]) -> Plan:
-        plan = planner(number, available)
-        metric = _coverage(plan)
-        return replace(plan, details={ALIGNMENTS: QueryAlignments(metric)}) if table and metric is not None else plan
-
-    run, evaluated = common.run_with(systems, made, with_alignments, resources, options)
-    warnings: list[str] = []
-    tables: dict[str, Any] = {}
-    for rows in (*systems, *(made.systems if made else ())):
-        metric = _coverage(evaluated[rows.system].plan)
-        if metric is None:
-            continue
-        hypotheses = rows.columns[Need.HYPOTHESES]
-        if len(groups.column.groups) - 1 <= len(rows):
-            warnings.append(_ONE_GROUP)
-        if metric.aligner == "bleu" and isinstance(hypotheses, RaggedColumn) and rows in systems:
-            warnings += filter(None, [warn_of_short(rows.system, hypotheses, metric.n)])
-        if table:
-            tables[rows.system] = _table(evaluated[rows.system].details()[ALIGNMENTS], groups)
-    details = {**run.details, ALIGNMENTS: tables} if tables else run.details
-    return replace(run, details=details, warnings=tuple(dict.fromkeys([*run.warnings, *warnings])))
-
-
-def _coverage(plan: Plan) -> Coverage | None:
-    """Return the first coverage metric of a plan."""
-    return next((metric for metric in plan.metrics.values() if isinstance(metric, Coverage)), None)
-
-
-def _table(aligned: Aligned, groups: Groups) -> list[dict[str, Any]]:
-    """Per query: its figures, the group and score of every hypothesis, the groups, and those that no one reached."""
-    table = []
-    for number, (query, hypotheses) in enumerate(aligned):
-        entry = query.to_dict(groups.names[number])
-        for hypothesis, text in zip(entry["hypotheses"], hypotheses, strict=True):
-            hypothesis["text"] = text.strip()
-        table.append({"query": groups.queries[number], **entry})
-    return table
+    return markup.note(f"{about}{', '.join(lines)}.") if counts else ""

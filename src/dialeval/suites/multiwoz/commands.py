@@ -10,7 +10,7 @@ import click
 
 from dialeval.cli import options
 from dialeval.cli import output as out
-from dialeval.cli.progress import metered
+from dialeval.cli.progress import open_meter
 from dialeval.core.arrays import without_garbage_collection
 
 if TYPE_CHECKING:
@@ -26,11 +26,11 @@ _INPUT = click.option(
     callback=options.read_systems,
     help="Predictions: a file, a folder of them, NAME=FILE.",
 )
-_TASK = options.together(
+_TASK = options.combine_options(
     click.option("--data", help="Folder with the data, a pack such as multiwoz-2.4, or `town`.  [default: multiwoz]"),
     click.option("--split", help="Split of the data.  [default: test]"),
 )
-_DATA = options.together(
+_DATA = options.combine_options(
     _TASK,
     options.choice(
         "--fallback",
@@ -70,7 +70,7 @@ _RATIO = options.choice("--ratio", ["historical", "exact"], "Partial ratio by wh
 @click.option("--dialogues", type=options.FILE, help="Write one line per dialogue here (JSONL).")
 @options.of_task_runs
 @options.threads
-@out.printing_all_problems
+@out.print_all_problems
 @without_garbage_collection()
 def multiwoz(
     predictions: Any,
@@ -84,7 +84,7 @@ def multiwoz(
     confidence: float | None,
     threads: int | None,
     limits: options.Limits,
-    intervals: options.Intervals,
+    intervals: options.IntervalOptions,
     by: list[str],
     compared: bool,
     **settings: Any,
@@ -110,15 +110,15 @@ def multiwoz(
         _print_failures(evaluator, predictions, format_)
         return 0
     read = evaluator.read(predictions)
-    with metered() as meter:
+    with open_meter() as meter:
         chosen = {"t": t, "confidence": confidence, "intervals": intervals.kind, "threads": threads}
-        run = evaluator.run(read, **chosen, progress=meter.run)
-    run = intervals.added_to(run, confidence)
+        run = evaluator.run(read, **chosen, progress=meter.update_run)
+    run = intervals.add_to(run, confidence)
     if dialogues is not None:
         out.write(dialogues, b"".join(orjson.dumps(row) + b"\n" for row in dialogue_rows(run, evaluator.task)))
     saved = evaluator.with_transcripts(run, read) if output is not None and settings["success"] else run
     out.deliver_run(run, format_, output, force, transpose=transpose, by=by, compared=compared, saved=saved)
-    return out.exit_status(limits.gates(run))
+    return out.print_failed_gates(limits.make_gates(run))
 
 
 def _evaluator(predictions: Any, settings: Mapping[str, Any]) -> Evaluator:
@@ -143,21 +143,21 @@ def _print_failures(evaluator: Evaluator, predictions: Any, format_: str) -> Non
 @_INPUT
 @_DATA
 @_RATIO
-@out.printing_all_problems
+@out.print_all_problems
 def explain(dialogue: str, predictions: Any, **settings: Any) -> int:
     """Explain, turn by turn, why DIALOGUE lost Inform or Success.
 
-    For each turn: the response, active domains, the state, what was offered and told; and in the end the cause of
+    For each turn: the response, active domains, the state, what was offered and provided; and in the end the cause of
     everything that was lost.
     """
     by_system = _evaluator(predictions, settings).explain(predictions, dialogue)
     for system, explanations in by_system.items():
         if len(by_system) > 1:
-            out.tell(f"{system}\n")
+            out.print_out(f"{system}\n")
         for explanation in explanations:
-            out.tell(str(explanation))
+            out.print_out(str(explanation))
         if not explanations:
-            out.say(f"{system} does not give {dialogue}")
+            out.print_err(f"{system} does not give {dialogue}")
     return 0 if any(by_system.values()) else 2
 
 
@@ -166,7 +166,7 @@ def explain(dialogue: str, predictions: Any, **settings: Any) -> int:
 @_DATA
 @_RATIO
 @options.format_()
-@out.printing_all_problems
+@out.print_all_problems
 def leaderboard(predictions: Any, format_: str, **settings: Any) -> None:
     """Print the published leaderboard next to what is computed from prediction files, with intervals.
 
@@ -177,8 +177,8 @@ def leaderboard(predictions: Any, format_: str, **settings: Any) -> None:
 
     evaluator = _evaluator(predictions, {**settings, "richness": False})
     read = evaluator.read(predictions)
-    with metered() as meter:
-        run = evaluator.run(read, progress=meter.run)
+    with open_meter() as meter:
+        run = evaluator.run(read, progress=meter.update_run)
     out.print_as(format_, LEADERBOARD, make_leaderboard(run, read, evaluator.task.files))
 
 
@@ -187,7 +187,7 @@ def leaderboard(predictions: Any, format_: str, **settings: Any) -> None:
 @_TASK
 @click.option("--save", "output", type=options.FILE, help="Write the predictions of a system with placeholders here.")
 @options.format_()
-@out.printing_all_problems
+@out.print_all_problems
 def delexicalize_command(predictions: Any, output: Path | None, format_: str, **data: Any) -> None:
     """Map values in replies (venues, phone numbers, references, times) to placeholders, and list what was matched.
 
@@ -202,7 +202,7 @@ def delexicalize_command(predictions: Any, output: Path | None, format_: str, **
     if output is not None:
         if len(systems) != 1:
             raise click.UsageError("--save writes the predictions of one system; name one with -i")
-        out.write(output, out.json_bytes(systems[0][0].document()))
+        out.write(output, out.encode_json(systems[0][0].document()))
     out.print_as(format_, PRINTER, MatchReport([report for _, report in systems]))
 
 
@@ -211,7 +211,7 @@ def delexicalize_command(predictions: Any, output: Path | None, format_: str, **
 @click.option("--save", "output", required=True, type=options.FILE, help="Where to write.")
 @click.option("--replace-domains", is_flag=True, help="Replace active_domains that are there.")
 @click.option("--force", is_flag=True, help="Overwrite the output.")
-@out.printing_all_problems
+@out.print_all_problems
 def domains(source: str, output: Path, replace_domains: bool, force: bool) -> None:
     """Add active domains to predictions, out of the domains in slot names ([hotel_name]: hotel).
 
@@ -233,6 +233,6 @@ def domains(source: str, output: Path, replace_domains: bool, force: bool) -> No
         problems.append(Problem(str(output), None, "exists", "pass --force to overwrite it"))
     if problems:
         raise DataError(problems)
-    out.write(output, out.json_bytes(add_slot_domains(document)))
+    out.write(output, out.encode_json(add_slot_domains(document)))
     if there:
-        out.say(f"replaced the active_domains in {places}")
+        out.print_err(f"replaced the active_domains in {places}")

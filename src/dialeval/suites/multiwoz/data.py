@@ -46,9 +46,9 @@ from dialeval.core.batch import Need
 from dialeval.core.columns import DIGEST_LENGTH, ObjectColumn, RaggedColumn, TextColumn
 from dialeval.core.errors import DataError, NeedError, Problem, SettingError
 from dialeval.io import json
-from dialeval.io.opening import PathSource, read_bytes, stem_of, without_mark
-from dialeval.io.reading import files_in, is_folder
-from dialeval.io.rows import Rows, all_of
+from dialeval.io.opening import PathSource, read_bytes, stem_of, strip_mark
+from dialeval.io.reading import find_response_files, is_folder
+from dialeval.io.rows import Rows, read_each
 from dialeval.io.schemas import type_problems
 from dialeval.suites.multiwoz.ontology import MULTIWOZ, Ontology, load_ontology
 from dialeval.suites.multiwoz.venues import MAIN_REFERENCES, Venues, existing, load_venues, normalizer
@@ -177,8 +177,8 @@ def read_task(folder: Path, split: str | None = None) -> TaskFiles:
 
 
 def _document(path: Path) -> tuple[Any, str]:
-    data = without_mark(read_bytes(path))
-    return json.parsed(data, str(path)), hashlib.sha256(data.data).hexdigest()
+    data = strip_mark(read_bytes(path))
+    return json.parse_bytes(data, str(path)), hashlib.sha256(data.data).hexdigest()
 
 
 def _digest(shas: Mapping[str, str], *names: str) -> str:
@@ -322,12 +322,12 @@ def _misfits(files: TaskFiles, ontology: Ontology) -> Iterator[Problem]:
 
 
 def _folder(data: str | os.PathLike[str] | None) -> Path:
-    from dialeval.io.packs import PACK_SOURCES, find_pack, installed_pack
+    from dialeval.io.packs import PACK_SOURCES, find_pack, require_pack
 
     if data == TOWN:  # a name means the same in every working folder
         return sample_data.folder() / TOWN
     if data in (f"{PACK}-2.2", *(name for name in PACK_SOURCES if name.startswith(f"{PACK}-"))):
-        pack: Pack | None = installed_pack(str(data))
+        pack: Pack | None = require_pack(str(data))
     elif data is not None:
         return Path(data)
     else:
@@ -428,7 +428,7 @@ def read_predictions(source: Any, task: TaskFiles) -> list[Predictions]:
     if problems:
         raise DataError(problems)
     with without_garbage_collection():
-        return all_of(partial(_read, task, *document) for document in documents)
+        return read_each(partial(_read, task, *document) for document in documents)
 
 
 def _read(task: TaskFiles, system: str, where: str, read: Callable[[], Any]) -> Predictions:
@@ -438,7 +438,7 @@ def _read(task: TaskFiles, system: str, where: str, read: Callable[[], Any]) -> 
 def _documents(source: Any) -> Iterator[tuple[str, str, Any]]:
     """System, place and reader of each document."""
     if isinstance(source, str | os.PathLike):
-        paths: Sequence[PathSource] = files_in(source) if is_folder(source) else [source]
+        paths: Sequence[PathSource] = find_response_files(source) if is_folder(source) else [source]
         for path in paths:
             yield stem_of(path), os.fspath(path), partial(json.load, path, _PREDICTIONS_FORM)
     elif isinstance(source, Mapping) and source and all(isinstance(each, _SYSTEM) for each in source.values()):

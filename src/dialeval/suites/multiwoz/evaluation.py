@@ -13,6 +13,8 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
+from msgspec import to_builtins
+
 from dialeval.core.arrays import offsets_of, without_garbage_collection
 from dialeval.core.batch import Batch, Need
 from dialeval.core.columns import TextColumn
@@ -26,10 +28,11 @@ from dialeval.engine.resources import Resources
 from dialeval.io.sources import memory_sources
 from dialeval.metrics.counting import Missing
 from dialeval.suites.multiwoz.data import Predictions, TaskData, TaskFiles, predictions_of, read_predictions
+from dialeval.suites.multiwoz.explanations import Explanation, by_cause
 from dialeval.suites.multiwoz.lexicalized import delexicalize, has_placeholders
 from dialeval.suites.multiwoz.metrics import Combined, Inform, Success, TaskBleu, Tracking
 from dialeval.suites.multiwoz.richness import Richness
-from dialeval.suites.multiwoz.turns import SHOWN_VENUES, Criteria, Explanation, Fallback, Step, by_cause, dialogue_turns
+from dialeval.suites.multiwoz.turns import Criteria, Fallback, dialogue_turns
 from dialeval.suites.multiwoz.venues import unknown_placeholders
 from dialeval.text.similarity import Ratio
 
@@ -314,7 +317,7 @@ def _explained(
     details = {_EXPLANATIONS: Explanations(choices, dialogue)}
     plans = [Plan({"inform": choices.inform}, details=details)] * len(systems)
     evaluated = _evaluated(systems, task, plans).systems
-    return {name: list(system.details()[_EXPLANATIONS]) for name, system in evaluated.items()}
+    return {name: list(system.finish_details()[_EXPLANATIONS]) for name, system in evaluated.items()}
 
 
 def original_output(result: Result, choices: Choices) -> dict[str, Any]:
@@ -396,12 +399,16 @@ def with_transcripts(
     numbers = {dialogue: number for number, dialogue in enumerate(task.files.turns)}
     users = task.files.users or {}
     entries = {
-        system: [_entry(mine[name], run[system], numbers[name], users.get(name)) for name in chosen if name in mine]
+        system: [
+            mine[name].transcript(_responses_of(run[system], numbers[name]), users.get(name))
+            for name in chosen
+            if name in mine
+        ]
         for system, mine in by_system.items()
         if system in run
     }
     failures = {system: lost[system] for system in entries}
-    return replace(run, details={**run.details, TRANSCRIPTS: entries, FAILURES: failures})
+    return replace(run, details={**run.details, TRANSCRIPTS: to_builtins(entries), FAILURES: failures})
 
 
 def _chosen(order: Sequence[str], lost: Mapping[str, Mapping[str, Sequence[str]]], most: int) -> list[str]:
@@ -415,56 +422,13 @@ def _chosen(order: Sequence[str], lost: Mapping[str, Mapping[str, Sequence[str]]
     return [name for name in order if name in chosen]
 
 
-def _entry(explanation: Explanation, result: Result, number: int, users: Sequence[str] | None) -> dict[str, Any]:
-    verdict = explanation.verdict
-    return {
-        "dialogue": explanation.dialogue,
-        "inform": verdict.inform,
-        "success": verdict.success,
-        "domains": [
-            {
-                "domain": domain,
-                "wishes": dict(wishes["informable"]),
-                "asked": list(wishes["requestable"]),
-                "matched": verdict.matched.get(domain, False),
-                "told": sorted(verdict.told.get(domain, ())),
-                "complete": verdict.complete.get(domain, False),
-            }
-            for domain, wishes in explanation.goal.items()
-        ],
-        "turns": [
-            {
-                "turn": turn.at,
-                "user": None if users is None else users[turn.at],
-                "response": _said(result, number, turn.at) or turn.response,
-                "active": list(turn.domains),
-                "estimated": turn.estimated,
-                "state": {domain: dict(slots) for domain, slots in turn.state.items()},
-                "true_state": turn.true_state,
-                "steps": [_step(step, explanation) for step in explanation.done if step.turn is turn],
-            }
-            for turn in explanation.turns
-        ],
-        "causes": [
-            {"lost": cause.measure, "domain": cause.domain, "cause": cause.cause, "detail": cause.detail}
-            for cause in explanation.causes
-        ],
-    }
-
-
-def _step(step: Step, explanation: Explanation) -> dict[str, Any]:
-    entry: dict[str, Any] = {"domain": step.domain, "told": sorted(step.told), "early": sorted(step.early)}
-    if step.offer is not None:
-        venues = explanation.criteria.venues[step.domain]
-        entry["offer"] = {"venues": step.offer.bit_count(), "names": venues.labels(step.offer, SHOWN_VENUES)}
-    return entry
-
-
-def _said(result: Result, number: int, turn: int) -> str | None:
-    """Return the response as the system gave it, before it was normalized."""
+def _responses_of(result: Result, number: int) -> Sequence[str] | None:
+    """Return the responses of a dialogue as the system gave them, before they were normalized."""
     rows = result.rows
-    said = None if rows is None else rows.texts.get("response")
-    return said[int(rows.offsets[number]) + turn] if rows is not None and isinstance(said, TextColumn) else None
+    texts = None if rows is None else rows.texts.get("response")
+    if rows is None or not isinstance(texts, TextColumn):
+        return None
+    return [texts[at] for at in range(int(rows.offsets[number]), int(rows.offsets[number + 1]))]
 
 
 # Floors and ceilings of task dialogues: systems made of the data, scored next to the real ones.

@@ -1,14 +1,14 @@
 """Inform, Success and the combined score of task dialogues, by the rules of the MultiWOZ evaluation.
 
     inform   = 100 * dialogues in which every domain of the goal matches / dialogues
-    success  = 100 * dialogues that match in every domain and in which every requested word was told / dialogues
+    success  = 100 * dialogues that match in every domain and in which every requested word was provided / dialogues
     combined = 0.5 * (inform + success) + bleu
 
 Inform is the fraction of dialogues in which the system offered what the user was looking for, Success the fraction of
 those with the right offers in which every request was answered, in percent. A dialogue that does not match in every
 domain fails Success in all of them, so that a domain's value depends on the other domains too. By domain
 `inform/hotel`, `success/hotel` and so on, over the dialogues whose goal has the domain. `suites/multiwoz/turns.py` says
-when a domain matches, when a word counts as told, and which states and active domains are used.
+when a domain matches, when a word counts as provided, and which states and active domains are used.
 
 The combined score takes each of the three in percent, over all dialogues and turns of a system, so that 200 is the
 most. BLEU is that against one reference set (`references`); `dialeval multiwoz` takes the first of the data, `mwz22`
@@ -45,10 +45,10 @@ from dialeval.core.batch import Batch, Need
 from dialeval.core.columns import TextColumn
 from dialeval.core.contributions import Resamples, RowSums
 from dialeval.core.errors import NeedError
-from dialeval.core.exact import BySize, Moments, merged
+from dialeval.core.exact import BySize, Moments, merge_sums
 from dialeval.core.fold import Bounds, Estimate, Fact, Level, Metric, Partial
 from dialeval.metrics.bleu_counts import NIST, NO_REFERENCE, BleuCounts, corpus_bleu, log_precisions, sacre_bleu
-from dialeval.metrics.counting import CountMetric, Flags, Missing, SummedCounts, cluster_counts, corpus_error
+from dialeval.metrics.counting import CountMetric, Flags, Missing, SummedCounts, corpus_error, sum_by_dialogue
 from dialeval.suites.multiwoz.turns import Fallback, Given, Verdict, WhatIsGiven, normalized_responses, verdicts
 from dialeval.suites.multiwoz.venues import MAIN_REFERENCES, State
 from dialeval.text.separation import split_13a
@@ -104,7 +104,7 @@ class TaskBleu(CountMetric):
         return f"task-bleu/{self.references}/{self.missing}"
 
     def partial(self, batch: Batch) -> Partial[SummedCounts]:
-        return batch.derived(("task bleu", self), lambda: super(TaskBleu, self).partial(batch))
+        return batch.derive(("task bleu", self), lambda: super(TaskBleu, self).partial(batch))
 
     def row_counts(self, batch: Batch) -> tuple[Ints, Flags]:
         """Matches and n-grams by order, words of the response, words of the reference."""
@@ -128,7 +128,7 @@ class TaskBleu(CountMetric):
             sums = np.column_stack((counts.matches[:, :ORDERS], counts.totals[:, :ORDERS], *lengths))
             return sums, counts.reference_lengths != NO_REFERENCE
 
-        return batch.derived(self.contribution, make)
+        return batch.derive(self.contribution, make)
 
     def formula(self, counts: Ints | Floats) -> Floats:
         return np.array([corpus_bleu(*line) for line in counts.tolist()], np.float64)
@@ -183,7 +183,7 @@ class Rate(Metric[RateState]):
         return {self.name: Moments()}
 
     def partial(self, batch: Batch) -> Partial[RateState]:
-        return batch.derived(("rates", self), lambda: self._partial(batch))  # the combined score asks for them too
+        return batch.derive(("rates", self), lambda: self._partial(batch))  # the combined score asks for them too
 
     def _partial(self, batch: Batch) -> Partial[RateState]:
         ended = verdicts(batch, self.fallback, self.missing, self.ratio)
@@ -278,14 +278,14 @@ class Combined(Metric[CombinedState]):
         rates[batch.dialogues[:-1]] = np.column_stack([~np.isnan(held[0]), *(items == HELD for items in held)])
         scored, *counts = said.contributions[bleu.contribution].values.T  # type: ignore[union-attr]
         together = np.column_stack((rates, *counts)).astype(np.int64)
-        clusters = cluster_counts(together, scored > 0, batch.dialogues)
+        clusters = sum_by_dialogue(together, scored > 0, batch.dialogues)
         state = informed.state, succeeded.state, said.state, clusters
         return Partial(state, {}, {**said.contributions, self._rates: RowSums(rates)})
 
     def merge(self, left: CombinedState, right: CombinedState) -> CombinedState:
         inform, success, bleu = self._metrics
         rates = inform.merge(left[0], right[0]), success.merge(left[1], right[1])
-        return *rates, bleu.merge(left[2], right[2]), merged(left[3], right[3])
+        return *rates, bleu.merge(left[2], right[2]), merge_sums(left[3], right[3])
 
     def finish(self, state: CombinedState) -> Mapping[str, Estimate]:
         rates = zip(self._metrics[:2], state[:2], strict=True)
@@ -302,11 +302,11 @@ class Combined(Metric[CombinedState]):
         bleu = self._metrics[2].formula(counts[:, 3:])
         return combined_score(HELD * informed / dialogues, HELD * succeeded / dialogues, bleu)
 
-    def resampled(self, sample: Resamples) -> Floats:
+    def score_resamples(self, sample: Resamples) -> Floats:
         dialogues, informed, succeeded = sample.totals(self._rates).T
         with np.errstate(invalid="ignore"):  # 0 / 0: a resample without a dialogue has no value
             inform, success = HELD * informed / dialogues, HELD * succeeded / dialogues
-        return combined_score(inform, success, self._metrics[2].resampled(sample))
+        return combined_score(inform, success, self._metrics[2].score_resamples(sample))
 
 
 def combined_score(inform: Value, success: Value, bleu: Value) -> Value:
@@ -397,7 +397,7 @@ class Tracking(CountMetric):
             ]
             return np.array(counts, np.int64).reshape(-1, 3)
 
-        counts = batch.derived(("tracking", self.contribution), make)
+        counts = batch.derive(("tracking", self.contribution), make)
         scored = counts[:, 0] >= 0
         right = (counts[:, 1:] == 0).all(axis=1, keepdims=True).astype(np.int64)
         return counts if self.of_corpus else right, scored

@@ -325,5 +325,5 @@ def _write(path: Path, content: object) -> None:
 def _copy(source: Path, target: Path) -> None:
     target.parent.mkdir(parents=True, exist_ok=True)
     validation.size_of(source, _REMEDY)
-    with validation.explained(source, _REMEDY):
+    with validation.explain_errors(source, _REMEDY):
         shutil.copyfile(source, target)

@@ -1,14 +1,14 @@
 """The section with task dialogues: what lost them, counted, and each dialogue with its systems side by side.
 
-It is made from the plain data that a run holds under `transcripts` and `failures` (`with_transcripts`). A count is a
-button that leaves only the dialogues which that system lost by that cause: as many as it says, those without a
-transcript by their names. Every text is escaped.
+It is made from what a run holds under `transcripts` and `failures` (`with_transcripts`). A count is a button that
+leaves only the dialogues which that system lost by that cause: as many as it says, those without a transcript by their
+names. Every text is escaped.
 """
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Literal
 
@@ -19,36 +19,43 @@ from dialeval.core.result import Result, Run
 from dialeval.core.run_schema import Record
 from dialeval.core.validation import dump, parse_toml
 from dialeval.reports import markup
-from dialeval.reports.documents import Document, Printer, Table, csv_text
+from dialeval.reports.documents import Document, Printer, Table, format_csv
 from dialeval.reports.figures import MISSING, plain, show_interval
 from dialeval.reports.markup import Section
 from dialeval.suites.multiwoz.data import Predictions, TaskFiles
+from dialeval.suites.multiwoz.explanations import (
+    Explanation,
+    SavedDomain,
+    SavedStep,
+    SavedTurn,
+    TaskDetails,
+    Transcript,
+    by_cause,
+)
 from dialeval.suites.multiwoz.pack import STANDARD
-from dialeval.suites.multiwoz.turns import Explanation, by_cause
 
 SHOWN_LENGTH = 2_000
 """Characters of a text that are shown."""
-_Entry = Mapping[str, Any]
 _Failures = Mapping[str, Mapping[str, Sequence[str]]]
 """System -> cause -> the names of the dialogues that it lost."""
 
 
-def transcripts(run: Run) -> Section | None:
+def transcripts_section(run: Run) -> Section | None:
     """Return the section; None for a run without transcripts."""
-    by_system: Mapping[str, Sequence[_Entry]] = run.details.get("transcripts", {})
-    dialogues = markup.by_dialogue(by_system)
+    details = msgspec.convert(run.details, TaskDetails)
+    by_system, failures = details.transcripts, details.failures
+    dialogues = markup.group_by_dialogue(by_system)
     if not dialogues:
         return None
     total = max((len(rows.offsets) - 1 for system in by_system if (rows := run[system].rows) is not None), default=0)
     which = f" of {total:,}, some for each cause" if total > len(dialogues) else ""
-    failures: _Failures = run.details.get("failures", {})
     tokens = _tokens(failures)
     lost = _lost_by(failures, tokens)
     note = markup.note(
         f"{markup.count(len(dialogues), 'dialogue')}{which}. Each turn shows what Inform and Success are computed "
         "from: an offer counts when its word is said while its domain is active."
     )
-    colors = markup.colors(run)
+    colors = markup.assign_colors(run)
     shown = "".join(_dialogue(name, systems, lost.get(name, ()), colors) for name, systems in dialogues.items())
     others = "".join(
         f'<p class="dialogue" data-lost="{" ".join(sorted(mine))}">{markup.name(name)}</p>'
@@ -76,9 +83,7 @@ def _lost_by(failures: _Failures, tokens: Mapping[tuple[str, str], str]) -> dict
     return lost
 
 
-def _causes(
-    failures: _Failures, tokens: Mapping[tuple[str, str], str], dialogues: Mapping[str, Mapping[str, _Entry]]
-) -> str:
+def _causes(failures: _Failures, tokens: Mapping[tuple[str, str], str], dialogues: Container[str]) -> str:
     """Return how many dialogues each system lost by each cause."""
     if not tokens:
         return ""
@@ -101,17 +106,17 @@ def _causes(
     return table + status
 
 
-def _dialogue(name: str, systems: Mapping[str, _Entry], lost: Iterable[str], colors: Mapping[str, str]) -> str:
+def _dialogue(name: str, systems: Mapping[str, Transcript], lost: Iterable[str], colors: Mapping[str, str]) -> str:
     verdicts = "".join(_verdict(system, entry) for system, entry in systems.items())
-    goal = next(iter(systems.values()))["domains"]
+    goal = next(iter(systems.values())).domains
     ends = {system: _end(entry) for system, entry in systems.items()}
     inside = _goal(goal) + _side_by_side(ends, colors)
-    turns = {system: {turn["turn"]: turn for turn in entry["turns"]} for system, entry in systems.items()}
+    turns = {system: {turn.turn: turn for turn in entry.turns} for system, entry in systems.items()}
     states: dict[str, Mapping[str, Mapping[str, str]]] = {system: {} for system in systems}
     for at in sorted({at for mine in turns.values() for at in mine}):
         said = {system: _turn(mine[at], states[system]) for system, mine in turns.items() if at in mine}
-        states |= {system: mine[at]["state"] for system, mine in turns.items() if at in mine}
-        user = next((mine[at].get("user") for mine in turns.values() if at in mine), None)
+        states |= {system: mine[at].state for system, mine in turns.items() if at in mine}
+        user = next((mine[at].user for mine in turns.values() if at in mine), None)
         asked = "" if user is None else f'<p class="user">{markup.text(user, most=SHOWN_LENGTH)}</p>'
         inside += f'<section class="turn"><h3>Turn {int(at)}</h3>{asked}{_side_by_side(said, colors)}</section>'
     opening = f'<details class="dialogue" data-lost="{" ".join(sorted(lost))}">'
@@ -127,36 +132,32 @@ def _side_by_side(parts: Mapping[str, str], colors: Mapping[str, str]) -> str:
     return f'<div class="sides">{sides}</div>'
 
 
-def _verdict(system: str, entry: _Entry) -> str:
+def _verdict(system: str, entry: Transcript) -> str:
     kind, words = (
-        ("won", "success")
-        if entry["success"]
-        else ("half", "inform only")
-        if entry["inform"]
-        else ("lost", "lost inform")
+        ("won", "success") if entry.success else ("half", "inform only") if entry.inform else ("lost", "lost inform")
     )
     return markup.span(f"verdict {kind}", f"{markup.name(system)} {words}")
 
 
-def _goal(domains: Sequence[_Entry]) -> str:
+def _goal(domains: Sequence[SavedDomain]) -> str:
     lines = (
-        f"<li>{markup.text(each['domain'])}: {_slots(each['wishes'])}; asks for {_listed(each['asked'])}</li>"
+        f"<li>{markup.text(each.domain)}: {_slots(each.wishes)}; asks for {_listed(each.asked)}</li>"
         for each in domains
     )
     return f'<h3>Goal of the user</h3><ul class="goal">{"".join(lines)}</ul>'
 
 
-def _end(entry: _Entry) -> str:
+def _end(entry: Transcript) -> str:
     """Return how a dialogue ended for a system: domain by domain, and why it was lost."""
     domains = "".join(
-        f"<li>{markup.text(each['domain'])}: {_yes(each['matched'], 'offer meets the goal', 'offer misses the goal')}, "
-        f"{_yes(each['complete'], 'told all that was asked', 'did not tell all')} ({_listed(each['told'])})</li>"
-        for each in entry["domains"]
+        f"<li>{markup.text(each.domain)}: {_yes(each.matched, 'offer meets the goal', 'offer misses the goal')}, "
+        f"{_yes(each.complete, 'provided all that was asked', 'did not provide all')} ({_listed(each.provided)})</li>"
+        for each in entry.domains
     )
     causes = "".join(
-        f"<li>Lost {markup.text(each['lost'])}, {markup.text(each['domain'])}: <strong>{markup.text(each['cause'])}"
-        f"</strong>; {markup.text(each['detail'])}</li>"
-        for each in entry["causes"]
+        f"<li>Lost {markup.text(each.lost)}, {markup.text(each.domain)}: <strong>{markup.text(each.cause)}"
+        f"</strong>; {markup.text(each.detail)}</li>"
+        for each in entry.causes
     )
     return f"<ul>{domains}</ul>" + (f'<ul class="causes">{causes}</ul>' if causes else "")
 
@@ -165,35 +166,34 @@ def _yes(flag: bool, yes: str, no: str) -> str:
     return markup.span("yes", f"✓ {yes}") if flag else markup.span("no", f"✗ {no}")
 
 
-def _turn(turn: _Entry, before: Mapping[str, Mapping[str, str]]) -> str:
+def _turn(turn: SavedTurn, before: Mapping[str, Mapping[str, str]]) -> str:
     changed = {
         domain: new
-        for domain, slots in turn["state"].items()
+        for domain, slots in turn.state.items()
         if (new := {slot: value for slot, value in slots.items() if before.get(domain, {}).get(slot) != value})
     }
-    whose = "true state" if turn["true_state"] else "state"
+    whose = "true state" if turn.true_state else "state"
     notes = [f"{whose}, {markup.text(domain)}: {_slots(slots)}" for domain, slots in changed.items()]
     lost = ((domain, slot) for domain, slots in before.items() for slot in slots)
-    if gone := [f"{domain} {slot}" for domain, slot in lost if slot not in turn["state"].get(domain, {})]:
+    if gone := [f"{domain} {slot}" for domain, slot in lost if slot not in turn.state.get(domain, {})]:
         notes.append(f"{whose} without {_listed(gone)}")
-    active = _listed(turn["active"]) if turn["active"] else "none"
-    notes.append(f"active: {active}{' (estimated)' if turn['estimated'] else ''}")
-    steps = "".join(map(_step, turn["steps"]))
+    active = _listed(turn.active) if turn.active else "none"
+    notes.append(f"active: {active}{' (estimated)' if turn.estimated else ''}")
+    steps = "".join(map(_step, turn.steps))
     lines = "".join(f'<div class="aside">{note}</div>' for note in notes)
-    return f'<p class="said">{markup.text(turn["response"], most=SHOWN_LENGTH)}</p>{steps}{lines}'
+    return f'<p class="said">{markup.text(turn.response, most=SHOWN_LENGTH)}</p>{steps}{lines}'
 
 
-def _step(step: _Entry) -> str:
-    domain, parts = markup.text(step["domain"]), []
-    offer = step.get("offer")
-    if offer is not None:
-        more = ", …" if offer["venues"] > len(offer["names"]) else ""
-        named = f" ({_listed(offer['names'])}{more})" if offer["names"] else ""
-        parts.append(f"offers {markup.count(offer['venues'], 'venue') if offer['venues'] else 'no venue'}{named}")
-    if step["told"]:
-        parts.append(f"tells {_listed(step['told'])}")
-    if step["early"]:
-        parts.append(f"tells {_listed(step['early'])} before the booking, which does not count")
+def _step(step: SavedStep) -> str:
+    domain, parts = markup.text(step.domain), []
+    if (offer := step.offer) is not None:
+        more = ", …" if offer.venues > len(offer.names) else ""
+        named = f" ({_listed(offer.names)}{more})" if offer.names else ""
+        parts.append(f"offers {markup.count(offer.venues, 'venue') if offer.venues else 'no venue'}{named}")
+    if step.provided:
+        parts.append(f"provides {_listed(step.provided)}")
+    if step.early:
+        parts.append(f"provides {_listed(step.early)} before the booking, which does not count")
     return "".join(f'<div class="step">{domain} {part}</div>' for part in parts)
 
 
@@ -221,7 +221,7 @@ FIELDS = ("system", "dialogue", "lost", "domain", "cause", "detail")
 def failure_rows(failures: Mapping[str, Sequence[Explanation]]) -> list[dict[str, str]]:
     """Return one row per cause of a failed dialogue."""
     return [
-        dict(zip(FIELDS, (system, each.dialogue, cause.measure, cause.domain, cause.cause, cause.detail), strict=True))
+        {"system": system, "dialogue": each.dialogue, **msgspec.structs.asdict(cause)}
         for system, found in failures.items()
         for each in found
         for cause in each.causes
@@ -248,7 +248,7 @@ def failures_table(failures: Mapping[str, Sequence[Explanation]]) -> str:
 
 def failures_csv(failures: Mapping[str, Sequence[Explanation]]) -> str:
     """For other programs: one line per cause."""
-    return csv_text(FIELDS, (row.values() for row in failure_rows(failures)))
+    return format_csv(FIELDS, (row.values() for row in failure_rows(failures)))
 
 
 def failures_json(failures: Mapping[str, Sequence[Explanation]]) -> str:

@@ -109,9 +109,9 @@ class Richness(Metric[RichnessState]):
     def partial(self, batch: Batch) -> Partial[RichnessState]:
         rows = batch.objects(Need.TASK_TURNS)
         words, texts = words_of_responses(batch)
-        lengths, moments = batch.derived("response lengths", lambda: _lengths(words, texts, batch.dialogues))
+        lengths, moments = batch.derive("response lengths", lambda: _lengths(words, texts, batch.dialogues))
         counts = {
-            order: batch.derived(("response grams", order), partial(_counted, words, order)) for order in self._orders
+            order: batch.derive(("response grams", order), partial(_counted, words, order)) for order in self._orders
         }
         placed: list[tuple[int, str]] = []
         if self.of == "msttr":
@@ -121,9 +121,9 @@ class Richness(Metric[RichnessState]):
             return Partial(state, {self.name: lengths})
         return Partial(state, {}, {} if self.of == "msttr" else {WORDS: words})
 
-    def resampled(self, sample: Resamples) -> Floats:
+    def score_resamples(self, sample: Resamples) -> Floats:
         if self.of == "avg-lengths":
-            return super().resampled(sample)
+            return super().score_resamples(sample)
         if self.of == "msttr":
             raise NeedError("its segments reach over the ends of dialogues")
         if self.of in ("entropy", "cond-entropy"):
@@ -187,7 +187,7 @@ def words_of_responses(batch: Batch) -> tuple[TokenColumn, list[str | None]]:
         words = _split(np.frombuffer(bare.encode(), np.uint8), vocabulary)
         return words.take(np.array(rows, np.int64)), [texts[row] for row in rows]
 
-    return batch.derived("response words", make)
+    return batch.derive("response words", make)
 
 
 def _split(data: Bytes, vocabulary: Vocabulary) -> TokenColumn:
@@ -237,7 +237,7 @@ def entropy(words: NgramCounts) -> float:
 def conditional_entropy(words: NgramCounts, pairs: NgramCounts) -> float:
     """Entropy of a word given the one before it, in bits."""
     total = words.total
-    pairs = pairs.translated(words.vocabulary)
+    pairs = pairs.to_vocabulary(words.vocabulary)
     heads = words.counts[np.searchsorted(words.keys[:, 0], pairs.grams[:, 0])]
     both = zip(pairs.counts.tolist(), heads.tolist(), strict=True)
     return -math.fsum(count / total * math.log2(count / head) for count, head in both) + 0.0

@@ -51,9 +51,9 @@ from dialeval.core.columns import DIGEST_LENGTH
 from dialeval.core.errors import DataError, Problem
 from dialeval.core.validation import parse_json
 from dialeval.io import parquet
-from dialeval.io.opening import PACKINGS, format_of, read_bytes, without_mark
-from dialeval.text.similarity import Ratio, similar
-from dialeval.text.tokenizers import tidied
+from dialeval.io.opening import PACKINGS, format_of, read_bytes, strip_mark
+from dialeval.text.similarity import Ratio, find_similar
+from dialeval.text.tokenizers import normalize_moses
 
 if TYPE_CHECKING:
     from dialeval.suites.multiwoz.ontology import Domain, Ontology
@@ -104,7 +104,7 @@ class Table:
         if slot in self.domain.at_most or slot in self.domain.at_least:
             return match_everything | self._within(slot, self._rank(slot, value))
         if slot in self.domain.fuzzy:
-            near = similar(value, values, self._ontology.fuzzy_ratio, ratio)
+            near = find_similar(value, values, self._ontology.fuzzy_ratio, ratio)
             return reduce(or_, (values[has] for has in near), match_everything)
         return match_everything | values.get(value, NONE)
 
@@ -181,7 +181,7 @@ def load_venues(ontology: Ontology, folder: str | os.PathLike[str]) -> Venues:
         path = Path(folder) / domain.table
         path = existing(path) or path
         try:
-            content = without_mark(read_bytes(path)).tobytes()
+            content = strip_mark(read_bytes(path)).tobytes()
             sha.update(f"{name} {hashlib.sha256(content).hexdigest()}\n".encode())
             tables[name] = Table(domain, ontology, _venues(domain, ontology, _records(path, content), str(path)))
         except DataError as error:
@@ -402,7 +402,7 @@ def normalizer(words: Mapping[str, str]) -> Callable[[str], str]:
     @cache
     def normalize(response: str) -> str:
         text = PLACEHOLDER.sub(lambda match: words.get(match[1], ""), response.lower())
-        return tidied(text.replace("-s", "").replace("-ly", ""))
+        return normalize_moses(text.replace("-s", "").replace("-ly", ""))
 
     return normalize
 

@@ -9,7 +9,7 @@ import click
 
 from dialeval.cli import options
 from dialeval.cli import output as out
-from dialeval.cli.progress import metered
+from dialeval.cli.progress import open_meter
 
 
 @options.command(
@@ -39,7 +39,7 @@ from dialeval.cli.progress import metered
 )
 @options.baselines("gold frames, those of other dialogues and empty ones")
 @options.of_task_runs
-@out.printing_all_problems
+@out.print_all_problems
 def sgd(
     predictions: str | dict[str, str],
     output: Path | None,
@@ -47,7 +47,7 @@ def sgd(
     format_: str,
     transpose: bool,
     limits: options.Limits,
-    intervals: options.Intervals,
+    intervals: options.IntervalOptions,
     by: list[str],
     compared: bool,
     groups: bool,
@@ -66,9 +66,9 @@ def sgd(
         raise click.UsageError("--joint-across-turns is for --groups")
     out.check_transposed(format_, transpose)
     out.check_places(output, (predictions, inputs["references"], inputs["schema"], inputs["train_schema"]))
-    with metered() as meter:
-        run = evaluate_sgd(predictions, intervals=intervals.kind, progress=meter.run, **inputs)
-    run = intervals.added_to(run, inputs["confidence"])
+    with open_meter() as meter:
+        run = evaluate_sgd(predictions, intervals=intervals.kind, progress=meter.update_run, **inputs)
+    run = intervals.add_to(run, inputs["confidence"])
     if groups:
         if output is not None:
             out.save_run(run, output, force)
@@ -77,4 +77,4 @@ def sgd(
         out.print_warnings(run.warnings)
     else:
         out.deliver_run(run, format_, output, force, transpose=transpose, by=by, compared=compared)
-    return out.exit_status(limits.gates(run))
+    return out.print_failed_gates(limits.make_gates(run))

@@ -31,11 +31,11 @@ from msgspec import Struct
 
 from dialeval.core.batch import Need
 from dialeval.core.columns import ObjectColumn, RaggedColumn, TextColumn
-from dialeval.core.errors import DataError, Problem, whole_characters
+from dialeval.core.errors import DataError, Problem, escape_surrogates
 from dialeval.io import json
 from dialeval.io.opening import PathSource, format_of, stem_of
-from dialeval.io.reading import files_in, is_folder
-from dialeval.io.rows import Rows, all_of
+from dialeval.io.reading import find_response_files, is_folder
+from dialeval.io.rows import Rows, read_each
 from dialeval.io.schemas import type_problems
 
 USER = "USER"
@@ -101,7 +101,7 @@ class Dialogue(NamedTuple):
 def read_dialogues(source: Any, name: str) -> dict[str, Dialogue]:
     """Return the dialogues of a file, a folder or a parsed document by their ids, checked for their form."""
     if isinstance(source, str | os.PathLike):
-        parts = all_of(partial(_file, path) for path in _files(source))
+        parts = read_each(partial(_file, path) for path in _files(source))
     else:
         parts = [_dialogues(source, name)]
     dialogues: dict[str, Dialogue] = {}
@@ -127,7 +127,7 @@ def place_of(source: Any, name: str) -> str:
 def _files(source: PathSource) -> list[Path]:
     if not is_folder(source):
         return [Path(source)]
-    found = files_in(source)
+    found = find_response_files(source)
     files = [path for path in found if format_of(path) == "json" and stem_of(path) not in _NO_DIALOGUES]
     if not files:
         raise DataError(Problem(os.fspath(source), None, "holds no file of dialogues (*.json)", "name another folder"))
@@ -144,7 +144,7 @@ def _dialogues(document: Any, where: str) -> list[tuple[str, Dialogue]]:
     if problems := type_problems(document, kind, where, _FORM, **_REMEDIES):
         raise DataError(problems)
     named = document.items() if by_id else ((dialogue["dialogue_id"], dialogue) for dialogue in document)
-    return [(whole_characters(str(name)), Dialogue(where, dialogue["turns"])) for name, dialogue in named]
+    return [(escape_surrogates(str(name)), Dialogue(where, dialogue["turns"])) for name, dialogue in named]
 
 
 def turn_problems(turn: Mapping[str, Any], where: str) -> Iterator[Problem]:
@@ -210,8 +210,8 @@ def read_schema(source: Any) -> Schema:
     if problems:
         raise DataError(problems)
     services = {
-        whole_characters(service["service_name"]): {
-            whole_characters(slot["name"]): slot["is_categorical"] for slot in service["slots"]
+        escape_surrogates(service["service_name"]): {
+            escape_surrogates(slot["name"]): slot["is_categorical"] for slot in service["slots"]
         }
         for service in document
     }
@@ -271,13 +271,13 @@ def read_references(source: Any, schema: Schema) -> TrueFrames:
             here = f"{dialogue.where}: {name}[{number}]"
             problems += turn_problems(turn, here)
             for frame in turn.get("frames", ()):
-                service = whole_characters(frame["service"])
+                service = escape_surrogates(frame["service"])
                 if service not in schema.services:
                     problems.append(
                         Problem(here, None, f"the schema has no service {service!r}", "give its own schema")
                     )
                 if "state" in frame:
-                    said = whole_characters(turn.get("utterance", ""))
+                    said = escape_surrogates(turn.get("utterance", ""))
                     frames.append(Frame(name, number, service, said, _state(frame["state"]), _spans(frame, said)))
     if problems:
         raise DataError(problems)
@@ -392,16 +392,16 @@ def _given(dialogues: Mapping[str, Dialogue], frame: Frame) -> Mapping[str, Any]
     if dialogue is None or frame.turn >= len(dialogue.turns):
         return None
     frames: Sequence[Mapping[str, Any]] = dialogue.turns[frame.turn]["frames"]
-    return next(each for each in frames if whole_characters(each["service"]) == frame.service)
+    return next(each for each in frames if escape_surrogates(each["service"]) == frame.service)
 
 
 def _state(state: Mapping[str, Any]) -> State:
     """Return what figures depend on, as plain data."""
     return {
-        "active_intent": whole_characters(state["active_intent"]),
-        "requested_slots": [whole_characters(slot) for slot in state["requested_slots"]],
+        "active_intent": escape_surrogates(state["active_intent"]),
+        "requested_slots": [escape_surrogates(slot) for slot in state["requested_slots"]],
         "slot_values": {
-            whole_characters(str(slot)): [whole_characters(value) for value in values]
+            escape_surrogates(str(slot)): [escape_surrogates(value) for value in values]
             for slot, values in state["slot_values"].items()
         },
     }
@@ -410,7 +410,7 @@ def _state(state: Mapping[str, Any]) -> State:
 def _spans(frame: Mapping[str, Any], utterance: str) -> list[list[str]]:
     """Slots with their words in a turn; a span without a place, such as one that was copied from before, is none."""
     placed = [span for span in frame.get("slots", ()) if "start" in span and "exclusive_end" in span]
-    return [[whole_characters(span["slot"]), utterance[span["start"] : span["exclusive_end"]]] for span in placed]
+    return [[escape_surrogates(span["slot"]), utterance[span["start"] : span["exclusive_end"]]] for span in placed]
 
 
 def _shown(state: State) -> str:

@@ -17,7 +17,7 @@ from typing import Any
 
 import numpy as np
 
-from dialeval.core.arguments import checked
+from dialeval.core.arguments import check_arguments
 from dialeval.core.arrays import offsets_of, row_numbers, without_garbage_collection
 from dialeval.core.batch import Need
 from dialeval.core.display import Tabular
@@ -27,10 +27,10 @@ from dialeval.core.result import Result, Run
 from dialeval.core.run_schema import Record
 from dialeval.engine import baselines as common
 from dialeval.engine.folding import Options, Progress
-from dialeval.engine.plan import Asked, planner
+from dialeval.engine.plan import Asked, make_planner
 from dialeval.engine.resources import Resources
 from dialeval.io.reading import is_folder
-from dialeval.io.rows import all_of
+from dialeval.io.rows import read_each
 from dialeval.io.sources import system_name
 from dialeval.reports.documents import Document, Printer, Table
 from dialeval.reports.figures import show
@@ -46,7 +46,7 @@ SCHEMA_FILE = "schema.json"
 ALL, SEEN_SERVICES, UNSEEN_SERVICES = "#ALL_SERVICES", "#SEEN_SERVICES", "#UNSEEN_SERVICES"
 
 
-@checked
+@check_arguments
 def evaluate_sgd(
     predictions: Any,
     references: Any,
@@ -101,16 +101,16 @@ def evaluate_sgd(
         seen = None if train_schema is None else frozenset(sgd.read_schema(train_schema).services)
         true = sgd.read_references(references, services)
         given = _systems(predictions).items()
-        systems = all_of(partial(sgd.read_predictions, source, true, services, seen, name) for name, source in given)
+        systems = read_each(partial(sgd.read_predictions, source, true, services, seen, name) for name, source in given)
         missing = "failed" if strict else "ignored"
         settings: dict[str, dict[str, object]] = {family: {"missing": missing} for family in FAMILIES}
         settings["goal-accuracy"]["match"] = match
-        plans = planner(metrics or MAIN, settings)
+        plans = make_planner(metrics or MAIN, settings)
         # One thread: these metrics are plain Python, and threads would only wait for each other.
         options = Options(t=t, confidence=confidence, intervals=intervals, threads=1, progress=progress)
         made = _baselines(systems, true, services, seen) if baselines else None
         resources = Resources(ready={Need.SCHEMA: services})
-        run = common.run_with([system.rows for system in systems], made, plans, resources, options).run
+        run = common.run_with_baselines([system.rows for system in systems], made, plans, resources, options).run
         warnings = [line for system in systems for line in _warnings(system, true, strict)]
         return replace(run, warnings=(*run.warnings, *warnings))
 

@@ -156,7 +156,7 @@ class GoalAccuracy(FrameMetric):
                 for given, true in pairs
             ]
 
-        return [self._value(slots) for slots in batch.derived(("slots of frames", self.match), make)]
+        return [self._value(slots) for slots in batch.derive(("slots of frames", self.match), make)]
 
     def _value(self, slots: Sequence[_Slot]) -> float:
         counted = [slot for slot in slots if self.slots == "all" or slot.categorical == (self.slots == "cat")]

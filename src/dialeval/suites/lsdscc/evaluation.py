@@ -1,0 +1,129 @@
+"""Evaluate several hypotheses per query: the scores, the group that each hypothesis is aligned with, and warnings."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from dialeval.core.batch import Batch, Need
+from dialeval.core.columns import RaggedColumn, TextColumn
+from dialeval.core.fold import Fact
+from dialeval.core.result import Run
+from dialeval.engine import baselines as common
+from dialeval.engine.folding import Options
+from dialeval.engine.plan import Plan, Planner
+from dialeval.engine.resources import Resources
+from dialeval.io.rows import Rows
+from dialeval.suites.lsdscc.alignment import QueryAlignment
+from dialeval.suites.lsdscc.data import GroupedColumn, Groups
+from dialeval.suites.lsdscc.metrics import Coverage, warn_of_short
+
+ALIGNMENTS = "alignments"
+"""Where a run holds the table: by system a list with an entry per query."""
+
+_ONE_GROUP = "no query has more than one group of references, so mds and pds are not informative; group them"
+
+Aligned = tuple[tuple[QueryAlignment, list[str]], ...]
+"""The alignment of each query, with its hypotheses."""
+
+
+@dataclass(frozen=True)
+class QueryAlignments(Fact[Aligned, Aligned]):
+    """The alignment that a coverage metric looks at; the batch makes it once for both."""
+
+    metric: Coverage
+
+    def empty(self) -> Aligned:
+        return ()
+
+    def gather(self, batch: Batch) -> Aligned:
+        queries = self.metric.alignment(batch.restrict_to(self.metric.needs | self.metric.wants)).table()
+        return tuple(zip(queries, batch.lists(Need.HYPOTHESES), strict=True))
+
+    def merge(self, left: Aligned, right: Aligned) -> Aligned:
+        return left + right
+
+
+def make_baselines(systems: Sequence[Rows], groups: Groups) -> common.Baselines:
+    """Return floors and ceilings over the queries of reference groups.
+
+    `ceiling/gold` answers with the first reference of each group, compared with the others of the group, or with itself
+    where it is the only one; `floor/shuffled-gold` with those of another query; `floor/constant` with one sentence.
+    """
+    common.check_names(rows.system for rows in systems)
+    every = [groups.column.grouped(row) for row in range(len(groups.column))]
+    gold = RaggedColumn.from_lists([[group[0] for group in row if group] for row in every])
+    left = [group[len(group) > 1 :] for row in every for group in row]
+    others = GroupedColumn.of(
+        TextColumn.from_strings([text for group in left for text in group]),
+        [len(group) for group in left],
+        [len(row) for row in every],
+    )
+    order = common.derangement(np.arange(len(every) + 1), common.SEED)
+    columns = {
+        common.GOLD: (gold, others),
+        common.SHUFFLED: None if order is None else (gold.take(order), groups.column),
+        common.CONSTANT: (RaggedColumn.from_lists([[common.CONSTANT_RESPONSE]] * len(every)), groups.column),
+    }
+    made = [
+        Rows(name, {Need.HYPOTHESES: pair[0], Need.REFERENCE_GROUPS: pair[1]}, where=name)
+        for name, pair in columns.items()
+        if pair is not None
+    ]
+    left_out = {common.SHUFFLED: "there is one query"} if order is None else {}
+    return common.Baselines(made, left_out, systems[0].system)
+
+
+def evaluate_groups(
+    systems: Sequence[Rows],
+    groups: Groups,
+    planner: Planner,
+    resources: Resources,
+    options: Options,
+    *,
+    table: bool,
+    baselines: bool = False,
+) -> Run:
+    """Score hypotheses; with `table`, `Run.details` holds the alignments of the first coverage metric."""
+    made = make_baselines(systems, groups) if baselines else None
+
+    def with_alignments(number: int, available: frozenset[Need]) -> Plan:
+        plan = planner(number, available)
+        metric = _coverage(plan)
+        return replace(plan, details={ALIGNMENTS: QueryAlignments(metric)}) if table and metric is not None else plan
+
+    run, evaluated = common.run_with_baselines(systems, made, with_alignments, resources, options)
+    warnings: list[str] = []
+    tables: dict[str, Any] = {}
+    for rows in (*systems, *(made.systems if made else ())):
+        metric = _coverage(evaluated[rows.system].plan)
+        if metric is None:
+            continue
+        hypotheses = rows.columns[Need.HYPOTHESES]
+        if len(groups.column.groups) - 1 <= len(rows):
+            warnings.append(_ONE_GROUP)
+        if metric.aligner == "bleu" and isinstance(hypotheses, RaggedColumn) and rows in systems:
+            warnings += filter(None, [warn_of_short(rows.system, hypotheses, metric.n)])
+        if table:
+            tables[rows.system] = _table(evaluated[rows.system].finish_details()[ALIGNMENTS], groups)
+    details = {**run.details, ALIGNMENTS: tables} if tables else run.details
+    return replace(run, details=details, warnings=tuple(dict.fromkeys([*run.warnings, *warnings])))
+
+
+def _coverage(plan: Plan) -> Coverage | None:
+    """Return the first coverage metric of a plan."""
+    return next((metric for metric in plan.metrics.values() if isinstance(metric, Coverage)), None)
+
+
+def _table(aligned: Aligned, groups: Groups) -> list[dict[str, Any]]:
+    """Per query: its figures, the group and score of every hypothesis, the groups, and those that no one reached."""
+    table = []
+    for number, (query, hypotheses) in enumerate(aligned):
+        entry = query.to_dict(groups.names[number])
+        for hypothesis, text in zip(entry["hypotheses"], hypotheses, strict=True):
+            hypothesis["text"] = text.strip()
+        table.append({"query": groups.queries[number], **entry})
+    return table
