@@ -493,9 +493,9 @@ def run_tests(tree: Path, arguments: list[str], seconds: float | None, **variabl
         return ""
     if not said:
         return f"the time limit of {seconds:.0f} s"
-    if run.returncode == 4:
-        raise SystemExit(f"pytest cannot run:\n{said}")
     failed = re.search(r"^(?:FAILED|ERROR) (\S.*?)(?: - |$)", said, re.MULTILINE)
+    if not failed and run.returncode == 4:
+        raise SystemExit(f"pytest cannot run:\n{said}")
     return failed[1] if failed else f"a crash (exit status {run.returncode})"
 
 
