@@ -6,12 +6,12 @@ for all metrics of the batch.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Mapping
+from collections.abc import Hashable, Mapping
 from dataclasses import dataclass, field, replace
 from enum import Enum
-from typing import Any, TypeVar, cast
+from typing import Any, TypeVar
 
-from dialeval.core.arrays import Floats, Ints
+from dialeval.core.arrays import Cache, Floats, Ints
 from dialeval.core.columns import Column, NumberColumn, ObjectColumn, RaggedColumn, SharedColumn, TextColumn, Words
 from dialeval.core.errors import NeedError
 
@@ -102,7 +102,7 @@ T = TypeVar("T")
 
 
 @dataclass(frozen=True, eq=False, slots=True)
-class Batch:
+class Batch(Cache):
     """Consecutive rows of one system; never part of a dialogue.
 
     Columns, resources and facts are given only to a metric that declared them. `derive` keeps what is computed from
@@ -122,7 +122,6 @@ class Batch:
     whole: bool = True
     """Whether no other batch has rows of its dialogues, as one may where files are read in chunks."""
     allowed: frozenset[Need] = frozenset(Need)
-    kept: dict[Hashable, Any] = field(default_factory=dict)
 
     def __len__(self) -> int:
         return self.size
@@ -200,9 +199,3 @@ class Batch:
         if not isinstance(column, kind):
             raise NeedError(f"{need} {otherwise}")
         return column
-
-    def derive(self, key: Hashable, make: Callable[[], T]) -> T:
-        """Return what `make` returns, computed once per batch and key."""
-        if key not in self.kept:
-            self.kept[key] = make()
-        return cast(T, self.kept[key])

@@ -369,8 +369,7 @@ def _join(parts: Sequence[Any]) -> Column:
         values, shifts = join_texts([part.values for part in parts]), offsets_of([len(part.values) for part in parts])
         starts = _shift([part.starts for part in parts], shifts[:-1])
         return SharedColumn(values, starts, _shift([part.ends for part in parts], shifts[:-1]))
-    joined: RaggedColumn = first.join(parts)
-    return joined
+    return RaggedColumn.join(parts)
 
 
 def _shift(parts: Sequence[Ints], shifts: Ints) -> Ints:

@@ -12,14 +12,14 @@ about all rows stay as they were.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar, cast
+from typing import TYPE_CHECKING, TypeAlias, cast
 
 import numpy as np
 
-from dialeval.core.arrays import EqualByFields, Floats, Ids, Ints, offsets_of, ranges, row_numbers
+from dialeval.core.arrays import Cache, EqualByFields, Floats, Ids, Ints, offsets_of, ranges, row_numbers
 from dialeval.core.arrow import list_array, number_array, numbers_of, repeat_text, text_array
 from dialeval.core.columns import TokenColumn
 from dialeval.core.errors import NeedError
@@ -53,8 +53,6 @@ def add_up(counts, offsets, kinds, times, totals):  # type: ignore[no-untyped-de
 
 KEPT_ROWS = 200_000
 """The contributions of systems with more rows than that are not kept: with so many rows chance is the least worry."""
-
-T = TypeVar("T")
 
 
 @dataclass(frozen=True, eq=False, slots=True)
@@ -135,21 +133,8 @@ def join_batches(parts: Sequence[BatchContributions]) -> Contributions:
     return RowWords.of(TokenColumn(ids, offsets_of(sizes), tokens[0].vocabulary))
 
 
-@dataclass(frozen=True, eq=False, kw_only=True)
-class _Cache:
-    """A cache of values derived from an object, shared by all metrics."""
-
-    kept: dict[Hashable, Any] = field(default_factory=dict)
-
-    def derive(self, key: Hashable, make: Callable[[], T]) -> T:
-        """Return what `make` returns, computed once per key."""
-        if key not in self.kept:
-            self.kept[key] = make()
-        return cast(T, self.kept[key])
-
-
 @dataclass(frozen=True, eq=False)
-class ClusteredRows(_Cache):
+class ClusteredRows(Cache):
     """The contributions of a system's rows; cluster `k` is the rows `offsets[k]` to `offsets[k + 1]`."""
 
     contributions: Mapping[str, Contributions]
@@ -174,7 +159,7 @@ class ClusteredRows(_Cache):
 
 
 @dataclass(frozen=True, eq=False)
-class Resamples(_Cache):
+class Resamples(Cache):
     """Some resamples: `counts[r, k]` is how often resample `r` takes cluster `k`. One thread works on it."""
 
     rows: ClusteredRows
@@ -212,31 +197,28 @@ def to_arrow(contributions: Mapping[str, Contributions], system: str) -> pa.Tabl
     """Return the contributions of a system as they are saved, one line per row."""
     import pyarrow as pa
 
-    rows = len(next(iter(contributions.values())))
-    columns = {name: _to_lists(each) for name, each in contributions.items()}
-    return pa.table({"system": repeat_text(system, rows), **columns})
+    columns = {"system": repeat_text(system, len(next(iter(contributions.values()))))}
+    for name, each in contributions.items():
+        if isinstance(each, RowSums):
+            rows, width = each.values.shape
+            columns[name] = list_array(np.arange(rows + 1) * width, number_array(each.values.ravel()))
+        else:
+            columns[name] = list_array(each.offsets, text_array(each.words).take(number_array(each.ids)))
+    return pa.table(columns)
 
 
 def from_arrow(table: pa.Table) -> dict[str, Contributions]:
     """Make the contributions of one system from saved lines; a column without values is another system's."""
-    found: dict[str, Contributions] = {}
+    contributions: dict[str, Contributions] = {}
     for name in table.column_names:
         column = table[name].combine_chunks()
         if name != "system" and column.null_count < len(column):
             if column.null_count or column.flatten().null_count:
                 raise InvalidError(f"{name} has gaps")
-            found[name] = _from_lists(column)
-            sums = found[name]
-            if isinstance(sums, RowSums) and not np.isfinite(sums.values).all():
+            contributions[name] = own = _from_lists(column)
+            if isinstance(own, RowSums) and not np.isfinite(own.values).all():
                 raise InvalidError(f"{name} has numbers that are not finite")
-    return found
-
-
-def _to_lists(contributions: Contributions) -> pa.Array:
-    if isinstance(contributions, RowSums):
-        rows, width = contributions.values.shape
-        return list_array(np.arange(rows + 1) * width, number_array(contributions.values.ravel()))
-    return list_array(contributions.offsets, text_array(contributions.words).take(number_array(contributions.ids)))
+    return contributions
 
 
 def _from_lists(column: pa.Array) -> Contributions:

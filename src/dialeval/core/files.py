@@ -294,15 +294,10 @@ _swept_once = cache(sweep)
 """Single files may be written by the thousand; what was left behind was there before the first."""
 
 
-def _hidden(target: Path) -> Path:
-    """Return a new name next to a target for what is not finished."""
-    return target.with_name(f".{target.name[:_LONGEST_NAME]}.{os.urandom(6).hex()}.unfinished")
-
-
 @contextmanager
 def _make_unfinished(target: Path, folder: bool = False) -> Iterator[Path]:
     """Make a new file or folder next to the target, and remove it in the end if it is still there."""
-    beside = _hidden(target)
+    beside = target.with_name(f".{target.name[:_LONGEST_NAME]}.{os.urandom(6).hex()}.unfinished")
     beside.mkdir() if folder else beside.touch(exist_ok=False)
     try:
         yield beside

@@ -24,7 +24,7 @@ from contextlib import suppress
 from dataclasses import MISSING, dataclass, field, fields, is_dataclass, replace
 from enum import Enum
 from fractions import Fraction
-from functools import cache
+from functools import cache, partial
 from inspect import get_annotations
 from math import inf, isfinite, nan, sqrt
 from types import SimpleNamespace
@@ -240,19 +240,17 @@ def compute_interval(estimate: Estimate, bounds: Bounds, level: float) -> tuple[
     error, value = estimate.error, estimate.mean
     if error is None or error.clusters < 2 or not isfinite(value):
         return None
-    over = "dialogues" if estimate.level is Level.DIALOGUE or error.over_dialogues else "rows"
-
-    def how(method: Any, t: float | None, freedom: float | None) -> Analytic:
-        return Analytic(method, level, cast(Any, over), error.clusters, t, freedom, error.error)
-
+    over: Any = "dialogues" if estimate.level is Level.DIALOGUE or error.over_dialogues else "rows"
+    analytic = partial(Analytic, level=level, over=over, clusters=error.clusters, error=error.error)
     if error.values:
-        return intervals.gaffke(error.values, bounds, level), how("gaffke", None, None)
+        return intervals.gaffke(error.values, bounds, level), analytic("gaffke", t=None)
     if all(map(isfinite, bounds)) and (error.yes_no or estimate.corpus):
         size, freedom = _effective_size(value, error, bounds)
         t = intervals.t_factor(level, freedom)
-        return intervals.wilson(value, size, bounds, t), how("wilson", t, freedom if isfinite(freedom) else None)
+        how = analytic("wilson", t=t, freedom=freedom if isfinite(freedom) else None)
+        return intervals.wilson(value, size, bounds, t), how
     t = intervals.t_factor(level, error.freedom)
-    return intervals.student(value, error.error, bounds, t), how("student", t, error.freedom)
+    return intervals.student(value, error.error, bounds, t), analytic("student", t=t, freedom=error.freedom)
 
 
 def _effective_size(value: float, error: ClusterError, bounds: Bounds) -> tuple[float, float]:

@@ -308,8 +308,7 @@ class ItemPart(NamedTuple):
             return []
         table = file.read(["system", "dialog_id"])
         own = table.filter(pc.equal(table["system"], repeat_text(system, 1)[0]))
-        ids: list[str] = own["dialog_id"].drop_null().to_pylist()
-        return ids
+        return list(own["dialog_id"].drop_null().to_pylist())
 
 
 class PartWriter:

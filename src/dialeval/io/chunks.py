@@ -32,7 +32,7 @@ from dialeval.core.errors import DataError, Problem
 from dialeval.io import json, opening, parquet
 from dialeval.io.delimited import encoding_problems, split
 from dialeval.io.gathering import gather_rows
-from dialeval.io.reading import file_responses, join_rowwise
+from dialeval.io.reading import join_rowwise, read_source
 from dialeval.io.row_shapes import map_fields
 from dialeval.io.rows import FieldNames, Rows, length_problem
 
@@ -404,7 +404,8 @@ def _whole_file_blocks(chunk: FileChunk, names: FieldNames, rows: int) -> Iterat
     if opening.is_remote(path):
         what = "is read as a whole, and that only from this machine"
         raise DataError(Problem(path, None, what, "give lines, JSONL or Parquet, or copy it here first"))
-    for system in file_responses(opening.local_path(path), names, chunk.system):
+    local = opening.local_path(path)
+    for system in read_source(local, local, names, chunk.system):
         offsets = system.dialogue_offsets()
         for first, last in split_clusters(offsets, rows):
             start = int(offsets[first])
@@ -472,8 +473,7 @@ def _end_of_open_dialogue(file: Any, group: int, stop: int, starts: Sequence[int
     """Return the row on which the dialogue ends that is open where a row group begins, or group `stop` begins."""
 
     def read_ids(number: int) -> list[Any]:
-        ids: list[Any] = file.read_row_group(number, columns=[names.dialog_id]).column(0).to_pylist()
-        return ids
+        return list(file.read_row_group(number, columns=[names.dialog_id]).column(0).to_pylist())
 
     before = next((ids for number in range(group - 1, -1, -1) if (ids := read_ids(number))), [None])
     if before[-1] in _UNNAMED:

@@ -237,8 +237,7 @@ def turn_numbers(column: pa.ChunkedArray | None) -> Ints | None:
     column = column.cast(pa.int64())
     if numbers_of(column, 0).min() < 0:
         raise InvalidError("holds a turn below 0")
-    turns: Ints = numbers_of(column, NO_TURN)
-    return turns
+    return numbers_of(column, NO_TURN)
 
 
 def _first_line(error: Exception) -> str:

@@ -182,13 +182,13 @@ def _responses(source: Any, names: FieldNames, name: str | None) -> list[Rows]:
         named = ((escape_surrogates(str(key)), value) for key, value in source.items())
         systems = _chain(partial(_responses, value, names, key) for key, value in named)
     elif not isinstance(source, str | os.PathLike):
-        systems = _rows_of(_content(source, name or "responses", names), name or "responses", names, name or UNNAMED)
+        systems = read_source(source, name or "responses", names, name or UNNAMED)
     elif is_folder(source) and all(Path(source, name).is_file() for name in _DATASET):
         systems = _dataset_responses(source, names)
     elif is_folder(source):
         systems = _chain(partial(_responses, file, names, None) for file in find_response_files(source))
     else:
-        systems = file_responses(source, names, name or stem_of(source))
+        systems = read_source(source, os.fspath(source), names, name or stem_of(source))
     if name is None:
         return systems
     if len(systems) == 1:
@@ -211,12 +211,9 @@ def _dataset_responses(folder: PathSource, names: FieldNames) -> list[Rows]:
     return gather_rows(records, names, escape_surrogates(Path(where).resolve().name))
 
 
-def file_responses(path: PathSource, names: FieldNames, system: str) -> list[Rows]:
-    """Return the rows of every system in a file; `system` is the name of those that give none."""
-    return _rows_of(_content(path, os.fspath(path), names), os.fspath(path), names, system)
-
-
-def _rows_of(content: _Content, where: str, names: FieldNames, system: str) -> list[Rows]:
+def read_source(source: Any, where: str, names: FieldNames, system: str) -> list[Rows]:
+    """Return the rows of every system in a file or an object; `system` is the name of those that give none."""
+    content = _content(source, where, names)
     if isinstance(content, TextColumn):
         return [Rows(system, {Need.RESPONSE: content}, where=where)]
     return _chain(partial(gather_rows, records, names, inner or system) for inner, records in content.items())
@@ -310,7 +307,7 @@ def read_objects(
         records.raise_problems()
         return found
 
-    def read_source(source: PathSource | Records) -> list[T]:
+    def read_list_or_file(source: PathSource | Records) -> list[T]:
         if isinstance(source, Records):
             return read_list(source, source.where)
         if format_of(source) == LINES:
@@ -323,7 +320,7 @@ def read_objects(
     for each in given:
         if not isinstance(each, str | os.PathLike | Records):
             raise SettingError(f"{each!r:.40} is not a path")
-    return _chain(partial(read_source, each) for each in given)  # type: ignore[arg-type]
+    return _chain(partial(read_list_or_file, each) for each in given)  # type: ignore[arg-type]
 
 
 def join_rowwise(sets: Mapping[str, RaggedColumn], where: str) -> RaggedColumn:
