@@ -263,9 +263,8 @@ def _write_manifest(source: PackSource, folder: Path, origin: str, download_sha2
             for file in files
         },
     }
-    (folder / _MANIFEST).write_text(
-        json.dumps(facts, indent=2) + "\n", "utf-8"
-    )  # in a folder that `build_folder` renames
+    # `build_folder` renames the folder when it is whole.
+    (folder / _MANIFEST).write_text(json.dumps(facts, indent=2) + "\n", "utf-8")
 
 
 def _read(folder: Path) -> Pack | None:
